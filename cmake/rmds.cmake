@@ -1,0 +1,122 @@
+# rmds.cmake - what keeps every other CMake file a plain list of names.
+
+add_library(rmds_flags INTERFACE)
+target_compile_definitions(rmds_flags INTERFACE _GNU_SOURCE RMDS_VERSION="${PROJECT_VERSION}")
+target_compile_options(rmds_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+  -Wcast-qual -Wformat=2 -Wvla -Wimplicit-fallthrough -Wundef -Wwrite-strings
+  -fno-common -fno-omit-frame-pointer -fstack-protector-strong
+  $<$<BOOL:${RMDS_WERROR}>:-Werror>)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(rmds_flags INTERFACE -O3 -g1 -UNDEBUG)
+endif()
+if(RMDS_MARCH)
+  target_compile_options(rmds_flags INTERFACE -march=${RMDS_MARCH})
+endif()
+if(RMDS_LTO)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+endif()
+if(RMDS_SANITIZE)
+  target_compile_options(rmds_flags INTERFACE
+    -fsanitize=${RMDS_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(rmds_flags INTERFACE -fsanitize=${RMDS_SANITIZE})
+endif()
+if(RMDS_FUZZ)
+  target_compile_options(rmds_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# rmds_layer(DIR): enter DIR; folders of layers that are not there yet are passed over.
+function(rmds_layer dir)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${dir}/CMakeLists.txt)
+    add_subdirectory(${PROJECT_SOURCE_DIR}/${dir} ${PROJECT_BINARY_DIR}/${dir})
+  endif()
+endfunction()
+
+# A module sees its own headers and those of the modules it USES, and no others: every module has
+# an include root of its own, a folder of the build tree that holds nothing but links to
+# include/<module>/ (as <module>/) and to its installed headers (as rmds/<name>.h).
+function(rmds_include_root name headers out)
+  set(root ${PROJECT_BINARY_DIR}/inc/${name})
+  file(MAKE_DIRECTORY ${root})
+  if(EXISTS ${PROJECT_SOURCE_DIR}/include/${name})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/${name} ${root}/${name} SYMBOLIC)
+  endif()
+  foreach(header ${headers})
+    file(MAKE_DIRECTORY ${root}/rmds)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/rmds/${header} ${root}/rmds/${header} SYMBOLIC)
+  endforeach()
+  set(${out} ${root} PARENT_SCOPE)
+endfunction()
+
+# rmds_module(NAME source... [USES module...] [LIBS target...] [INSTALLED header...]):
+# one static library for one layer. USES is the whole of what it may include; LIBS are outside
+# libraries, visible to this module only; INSTALLED names its headers in include/rmds/.
+function(rmds_module name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBS;INSTALLED" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  rmds_include_root(${name} "${ARG_INSTALLED}" root)
+  target_include_directories(${name} PUBLIC ${root} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC rmds_flags ${ARG_USES} PRIVATE ${ARG_LIBS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    OUTPUT_NAME rmds_${name} ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endfunction()
+
+# rmds_program(NAME source... [USES module...] [LIBS target...]): build/bin/NAME.
+function(rmds_program name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+endfunction()
+
+# rmds_unit_test(NAME [USES module...] [LIBS target...] [LABELS label...]):
+# tests/unit/NAME.c, one cmocka program.
+function(rmds_unit_test name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBS;LABELS" ${ARGN})
+  if(NOT RMDS_TESTS)
+    return()
+  endif()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/unit/${name}.c ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
+  target_compile_definitions(${name} PRIVATE
+    RMDS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RMDS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS} PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 120)
+endfunction()
+
+# rmds_fuzz_test(NAME [USES module...]): tests/fuzz/NAME.c. With RMDS_FUZZ a libFuzzer program
+# build/fuzz/NAME; always a ctest that replays tests/corpus/NAME/ under any compiler.
+function(rmds_fuzz_test name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})
+  if(NOT RMDS_TESTS)
+    return()
+  endif()
+  add_executable(${name}_replay
+    ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
+  set_target_properties(${name}_replay PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name}_replay PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+  add_test(NAME ${name}_replay COMMAND ${name}_replay ${PROJECT_SOURCE_DIR}/tests/corpus/${name})
+  set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 120)
+  if(RMDS_FUZZ)
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+  endif()
+endfunction()
+
+# rmds_bench(NAME source... [USES module...] [LIBS target...]): build/bench/NAME.
+function(rmds_bench name)
+  cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})
+  if(NOT RMDS_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+endfunction()

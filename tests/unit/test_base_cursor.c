@@ -1,0 +1,106 @@
+/* test_base_cursor.c - reading and writing wire bytes: every edge, nothing past the end. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cursor.h"
+#include "base/writer.h"
+
+static void what_is_written_is_read_again(void **state)
+{
+    uint8_t bytes[64];
+    struct md_wr wr = md_wr_init(bytes, sizeof(bytes));
+
+    (void)state;
+    md_wr_u8(&wr, 0xfe);
+    md_wr_u16(&wr, 0x1234);
+    md_wr_u32(&wr, 0xdeadbeef);
+    md_wr_u64(&wr, 0x0123456789abcdefull);
+    md_wr_bytes(&wr, "tick", 4);
+    assert_true(md_wr_ok(&wr));
+
+    struct md_rd rd = md_rd_init(bytes, md_wr_length(&wr));
+    assert_int_equal(md_rd_u8(&rd), 0xfe);
+    assert_int_equal(md_rd_u16(&rd), 0x1234);
+    assert_true(md_rd_u32(&rd) == 0xdeadbeef);
+    assert_true(md_rd_u64(&rd) == 0x0123456789abcdefull);
+    assert_memory_equal(md_rd_bytes(&rd, 4), "tick", 4);
+    assert_true(md_rd_ok(&rd));
+    assert_int_equal(md_rd_left(&rd), 0);
+}
+
+static void a_read_past_the_end_fails_and_stays_failed(void **state)
+{
+    static const uint8_t bytes[3] = { 1, 2, 3 };
+    struct md_rd rd = md_rd_init(bytes, sizeof(bytes));
+
+    (void)state;
+    assert_int_equal(md_rd_u32(&rd), 0);
+    assert_false(md_rd_ok(&rd));
+    assert_int_equal(md_rd_left(&rd), 0);
+    assert_int_equal(md_rd_u8(&rd), 0);
+    assert_null(md_rd_bytes(&rd, 0));
+}
+
+static void an_empty_cursor_reads_nothing(void **state)
+{
+    struct md_rd rd = md_rd_init(NULL, 0);
+
+    (void)state;
+    assert_int_equal(md_rd_left(&rd), 0);
+    assert_int_equal(md_rd_u8(&rd), 0);
+    assert_false(md_rd_ok(&rd));
+}
+
+static void a_sub_cursor_ends_where_it_was_told(void **state)
+{
+    static const uint8_t bytes[4] = { 1, 2, 3, 4 };
+    struct md_rd rd = md_rd_init(bytes, sizeof(bytes));
+
+    (void)state;
+    struct md_rd sub = md_rd_sub(&rd, 3);
+    assert_int_equal(md_rd_left(&sub), 3);
+    assert_int_equal(md_rd_u8(&rd), 4);
+    assert_int_equal(md_rd_u16(&sub), 0x0102);
+    assert_int_equal(md_rd_u16(&sub), 0);
+    assert_false(md_rd_ok(&sub));
+    sub = md_rd_sub(&rd, 1);
+    assert_false(md_rd_ok(&sub));
+    assert_false(md_rd_ok(&rd));
+}
+
+static void a_write_that_does_not_fit_changes_nothing_and_can_be_rolled_back(void **state)
+{
+    uint8_t bytes[4] = { 9, 9, 9, 9 };
+    struct md_wr wr = md_wr_init(bytes, 3);
+    uint8_t *mark;
+
+    (void)state;
+    md_wr_u8(&wr, 1);
+    mark = md_wr_mark(&wr);
+    md_wr_u32(&wr, 5);
+    assert_false(md_wr_ok(&wr));
+    md_wr_u8(&wr, 7);
+    assert_int_equal(bytes[1], 9);
+    md_wr_rollback(&wr, mark);
+    md_wr_u16(&wr, 0x0203);
+    assert_true(md_wr_ok(&wr));
+    assert_int_equal(md_wr_length(&wr), 3);
+    assert_int_equal(bytes[3], 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(a_read_past_the_end_fails_and_stays_failed),
+        cmocka_unit_test(an_empty_cursor_reads_nothing),
+        cmocka_unit_test(a_sub_cursor_ends_where_it_was_told),
+        cmocka_unit_test(a_write_that_does_not_fit_changes_nothing_and_can_be_rolled_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
