@@ -1,0 +1,369 @@
+/* rules.c - the access file: who may log in, and who may see what. See entitle/entitle.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "entitle/entitle.h"
+
+#define LINES_MAX      1000000
+#define LINE_MAX_BYTES 4096
+#define WORDS_MAX      8
+
+struct user_rule {
+    struct entitle_view name;
+    struct entitle_view password;
+    struct entitle_view token;
+    bool has_password;
+    bool has_token;
+    uint32_t mounts_max;
+};
+
+struct item_rule {
+    struct entitle_view user;
+    struct entitle_view service;
+    struct entitle_view item;
+    bool allow;
+};
+
+struct entitle_rules {
+    char *text; /* the views of all rules point in here */
+    struct user_rule *users;
+    size_t user_count;
+    size_t user_room;
+    struct item_rule *items;
+    size_t item_count;
+    size_t item_room;
+};
+
+struct parse {
+    struct entitle_rules *rules;
+    entitle_diag_fn diag;
+    void *closure;
+    int line;
+    int mistakes;
+};
+
+static void complain(struct parse *parse, const char *text)
+{
+    parse->mistakes++;
+    if (parse->diag)
+        parse->diag(parse->closure, parse->line, text);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static int split_words(const char *line, size_t length, struct entitle_view words[WORDS_MAX])
+{
+    int count = 0;
+    size_t i = 0;
+
+    while (i < length) {
+        while (i < length && is_blank(line[i]))
+            i++;
+        size_t start = i;
+        while (i < length && !is_blank(line[i]))
+            i++;
+        if (i == start)
+            break;
+        if (count == WORDS_MAX)
+            return WORDS_MAX + 1;
+        words[count++] = (struct entitle_view){ line + start, i - start };
+    }
+    return count;
+}
+
+static bool word_is(struct entitle_view word, const char *text)
+{
+    return word.length == strlen(text) && memcmp(word.data, text, word.length) == 0;
+}
+
+/* The value of `word` if it starts with "key="; data NULL otherwise. */
+static struct entitle_view value_of(struct entitle_view word, const char *key)
+{
+    size_t length = strlen(key);
+
+    if (word.length < length || memcmp(word.data, key, length) != 0)
+        return (struct entitle_view){ NULL, 0 };
+    return (struct entitle_view){ word.data + length, word.length - length };
+}
+
+/* One more slot of `size` bytes in a growing array, or NULL. Only while a file is read. */
+static void *grow(void **array, size_t *count, size_t *room, size_t size)
+{
+    if (*count == *room) {
+        size_t wanted = *room ? *room * 2 : 64;
+        void *more = realloc(*array, wanted * size);
+        if (!more)
+            return NULL;
+        *array = more;
+        *room = wanted;
+    }
+    void *slot = (char *)*array + *count * size;
+    memset(slot, 0, size);
+    (*count)++;
+    return slot;
+}
+
+static bool parse_mounts(struct entitle_view value, uint32_t *out)
+{
+    uint64_t number = 0;
+
+    if (value.length == 0 || value.length > 9)
+        return false;
+    for (size_t i = 0; i < value.length; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        number = number * 10 + (uint64_t)(value.data[i] - '0');
+    }
+    *out = (uint32_t)number;
+    return true;
+}
+
+static void parse_user(struct parse *parse, const struct entitle_view words[], int count)
+{
+    struct entitle_rules *rules = parse->rules;
+
+    if (count < 2) {
+        complain(parse, "user: a name is expected; example: user alice password=secret");
+        return;
+    }
+    struct user_rule *user =
+        grow((void **)&rules->users, &rules->user_count, &rules->user_room, sizeof(*rules->users));
+    if (!user) {
+        complain(parse, "out of memory");
+        return;
+    }
+    user->name = words[1];
+    for (int i = 2; i < count; i++) {
+        struct entitle_view password = value_of(words[i], "password=");
+        struct entitle_view token = value_of(words[i], "token=");
+        struct entitle_view mounts = value_of(words[i], "mounts=");
+
+        if (password.data) {
+            user->password = password;
+            user->has_password = true;
+        } else if (token.data) {
+            user->token = token;
+            user->has_token = true;
+        } else if (!mounts.data || !parse_mounts(mounts, &user->mounts_max)) {
+            complain(parse, "user: password=WORD, token=WORD or mounts=NUMBER is expected here");
+        }
+    }
+}
+
+static void parse_item(struct parse *parse, const struct entitle_view words[], int count,
+                       bool allow)
+{
+    struct entitle_rules *rules = parse->rules;
+
+    if (count != 4) {
+        complain(parse, "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N");
+        return;
+    }
+    struct item_rule *item =
+        grow((void **)&rules->items, &rules->item_count, &rules->item_room, sizeof(*rules->items));
+    if (!item) {
+        complain(parse, "out of memory");
+        return;
+    }
+    item->user = words[1];
+    item->service = words[2];
+    item->item = words[3];
+    item->allow = allow;
+}
+
+static void parse_line(struct parse *parse, const char *line, size_t length)
+{
+    struct entitle_view words[WORDS_MAX];
+    int count = split_words(line, length, words);
+
+    if (count == 0 || words[0].data[0] == '!' || words[0].data[0] == '#')
+        return;
+    if (length > LINE_MAX_BYTES || count > WORDS_MAX)
+        complain(parse, "the line is too long");
+    else if (word_is(words[0], "user"))
+        parse_user(parse, words, count);
+    else if (word_is(words[0], "allow"))
+        parse_item(parse, words, count, true);
+    else if (word_is(words[0], "deny"))
+        parse_item(parse, words, count, false);
+    else
+        complain(parse, "user, allow or deny is expected at the start of a line");
+}
+
+int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
+                         struct entitle_rules **out)
+{
+    struct entitle_rules *rules = calloc(1, sizeof(*rules));
+    struct parse parse = { .rules = rules, .diag = diag, .closure = closure };
+
+    *out = NULL;
+    if (!rules)
+        return MD_ERR_NOMEM;
+    rules->text = malloc(length + 1);
+    if (!rules->text) {
+        free(rules);
+        return MD_ERR_NOMEM;
+    }
+    if (length)
+        memcpy(rules->text, text, length);
+    for (size_t start = 0; start < length;) {
+        const char *line = rules->text + start;
+        const char *end = memchr(line, '\n', length - start);
+        size_t line_length = end ? (size_t)(end - line) : length - start;
+
+        if (++parse.line > LINES_MAX) {
+            complain(&parse, "the file has too many lines");
+            break;
+        }
+        parse_line(&parse, line, line_length);
+        start += line_length + 1;
+    }
+    if (parse.mistakes) {
+        entitle_rules_destroy(rules);
+        return MD_ERR_MALFORMED;
+    }
+    *out = rules;
+    return MD_OK;
+}
+
+void entitle_rules_destroy(struct entitle_rules *rules)
+{
+    if (!rules)
+        return;
+    free(rules->users);
+    free(rules->items);
+    free(rules->text);
+    free(rules);
+}
+
+/* `*` any run, `?` any one byte. Linear: on a mismatch only the newest `*` is tried again. */
+static bool matches(struct entitle_view pattern, struct entitle_view text)
+{
+    size_t p = 0;
+    size_t t = 0;
+    size_t star = SIZE_MAX;
+    size_t resume = 0;
+
+    while (t < text.length) {
+        if (p < pattern.length && pattern.data[p] == '*') {
+            star = p++;
+            resume = t;
+        } else if (p < pattern.length &&
+                   (pattern.data[p] == '?' || pattern.data[p] == text.data[t])) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.length && pattern.data[p] == '*')
+        p++;
+    return p == pattern.length;
+}
+
+/* Takes as long whatever the first difference is, so that a password cannot be felt out. */
+static bool same_secret(struct entitle_view a, struct entitle_view b)
+{
+    unsigned difference = a.length != b.length;
+    size_t length = a.length < b.length ? a.length : b.length;
+
+    for (size_t i = 0; i < length; i++)
+        difference |= (unsigned)(uint8_t)a.data[i] ^ (unsigned)(uint8_t)b.data[i];
+    return difference == 0;
+}
+
+static enum entitle_verdict deny(struct entitle_answer *out, const char *text)
+{
+    snprintf(out->text, sizeof(out->text), "%s", text);
+    return out->verdict = ENTITLE_DENY;
+}
+
+static enum entitle_verdict judge_login(const struct entitle_rules *rules,
+                                        const struct entitle_query *query,
+                                        struct entitle_answer *out)
+{
+    for (size_t i = 0; i < rules->user_count; i++) {
+        const struct user_rule *user = &rules->users[i];
+
+        if (!matches(user->name, query->user))
+            continue;
+        if (user->has_token && !same_secret(user->token, query->token))
+            return deny(out, "token refused");
+        if (user->has_password && !same_secret(user->password, query->password))
+            return deny(out, "user name or password refused");
+        out->mounts_max = user->mounts_max;
+        return out->verdict;
+    }
+    return deny(out, "user name or password refused");
+}
+
+static enum entitle_verdict judge_item(const struct entitle_rules *rules,
+                                       const struct entitle_query *query,
+                                       struct entitle_answer *out)
+{
+    for (size_t i = 0; i < rules->item_count; i++) {
+        const struct item_rule *rule = &rules->items[i];
+
+        if (!matches(rule->user, query->user) || !matches(rule->service, query->service) ||
+            !matches(rule->item, query->item))
+            continue;
+        return rule->allow ? out->verdict : deny(out, "not entitled to this item");
+    }
+    return out->verdict;
+}
+
+enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
+                                         const struct entitle_query *query,
+                                         struct entitle_answer *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->verdict = ENTITLE_ALLOW;
+    if (!rules)
+        return out->verdict;
+    if (query->kind == ENTITLE_LOGIN)
+        return judge_login(rules, query, out);
+    return judge_item(rules, query, out);
+}
+
+static enum entitle_verdict ask_rules(void *self, const struct entitle_query *query,
+                                      uint64_t ticket, struct entitle_answer *out)
+{
+    const struct entitle_rules *const *rules = self;
+    enum entitle_verdict verdict = entitle_rules_judge(*rules, query, out);
+
+    out->ticket = ticket;
+    return verdict;
+}
+
+static int no_answers(void *self, struct entitle_answer out[], int max)
+{
+    (void)self;
+    (void)out;
+    (void)max;
+    return 0;
+}
+
+struct entitle_authority entitle_rules_authority(const struct entitle_rules *const *rules)
+{
+    union {
+        const struct entitle_rules *const *typed;
+        void *untyped; /* ask_rules() gives the const back */
+    } self = { .typed = rules };
+
+    return (struct entitle_authority){
+        .ask = ask_rules,
+        .answers = no_answers,
+        .self = self.untyped,
+    };
+}

@@ -1,0 +1,201 @@
+/* test_entitle_rules.c - the access file: what it says is what is allowed. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "entitle/entitle.h"
+
+static struct entitle_view view(const char *text)
+{
+    return (struct entitle_view){ text, strlen(text) };
+}
+
+static struct entitle_rules *rules_of(const char *text)
+{
+    struct entitle_rules *rules;
+
+    assert_int_equal(entitle_rules_create(text, strlen(text), NULL, NULL, &rules), MD_OK);
+    return rules;
+}
+
+static enum entitle_verdict login(const struct entitle_rules *rules, const char *user,
+                                  const char *password, struct entitle_answer *answer)
+{
+    struct entitle_query query = {
+        .kind = ENTITLE_LOGIN,
+        .user = view(user),
+        .password = view(password),
+    };
+    return entitle_rules_judge(rules, &query, answer);
+}
+
+static enum entitle_verdict item(const struct entitle_rules *rules, const char *user,
+                                 const char *service, const char *name)
+{
+    struct entitle_answer answer;
+    struct entitle_query query = {
+        .kind = ENTITLE_ITEM,
+        .domain = 6,
+        .user = view(user),
+        .service = view(service),
+        .item = view(name),
+    };
+    return entitle_rules_judge(rules, &query, &answer);
+}
+
+static void without_rules_everything_is_allowed(void **state)
+{
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_int_equal(login(NULL, "anyone", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(item(NULL, "anyone", "RDFD", "IBM.N"), ENTITLE_ALLOW);
+}
+
+static void a_login_needs_a_line_that_fits_and_its_password(void **state)
+{
+    struct entitle_rules *rules = rules_of("! staff\n"
+                                           "user alice password=secret mounts=2\n"
+                                           "user guest*\n");
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_int_equal(login(rules, "alice", "secret", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.mounts_max, 2);
+    assert_int_equal(login(rules, "alice", "secreT", &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "user name or password refused");
+    assert_int_equal(login(rules, "alice", "", &answer), ENTITLE_DENY);
+    assert_int_equal(login(rules, "guest7", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(login(rules, "mallory", "secret", &answer), ENTITLE_DENY);
+    entitle_rules_destroy(rules);
+}
+
+static void a_token_is_compared_with_the_token(void **state)
+{
+    struct entitle_rules *rules = rules_of("user svc token=T1\n");
+    struct entitle_answer answer;
+    struct entitle_query query = {
+        .kind = ENTITLE_LOGIN,
+        .user = view("svc"),
+        .token = view("T1"),
+    };
+
+    (void)state;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    query.token = view("T2");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "token refused");
+    entitle_rules_destroy(rules);
+}
+
+static void the_first_rule_that_fits_decides_an_item(void **state)
+{
+    struct entitle_rules *rules = rules_of("user *\n"
+                                           "allow bob RDFD IBM.N\n"
+                                           "deny  bob RDFD *.N\n"
+                                           "deny  *   HIDDEN *\n");
+
+    (void)state;
+    assert_int_equal(item(rules, "bob", "RDFD", "IBM.N"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "bob", "RDFD", "MSFT.N"), ENTITLE_DENY);
+    assert_int_equal(item(rules, "bob", "RDFD", "MSFT.O"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "ann", "RDFD", "MSFT.N"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "ann", "HIDDEN", "MSFT.N"), ENTITLE_DENY);
+    entitle_rules_destroy(rules);
+}
+
+static void patterns_match_as_people_expect(void **state)
+{
+    struct entitle_rules *rules = rules_of("deny * * A*B?C\n");
+
+    (void)state;
+    assert_int_equal(item(rules, "u", "S", "AB1C"), ENTITLE_DENY);
+    assert_int_equal(item(rules, "u", "S", "AxxBBxC"), ENTITLE_DENY);
+    assert_int_equal(item(rules, "u", "S", "AxxB1CC"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "u", "S", "ABC"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "u", "S", ""), ENTITLE_ALLOW);
+    entitle_rules_destroy(rules);
+}
+
+struct said {
+    int count;
+    int line;
+    char text[256];
+};
+
+static void remember(void *closure, int line, const char *text)
+{
+    struct said *said = closure;
+
+    said->count++;
+    said->line = line;
+    snprintf(said->text, sizeof(said->text), "%s", text);
+}
+
+static void each_mistake_is_told_with_its_line(void **state)
+{
+    static const struct {
+        const char *text;
+        int line;
+        const char *said;
+    } cases[] = {
+        { "user a\nuser\n", 2, "user: a name is expected; example: user alice password=secret" },
+        { "user a mounts=many\n", 1,
+          "user: password=WORD, token=WORD or mounts=NUMBER is expected here" },
+        { "\n\ndeny bob RDFD\n", 3,
+          "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N" },
+        { "permit bob RDFD *\n", 1, "user, allow or deny is expected at the start of a line" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct said said = { 0 };
+        struct entitle_rules *rules;
+
+        assert_int_equal(
+            entitle_rules_create(cases[i].text, strlen(cases[i].text), remember, &said, &rules),
+            MD_ERR_MALFORMED);
+        assert_null(rules);
+        assert_int_equal(said.count, 1);
+        assert_int_equal(said.line, cases[i].line);
+        assert_string_equal(said.text, cases[i].said);
+    }
+}
+
+static void the_authority_follows_a_reload(void **state)
+{
+    const struct entitle_rules *rules = NULL;
+    struct entitle_authority authority = entitle_rules_authority(&rules);
+    struct entitle_query query = { .kind = ENTITLE_LOGIN, .user = view("eve") };
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_int_equal(authority.ask(authority.self, &query, 7, &answer), ENTITLE_ALLOW);
+    assert_true(answer.ticket == 7);
+    struct entitle_rules *strict = rules_of("user alice\n");
+    rules = strict;
+    assert_int_equal(authority.ask(authority.self, &query, 8, &answer), ENTITLE_DENY);
+    assert_int_equal(authority.answers(authority.self, &answer, 1), 0);
+    entitle_rules_destroy(strict);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_rules_everything_is_allowed),
+        cmocka_unit_test(a_login_needs_a_line_that_fits_and_its_password),
+        cmocka_unit_test(a_token_is_compared_with_the_token),
+        cmocka_unit_test(the_first_rule_that_fits_decides_an_item),
+        cmocka_unit_test(patterns_match_as_people_expect),
+        cmocka_unit_test(each_mistake_is_told_with_its_line),
+        cmocka_unit_test(the_authority_follows_a_reload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
