@@ -1,0 +1,184 @@
+/* attach/attach.h - a program's place on the backbone: send to it, hear from it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ATTACH_ATTACH_H
+#define ATTACH_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * One `struct attach` is one user of one network: one loop of one thread. It has a port of its own
+ * that no other user of that node ever gets. Behind the interface is either an rrcpd on this host
+ * (shared memory; no system call while both sides are busy) or the reliable multicast engine
+ * inside this process; callers need not know which.
+ *
+ *      attach_open(&config, &user)            always succeeds when the configuration is right,
+ *                                             whether or not the daemon is there yet
+ *      loop:
+ *          wait for attach_fd() to be readable, at most until attach_deadline()
+ *          do {
+ *              n = attach_poll(user, now, events, 256)
+ *              handle them
+ *          } while (n > 0)                    0 arms the wake-up: the fd will become readable
+ *          attach_send() ... attach_send()
+ *          attach_flush(user)                 one doorbell for the whole batch
+ *      attach_close(user)
+ *
+ * Nothing here blocks. A daemon that goes away is told as ATTACH_DAEMON_DOWN (all peers are to be
+ * taken as gone) and looked for again every second; ATTACH_DAEMON_UP tells the new session and
+ * port.
+ */
+
+struct attach;
+struct attach_event;
+struct attach_node_config;
+
+/*
+ * What several loops of one process share: one mapping of the daemon's inbound ring. Made in main
+ * before the loops, destroyed after all of them are closed; may be used from several threads.
+ */
+struct attach_process;
+int attach_process_create(struct attach_process **out);
+void attach_process_destroy(struct attach_process *process);
+
+/*
+ * Asked for every message, in place, before it is copied: false skips it. `event->bytes` may be
+ * overwritten under the callee's eyes, so nothing may be concluded from them but this answer, and
+ * nothing kept. Called from attach_poll() only.
+ */
+typedef bool attach_want_fn(void *argument, const struct attach_event *event);
+
+struct attach_config {
+    const char *network;        /* networkName, e.g. "net1" */
+    const char *rrcpd_instance; /* which rrcpd of that network on this host, e.g. "1" */
+    const char *run_dir;        /* folder of the attach sockets, e.g. "/run/rmds" */
+    const char *user_name;      /* for people: "p2ps.1.worker2"; at most 63 bytes */
+    uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */
+    uint64_t retry_ns;          /* between attempts to attach; 0 = 1 s */
+    attach_want_fn *want;       /* may be NULL: everything is wanted */
+    void *want_argument;
+    struct attach_process *process; /* may be NULL: a mapping of its own */
+    /* Not NULL: the engine runs inside this process with this network configuration. */
+    const struct attach_node_config *in_process;
+};
+
+/*
+ * MD_ERR_RANGE (a name too long, a size not a power of two), MD_ERR_NOMEM, MD_ERR_SYS; for
+ * in_process also whatever opening the network can say. The configuration is copied.
+ */
+int attach_open(const struct attach_config *config, struct attach **out);
+
+/* Detach; what was flushed is still sent by the daemon. NULL is allowed. */
+void attach_close(struct attach *user);
+
+/* One descriptor for the whole life of `user`, readable when attach_poll() has something to do. */
+int attach_fd(const struct attach *user);
+
+/* When attach_poll() wants to be called even if the descriptor is silent; UINT64_MAX = never. */
+uint64_t attach_deadline(const struct attach *user);
+
+/* Attached now? Then *session and *port are this user's own; else both are 0. */
+bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port);
+
+/* ---- receiving ------------------------------------------------------------------------- */
+
+enum attach_event_type {
+    ATTACH_MESSAGE = 1,
+    ATTACH_GAP,         /* session; first, last, count; reason: enum rrcp_gap_reason */
+    ATTACH_PEER_UP,     /* session; bytes = node name if known */
+    ATTACH_PEER_DOWN,   /* session; reason; every user of that node is gone with it */
+    ATTACH_USER_DOWN,   /* session, src_port; reason 1 detached 2 died 3 violated the ring */
+    ATTACH_TX_DROPPED,  /* session = destination, count messages of ours were discarded */
+    ATTACH_PEER_INFO,   /* session; bytes = node name */
+    ATTACH_OVERRUN,     /* this user was lapped; count = bytes skipped; GAPs follow */
+    ATTACH_DAEMON_UP,   /* session, dst_port: this user's own */
+    ATTACH_DAEMON_DOWN, /* all peers are gone; what was not yet sent is lost */
+};
+
+#define ATTACH_FLAG_UNICAST  0x01 /* came by the unicast stream */
+#define ATTACH_FLAG_DIRECTED 0x02 /* was for this node alone */
+#define ATTACH_FLAG_LOCAL    0x04 /* sent by a user of this same node */
+
+/* Unused members are 0. `bytes` are private to the caller until the next attach_poll(). */
+struct attach_event {
+    uint8_t type; /* enum attach_event_type */
+    uint8_t reason;
+    uint8_t flags;
+    uint16_t src_port;
+    uint16_t dst_port; /* 0 = all */
+    uint32_t topic;
+    uint32_t length;
+    const uint8_t *bytes;
+    uint64_t session;
+    uint64_t seq; /* message: packet it ended in; GAP: first lost packet */
+    uint64_t last, count;
+    uint64_t rx_ns; /* when the packet was read from the network, monotonic ns */
+};
+
+/*
+ * The next events, at most `max`. Messages for other ports and those `want` refuses are not among
+ * them. The bytes were copied out of the shared ring and it was verified afterwards that the
+ * writer had not come around: they are whole. Returning 0 arms the wake-up.
+ */
+int attach_poll(struct attach *user, uint64_t now_ns, struct attach_event events[], int max);
+
+/* Like attach_poll() but without arming: for loops that spin. */
+int attach_spin(struct attach *user, uint64_t now_ns, struct attach_event events[], int max);
+
+/* ---- sending --------------------------------------------------------------------------- */
+
+enum attach_path {
+    ATTACH_PATH_MULTICAST = 0, /* to every subscriber of the topic */
+    ATTACH_PATH_DIRECTED = 1,  /* on the multicast stream, but for one node (others skip it) */
+    ATTACH_PATH_UNICAST = 2,   /* acknowledged stream to one node */
+};
+
+struct attach_target {
+    uint8_t path;         /* enum attach_path */
+    uint16_t dst_port;    /* 0 = all users there */
+    uint32_t topic;       /* not 0xfffffffe, which is the daemons' own */
+    uint64_t dst_session; /* DIRECTED and UNICAST */
+};
+
+struct attach_piece {
+    const void *bytes;
+    size_t length;
+};
+
+/*
+ * Queue one message, gathered from `pieces`. MD_ERR_FULL: the outbound ring has no room (flush and
+ * come back: attach_room() tells). MD_ERR_CLOSED: no daemon. MD_ERR_RANGE: longer than
+ * maxMsgSize, or a reserved topic.
+ */
+int attach_send(struct attach *user, const struct attach_target *target,
+                const struct attach_piece pieces[], int count);
+
+/*
+ * The same without a copy: *room gets space for `length` bytes inside the ring, which the caller
+ * fills and hands over with attach_commit(), saying how many it used (<= length). Nothing else may
+ * be called on `user` in between but attach_commit() and attach_abandon().
+ */
+int attach_claim(struct attach *user, const struct attach_target *target, size_t length,
+                 uint8_t **room);
+void attach_commit(struct attach *user, size_t length);
+void attach_abandon(struct attach *user);
+
+/* Make everything queued visible to the sender and wake it if it sleeps. Cheap when nothing is. */
+void attach_flush(struct attach *user);
+
+/* Bytes waiting in the outbound ring and its size: rules like "below a half" are made of these. */
+void attach_fill(const struct attach *user, size_t *used, size_t *size);
+
+/* Longest message. */
+size_t attach_message_max(const struct attach *user);
+
+struct attach_counters {
+    uint64_t messages_sent, bytes_sent, send_full, doorbells;
+    uint64_t messages_received, bytes_received, messages_skipped, wakeups;
+    uint64_t overruns, overrun_bytes, attaches;
+};
+
+void attach_counters(const struct attach *user, struct attach_counters *out);
+
+#endif
