@@ -1,0 +1,137 @@
+/* netio/stream.h - byte streams: one interface over TCP, TLS and an in-memory pipe. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NETIO_STREAM_H
+#define NETIO_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+/*
+ * A stream is never waited for: each call does what can be done at once. It is driven in one of
+ * two manners. Descriptor-driven: net_stream_descriptor() goes to the event loop, which wakes the
+ * owner for what net_stream_wants() asks. Poll-driven (no descriptor): the loop calls
+ * net_stream_poll() once a turn and bounds its sleep to NET_POLL_INTERVAL_NS while one is open.
+ * Owners that handle both do so in a few lines and know nothing else about what is below.
+ *
+ * A stream belongs to one thread at a time; it may be handed over between calls.
+ */
+struct net_stream;
+struct net_listener;
+struct net_tls;
+struct net_pipe_hub;
+
+#define NET_POLL_INTERVAL_NS 1000000u
+
+/* Readiness, and interest in it. */
+#define NET_READABLE 0x1u
+#define NET_WRITABLE 0x2u
+
+struct net_stream_options {
+    bool nodelay;             /* TCP_NODELAY */
+    uint32_t send_buffer;     /* bytes; 0 = the kernel tunes it */
+    uint32_t recv_buffer;     /* likewise */
+    const char *interface;    /* local address to bind; NULL = any */
+    struct net_tls *tls;      /* needed by net_tls_transport; must outlive the stream */
+    const char *tls_host;     /* client: the name the certificate must show; NULL = that dialed */
+    struct net_pipe_hub *hub; /* needed by the pipe transports */
+    uint32_t backlog;         /* listener; 0 = 1024 */
+};
+
+/*
+ * What makes streams. `host` is a name or an address, IPv4 or IPv6; NULL for a listener: any. Names
+ * are looked up on the spot, which may block; addresses never do.
+ */
+struct net_transport {
+    const char *name;
+    /* The stream is usually still connecting when this returns MD_OK; see net_stream_ready(). */
+    int (*dial)(const struct net_stream_options *options, const char *host, uint16_t port,
+                struct net_stream **out);
+    /* port 0: one is chosen; net_listener_port(). */
+    int (*listen)(const struct net_stream_options *options, const char *host, uint16_t port,
+                  struct net_listener **out);
+};
+
+extern const struct net_transport net_tcp_transport;
+extern const struct net_transport net_tls_transport;
+extern const struct net_transport net_pipe_transport;        /* driven by descriptors */
+extern const struct net_transport net_pipe_polled_transport; /* driven by polling */
+
+/* By name: "tcp", "tls", "pipe", "pipe-polled"; NULL if there is none such. */
+const struct net_transport *net_transport_find(const char *name);
+
+void net_stream_close(struct net_stream *stream); /* at once; NULL is allowed */
+
+/* MD_OK: connected, bytes may flow. MD_ERR_AGAIN: not yet; wait for net_stream_wants(). Else it
+ * failed: net_stream_error() says how. */
+int net_stream_ready(struct net_stream *stream);
+
+/*
+ * Up to `size` bytes. > 0: that many came. MD_ERR_AGAIN: none now. MD_ERR_CLOSED: the peer has
+ * ended its side. MD_ERR_SYS: broken. A read that filled `size` may have left more behind that no
+ * descriptor tells of: ask net_stream_poll() or read again.
+ */
+int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size);
+
+/* Writes what is taken at once of the slices, with one call to the kernel. >= 0: bytes taken; less
+ * than offered: wait until writable. MD_ERR_CLOSED or MD_ERR_SYS: broken. */
+int64_t net_stream_write(struct net_stream *stream, const struct md_slice *slices, size_t count);
+
+/* No more will be written; the peer sees the end after what was sent. Reading goes on. */
+void net_stream_shutdown(struct net_stream *stream);
+
+/* For the event loop only; -1: poll-driven. */
+int net_stream_descriptor(const struct net_stream *stream);
+
+/* What to wait for: NET_READABLE and/or NET_WRITABLE. `has_output`: the owner has bytes to write.
+ */
+unsigned net_stream_wants(const struct net_stream *stream, bool has_output);
+
+/* What could be done now without waiting. Poll-driven: asks the transport. Descriptor-driven:
+ * tells of bytes held above the descriptor (TLS), else 0. */
+unsigned net_stream_poll(struct net_stream *stream);
+
+/* "127.0.0.1:40112", "[::1]:40112", "pipe:7"; the peer's, and for tls the version behind it. */
+const char *net_stream_peer(const struct net_stream *stream);
+
+/* What went wrong, for a log line: "Connection refused", "certificate has expired". */
+const char *net_stream_error(const struct net_stream *stream);
+
+/* Take the next waiting connection. MD_ERR_AGAIN: none. MD_ERR_SYS: e.g. out of descriptors; pause.
+ */
+int net_listener_accept(struct net_listener *listener, struct net_stream **out);
+int net_listener_descriptor(const struct net_listener *listener); /* -1: poll-driven */
+uint16_t net_listener_port(const struct net_listener *listener);
+void net_listener_close(struct net_listener *listener); /* NULL is allowed */
+
+/*
+ * TLS: one context for each listening port, or for all dialed connections with one identity.
+ * Version 1.2 at least. Reload reads the files again for connections made from then on, and leaves
+ * all as it was when they do not fit.
+ */
+struct net_tls_config {
+    const char *certificate; /* PEM file, with chain; servers need it */
+    const char *key;         /* PEM file */
+    const char *ca;          /* PEM file of trusted roots; NULL for a client: the system's */
+    bool is_server;
+    bool require_client_certificate; /* server; needs `ca` */
+    bool skip_verify;                /* client: take any certificate; for tests */
+};
+
+/* `error`, of `error_size` bytes, gets a sentence when it fails (MD_ERR_SYS, MD_ERR_NOMEM). */
+int net_tls_create(const struct net_tls_config *config, char *error, size_t error_size,
+                   struct net_tls **out);
+int net_tls_reload(struct net_tls *tls, char *error, size_t error_size);
+void net_tls_destroy(struct net_tls *tls); /* NULL is allowed */
+
+/*
+ * In-memory pipes, for one process. A hub is the network in which they listen and dial; both ends
+ * may be on different threads. `capacity`: bytes held each way, which makes a peer that does not
+ * read visible.
+ */
+int net_pipe_hub_create(size_t capacity, struct net_pipe_hub **out);
+void net_pipe_hub_destroy(struct net_pipe_hub *hub); /* all its streams are closed before */
+
+#endif

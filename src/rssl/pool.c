@@ -1,0 +1,105 @@
+/* pool.c - see rssl/pool.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rssl/pool.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "pool_private.h"
+
+struct rssl_pool {
+    struct rssl_pool_config config;
+    struct rssl_pool_stats stats;
+    struct rssl_chunk *idle;
+    uint8_t deflate_scratch[RSSL_SCRATCH_SIZE];
+    uint8_t inflate_scratch[RSSL_SCRATCH_SIZE];
+};
+
+int rssl_pool_create(const struct rssl_pool_config *config, struct rssl_pool **out)
+{
+    *out = NULL;
+    struct rssl_pool *pool = calloc(1, sizeof(*pool));
+
+    if (!pool)
+        return MD_ERR_NOMEM;
+    if (config)
+        pool->config = *config;
+    *out = pool;
+    return MD_OK;
+}
+
+void rssl_pool_destroy(struct rssl_pool *pool)
+{
+    if (!pool)
+        return;
+    MD_ASSERT(pool->stats.chunk_count == pool->stats.chunk_idle_count);
+    MD_ASSERT(pool->stats.shared_bytes == 0);
+    while (pool->idle) {
+        struct rssl_chunk *next = pool->idle->next;
+        free(pool->idle);
+        pool->idle = next;
+    }
+    free(pool);
+}
+
+void rssl_pool_stats(const struct rssl_pool *pool, struct rssl_pool_stats *out)
+{
+    *out = pool->stats;
+}
+
+struct rssl_chunk *rssl_pool_take(struct rssl_pool *pool)
+{
+    struct rssl_chunk *chunk = pool->idle;
+
+    if (chunk) {
+        pool->idle = chunk->next;
+        pool->stats.chunk_idle_count--;
+    } else {
+        chunk = malloc(RSSL_CHUNK_SIZE);
+        if (!chunk) {
+            pool->stats.refused_count++;
+            return NULL;
+        }
+        pool->stats.chunk_count++;
+    }
+    chunk->next = NULL;
+    chunk->start = 0;
+    chunk->end = 0;
+    return chunk;
+}
+
+void rssl_pool_give(struct rssl_pool *pool, struct rssl_chunk *chunk)
+{
+    if (pool->config.idle_chunk_max &&
+        pool->stats.chunk_idle_count >= pool->config.idle_chunk_max) {
+        free(chunk);
+        pool->stats.chunk_count--;
+        return;
+    }
+    chunk->next = pool->idle;
+    pool->idle = chunk;
+    pool->stats.chunk_idle_count++;
+}
+
+bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to)
+{
+    uint64_t left = pool->config.shared_bytes - pool->stats.shared_bytes;
+
+    if (to > from && pool->config.shared_bytes && to - from > left) {
+        pool->stats.refused_count++;
+        return false;
+    }
+    pool->stats.shared_bytes += to - from;
+    return true;
+}
+
+uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool)
+{
+    return pool->deflate_scratch;
+}
+
+uint8_t *rssl_pool_inflate_scratch(struct rssl_pool *pool)
+{
+    return pool->inflate_scratch;
+}
