@@ -1,0 +1,188 @@
+/* log_sink.c - the lines of the log: their form, the file and its rotation, syslog. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_sink.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#define LINE_MAX_BYTES (MD_LOG_TEXT_MAX + 256)
+
+/* The length of the UTF-8 sequence at `text`, or 0 if it is none (or a control character). */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+
+    if (text[0] < 0xc2 || text[0] > 0xf4 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if (text[0] == 0xc2 && text[1] < 0xa0)
+        return 0; /* C1 control characters: some terminals obey them */
+    return length;
+}
+
+size_t md_log_escape(const char *text, size_t length, char *out, size_t size)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t used = 0;
+
+    for (size_t i = 0; i < length;) {
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t take = *at >= 0x20 && *at < 0x7f ? 1 : *at >= 0x80 ? utf8_length(at, length - i) : 0;
+        size_t need = take ? take : 4;
+        if (need > size - used)
+            break;
+        if (take) {
+            memcpy(out + used, at, take);
+        } else {
+            out[used] = '\\';
+            out[used + 1] = 'x';
+            out[used + 2] = hex[*at >> 4];
+            out[used + 3] = hex[*at & 15];
+            take = 1;
+        }
+        used += need;
+        i += take;
+    }
+    return used;
+}
+
+static size_t format_line(const char *identity, uint64_t wall_ns, enum md_log_severity severity,
+                          const char *text, size_t length, char line[LINE_MAX_BYTES])
+{
+    time_t seconds = (time_t)(wall_ns / MD_NS_PER_S);
+    unsigned micros = (unsigned)(wall_ns % MD_NS_PER_S / 1000);
+    struct tm tm;
+
+    gmtime_r(&seconds, &tm);
+    int head = snprintf(line, LINE_MAX_BYTES - MD_LOG_TEXT_MAX - 1,
+                        "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ %s %s ", tm.tm_year + 1900,
+                        tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, micros,
+                        identity, md_log_severity_name(severity));
+    size_t used = (size_t)head;
+    used += md_log_escape(text, length, line + used, MD_LOG_TEXT_MAX);
+    line[used++] = '\n';
+    return used;
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    return write(fd, bytes, length) == (ssize_t)length;
+}
+
+void md_log_sink_stderr(uint64_t wall_ns, enum md_log_severity severity, const char *text,
+                        size_t length)
+{
+    char line[LINE_MAX_BYTES];
+    size_t used = format_line("-", wall_ns, severity, text, length, line);
+
+    (void)write_all(STDERR_FILENO, line, used);
+}
+
+static int open_file(struct md_log_sink *sink)
+{
+    struct stat st;
+
+    sink->fd = open(sink->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+    if (sink->fd < 0)
+        return MD_ERR_SYS;
+    sink->size = fstat(sink->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    return MD_OK;
+}
+
+int md_log_sink_open(struct md_log_sink *sink, const struct md_log_config *config)
+{
+    memset(sink, 0, sizeof(*sink));
+    sink->fd = -1;
+    snprintf(sink->identity, sizeof(sink->identity), "%s", config->identity);
+    sink->targets = config->targets;
+    sink->keep = config->keep;
+    sink->size_max = config->size_max;
+    if (config->targets & MD_LOG_TO_SYSLOG)
+        openlog(NULL, LOG_PID, LOG_DAEMON);
+    if (!(config->targets & MD_LOG_TO_FILE))
+        return MD_OK;
+    if (strlen(config->path) >= sizeof(sink->path))
+        return MD_ERR_RANGE;
+    snprintf(sink->path, sizeof(sink->path), "%s", config->path);
+    return open_file(sink);
+}
+
+void md_log_sink_close(struct md_log_sink *sink)
+{
+    if (sink->fd >= 0)
+        close(sink->fd);
+    sink->fd = -1;
+    if (sink->targets & MD_LOG_TO_SYSLOG)
+        closelog();
+}
+
+void md_log_sink_reopen(struct md_log_sink *sink)
+{
+    if (!(sink->targets & MD_LOG_TO_FILE))
+        return;
+    int old = sink->fd;
+    if (open_file(sink) != MD_OK) {
+        /* Better the old file than none. */
+        sink->fd = old;
+        md_ctr_inc(&sink->errors);
+        return;
+    }
+    if (old >= 0)
+        close(old);
+}
+
+/* path.4 becomes path.5, ..., path becomes path.1, and path starts anew. */
+static void rotate(struct md_log_sink *sink)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    for (unsigned i = sink->keep; i > 0; i--) {
+        snprintf(to, sizeof(to), "%s.%u", sink->path, i);
+        if (i > 1)
+            snprintf(from, sizeof(from), "%s.%u", sink->path, i - 1);
+        else
+            snprintf(from, sizeof(from), "%s", sink->path);
+        (void)rename(from, to); /* not there yet: nothing to keep */
+    }
+    if (sink->keep == 0)
+        (void)unlink(sink->path);
+    md_log_sink_reopen(sink);
+    md_ctr_inc(&sink->rotations);
+}
+
+void md_log_sink_write(struct md_log_sink *sink, uint64_t wall_ns, enum md_log_severity severity,
+                       const char *text, size_t length)
+{
+    char line[LINE_MAX_BYTES];
+    size_t used = format_line(sink->identity, wall_ns, severity, text, length, line);
+    bool is_written = true;
+
+    md_ctr_inc(&sink->lines);
+    if (sink->targets & MD_LOG_TO_STDERR)
+        is_written = write_all(STDERR_FILENO, line, used);
+    if (sink->targets & MD_LOG_TO_FILE) {
+        if (sink->size_max && sink->size > 0 && sink->size + used > sink->size_max)
+            rotate(sink);
+        is_written &= sink->fd >= 0 && write_all(sink->fd, line, used);
+        sink->size += used;
+    }
+    if (sink->targets & MD_LOG_TO_SYSLOG) {
+        char escaped[MD_LOG_TEXT_MAX];
+        int n = (int)md_log_escape(text, length, escaped, sizeof(escaped));
+        syslog((int)severity, "%s %.*s", sink->identity, n, escaped);
+    }
+    if (!is_written)
+        md_ctr_inc(&sink->errors);
+}
