@@ -7,31 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rrcp/rrcp.h"
+
 /*
  * One `struct net_packet_io` is one opened network (or the redundant pair of two): kernel UDP, the
  * lossy shim in front of another one, or the simulated network. It belongs to one thread.
  *
- *      struct net_packet_arrival in[64];
+ *      struct rrcp_arrival in[64];
  *      int n = net_packet_receive(io, in, 64);      views; good until the next receive
  *      ...
  *      int sent = net_packet_send(io, out, m);      the first `sent` were taken
- *      while ((n = net_packet_complete(io, cookies, 64)) > 0) ...   memory of these is free again
+ *      while ((n = net_packet_complete(io, cookies, 64)) > 0) ...   these are free again
  *
  * The table is made for transports quite unlike UDP. A transport says how much payload a packet
  * may have, how many bytes it wants free in front of it and how many packets may be in flight; it
  * may want to know (register) the memory packets live in; a sent packet's bytes belong to it until
  * it reports them complete; an address is an opaque value that callers store and compare but never
- * read; "the group" is whatever the transport makes of it, be it an IP multicast group, a subnet
- * broadcast or a list of peers.
+ * read (struct rrcp_address); "the group" is whatever the transport makes of it, be it an IP
+ * multicast group, a subnet broadcast or a list of peers.
  */
-
-#define NET_ADDRESS_BYTES 64
-
-/* Equal addresses have equal length and bytes. length 0 = no address. */
-struct net_address {
-    uint8_t length;
-    uint8_t bytes[NET_ADDRESS_BYTES];
-};
 
 struct net_packet_limits {
     size_t payload_max;     /* bytes of one packet */
@@ -43,22 +37,14 @@ struct net_packet_limits {
     bool wants_equal_sizes; /* runs of equally long packets are cheaper (segmentation offload) */
 };
 
-struct net_packet_arrival {
-    const uint8_t *bytes;
-    uint32_t length;
-    uint8_t path;  /* the network it came by */
-    bool is_group; /* came by the group, not to this node alone */
-    const struct net_address *from;
-};
-
 #define NET_PATH_ALL 0xff
 
 struct net_packet {
     uint8_t *bytes; /* `headroom` bytes before it are writable and the transport's */
     uint32_t length;
-    uint8_t path;                 /* which network, or NET_PATH_ALL */
-    const struct net_address *to; /* NULL = the group */
-    uint64_t cookie;              /* comes back from net_packet_complete() */
+    uint8_t path;                  /* which network, or NET_PATH_ALL */
+    const struct rrcp_address *to; /* NULL = the group */
+    uint32_t cookie;               /* comes back from net_packet_complete() */
 };
 
 /* Totals since open. Plain numbers: read by the owning thread. */
@@ -85,12 +71,12 @@ struct net_packet_table {
     void (*limits)(const struct net_packet_io *io, struct net_packet_limits *out);
     int (*memory)(struct net_packet_io *io, void *base, size_t size); /* optional */
     int (*send)(struct net_packet_io *io, const struct net_packet packets[], int count);
-    int (*complete)(struct net_packet_io *io, uint64_t cookies[], int max); /* optional */
-    int (*receive)(struct net_packet_io *io, struct net_packet_arrival out[], int max);
+    int (*complete)(struct net_packet_io *io, uint32_t cookies[], int max); /* optional */
+    int (*receive)(struct net_packet_io *io, struct rrcp_arrival out[], int max);
     int (*fd)(const struct net_packet_io *io, int index); /* -1: no more descriptors */
     bool (*readable)(struct net_packet_io *io);           /* optional */
     uint64_t (*deadline)(const struct net_packet_io *io); /* optional */
-    void (*local)(const struct net_packet_io *io, int path, struct net_address *out);
+    void (*local)(const struct net_packet_io *io, int path, struct rrcp_address *out);
     void (*close)(struct net_packet_io *io);
 };
 
@@ -126,7 +112,7 @@ static inline int net_packet_send(struct net_packet_io *io, const struct net_pac
 }
 
 /* Cookies of packets whose memory is the caller's again. Always 0 where send_depth is 0. */
-static inline int net_packet_complete(struct net_packet_io *io, uint64_t cookies[], int max)
+static inline int net_packet_complete(struct net_packet_io *io, uint32_t cookies[], int max)
 {
     return io->table->complete ? io->table->complete(io, cookies, max) : 0;
 }
@@ -135,8 +121,7 @@ static inline int net_packet_complete(struct net_packet_io *io, uint64_t cookies
  * What has arrived, at most `max`; 0 = nothing more now. The bytes and addresses are the
  * transport's and are good until the next call.
  */
-static inline int net_packet_receive(struct net_packet_io *io, struct net_packet_arrival out[],
-                                     int max)
+static inline int net_packet_receive(struct net_packet_io *io, struct rrcp_arrival out[], int max)
 {
     return io->table->receive(io, out, max);
 }
@@ -161,7 +146,7 @@ static inline uint64_t net_packet_deadline(const struct net_packet_io *io)
 
 /* This node's own unicast address on network `path`, for telling others. */
 static inline void net_packet_local(const struct net_packet_io *io, int path,
-                                    struct net_address *out)
+                                    struct rrcp_address *out)
 {
     io->table->local(io, path, out);
 }

@@ -1,0 +1,40 @@
+/* udp_socket.h - what udp.c and udp_open.c share: one path's sockets. Private to netio. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NETIO_UDP_SOCKET_H
+#define NETIO_UDP_SOCKET_H
+
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "netio/udp.h"
+
+/*
+ * Two sockets: the group socket only receives; the unicast socket receives what is for this node
+ * alone and sends everything, so that all our packets come from the one address peers pin us to.
+ */
+struct udp_path {
+    int group_fd, unicast_fd;
+    struct sockaddr_storage group, local;
+    socklen_t group_length;
+    unsigned index;
+    char name[IF_NAMESIZE];
+    bool is_broadcast, has_gso, has_gro;
+    uint32_t overflow_group, overflow_unicast; /* last SO_RXQ_OVFL values seen */
+};
+
+struct udp_setup {
+    const struct net_udp_config *config;
+    struct net_udp_report *report;
+    int path_index;
+    char *why;
+    size_t why_size;
+};
+
+int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted,
+                  struct udp_path *path);
+void udp_path_close(struct udp_path *path);
+
+#endif
