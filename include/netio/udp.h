@@ -21,7 +21,7 @@ struct net_udp_config {
     uint16_t unicast_port;    /* 0 = any free one */
     uint16_t port_roam_range; /* how many next ports to try when it is taken */
     uint8_t ttl;
-    size_t payload_max; /* 0 = 1472 on IPv4, 1452 on IPv6 */
+    size_t payload_max;                 /* 0 = 1472 on IPv4, 1452 on IPv6 */
     size_t receive_buffer, send_buffer; /* bytes asked of the kernel */
     uint32_t busy_poll_us;              /* SO_BUSY_POLL, 0 = off */
     bool no_segmentation;               /* do without GSO and GRO even where the kernel has them */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,6 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
 
         memcpy(out->bytes, &v4->sin_addr, 4);
         memcpy(out->bytes + 4, &v4->sin_port, 2);
-        out->host_length = 4;
         out->length = 6;
     } else {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
@@ -103,7 +103,6 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
         memcpy(out->bytes, &v6->sin6_addr, 16);
         memcpy(out->bytes + 16, &v6->sin6_scope_id, 4);
         memcpy(out->bytes + 20, &v6->sin6_port, 2);
-        out->host_length = 20;
         out->length = 22;
     }
 }
@@ -474,8 +473,9 @@ static void prepare_receiving(struct udp_io *udp)
 int net_udp_open(const struct net_udp_config *config, struct net_udp_report *report, char *why,
                  size_t why_size, struct net_packet_io **out)
 {
-    struct udp_setup setup = { .config = config, .report = report, .why = why,
-                               .why_size = why_size };
+    struct udp_setup setup = {
+        .config = config, .report = report, .why = why, .why_size = why_size
+    };
     struct udp_io *udp = calloc(1, sizeof(*udp));
     int err = MD_ERR_NOMEM;
 
@@ -492,8 +492,8 @@ int net_udp_open(const struct net_udp_config *config, struct net_udp_report *rep
         goto fail;
     udp->path_count = config->path_count == 2 ? 2 : 1;
     for (setup.path_index = 0; setup.path_index < udp->path_count; setup.path_index++) {
-        err = udp_path_open(&setup, &config->paths[setup.path_index],
-                            &udp->paths[setup.path_index]);
+        err =
+            udp_path_open(&setup, &config->paths[setup.path_index], &udp->paths[setup.path_index]);
         if (err)
             goto fail;
     }

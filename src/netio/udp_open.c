@@ -46,8 +46,7 @@ static int parse_group(struct udp_setup *setup, const char *text, uint16_t port,
         path->is_broadcast = !IN_MULTICAST(ntohl(v4->sin_addr.s_addr));
         return 0;
     }
-    if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1 &&
-        IN6_IS_ADDR_MULTICAST(&v6->sin6_addr)) {
+    if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1 && IN6_IS_ADDR_MULTICAST(&v6->sin6_addr)) {
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons(port);
         path->group_length = sizeof(*v6);
@@ -61,11 +60,10 @@ static int parse_group(struct udp_setup *setup, const char *text, uint16_t port,
 
 static void print_address(const struct sockaddr *address, char *out, size_t size)
 {
-    const void *bytes = address->sa_family == AF_INET
-                            ? (const void *)&((const struct sockaddr_in *)(const void *)address)
-                                  ->sin_addr
-                            : (const void *)&((const struct sockaddr_in6 *)(const void *)address)
-                                  ->sin6_addr;
+    const void *bytes =
+        address->sa_family == AF_INET
+            ? (const void *)&((const struct sockaddr_in *)(const void *)address)->sin_addr
+            : (const void *)&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 
     if (!inet_ntop(address->sa_family, bytes, out, (socklen_t)size))
         snprintf(out, size, "?");
@@ -218,12 +216,12 @@ static void ignore_own_packets(const struct udp_path *path)
     uint8_t accept = (uint8_t)(2 * word_count + 1); /* jumps are relative: shrinks as we go */
 
     code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 0);
-    code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohs(v4->sin_port), 0,
-                                             accept);
+    code[n++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohs(v4->sin_port), 0, accept);
     for (int i = 0; i < word_count; i++) {
         accept = (uint8_t)(accept - 2);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                 offset + 4 * (uint32_t)i);
+        code[n++] =
+            (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset + 4 * (uint32_t)i);
         code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, words[i], 0, accept);
     }
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
