@@ -99,11 +99,12 @@ struct rssl_outq {
     uint64_t max_bytes;
     uint64_t breach_bytes;
     uint64_t ok_bytes;
-    uint32_t
-        payload_max; /* of a whole frame; less than the frame allows when it may be compressed */
+    size_t message_max;   /* the longest message an empty queue takes */
+    uint32_t payload_max; /* of a whole frame, with what compression may add kept free */
     uint16_t fragment_id;
     bool is_slow;
     bool shut;
+    bool broken; /* memory ran out in the middle of a message */
     struct rssl_outq_config config;
     struct rssl_outq_stats stats;
 };
@@ -145,7 +146,7 @@ static inline void rssl_outq_commit(struct rssl_outq *q, size_t length)
 /* Reserve, copy, commit. MD_ERR_FULL: no room now. MD_ERR_RANGE: never. MD_ERR_STATE: not open. */
 int rssl_outq_write(struct rssl_outq *q, const void *message, size_t length);
 
-/* The longest message that an empty queue would take. */
+/* The longest message that an empty queue would take; 0 if the channel is not open. */
 size_t rssl_outq_message_max(const struct rssl_outq *q);
 
 /* Nothing waits to be written. */
@@ -165,9 +166,10 @@ void rssl_outq_set_packing(struct rssl_outq *q, bool packing);
  */
 void rssl_outq_init(struct rssl_outq *q, struct rssl_pool *pool); /* shut: raw bytes only */
 void rssl_outq_fini(struct rssl_outq *q);
+void rssl_outq_clear(struct rssl_outq *q); /* what is queued is dropped */
 /* What was negotiated is known: messages may be queued. `codec` stays the caller's. */
-int rssl_outq_open(struct rssl_outq *q, const struct rssl_outq_config *config,
-                   struct rssl_codec *codec);
+void rssl_outq_open(struct rssl_outq *q, const struct rssl_outq_config *config,
+                    struct rssl_codec *codec);
 void rssl_outq_shut(struct rssl_outq *q); /* what is queued still goes out */
 /* Queue bytes as they are: handshake messages and pings. MD_ERR_NOMEM if there is no chunk. */
 int rssl_outq_raw(struct rssl_outq *q, const uint8_t *bytes, size_t length);

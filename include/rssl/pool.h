@@ -16,8 +16,9 @@
  * allocated when first needed, handed out last-in first-out so that they stay in the cache, and
  * kept: a channel with nothing to send and no half-received frame holds none.
  */
-#define RSSL_CHUNK_SIZE 69632u /* 17 pages: 11 frames of 6147 bytes, or one of the largest legal   \
-                                */
+#define RSSL_CHUNK_SIZE                                                                            \
+    69632u /* 17 pages: 11 frames of 6147 bytes, or one of the largest legal                       \
+            */
 
 struct rssl_pool; /* owned by one thread */
 
