@@ -56,11 +56,14 @@ struct attach_config {
     const char *user_name;      /* for people: "p2ps.1.worker2"; at most 63 bytes */
     uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */
     uint64_t retry_ns;          /* between attempts to attach; 0 = 1 s */
+    bool sends_only;            /* no copy of what other users of this node send is wanted */
     attach_want_fn *want;       /* may be NULL: everything is wanted */
     void *want_argument;
     struct attach_process *process; /* may be NULL: a mapping of its own */
     /* Not NULL: the engine runs inside this process with this network configuration. */
     const struct attach_node_config *in_process;
+    char *why; /* may be NULL; else gets a sentence for the operator when in_process cannot open */
+    size_t why_size;
 };
 
 /*

@@ -1,0 +1,150 @@
+/* attach.c - what both kinds of attachment have in common; see attach/attach.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/attach.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "internal.h"
+
+int attach_open(const struct attach_config *config, struct attach **out)
+{
+    uint32_t bytes = config->outbound_bytes;
+
+    *out = NULL;
+    if (bytes != 0 && (bytes < 65536 || bytes > 1u << 30 || (bytes & (bytes - 1)) != 0))
+        return MD_ERR_RANGE;
+    if (config->user_name && strlen(config->user_name) >= ATTACH_NAME_MAX)
+        return MD_ERR_RANGE;
+    return config->in_process ? in_process_open(config, out) : attached_open(config, out);
+}
+
+void attach_close(struct attach *user)
+{
+    if (user)
+        user->kind->close(user);
+}
+
+int attach_fd(const struct attach *user)
+{
+    return user->kind->fd(user);
+}
+
+uint64_t attach_deadline(const struct attach *user)
+{
+    return user->kind->deadline(user);
+}
+
+bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port)
+{
+    *session = user->session;
+    *port = user->port;
+    return user->port != 0;
+}
+
+int attach_poll(struct attach *user, uint64_t now_ns, struct attach_event events[], int max)
+{
+    return user->kind->poll(user, now_ns, events, max, true);
+}
+
+int attach_spin(struct attach *user, uint64_t now_ns, struct attach_event events[], int max)
+{
+    return user->kind->poll(user, now_ns, events, max, false);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static int may_send(const struct attach *user, const struct attach_target *target, size_t length)
+{
+    if (!user->out.map || user->port == 0)
+        return MD_ERR_CLOSED;
+    if (length > user->message_max || target->topic == RRCP_TOPIC_USER_DOWN ||
+        (target->path != ATTACH_PATH_MULTICAST && target->dst_session == 0))
+        return MD_ERR_RANGE;
+    return 0;
+}
+
+static int claim(struct attach *user, const struct attach_target *target, size_t length,
+                 uint8_t **room)
+{
+    int err = outbound_claim(&user->out, target, length, room);
+
+    if (err == MD_ERR_FULL) {
+        user->counters.send_full++;
+        outbound_publish(&user->out);
+    }
+    return err;
+}
+
+int attach_send(struct attach *user, const struct attach_target *target,
+                const struct attach_piece pieces[], int count)
+{
+    size_t length = 0;
+    uint8_t *room;
+
+    for (int i = 0; i < count; i++)
+        length += pieces[i].length;
+    int err = may_send(user, target, length);
+    if (err)
+        return err;
+    if (user->kind->send) {
+        err = user->kind->send(user, target, pieces, count, length);
+        if (err != MD_ERR_AGAIN)
+            return err;
+    }
+    err = claim(user, target, length, &room);
+    if (err)
+        return err;
+    for (int i = 0; i < count; i++) {
+        if (pieces[i].length)
+            memcpy(room, pieces[i].bytes, pieces[i].length);
+        room += pieces[i].length;
+    }
+    attach_commit(user, length);
+    return 0;
+}
+
+int attach_claim(struct attach *user, const struct attach_target *target, size_t length,
+                 uint8_t **room)
+{
+    int err = may_send(user, target, length);
+
+    *room = NULL;
+    return err ? err : claim(user, target, length, room);
+}
+
+void attach_commit(struct attach *user, size_t length)
+{
+    outbound_commit(&user->out, length);
+    user->counters.messages_sent++;
+    user->counters.bytes_sent += length;
+}
+
+void attach_abandon(struct attach *user)
+{
+    user->out.claimed = 0;
+}
+
+void attach_flush(struct attach *user)
+{
+    user->kind->flush(user);
+}
+
+void attach_fill(const struct attach *user, size_t *used, size_t *size)
+{
+    *used = 0;
+    *size = user->out.size;
+    if (user->out.map)
+        *used = (size_t)(user->out.head -
+                         atomic_load_explicit(&user->out.map->tail, memory_order_acquire));
+}
+
+size_t attach_message_max(const struct attach *user)
+{
+    return user->message_max;
+}
+
+void attach_counters(const struct attach *user, struct attach_counters *out)
+{
+    *out = user->counters;
+}

@@ -1,0 +1,327 @@
+/* node.c - see attach/node.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
+
+/* How long a full send queue is left alone. */
+#define BLOCKED_NS 200000ull
+
+struct attach_node {
+    struct rrcp *engine;
+    struct net_packet_io *io;
+    struct rrcp_arrival in[INPUT_MAX];
+    struct rrcp_packet out[OUTPUT_MAX]; /* views; those from out_next on wait for room */
+    struct net_packet packets[OUTPUT_MAX];
+    int out_next, out_count;
+    uint64_t blocked_until_ns;
+    bool completes_late;
+    bool was_empty; /* the last look at the network found nothing */
+    uint8_t *packet_memory;
+    size_t packet_memory_size;
+    attach_note_fn *note;
+    void *note_argument;
+};
+
+void attach_node_config_init(struct attach_node_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    rrcp_config_init(&config->engine);
+    config->udp.path_count = 1;
+    config->udp.group_port = 8500;
+    config->udp.ttl = 5;
+    config->udp.receive_buffer = 4096 * 1024;
+    config->udp.send_buffer = 4096 * 1024;
+    snprintf(config->network, sizeof(config->network), "net1");
+    snprintf(config->group[0], sizeof(config->group[0]), "239.255.82.82");
+}
+
+/* ---- what the engine asks of its surroundings ----------------------------------------------- */
+
+static void *take(void *context, size_t bytes)
+{
+    (void)context;
+    return calloc(1, bytes);
+}
+
+static void give(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    free(memory);
+}
+
+static void note(void *context, enum rrcp_note what, uint64_t session, uint64_t value)
+{
+    struct attach_node *node = context;
+
+    if (node->note)
+        node->note(node->note_argument, what, session, value);
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int open_io(const struct attach_node_config *config, struct net_udp_report *report,
+                   char *why, size_t why_size, struct net_packet_io **out)
+{
+    struct net_udp_config udp = config->udp;
+    struct net_udp_report unused;
+
+    *out = config->io;
+    if (!*out) {
+        for (int i = 0; i < 2; i++) {
+            if (!udp.paths[i].interface)
+                udp.paths[i].interface = config->interface[i];
+            if (!udp.paths[i].group)
+                udp.paths[i].group = config->group[i];
+        }
+        int err = net_udp_open(&udp, report ? report : &unused, why, why_size, out);
+        if (err)
+            return err;
+    }
+    if (!net_shim_wanted(&config->shim))
+        return 0;
+    int err = net_shim_open(&config->shim, *out, out);
+    if (err)
+        snprintf(why, why_size, "out of memory");
+    return err;
+}
+
+static int open_engine(struct attach_node *node, const struct attach_node_config *config,
+                       uint16_t unicast_port)
+{
+    struct rrcp_config engine = config->engine;
+    struct rrcp_env env = { .context = node, .take = take, .give = give, .note = note };
+    struct net_packet_limits limits;
+
+    net_packet_limits(node->io, &limits);
+    if (!engine.network)
+        engine.network = config->network;
+    if (!engine.node)
+        engine.node = config->node;
+    engine.packet_bytes_max = (uint32_t)limits.payload_max;
+    engine.headroom_bytes = (uint32_t)limits.headroom;
+    engine.completes_late = limits.send_depth > 0;
+    if (engine.completes_late)
+        engine.send_queue_max = (uint32_t)limits.send_depth;
+    engine.path_count = limits.path_count;
+    engine.arrivals_max = INPUT_MAX;
+    if (limits.bits_per_s)
+        engine.interface_bits_per_s = limits.bits_per_s;
+    engine.unicast_port = unicast_port;
+    engine.start_ms = md_clock_wall_ns() / MD_NS_PER_MS;
+    node->completes_late = engine.completes_late;
+    if (config->seed)
+        env.seed[0] = config->seed;
+    else if (getrandom(env.seed, sizeof(env.seed), 0) != (ssize_t)sizeof(env.seed))
+        return MD_ERR_SYS;
+    node->packet_memory_size = rrcp_packet_memory_size(&engine);
+    void *memory =
+        mmap(NULL, node->packet_memory_size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | (config->lock_memory ? MAP_POPULATE : 0), -1, 0);
+    if (memory == MAP_FAILED)
+        return MD_ERR_NOMEM;
+    node->packet_memory = memory;
+    engine.packet_memory = memory;
+    int err = net_packet_memory(node->io, memory, node->packet_memory_size);
+    return err ? err : rrcp_create(&engine, &env, &node->engine);
+}
+
+int attach_node_open(const struct attach_node_config *config, struct net_udp_report *report,
+                     char *why, size_t why_size, struct attach_node **out)
+{
+    struct attach_node *node = calloc(1, sizeof(*node));
+    struct net_udp_report own = { 0 };
+
+    *out = NULL;
+    if (!report)
+        report = &own;
+    snprintf(why, why_size, "out of memory");
+    if (!node)
+        return MD_ERR_NOMEM;
+    node->note = config->note;
+    node->note_argument = config->note_argument;
+    int err = open_io(config, report, why, why_size, &node->io);
+    if (!err) {
+        err = open_engine(node, config, report->unicast_port);
+        if (err)
+            snprintf(why, why_size, "the engine refuses this configuration: %s", md_err_name(err));
+    }
+    if (err) {
+        attach_node_close(node);
+        return err;
+    }
+    why[0] = '\0';
+    *out = node;
+    return 0;
+}
+
+void attach_node_close(struct attach_node *node)
+{
+    if (!node)
+        return;
+    rrcp_destroy(node->engine);
+    net_packet_close(node->io);
+    if (node->packet_memory)
+        munmap(node->packet_memory, node->packet_memory_size);
+    free(node);
+}
+
+struct rrcp *attach_node_engine(struct attach_node *node)
+{
+    return node->engine;
+}
+
+struct net_packet_io *attach_node_io(struct attach_node *node)
+{
+    return node->io;
+}
+
+/* ---- pumping -------------------------------------------------------------------------------- */
+
+int attach_node_input(struct attach_node *node, uint64_t now_ns)
+{
+    int count = net_packet_receive(node->io, node->in, INPUT_MAX);
+
+    node->was_empty = count == 0;
+    rrcp_input(node->engine, now_ns, node->in, count);
+    return count;
+}
+
+static void complete(struct attach_node *node)
+{
+    uint32_t cookies[COMPLETE_MAX];
+    int count;
+
+    while ((count = net_packet_complete(node->io, cookies, COMPLETE_MAX)) > 0)
+        rrcp_sent(node->engine, cookies, count);
+}
+
+/* Offer what waits; false when the network has no room for all of it. */
+static bool send_waiting(struct attach_node *node, uint64_t now_ns)
+{
+    int count = node->out_count - node->out_next;
+
+    if (count == 0)
+        return true;
+    int sent = net_packet_send(node->io, node->packets + node->out_next, count);
+    node->out_next += sent;
+    if (sent < count) {
+        node->blocked_until_ns = now_ns + BLOCKED_NS;
+        return false;
+    }
+    node->out_next = node->out_count = 0;
+    return true;
+}
+
+int attach_node_output(struct attach_node *node, uint64_t now_ns)
+{
+    int total = 0;
+
+    if (node->completes_late)
+        complete(node);
+    rrcp_tick(node->engine, now_ns);
+    while (send_waiting(node, now_ns)) {
+        int count = rrcp_output(node->engine, now_ns, node->out, OUTPUT_MAX);
+
+        if (count == 0)
+            break;
+        for (int i = 0; i < count; i++)
+            node->packets[i] = (struct net_packet){ .bytes = node->out[i].bytes,
+                                                    .length = node->out[i].length,
+                                                    .path = node->out[i].path,
+                                                    .to = node->out[i].to,
+                                                    .cookie = node->out[i].buffer };
+        node->out_next = 0;
+        node->out_count = count;
+        total += count;
+    }
+    return total;
+}
+
+bool attach_node_is_blocked(const struct attach_node *node)
+{
+    return node->out_next < node->out_count;
+}
+
+uint64_t attach_node_deadline(const struct attach_node *node)
+{
+    uint64_t deadline = rrcp_deadline(node->engine);
+    uint64_t transport = net_packet_deadline(node->io);
+
+    if (transport < deadline)
+        deadline = transport;
+    if (attach_node_is_blocked(node) && node->blocked_until_ns < deadline)
+        deadline = node->blocked_until_ns;
+    return deadline;
+}
+
+bool attach_node_is_idle(struct attach_node *node)
+{
+    return node->was_empty && !net_packet_readable(node->io);
+}
+
+/* ---- keys ----------------------------------------------------------------------------------- */
+
+static bool parse_key(const char *line, struct rrcp_key *out)
+{
+    unsigned id;
+    char hex[65];
+
+    if (sscanf(line, "%u %64[0-9a-fA-F]", &id, hex) != 2 || id > 255 || strlen(hex) != 64)
+        return false;
+    out->id = (uint8_t)id;
+    for (int i = 0; i < 32; i++) {
+        char pair[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
+
+        out->bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return true;
+}
+
+int attach_keys_read(const char *path, struct rrcp_key keys[RRCP_KEY_MAX], uint32_t *count,
+                     char *why, size_t why_size)
+{
+    char line[256];
+    unsigned number = 0;
+    int err = 0;
+    FILE *file = fopen(path, "re");
+
+    *count = 0;
+    if (!file) {
+        snprintf(why, why_size, "authKeyFile: %s: %s", path, strerror(errno));
+        return MD_ERR_SYS;
+    }
+    while (!err && fgets(line, sizeof(line), file)) {
+        size_t blank = strspn(line, " \t");
+
+        number++;
+        if (line[blank] == '#' || line[blank] == '\n' || line[blank] == '\0')
+            continue;
+        if (*count == RRCP_KEY_MAX || !parse_key(line + blank, &keys[*count])) {
+            snprintf(why, why_size,
+                     "authKeyFile: %s:%u: expected `ID KEY`, ID 0..255 and KEY 64 hexadecimal "
+                     "digits, at most %d lines",
+                     path, number, RRCP_KEY_MAX);
+            err = MD_ERR_MALFORMED;
+        } else {
+            (*count)++;
+        }
+    }
+    if (!err && *count == 0) {
+        snprintf(why, why_size, "authKeyFile: %s: there is no key in it", path);
+        err = MD_ERR_MALFORMED;
+    }
+    fclose(file);
+    return err;
+}
