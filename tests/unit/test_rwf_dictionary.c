@@ -309,6 +309,41 @@ static void a_failed_load_leaves_what_was_loaded_before(void **state)
     assert_int_equal(rwf_dictionary_field(*state, 5000)->ripples_to, 22);
 }
 
+/* The fields that tests, benchmarks and page displays of the suite depend on. */
+static void the_suites_own_files_are_loaded(void **state)
+{
+    static const struct {
+        const char *name;
+        int fid;
+        unsigned type;
+    } cases[] = {
+        { "BID", 22, RWF_TYPE_REAL },          { "ASK", 25, RWF_TYPE_REAL },
+        { "BIDSIZE", 30, RWF_TYPE_REAL },      { "ASKSIZE", 31, RWF_TYPE_REAL },
+        { "TRDPRC_1", 6, RWF_TYPE_REAL },      { "TRDVOL_1", 178, RWF_TYPE_REAL },
+        { "ACVOL_1", 32, RWF_TYPE_REAL },      { "NETCHNG_1", 11, RWF_TYPE_REAL },
+        { "TRDTIM_1", 18, RWF_TYPE_TIME },     { "PRCTCK_1", 14, RWF_TYPE_ENUM },
+        { "TRADE_DATE", 16, RWF_TYPE_DATE },   { "PRC_QL2", 131, RWF_TYPE_ENUM },
+        { "ROW80_1", 315, RWF_TYPE_RMTES },    { "ROW80_25", 339, RWF_TYPE_RMTES },
+        { "TIM_TRK_1", 3902, RWF_TYPE_UINT },  { "TIM_TRK_3", 3904, RWF_TYPE_UINT },
+        { "ORDER_SIDE", 3428, RWF_TYPE_ENUM }, { "QUOTIM_MS", 3855, RWF_TYPE_UINT },
+    };
+    const struct rwf_dictionary *dictionary = *state;
+
+    load_files(*state, RMDS_SOURCE_DIR "/conf/RDMFieldDictionary",
+               RMDS_SOURCE_DIR "/conf/enumtype.def");
+    assert_true(rwf_dictionary_field_count(dictionary) >= 400);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct rwf_field_def *field = rwf_dictionary_field(dictionary, cases[i].fid);
+
+        assert_non_null(field);
+        assert_string_equal(field->name, cases[i].name);
+        assert_int_equal(field->rwf_type, cases[i].type);
+    }
+    assert_string_equal(
+        (const char *)rwf_enum_find(rwf_dictionary_field(dictionary, 15)->enums, 840)->display,
+        "USD");
+}
+
 /* The size of a full vendor file: 20 000 fields, 1 000 tables. */
 enum {
     MANY_FIELDS = 20000,
@@ -401,6 +436,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_failed_load_leaves_what_was_loaded_before, setup_sample,
                                         teardown),
+        cmocka_unit_test_setup_teardown(the_suites_own_files_are_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_vendor_size_is_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_table_with_all_values_there_are_is_loaded, setup,
                                         teardown),
