@@ -120,3 +120,8 @@ function(rmds_bench name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
 endfunction()
+
+# rmds_feature(NAME VALUE): one line of --version, e.g. rmds_feature(zlib ${ZLIB_VERSION}).
+function(rmds_feature name value)
+  set_property(TARGET rmds_flags APPEND PROPERTY RMDS_FEATURES "  ${name} ${value}\\n")
+endfunction()

@@ -1,0 +1,410 @@
+/* check.c - every line against the table: unknown names, wrong values, contradictions. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "internal.h"
+#include "value.h"
+
+/* Suggestions cost a comparison with every name; after so many unknown names nobody reads them. */
+#define SUGGESTIONS_MAX 200
+
+/* A component of a path that stands for data: a node, a user, a service. */
+#define DATA "\x01"
+
+struct checker {
+    const struct md_conf *conf;
+    struct report *report;
+    const char *file;
+    unsigned line;
+    const char *name;
+    unsigned suggestions;
+    bool absent_said[256]; /* by row: "not in this version" is said once */
+};
+
+bool entry_param(const struct path *name, const char **param, size_t *length, const char **index)
+{
+    int last = name->count - 1;
+    const char *text = name->at[last].text;
+    size_t digits = 0;
+
+    while (digits < name->at[last].length && isdigit((unsigned char)text[digits]))
+        digits++;
+    *index = NULL;
+    if (last > 0 && digits == name->at[last].length) {
+        *index = text;
+        last--;
+    }
+    *param = name->at[last].text;
+    *length = name->at[last].length;
+    return !(*length == 1 && **param == '?');
+}
+
+static bool row_is(const struct md_conf_row *row, const char *param, size_t length)
+{
+    return text_same(row->name, strlen(row->name), param, length);
+}
+
+/* The words a person may write for the fixed components of paths. */
+static const char *const fixed[] = { "p2ps",    "src_dist", "rrcpd", "rrcp",           "route",
+                                     "service", "server",   "ipc",   "port",           "user",
+                                     "logger",  "shmem",    "rmds",  "transmissionBus" };
+
+static bool is_fixed(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        if (text_same(text, length, fixed[i], strlen(fixed[i])))
+            return true;
+    return path_alias(text, length) != NULL;
+}
+
+/*
+ * Does the entry's name cover this path, whatever its data are called? A fixed word is not taken
+ * for data: "*rrcp*poolSize" is a slip, not about a node of that name.
+ */
+static bool covers(const struct path *name, const struct path *template)
+{
+    uint32_t reach = 1u << name->count;
+
+    /* path_score() with every data component taken as a match; only the answer counts. */
+    for (int i = template->count - 1; i >= 0; i--) {
+        uint32_t next = reach;
+        bool data = template->at[i].text[0] == DATA[0];
+
+        reach = 0;
+        for (int j = 0; j < name->count; j++) {
+            const char *text = name->at[j].text, *own = template->at[i].text;
+            size_t length = name->at[j].length;
+            const char *alias = path_alias(text, length);
+            bool match = (data && !is_fixed(text, length)) || (length == 1 && *text == '?') ||
+                         text_same(text, length, own, template->at[i].length) ||
+                         (alias && text_same(alias, strlen(alias), own, template->at[i].length));
+
+            if (name->at[j].loose && (next >> j & 1))
+                reach |= 1u << j;
+            if (match && (next >> (j + 1) & 1))
+                reach |= 1u << j;
+        }
+    }
+    return reach & 1;
+}
+
+/* In both spellings, instance and class, which differ where data stand: Port.PortNumber. */
+static bool row_reached(const struct path *name, const struct md_conf_row *row, const char *index)
+{
+    for (int kind = 0; kind < MD_CONF_KINDS; kind++)
+        for (unsigned bit = 1; bit <= MD_CONF_TOOLS; bit <<= 1) {
+            struct object_path path;
+
+            if (!(row->kinds >> kind & 1) || !(row->programs & bit))
+                continue;
+            if (object_path(&path, (enum md_conf_kind)kind, bit, DATA, DATA, DATA, row->name,
+                            index ? DATA : NULL) &&
+                covers(name, &path.instance))
+                return true;
+        }
+    return false;
+}
+
+static const char *nearest_param(const char *param, size_t length)
+{
+    unsigned best = length <= 4 ? 1 : length <= 8 ? 2 : 3;
+    const char *found = NULL;
+
+    for (size_t i = 0; i < md_conf_row_count; i++) {
+        unsigned distance = text_distance(param, length, md_conf_rows[i].name, best);
+        if (distance < best || (distance == best && !found)) {
+            best = distance;
+            found = md_conf_rows[i].name;
+        }
+    }
+    return found;
+}
+
+static void say(struct checker *checker, enum md_conf_severity severity, const char *text)
+{
+    report_say(checker->report, severity, checker->file, checker->line, "%s: %s", checker->name,
+               text);
+}
+
+static void unknown_param(struct checker *checker, const char *param, size_t length)
+{
+    const char *near = NULL;
+    char text[256];
+
+    if (checker->suggestions < SUGGESTIONS_MAX) {
+        checker->suggestions++;
+        near = nearest_param(param, length);
+    }
+    snprintf(text, sizeof(text), "unknown parameter%s%s (ignored)", near ? "; did you mean " : "",
+             near ? near : "");
+    say(checker, MD_CONF_WARNING, text);
+}
+
+static const char *nearest_fixed(const char *text, size_t length)
+{
+    unsigned max = length <= 3 ? 0 : length <= 5 ? 1 : 2;
+
+    for (size_t i = 0; max && i < sizeof(fixed) / sizeof(fixed[0]); i++)
+        if (text_distance(text, length, fixed[i], max) <= max)
+            return fixed[i];
+    return NULL;
+}
+
+/*
+ * A component that is almost a fixed word but not one is taken as somebody's name: legal, and
+ * almost always a slip. Not after "user." and the like, where names stand.
+ */
+static void check_components(struct checker *checker, const struct path *name, int count)
+{
+    char text[512];
+
+    for (int i = 0; i < count; i++) {
+        const char *word = name->at[i].text;
+        size_t length = name->at[i].length;
+        const char *near;
+
+        if ((length == 1 && *word == '?') || is_fixed(word, length))
+            continue;
+        if (i > 0 && is_fixed(name->at[i - 1].text, name->at[i - 1].length))
+            continue;
+        near = nearest_fixed(word, length);
+        if (!near || text_same(word, length, checker->conf->node, strlen(checker->conf->node)))
+            continue;
+        snprintf(text, sizeof(text),
+                 "\"%.*s\" is taken as the name of a node, user or service; did you mean %s?",
+                 (int)length, word, near);
+        say(checker, MD_CONF_WARNING, text);
+    }
+}
+
+/* Where a row's parameter may stand, for the sentence about a place where it may not. */
+static void places_print(const char *param, size_t length, char *out, size_t size)
+{
+    static const char *const places[MD_CONF_KINDS] = {
+        [MD_CONF_DAEMON] = "",
+        [MD_CONF_PORT] = ".port.<port>",
+        [MD_CONF_USER] = ".user.<user>",
+        [MD_CONF_ROUTE] = ".<n>.route",
+        [MD_CONF_BUS] = ".server.ipc.transmissionBus",
+        [MD_CONF_SERVICE] = ".service.<service>",
+        [MD_CONF_RRCP] = ".<network>.rrcp",
+        [MD_CONF_LOGGER] = ".logger",
+        [MD_CONF_SHMEM] = ".shmem",
+        [MD_CONF_RMDS] = "",
+    };
+    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd", "rmds" };
+    size_t used = 0;
+
+    *out = '\0';
+    for (size_t i = 0; i < md_conf_row_count; i++)
+        for (unsigned p = 0; p < 4 && row_is(&md_conf_rows[i], param, length); p++)
+            for (int kind = 0; kind < MD_CONF_KINDS; kind++) {
+                if (!(md_conf_rows[i].programs >> p & 1) || !(md_conf_rows[i].kinds >> kind & 1))
+                    continue;
+                int n = snprintf(out + used, size - used, "%s%s%s", used ? ", " : "", programs[p],
+                                 places[kind]);
+                if (n < 0 || (size_t)n >= size - used)
+                    return;
+                used += (size_t)n;
+            }
+}
+
+static void check_value(struct checker *checker, const struct md_conf_row *row, const char *value)
+{
+    char why[VALUE_WHY_MAX], example[256], text[1024];
+    int64_t number;
+
+    if (value_parse(row, value, &number, why))
+        return;
+    row_example(row, example, sizeof(example));
+    snprintf(text, sizeof(text), "\"%.200s\" %s; example: %s", value, why, example);
+    say(checker, MD_CONF_ERROR, text);
+}
+
+static void check_entry(struct checker *checker, const char *value)
+{
+    const char *param, *index;
+    size_t length;
+    struct path name;
+    bool known = false, reached = false, wrong = false;
+    unsigned bit = checker->conf->program_bit;
+
+    if (!path_split(&name, checker->name) || !entry_param(&name, &param, &length, &index))
+        return;
+    for (size_t i = 0; i < md_conf_row_count; i++) {
+        const struct md_conf_row *row = &md_conf_rows[i];
+        unsigned errors = checker->report->db->errors;
+
+        if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
+            continue;
+        known = true;
+        if (!row_reached(&name, row, index))
+            continue;
+        reached = true;
+        if (!wrong)
+            check_value(checker, row, value);
+        wrong |= checker->report->db->errors != errors;
+        if ((row->flags & MD_CONF_ABSENT) && (!bit || (row->programs & bit)) &&
+            !checker->absent_said[i]) {
+            checker->absent_said[i] = true;
+            say(checker, MD_CONF_WARNING, "not in this version (ignored)");
+        }
+    }
+    if (!known) {
+        unknown_param(checker, param, length);
+        return;
+    }
+    if (!reached) {
+        char places[400], text[512];
+
+        places_print(param, length, places, sizeof(places));
+        snprintf(text, sizeof(text), "no object of this path has %.*s; it belongs to %s (ignored)",
+                 (int)length, param, places);
+        say(checker, MD_CONF_WARNING, text);
+    }
+    check_components(checker, &name, name.count - 1 - (index ? 1 : 0));
+}
+
+void check_entries(const struct md_conf *conf, struct db *db, struct report *report)
+{
+    struct checker checker = { .conf = conf, .report = report };
+
+    MD_ASSERT(md_conf_row_count <= sizeof(checker.absent_said));
+    for (uint32_t i = 0; i < db->count; i++) {
+        const struct db_entry *entry = &db->entries[i];
+
+        if (entry->replaced)
+            continue;
+        checker.file = db->files[entry->file];
+        checker.line = entry->line;
+        checker.name = db_name(db, entry);
+        check_entry(&checker, db_value(db, entry));
+    }
+}
+
+void row_example(const struct md_conf_row *row, char *out, size_t size)
+{
+    static const char *const starts[MD_CONF_KINDS] = {
+        [MD_CONF_DAEMON] = "*",
+        [MD_CONF_PORT] = "*p2ps*14002*",
+        [MD_CONF_USER] = "*p2ps*jsmith*",
+        [MD_CONF_ROUTE] = "*Src_Dist*1.route*",
+        [MD_CONF_BUS] = "*Src_Dist*transmissionBus*",
+        [MD_CONF_SERVICE] = "*Src_Dist*RDFD*",
+        [MD_CONF_RRCP] = "*rrcp*",
+        [MD_CONF_LOGGER] = "*logger*",
+        [MD_CONF_SHMEM] = "*shmem*",
+        [MD_CONF_RMDS] = "*rmds*",
+    };
+    int kind = 0;
+    const char *start, *value = row->fallback;
+
+    while (kind + 1 < MD_CONF_KINDS && !(row->kinds >> kind & 1))
+        kind++;
+    start = starts[kind];
+    if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_P2PS)
+        start = "*p2ps*";
+    else if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_SRC_DIST)
+        start = "*Src_Dist*";
+    if (!*value)
+        value = row->type == MD_CONF_CPUS ? "0,2-4" : row->type == MD_CONF_ADDRESS ? "eth0" : "...";
+    snprintf(out, size, "%s%s : %s", start, row->name, value);
+}
+
+/* ---- relations between values ---- */
+
+struct relation {
+    const struct md_conf *conf;
+    struct report *report;
+    struct md_conf_object object;
+};
+
+static void contradiction(const struct relation *relation, enum md_conf_severity severity,
+                          const char *param, const char *text)
+{
+    struct md_conf_value value = md_conf_value(&relation->object, param);
+
+    report_say(relation->report, severity, value.file, value.line, "%s: %s %s", param, value.text,
+               text);
+}
+
+static void not_more(const struct relation *relation, const char *low, const char *high,
+                     bool equal_allowed)
+{
+    int64_t a = md_conf_i64(&relation->object, low), b = md_conf_i64(&relation->object, high);
+    struct md_conf_value bound = md_conf_value(&relation->object, high);
+    char text[256];
+
+    if (a < b || (equal_allowed && a == b))
+        return;
+    snprintf(text, sizeof(text), "must be %s %s, which is %s (%s%s%.0u)",
+             equal_allowed ? "at most" : "less than", high, bound.text,
+             bound.file ? bound.file : "default", bound.file ? ":" : "", bound.line);
+    contradiction(relation, MD_CONF_ERROR, low, text);
+}
+
+static void check_p2ps(struct relation *relation)
+{
+    not_more(relation, "guaranteedOutputBuffers", "maxOutputBuffers", true);
+    not_more(relation, "outputThresholdOK", "outputThresholdBreach", false);
+    switch (md_conf_word(&relation->object, "rrmpProtocols")) {
+    case 0:
+        contradiction(relation, MD_CONF_ERROR, "rrmpProtocols",
+                      "is not spoken; use rrmp6 or rrmp4and6");
+        break;
+    case 2:
+        contradiction(relation, MD_CONF_INFO, "rrmpProtocols", "is taken as rrmp6");
+        break;
+    }
+}
+
+static void check_rrcp(struct relation *relation)
+{
+    uint64_t low = md_conf_u64(&relation->object, "pktPoolLimitLow");
+    uint64_t queue = md_conf_u64(&relation->object, "userQLimit");
+
+    not_more(relation, "pktPoolLimitLow", "pktPoolLimitHigh", false);
+    not_more(relation, "pktPoolLimitHigh", "maxPktPoolSize", true);
+    if (low <= 3 * queue && md_conf_is_set(&relation->object, "pktPoolLimitLow") &&
+        md_conf_is_set(&relation->object, "userQLimit")) {
+        char text[128];
+        snprintf(text, sizeof(text), "should be more than 3 x userQLimit (%llu)",
+                 (unsigned long long)(3 * queue));
+        contradiction(relation, MD_CONF_WARNING, "pktPoolLimitLow", text);
+    }
+    if (md_conf_word(&relation->object, "congestionControl") == 1 &&
+        md_conf_u64(&relation->object, "maxDataRate") == 0)
+        contradiction(relation, MD_CONF_ERROR, "congestionControl",
+                      "needs maxDataRate, the rate it slows down from");
+}
+
+static void check_route(void *arg, const char *name)
+{
+    struct relation *relation = arg;
+
+    relation->object = md_conf_object(relation->conf, MD_CONF_ROUTE, name);
+    if (*md_conf_string(&relation->object, "hostList") &&
+        md_conf_i64(&relation->object, "sslMountVersion") == 4)
+        contradiction(relation, MD_CONF_ERROR, "sslMountVersion",
+                      "is the legacy SSL protocol, which is not spoken; use 5");
+}
+
+void check_relations(const struct md_conf *conf, struct report *report)
+{
+    struct relation relation = { .conf = conf, .report = report };
+
+    if (conf->program_bit == MD_CONF_P2PS) {
+        relation.object = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+        check_p2ps(&relation);
+    }
+    if (conf->program_bit == MD_CONF_SRC_DIST)
+        md_conf_names(conf, MD_CONF_ROUTE, check_route, &relation);
+    if (conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)) {
+        relation.object = md_conf_object(conf, MD_CONF_RRCP, NULL);
+        check_rrcp(&relation);
+    }
+}

@@ -1,0 +1,487 @@
+/* table.c - every parameter of rmds.cnf, once. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/table.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "db.h"
+
+/*
+ * To add a parameter, add a row; to bring one to life, take NOT_YET out of its row. A row:
+ *
+ *   { name, objects, programs, flags, type, unit, min, max, default, words, meaning }
+ *
+ * The macros below write the repeating middle part of a row.
+ */
+#define DAEMON                               (1u << MD_CONF_DAEMON)
+#define PORT                                 (1u << MD_CONF_PORT)
+#define USER                                 (1u << MD_CONF_USER)
+#define ROUTE                                (1u << MD_CONF_ROUTE)
+#define BUS                                  (1u << MD_CONF_BUS)
+#define SERVICE                              (1u << MD_CONF_SERVICE)
+#define RRCP                                 (1u << MD_CONF_RRCP)
+#define LOGGER                               (1u << MD_CONF_LOGGER)
+#define SHMEM                                (1u << MD_CONF_SHMEM)
+#define RMDS                                 (1u << MD_CONF_RMDS)
+
+#define P2PS                                 MD_CONF_P2PS
+#define SRC                                  MD_CONF_SRC_DIST
+#define RRCPD                                MD_CONF_RRCPD
+#define ALL                                  (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)
+
+#define DYN                                  MD_CONF_DYN
+#define INDEXED                              MD_CONF_INDEXED
+#define NOT_YET                              MD_CONF_ABSENT
+
+#define INT(unit, min, max, fallback)        MD_CONF_INTEGER, unit, min, max, fallback, NULL
+#define BOOL(fallback)                       MD_CONF_BOOLEAN, "", 0, 0, fallback, NULL
+#define TEXT(fallback)                       MD_CONF_STRING, "", 0, 0, fallback, NULL
+#define LIST(fallback)                       MD_CONF_LIST, "", 0, 0, fallback, NULL
+#define PATH(fallback)                       MD_CONF_PATH, "", 0, 0, fallback, NULL
+#define ADDRESS(fallback)                    MD_CONF_ADDRESS, "", 0, 0, fallback, NULL
+#define CPUS                                 MD_CONF_CPUS, "", 0, 0, "", NULL
+#define PORTNO(min, fallback)                MD_CONF_PORT_NUMBER, "", min, 65535, fallback, NULL
+#define WORD(words, fallback)                MD_CONF_WORD, "", 0, 0, fallback, words
+#define TIME(unit, min_ns, max_ns, fallback) MD_CONF_TIME, unit, min_ns, max_ns, fallback, NULL
+#define PERCENT(min, max, fallback)          MD_CONF_PERCENT, "%", (min)*10000, (max)*10000, fallback, NULL
+
+#define US                                   1000ll
+#define MS                                   1000000ll
+#define SEC                                  1000000000ll
+#define MANY                                 0x7fffffffll
+#define BYTES_MAX                            (1ll << 40)
+
+const struct md_conf_row md_conf_rows[] = {
+    /* ---- p2ps: ports and connections ---- */
+    { "rsslPort", DAEMON, P2PS, 0, PORTNO(0, "14002"),
+      "TCP port on which RSSL consumers are served; 0 opens none." },
+    { "portList", DAEMON, P2PS, NOT_YET, LIST(""),
+      "Ports of the legacy SSL protocol, which is not spoken here: read and ignored." },
+    { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"), "False: rsslPort is not opened." },
+    { "allowSSLConnections", DAEMON, P2PS, NOT_YET, BOOL("False"),
+      "Legacy SSL on portList; True is accepted and reported as unsupported." },
+    { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
+      "True: a client may negotiate compression. False: the answer is always no compression." },
+    { "compressionType", DAEMON, P2PS, 0, INT("", 0, 2, "0"),
+      "Compression offered by the server: 0 none, 1 zlib, 2 LZ4." },
+    { "maxMounts", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
+      "Most client connections (mounts); the next is refused with the text 'Maximum number of "
+      "mounts reached'." },
+    { "itemLimit", DAEMON | USER, P2PS, DYN, INT("items", 0, MANY, "0"),
+      "Most items one user may have open, 0 = no limit: asked at the user first, then at the "
+      "daemon. Over it an item is closed with TOO_MANY_ITEMS; the connection stays." },
+    { "itemLimit", DAEMON, SRC, DYN, INT("items", 0, 16777216, "0"),
+      "Most items one instance keeps open, 0 = no limit; over it the least important is "
+      "pre-empted or the new one refused." },
+    { "itemLimitPerMount", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
+      "Most items one connection may have open, 0 = no limit." },
+    { "aggregateItemLimit", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
+      "Most distinct items in the watch list of the whole daemon, 0 = no limit." },
+    { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("buckets", 16, 1 << 26, "65536"),
+      "Buckets the item table starts with, rounded up to a power of two; it still grows. Sized "
+      "for the items expected it never stops to grow." },
+    { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
+      "True: keep the last image of each open item, so that a second request is answered at "
+      "once. False: each new request goes to the source." },
+    { "guaranteedOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 100000, "100"),
+      "Output buffers of maxFragmentSize bytes that each connection owns." },
+    { "guaranteedOutputBuffers", BUS, SRC, 0, INT("buffers", 1, 100000, "200"),
+      "Output buffers that each connection of an inbound provider owns." },
+    { "maxOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 1000000, "400"),
+      "Output buffers a connection may grow to; at the limit the client is a slow consumer. Not "
+      "less than guaranteedOutputBuffers." },
+    { "poolSize", DAEMON, P2PS, 0, INT("buffers", 0, MANY, "0"),
+      "Shared pool for the buffers between guaranteed and maximum; 0 = bounded by the maximum of "
+      "each connection alone." },
+    { "poolSize", BUS, SRC, 0, INT("buffers", 0, MANY, "0"),
+      "Shared pool of the inbound providers' port; 0 = bounded by each connection alone." },
+    { "numInputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 10000, "10"),
+      "Read buffers of each connection." },
+    { "numInputBuffers", BUS, SRC, 0, INT("buffers", 1, 10000, "10"),
+      "Read buffers of each inbound provider." },
+    { "maxFragmentSize", DAEMON, P2PS | SRC, 0, INT("bytes", 512, 65535, "6144"),
+      "RSSL fragment size that is announced, and the size of an output buffer." },
+    { "outputThresholdBreach", DAEMON, P2PS, 0, INT("%", 1, 100, "30"),
+      "A client that uses more than this share of maxOutputBuffers is marked slow." },
+    { "outputThresholdOK", DAEMON, P2PS, 0, INT("%", 0, 99, "10"),
+      "Under this share the mark is taken away; less than outputThresholdBreach." },
+    { "slowTimeout", DAEMON, P2PS, 0, TIME("s", 1 * MS, 86400 * SEC, "10"),
+      "A slow client that makes no progress for this long is cut." },
+    { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
+      "Most items of which a slow client's updates are conflated; when more are needed it is "
+      "cut." },
+    { "timedWrites", DAEMON, P2PS, DYN, BOOL("False"),
+      "True: output is flushed each flushInterval or when a buffer is full (throughput). False: "
+      "at the end of each turn of the loop (latency)." },
+    { "flushInterval", DAEMON, P2PS, DYN, TIME("ms", 0, 1 * SEC, "0"),
+      "Period of timedWrites; 0 = at once." },
+    { "tcpNoDelay", DAEMON, P2PS | SRC, DYN, BOOL("True"),
+      "TCP_NODELAY on the sockets of clients and providers." },
+    { "tcpSendBufSize", DAEMON, P2PS | SRC, 0, INT("bytes", 0, MANY, "0"),
+      "SO_SNDBUF, set before listening; 0 leaves it to the kernel." },
+    { "tcpRecvBufSize", DAEMON, P2PS | SRC, 0, INT("bytes", 0, MANY, "0"),
+      "SO_RCVBUF, set before listening; 0 leaves it to the kernel." },
+    { "rsslMsgPacking", DAEMON, P2PS | SRC, DYN, BOOL("True"),
+      "Put several messages into one packed RSSL buffer." },
+    { "sslMsgPacking", DAEMON, P2PS, NOT_YET, BOOL("True"),
+      "The same for legacy SSL: read and ignored." },
+    { "pingInterval", DAEMON, P2PS | SRC, 0, TIME("s", 1 * SEC, 255 * SEC, "10"),
+      "Longest silence before a ping is sent; at most a third of pingTimeout." },
+    { "pingTimeout", DAEMON | PORT, P2PS, 0, TIME("s", 1 * SEC, 255 * SEC, "60"),
+      "Ping timeout offered to clients of the port; the smaller of both sides is used, not under "
+      "minPingTimeout." },
+    { "pingTimeout", DAEMON | ROUTE | BUS, SRC, 0, TIME("s", 1 * SEC, 255 * SEC, "60"),
+      "Ping timeout offered to providers; the smaller of both sides is used." },
+    { "minPingTimeout", DAEMON | PORT, P2PS, 0, TIME("s", 1 * SEC, 255 * SEC, "20"),
+      "Least ping timeout agreed with a client." },
+    { "clientToServerPings", DAEMON | PORT, P2PS, 0, BOOL("True"),
+      "False: a client that sends nothing is not cut." },
+    { "serverToClientPings", DAEMON | PORT, P2PS, 0, BOOL("True"),
+      "False: no pings are announced or sent." },
+    { "disableHostLookup", DAEMON, P2PS, 0, BOOL("True"),
+      "True: addresses of clients are never resolved to names." },
+    { "minimumOpenWindow", DAEMON | SERVICE, P2PS, 0, INT("requests", 1, MANY, "500"),
+      "Least number of item requests outstanding at the sources of one service; a larger "
+      "OpenWindow they announce is used." },
+    { "rrmpProtocols", DAEMON, P2PS, 0, WORD("rrmp4|rrmp6|rrmp4and6", "rrmp6"),
+      "Generation of the backbone's message protocol. Only 6 is spoken: rrmp4and6 is taken as "
+      "rrmp6, rrmp4 is an error." },
+    { "sessionStatsWindow", DAEMON, P2PS, 0, TIME("s", 1 * SEC, 3600 * SEC, "1"),
+      "Averaging window of the rates of each connection in the statistics." },
+    { "dictionaryPath", DAEMON | SERVICE, P2PS | SRC, 0, LIST(""),
+      "Files of field and enumeration dictionaries to serve, comma separated; empty = those of "
+      "the provider." },
+    { "accessFile", DAEMON, P2PS, 0, PATH(""),
+      "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
+    { "maxDecodedMsgSize", DAEMON, P2PS | SRC, 0, INT("bytes", 6144, 1 << 30, "4M"),
+      "Largest message put together for one connection; over it the connection is cut. Not above "
+      "maxMsgSize of the backbone." },
+    { "workers", DAEMON, P2PS, 0, INT("threads", 1, 64, "1"),
+      "Worker loops; each has its own clients, item table and place in the inbound ring." },
+
+    /* ---- p2ps: items on the backbone ---- */
+    { "holdLimit", DAEMON, P2PS, 0, INT("bytes", 0, BYTES_MAX, "64M"),
+      "Records a worker holds back while images are on their way; over it images are asked for "
+      "by multicast." },
+    { "maxPosts", DAEMON, P2PS, 0, INT("posts", 1, 10000000, "10000"),
+      "Posts of one worker that wait for their acknowledgement; over it a post is refused with "
+      "NO_RESOURCES." },
+    { "rebalance", DAEMON, P2PS, NOT_YET, BOOL("False"),
+      "Move items to an instance that appears later." },
+    { "rebalanceRate", DAEMON, P2PS, NOT_YET, INT("items/s", 1, 1000000, "100"),
+      "Most items moved by rebalance in a second." },
+    { "failback", DAEMON, P2PS, NOT_YET, TIME("s", 0, 86400 * SEC, "0"),
+      "Return to an instance of better priority after it was up for this long; 0 = never." },
+    { "serviceForget", DAEMON, P2PS, NOT_YET, TIME("s", 0, 86400 * SEC, "0"),
+      "Delete a service from the directory when it was down for this long; 0 = never." },
+    { "gapVerify", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
+      "How long the answer to a gap query is waited for before the whole service is recovered." },
+    { "instanceTimeout", DAEMON, P2PS, 0, TIME("ms", 100 * MS, 60 * SEC, "3500"),
+      "A src_dist instance that announces nothing for this long is taken as hung." },
+
+    /* ---- p2ps: WebSocket ---- */
+    { "wsEnable", DAEMON, P2PS, NOT_YET, BOOL("True"), "Open the WebSocket listener." },
+    { "wsPort", DAEMON, P2PS, NOT_YET, PORTNO(0, "15000"), "TCP port of WebSocket clients." },
+    { "wsPingTimeout", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 255 * SEC, "30"),
+      "Ping timeout of WebSocket clients." },
+    { "wsMaxMsgSize", DAEMON, P2PS, NOT_YET, INT("bytes", 1024, 1 << 26, "61430"),
+      "Largest message that is announced; a client's larger one closes with 1009." },
+    { "wsMaxConnections", DAEMON, P2PS, NOT_YET, INT("connections", 1, 65000, "1000"),
+      "Most WebSocket clients; further handshakes get 503." },
+    { "defaultService", DAEMON, P2PS, NOT_YET, TEXT(""),
+      "Service of JSON requests that name none; empty = such requests are refused." },
+    { "expandEnumFields", DAEMON, P2PS, NOT_YET, BOOL("True"),
+      "Send display strings for enumerated fields in JSON." },
+    { "catchUnknownJsonKeys", DAEMON, P2PS, NOT_YET, BOOL("False"),
+      "True: unknown keys of a JSON request are an error." },
+    { "catchUnknownJsonFids", DAEMON, P2PS, NOT_YET, BOOL("True"),
+      "True: unknown fields of a JSON post are an error. False: they are left out." },
+    { "authTokenName", DAEMON, P2PS, NOT_YET, TEXT("AuthToken"),
+      "Cookie with the token of the automatic login." },
+    { "positionName", DAEMON, P2PS, NOT_YET, TEXT("position"),
+      "Cookie with the position of the automatic login." },
+    { "applicationIdName", DAEMON, P2PS, NOT_YET, TEXT("applicationId"),
+      "Cookie with the application id of the automatic login." },
+
+    /* ---- src_dist: routes and providers ---- */
+    { "routeCount", DAEMON, SRC, 0, INT("routes", 1, 64, "1"),
+      "Routes 1 to n exist; so does every route that a line names by its number." },
+    { "hostList", ROUTE, SRC, 0, LIST(""),
+      "Providers to connect to, host or host:port, tried in turn; empty = the route is not "
+      "used. Reconnects wait 1 s, doubling to 15 s." },
+    { "port", ROUTE, SRC, 0, PORTNO(1, "14002"), "Port of the hosts in hostList that name none." },
+    { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
+    { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),
+      "5 = RSSL. 4 = legacy SSL, which is not spoken: an error." },
+    { "numIpcInputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 10000, "10"),
+      "Read buffers of a connection to a provider." },
+    { "numIpcOutputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 100000, "100"),
+      "Output buffers of a connection to a provider." },
+    { "serverPort", BUS, SRC, 0, PORTNO(0, "14003"),
+      "TCP port on which non-interactive providers connect; 0 opens none." },
+    { "inputBias", BUS, SRC, 0, INT("%", 1, 99, "60"),
+      "Share of each turn of the loop spent reading providers: at most this many per cent of "
+      "1,000 messages." },
+    { "serviceList", DAEMON, SRC, 0, LIST(""),
+      "Accept only these services from providers; empty = all they announce." },
+    { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
+      "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
+      "each request goes to the provider, none = nobody does." },
+    { "cacheType", SERVICE, SRC, 0, WORD("sinkDriven|broadcast", "sinkDriven"),
+      "sinkDriven: items are opened at the provider on request. broadcast: the provider sends "
+      "all items unasked." },
+    { "dataType", SERVICE, SRC, 0, INT("", 1, 255, "6"),
+      "Domain of the service's data; 6 = MarketPrice." },
+    { "rrmpFlushInterval", SERVICE, SRC, DYN, TIME("ms", 0, 1 * SEC, "0"),
+      "How long updates of a service may be held to be packed together before they are handed to "
+      "rrcpd; 0 = until the end of the loop's turn." },
+    { "serviceId", SERVICE, SRC, 0, INT("", 0, 65535, "0"),
+      "Service id announced on the backbone; 0 = the provider's own." },
+    { "serviceLoop", SERVICE, SRC, NOT_YET, INT("", -1, 63, "-1"),
+      "Number of the route loop that owns the service; -1 = chosen automatically." },
+    { "closeLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "5"),
+      "How long an item that nobody watches stays open at the provider." },
+    { "orphanLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "10"),
+      "How long providers and cache are kept while the backbone is away." },
+    { "imageLinger", DAEMON | SERVICE, SRC, 0, TIME("ms", 0, 1 * SEC, "5"),
+      "After a mass loss images wait this long, so that the requests of all p2ps meet." },
+    { "providerOpenWindow", DAEMON | SERVICE, SRC, 0, INT("requests", 1, MANY, "500"),
+      "Requests outstanding at a provider that announces no OpenWindow." },
+    { "gapLog", DAEMON | SERVICE, SRC, 0, INT("records", 1024, 1 << 26, "262144"),
+      "Updates of a service whose item is remembered, to tell a p2ps which items a gap "
+      "touched." },
+    { "fieldFilter", DAEMON | SERVICE, SRC, NOT_YET, LIST(""),
+      "Field ids to pass on; empty = all." },
+    { "updateTypeFilter", DAEMON | SERVICE, SRC, NOT_YET, LIST(""),
+      "Update types to pass on; empty = all." },
+    { "conflateInterval", DAEMON | SERVICE, SRC, NOT_YET, TIME("ms", 0, 60 * SEC, "0"),
+      "Conflate the updates of an item over this time; 0 = off." },
+    { "mirrorGroup", DAEMON | SERVICE, SRC, NOT_YET, TEXT(""),
+      "Instances with the same word mirror each other." },
+    { "mirrorMode", DAEMON | SERVICE, SRC, NOT_YET, WORD("cold|hot", "cold"),
+      "cold: the second instance opens nothing until needed. hot: it keeps every item cached." },
+    { "mirrorSequence", DAEMON | SERVICE, SRC, NOT_YET, BOOL("False"),
+      "The mirrored providers number their updates alike, so a switch can be gap-free." },
+    { "replayTime", DAEMON | SERVICE, SRC, NOT_YET, TIME("s", 0, 60 * SEC, "2"),
+      "How long a hot mirror keeps updates for replay." },
+    { "replayBytes", DAEMON | SERVICE, SRC, NOT_YET, INT("bytes", 0, BYTES_MAX, "64M"),
+      "Most memory of that history." },
+    { "sourcePriority", DAEMON | SERVICE, SRC, 0, INT("", 0, 65535, "0"),
+      "Priority of this instance among those of a service; smaller is preferred." },
+    { "loadFactor", DAEMON | SERVICE, SRC, 0, INT("", 1, 65535, "1"),
+      "Share of the items this instance takes beside others of its priority." },
+    { "vendor", DAEMON | SERVICE, SRC, 0, TEXT(""), "Vendor name announced with the service." },
+
+    /* ---- TLS ---- */
+    { "tlsPort", DAEMON, P2PS, 0, PORTNO(0, "0"), "TCP port of RSSL over TLS; 0 opens none." },
+    { "tlsServerPort", BUS, SRC, 0, PORTNO(0, "0"),
+      "TCP port of non-interactive providers over TLS; 0 opens none." },
+    { "tlsCertFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
+      "Certificate chain, PEM. Re-read on SIGHUP." },
+    { "tlsKeyFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
+      "Private key, PEM. Re-read on SIGHUP." },
+    { "tlsCaFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
+      "Certificates of the authorities the other side is checked against, PEM. Re-read on "
+      "SIGHUP." },
+    { "tlsRequireClientCert", DAEMON, P2PS | SRC, 0, BOOL("False"),
+      "A client must show a certificate signed by tlsCaFile." },
+    { "tlsMinVersion", DAEMON | ROUTE, P2PS | SRC, 0, WORD("1.2|1.3", "1.2"),
+      "Oldest TLS version accepted." },
+
+    /* ---- the backbone ---- */
+    { "networkName", DAEMON | RRCP, ALL, 0, TEXT("net1"),
+      "Name of the backbone network; one rrcpd serves one network." },
+    { "multicastAddress", RRCP, ALL, 0, ADDRESS("239.255.82.82"),
+      "IPv4 or IPv6 multicast group, or the broadcast address of a subnet." },
+    { "multicastPort", RRCP, ALL, 0, PORTNO(1, "8500"), "UDP port of the group." },
+    { "unicastPort", RRCP, ALL, 0, PORTNO(0, "0"),
+      "UDP port of requests, acknowledgements and unicast data; 0 = any." },
+    { "portRoamRange", RRCP, ALL, 0, INT("ports", 0, 1000, "0"),
+      "If unicastPort is taken, try this many next ones." },
+    { "interface", RRCP, ALL, 0, ADDRESS(""),
+      "Network interface, by name or address; must be said where more than one could be meant." },
+    { "secondInterface", RRCP, ALL, 0, ADDRESS(""),
+      "Interface of the redundant second path; empty = none." },
+    { "secondAddress", RRCP, ALL, 0, ADDRESS(""), "Group of the second path." },
+    { "pathSkew", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "5"),
+      "With two paths, how long a hole is left to the other path before it is asked for." },
+    { "packetTTL", RRCP, ALL, 0, INT("hops", 0, 255, "5"), "IP multicast TTL, IPv6 hops." },
+    { "maxPacketSize", RRCP, ALL, 0, INT("bytes", 0, 65507, "0"),
+      "UDP payload; never fragmented. 0 = 1472 over IPv4, 1452 over IPv6." },
+    { "maxMsgSize", RRCP, ALL, 0, INT("bytes", 1024, 1 << 26, "4M"), "Largest message of a user." },
+    { "maxPktPoolSize", RRCP, ALL, 0, INT("packets", 1000, MANY, "80000"),
+      "Packet pool of rrcpd, allocated as it is used." },
+    { "pktPoolLimitHigh", RRCP, ALL, 0, INT("packets", 1, MANY, "70000"),
+      "High-water mark: from here only input and control get packets. Not above "
+      "maxPktPoolSize." },
+    { "pktPoolLimitLow", RRCP, ALL, 0, INT("packets", 1, MANY, "60000"),
+      "Low-water mark, which ends that state. Less than pktPoolLimitHigh." },
+    { "userQLimit", RRCP, ALL, 0, INT("packets", 128, 65535, "32768"),
+      "How far a local user may lag: this many times maxPacketSize bytes of the inbound ring; "
+      "one that lags more loses what it missed and is told." },
+    { "inboundRing", RRCP, ALL, 0, INT("bytes", 1 << 20, 1ll << 36, "64M"),
+      "Size of the inbound broadcast ring." },
+    { "udpRecvBufSize", RRCP, ALL, 0, INT("KB", 0, 4194303, "4096"),
+      "SO_RCVBUF in units of 1,024 bytes; a kernel that grants less is reported with the sysctl "
+      "to change." },
+    { "udpSendBufSize", RRCP, ALL, 0, INT("KB", 0, 4194303, "4096"),
+      "SO_SNDBUF in units of 1,024 bytes." },
+    { "usePointToPointData", RRCP, ALL, 0, BOOL("False"),
+      "True: data for one node goes over the acknowledged unicast stream. False: multicast with "
+      "a destination." },
+    { "switchReorderFixEnabled", RRCP, ALL, 0, BOOL("False"),
+      "True: wait reorderDelay or reorderPackets before a hole counts as loss, for switches and "
+      "bonded links that reorder." },
+    { "reorderDelay", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "2"),
+      "Wait of switchReorderFixEnabled." },
+    { "reorderPackets", RRCP, ALL, 0, INT("packets", 1, 65536, "64"),
+      "Newer packets after which that wait ends." },
+    { "retry", RRCP, ALL, 0, WORD("fast|fixed", "fast"),
+      "Spacing of requests: fast = from the measured round trip, with trreq and twait as upper "
+      "bounds; fixed = from trreq alone." },
+    { "ndata", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
+      "Retransmissions of a unicast packet that is not acknowledged." },
+    { "tdata", RRCP, ALL, 0, TIME("100ms", 1 * MS, 60 * SEC, "1"),
+      "Wait before the first of them; doubles to 1 s." },
+    { "nrreq", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
+      "Requests for one missing multicast packet." },
+    { "trreq", RRCP, ALL, 0, TIME("100ms", 100 * US, 60 * SEC, "20ms"),
+      "Wait between such requests; doubles, with jitter." },
+    { "twait", RRCP, ALL, 0, TIME("100ms", 0, 60 * SEC, "10ms"),
+      "A sender ignores repeated requests for a packet for at most this long." },
+    { "tbchold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
+      "How long a sent multicast packet is kept for retransmission." },
+    { "tpphold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
+      "How long a sent unicast packet is kept." },
+    { "nmissing", RRCP, ALL, 0, INT("packets", 1, 1000000, "4096"),
+      "A longer hole is not asked for but declared lost." },
+    { "recoverTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
+      "A packet missing for longer is declared lost." },
+    { "peerTimeout", RRCP, ALL, 0, TIME("ms", 10 * MS, 600 * SEC, "3500"),
+      "A peer that is silent for longer is down." },
+    { "fcTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
+      "With flowControl min, a receiver without progress for this long no longer holds the "
+      "sender." },
+    { "hbMin", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "10"),
+      "First beacon after the last data; the interval doubles." },
+    { "hbMax", RRCP, ALL, 0, TIME("ms", 10 * MS, 60 * SEC, "1000"),
+      "Longest interval between beacons." },
+    { "rxWindow", RRCP, ALL, 0, INT("packets", 64, 1 << 22, "32768"),
+      "Packets of one peer kept behind a hole, rounded up to a power of two." },
+    { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"), "Most peers known at a time." },
+    { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
+      "Data further ahead than this is believed only after a beacon." },
+    { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
+      "Most data sent; 0 = no limit." },
+    { "maxRetransRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
+      "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is "
+      "unknown." },
+    { "flowControl", RRCP, ALL, 0, WORD("max|min", "max"),
+      "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
+    { "congestionControl", RRCP, ALL, 0, WORD("off|aimd", "off"),
+      "aimd: slow down to half of maxDataRate while many peers report loss." },
+    { "disconnectOnGaps", RRCP, ALL, 0, BOOL("False"),
+      "True: leave and rejoin the network on a gap that cannot be mended." },
+    { "authKeyFile", RRCP, ALL, 0, PATH(""),
+      "Keys of the group; empty = packets are not authenticated, said in a WARNING. Re-read on "
+      "SIGHUP." },
+    { "hsmInterface", RRCP, ALL, NOT_YET, ADDRESS(""), "Interface of the host status message." },
+    { "hsmMultAddress", RRCP, ALL, NOT_YET, ADDRESS(""), "Group of the host status message." },
+    { "hsmPort", RRCP, ALL, NOT_YET, PORTNO(0, "0"), "UDP port of the host status message." },
+    { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
+      "Period of the host status message; 0 = none." },
+    { "tcpControlPort", RRCP, ALL, NOT_YET, PORTNO(-1, "-1"),
+      "Diagnosis port on 127.0.0.1; -1 = none." },
+    { "inProcess", RRCP, ALL, 0, BOOL("False"),
+      "True: run the RRCP engine inside this process instead of attaching to rrcpd." },
+    { "rrcpdInstance", RRCP, ALL, 0, TEXT("1"),
+      "Which rrcpd of the network on this host to attach to." },
+    { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
+      "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
+    { "lossPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
+      "For tests: share of the packets received that is thrown away." },
+    { "reorderPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
+      "For tests: share of the packets received that is put behind the next." },
+    { "delayUs", RRCP, ALL, 0, INT("us", 0, 10000000, "0"),
+      "For tests: delay added to each packet received." },
+    { "faultSeed", RRCP, ALL, 0, INT("", 0, INT64_MAX, "0"),
+      "For tests: seed of lossPct, reorderPct and delayUs." },
+
+    /* ---- threads and memory ---- */
+    { "mainThreadCpu", DAEMON, ALL, 0, CPUS, "CPUs of the control loop; empty = not bound." },
+    { "writeThreadCpu", DAEMON, P2PS, INDEXED, CPUS,
+      "CPUs of worker N (writeThreadCpu.0 is the first); without a number, of each." },
+    { "itemThreadCpu", DAEMON, P2PS, INDEXED, CPUS,
+      "Another name for writeThreadCpu: here a worker serves both clients and items." },
+    { "sourceThreadCpu", DAEMON, SRC, INDEXED, CPUS,
+      "CPUs of route loop N (sourceThreadCpu.0 is the first); without a number, of each." },
+    { "filterThreadCpu", DAEMON, SRC, NOT_YET, CPUS, "CPUs of the filter thread." },
+    { "rrcpReadCpu", DAEMON, P2PS | SRC, 0, CPUS,
+      "With inProcess, CPUs of the loop that serves the network." },
+    { "rrcpThreadCpu", DAEMON | RRCP, ALL, 0, CPUS, "CPUs of rrcpd's net loop." },
+    { "schedPolicy", DAEMON | RRCP, ALL, 0, WORD("other|fifo", "other"),
+      "Scheduling policy of the threads; without the privilege a WARNING." },
+    { "schedPriority", DAEMON | RRCP, ALL, 0, INT("", 0, 99, "0"), "Priority for fifo, 1 to 99." },
+    { "nice", DAEMON, ALL, 0, INT("", -20, 19, "0"), "Niceness of the process." },
+    { "numaNode", DAEMON, ALL, 0, INT("", -1, 255, "-1"),
+      "NUMA node of the threads and their memory; -1 = not bound." },
+    { "lockMemory", DAEMON, ALL, 0, BOOL("False"), "Keep all memory in RAM (mlockall)." },
+    { "hugePages", DAEMON, ALL, 0, BOOL("False"),
+      "Ask for huge pages for pools and rings; ordinary ones where there are none." },
+    { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
+      "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
+      "at all." },
+    { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
+      "Ceiling behind every limit that is 0 = none; at it new work is refused while what is open "
+      "flows on. 0 = half of the machine's memory or of the cgroup's limit." },
+
+    /* ---- log, statistics, places ---- */
+    { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"), "Folder of attach sockets and pid files." },
+    { "shmDir", DAEMON | SHMEM, ALL, 0, PATH("/dev/shm"),
+      "Folder of the statistics that monitors read." },
+    { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
+    { "logTarget", DAEMON | LOGGER, ALL, 0, LIST("file"),
+      "Where log lines go: file, stderr, syslog, comma separated." },
+    { "logLevel", DAEMON | LOGGER, ALL, DYN,
+      WORD("EMERGENCY|ALERT|CRITICAL|ERROR|WARNING|NOTICE|INFO|DEBUG", "INFO"),
+      "Least severe line that is written." },
+    { "logMaxSize", DAEMON | LOGGER, ALL, 0, INT("bytes", 0, BYTES_MAX, "100M"),
+      "A log file that grows over this is put aside; 0 = never." },
+    { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),
+      "How many old log files are kept." },
+    { "statusPort", DAEMON, ALL, 0, PORTNO(0, "0"),
+      "TCP port of /metrics, JSON and the status page; 0 = none." },
+    { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
+
+    /* ---- tools/rmds ---- */
+    { "startList", RMDS, MD_CONF_TOOLS, 0, LIST(""),
+      "What 'tools/rmds up' starts, in this order: program[.network][.instance][@namespace]." },
+};
+
+const size_t md_conf_row_count = sizeof(md_conf_rows) / sizeof(md_conf_rows[0]);
+
+const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind kind,
+                                           unsigned programs)
+{
+    for (size_t i = 0; i < md_conf_row_count; i++)
+        if ((md_conf_rows[i].kinds >> kind & 1) && (md_conf_rows[i].programs & programs) &&
+            strcasecmp(md_conf_rows[i].name, name) == 0)
+            return &md_conf_rows[i];
+    return NULL;
+}
+
+unsigned md_conf_program_bit(const char *program)
+{
+    size_t length = strlen(program);
+    const char *alias = path_alias(program, length);
+    const char *name = alias ? alias : program;
+
+    if (strcasecmp(name, "p2ps") == 0)
+        return MD_CONF_P2PS;
+    if (strcasecmp(name, "src_dist") == 0)
+        return MD_CONF_SRC_DIST;
+    if (strcasecmp(name, "rrcpd") == 0)
+        return MD_CONF_RRCPD;
+    return strcasecmp(name, "rmds") == 0 ? MD_CONF_TOOLS : 0;
+}

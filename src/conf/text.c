@@ -1,0 +1,468 @@
+/* text.c - rmds.cnf as text: lines, escapes, placeholders, includes. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+/* Where we are, for findings. */
+struct place {
+    struct text_loader *loader;
+    const char *file;
+    int file_index;
+    unsigned line;
+    int depth;
+};
+
+#define SAY(place, severity, ...)                                                                  \
+    report_say(&(place)->loader->report, severity, (place)->file, (place)->line, __VA_ARGS__)
+
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+/* The length of one well-formed UTF-8 character (RFC 3629), or 0. */
+static size_t utf8_length(const uint8_t *p, size_t left)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || left < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+static bool text_is_clean(struct place *place, const char *text, size_t length)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+
+    for (size_t i = 0; i < length;) {
+        size_t step = utf8_length(bytes + i, length - i);
+
+        if (bytes[i] == 0 || step == 0) {
+            SAY(place, MD_CONF_ERROR, "%s at column %zu; the file must be UTF-8 text",
+                bytes[i] == 0 ? "NUL byte" : "invalid UTF-8", i + 1);
+            return false;
+        }
+        i += step;
+    }
+    return true;
+}
+
+/* "{word}" or "<word>" at `text`: its whole length, with the word in *word; else 0. */
+static size_t placeholder(const char *text, const char **word, size_t *word_length)
+{
+    char close = *text == '{' ? '}' : *text == '<' ? '>' : '\0';
+    size_t length = 1;
+
+    if (!close)
+        return 0;
+    while (is_word(text[length]))
+        length++;
+    if (length == 1 || text[length] != close)
+        return 0;
+    *word = text + 1;
+    *word_length = length - 1;
+    return length + 1;
+}
+
+/* What {word} stands for, or NULL. */
+static const char *word_value(const struct text_loader *loader, const char *word, size_t length)
+{
+    for (size_t i = 0; i < loader->options->define_count; i++) {
+        const char *define = loader->options->defines[i];
+
+        if (strncmp(define, word, length) == 0 && define[length] == '=')
+            return define + length + 1;
+    }
+    if (length == 4 && memcmp(word, "node", 4) == 0)
+        return loader->node;
+    if (length == 8 && memcmp(word, "instance", 8) == 0)
+        return loader->instance;
+    return NULL;
+}
+
+/* Append to a buffer of DB_LINE_MAX; false when it does not fit. */
+static bool put(char *buffer, size_t *used, const char *text, size_t length)
+{
+    if (length > DB_LINE_MAX - *used)
+        return false;
+    memcpy(buffer + *used, text, length);
+    *used += length;
+    return true;
+}
+
+/*
+ * A name in the form the database keeps: one bind before each component, none for a tight first.
+ * Returns its length, or 0 when a finding was reported.
+ */
+static size_t name_read(struct place *place, const char *text, size_t length)
+{
+    struct text_loader *loader = place->loader;
+    char *name = loader->name;
+    size_t used = 0, i = 0;
+    int components = 0;
+
+    while (i < length) {
+        bool loose = false;
+        size_t start = i, word_length, step;
+        const char *word;
+
+        for (; i < length && (text[i] == '.' || text[i] == '*'); i++)
+            loose |= text[i] == '*';
+        if (i == length)
+            break;
+        if (loose || components > 0)
+            put(name, &used, loose ? "*" : ".", 1);
+        step = placeholder(text + i, &word, &word_length);
+        if (step) {
+            const char *value = word_value(loader, word, word_length);
+            if (!value) {
+                SAY(place, MD_CONF_WARNING, "%.*s is not defined; taken as '?' (any one name)",
+                    (int)step, text + i);
+                value = "?";
+            } else if (value[strspn(value, NAME_BYTES)] || !*value) {
+                SAY(place, MD_CONF_ERROR, "%.*s stands for \"%.60s\", which cannot be in a name",
+                    (int)step, text + i, value);
+                return 0;
+            }
+            if (!put(name, &used, value, strlen(value)))
+                goto too_long;
+            i += step;
+        } else if (text[i] == '?') {
+            put(name, &used, text + i++, 1);
+        } else {
+            start = i;
+            while (i < length && is_word(text[i]))
+                i++;
+            if (!put(name, &used, text + start, i - start))
+                goto too_long;
+        }
+        if (i < length && text[i] != '.' && text[i] != '*') {
+            size_t shown = utf8_length((const uint8_t *)text + i, length - i);
+            SAY(place, MD_CONF_ERROR,
+                "%.*s: '%.*s' cannot stand in a name (A-Z a-z 0-9 _ -, joined by '.' or '*')",
+                (int)(length > 200 ? 200 : length), text, (int)shown, text + i);
+            return 0;
+        }
+        components++;
+    }
+    if (components == 0 || text[length - 1] == '.' || text[length - 1] == '*') {
+        SAY(place, MD_CONF_ERROR, "%.*s: a parameter name is missing before the ':'",
+            (int)(length > 200 ? 200 : length), text);
+        return 0;
+    }
+    if (components > DB_COMPONENTS_MAX) {
+        SAY(place, MD_CONF_ERROR, "%.60s...: %d components; at most %d", text, components,
+            DB_COMPONENTS_MAX);
+        return 0;
+    }
+    return used;
+too_long:
+    SAY(place, MD_CONF_ERROR, "line longer than %d bytes once its words are replaced", DB_LINE_MAX);
+    return 0;
+}
+
+/* An escape at text[0] == '\\': what it stands for in *out; its length, or 0 for a plain '\'. */
+static size_t escape(const char *text, size_t length, char *out)
+{
+    if (length >= 4 && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' && text[2] <= '7' &&
+        text[3] >= '0' && text[3] <= '7') {
+        *out = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+        return 4;
+    }
+    if (length < 2)
+        return 0;
+    *out = text[1];
+    switch (text[1]) {
+    case 'n':
+        *out = '\n';
+        return 2;
+    case '\\':
+    case ' ':
+    case '\t':
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+/* A value with escapes and words replaced. False when a finding was reported. */
+static bool value_read(struct place *place, const char *text, size_t length, size_t *result)
+{
+    struct text_loader *loader = place->loader;
+    size_t used = 0, kept = 0, i = 0;
+
+    while (i < length && is_blank(text[i]))
+        i++;
+    while (i < length) {
+        const char *word;
+        size_t word_length;
+        size_t step = placeholder(text + i, &word, &word_length);
+
+        if (step) {
+            const char *value = word_value(loader, word, word_length);
+            if (!value) {
+                SAY(place, MD_CONF_ERROR, "%.*s is not defined; give it with -D %.*s=...",
+                    (int)step, text + i, (int)word_length, word);
+                return false;
+            }
+            if (!put(loader->value, &used, value, strlen(value)))
+                goto too_long;
+            i += step;
+            kept = used;
+            continue;
+        }
+        char c = text[i];
+        step = c == '\\' ? escape(text + i, length - i, &c) : 0;
+        if (step && c == '\0') {
+            SAY(place, MD_CONF_ERROR, "\\000 is a NUL byte, which no value can hold");
+            return false;
+        }
+        if (!put(loader->value, &used, &c, 1))
+            goto too_long;
+        if (step || !(is_blank(c) || c == '\r'))
+            kept = used;
+        i += step ? step : 1;
+    }
+    *result = kept; /* trailing blanks are dropped unless they were written as escapes */
+    return true;
+too_long:
+    SAY(place, MD_CONF_ERROR, "line longer than %d bytes once its words are replaced", DB_LINE_MAX);
+    return false;
+}
+
+static void entry_read(struct place *place, const char *text, size_t length)
+{
+    struct text_loader *loader = place->loader;
+    size_t start = 0, sep, end, name_length, value_length;
+
+    while (start < length && is_blank(text[start]))
+        start++;
+    for (sep = start; sep < length && text[sep] != ':' && text[sep] != '='; sep++)
+        ;
+    if (sep == length) {
+        size_t shown = length - start > 60 ? 60 : length - start;
+        SAY(place, MD_CONF_ERROR,
+            "no ':' in \"%.*s\"; expected name : value, for example *p2ps*rsslPort : 14002",
+            (int)shown, text + start);
+        return;
+    }
+    if (text[sep] == '=')
+        SAY(place, loader->options->strict ? MD_CONF_ERROR : MD_CONF_WARNING,
+            loader->options->strict ? "'=' stands where ':' belongs (-strict)"
+                                    : "'=' accepted as ':'");
+    for (end = sep; end > start && is_blank(text[end - 1]); end--)
+        ;
+    if (end == start) {
+        SAY(place, MD_CONF_ERROR, "a parameter name is missing before the ':'");
+        return;
+    }
+    name_length = name_read(place, text + start, end - start);
+    if (!name_length || !value_read(place, text + sep + 1, length - sep - 1, &value_length))
+        return;
+    int rc = db_add(loader->db, loader->name, name_length, loader->value, value_length,
+                    place->file_index, place->line);
+    if (rc) {
+        if (rc == MD_ERR_FULL)
+            SAY(place, MD_CONF_ERROR, "more than %d entries; the rest is not read", DB_ENTRIES_MAX);
+        else
+            SAY(place, MD_CONF_ERROR, "out of memory");
+        loader->full = true;
+    }
+}
+
+/* #include "path": true when the line is one, or was meant to be. */
+static bool include_read(struct place *place, const char *text, size_t length)
+{
+    static const char keyword[] = "#include";
+    char path[4096];
+    size_t i = sizeof(keyword) - 1, used = 0;
+
+    if (length < i || memcmp(text, keyword, i) != 0 || (i < length && !is_blank(text[i])))
+        return false;
+    while (i < length && is_blank(text[i]))
+        i++;
+    const char *open = text + i;
+    const char *close = i < length && *open == '"' ? memchr(open + 1, '"', length - i - 1) : NULL;
+    if (!close || close == open + 1) {
+        SAY(place, MD_CONF_WARNING,
+            "#include needs its file in double quotes: #include \"other.cnf\" (taken as a "
+            "comment)");
+        return true;
+    }
+    size_t inner = (size_t)(close - open) - 1;
+    const char *slash = open[1] == '/' ? NULL : strrchr(place->file, '/');
+    size_t folder = slash ? (size_t)(slash - place->file) + 1 : 0;
+    if (folder + inner >= sizeof(path)) {
+        SAY(place, MD_CONF_ERROR, "#include: the path is longer than %zu bytes", sizeof(path) - 1);
+        return true;
+    }
+    memcpy(path, place->file, folder);
+    used = folder;
+    memcpy(path + used, open + 1, inner);
+    path[used + inner] = '\0';
+    if (place->depth >= DB_DEPTH_MAX)
+        SAY(place, MD_CONF_ERROR, "#include \"%s\": files nested deeper than %d", path,
+            DB_DEPTH_MAX);
+    else if (text_load_file(place->loader, path, place->depth + 1) == MD_ERR_SYS)
+        SAY(place, MD_CONF_ERROR, "#include \"%s\": %s", path, strerror(errno));
+    return true;
+}
+
+/*
+ * One line with those that backslashes join to it, in loader->line, without its end. Returns how
+ * much of the text it took.
+ */
+static size_t line_read(struct place *place, const char *text, size_t left, size_t *length,
+                        unsigned *lines, bool *good)
+{
+    char *line = place->loader->line;
+    size_t taken = 0;
+
+    *length = 0;
+    *lines = 0;
+    *good = true;
+    for (;;) {
+        const char *end = memchr(text + taken, '\n', left - taken);
+        size_t part = (end ? (size_t)(end - text) : left) - taken;
+        size_t first = 0;
+
+        while (first < part && is_blank(text[taken + first]))
+            first++;
+        bool comment = *lines == 0 && first < part &&
+                       (text[taken + first] == '!' || text[taken + first] == '#');
+        bool joined = false;
+        if (end && !comment) {
+            size_t slashes = 0;
+            while (slashes < part && text[taken + part - 1 - slashes] == '\\')
+                slashes++;
+            joined = slashes % 2 == 1;
+        }
+        size_t keep = joined ? part - 1 : part;
+        if (*good && !put(line, length, text + taken, keep)) {
+            SAY(place, MD_CONF_ERROR, "line longer than %d bytes", DB_LINE_MAX);
+            *good = false;
+        }
+        taken += part + (end ? 1 : 0);
+        (*lines)++;
+        if (!joined)
+            return taken;
+    }
+}
+
+int text_load(struct text_loader *loader, const char *path, const char *text, size_t length,
+              int depth)
+{
+    struct place place = { .loader = loader, .line = 1, .depth = depth };
+
+    place.file_index = db_file_add(loader->db, path);
+    if (place.file_index < 0) {
+        report_say(&loader->report, MD_CONF_ERROR, path, 0, "more than %d files", DB_FILES_MAX);
+        loader->full = true;
+        return MD_ERR_FULL;
+    }
+    place.file = loader->db->files[place.file_index];
+    loader->bytes += length;
+    for (size_t at = 0; at < length && !loader->full;) {
+        size_t line_length, first = 0;
+        unsigned lines;
+        bool good;
+
+        at += line_read(&place, text + at, length - at, &line_length, &lines, &good);
+        const char *line = loader->line;
+        loader->line[line_length] = '\0';
+        while (first < line_length && (is_blank(line[first]) || line[first] == '\r'))
+            first++;
+        if (good && first < line_length && text_is_clean(&place, line, line_length)) {
+            if (line[first] == '#')
+                include_read(&place, line + first, line_length - first);
+            else if (line[first] != '!')
+                entry_read(&place, line, line_length);
+        }
+        place.line += lines;
+    }
+    return MD_OK;
+}
+
+/* All bytes of a file in malloc'ed memory. */
+static char *file_read(const char *path, size_t max, size_t *length)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    size_t room = 0, used = 0;
+    char *bytes = NULL;
+
+    *length = 0;
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        room = (size_t)status.st_size < max ? (size_t)status.st_size : max;
+    for (;;) {
+        if (used >= room || !bytes) {
+            room = room > used ? room + 1 : room * 2 + 4096;
+            char *more = realloc(bytes, room);
+            if (!more)
+                break;
+            bytes = more;
+        }
+        ssize_t got = read(fd, bytes + used, room - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            break;
+        if (got == 0 || used > max) {
+            close(fd);
+            *length = used;
+            return bytes;
+        }
+        used += (size_t)got;
+    }
+    int saved = errno;
+    free(bytes);
+    close(fd);
+    errno = saved;
+    return NULL;
+}
+
+int text_load_file(struct text_loader *loader, const char *path, int depth)
+{
+    size_t left = loader->bytes < DB_FILE_MAX ? DB_FILE_MAX - loader->bytes : 0;
+    size_t length;
+    char *text = file_read(path, left, &length);
+
+    if (!text)
+        return MD_ERR_SYS;
+    if (length > left) {
+        report_say(&loader->report, MD_CONF_ERROR, path, 0,
+                   "larger than 16 MiB, with the files before it; not read");
+        free(text);
+        return MD_ERR_FULL;
+    }
+    /* The joined line is shared: an include is the last thing its own line does. */
+    int rc = text_load(loader, path, text, length, depth);
+    free(text);
+    return rc;
+}
