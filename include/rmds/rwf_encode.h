@@ -29,11 +29,11 @@
  *     rc = rwf_msg_finish(&enc);
  *     bytes = rwf_encoder_bytes(&enc);
  *
- * The first call that fails writes nothing and marks the encoder; later calls return the same
- * error and do nothing. rwf_encoder_rollback() returns to a mark and clears the failure. Room for
- * what _finish() writes is set aside by _start(): finishing a container never fails for lack of
- * room. So a container that was rolled back to its last whole entry can always be closed, and the
- * next message of the split goes on with that entry.
+ * The first call that fails marks the encoder; later calls return the same error and do nothing.
+ * rwf_encoder_rollback() returns to a mark and clears the failure. Room for what _finish() writes
+ * is set aside by _start(): finishing a container never fails for lack of room. So a container that
+ * was rolled back to its last whole entry can always be closed, and the next message of the split
+ * goes on with that entry.
  *
  * Errors: RWF_ERR_FULL, RWF_ERR_RANGE (a value, length or count that the wire cannot carry),
  * RWF_ERR_STATE (calls out of order, set data that does not match its definition), RWF_ERR_DEPTH.
@@ -47,15 +47,22 @@ enum rwf_lengths {
 /* One open message or container. The encoder's own. */
 struct rwf_level {
     uint8_t kind;
-    uint8_t state;
+    uint8_t phase;
     uint8_t item_type;
     uint8_t set_left;
     uint16_t container;
+    uint16_t list_container;
     uint16_t item_length;
     uint32_t count;
+    uint32_t hint;
+    bool slot_is_open;
+    bool has_length;
+    bool has_hint;
+    bool has_standard;
     uint8_t *flags_at;
     uint8_t *count_at;
     uint8_t *length_at;
+    uint8_t *set_length_at;
     size_t set_entry;
     const struct rwf_set_def *set;
     const struct rwf_msg *msg;

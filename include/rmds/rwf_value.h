@@ -80,7 +80,7 @@ static inline struct rwf_value rwf_value_bytes(unsigned type, struct rwf_bytes b
  * exact decimals ("12.375"). */
 size_t rwf_real_to_text(const struct rwf_real *real, char *out, size_t size);
 size_t rwf_date_to_text(const struct rwf_date *date, char *out, size_t size); /* 2024-02-29 */
-size_t rwf_time_to_text(const struct rwf_time *time, char *out, size_t size); /* 09:30:15.25 */
+size_t rwf_time_to_text(const struct rwf_time *time, char *out, size_t size); /* 09:30:15.250 */
 size_t rwf_datetime_to_text(const struct rwf_datetime *dt, char *out,
                             size_t size); /* date T time */
 size_t rwf_qos_to_text(const struct rwf_qos *qos, char *out,

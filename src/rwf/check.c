@@ -1,0 +1,221 @@
+/* check.c - everything of a message decoded once, to know that it can be; see rwf_check(). */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rmds/rwf_container.h"
+#include "rmds/rwf_message.h"
+#include "rmds/rwf_value.h"
+
+static const struct rwf_check no_check = { 0 };
+
+static int check_any(unsigned type, struct rwf_bytes bytes, const struct rwf_check *check,
+                     const struct rwf_sets *sets, unsigned depth);
+
+static int check_array(struct rwf_bytes bytes)
+{
+    struct rwf_array array;
+    struct rwf_bytes item;
+    struct rwf_value value;
+    int rc = rwf_array_decode(bytes, &array);
+
+    while (rc >= 0 && (rc = rwf_array_next(&array, &item)) > 0) {
+        rc = rwf_value_decode(array.item_type, item, &value);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_field_list(struct rwf_bytes bytes, const struct rwf_check *check,
+                            const struct rwf_sets *sets, unsigned depth)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = rwf_field_list_decode(bytes, sets, &list);
+
+    while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
+        unsigned type = field.type;
+
+        if (type == RWF_TYPE_UNKNOWN && check->field_type)
+            type = check->field_type(check->context, field.id);
+        rc = check_any(type, field.content, check, NULL, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_element_list(struct rwf_bytes bytes, const struct rwf_check *check,
+                              const struct rwf_sets *sets, unsigned depth)
+{
+    struct rwf_element_list list;
+    struct rwf_element element;
+    int rc = rwf_element_list_decode(bytes, sets, &list);
+
+    while (rc >= 0 && (rc = rwf_element_list_next(&list, &element)) > 0) {
+        rc = check_any(element.type, element.content, check, NULL, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+/* The definitions of a container come into the scope of its summary and entries. */
+static int open_sets(unsigned container, bool has_defs, struct rwf_bytes defs,
+                     const struct rwf_check *check, struct rwf_set_db *db, struct rwf_sets *sets)
+{
+    *sets = check->sets ? *check->sets : (struct rwf_sets){ 0 };
+    if (!has_defs)
+        return RWF_OK;
+    if (container != RWF_TYPE_FIELD_LIST && container != RWF_TYPE_ELEMENT_LIST)
+        return RWF_OK; /* definitions nobody can use */
+    sets->local = db;
+    return rwf_set_db_decode(
+        defs, container == RWF_TYPE_FIELD_LIST ? RWF_SET_FIELDS : RWF_SET_ELEMENTS, db);
+}
+
+static int check_map(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+{
+    struct rwf_set_db db;
+    struct rwf_sets sets;
+    struct rwf_map map;
+    struct rwf_map_entry entry;
+    struct rwf_value key;
+    int rc = rwf_map_decode(bytes, &map);
+
+    if (rc == RWF_OK)
+        rc = open_sets(map.info.container, map.info.flags & RWF_MAP_HAS_SET_DEFS, map.info.set_defs,
+                       check, &db, &sets);
+    if (rc == RWF_OK)
+        rc = check_any(map.info.container, map.info.summary, check, &sets, depth);
+    while (rc >= 0 && (rc = rwf_map_next(&map, &entry)) > 0) {
+        rc = rwf_value_decode(map.info.key_type, entry.key, &key);
+        if (rc == RWF_OK)
+            rc = check_any(map.info.container, entry.data, check, &sets, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_vector(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+{
+    struct rwf_set_db db;
+    struct rwf_sets sets;
+    struct rwf_vector vector;
+    struct rwf_vector_entry entry;
+    int rc = rwf_vector_decode(bytes, &vector);
+
+    if (rc == RWF_OK)
+        rc = open_sets(vector.info.container, vector.info.flags & RWF_VECTOR_HAS_SET_DEFS,
+                       vector.info.set_defs, check, &db, &sets);
+    if (rc == RWF_OK)
+        rc = check_any(vector.info.container, vector.info.summary, check, &sets, depth);
+    while (rc >= 0 && (rc = rwf_vector_next(&vector, &entry)) > 0) {
+        rc = check_any(vector.info.container, entry.data, check, &sets, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_series(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+{
+    struct rwf_set_db db;
+    struct rwf_sets sets;
+    struct rwf_series series;
+    struct rwf_bytes data;
+    int rc = rwf_series_decode(bytes, &series);
+
+    if (rc == RWF_OK)
+        rc = open_sets(series.info.container, series.info.flags & RWF_SERIES_HAS_SET_DEFS,
+                       series.info.set_defs, check, &db, &sets);
+    if (rc == RWF_OK)
+        rc = check_any(series.info.container, series.info.summary, check, &sets, depth);
+    while (rc >= 0 && (rc = rwf_series_next(&series, &data)) > 0) {
+        rc = check_any(series.info.container, data, check, &sets, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+{
+    struct rwf_filter_list list;
+    struct rwf_filter_entry entry;
+    int rc = rwf_filter_list_decode(bytes, &list);
+
+    while (rc >= 0 && (rc = rwf_filter_list_next(&list, &entry)) > 0) {
+        rc = check_any(entry.container, entry.data, check, NULL, depth);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+{
+    struct rwf_msg msg;
+    int rc = rwf_msg_decode(bytes, &msg);
+
+    if (rc == RWF_OK)
+        rc = check_any(msg.key.attrib_type, msg.key.attrib, check, NULL, depth);
+    if (rc == RWF_OK)
+        rc = check_any(msg.req_key.attrib_type, msg.req_key.attrib, check, NULL, depth);
+    if (rc == RWF_OK)
+        rc = check_any(msg.container, msg.payload, check, check->sets, depth);
+    return rc;
+}
+
+/* `depth` levels are open around these bytes. */
+static int check_any(unsigned type, struct rwf_bytes bytes, const struct rwf_check *check,
+                     const struct rwf_sets *sets, unsigned depth)
+{
+    struct rwf_value value;
+
+    if (bytes.length == 0)
+        return RWF_OK;
+    switch (type) {
+    case RWF_TYPE_FIELD_LIST:
+    case RWF_TYPE_ELEMENT_LIST:
+    case RWF_TYPE_FILTER_LIST:
+    case RWF_TYPE_VECTOR:
+    case RWF_TYPE_MAP:
+    case RWF_TYPE_SERIES:
+    case RWF_TYPE_MSG:
+        if (depth >= RWF_DEPTH_MAX)
+            return RWF_ERR_DEPTH;
+        depth++;
+        break;
+    default:
+        break;
+    }
+    switch (type) {
+    case RWF_TYPE_ARRAY:
+        return check_array(bytes);
+    case RWF_TYPE_FIELD_LIST:
+        return check_field_list(bytes, check, sets, depth);
+    case RWF_TYPE_ELEMENT_LIST:
+        return check_element_list(bytes, check, sets, depth);
+    case RWF_TYPE_FILTER_LIST:
+        return check_filter_list(bytes, check, depth);
+    case RWF_TYPE_VECTOR:
+        return check_vector(bytes, check, depth);
+    case RWF_TYPE_MAP:
+        return check_map(bytes, check, depth);
+    case RWF_TYPE_SERIES:
+        return check_series(bytes, check, depth);
+    case RWF_TYPE_MSG:
+        return check_msg(bytes, check, depth);
+    default:
+        return rwf_value_decode(type, bytes, &value);
+    }
+}
+
+int rwf_check(unsigned type, struct rwf_bytes bytes, const struct rwf_check *check)
+{
+    if (!check)
+        check = &no_check;
+    if (bytes.length == 0 && type == RWF_TYPE_MSG)
+        return RWF_ERR_SHORT;
+    return check_any(type, bytes, check, check->sets, 0);
+}

@@ -1,0 +1,624 @@
+/* encode_list.c - field lists, element lists and arrays. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encoder.h"
+
+#define COUNT_SIZE 2
+
+/* Longest entry around a primitive: id, length, content; and the eight bytes a store touches. */
+#define FIELD_ROOM (2 + 1 + WIRE_PRIMITIVE_MAX + 8)
+
+/* ---- the head of a list: set data, then the count of the standard entries ---- */
+
+/* Room for the count is set aside while the set is written; now it takes its place. */
+static void begin_standard(struct rwf_encoder *enc, struct rwf_level *level)
+{
+    encoder_release(enc, COUNT_SIZE);
+    level->count_at = enc->pos;
+    enc->pos += COUNT_SIZE;
+    level->phase = PHASE_STANDARD;
+}
+
+/* The last value of the set is written. */
+static int end_set(struct rwf_encoder *enc, struct rwf_level *level)
+{
+    if (!level->has_standard) {
+        level->phase = PHASE_NO_MORE;
+        return RWF_OK;
+    }
+    if (encoder_close_length15(enc, level->set_length_at) < 0)
+        return enc->err;
+    begin_standard(enc, level);
+    return RWF_OK;
+}
+
+static int write_set_data(struct rwf_encoder *enc, struct rwf_level *level, struct rwf_bytes data)
+{
+    struct md_wr wr = encoder_writer(enc);
+
+    if (data.length > RB15_MAX && level->has_standard)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    if (level->has_standard)
+        wire_wr_buf15(&wr, data);
+    else
+        wire_wr_view(&wr, data);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    if (level->has_standard)
+        begin_standard(enc, level);
+    else
+        level->phase = PHASE_NO_MORE;
+    return RWF_OK;
+}
+
+static int begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_set_kind kind,
+                     uint16_t set_id, const struct rwf_sets *sets, const struct rwf_bytes *set_data)
+{
+    if (set_data && set_data->data)
+        return write_set_data(enc, level, *set_data);
+    level->set = rwf_sets_find(sets, kind, set_id);
+    if (!level->set)
+        return encoder_fail(enc, RWF_ERR_NOT_FOUND);
+    level->set_left = level->set->count;
+    level->phase = PHASE_SET;
+    if (level->has_standard && encoder_open_length15(enc, &level->set_length_at) < 0)
+        return enc->err;
+    return level->set_left == 0 ? end_set(enc, level) : RWF_OK;
+}
+
+/* Behind flags and info: the set data if any, else the count. */
+static int begin_list(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags)
+{
+    level->has_standard = flags & RWF_LIST_HAS_STANDARD_DATA;
+    level->phase = PHASE_NO_MORE;
+    if (level->has_standard && encoder_reserve(enc, COUNT_SIZE) < 0)
+        return enc->err;
+    if (level->has_standard && !(flags & RWF_LIST_HAS_SET_DATA))
+        begin_standard(enc, level);
+    return RWF_OK;
+}
+
+/* A list with open set data, or with an entry open, cannot be finished. */
+static int finish_list(struct rwf_encoder *enc, enum level_kind kind)
+{
+    struct rwf_level *level = encoder_top(enc);
+
+    if (enc->err < 0)
+        return enc->err;
+    if (level->kind != kind || (level->phase != PHASE_STANDARD && level->phase != PHASE_NO_MORE))
+        return encoder_fail(enc, RWF_ERR_STATE);
+    if (level->phase == PHASE_STANDARD)
+        md_put_be16(level->count_at, (uint16_t)level->count);
+    return encoder_pop(enc, kind);
+}
+
+/* ---- values of set data ---- */
+
+/* Content in the form that the definition's type wants. */
+static int write_set_value(struct md_wr *wr, unsigned type, const struct rwf_value *value)
+{
+    uint8_t bytes[WIRE_PRIMITIVE_MAX];
+    unsigned width = wire_set_width(type);
+    size_t length;
+
+    if (rwf_type_base(type) != value->type)
+        return RWF_ERR_STATE;
+    if (width > 0) {
+        int rc = wire_put_fixed(value->type, width, value, bytes);
+        if (rc < 0)
+            return rc;
+        md_wr_bytes(wr, bytes, width);
+        return RWF_OK;
+    }
+    if (type == RWF_TYPE_REAL_4RB || type == RWF_TYPE_REAL_8RB)
+        return RWF_ERR_RANGE; /* real peers disagree about them: never sent */
+    if (wire_set_has_length8(type)) {
+        int rc = rwf_value_encode(value, bytes, sizeof(bytes), &length);
+        if (rc < 0)
+            return rc;
+        md_wr_u8(wr, (uint8_t)length);
+        md_wr_bytes(wr, bytes, length);
+        return RWF_OK;
+    }
+    if (value->type == RWF_TYPE_ENUM) {
+        int rc = rwf_value_encode(value, bytes, sizeof(bytes), &length);
+        if (rc < 0)
+            return rc;
+        wire_wr_buf16(wr, rwf_bytes(bytes, length));
+        return RWF_OK;
+    }
+    if (value->bytes.length > OB16_MAX)
+        return RWF_ERR_RANGE;
+    wire_wr_buf16(wr, value->bytes);
+    return RWF_OK;
+}
+
+/* The next entry of the definition, when it is the one the caller names. */
+static int take_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                          struct rwf_bytes name, struct rwf_set_entry *entry, size_t *behind)
+{
+    struct rwf_level *level = encoder_top(enc);
+
+    *behind = level->set_entry;
+    if (rwf_set_def_next(level->set, kind, behind, entry) <= 0)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    if (kind == RWF_SET_FIELDS ? entry->field_id != field_id : !rwf_bytes_equal(entry->name, name))
+        return encoder_fail(enc, RWF_ERR_STATE);
+    return RWF_OK;
+}
+
+static int set_entry_written(struct rwf_encoder *enc, size_t behind)
+{
+    struct rwf_level *level = encoder_top(enc);
+
+    level->set_entry = behind;
+    level->set_left--;
+    return level->set_left == 0 ? end_set(enc, level) : RWF_OK;
+}
+
+static int add_set_value(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                         struct rwf_bytes name, const struct rwf_value *value)
+{
+    struct rwf_set_entry entry;
+    size_t behind;
+
+    if (take_set_entry(enc, kind, field_id, name, &entry, &behind) < 0)
+        return enc->err;
+    struct md_wr wr = encoder_writer(enc);
+    int rc = write_set_value(&wr, entry.type, value);
+    if (rc < 0)
+        return encoder_fail(enc, rc);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    return set_entry_written(enc, behind);
+}
+
+/* The same for content that is encoded already. */
+static int add_set_bytes(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                         struct rwf_bytes name, struct rwf_bytes content)
+{
+    struct rwf_set_entry entry;
+    struct rwf_value value;
+    size_t behind;
+
+    if (take_set_entry(enc, kind, field_id, name, &entry, &behind) < 0)
+        return enc->err;
+    int rc = rwf_value_decode(entry.type, content, &value);
+    if (rc < 0)
+        return encoder_fail(enc, rc);
+    return add_set_value(enc, kind, field_id, name, &value);
+}
+
+/* ---- an entry in place ---- */
+
+static int start_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                           struct rwf_bytes name, unsigned type)
+{
+    struct rwf_level *level = encoder_top(enc);
+    struct rwf_set_entry entry;
+
+    if (take_set_entry(enc, kind, field_id, name, &entry, &level->set_entry) < 0)
+        return enc->err;
+    if (entry.type != type || (type != RWF_TYPE_ARRAY && !rwf_type_is_container(type)))
+        return encoder_fail(enc, RWF_ERR_STATE);
+    level->phase = PHASE_SET_ENTRY;
+    level->item_type = (uint8_t)type;
+    level->slot_is_open = true;
+    return encoder_open_length16(enc, &level->length_at);
+}
+
+static int start_standard_entry(struct rwf_encoder *enc, unsigned type)
+{
+    struct rwf_level *level = encoder_top(enc);
+
+    level->count++;
+    level->phase = PHASE_STANDARD_ENTRY;
+    level->item_type = (uint8_t)type;
+    level->slot_is_open = true;
+    return encoder_open_length16(enc, &level->length_at);
+}
+
+static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
+{
+    struct rwf_level *level = encoder_top(enc);
+
+    if (enc->err < 0)
+        return enc->err;
+    if (level->kind != kind)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    level->slot_is_open = false;
+    if (level->phase == PHASE_STANDARD_ENTRY) {
+        level->phase = PHASE_STANDARD;
+        return encoder_close_length16(enc, level->length_at);
+    }
+    if (level->phase != PHASE_SET_ENTRY)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    level->phase = PHASE_SET;
+    if (encoder_close_length16(enc, level->length_at) < 0)
+        return enc->err;
+    return set_entry_written(enc, level->set_entry);
+}
+
+/* Where an entry may be added now: RWF_OK for standard data, 1 for set data. */
+static int entry_place(struct rwf_encoder *enc, enum level_kind kind)
+{
+    const struct rwf_level *level = encoder_top(enc);
+
+    if (enc->err < 0)
+        return enc->err;
+    if (level->kind == kind && level->phase == PHASE_SET)
+        return 1;
+    if (level->kind != kind || level->phase != PHASE_STANDARD)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    if (level->count >= UINT16_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    return RWF_OK;
+}
+
+/* ---- field list ---- */
+
+int rwf_field_list_start_set(struct rwf_encoder *enc, const struct rwf_field_list_info *info,
+                             const struct rwf_sets *sets, const struct rwf_bytes *set_data)
+{
+    struct rwf_level *level = encoder_push(enc, LEVEL_FIELD_LIST, RWF_TYPE_FIELD_LIST);
+    struct md_wr wr = encoder_writer(enc);
+
+    if (!level)
+        return enc->err;
+    if (info->dictionary_id > RB15_MAX || info->set_id > RB15_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    md_wr_u8(&wr, info->flags);
+    if (info->flags & RWF_LIST_HAS_INFO) {
+        md_wr_u8(&wr, info->dictionary_id < 0x80 ? 3 : 4);
+        wire_wr_rb15(&wr, info->dictionary_id);
+        md_wr_u16(&wr, info->list_num);
+    }
+    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
+        wire_wr_rb15(&wr, info->set_id);
+    if (encoder_written(enc, &wr) < 0 || begin_list(enc, level, info->flags) < 0)
+        return enc->err;
+    if (info->flags & RWF_LIST_HAS_SET_DATA)
+        return begin_set(enc, level, RWF_SET_FIELDS, info->set_id, sets, set_data);
+    return RWF_OK;
+}
+
+int rwf_field_list_start(struct rwf_encoder *enc, const struct rwf_field_list_info *info)
+{
+    static const struct rwf_field_list_info standard = { .flags = RWF_LIST_HAS_STANDARD_DATA };
+
+    return rwf_field_list_start_set(enc, info ? info : &standard, NULL, NULL);
+}
+
+int rwf_field_list_finish(struct rwf_encoder *enc)
+{
+    return finish_list(enc, LEVEL_FIELD_LIST);
+}
+
+int rwf_field_add_bytes(struct rwf_encoder *enc, int16_t id, struct rwf_bytes content)
+{
+    int place = entry_place(enc, LEVEL_FIELD_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return add_set_bytes(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, content);
+    if (content.length > OB16_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    struct md_wr wr = encoder_writer(enc);
+    md_wr_u16(&wr, (uint16_t)id);
+    wire_wr_buf16(&wr, content);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    encoder_top(enc)->count++;
+    return RWF_OK;
+}
+
+/*
+ * OB16 length and content. A state may be long, so it is encoded behind the longest length and
+ * moved down; the others pass through a few bytes of scratch.
+ */
+static int write_value16(struct md_wr *wr, const struct rwf_value *value)
+{
+    uint8_t scratch[WIRE_PRIMITIVE_MAX + 4];
+    size_t left = md_wr_left(wr);
+    size_t length;
+
+    if (value->is_blank || value->type >= RWF_TYPE_ARRAY) {
+        struct rwf_bytes content = value->is_blank ? (struct rwf_bytes){ 0 } : value->bytes;
+
+        if (content.length > OB16_MAX)
+            return RWF_ERR_RANGE;
+        wire_wr_buf16(wr, content);
+        return RWF_OK;
+    }
+    if (value->type != RWF_TYPE_STATE) {
+        int rc = rwf_value_encode(value, scratch, sizeof(scratch), &length);
+        wire_wr_buf16(wr, rwf_bytes(scratch, length));
+        return rc;
+    }
+    if (left < 3)
+        return RWF_ERR_FULL;
+    uint8_t *at = wr->pos + 3;
+    int rc = rwf_value_encode(value, at, left - 3, &length);
+    if (rc < 0 || length > OB16_MAX)
+        return rc < 0 ? rc : RWF_ERR_RANGE;
+    wire_wr_ob16(wr, length);
+    uint8_t *content_at = md_wr_take(wr, length);
+    if (content_at)
+        memmove(content_at, at, length);
+    return RWF_OK;
+}
+
+static int standard_written(struct rwf_encoder *enc, int rc, const struct md_wr *wr)
+{
+    if (rc < 0)
+        return encoder_fail(enc, rc);
+    if (encoder_written(enc, wr) < 0)
+        return enc->err;
+    encoder_top(enc)->count++;
+    return RWF_OK;
+}
+
+int rwf_field_add(struct rwf_encoder *enc, int16_t id, const struct rwf_value *value)
+{
+    int place = entry_place(enc, LEVEL_FIELD_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return add_set_value(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, value);
+    struct md_wr wr = encoder_writer(enc);
+    md_wr_u16(&wr, (uint16_t)id);
+    int rc = write_value16(&wr, value);
+    return standard_written(enc, rc, &wr);
+}
+
+/*
+ * The frequent types have a short way when there is room to spare and no set data: id, a length
+ * byte, the content.
+ */
+static inline bool field_is_plain(const struct rwf_encoder *enc)
+{
+    const struct rwf_level *level = &enc->level[enc->depth];
+
+    return enc->err == RWF_OK && enc->end - enc->pos >= FIELD_ROOM &&
+           level->kind == LEVEL_FIELD_LIST && level->phase == PHASE_STANDARD &&
+           level->count < UINT16_MAX;
+}
+
+static inline int field_plain(struct rwf_encoder *enc, int16_t id, unsigned length)
+{
+    md_put_be16(enc->pos, (uint16_t)id);
+    enc->pos[2] = (uint8_t)length;
+    enc->pos += 3 + length;
+    enc->level[enc->depth].count++;
+    return RWF_OK;
+}
+
+int rwf_field_add_int(struct rwf_encoder *enc, int16_t id, int64_t value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = rwf_value_int(value);
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_int_size(value);
+    wire_store8(enc->pos + 3, (uint64_t)value, length);
+    return field_plain(enc, id, length);
+}
+
+int rwf_field_add_uint(struct rwf_encoder *enc, int16_t id, uint64_t value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = rwf_value_uint(value);
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_uint_size(value);
+    wire_store8(enc->pos + 3, value, length);
+    return field_plain(enc, id, length);
+}
+
+int rwf_field_add_real(struct rwf_encoder *enc, int16_t id, const struct rwf_real *value)
+{
+    if (!field_is_plain(enc) || value->hint > RWF_HINT_FRACTION_256) {
+        struct rwf_value v = rwf_value_real(value->value, value->hint);
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_int_size(value->value);
+    enc->pos[3] = value->hint;
+    wire_store8(enc->pos + 4, (uint64_t)value->value, length);
+    return field_plain(enc, id, 1 + length);
+}
+
+int rwf_field_add_enum(struct rwf_encoder *enc, int16_t id, uint16_t value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = rwf_value_enum(value);
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_uint_size(value);
+    wire_store8(enc->pos + 3, value, length);
+    return field_plain(enc, id, length);
+}
+
+int rwf_field_add_date(struct rwf_encoder *enc, int16_t id, const struct rwf_date *value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = { .type = RWF_TYPE_DATE, .date = *value };
+        return rwf_field_add(enc, id, &v);
+    }
+    wire_put_date(enc->pos + 3, value);
+    return field_plain(enc, id, 4);
+}
+
+int rwf_field_add_time(struct rwf_encoder *enc, int16_t id, const struct rwf_time *value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = { .type = RWF_TYPE_TIME, .time = *value };
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_time_size(value);
+    wire_put_time(enc->pos + 3, length, value);
+    return field_plain(enc, id, length);
+}
+
+int rwf_field_add_datetime(struct rwf_encoder *enc, int16_t id, const struct rwf_datetime *value)
+{
+    if (!field_is_plain(enc)) {
+        struct rwf_value v = { .type = RWF_TYPE_DATETIME, .datetime = *value };
+        return rwf_field_add(enc, id, &v);
+    }
+    unsigned length = wire_time_size(&value->time);
+    wire_put_date(enc->pos + 3, &value->date);
+    wire_put_time(enc->pos + 7, length, &value->time);
+    return field_plain(enc, id, 4 + length);
+}
+
+int rwf_field_start(struct rwf_encoder *enc, int16_t id, unsigned type)
+{
+    int place = entry_place(enc, LEVEL_FIELD_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return start_set_entry(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, type);
+    struct md_wr wr = encoder_writer(enc);
+    md_wr_u16(&wr, (uint16_t)id);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    return start_standard_entry(enc, type);
+}
+
+int rwf_field_finish(struct rwf_encoder *enc)
+{
+    return finish_entry(enc, LEVEL_FIELD_LIST);
+}
+
+/* ---- element list ---- */
+
+int rwf_element_list_start_set(struct rwf_encoder *enc, const struct rwf_element_list_info *info,
+                               const struct rwf_sets *sets, const struct rwf_bytes *set_data)
+{
+    struct rwf_level *level = encoder_push(enc, LEVEL_ELEMENT_LIST, RWF_TYPE_ELEMENT_LIST);
+    struct md_wr wr = encoder_writer(enc);
+
+    if (!level)
+        return enc->err;
+    if (info->set_id > RB15_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    md_wr_u8(&wr, info->flags);
+    if (info->flags & RWF_LIST_HAS_INFO) {
+        md_wr_u8(&wr, 2);
+        md_wr_u16(&wr, info->list_num);
+    }
+    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
+        wire_wr_rb15(&wr, info->set_id);
+    if (encoder_written(enc, &wr) < 0 || begin_list(enc, level, info->flags) < 0)
+        return enc->err;
+    if (info->flags & RWF_LIST_HAS_SET_DATA)
+        return begin_set(enc, level, RWF_SET_ELEMENTS, info->set_id, sets, set_data);
+    return RWF_OK;
+}
+
+int rwf_element_list_start(struct rwf_encoder *enc, const struct rwf_element_list_info *info)
+{
+    static const struct rwf_element_list_info standard = { .flags = RWF_LIST_HAS_STANDARD_DATA };
+
+    return rwf_element_list_start_set(enc, info ? info : &standard, NULL, NULL);
+}
+
+int rwf_element_list_finish(struct rwf_encoder *enc)
+{
+    return finish_list(enc, LEVEL_ELEMENT_LIST);
+}
+
+int rwf_element_add_bytes(struct rwf_encoder *enc, struct rwf_bytes name, unsigned type,
+                          struct rwf_bytes content)
+{
+    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return add_set_bytes(enc, RWF_SET_ELEMENTS, 0, name, content);
+    if (content.length > OB16_MAX || name.length > RB15_MAX || type > UINT8_MAX ||
+        (type == RWF_TYPE_NO_DATA && content.length > 0))
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    struct md_wr wr = encoder_writer(enc);
+    wire_wr_buf15(&wr, name);
+    md_wr_u8(&wr, (uint8_t)type);
+    if (type != RWF_TYPE_NO_DATA)
+        wire_wr_buf16(&wr, content);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    encoder_top(enc)->count++;
+    return RWF_OK;
+}
+
+int rwf_element_add(struct rwf_encoder *enc, struct rwf_bytes name, const struct rwf_value *value)
+{
+    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return add_set_value(enc, RWF_SET_ELEMENTS, 0, name, value);
+    if (name.length > RB15_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    struct md_wr wr = encoder_writer(enc);
+    wire_wr_buf15(&wr, name);
+    md_wr_u8(&wr, value->type);
+    int rc = value->type == RWF_TYPE_NO_DATA ? RWF_OK : write_value16(&wr, value);
+    return standard_written(enc, rc, &wr);
+}
+
+int rwf_element_add_int(struct rwf_encoder *enc, const char *name, int64_t value)
+{
+    struct rwf_value v = rwf_value_int(value);
+    return rwf_element_add(enc, rwf_text(name), &v);
+}
+
+int rwf_element_add_uint(struct rwf_encoder *enc, const char *name, uint64_t value)
+{
+    struct rwf_value v = rwf_value_uint(value);
+    return rwf_element_add(enc, rwf_text(name), &v);
+}
+
+int rwf_element_add_ascii(struct rwf_encoder *enc, const char *name, struct rwf_bytes text)
+{
+    struct rwf_value v = rwf_value_bytes(RWF_TYPE_ASCII, text);
+    return rwf_element_add(enc, rwf_text(name), &v);
+}
+
+int rwf_element_add_qos(struct rwf_encoder *enc, const char *name, const struct rwf_qos *qos)
+{
+    struct rwf_value v = { .type = RWF_TYPE_QOS, .qos = *qos };
+    return rwf_element_add(enc, rwf_text(name), &v);
+}
+
+int rwf_element_add_state(struct rwf_encoder *enc, const char *name, const struct rwf_state *state)
+{
+    struct rwf_value v = { .type = RWF_TYPE_STATE, .state = *state };
+    return rwf_element_add(enc, rwf_text(name), &v);
+}
+
+int rwf_element_start(struct rwf_encoder *enc, struct rwf_bytes name, unsigned type)
+{
+    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
+
+    if (place < 0)
+        return place;
+    if (place > 0)
+        return start_set_entry(enc, RWF_SET_ELEMENTS, 0, name, type);
+    if (name.length > RB15_MAX || type > UINT8_MAX || type == RWF_TYPE_NO_DATA)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    struct md_wr wr = encoder_writer(enc);
+    wire_wr_buf15(&wr, name);
+    md_wr_u8(&wr, (uint8_t)type);
+    if (encoder_written(enc, &wr) < 0)
+        return enc->err;
+    return start_standard_entry(enc, type);
+}
+
+int rwf_element_finish(struct rwf_encoder *enc)
+{
+    return finish_entry(enc, LEVEL_ELEMENT_LIST);
+}

@@ -1,0 +1,180 @@
+/* encoder.c - the encoder's levels, lengths and marks; see rmds/rwf_encode.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encoder.h"
+
+/*
+ * A nested length is known only at its end. In the shortest mode one byte is left for it and
+ * `end` is lowered by what the longer form would add, so that the room is there if the content
+ * has to be moved up; entries below 254 bytes, nearly all, never move.
+ *
+ *       length_at            pos                end   the buffer's end
+ *  ...  | 1 |  content so far |    free room     | kept |
+ */
+#define LONG16_EXTRA 2
+#define LONG15_EXTRA 1
+
+void rwf_encoder_init(struct rwf_encoder *enc, void *buffer, size_t size)
+{
+    enc->start = buffer;
+    enc->pos = buffer;
+    enc->end = size ? enc->start + size : enc->start;
+    enc->err = RWF_OK;
+    enc->depth = 0;
+    enc->lengths = RWF_LENGTHS_SHORTEST;
+    enc->level[0] = (struct rwf_level){ .kind = LEVEL_BASE, .slot_is_open = true };
+}
+
+struct rwf_mark rwf_encoder_mark(const struct rwf_encoder *enc)
+{
+    return (struct rwf_mark){
+        .pos = enc->pos, .end = enc->end, .depth = enc->depth, .level = enc->level[enc->depth]
+    };
+}
+
+void rwf_encoder_rollback(struct rwf_encoder *enc, const struct rwf_mark *mark)
+{
+    /* The flag of entry permissions is in the bytes; it says no more than that some may follow. */
+    enc->pos = mark->pos;
+    enc->end = mark->end;
+    enc->depth = mark->depth;
+    enc->level[mark->depth] = mark->level;
+    enc->err = RWF_OK;
+}
+
+/* ---- levels ---- */
+
+/* The declared type of the slot; 0: any. */
+static unsigned slot_type(const struct rwf_level *level)
+{
+    if (level->kind == LEVEL_BASE)
+        return 0;
+    if (level->phase == PHASE_STANDARD_ENTRY || level->phase == PHASE_SET_ENTRY)
+        return level->item_type;
+    return level->container;
+}
+
+struct rwf_level *encoder_push(struct rwf_encoder *enc, enum level_kind kind, unsigned type)
+{
+    struct rwf_level *top = encoder_top(enc);
+
+    if (enc->err < 0)
+        return NULL;
+    unsigned wanted = slot_type(top);
+    if (!top->slot_is_open || (wanted != 0 && wanted != type)) {
+        encoder_fail(enc, RWF_ERR_STATE);
+        return NULL;
+    }
+    if (enc->depth >= RWF_DEPTH_MAX) {
+        encoder_fail(enc, RWF_ERR_DEPTH);
+        return NULL;
+    }
+    top->slot_is_open = false;
+    enc->depth++;
+    struct rwf_level *level = encoder_top(enc);
+    *level = (struct rwf_level){ .kind = (uint8_t)kind };
+    return level;
+}
+
+int encoder_pop(struct rwf_encoder *enc, enum level_kind kind)
+{
+    if (enc->err < 0)
+        return enc->err;
+    if (encoder_top(enc)->kind != kind)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    enc->depth--;
+    return RWF_OK;
+}
+
+int encoder_reserve(struct rwf_encoder *enc, size_t size)
+{
+    if (size > (size_t)(enc->end - enc->pos))
+        return encoder_fail(enc, RWF_ERR_FULL);
+    enc->end -= size;
+    return RWF_OK;
+}
+
+int rwf_raw_add(struct rwf_encoder *enc, struct rwf_bytes bytes)
+{
+    struct md_wr wr = encoder_writer(enc);
+
+    if (enc->err < 0)
+        return enc->err;
+    if (!encoder_top(enc)->slot_is_open)
+        return encoder_fail(enc, RWF_ERR_STATE);
+    wire_wr_view(&wr, bytes);
+    int rc = encoder_written(enc, &wr);
+    if (rc == RWF_OK)
+        encoder_top(enc)->slot_is_open = false;
+    return rc;
+}
+
+/* ---- nested lengths ---- */
+
+int encoder_open_length16(struct rwf_encoder *enc, uint8_t **length_at)
+{
+    size_t now = enc->lengths == RWF_LENGTHS_RESERVED ? 1 + LONG16_EXTRA : 1;
+
+    *length_at = enc->pos;
+    if (1 + LONG16_EXTRA > (size_t)(enc->end - enc->pos))
+        return encoder_fail(enc, RWF_ERR_FULL);
+    enc->pos += now;
+    enc->end -= 1 + LONG16_EXTRA - now;
+    return RWF_OK;
+}
+
+int encoder_close_length16(struct rwf_encoder *enc, uint8_t *length_at)
+{
+    bool reserved = enc->lengths == RWF_LENGTHS_RESERVED;
+    uint8_t *content = length_at + (reserved ? 1 + LONG16_EXTRA : 1);
+    size_t length = (size_t)(enc->pos - content);
+
+    if (length > OB16_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    if (!reserved)
+        enc->end += LONG16_EXTRA;
+    if (!reserved && length < OB16_LONG) {
+        length_at[0] = (uint8_t)length;
+        return RWF_OK;
+    }
+    if (!reserved) {
+        memmove(content + LONG16_EXTRA, content, length);
+        enc->pos += LONG16_EXTRA;
+    }
+    length_at[0] = OB16_LONG;
+    md_put_be16(length_at + 1, (uint16_t)length);
+    return RWF_OK;
+}
+
+int encoder_open_length15(struct rwf_encoder *enc, uint8_t **length_at)
+{
+    size_t now = enc->lengths == RWF_LENGTHS_RESERVED ? 1 + LONG15_EXTRA : 1;
+
+    *length_at = enc->pos;
+    if (1 + LONG15_EXTRA > (size_t)(enc->end - enc->pos))
+        return encoder_fail(enc, RWF_ERR_FULL);
+    enc->pos += now;
+    enc->end -= 1 + LONG15_EXTRA - now;
+    return RWF_OK;
+}
+
+int encoder_close_length15(struct rwf_encoder *enc, uint8_t *length_at)
+{
+    bool reserved = enc->lengths == RWF_LENGTHS_RESERVED;
+    uint8_t *content = length_at + (reserved ? 1 + LONG15_EXTRA : 1);
+    size_t length = (size_t)(enc->pos - content);
+
+    if (length > RB15_MAX)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    if (!reserved)
+        enc->end += LONG15_EXTRA;
+    if (!reserved && length < 0x80) {
+        length_at[0] = (uint8_t)length;
+        return RWF_OK;
+    }
+    if (!reserved) {
+        memmove(content + LONG15_EXTRA, content, length);
+        enc->pos += LONG15_EXTRA;
+    }
+    md_put_be16(length_at, (uint16_t)(0x8000u | length));
+    return RWF_OK;
+}
