@@ -44,7 +44,7 @@
 #define PORTNO(min, fallback)                MD_CONF_PORT_NUMBER, "", min, 65535, fallback, NULL
 #define WORD(words, fallback)                MD_CONF_WORD, "", 0, 0, fallback, words
 #define TIME(unit, min_ns, max_ns, fallback) MD_CONF_TIME, unit, min_ns, max_ns, fallback, NULL
-#define PERCENT(min, max, fallback)          MD_CONF_PERCENT, "%", (min)*10000, (max)*10000, fallback, NULL
+#define PERCENT(a, b, fallback)              MD_CONF_PERCENT, "%", (a)*10000, (b)*10000, fallback, NULL
 
 #define US                                   1000ll
 #define MS                                   1000000ll

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""tidy.py - the tree checked as text: what no compiler sees. Prints findings; exit code 1 if any."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/.*\.[ch]$")
+# Engines do no I/O and read no clock: bytes, time and events in; bytes and events out.
+# (rwf reads dictionary files only as bytes its caller hands over.)
+ENGINES = ["rwf", "rssl", "rrcp", "rrmp", "omm", "json", "marketfeed", "cache"]
+ENGINE_FORBIDDEN = re.compile(
+    r"#include <(sys/socket|netinet/.*|time|sys/time|unistd|pthread|stdio|poll|sys/epoll|event2/.*)\.h>"
+)
+# Library headers, each for the one folder that may see it.
+ONE_FOLDER = {
+    r"infiniband/verbs\.h|rdma/rdma_cma\.h": ["src/netio"],
+    r"openssl/": ["src/netio"],
+    r"numa(if)?\.h": ["src/base"],
+    r"event2/http\.h": ["src/stats"],
+    r"jansson\.h": ["src/json"],
+    r"expat\.h": ["tools/sink_driven_src", "src/sample"],
+    r"wslay/": ["p2ps"],
+    r"(zlib|lz4(frame|hc)?)\.h": ["src/rssl"],
+}
+FORBIDDEN_CALLS = {
+    r"\b(strcpy|strcat|sprintf|vsprintf|gets)\(": "has no bound",
+    r"\b(atoi|atol|atof)\(": "cannot report a wrong number",
+    r"\b(rand|srand|random)\(": "use base/prng.h",
+}
+MACHINE_PATHS = re.compile(r"(/w" r"ork/|/f" r"arm/|/tmp/w" r"t/|/r" r"oot/)")
+findings = []
+
+
+def say(path, line, text):
+    findings.append(f"{path}:{line}: {text}")
+
+
+def tracked():
+    out = subprocess.run(
+        ["git", "-C", ROOT, "ls-files"], capture_output=True, text=True, check=False
+    )
+    if out.returncode == 0:
+        return [f for f in out.stdout.splitlines() if os.path.isfile(os.path.join(ROOT, f))]
+    return [
+        os.path.relpath(os.path.join(d, f), ROOT)
+        for d, _, files in os.walk(ROOT)
+        if "/build" not in d and "/.git" not in d
+        for f in files
+    ]
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def check_head(path, lines):
+    if len(lines) < 2 or "SPDX-License-Identifier: Apache-2.0" not in "".join(lines[:12]):
+        say(path, 1, "no SPDX line below the head comment")
+    if not lines[0].startswith("/*"):
+        say(path, 1, "the first line must say what the file is: /* name - what it is. */")
+
+
+def check_includes(path, lines):
+    engine = re.match(r"(src|include)/([^/]+)/", path)
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("#include"):
+            continue
+        if path.startswith("src/") and engine and engine.group(2) in ENGINES:
+            if ENGINE_FORBIDDEN.search(line):
+                say(path, number, f"an engine does no I/O: {line.strip()}")
+        for header, folders in ONE_FOLDER.items():
+            if re.search(r"<(%s)" % header, line) and not path.startswith(
+                tuple(folders) + ("tests/",)
+            ):
+                say(path, number, f"{line.strip()} belongs to {' or '.join(folders)} alone")
+
+
+def check_lines(path, lines):
+    in_code = path.startswith(("src/", "include/", "srcdist/", "p2ps/", "rrcpd/", "tools/"))
+    for number, line in enumerate(lines, 1):
+        # clang-format keeps to 100; what it cannot break (tables, long literals) has some room.
+        if len(line) > 120 and CODE.match(path) and "http" not in line:
+            say(path, number, f"{len(line)} columns; 100 is the limit")
+        if "\t" in line and CODE.match(path):
+            say(path, number, "tab")
+        if in_code and CODE.match(path):
+            for call, why in FORBIDDEN_CALLS.items():
+                if re.search(call, line) and not line.lstrip().startswith(("*", "/*")):
+                    say(path, number, f"{line.strip()[:40]}: {why}")
+            if re.match(r"typedef (struct|union|enum)\b", line):
+                say(path, number, "no typedef for structs: write struct name")
+            if re.match(r"^(typedef .*\b\w+_t;|(struct|union|enum) \w+_t\b)", line):
+                say(path, number, "names ending in _t belong to POSIX")
+
+
+def check_header(path, text):
+    if path.startswith("include/") and not re.search(r"#ifndef \w+_H\n#define \w+_H", text):
+        say(path, 1, "no include guard")
+
+
+def check_dead(files):
+    """Every C file stands in some CMakeLists.txt, by its name."""
+    lists = "\n".join(text_of(f) for f in files if f.endswith(("CMakeLists.txt", ".cmake")))
+    for path in files:
+        if path.endswith(".c") and not path.startswith(("docs/", "tests/sim/defects")):
+            name = os.path.basename(path)
+            stem = name[:-2]
+            if not re.search(r"\b%s\b" % re.escape(name), lists) and not re.search(
+                r"\b%s\b" % re.escape(stem), lists
+            ):
+                say(path, 1, "no CMakeLists.txt names it")
+
+
+def check_readmes(files):
+    folders = {os.path.dirname(f) for f in files if re.match(r"src/[^/]+/[^/]+\.c$", f)}
+    for folder in sorted(folders):
+        if folder + "/README.md" not in files:
+            say(folder, 0, "no README.md")
+
+
+def check_parameters(files):
+    """A row of the table is marked absent exactly when no program reads it."""
+    table = text_of("src/conf/table.c")
+    rows = re.findall(r'\{ "(\w+)", ([A-Z |0-9]+), ([A-Z |a-z_]+), ([A-Z_ |0-9]+),', table)
+    readers = "\n".join(
+        text_of(f)
+        for f in files
+        if CODE.match(f) and not f.startswith(("src/conf/", "tests/", "tools/rmdscnf/"))
+    )
+    readers += "\n".join(text_of(f) for f in files if f.startswith("tools/rmds"))
+    used = set(re.findall(r'"(\w+)(?:\.[^"]*)?"', readers)) | set(
+        re.findall(r"\b(startList)\b", readers)
+    )
+    absent, live = {}, {}
+    for name, _, _, flags in rows:
+        (absent if "NOT_YET" in flags else live).setdefault(name, True)
+    for name in sorted(live):
+        if name not in used:
+            say("src/conf/table.c", 0, f"{name}: no program reads it; mark it NOT_YET")
+    for name in sorted(absent):
+        if name not in live and name in used:
+            say("src/conf/table.c", 0, f"{name}: a program reads it; take NOT_YET away")
+
+
+def main():
+    files = tracked()
+    for path in files:
+        text = text_of(path)
+        lines = text.splitlines()
+        if CODE.match(path) and lines:
+            check_head(path, lines)
+            check_includes(path, lines)
+            check_header(path, text)
+        if CODE.match(path) or path.endswith((".sh", ".py", ".md", ".cmake", ".txt", ".scd")):
+            check_lines(path, lines)
+            for number, line in enumerate(lines, 1):
+                if MACHINE_PATHS.search(line):
+                    say(path, number, "a path of somebody's machine")
+    check_dead(files)
+    check_readmes(files)
+    if "--parameters" in sys.argv or os.environ.get("RMDS_TIDY_PARAMETERS"):
+        check_parameters(files)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

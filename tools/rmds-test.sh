@@ -1,0 +1,213 @@
+# rmds-test.sh - the stages of `tools/rmds test`; sourced by tools/rmds.
+# SPDX-License-Identifier: Apache-2.0
+#
+# A test joins a stage by its ctest labels:
+#   (none)   release and asan        tsan     also under ThreadSanitizer
+#   long     only with --long        interop  not repeated under asan
+#   noasan   not under asan (it measures, or it brings its own processes)
+# Exit status 77 of a test is a skip; the last line it printed is the reason.
+
+passed=0 failed=0 skipped=0
+skips=() failures=()
+
+# count_ctest STAGE FOLDER: add up what ctest wrote as JUnit.
+count_ctest() {
+    local kind name reason
+    while IFS=$'\t' read -r kind name reason; do
+        case $kind in
+        passed) passed=$((passed + 1)) ;;
+        skipped)
+            skipped=$((skipped + 1))
+            skips+=("$name ($1): $reason")
+            ;;
+        *)
+            failed=$((failed + 1))
+            failures+=("$name ($1): $reason")
+            ;;
+        esac
+    done < <(python3 "$root/tests/junit.py" "$2")
+}
+
+stage() { # STAGE COMMAND...: run, time, say
+    local name=$1 start=$SECONDS was=$failed
+    shift
+    say .. "$name" ""
+    "$@"
+    local status=$?
+    if [ $status -ne 0 ] && [ "$failed" = "$was" ]; then
+        failed=$((failed + 1))
+        failures+=("$name")
+    fi
+    if [ "$failed" = "$was" ]; then
+        say ok "$name" "$((SECONDS - start)) s${stage_note:+, $stage_note}"
+    else
+        say no "$name" "$((SECONDS - start)) s${stage_note:+, $stage_note}"
+    fi
+    stage_note=''
+}
+
+run_ctest() { # PRESET ARGUMENT...
+    local preset=$1 folder report
+    shift
+    folder=$(preset_folder "$preset")
+    report=$folder/log/ctest.xml
+    rm -f "$report"
+    (cd "$folder" && ctest -j "$(nproc)" --output-on-failure --no-tests=ignore \
+        --output-junit "$report" "$@") >"$folder/log/ctest.log" 2>&1
+    local status=$? before=$((passed + failed + skipped))
+    [ -f "$report" ] && count_ctest "$preset" "$report"
+    stage_note="$((passed + failed + skipped - before)) tests"
+    if [ $status -ne 0 ]; then
+        grep -E -B2 -A40 '\*\*\*(Failed|Timeout|Exception)|ERROR|Sanitizer' "$folder/log/ctest.log" | head -n 120
+        return 1
+    fi
+}
+
+stage_release() {
+    configure_build release && run_ctest release "${ctest_labels[@]}"
+}
+
+stage_asan() {
+    configure_build asan || return 1
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0 \
+        UBSAN_OPTIONS=print_stacktrace=1 \
+        run_ctest asan -LE "^(${long_label}interop|noasan)$"
+}
+
+# ThreadSanitizer of gcc 12 cannot live with much address randomisation.
+stage_tsan() {
+    local wrap=()
+    configure_build tsan tsan_tests || return 1
+    setarch "$(uname -m)" -R true 2>/dev/null && wrap=(setarch "$(uname -m)" -R)
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
+        run_ctest_wrapped "${wrap[@]}"
+}
+
+run_ctest_wrapped() {
+    local command=ctest
+    if [ $# -gt 0 ]; then
+        ctest() { command "${wrapper[@]}" ctest "$@"; }
+        wrapper=("$@")
+    fi
+    run_ctest tsan -L '^tsan$' "${ctest_labels[@]}"
+    local status=$?
+    [ $# -gt 0 ] && unset -f ctest
+    return $status
+}
+
+fuzz_one() { # FUZZER: a short search from its corpus
+    local name corpus work
+    name=$(basename "$1")
+    corpus=$root/tests/corpus/$name
+    work=$RMDS_TMP/fuzz/$name
+    mkdir -p "$work/new"
+    (cd "$work" && "$1" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 \
+        -print_final_stats=1 new $([ -d "$corpus" ] && echo "$corpus") >log 2>&1)
+    echo $? >"$work/status"
+}
+
+stage_fuzz() {
+    local fuzzer bad=0 count=0
+    configure_build fuzz fuzzers || return 1
+    for fuzzer in "$root"/build-fuzz/fuzz/*; do
+        [ -x "$fuzzer" ] && [ -f "$fuzzer" ] || continue
+        fuzz_one "$fuzzer" &
+        count=$((count + 1))
+        [ $((count % $(nproc))) = 0 ] && wait
+    done
+    wait
+    for fuzzer in "$RMDS_TMP"/fuzz/*; do
+        [ -d "$fuzzer" ] || continue
+        if [ "$(cat "$fuzzer/status")" = 0 ]; then
+            passed=$((passed + 1))
+        else
+            bad=1 failed=$((failed + 1))
+            failures+=("$(basename "$fuzzer") (fuzz)")
+            mkdir -p "$root/build-fuzz/log"
+            cp "$fuzzer"/log "$root/build-fuzz/log/$(basename "$fuzzer").log"
+            cp "$fuzzer"/crash-* "$fuzzer"/timeout-* "$fuzzer"/oom-* "$fuzzer"/leak-* \
+                "$root/build-fuzz/log/" 2>/dev/null
+            tail -n 30 "$fuzzer/log"
+        fi
+    done
+    stage_note="$count fuzzers, $fuzz_seconds s each"
+    return $bad
+}
+
+sources() {
+    git -C "$root" ls-files '*.c' '*.h' 2>/dev/null || (cd "$root" && find src include srcdist \
+        p2ps rrcpd tools tests -name '*.[ch]')
+}
+
+stage_format() {
+    (cd "$root" && sources | xargs -r clang-format --dry-run -Werror) >"$RMDS_TMP/format" 2>&1 && {
+        passed=$((passed + 1))
+        return 0
+    }
+    grep -E 'error' "$RMDS_TMP/format" | cut -d: -f1 | sort -u | head -n 20 |
+        sed 's/^/      not formatted: /'
+    return 1
+}
+
+# The folders that the last commit or the working tree changed; all of them with --long.
+changed_layers() {
+    local all
+    if [ -n "$long" ] || ! git -C "$root" rev-parse -q --verify HEAD~1 >/dev/null 2>&1; then
+        sources
+    else
+        { git -C "$root" diff --name-only HEAD~1; git -C "$root" ls-files -o --exclude-standard; }
+    fi | grep -E '^(src|include|srcdist|p2ps|rrcpd|tools)/.*\.[ch]$' |
+        sed -E 's#^include/#src/#; s#^(src/[^/]+|tools/[^/]+|[^/]+)/.*#\1#' | sort -u
+}
+
+stage_clang_tidy() {
+    local layers files
+    layers=$(changed_layers)
+    files=$(for layer in $layers; do (cd "$root" && ls "$layer"/*.c 2>/dev/null); done)
+    stage_note="$(echo $layers | wc -w) layers, $(echo $files | wc -w) files"
+    [ -z "$files" ] && return 0
+    # clang must understand the options: the database of the fuzz build, which clang made.
+    (cd "$root" && printf '%s\n' $files |
+        xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p build-fuzz) >"$RMDS_TMP/tidy" 2>/dev/null && {
+        passed=$((passed + 1))
+        return 0
+    }
+    grep -E 'error|warning' "$RMDS_TMP/tidy" | head -n 40
+    return 1
+}
+
+stage_tidy() {
+    python3 "$root/tests/tidy.py" && passed=$((passed + 1))
+}
+
+verb_test() {
+    local pattern='' long='' argument start=$SECONDS
+    for argument in "$@"; do
+        case $argument in
+        --long) long=1 ;;
+        -*) echo "rmds test: what is $argument? [PATTERN] [--long]" >&2; return 1 ;;
+        *) pattern=$argument ;;
+        esac
+    done
+    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-5}
+    [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
+    verb_setup_once --test || return 1
+    if [ -n "$pattern" ]; then
+        ctest_labels+=(-R "$pattern")
+        stage "release" stage_release
+    else
+        stage "release" stage_release
+        stage "asan+ubsan" stage_asan
+        stage "tsan" stage_tsan
+        stage "fuzz" stage_fuzz
+        stage "format" stage_format
+        stage "clang-tidy" stage_clang_tidy
+        stage "tidy" stage_tidy
+    fi
+    local line
+    for line in ${skips[@]+"${skips[@]}"}; do say -- skipped "$line"; done
+    for line in ${failures[@]+"${failures[@]}"}; do say no failed "$line"; done
+    echo "total time $((SECONDS - start)) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed = 0 ]
+}
