@@ -1,0 +1,373 @@
+/* test_base_values.c - clock, counters, random numbers, histogram, tables, CPU lists. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/ctr.h"
+#include "base/err.h"
+#include "base/hist.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/table.h"
+
+static void the_monotonic_clock_never_runs_backwards(void **state)
+{
+    uint64_t last = md_clock_mono_ns();
+
+    (void)state;
+    md_clock_init();
+    for (int i = 0; i < 2000000; i++) {
+        uint64_t now = md_clock_mono_ns();
+        if (now < last)
+            fail_msg("%llu after %llu", (unsigned long long)now, (unsigned long long)last);
+        last = now;
+    }
+}
+
+static void the_wall_clock_can_be_shifted_for_tests(void **state)
+{
+    (void)state;
+    uint64_t before = md_clock_wall_ns();
+    md_clock_wall_shift((int64_t)(3600 * MD_NS_PER_S));
+    uint64_t shifted = md_clock_wall_ns();
+    md_clock_wall_shift(0);
+    assert_true(shifted - before >= 3600 * MD_NS_PER_S);
+    assert_true(shifted - before < 7200 * MD_NS_PER_S);
+}
+
+static void the_same_seed_gives_the_same_numbers(void **state)
+{
+    struct md_prng a = md_prng_init(42), b = md_prng_init(42), c = md_prng_init(43);
+    int equal = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        uint64_t x = md_prng_u64(&a);
+        assert_true(x == md_prng_u64(&b));
+        equal += x == md_prng_u64(&c);
+    }
+    assert_int_equal(equal, 0);
+    for (int i = 0; i < 1000; i++)
+        assert_true(md_prng_below(&a, 7) < 7 && md_prng_unit(&a) < 1.0);
+    assert_int_equal(md_prng_below(&a, 0), 0);
+}
+
+static void splitmix_gives_the_published_numbers(void **state)
+{
+    uint64_t seed = 1234567;
+
+    (void)state;
+    assert_true(md_splitmix64(&seed) == 6457827717110365317ull);
+    assert_true(md_splitmix64(&seed) == 3203168211198807973ull);
+}
+
+static void counters_add_subtract_and_keep_a_high_mark(void **state)
+{
+    struct md_ctr ctr = { 0 }, high = { 0 };
+
+    (void)state;
+    md_ctr_add(&ctr, 5);
+    md_ctr_inc(&ctr);
+    md_ctr_sub(&ctr, 2);
+    assert_true(md_ctr_get(&ctr) == 4);
+    md_ctr_raise(&high, 4);
+    md_ctr_raise(&high, 3);
+    assert_true(md_ctr_get(&high) == 4);
+    assert_true(md_ctr_add_shared(&ctr, 10) == 14);
+    assert_true(md_ctr_sub_shared(&ctr, 14) == 0);
+}
+
+static void every_value_lies_in_its_bucket_and_buckets_are_narrow(void **state)
+{
+    struct md_prng prng = md_prng_init(1);
+
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        uint64_t value = md_prng_u64(&prng) >> md_prng_below(&prng, 64);
+        uint32_t bucket = md_hist_bucket(value);
+        assert_true(bucket < MD_HIST_BUCKET_COUNT);
+        uint64_t low = md_hist_bucket_low(bucket), high = md_hist_bucket_high(bucket);
+        assert_true(low <= value && value <= high);
+        assert_true(high - low <= value / 128);
+    }
+    assert_int_equal(md_hist_bucket(UINT64_MAX), MD_HIST_BUCKET_COUNT - 1);
+    assert_int_equal(md_hist_bucket(0), 0);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x, y;
+
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x < y ? -1 : x > y;
+}
+
+static void percentiles_agree_with_sorting(void **state)
+{
+    static uint64_t values[50000];
+    static const double percentiles[] = { 0, 1, 25, 50, 90, 99, 99.9, 99.99, 100 };
+    struct md_hist *hist = calloc(1, sizeof(*hist));
+    struct md_prng prng = md_prng_init(7);
+    double sum = 0, squares = 0;
+
+    (void)state;
+    md_hist_init(hist);
+    for (size_t i = 0; i < 50000; i++) {
+        values[i] = md_prng_u64(&prng) >> (20 + md_prng_below(&prng, 30));
+        md_hist_record(hist, values[i]);
+        sum += (double)values[i];
+    }
+    qsort(values, 50000, sizeof(values[0]), compare);
+    for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
+        size_t rank = (size_t)ceil(percentiles[i] / 100 * 50000);
+        uint64_t exact = values[rank ? rank - 1 : 0];
+        uint64_t got = md_hist_percentile(hist, percentiles[i]);
+        assert_true(got >= exact && got - exact <= exact / 128);
+    }
+    double mean = sum / 50000;
+    for (size_t i = 0; i < 50000; i++)
+        squares += ((double)values[i] - mean) * ((double)values[i] - mean);
+    assert_true(md_hist_min(hist) == values[0] && md_hist_max(hist) == values[49999]);
+    assert_true(fabs(md_hist_mean(hist) / mean - 1) < 1e-9);
+    assert_true(fabs(md_hist_stddev(hist) / sqrt(squares / 50000) - 1) < 0.01);
+    free(hist);
+}
+
+static void a_late_measurement_counts_for_those_it_kept_away(void **state)
+{
+    struct md_hist *hist = calloc(2, sizeof(*hist));
+
+    (void)state;
+    md_hist_init(&hist[0]);
+    md_hist_init(&hist[1]);
+    md_hist_record_corrected(&hist[0], 100, 10);
+    assert_true(md_hist_count(&hist[0]) == 10); /* 100 90 80 ... 10 */
+    assert_true(md_hist_min(&hist[0]) == 10);
+    md_hist_record_corrected(&hist[0], 5, 10);
+    assert_true(md_hist_count(&hist[0]) == 11);
+    md_hist_record_corrected(&hist[1], 200, 0);
+    md_hist_merge(&hist[1], &hist[0]);
+    assert_true(md_hist_count(&hist[1]) == 12);
+    assert_true(md_hist_max(&hist[1]) == 200 && md_hist_min(&hist[1]) == 5);
+    free(hist);
+}
+
+static void an_empty_histogram_answers_zero_and_prints(void **state)
+{
+    struct md_hist *hist = calloc(1, sizeof(*hist));
+    char *text = NULL;
+    size_t length = 0;
+
+    (void)state;
+    md_hist_init(hist);
+    assert_true(md_hist_percentile(hist, 99) == 0 && md_hist_min(hist) == 0);
+    assert_true(md_hist_mean(hist) == 0 && md_hist_stddev(hist) == 0);
+    FILE *out = open_memstream(&text, &length);
+    assert_int_equal(md_hist_print(hist, out, 1, 5), MD_OK);
+    md_hist_record(hist, 1500);
+    assert_int_equal(md_hist_print(hist, out, 1000, 5), MD_OK);
+    fclose(out);
+    assert_non_null(strstr(text, "       Value     Percentile TotalCount 1/(1-Percentile)\n\n"));
+    assert_non_null(strstr(text, "       1.500 1.000000000000          1            inf\n"));
+    assert_non_null(strstr(text, "#[Max     =        1.500, Total count    =            1]\n"));
+    free(text);
+    free(hist);
+}
+
+struct thing {
+    char name[24];
+    int seen;
+};
+
+static void a_table_finds_what_was_put_and_not_removed(void **state)
+{
+    enum { COUNT = 3000 };
+    static struct thing things[COUNT];
+    struct md_table *table;
+
+    (void)state;
+    assert_int_equal(md_table_create(10, &table), MD_OK);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(things[i].name, sizeof(things[i].name), "IDN.R%07d.O", i);
+        things[i].seen = 0;
+        assert_int_equal(md_table_put(table, things[i].name, strlen(things[i].name), &things[i]),
+                         MD_OK);
+    }
+    assert_int_equal(md_table_put(table, "IDN.R0000000.O", 14, table), MD_ERR_EXISTS);
+    assert_true(md_table_growths(table) > 0);
+    for (int i = 0; i < COUNT; i += 3)
+        assert_ptr_equal(md_table_remove(table, things[i].name, strlen(things[i].name)),
+                         &things[i]);
+    for (int i = 0; i < COUNT; i++)
+        assert_ptr_equal(md_table_get(table, things[i].name, strlen(things[i].name)),
+                         i % 3 ? &things[i] : NULL);
+    assert_int_equal(md_table_count(table), COUNT - COUNT / 3);
+    assert_null(md_table_remove(table, "nobody", 6));
+    md_table_destroy(table);
+}
+
+static void a_table_of_the_right_size_never_grows(void **state)
+{
+    struct md_int_table *table;
+    int dummy;
+
+    (void)state;
+    assert_int_equal(md_int_table_create(100000, &table), MD_OK);
+    for (uint64_t i = 0; i < 100000; i++)
+        assert_int_equal(md_int_table_put(table, i * 64, &dummy), MD_OK);
+    assert_true(md_int_table_growths(table) == 0);
+    md_int_table_destroy(table);
+}
+
+static void a_walk_meets_everything_once_even_while_it_removes(void **state)
+{
+    enum { COUNT = 5000 };
+    static int seen[COUNT];
+    struct md_int_table *table;
+    struct md_prng prng = md_prng_init(3);
+
+    (void)state;
+    assert_int_equal(md_int_table_create(COUNT, &table), MD_OK);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        seen[i] = 0;
+        assert_int_equal(md_int_table_put(table, i, &seen[i]), MD_OK);
+    }
+    struct md_table_walk walk = { 0 };
+    uint64_t key;
+    for (int *at = md_int_table_next(table, &walk, &key); at;
+         at = md_int_table_next(table, &walk, &key)) {
+        assert_ptr_equal(at, &seen[key]);
+        (*at)++;
+        if (md_prng_below(&prng, 2))
+            assert_ptr_equal(md_int_table_remove(table, key), at);
+    }
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(seen[i], 1);
+    md_int_table_destroy(table);
+}
+
+static void tables_agree_with_an_array_under_random_use(void **state)
+{
+    enum { KEYS = 600 };
+    static int objects[KEYS];
+    bool is_in[KEYS] = { false };
+    struct md_prng prng = md_prng_init(11);
+    struct md_int_table *table;
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(md_int_table_create(1, &table), MD_OK);
+    for (int i = 0; i < 100000; i++) {
+        uint32_t key = md_prng_below(&prng, KEYS);
+        if (md_prng_below(&prng, 2)) {
+            assert_int_equal(md_int_table_put(table, key, &objects[key]),
+                             is_in[key] ? MD_ERR_EXISTS : MD_OK);
+            count += !is_in[key];
+            is_in[key] = true;
+        } else {
+            assert_ptr_equal(md_int_table_remove(table, key), is_in[key] ? &objects[key] : NULL);
+            count -= is_in[key];
+            is_in[key] = false;
+        }
+        key = md_prng_below(&prng, KEYS);
+        assert_ptr_equal(md_int_table_get(table, key), is_in[key] ? &objects[key] : NULL);
+        assert_true(md_int_table_count(table) == count);
+    }
+    md_int_table_destroy(table);
+}
+
+static void cpu_lists_are_read_and_written(void **state)
+{
+    static const struct {
+        const char *text;
+        int err;
+        const char *again;
+    } cases[] = {
+        { "", MD_OK, "" },
+        { "3", MD_OK, "3" },
+        { " 0-3 , 8,10 - 11 ", MD_OK, "0-3,8,10-11" },
+        { "5,4,3", MD_OK, "3-5" },
+        { "1023", MD_OK, "1023" },
+        { "1024", MD_ERR_RANGE, "" },
+        { "99999999999999999999", MD_ERR_RANGE, "" },
+        { "3-1", MD_ERR_RANGE, "" },
+        { "1,", MD_ERR_MALFORMED, "" },
+        { ",1", MD_ERR_MALFORMED, "" },
+        { "1-", MD_ERR_MALFORMED, "" },
+        { "one", MD_ERR_MALFORMED, "" },
+        { "1 2", MD_ERR_MALFORMED, "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct md_cpu_set set;
+        char text[64];
+        assert_int_equal(md_cpu_set_parse(cases[i].text, &set), cases[i].err);
+        assert_int_equal(md_cpu_set_format(&set, text, sizeof(text)), MD_OK);
+        assert_string_equal(text, cases[i].again);
+    }
+    struct md_cpu_set some;
+    char small[4];
+    assert_int_equal(md_cpu_set_parse("0-3,8", &some), MD_OK);
+    assert_int_equal(md_cpu_set_count(&some), 5);
+    assert_int_equal(md_cpu_set_format(&some, small, sizeof(small)), MD_ERR_SHORT);
+}
+
+static void a_thread_can_be_bound_to_what_it_is_allowed(void **state)
+{
+    struct md_cpu_set allowed, one = { 0 }, now;
+    unsigned cpu = 0;
+
+    (void)state;
+    assert_int_equal(md_cpu_allowed(&allowed), MD_OK);
+    while (!md_cpu_set_has(&allowed, cpu))
+        cpu++;
+    md_cpu_set_add(&one, cpu);
+    assert_int_equal(md_cpu_bind(&one), MD_OK);
+    assert_int_equal(md_cpu_allowed(&now), MD_OK);
+    assert_memory_equal(&now, &one, sizeof(one));
+    assert_int_equal(md_cpu_bind(&allowed), MD_OK);
+    assert_true(md_cpu_node(cpu) >= 0);
+    assert_int_equal(md_cpu_node(MD_CPU_MAX - 1), MD_NODE_ANY);
+    enum md_sched_policy policy;
+    assert_int_equal(md_sched_policy_parse("FIFO", &policy), MD_OK);
+    assert_int_equal(policy, MD_SCHED_FIFO);
+    assert_int_equal(md_sched_policy_parse("fast", &policy), MD_ERR_NOT_FOUND);
+    assert_int_equal(md_sched_set(MD_SCHED_FIFO, 0), MD_ERR_RANGE);
+    assert_int_equal(md_sched_set(MD_SCHED_OTHER, 20), MD_ERR_RANGE);
+    assert_int_equal(md_sched_set(MD_SCHED_OTHER, 0), MD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_monotonic_clock_never_runs_backwards),
+        cmocka_unit_test(the_wall_clock_can_be_shifted_for_tests),
+        cmocka_unit_test(the_same_seed_gives_the_same_numbers),
+        cmocka_unit_test(splitmix_gives_the_published_numbers),
+        cmocka_unit_test(counters_add_subtract_and_keep_a_high_mark),
+        cmocka_unit_test(every_value_lies_in_its_bucket_and_buckets_are_narrow),
+        cmocka_unit_test(percentiles_agree_with_sorting),
+        cmocka_unit_test(a_late_measurement_counts_for_those_it_kept_away),
+        cmocka_unit_test(an_empty_histogram_answers_zero_and_prints),
+        cmocka_unit_test(a_table_finds_what_was_put_and_not_removed),
+        cmocka_unit_test(a_table_of_the_right_size_never_grows),
+        cmocka_unit_test(a_walk_meets_everything_once_even_while_it_removes),
+        cmocka_unit_test(tables_agree_with_an_array_under_random_use),
+        cmocka_unit_test(cpu_lists_are_read_and_written),
+        cmocka_unit_test(a_thread_can_be_bound_to_what_it_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
