@@ -16,6 +16,9 @@
  * net_stream_poll() once a turn and bounds its sleep to NET_POLL_INTERVAL_NS while one is open.
  * Owners that handle both do so in a few lines and know nothing else about what is below.
  *
+ * A wake-up says that something may be possible now, not what: try both reading and what waits to
+ * be written.
+ *
  * A stream belongs to one thread at a time; it may be handed over between calls.
  */
 struct net_stream;
@@ -37,6 +40,7 @@ struct net_stream_options {
     struct net_tls *tls;      /* needed by net_tls_transport; must outlive the stream */
     const char *tls_host;     /* client: the name the certificate must show; NULL = that dialed */
     struct net_pipe_hub *hub; /* needed by the pipe transports */
+    uint32_t attempt;         /* dial: which of a name's addresses, counted round */
     uint32_t backlog;         /* listener; 0 = 1024 */
 };
 
@@ -71,7 +75,7 @@ int net_stream_ready(struct net_stream *stream);
 /*
  * Up to `size` bytes. > 0: that many came. MD_ERR_AGAIN: none now. MD_ERR_CLOSED: the peer has
  * ended its side. MD_ERR_SYS: broken. A read that filled `size` may have left more behind that no
- * descriptor tells of: ask net_stream_poll() or read again.
+ * descriptor tells of: read again. One that gave less has taken all there was.
  */
 int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size);
 

@@ -1,0 +1,95 @@
+/* stream.c - see netio/stream.h: calls through the table. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "netio/stream.h"
+
+#include <string.h>
+
+#include "stream_private.h"
+
+const struct net_transport *net_transport_find(const char *name)
+{
+    static const struct net_transport *const all[] = {
+        &net_tcp_transport,
+        &net_tls_transport,
+        &net_pipe_transport,
+        &net_pipe_polled_transport,
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    }
+    return NULL;
+}
+
+void net_stream_close(struct net_stream *stream)
+{
+    if (stream)
+        stream->ops->close(stream);
+}
+
+int net_stream_ready(struct net_stream *stream)
+{
+    return stream->ops->ready(stream);
+}
+
+int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size)
+{
+    return stream->ops->read(stream, bytes, size);
+}
+
+int64_t net_stream_write(struct net_stream *stream, const struct md_slice *slices, size_t count)
+{
+    return stream->ops->write(stream, slices, count);
+}
+
+void net_stream_shutdown(struct net_stream *stream)
+{
+    stream->ops->shutdown(stream);
+}
+
+int net_stream_descriptor(const struct net_stream *stream)
+{
+    return stream->ops->descriptor(stream);
+}
+
+unsigned net_stream_wants(const struct net_stream *stream, bool has_output)
+{
+    return stream->ops->wants(stream, has_output);
+}
+
+unsigned net_stream_poll(struct net_stream *stream)
+{
+    return stream->ops->poll(stream);
+}
+
+const char *net_stream_peer(const struct net_stream *stream)
+{
+    return stream->peer;
+}
+
+const char *net_stream_error(const struct net_stream *stream)
+{
+    return stream->error;
+}
+
+int net_listener_accept(struct net_listener *listener, struct net_stream **out)
+{
+    return listener->ops->accept(listener, out);
+}
+
+int net_listener_descriptor(const struct net_listener *listener)
+{
+    return listener->ops->descriptor(listener);
+}
+
+uint16_t net_listener_port(const struct net_listener *listener)
+{
+    return listener->ops->port(listener);
+}
+
+void net_listener_close(struct net_listener *listener)
+{
+    if (listener)
+        listener->ops->close(listener);
+}

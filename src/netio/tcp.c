@@ -1,0 +1,385 @@
+/* tcp.c - byte streams over TCP, IPv4 and IPv6. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "stream_private.h"
+
+#define SLICES_MAX 64
+
+struct tcp_stream {
+    struct net_stream base;
+    int fd;
+    bool connecting;
+};
+
+struct tcp_listener {
+    struct net_listener base;
+    struct net_stream_options options;
+    int fd;
+    uint16_t port;
+};
+
+static struct tcp_stream *tcp(struct net_stream *stream)
+{
+    return (struct tcp_stream *)(void *)stream;
+}
+
+static const struct tcp_stream *tcp_const(const struct net_stream *stream)
+{
+    return (const struct tcp_stream *)(const void *)stream;
+}
+
+static int fail(struct tcp_stream *stream, int error)
+{
+    snprintf(stream->base.error, sizeof(stream->base.error), "%s", strerror(error));
+    return error == EPIPE || error == ECONNRESET ? MD_ERR_CLOSED : MD_ERR_SYS;
+}
+
+static void tcp_close(struct net_stream *base)
+{
+    struct tcp_stream *stream = tcp(base);
+
+    close(stream->fd);
+    free(stream);
+}
+
+static void name_peer(struct tcp_stream *stream)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof(address);
+    char host[48], port[8];
+
+    if (getpeername(stream->fd, (struct sockaddr *)&address, &length) != 0 ||
+        getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    const char *plain = strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
+    snprintf(stream->base.peer, sizeof(stream->base.peer), strchr(plain, ':') ? "[%s]:%s" : "%s:%s",
+             plain, port);
+}
+
+static int tcp_ready(struct net_stream *base)
+{
+    struct tcp_stream *stream = tcp(base);
+    struct pollfd poll_fd = { .fd = stream->fd, .events = POLLOUT };
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    if (!stream->connecting)
+        return MD_OK;
+    if (poll(&poll_fd, 1, 0) == 0)
+        return MD_ERR_AGAIN;
+    if (getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error)
+        return fail(stream, error);
+    stream->connecting = false;
+    name_peer(stream);
+    return MD_OK;
+}
+
+static int64_t tcp_read(struct net_stream *base, uint8_t *bytes, size_t size)
+{
+    struct tcp_stream *stream = tcp(base);
+    ssize_t n;
+
+    do
+        n = recv(stream->fd, bytes, size, 0);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        return n;
+    if (n == 0)
+        return MD_ERR_CLOSED;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return MD_ERR_AGAIN;
+    return fail(stream, errno);
+}
+
+static int64_t tcp_write(struct net_stream *base, const struct md_slice *slices, size_t count)
+{
+    struct tcp_stream *stream = tcp(base);
+    struct iovec iov[SLICES_MAX];
+    struct msghdr message = { .msg_iov = iov };
+    ssize_t n;
+
+    for (message.msg_iovlen = 0; message.msg_iovlen < count && message.msg_iovlen < SLICES_MAX;
+         message.msg_iovlen++) {
+        iov[message.msg_iovlen].iov_base = (void *)(uintptr_t)slices[message.msg_iovlen].bytes;
+        iov[message.msg_iovlen].iov_len = slices[message.msg_iovlen].length;
+    }
+    do
+        n = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)
+        return 0;
+    return fail(stream, errno);
+}
+
+static void tcp_shutdown(struct net_stream *base)
+{
+    /* An error here is one of a connection that is gone anyway. */
+    (void)shutdown(tcp(base)->fd, SHUT_WR);
+}
+
+static int tcp_descriptor(const struct net_stream *base)
+{
+    return tcp_const(base)->fd;
+}
+
+static unsigned tcp_wants(const struct net_stream *base, bool has_output)
+{
+    if (tcp_const(base)->connecting)
+        return NET_WRITABLE;
+    return NET_READABLE | (has_output ? NET_WRITABLE : 0);
+}
+
+static unsigned tcp_poll(struct net_stream *base)
+{
+    (void)base;
+    return 0; /* the descriptor tells all */
+}
+
+static const struct net_stream_ops stream_ops = {
+    .close = tcp_close,
+    .ready = tcp_ready,
+    .read = tcp_read,
+    .write = tcp_write,
+    .shutdown = tcp_shutdown,
+    .descriptor = tcp_descriptor,
+    .wants = tcp_wants,
+    .poll = tcp_poll,
+};
+
+static void set_int(int fd, int level, int name, int value)
+{
+    /* Each is a wish; the connection works without. */
+    (void)setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* Buffer sizes count only before the connection is made, and are inherited from the listener. */
+static void set_buffers(int fd, const struct net_stream_options *options)
+{
+    if (options->send_buffer)
+        set_int(fd, SOL_SOCKET, SO_SNDBUF, (int)options->send_buffer);
+    if (options->recv_buffer)
+        set_int(fd, SOL_SOCKET, SO_RCVBUF, (int)options->recv_buffer);
+}
+
+static struct net_stream *make_stream(int fd, const struct net_stream_options *options)
+{
+    struct tcp_stream *stream = calloc(1, sizeof(*stream));
+
+    if (!stream)
+        return NULL;
+    stream->base.ops = &stream_ops;
+    stream->fd = fd;
+    if (options->nodelay)
+        set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    return &stream->base;
+}
+
+static int look_up(const char *host, uint16_t port, int flags, struct addrinfo **out)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+    char service[8];
+
+    *out = NULL;
+    snprintf(service, sizeof(service), "%u", port);
+    /* First as an address: that never asks a name server. */
+    hints.ai_flags |= AI_NUMERICHOST;
+    if (getaddrinfo(host, service, &hints, out) == 0)
+        return MD_OK;
+    hints.ai_flags &= ~AI_NUMERICHOST;
+    return getaddrinfo(host, service, &hints, out) == 0 ? MD_OK : MD_ERR_NOT_FOUND;
+}
+
+static int bind_local(int fd, const char *interface)
+{
+    struct addrinfo *local;
+    int rc = look_up(interface, 0, AI_PASSIVE, &local);
+
+    if (rc != MD_OK)
+        return rc;
+    rc = bind(fd, local->ai_addr, local->ai_addrlen) == 0 ? MD_OK : MD_ERR_SYS;
+    freeaddrinfo(local);
+    return rc;
+}
+
+static int tcp_dial(const struct net_stream_options *options, const char *host, uint16_t port,
+                    struct net_stream **out)
+{
+    struct addrinfo *list;
+    int rc = look_up(host, port, 0, &list);
+
+    *out = NULL;
+    if (rc != MD_OK)
+        return rc;
+    unsigned count = 0;
+    for (struct addrinfo *at = list; at; at = at->ai_next)
+        count++;
+    struct addrinfo *to = list;
+    for (unsigned skip = options->attempt % count; skip > 0; skip--)
+        to = to->ai_next;
+
+    rc = MD_ERR_SYS;
+    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        goto done;
+    set_buffers(fd, options);
+    if (options->interface) {
+        rc = bind_local(fd, options->interface);
+        if (rc != MD_OK)
+            goto fail;
+    }
+    *out = make_stream(fd, options);
+    rc = MD_ERR_NOMEM;
+    if (!*out)
+        goto fail;
+    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
+        rc = MD_ERR_SYS;
+        int error = errno;
+        net_stream_close(*out);
+        *out = NULL;
+        errno = error;
+        goto done;
+    }
+    tcp(*out)->connecting = true; /* ready() finds out, also when it was at once */
+    snprintf((*out)->peer, sizeof((*out)->peer), "%.60s:%u", host, port);
+    rc = MD_OK;
+    goto done;
+fail:
+    close(fd);
+done:
+    freeaddrinfo(list);
+    return rc;
+}
+
+static int tcp_accept(struct net_listener *base, struct net_stream **out)
+{
+    struct tcp_listener *listener = (struct tcp_listener *)(void *)base;
+    int fd;
+
+    *out = NULL;
+    do
+        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    if (fd < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? MD_ERR_AGAIN : MD_ERR_SYS;
+    *out = make_stream(fd, &listener->options);
+    if (!*out) {
+        close(fd);
+        return MD_ERR_NOMEM;
+    }
+    name_peer(tcp(*out));
+    return MD_OK;
+}
+
+static int tcp_listener_descriptor(const struct net_listener *base)
+{
+    return ((const struct tcp_listener *)(const void *)base)->fd;
+}
+
+static uint16_t tcp_listener_port(const struct net_listener *base)
+{
+    return ((const struct tcp_listener *)(const void *)base)->port;
+}
+
+static void tcp_listener_close(struct net_listener *base)
+{
+    struct tcp_listener *listener = (struct tcp_listener *)(void *)base;
+
+    close(listener->fd);
+    free(listener);
+}
+
+static const struct net_listener_ops listener_ops = {
+    .accept = tcp_accept,
+    .descriptor = tcp_listener_descriptor,
+    .port = tcp_listener_port,
+    .close = tcp_listener_close,
+};
+
+/* A bound and listening socket, or -1. */
+static int open_socket(const struct net_stream_options *options, const struct addrinfo *at)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (at->ai_family == AF_INET6)
+        set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    set_buffers(fd, options);
+    if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 &&
+        listen(fd, options->backlog ? (int)options->backlog : 1024) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof(address);
+    uint16_t port = 0;
+
+    if (getsockname(fd, (struct sockaddr *)&address, &length) != 0)
+        return 0;
+    size_t offset = address.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_port)
+                                                  : offsetof(struct sockaddr_in, sin_port);
+    memcpy(&port, (const uint8_t *)&address + offset, sizeof(port));
+    return ntohs(port);
+}
+
+static int tcp_listen(const struct net_stream_options *options, const char *host, uint16_t port,
+                      struct net_listener **out)
+{
+    struct addrinfo *list;
+    int rc = look_up(host, port, AI_PASSIVE, &list), fd = -1;
+
+    *out = NULL;
+    if (rc != MD_OK)
+        return rc;
+    /* For "any" IPv6 first: it takes both. */
+    for (int pass = 0; pass < 2 && fd < 0; pass++) {
+        for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next) {
+            if (host || (at->ai_family == AF_INET6) == (pass == 0))
+                fd = open_socket(options, at);
+        }
+    }
+    freeaddrinfo(list);
+    if (fd < 0)
+        return MD_ERR_SYS;
+    struct tcp_listener *listener = calloc(1, sizeof(*listener));
+    if (!listener) {
+        close(fd);
+        return MD_ERR_NOMEM;
+    }
+    listener->base.ops = &listener_ops;
+    listener->options = *options;
+    listener->fd = fd;
+    listener->port = port_of(fd);
+    *out = &listener->base;
+    return MD_OK;
+}
+
+const struct net_transport net_tcp_transport = {
+    .name = "tcp",
+    .dial = tcp_dial,
+    .listen = tcp_listen,
+};
