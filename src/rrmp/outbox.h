@@ -1,0 +1,49 @@
+/* rrmp/outbox.h - the engines' way out: straight into the ring, or a short queue when it is full.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRMP_OUTBOX_H
+#define RRMP_OUTBOX_H
+
+#include <stdbool.h>
+
+#include "rrmp/backbone.h"
+#include "rrmp/record.h"
+
+/*
+ * What an engine says of itself (answers, handles given up) must keep its order and cannot be given
+ * back to a caller when the ring is full. It waits here, encoded, and everything later waits behind
+ * it. When this is full too the message is dropped: every multicast record has its number already,
+ * so its loss is told like any other; whoever waits for an answer asks again.
+ */
+#define RRMP_OUTBOX_SIZE (1u << 20)
+
+struct rrmp_outbox {
+    struct rrmp_send send;
+    uint8_t *bytes;
+    size_t head;
+    size_t tail;
+    uint64_t *out_by_type; /* 64 counters */
+    uint64_t *refused;
+};
+
+int rrmp_outbox_init(struct rrmp_outbox *box, const struct rrmp_send *send, uint64_t *out_by_type,
+                     uint64_t *refused, size_t *memory);
+void rrmp_outbox_fini(struct rrmp_outbox *box);
+
+/* Move what waits into the ring; true when nothing waits any more. */
+bool rrmp_outbox_flush(struct rrmp_outbox *box);
+/* Drop what waits: our daemon is gone. */
+void rrmp_outbox_clear(struct rrmp_outbox *box);
+
+/* Send or queue one record. False: dropped. */
+bool rrmp_outbox_put(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+                     const struct rrmp_record *record);
+/* Send one record only if the ring takes it now. */
+bool rrmp_outbox_try(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+                     const struct rrmp_record *record);
+/* Room in the ring itself, behind what waits; NULL: none. */
+uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, size_t length);
+void rrmp_outbox_commit(struct rrmp_outbox *box, const struct rrmp_dest *dest, uint8_t type,
+                        size_t length);
+
+#endif
