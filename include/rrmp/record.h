@@ -373,7 +373,7 @@ struct rrmp_ack {
 };
 
 /* 40 GAPITEMS: 8 u32 query id, 12 u32 first, 16 u32 last svcSeq answered, 20 u16 RRMP_GAPITEMS_*,
- * 22 u16 count, 24 count x {u32 handle, u32 itemSeq now; 0xFFFFFFFF in both = void}. */
+ * 22 u16 count, 24 count x {u32 handle, u32 itemSeq now; 0xFFFFFFFF: the handle is void now}. */
 #define RRMP_GAPITEMS_NOT_HELD 1u
 #define RRMP_GAPITEMS_MORE     2u
 #define RRMP_GAPITEMS_SERVICE  4u /* a service or group record was among them */

@@ -17,7 +17,8 @@
  *
  * The caller
  *   feeds   rrmp_sink_input() with messages, rrmp_sink_notice() with the rest, and calls
- *           rrmp_sink_tick() when rrmp_sink_deadline() has come;
+ *           rrmp_sink_tick() when rrmp_sink_deadline() has come (also after opening items:
+ *           requests leave with the next input or tick);
  *   takes   events with rrmp_sink_event() after each of them until it returns 0.
  *
  * Item: one (service, key) open once here, however many consumers watch it. Each consumer's stream
@@ -52,6 +53,7 @@ struct rrmp_sink_config {
     uint32_t service_limit;       /* 0: 1024 */
     uint32_t post_limit;          /* maxPosts; 0: 10000 */
     uint32_t open_window_minimum; /* minimumOpenWindow; 0: 100 */
+    uint32_t link_limit;          /* (instance, service) pairs; 0: 4096 */
     uint32_t hold_records;        /* per item; 0: 256 */
     size_t hold_bytes_item;       /* 0: 1 MiB */
     size_t hold_bytes;            /* holdLimit; 0: 64 MiB */
@@ -204,9 +206,10 @@ struct rrmp_sink_item {
 
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
 void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint64_t user);
-/* The next open item at (instance, service) after `item` (RRMP_ITEM_NONE: the first), to walk the
- * watches concerned by a STATE of scope group or service. instance 0xFFFF: those parked. */
-uint32_t rrmp_sink_item_next(const struct rrmp_sink *sink, uint16_t instance, uint16_t service,
+/* The next item a STATE event of scope group or service is about, after `item` (RRMP_ITEM_NONE:
+ * the first); RRMP_ITEM_NONE ends. Ask while handling that event; opening and closing items
+ * meanwhile is allowed, except the one passed as `item`. */
+uint32_t rrmp_sink_item_next(const struct rrmp_sink *sink, const struct rrmp_sink_event *event,
                              uint32_t item);
 
 /* ---- posts, generic, dictionaries ---- */
@@ -232,7 +235,8 @@ enum rrmp_sink_event_kind {
     RRMP_SINK_MESSAGE,    /* type RRMP_UPDATE, RRMP_STATUS or RRMP_GENERIC, and the RWF message */
     RRMP_SINK_IN_STEP,    /* watches FILLING are in step */
     RRMP_SINK_STATE,      /* state, code, text for: see scope */
-    RRMP_SINK_CLOSED,     /* the item has ended: state, code, text; the index is free afterwards */
+    RRMP_SINK_CLOSED,     /* the item has ended: type RRMP_STATUS and the RWF message, or type 0
+                             and state, code, text; its index is free at the next input or tick */
     RRMP_SINK_MERGE,      /* group of (instance, service) merged into group2 */
     RRMP_SINK_DIRECTORY,  /* `service` is new or changed; see rrmp_sink_service() */
     RRMP_SINK_ACK,        /* answer to the post with `cookie`: an RWF ACK */
@@ -242,8 +246,8 @@ enum rrmp_sink_event_kind {
 
 enum rrmp_sink_scope {
     RRMP_SINK_SCOPE_ITEM,
-    RRMP_SINK_SCOPE_GROUP,   /* items of `group` at (instance, service) */
-    RRMP_SINK_SCOPE_SERVICE, /* items at (instance, service); instance 0xFFFF: all of the service */
+    RRMP_SINK_SCOPE_GROUP,   /* items of `group` at (instance, service); rrmp_sink_item_next() */
+    RRMP_SINK_SCOPE_SERVICE, /* items at (instance, service); rrmp_sink_item_next() */
 };
 
 #define RRMP_SINK_TO_WAIT 1u /* watches NEW (at FIRST) and FILLING */
@@ -264,7 +268,8 @@ struct rrmp_sink_event {
     uint16_t group2;
     uint32_t item;
     uint32_t item_seq;
-    uint64_t user; /* of the item */
+    uint32_t stamp; /* of STATE: which items it is about */
+    uint64_t user;  /* of the item */
     uint64_t cookie;
     struct rrmp_view message; /* or text */
     struct rrmp_view name;    /* DICTIONARY */

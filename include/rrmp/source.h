@@ -35,9 +35,10 @@ struct rrmp_source;
 struct rrmp_source_config {
     const char *name; /* host.instance.src_dist.loop; for people and load balancing */
     struct rrmp_send send;
-    uint64_t start_ms;         /* wall clock at start; only shown */
-    uint64_t random;           /* seed of table hashing and jitter */
-    uint32_t item_limit;       /* items open at once; 0: 16777215 */
+    uint64_t start_ms;     /* wall clock at start; only shown */
+    uint64_t random;       /* seed of table hashing and jitter */
+    uint32_t item_limit;   /* items open at once; 0: 16777215 */
+    uint32_t handle_limit; /* 0: 16777214; handles rest after use, so allow some more than items */
     uint32_t requester_limit;  /* 0: 1024, which is also the most */
     uint32_t gap_log;          /* svcSeq remembered per service, power of two; 0: 262144 */
     uint32_t service_limit;    /* 0: 256 */

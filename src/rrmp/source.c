@@ -1,0 +1,595 @@
+/* source.c - see rrmp/source.h: life of the engine, its input, its events, its services. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rrmp/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include "source_impl.h"
+
+#define MS               1000000ull
+#define SEC              1000000000ull
+
+#define HANDLE_LIMIT_MAX 0xFFFFFEu /* 24 bits; the last one is part of "none" */
+
+static void config_defaults(struct rrmp_source_config *config)
+{
+#define DEFAULT(name, value) config->name = config->name ? config->name : (value)
+    DEFAULT(item_limit, 16777215u);
+    DEFAULT(handle_limit, HANDLE_LIMIT_MAX);
+    DEFAULT(requester_limit, SOURCE_REQUESTERS_MAX);
+    DEFAULT(gap_log, 262144u);
+    DEFAULT(service_limit, 256u);
+    DEFAULT(ask_limit, 65536u);
+    DEFAULT(heartbeat_ns, 1 * SEC);
+    DEFAULT(close_linger_ns, 5 * SEC);
+    DEFAULT(orphan_linger_ns, 10 * SEC);
+    DEFAULT(image_linger_ns, 5 * MS);
+    DEFAULT(handle_rest_ns, 60 * SEC);
+    DEFAULT(requester_ns, 60 * SEC);
+#undef DEFAULT
+}
+
+static bool config_is_good(const struct rrmp_source_config *config)
+{
+    return config->name && strlen(config->name) <= RRMP_NAME_MAX && config->send.reserve &&
+           config->send.commit && config->send.fill && config->service_limit < RRMP_SVC_NONE &&
+           config->requester_limit <= SOURCE_REQUESTERS_MAX &&
+           (config->gap_log & (config->gap_log - 1)) == 0 && config->gap_log >= 2 &&
+           config->gap_log <= 1u << 30 && config->item_limit < RRMP_NIL &&
+           config->handle_limit <= HANDLE_LIMIT_MAX && config->ask_limit < RRMP_NIL;
+}
+
+static int tables_init(struct rrmp_source *source)
+{
+    const struct rrmp_source_config *config = &source->config;
+    size_t *memory = &source->stats.memory_now;
+    int err;
+
+    source->services = calloc(config->service_limit, sizeof(*source->services));
+    source->events = malloc(SOURCE_EVENTS * sizeof(*source->events));
+    source->name = strdup(config->name);
+    source->handle_words = config->handle_limit / 64 + 1;
+    source->handle_free = calloc(source->handle_words, sizeof(*source->handle_free));
+    source->rest_size = 64;
+    source->rest = malloc(source->rest_size * sizeof(*source->rest));
+    if (!source->services || !source->events || !source->name || !source->handle_free ||
+        !source->rest)
+        return MD_ERR_NOMEM;
+    *memory += sizeof(*source) + config->service_limit * sizeof(*source->services) +
+               SOURCE_EVENTS * sizeof(*source->events) +
+               source->handle_words * sizeof(*source->handle_free) +
+               source->rest_size * sizeof(*source->rest);
+    /* Neither a private stream nor a lingering one is refused for want of an item. */
+    if ((err = rrmp_slots_init(&source->items, sizeof(struct source_item), config->item_limit,
+                               memory)) ||
+        (err = rrmp_slots_init(&source->asks, sizeof(struct source_ask), config->ask_limit,
+                               memory)) ||
+        (err = rrmp_slots_init(&source->requesters, sizeof(struct source_requester),
+                               config->requester_limit, memory)) ||
+        (err = rrmp_slots_init(&source->handles, sizeof(struct source_handle), config->handle_limit,
+                               memory)) ||
+        (err = rrmp_map_init(&source->item_map, 4096, memory)) ||
+        (err = rrmp_map_init(&source->requester_map, 64, memory)))
+        return err;
+    return rrmp_outbox_init(&source->outbox, &config->send, source->stats.records_out,
+                            &source->stats.backbone_refused, memory);
+}
+
+int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_source **out)
+{
+    struct rrmp_source_config full = *config;
+
+    *out = NULL;
+    config_defaults(&full);
+    if (!config_is_good(&full))
+        return MD_ERR_RANGE;
+    struct rrmp_source *source = calloc(1, sizeof(*source));
+    if (!source)
+        return MD_ERR_NOMEM;
+    source->config = full;
+    source->random = full.random;
+    source->seed = rrmp_random(&source->random);
+    for (int list = LIST_NEWS; list <= LIST_IMAGES; list++)
+        source->list_head[list] = source->list_tail[list] = RRMP_NIL;
+    source->gone_head = RRMP_NIL;
+    source->ending = RRMP_NIL;
+    int err = tables_init(source);
+    if (err) {
+        rrmp_source_destroy(source);
+        return err;
+    }
+    source->config.name = source->name;
+    rrmp_wheel_init(&source->wheel, &source->items, offsetof(struct source_item, timer));
+    *out = source;
+    return MD_OK;
+}
+
+void rrmp_source_destroy(struct rrmp_source *source)
+{
+    if (!source)
+        return;
+    for (uint32_t n = 0; source->items.chunks && n < source->items.high; n++) {
+        struct source_item *item = source_item_at(source, n);
+        if (item->in_use) {
+            free(item->key);
+            free(item->wide);
+        }
+    }
+    for (uint32_t n = 0; source->asks.chunks && n < source->asks.high; n++) {
+        struct source_ask *ask = source_ask_at(source, n);
+        if (ask->kind != ASK_FREE)
+            free(ask->key);
+    }
+    for (uint16_t svc = 0; source->services && svc < source->service_count; svc++) {
+        free(source->services[svc].gap_log);
+        free(source->services[svc].blob);
+    }
+    rrmp_slots_fini(&source->items);
+    rrmp_slots_fini(&source->asks);
+    rrmp_slots_fini(&source->requesters);
+    rrmp_slots_fini(&source->handles);
+    rrmp_map_fini(&source->item_map);
+    rrmp_map_fini(&source->requester_map);
+    rrmp_outbox_fini(&source->outbox);
+    free(source->services);
+    free(source->events);
+    free(source->name);
+    free(source->handle_free);
+    free(source->rest);
+    free(source);
+}
+
+/* ---- input ---- */
+
+static void turn_begin(struct rrmp_source *source, uint64_t now_ns)
+{
+    source->now_ns = now_ns;
+    source->image_budget = source->has_published ? SOURCE_IMAGE_BUSY : SOURCE_IMAGE_IDLE;
+    source->has_published = false;
+}
+
+static void ending_free(struct rrmp_source *source)
+{
+    if (source->ending == RRMP_NIL)
+        return;
+    uint32_t number = source->ending;
+    source->ending = RRMP_NIL;
+    source_item_free(source, number);
+}
+
+static void message_in(struct rrmp_source *source, uint64_t now_ns,
+                       const struct rrmp_message *message)
+{
+    struct rrmp_record record;
+
+    if (message->length < RRMP_HEADER_SIZE)
+        return;
+    /* Cheap looks first: most of what passes is other instances' data. */
+    uint8_t type = message->bytes[0];
+    bool is_upward = type >= RRMP_REQUEST && type < RRMP_BIND;
+    if (is_upward ? message->dst_port != source->port || source->session == 0
+                  : type != RRMP_QUERY && type != RRMP_INSTANCE)
+        return;
+    if (rrmp_guard_ignores(&source->guard, now_ns, message->session, message->src_port))
+        return;
+    int err = rrmp_record_decode(message->bytes, message->length, &record);
+    if (err) {
+        source->stats.records_bad++;
+        if (rrmp_guard_bad(&source->guard, now_ns, message->session, message->src_port))
+            source->stats.senders_ignored++;
+        return;
+    }
+    source->stats.records_in[type & 63]++;
+    source_record_in(source, now_ns, message, &record);
+}
+
+size_t rrmp_source_input(struct rrmp_source *source, uint64_t now_ns,
+                         const struct rrmp_message *messages, size_t count)
+{
+    size_t i;
+
+    turn_begin(source, now_ns);
+    ending_free(source);
+    for (i = 0; i < count; i++) {
+        if (source->event_tail - source->event_head > SOURCE_EVENTS - SOURCE_EVENT_RESERVE)
+            break;
+        message_in(source, now_ns, &messages[i]);
+    }
+    if (source->beat_wanted)
+        source_heartbeat(source, now_ns);
+    return i;
+}
+
+static void all_gone(struct rrmp_source *source, uint64_t now_ns, uint64_t session, uint16_t port)
+{
+    for (uint32_t r = 0; r < source->requesters.high; r++) {
+        const struct source_requester *who = source_requester_at(source, r);
+        bool is_meant =
+            session == 0 || (who->session == session && (port == 0 || who->port == port));
+        if (who->in_use && is_meant)
+            source_requester_gone(source, now_ns, r);
+    }
+}
+
+static void attached(struct rrmp_source *source, const struct rrmp_notice *notice)
+{
+    source->session = notice->session;
+    source->port = notice->port;
+    source->beats_fast = 3;
+    source->beat_due_ns = 0;
+    for (uint16_t svc = 0; svc < source->service_count; svc++)
+        source->services[svc].is_due = true;
+}
+
+void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
+                        const struct rrmp_notice *notice)
+{
+    turn_begin(source, now_ns);
+    ending_free(source);
+    switch (notice->kind) {
+    case RRMP_NOTICE_ATTACHED:
+        attached(source, notice);
+        break;
+    case RRMP_NOTICE_DETACHED:
+        source->session = 0;
+        rrmp_outbox_clear(&source->outbox);
+        all_gone(source, now_ns, 0, 0);
+        break;
+    case RRMP_NOTICE_PEER_DOWN:
+        all_gone(source, now_ns, notice->session, 0);
+        break;
+    case RRMP_NOTICE_USER_DOWN:
+        if (notice->port != 0)
+            all_gone(source, now_ns, notice->session, notice->port);
+        break;
+    case RRMP_NOTICE_GAP:
+        for (uint32_t r = 0; r < source->requesters.high; r++) {
+            struct source_requester *who = source_requester_at(source, r);
+            if (who->in_use && who->session == notice->session &&
+                notice->reason == RRMP_GAP_UNICAST_RESET)
+                who->after_reset = true;
+        }
+        break;
+    case RRMP_NOTICE_PEER_UP: /* he asks when he wants to know */
+    case RRMP_NOTICE_OVERRUN: /* requests may be lost: whoever sent them asks again */
+    case RRMP_NOTICE_TX_DROPPED:
+        break;
+    }
+    source_heartbeat(source, now_ns);
+}
+
+/* Requesters that send no SUM for a minute are gone, whatever the network says. */
+static void requesters_check(struct rrmp_source *source, uint64_t now_ns)
+{
+    if (now_ns < source->requester_check_ns)
+        return;
+    source->requester_check_ns = now_ns + 1 * SEC;
+    for (uint32_t r = 0; r < source->requesters.high; r++) {
+        const struct source_requester *who = source_requester_at(source, r);
+        if (who->in_use && now_ns - who->heard_ns > source->config.requester_ns)
+            source_requester_gone(source, now_ns, r);
+    }
+}
+
+void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is_empty)
+{
+    uint32_t number;
+
+    turn_begin(source, now_ns);
+    ending_free(source);
+    rrmp_outbox_flush(&source->outbox);
+    source_heartbeat(source, now_ns);
+    if (input_is_empty)
+        requesters_check(source, now_ns);
+    while ((number = rrmp_wheel_expire(&source->wheel, now_ns)) != RRMP_NIL)
+        source_item_news(source, number, NEWS_UNWANTED);
+}
+
+uint64_t rrmp_source_deadline(const struct rrmp_source *source)
+{
+    uint64_t deadline = rrmp_wheel_deadline(&source->wheel);
+
+    if (source->session == 0)
+        return deadline;
+    if (source->beat_due_ns < deadline)
+        deadline = source->beat_due_ns;
+    if (source->requesters.count > 0 && source->requester_check_ns < deadline)
+        deadline = source->requester_check_ns;
+    if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted)
+        deadline = deadline < source->now_ns + 1 * MS ? deadline : source->now_ns + 1 * MS;
+    for (uint16_t svc = 0; svc < source->service_count; svc++) {
+        if (source->services[svc].is_due && source->now_ns + 10 * MS < deadline)
+            deadline = source->now_ns + 10 * MS;
+    }
+    return deadline;
+}
+
+/* ---- events ---- */
+
+static void item_event(const struct rrmp_source *source, uint32_t number,
+                       enum rrmp_source_event_kind kind, struct rrmp_source_event *event)
+{
+    const struct source_item *item = source_item_at(source, number);
+
+    *event = (struct rrmp_source_event){
+        .kind = kind,
+        .svc = item->svc,
+        .flag = item->active_count > 0,
+        .is_private = item->is_private,
+        .is_recovery = item->is_recovery,
+        .priority_class = item->priority_class,
+        .priority_count = item->priority_count,
+        .item = number,
+        .ask = RRMP_ITEM_NONE,
+        .key_hash = item->key_hash,
+        .key = { .bytes = item->key, .length = item->key_length },
+    };
+}
+
+static bool image_may_go(const struct rrmp_source *source, const struct source_item *item)
+{
+    bool is_mass = source->image_due_count > SOURCE_LINGER_MIN;
+
+    if (source->image_budget == 0 || source->outbox.send.fill(source->outbox.send.context) >= 128)
+        return false;
+    return !is_mass || source->now_ns >= item->image_due_ns + source->config.image_linger_ns;
+}
+
+/* One piece of news of an item but its image; false if there is none. */
+static bool news_take(struct rrmp_source *source, uint32_t number, struct rrmp_source_event *event)
+{
+    struct source_item *item = source_item_at(source, number);
+
+    if (item->news & NEWS_WANTED) {
+        item->news &= (uint8_t) ~(NEWS_WANTED | NEWS_PRIORITY | NEWS_ACTIVE);
+        item->told_active = item->active_count > 0;
+        item_event(source, number, RRMP_SOURCE_WANTED, event);
+        event->message =
+            (struct rrmp_view){ .bytes = item->request, .length = item->request_length };
+        item->request = NULL;
+        item->request_length = 0;
+        return true;
+    }
+    if (item->news & NEWS_ACTIVE) {
+        item->news &= (uint8_t)~NEWS_ACTIVE;
+        item->told_active = item->active_count > 0;
+        item_event(source, number, RRMP_SOURCE_ACTIVE, event);
+        return true;
+    }
+    if (item->news & NEWS_PRIORITY) {
+        item->news &= (uint8_t)~NEWS_PRIORITY;
+        item_event(source, number, RRMP_SOURCE_PRIORITY, event);
+        return true;
+    }
+    if (item->news & NEWS_UNWANTED) {
+        item->news &= (uint8_t)~NEWS_UNWANTED;
+        source->ending = number;
+        item_event(source, number, RRMP_SOURCE_UNWANTED, event);
+        return true;
+    }
+    return false;
+}
+
+static void list_pop(struct rrmp_source *source, enum news_list list)
+{
+    struct source_item *item = source_item_at(source, source->list_head[list]);
+
+    item->in_list[list] = false;
+    source->list_head[list] = item->list_next[list];
+    if (source->list_head[list] == RRMP_NIL)
+        source->list_tail[list] = RRMP_NIL;
+}
+
+/* The next news of any item, images last. */
+static bool news_next(struct rrmp_source *source, struct rrmp_source_event *event)
+{
+    while (source->list_head[LIST_NEWS] != RRMP_NIL) {
+        if (news_take(source, source->list_head[LIST_NEWS], event))
+            return true;
+        list_pop(source, LIST_NEWS);
+    }
+    return false;
+}
+
+static bool image_next(struct rrmp_source *source, struct rrmp_source_event *event)
+{
+    while (source->list_head[LIST_IMAGES] != RRMP_NIL) {
+        uint32_t number = source->list_head[LIST_IMAGES];
+        struct source_item *item = source_item_at(source, number);
+        bool is_due = item->news & NEWS_IMAGE;
+
+        if (is_due && !image_may_go(source, item))
+            return false;
+        list_pop(source, LIST_IMAGES);
+        if (!is_due)
+            continue; /* an image went out meanwhile */
+        item->news &= (uint8_t)~NEWS_IMAGE;
+        source->image_due_count--;
+        item->image_told = true;
+        item_event(source, number, RRMP_SOURCE_IMAGE_WANTED, event);
+        return true;
+    }
+    return false;
+}
+
+static bool gone_take(struct rrmp_source *source, struct rrmp_source_event *event)
+{
+    if (source->gone_head == RRMP_NIL)
+        return false;
+    uint32_t number = source->gone_head;
+    const struct source_ask *ask = source_ask_at(source, number);
+    source->gone_head = ask->pending_next;
+    *event = (struct rrmp_source_event){
+        .kind = RRMP_SOURCE_ASK_GONE, .svc = ask->svc, .item = RRMP_ITEM_NONE, .ask = number
+    };
+    source_ask_free(source, number);
+    return true;
+}
+
+size_t rrmp_source_event(struct rrmp_source *source, struct rrmp_source_event *events, size_t max)
+{
+    size_t count = 0;
+
+    ending_free(source);
+    while (count < max) {
+        if (news_next(source, &events[count])) {
+            count++;
+            /* The index of an ending item is given back at the next call: stop here. */
+            if (source->ending != RRMP_NIL)
+                return count;
+        } else if (source->event_head != source->event_tail) {
+            events[count++] = source->events[source->event_head++ % SOURCE_EVENTS];
+        } else if (gone_take(source, &events[count])) {
+            count++;
+        } else if (image_next(source, &events[count])) {
+            return count + 1; /* let it be written first: the budget decides about the next */
+        } else {
+            break;
+        }
+    }
+    return count;
+}
+
+/* ---- services ---- */
+
+/* Keep the description as encoded bytes, and views into them. */
+static int description_keep(struct rrmp_source *source, struct source_service *service,
+                            const struct rrmp_service *description)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_SERVICE } };
+    struct rrmp_record decoded;
+
+    record.u.service = *description;
+    size_t size = rrmp_record_size(&record);
+    uint8_t *blob = malloc(size);
+    if (!blob)
+        return MD_ERR_NOMEM;
+    struct md_wr wr = md_wr_init(blob, size);
+    rrmp_record_encode(&wr, &record);
+    if (!md_wr_ok(&wr) || rrmp_record_decode(blob, md_wr_length(&wr), &decoded) != 0) {
+        free(blob);
+        return MD_ERR_MALFORMED;
+    }
+    source->stats.memory_now += size - service->blob_length;
+    free(service->blob);
+    service->blob = blob;
+    service->blob_length = size;
+    service->description = decoded.u.service;
+    return MD_OK;
+}
+
+int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
+                              const struct rrmp_service *description, uint16_t *out)
+{
+    *out = RRMP_SVC_NONE;
+    if (source->service_count >= source->config.service_limit)
+        return MD_ERR_FULL;
+    struct source_service *service = &source->services[source->service_count];
+    *service = (struct source_service){ .items = RRMP_NIL };
+    int err = description_keep(source, service, description);
+    if (err)
+        return err;
+    service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
+    if (!service->gap_log) {
+        source->stats.memory_now -= service->blob_length;
+        free(service->blob);
+        service->blob = NULL;
+        return MD_ERR_NOMEM;
+    }
+    source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
+    service->in_use = true;
+    service->version = 1;
+    service->topic = rrmp_topic(description->name.bytes, description->name.length);
+    service->is_due = true;
+    *out = source->service_count++;
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+    return MD_OK;
+}
+
+int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint16_t svc,
+                               const struct rrmp_service *description)
+{
+    if (svc >= source->service_count || source->services[svc].is_withdrawn)
+        return MD_ERR_NOT_FOUND;
+    struct source_service *service = &source->services[svc];
+    if (description->name.length != service->description.name.length ||
+        memcmp(description->name.bytes, service->description.name.bytes,
+               description->name.length) != 0)
+        return MD_ERR_RANGE;
+    int err = description_keep(source, service, description);
+    if (err)
+        return err;
+    service->version++;
+    service->is_due = true;
+    service->sent_ns = 0; /* a change is said at once */
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+    return MD_OK;
+}
+
+void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc)
+{
+    static const struct rrmp_ending ending = { .state = 3 << 3 | 2, .scope = RRMP_REFUSE_NOT_HERE };
+
+    if (svc >= source->service_count || source->services[svc].is_withdrawn)
+        return;
+    source->now_ns = now_ns;
+    for (uint32_t n = source->services[svc].items; n != RRMP_NIL;
+         n = source_item_at(source, n)->svc_next) {
+        struct source_item *item = source_item_at(source, n);
+        source_unbind(source, now_ns, n, RRMP_UNBIND_WITHDRAWN);
+        for (uint32_t a = item->asks; a != RRMP_NIL; a = source_ask_at(source, a)->next)
+            source_refuse(source, source_ask_at(source, a)->requester, svc,
+                          source_ask_at(source, a)->id, item->key_hash, &ending);
+        source_asks_drop_all(source, n);
+        for (uint32_t r = 0; r < source->requesters.high && item->interest_count > 0; r++)
+            source_interest_clear(source, n, r);
+        item->is_kept = false;
+        item->is_lingering = true;
+        source_item_news(source, n, NEWS_UNWANTED);
+    }
+    source->services[svc].is_withdrawn = true;
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+}
+
+void rrmp_source_leave(struct rrmp_source *source, uint64_t now_ns)
+{
+    source->is_leaving = true;
+    source->beat_sent_ns = 0;
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+}
+
+const struct rrmp_source_stats *rrmp_source_stats(const struct rrmp_source *source)
+{
+    struct rrmp_source_stats *stats = &((struct rrmp_source *)(uintptr_t)source)->stats;
+
+    stats->items_now = source->items.count;
+    stats->requesters_now = source->requesters.count;
+    stats->asks_now = source->asks.count;
+    return stats;
+}
+
+size_t rrmp_source_memory_max(const struct rrmp_source *source)
+{
+    const struct rrmp_source_config *config = &source->config;
+    size_t items = config->item_limit;
+
+    return sizeof(*source) + RRMP_OUTBOX_SIZE + rrmp_slots_memory_max(&source->items) +
+           rrmp_slots_memory_max(&source->asks) + rrmp_slots_memory_max(&source->requesters) +
+           rrmp_slots_memory_max(&source->handles) +
+           items * (RRMP_KEY_SIZE_MAX + sizeof(struct source_wide)) +
+           (size_t)config->ask_limit * RRMP_KEY_SIZE_MAX +
+           (items + 4096 + 64) * 4 * sizeof(struct rrmp_map_cell) +
+           source->handle_words * sizeof(*source->handle_free) +
+           2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
+           SOURCE_EVENTS * sizeof(*source->events) +
+           config->service_limit *
+               (sizeof(*source->services) + 131072u + config->gap_log * sizeof(uint32_t));
+}

@@ -1,0 +1,314 @@
+/* rrmp/source_impl.h - the source engine's insides, shared by its files and nobody else. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRMP_SOURCE_IMPL_H
+#define RRMP_SOURCE_IMPL_H
+
+#include "guard.h"
+#include "outbox.h"
+#include "rrmp/key.h"
+#include "rrmp/source.h"
+#include "store.h"
+
+/*
+ *   requesters --bits--> items <--hash of (svc, key)-- map
+ *                          |  \--handle--> handles (24 bits of number, 8 of generation)
+ *                          \--list--> asks: who waits for an image
+ *
+ * An item is (bound or not) x (has interest, lingers). It is opened upstream from its first WANTED
+ * until UNWANTED; `has_image` says the provider has answered once.
+ */
+
+#define SOURCE_REQUESTERS_MAX 1024u
+#define SOURCE_WIDE_WORDS     15u
+#define SOURCE_EVENTS         1024u
+#define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
+#define SOURCE_IMAGE_BUSY     (16u * 1024) /* bytes of images a turn, design 6.2 */
+#define SOURCE_IMAGE_IDLE     (256u * 1024)
+#define SOURCE_LINGER_MIN     1000u /* waiting images that make the linger worth it */
+
+/* Interest of requesters 64..1023; most items never need it. */
+struct source_wide {
+    uint64_t active[SOURCE_WIDE_WORDS];
+    uint64_t standby[SOURCE_WIDE_WORDS];
+};
+
+enum ask_kind {
+    ASK_FREE,
+    ASK_IMAGE,
+    ASK_SNAPSHOT,
+    ASK_DICTIONARY,
+};
+
+struct source_ask {
+    uint32_t next; /* of the item, ASK_IMAGE; of the free list */
+    uint32_t item;
+    uint32_t id; /* the requester's */
+    uint16_t requester;
+    uint16_t svc;
+    uint8_t kind;      /* enum ask_kind */
+    bool is_served;    /* the image under way answers it */
+    bool is_multicast; /* wants it by multicast */
+    bool is_gone;      /* requester gone, the caller is to be told */
+    uint16_t part;
+    uint32_t tag;
+    uint64_t key_hash;
+    uint8_t *key; /* SNAPSHOT: kept for its first part */
+    uint16_t key_length;
+    uint32_t pending_next; /* of the list of those gone */
+};
+
+enum image_mode {
+    IMAGE_NONE,
+    IMAGE_SOLICITED, /* to those served, cut */
+    IMAGE_NEWS,      /* to all, numbered */
+    IMAGE_DISCARD,   /* nobody takes it: swallow its parts */
+};
+
+/* What the caller is to be told about an item; taken in this order. */
+enum item_news {
+    NEWS_WANTED = 1,
+    NEWS_ACTIVE = 2,
+    NEWS_PRIORITY = 4,
+    NEWS_IMAGE = 8,
+    NEWS_UNWANTED = 16,
+};
+
+/* Images wait for room in the ring and must not stand before other news. */
+enum news_list {
+    LIST_NEWS,
+    LIST_IMAGES,
+};
+
+struct source_item {
+    uint32_t next_free;
+    uint32_t svc_next; /* all items of the service */
+    uint32_t svc_prev;
+    uint16_t svc;
+    uint16_t group;
+    uint64_t key_hash;
+    uint64_t table_hash;
+    uint64_t active; /* requesters 0..63 */
+    uint64_t standby;
+    struct source_wide *wide;
+    uint32_t handle;
+    uint32_t item_seq;
+    uint32_t interest_count; /* active and standby bits */
+    uint32_t active_count;
+    uint32_t asks;
+    uint32_t stamp; /* of the last gap query it was listed in */
+    uint8_t *key;
+    uint16_t key_length;
+    uint16_t owner; /* of a private stream */
+    uint8_t in_use;
+    uint8_t is_private;
+    uint8_t has_image; /* the provider has sent an image once */
+    uint8_t is_kept;   /* made by the caller */
+    uint8_t is_lingering;
+    uint8_t is_ending; /* UNWANTED was taken: free at the next event */
+    uint8_t is_recovery;
+    uint8_t told_active;
+    uint8_t image_told; /* IMAGE_WANTED taken, no image since */
+    uint8_t priority_class;
+    uint8_t news;       /* enum item_news */
+    uint8_t in_list[2]; /* enum news_list */
+    uint32_t priority_count;
+    uint32_t list_next[2];
+    uint8_t image_mode; /* of the image between FIRST and LAST; enum image_mode */
+    uint8_t image_path; /* enum rrmp_path */
+    uint8_t image_cached;
+    uint8_t state; /* after the newest image or status */
+    uint8_t code;
+    uint16_t image_part;
+    uint32_t image_tag;
+    uint64_t image_session;
+    uint32_t image_request; /* private: the request it answers */
+    uint64_t requested_ns;  /* newest REQUEST of anyone */
+    uint64_t image_due_ns;
+    const uint8_t *request; /* RWF REQUEST of the opener, until WANTED is taken */
+    size_t request_length;
+    uint64_t user;
+    struct rrmp_timer timer;
+};
+
+struct source_handle {
+    uint32_t item; /* RRMP_NIL: free or resting */
+    uint8_t generation;
+};
+
+struct source_requester {
+    uint32_t next_free;
+    uint64_t session;
+    uint16_t port;
+    uint8_t in_use;
+    uint8_t mismatches;  /* SUMs running that differ */
+    uint8_t after_reset; /* the unicast stream was reset: less patience */
+    uint32_t newest_id;
+    uint32_t sum_count;
+    uint64_t sum_xor;
+    uint64_t heard_ns; /* last SUM or REQUEST */
+};
+
+struct source_service {
+    bool in_use;
+    bool is_withdrawn;
+    uint32_t svc_seq;
+    uint32_t topic;
+    uint32_t version;
+    uint32_t items; /* list */
+    uint32_t *gap_log;
+    uint8_t *blob; /* the encoded description */
+    size_t blob_length;
+    struct rrmp_service description; /* views into blob */
+    bool is_due;                     /* SERVICE to be sent */
+    uint64_t sent_ns;
+};
+
+struct source_rest {
+    uint32_t index;
+    uint64_t until_ns;
+};
+
+struct rrmp_source {
+    struct rrmp_source_config config;
+    struct rrmp_source_stats stats;
+    struct rrmp_outbox outbox;
+    struct rrmp_guard guard;
+    uint64_t seed;
+    uint64_t random;
+    uint64_t session; /* 0: not attached */
+    uint16_t port;
+    bool is_leaving;
+    char *name;
+
+    struct source_service *services; /* service_limit of them */
+    uint16_t service_count;
+    struct rrmp_slots items;
+    struct rrmp_slots asks;
+    struct rrmp_slots requesters;
+    struct rrmp_map item_map;
+    struct rrmp_map requester_map;
+    struct rrmp_wheel wheel; /* lingering items */
+
+    struct rrmp_slots handles; /* chunks only: a number once used stays */
+    uint64_t *handle_free;     /* one bit per index: free now */
+    uint32_t handle_words;
+    uint32_t handle_hint; /* no free bit in words below */
+    struct source_rest *rest;
+    uint32_t rest_size; /* power of two */
+    uint32_t rest_head;
+    uint32_t rest_tail;
+
+    uint32_t list_head[2]; /* items with news; enum news_list */
+    uint32_t list_tail[2];
+    uint32_t gone_head; /* asks to be told gone */
+    uint32_t ending;    /* the item whose UNWANTED was just taken */
+    struct rrmp_source_event *events;
+    uint32_t event_head;
+    uint32_t event_tail;
+
+    uint32_t next_tag;
+    uint32_t stamp;
+    uint32_t image_due_count;
+    size_t image_budget;
+    bool has_published; /* an update went out this turn */
+
+    uint32_t beat;
+    uint32_t beats_fast; /* so many more at 100 ms */
+    uint64_t beat_due_ns;
+    uint64_t beat_sent_ns;
+    bool beat_wanted;
+    uint64_t requester_check_ns;
+
+    /* The open reservation. */
+    enum { OPEN_NONE, OPEN_NUMBERED, OPEN_PLAIN } open_kind;
+    struct rrmp_dest open_dest;
+    uint8_t open_type;
+    uint16_t open_svc;
+    size_t open_header;
+    uint32_t open_item;
+    uint32_t open_ask;
+    bool open_takes_number;
+    bool open_is_image;
+    bool open_is_last;
+    uint32_t open_log;
+    uint64_t now_ns;
+};
+
+static inline struct source_item *source_item_at(const struct rrmp_source *source, uint32_t number)
+{
+    return rrmp_slots_at(&source->items, number);
+}
+
+static inline bool source_item_exists(const struct rrmp_source *source, uint32_t number)
+{
+    return number < source->items.high && source_item_at(source, number)->in_use;
+}
+
+static inline struct source_ask *source_ask_at(const struct rrmp_source *source, uint32_t number)
+{
+    return rrmp_slots_at(&source->asks, number);
+}
+
+static inline struct source_requester *source_requester_at(const struct rrmp_source *source,
+                                                           uint32_t number)
+{
+    return rrmp_slots_at(&source->requesters, number);
+}
+
+/* source_out.c: numbering and sending */
+bool source_multicast(struct rrmp_source *source, uint16_t svc, uint32_t log_handle,
+                      struct rrmp_record *record);
+void source_unicast(struct rrmp_source *source, uint64_t session, uint16_t port,
+                    const struct rrmp_record *record);
+void source_number(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
+void source_heartbeat(struct rrmp_source *source, uint64_t now_ns);
+void source_service_say(struct rrmp_source *source, uint16_t svc);
+
+/* source_items.c: items, interest, handles */
+uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
+                            uint64_t key_hash);
+uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
+                            uint64_t key_hash, bool is_private);
+void source_item_free(struct rrmp_source *source, uint32_t number);
+void source_item_news(struct rrmp_source *source, uint32_t number, enum item_news news);
+bool source_interest_get(const struct source_item *item, uint32_t requester, bool *is_active);
+bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t requester,
+                         bool is_active);
+void source_interest_clear(struct rrmp_source *source, uint32_t number, uint32_t requester);
+/* Interest may have ended: UNBIND, linger, news. */
+void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
+bool source_handle_take(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
+void source_handle_give(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
+/* The item of a handle if it is current, or RRMP_NIL. */
+uint32_t source_handle_item(const struct rrmp_source *source, uint32_t handle);
+void source_unbind(struct rrmp_source *source, uint64_t now_ns, uint32_t number, uint8_t reason);
+
+/* source_asks.c */
+uint32_t source_ask_add(struct rrmp_source *source, enum ask_kind kind, uint32_t requester,
+                        uint16_t svc, uint32_t id);
+void source_ask_free(struct rrmp_source *source, uint32_t number);
+uint32_t source_ask_image(struct rrmp_source *source, uint32_t item, uint32_t requester,
+                          uint32_t id, bool is_multicast);
+void source_asks_drop(struct rrmp_source *source, uint32_t item, uint32_t requester);
+void source_asks_drop_all(struct rrmp_source *source, uint32_t item);
+bool source_asks_wait(const struct rrmp_source *source, const struct source_item *item);
+void source_asks_of_gone(struct rrmp_source *source, uint32_t requester);
+void source_refuse(struct rrmp_source *source, uint32_t requester, uint16_t svc, uint32_t id,
+                   uint64_t key_hash, const struct rrmp_ending *ending);
+
+/* source_requests.c: what requesters send */
+void source_record_in(struct rrmp_source *source, uint64_t now_ns,
+                      const struct rrmp_message *message, const struct rrmp_record *record);
+void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t requester);
+struct rrmp_source_event *source_event_put(struct rrmp_source *source,
+                                           enum rrmp_source_event_kind kind);
+
+/* source_gap.c: losses and audits */
+void source_gapquery(struct rrmp_source *source, const struct rrmp_message *message,
+                     const struct rrmp_record *record);
+void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                  const struct rrmp_record *record);
+void source_sum(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                const struct rrmp_record *record);
+
+#endif

@@ -1,0 +1,514 @@
+/* source_requests.c - what requesters send to an instance. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include "state.h"
+
+#define LATER_MS 1000u
+
+struct rrmp_source_event *source_event_put(struct rrmp_source *source,
+                                           enum rrmp_source_event_kind kind)
+{
+    MD_ASSERT(source->event_tail - source->event_head < SOURCE_EVENTS);
+    struct rrmp_source_event *event = &source->events[source->event_tail++ % SOURCE_EVENTS];
+
+    *event = (struct rrmp_source_event){
+        .kind = kind, .svc = RRMP_SVC_NONE, .item = RRMP_ITEM_NONE, .ask = RRMP_ITEM_NONE
+    };
+    return event;
+}
+
+/* ---- requesters ---- */
+
+static uint64_t requester_hash(const struct rrmp_source *source, uint64_t session, uint16_t port)
+{
+    uint64_t state = session ^ source->seed ^ port;
+
+    return rrmp_random(&state);
+}
+
+static uint32_t requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port)
+{
+    uint64_t hash = requester_hash(source, session, port);
+    uint32_t cursor = (uint32_t)hash;
+    uint32_t number;
+
+    while ((number = rrmp_map_next(&source->requester_map, hash, &cursor)) != RRMP_NIL) {
+        const struct source_requester *who = source_requester_at(source, number);
+        if (who->session == session && who->port == port)
+            return number;
+    }
+    return RRMP_NIL;
+}
+
+static uint32_t requester_enter(struct rrmp_source *source, uint64_t now_ns, uint64_t session,
+                                uint16_t port)
+{
+    uint32_t number = requester_find(source, session, port);
+
+    if (number == RRMP_NIL) {
+        number = rrmp_slots_take(&source->requesters);
+        if (number == RRMP_NIL)
+            return RRMP_NIL;
+        uint64_t hash = requester_hash(source, session, port);
+        if (rrmp_map_put(&source->requester_map, hash, number) != 0) {
+            rrmp_slots_give(&source->requesters, number);
+            return RRMP_NIL;
+        }
+        struct source_requester *who = source_requester_at(source, number);
+        who->in_use = true;
+        who->session = session;
+        who->port = port;
+    }
+    source_requester_at(source, number)->heard_ns = now_ns;
+    return number;
+}
+
+void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
+{
+    struct source_requester *who = source_requester_at(source, number);
+
+    for (uint32_t n = 0; n < source->items.high; n++) {
+        struct source_item *item = source_item_at(source, n);
+        bool is_active;
+        if (!item->in_use)
+            continue;
+        source_asks_drop(source, n, number);
+        if (!source_interest_get(item, number, &is_active))
+            continue;
+        source_interest_clear(source, n, number);
+        source_item_settle(source, now_ns, n);
+    }
+    source_asks_of_gone(source, number);
+    rrmp_map_remove(&source->requester_map, requester_hash(source, who->session, who->port),
+                    number);
+    rrmp_slots_give(&source->requesters, number);
+}
+
+/* ---- REQUEST ---- */
+
+static void refuse(struct rrmp_source *source, uint32_t requester, const struct rrmp_record *record,
+                   uint8_t scope, uint8_t code, const char *text)
+{
+    struct rrmp_ending ending = {
+        .state = scope == RRMP_REFUSE_LATER ? RRMP_STATE_OPEN_SUSPECT : RRMP_STATE_CLOSED_RECOVER,
+        .code = code,
+        .scope = scope,
+        .wait_ms = scope == RRMP_REFUSE_LATER ? LATER_MS : 0,
+        .text = { .bytes = (const uint8_t *)text, .length = strlen(text) },
+    };
+
+    source_refuse(source, requester, record->header.svc, record->u.request.id,
+                  record->u.request.key_hash, &ending);
+}
+
+static void priority_take(struct rrmp_source *source, uint32_t number,
+                          const struct rrmp_request *request)
+{
+    struct source_item *item = source_item_at(source, number);
+    bool is_only = item->interest_count == 1;
+    uint8_t class = request->priority_class;
+    uint32_t count = request->priority_count;
+
+    /* Per requester nothing is kept: with several the highest ever said stands. */
+    if (!is_only && item->priority_class > class)
+        class = item->priority_class;
+    if (!is_only && item->priority_count > count)
+        count = item->priority_count;
+    if (item->priority_class == class && item->priority_count == count)
+        return;
+    item->priority_class = class;
+    item->priority_count = count;
+    if (!(item->news & NEWS_WANTED))
+        source_item_news(source, number, NEWS_PRIORITY);
+}
+
+/* At the limit an item of lower priority may have to go; a few are looked at, not all. */
+static bool make_room(struct rrmp_source *source, uint64_t now_ns,
+                      const struct rrmp_request *request)
+{
+    uint32_t lowest = RRMP_NIL;
+
+    for (int i = 0; i < 16 && source->items.high > 0; i++) {
+        uint32_t n = (uint32_t)(rrmp_random(&source->random) % source->items.high);
+        const struct source_item *item = source_item_at(source, n);
+        if (!item->in_use || item->is_private || item->is_kept || n == source->ending)
+            continue;
+        const struct source_item *low = lowest == RRMP_NIL ? NULL : source_item_at(source, lowest);
+        if (!low || item->interest_count == 0 || item->priority_class < low->priority_class ||
+            (item->priority_class == low->priority_class &&
+             item->priority_count < low->priority_count))
+            lowest = n;
+    }
+    if (lowest == RRMP_NIL)
+        return false;
+    struct source_item *low = source_item_at(source, lowest);
+    bool is_lower = low->interest_count == 0 || low->priority_class < request->priority_class ||
+                    (low->priority_class == request->priority_class &&
+                     low->priority_count < request->priority_count);
+    if (!is_lower)
+        return false;
+    source->stats.preempted++;
+    source_unbind(source, now_ns, lowest, RRMP_UNBIND_DROPPED);
+    const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                        .code = RRMP_CODE_PREEMPTED,
+                                        .scope = RRMP_REFUSE_NOT_HERE };
+    for (uint32_t n = low->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+        const struct source_ask *ask = source_ask_at(source, n);
+        source_refuse(source, ask->requester, low->svc, ask->id, low->key_hash, &ending);
+    }
+    source_asks_drop_all(source, lowest);
+    for (uint32_t r = 0; r < source->requesters.high; r++)
+        source_interest_clear(source, lowest, r);
+    low->is_lingering = true;
+    source_item_news(source, lowest, NEWS_UNWANTED);
+    return true;
+}
+
+/* A new item for this request, or RRMP_NIL after a refusal. */
+static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                         const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    const struct rrmp_service *description = &source->services[record->header.svc].description;
+    bool is_private = request->flags & RRMP_REQUEST_PRIVATE;
+
+    if (!(description->state & RRMP_SERVICE_ACCEPTING)) {
+        refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NONE,
+               "the source does not accept requests");
+        return RRMP_NIL;
+    }
+    if (description->kind == 1 && !is_private) {
+        bool is_complete = description->state & RRMP_SERVICE_COMPLETE;
+        refuse(source, requester, record, is_complete ? RRMP_REFUSE_NOT_HERE : RRMP_REFUSE_LATER,
+               RRMP_CODE_NOT_FOUND, "not published here");
+        return RRMP_NIL;
+    }
+    bool is_full = source->items.count >= source->config.item_limit;
+    if (is_full && make_room(source, now_ns, request)) {
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
+               "another item makes room");
+        return RRMP_NIL;
+    }
+    uint32_t number = is_full ? RRMP_NIL
+                              : source_item_create(source, record->header.svc, request->key,
+                                                   request->key_hash, is_private);
+    if (number == RRMP_NIL) {
+        refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_TOO_MANY_ITEMS,
+               "too many items open at this source");
+        return RRMP_NIL;
+    }
+    struct source_item *item = source_item_at(source, number);
+    item->is_recovery = (request->flags & RRMP_REQUEST_RECOVERY) != 0;
+    item->request = request->message.bytes;
+    item->request_length = request->message.length;
+    item->owner = (uint16_t)requester;
+    item->image_request = request->id;
+    source_item_news(source, number, NEWS_WANTED);
+    return number;
+}
+
+/* A request that leaves no interest: one answer to one requester. */
+static void snapshot_in(struct rrmp_source *source, uint32_t requester,
+                        const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    uint16_t svc = record->header.svc;
+    uint32_t number = source_ask_add(source, ASK_SNAPSHOT, requester, svc, request->id);
+
+    if (number == RRMP_NIL) {
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
+               "too many requests are waiting");
+        return;
+    }
+    struct source_ask *ask = source_ask_at(source, number);
+    ask->key = malloc(request->key.length);
+    if (!ask->key) {
+        source_ask_free(source, number);
+        return; /* asked again */
+    }
+    memcpy(ask->key, request->key.bytes, request->key.length);
+    ask->key_length = (uint16_t)request->key.length;
+    ask->key_hash = request->key_hash;
+    source->stats.memory_now += ask->key_length;
+    struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_SNAPSHOT);
+    event->svc = svc;
+    event->ask = number;
+    event->item = source_item_lookup(source, svc, request->key, request->key_hash);
+    event->key = (struct rrmp_view){ .bytes = ask->key, .length = ask->key_length };
+    event->key_hash = request->key_hash;
+    event->message = request->message;
+    event->priority_class = request->priority_class;
+    event->priority_count = request->priority_count;
+}
+
+static void request_image(struct rrmp_source *source, uint32_t number, uint32_t requester,
+                          const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    struct source_item *item = source_item_at(source, number);
+    bool is_multicast = request->flags & RRMP_REQUEST_MULTICAST;
+
+    if (source_ask_image(source, number, requester, request->id, is_multicast) == RRMP_NIL) {
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
+               "too many requests are waiting");
+        return;
+    }
+    if (item->has_image && item->image_mode == IMAGE_NONE)
+        source_item_news(source, number, NEWS_IMAGE);
+}
+
+static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                       const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    struct source_requester *who = source_requester_at(source, requester);
+    uint16_t svc = record->header.svc;
+    bool is_private = request->flags & RRMP_REQUEST_PRIVATE;
+    bool is_active = !(request->flags & RRMP_REQUEST_STANDBY);
+
+    if (who->newest_id == 0 || rrmp_after(request->id, who->newest_id))
+        who->newest_id = request->id;
+    if (svc >= source->service_count || source->services[svc].is_withdrawn || source->is_leaving) {
+        refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NONE,
+               "no such service here");
+        return;
+    }
+    if (!(request->flags & RRMP_REQUEST_STREAMING)) {
+        snapshot_in(source, requester, record);
+        return;
+    }
+    uint32_t number =
+        is_private ? RRMP_NIL : source_item_lookup(source, svc, request->key, request->key_hash);
+    if (number == RRMP_NIL)
+        number = item_for(source, now_ns, requester, record);
+    if (number == RRMP_NIL)
+        return;
+    struct source_item *item = source_item_at(source, number);
+    item->requested_ns = now_ns;
+    if (!source_interest_set(source, number, requester, is_active)) {
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
+               "out of memory");
+        return;
+    }
+    priority_take(source, number, request);
+    source_item_settle(source, now_ns, number);
+    /* Who believes in another handle has not heard that it is void: an image puts him right. */
+    bool is_astray = request->handle != RRMP_HANDLE_NONE && request->handle != item->handle;
+    bool wants_image = (request->flags & (RRMP_REQUEST_IMAGE | RRMP_REQUEST_RESUME)) != 0;
+    if (is_active && (wants_image || is_astray))
+        request_image(source, number, requester, record);
+}
+
+/* ---- the rest of what requesters say ---- */
+
+static uint32_t private_find(struct rrmp_source *source, uint32_t requester,
+                             const struct rrmp_record *record)
+{
+    const struct rrmp_close *close = &record->u.close;
+    uint32_t number = source_handle_item(source, close->handle);
+
+    if (close->handle != RRMP_HANDLE_NONE && number != RRMP_NIL) {
+        const struct source_item *item = source_item_at(source, number);
+        return item->is_private && item->owner == requester ? number : RRMP_NIL;
+    }
+    for (uint32_t n = source->services[record->header.svc].items; n != RRMP_NIL;
+         n = source_item_at(source, n)->svc_next) {
+        const struct source_item *item = source_item_at(source, n);
+        if (item->is_private && item->owner == requester && item->image_request == close->id)
+            return n;
+    }
+    return RRMP_NIL;
+}
+
+static void close_in(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                     const struct rrmp_record *record)
+{
+    const struct rrmp_close *close = &record->u.close;
+    uint16_t svc = record->header.svc;
+
+    if (svc >= source->service_count)
+        return;
+    uint32_t number = record->header.flags & RRMP_FLAG_PRIVATE
+                          ? private_find(source, requester, record)
+                          : source_item_lookup(source, svc, close->key, close->key_hash);
+    if (number == RRMP_NIL)
+        return;
+    struct source_item *item = source_item_at(source, number);
+    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+        const struct source_ask *ask = source_ask_at(source, n);
+        if (ask->requester == requester && rrmp_after(ask->id, close->id))
+            return; /* older than the request we know */
+    }
+    source_asks_drop(source, number, requester);
+    source_interest_clear(source, number, requester);
+    source_item_settle(source, now_ns, number);
+}
+
+static uint32_t watched_item(const struct rrmp_source *source, uint32_t requester, uint32_t handle)
+{
+    uint32_t number = source_handle_item(source, handle);
+    bool is_active;
+
+    if (handle == RRMP_HANDLE_NONE || number == RRMP_NIL ||
+        !source_interest_get(source_item_at(source, number), requester, &is_active))
+        return RRMP_NIL;
+    return number;
+}
+
+static void post_in(struct rrmp_source *source, uint32_t requester,
+                    const struct rrmp_message *message, const struct rrmp_record *record)
+{
+    const struct rrmp_post *post = &record->u.post;
+    struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_POST);
+
+    source->stats.posts++;
+    event->svc = record->header.svc;
+    event->item = watched_item(source, requester, post->handle);
+    event->flag = post->flags & RRMP_POST_ACK;
+    event->key = post->key;
+    event->key_hash = post->key_hash;
+    event->message = post->message;
+    event->reply = (struct rrmp_reply){ .session = message->session,
+                                        .port = message->src_port,
+                                        .svc = record->header.svc,
+                                        .id = post->id };
+}
+
+static void generic_in(struct rrmp_source *source, uint32_t requester,
+                       const struct rrmp_record *record)
+{
+    uint32_t number = watched_item(source, requester, record->u.tick.handle);
+
+    if (number == RRMP_NIL) {
+        source->stats.unknown_handle++;
+        return;
+    }
+    struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_GENERIC);
+    event->svc = source_item_at(source, number)->svc;
+    event->item = number;
+    event->message = record->u.tick.message;
+}
+
+static void dictreq_in(struct rrmp_source *source, uint32_t requester,
+                       const struct rrmp_record *record)
+{
+    const struct rrmp_dictreq *request = &record->u.dictreq;
+    uint32_t number =
+        source_ask_add(source, ASK_DICTIONARY, requester, record->header.svc, request->id);
+
+    if (number == RRMP_NIL)
+        return; /* asked again */
+    struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_DICTIONARY);
+    event->svc = record->header.svc;
+    event->ask = number;
+    event->filter = request->filter;
+    event->key = request->name;
+}
+
+/* A REQUEST, CLOSE or POST names a canonical key and its true hash, or it is bad. */
+static bool key_is_good(const struct rrmp_record *record)
+{
+    struct rrmp_view key = { .bytes = NULL, .length = 0 };
+    uint64_t hash = 0;
+    struct rrmp_key decoded;
+
+    if (record->header.type == RRMP_REQUEST) {
+        key = record->u.request.key;
+        hash = record->u.request.key_hash;
+    } else if (record->header.type == RRMP_CLOSE) {
+        key = record->u.close.key;
+        hash = record->u.close.key_hash;
+    } else if (record->header.type == RRMP_POST) {
+        key = record->u.post.key;
+        hash = record->u.post.key_hash;
+    }
+    if (key.length == 0)
+        return true;
+    return rrmp_key_decode(key.bytes, key.length, &decoded) == 0 &&
+           rrmp_key_hash(key.bytes, key.length) == hash;
+}
+
+static void upward_in(struct rrmp_source *source, uint64_t now_ns,
+                      const struct rrmp_message *message, const struct rrmp_record *record)
+{
+    if (!key_is_good(record)) {
+        source->stats.records_bad++;
+        if (rrmp_guard_bad(&source->guard, now_ns, message->session, message->src_port))
+            source->stats.senders_ignored++;
+        return;
+    }
+    uint32_t requester = requester_enter(source, now_ns, message->session, message->src_port);
+    if (requester == RRMP_NIL)
+        return; /* at the limit of requesters: he asks again; the counter of requesters tells */
+    switch ((enum rrmp_type)record->header.type) {
+    case RRMP_REQUEST:
+        request_in(source, now_ns, requester, record);
+        return;
+    case RRMP_CLOSE:
+        close_in(source, now_ns, requester, record);
+        return;
+    case RRMP_POST:
+        post_in(source, requester, message, record);
+        return;
+    case RRMP_GENERICUP:
+        generic_in(source, requester, record);
+        return;
+    case RRMP_GAPQUERY:
+        source_gapquery(source, message, record);
+        return;
+    case RRMP_AUDIT:
+        source_audit(source, now_ns, requester, record);
+        return;
+    case RRMP_SUM:
+        source_sum(source, now_ns, requester, record);
+        return;
+    case RRMP_DICTREQ:
+        dictreq_in(source, requester, record);
+        return;
+    default: /* no requester's record; the decoder let none through */
+        return;
+    }
+}
+
+static void query_in(struct rrmp_source *source, const struct rrmp_record *record)
+{
+    if (record->u.query.what & RRMP_QUERY_INSTANCE)
+        source->beat_wanted = true;
+    if (!(record->u.query.what & RRMP_QUERY_SERVICE))
+        return;
+    for (uint16_t svc = 0; svc < source->service_count; svc++) {
+        if (record->header.svc == RRMP_SVC_NONE || record->header.svc == svc)
+            source->services[svc].is_due = true;
+    }
+}
+
+/* Another instance that says our name: a mistake in the configuration, but nothing breaks. */
+static void instance_in(struct rrmp_source *source, const struct rrmp_message *message,
+                        const struct rrmp_record *record)
+{
+    const struct rrmp_view *name = &record->u.instance.name;
+    bool is_other = message->session != source->session || message->src_port != source->port;
+
+    if (is_other && name->length == strlen(source->name) &&
+        memcmp(name->bytes, source->name, name->length) == 0)
+        source->stats.duplicate_name++;
+}
+
+void source_record_in(struct rrmp_source *source, uint64_t now_ns,
+                      const struct rrmp_message *message, const struct rrmp_record *record)
+{
+    source->now_ns = now_ns;
+    if (record->header.type == RRMP_QUERY)
+        query_in(source, record);
+    else if (record->header.type == RRMP_INSTANCE)
+        instance_in(source, message, record);
+    else if (record->header.type >= RRMP_REQUEST && record->header.type < RRMP_BIND)
+        upward_in(source, now_ns, message, record);
+}
