@@ -98,13 +98,14 @@ struct rrcp_config {
     uint32_t pool_low;     /* 0: 70 % of it (pktPoolLimitLow) */
 
     /* Sending */
-    uint64_t hold_ns;        /* 2 s (tbchold) */
-    uint64_t beacon_min_ns;  /* 10 ms */
-    uint64_t beacon_max_ns;  /* 1 s */
-    uint64_t data_rate;      /* 0: bytes/s of new data, 0 = no limit (maxDataRate) */
-    uint64_t repair_rate;    /* 0: bytes/s; 0 = 20 % of the interface (maxRetransRate) */
-    uint64_t repair_wait_ns; /* 10 ms: a repair is not repeated sooner (twait) */
-    uint32_t unsent_max;     /* 256: closed packets that may wait before submit says full */
+    uint64_t hold_ns;            /* 2 s (tbchold) */
+    uint64_t beacon_min_ns;      /* 10 ms */
+    uint64_t beacon_max_ns;      /* 1 s */
+    uint64_t data_rate;          /* 0: bytes/s of new data, 0 = no limit (maxDataRate) */
+    uint64_t repair_rate;        /* 0: bytes/s; 0 = 20 % of the interface (maxRetransRate) */
+    uint64_t repair_burst_bytes; /* 0: 10 ms of repair_rate */
+    uint64_t repair_wait_ns;     /* 10 ms: a repair is not repeated sooner (twait) */
+    uint32_t unsent_max;         /* 256: closed packets that may wait before submit says full */
     enum rrcp_flow_control flow_control; /* max */
     uint64_t flow_control_timeout_ns;    /* 500 ms */
     enum rrcp_congestion congestion;     /* off */

@@ -48,7 +48,7 @@ static bool within(uint64_t value, uint64_t low, uint64_t high)
     return value >= low && value <= high;
 }
 
-int config_check(const struct rrcp_config *c)
+int rrcp_config_check(const struct rrcp_config *c)
 {
     if (!c->network || !c->node || !within(strlen(c->node), 1, RRCP_NODE_NAME_MAX))
         return MD_ERR_RANGE;

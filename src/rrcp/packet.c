@@ -1,0 +1,225 @@
+/* packet.c - see packet.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "packet.h"
+
+#include "base/cursor.h"
+#include "base/writer.h"
+#include "rrcp/rrcp.h"
+
+uint32_t rrcp_network_id(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    return hash;
+}
+
+void rrcp_packet_header(uint8_t *bytes, enum packet_type type, uint64_t session,
+                        uint32_t network_id)
+{
+    md_put_be16(bytes, PACKET_MAGIC);
+    bytes[2] = PACKET_VERSION;
+    bytes[3] = (uint8_t)type;
+    bytes[4] = 0;
+    bytes[5] = 0;
+    md_put_be16(bytes + 6, 0);
+    md_put_be64(bytes + 8, session);
+    md_put_be32(bytes + 16, network_id);
+    md_put_be32(bytes + 20, 0);
+}
+
+static uint32_t body_bytes_min(uint8_t type)
+{
+    switch ((enum packet_type)type) {
+    case PACKET_DATA:
+        return PACKET_DATA_BYTES;
+    case PACKET_UDATA:
+        return PACKET_UDATA_BYTES;
+    case PACKET_UACK:
+        return PACKET_UACK_BYTES;
+    case PACKET_BEACON:
+        return PACKET_BEACON_BYTES;
+    case PACKET_NAK:
+        return PACKET_NAK_BYTES;
+    case PACKET_NCF:
+        return PACKET_NCF_BYTES;
+    case PACKET_BYE:
+        return PACKET_BYE_BYTES;
+    case PACKET_SOLICIT:
+        return PACKET_SOLICIT_BYTES;
+    case PACKET_STATUS:
+        return PACKET_STATUS_BYTES;
+    case PACKET_HSM:
+        return PACKET_HSM_BYTES;
+    }
+    return UINT32_MAX;
+}
+
+/* Bytes of a chunk's header, by its flags. */
+static uint32_t chunk_header_bytes(uint8_t flags)
+{
+    uint32_t bytes = flags & CHUNK_SAME ? 4 : 12;
+
+    if (flags & CHUNK_DIRECTED)
+        bytes += 8;
+    if ((flags & (CHUNK_BEGIN | CHUNK_END)) == CHUNK_BEGIN)
+        bytes += 4;
+    return bytes;
+}
+
+/* The chunks must end exactly at the end, and the first to begin must be where the header says. */
+static int chunks_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32_t count,
+                        uint32_t first_begin)
+{
+    uint32_t begin = 0;
+
+    if (count == 0)
+        return RRCP_DROP_COUNT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (end - pos < 4)
+            return RRCP_DROP_CHUNKS;
+        uint32_t payload = md_be16(bytes + pos);
+        uint8_t flags = bytes[pos + 2];
+        uint32_t header = chunk_header_bytes(flags);
+
+        if ((flags & 0x0f) != 0 || bytes[pos + 3] != 0 || (i == 0 && (flags & CHUNK_SAME)))
+            return RRCP_DROP_CHUNKS;
+        if (i > 0 && !(flags & CHUNK_BEGIN))
+            return RRCP_DROP_CHUNKS; /* middle and end pieces come first */
+        if (i + 1 < count && !(flags & CHUNK_END))
+            return RRCP_DROP_CHUNKS; /* an unfinished message ends its packet */
+        if (end - pos < header || end - pos - header < payload)
+            return RRCP_DROP_CHUNKS;
+        if ((flags & CHUNK_BEGIN) && begin == 0)
+            begin = pos;
+        pos += header + payload;
+    }
+    return pos == end && begin == first_begin ? -1 : RRCP_DROP_CHUNKS;
+}
+
+static int ranges_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32_t count)
+{
+    uint64_t next = 0;
+    uint64_t total = 0;
+
+    if (count == 0 || count > PACKET_RANGES_MAX || end - pos != count * 8)
+        return RRCP_DROP_COUNT;
+    for (uint32_t i = 0; i < count; i++, pos += 8) {
+        uint64_t offset = md_be32(bytes + pos);
+        uint64_t length = md_be32(bytes + pos + 4);
+
+        total += length;
+        if (length == 0 || offset < next || total > PACKET_RANGE_TOTAL)
+            return RRCP_DROP_RANGES;
+        next = offset + length;
+    }
+    return -1;
+}
+
+static int beacon_check(const uint8_t *bytes, uint32_t end)
+{
+    uint32_t name = bytes[62];
+    uint32_t pos = PACKET_BEACON_BYTES + ((name + 3) & ~3u);
+
+    if (name == 0 || name > RRCP_NODE_NAME_MAX || pos > end)
+        return RRCP_DROP_COUNT;
+    for (int left = bytes[63]; left > 0; left--) {
+        if (end - pos < 2 || end - pos - 2 < bytes[pos + 1])
+            return RRCP_DROP_COUNT;
+        pos += 2u + bytes[pos + 1];
+    }
+    return pos == end ? -1 : RRCP_DROP_COUNT;
+}
+
+static int body_check(uint8_t type, const uint8_t *bytes, uint32_t end)
+{
+    switch ((enum packet_type)type) {
+    case PACKET_DATA:
+        return chunks_check(bytes, PACKET_DATA_BYTES, end, md_be16(bytes + 36),
+                            md_be16(bytes + 38));
+    case PACKET_UDATA:
+        return chunks_check(bytes, PACKET_UDATA_BYTES, end, md_be16(bytes + 48),
+                            md_be16(bytes + 50));
+    case PACKET_NAK:
+        return ranges_check(bytes, PACKET_NAK_BYTES, end, md_be16(bytes + 40));
+    case PACKET_NCF:
+        return ranges_check(bytes, PACKET_NCF_BYTES, end, md_be16(bytes + 32));
+    case PACKET_BEACON:
+        return beacon_check(bytes, end);
+    case PACKET_HSM:
+        return end - PACKET_HSM_BYTES == 10u * md_be16(bytes + 24) ? -1 : RRCP_DROP_COUNT;
+    case PACKET_UACK:
+    case PACKET_BYE:
+    case PACKET_SOLICIT:
+    case PACKET_STATUS:
+        return end == body_bytes_min(type) ? -1 : RRCP_DROP_BODY;
+    }
+    return RRCP_DROP_TYPE;
+}
+
+int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
+                      struct packet_view *out)
+{
+    if (length < PACKET_HEADER_BYTES || length > UINT16_MAX || md_be16(bytes + 6) != length)
+        return RRCP_DROP_SIZE;
+    if (md_be16(bytes) != PACKET_MAGIC)
+        return RRCP_DROP_MAGIC;
+    if (bytes[2] >> 4 != PACKET_VERSION >> 4)
+        return RRCP_DROP_VERSION;
+    if (md_be32(bytes + 16) != rules->network_id)
+        return RRCP_DROP_NETWORK;
+    if (bytes[3] < PACKET_DATA || bytes[3] > PACKET_HSM)
+        return RRCP_DROP_TYPE;
+
+    *out = (struct packet_view){
+        .bytes = bytes,
+        .end = (uint32_t)length,
+        .type = bytes[3],
+        .flags = bytes[4],
+        .path = bytes[5],
+        .session = md_be64(bytes + 8),
+        .tx_time = md_be32(bytes + 20),
+    };
+    if (out->session == 0)
+        return RRCP_DROP_SESSION;
+    if (out->session == rules->own_session)
+        return RRCP_DROP_OWN;
+    if ((out->flags & ~(PACKET_FLAG_RETRANS | PACKET_FLAG_AUTH)) != 0 || out->path > 1)
+        return RRCP_DROP_FLAGS;
+    if (rules->auth && !(out->flags & PACKET_FLAG_AUTH))
+        return RRCP_DROP_AUTH_MISSING;
+    if (out->flags & PACKET_FLAG_AUTH) {
+        if (out->end < PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)
+            return RRCP_DROP_BODY;
+        out->end -= PACKET_TRAILER_BYTES;
+    }
+    if (out->end < body_bytes_min(out->type))
+        return RRCP_DROP_BODY;
+    return body_check(out->type, bytes, out->end);
+}
+
+void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk)
+{
+    const uint8_t *p = bytes + *pos;
+
+    chunk->length = md_be16(p);
+    chunk->flags = p[2];
+    p += 4;
+    if (!(chunk->flags & CHUNK_SAME)) {
+        chunk->topic = md_be32(p);
+        chunk->source_port = md_be16(p + 4);
+        chunk->destination_port = md_be16(p + 6);
+        p += 8;
+    }
+    if (chunk->flags & CHUNK_DIRECTED) {
+        chunk->session = md_be64(p);
+        p += 8;
+    }
+    if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == CHUNK_BEGIN) {
+        chunk->total = md_be32(p);
+        p += 4;
+    }
+    chunk->bytes = p;
+    *pos = (uint32_t)(p - bytes) + chunk->length;
+}

@@ -1,0 +1,377 @@
+/* repair.c - requests come in; repairs, and confirmations of requests, go out. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "internal.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/writer.h"
+
+#define NAK_RATE          4000 /* packets/s in all */
+#define NAK_BURST         400
+#define NAK_PEER_RATE     1000
+#define NAK_PEER_BURST    200
+#define NOT_HELD_NS       (50 * RRCP_MS) /* at most one NCF per packet in this time */
+#define QUEUE_NS_MAX      (20 * RRCP_MS) /* a repair that would wait longer is refused: BUSY */
+#define COMING_NS         (2 * RRCP_MS)  /* one that waits longer is announced */
+#define OVERRIDE_REQUESTS 4
+#define SHARED_PERCENT    30
+#define SHARED_LEAST      8
+#define SHARED_WINDOW     256
+#define RTT_UNKNOWN_NS    (1 * RRCP_MS)
+
+/* ---- ranges ------------------------------------------------------------------------------- */
+
+bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count)
+{
+    uint64_t offset = first - b->base;
+
+    if (offset > UINT32_MAX - PACKET_RANGE_TOTAL || first < b->base)
+        return false;
+    if (b->count > 0) {
+        uint32_t last = b->count - 1;
+
+        if ((uint64_t)b->ranges[last].offset + b->ranges[last].count == offset &&
+            b->total + count <= PACKET_RANGE_TOTAL) {
+            b->ranges[last].count += (uint32_t)count;
+            b->total += count;
+            return true;
+        }
+    }
+    if (b->count == PACKET_RANGES_MAX || b->total + count > PACKET_RANGE_TOTAL)
+        return false;
+    b->ranges[b->count].offset = (uint32_t)offset;
+    b->ranges[b->count].count = (uint32_t)count;
+    b->total += count;
+    b->count++;
+    return true;
+}
+
+uint32_t rrcp_ranges_write(const struct range_builder *b, uint8_t *bytes, uint32_t pos)
+{
+    for (uint32_t i = 0; i < b->count; i++, pos += 8) {
+        md_put_be32(bytes + pos, b->ranges[i].offset);
+        md_put_be32(bytes + pos + 4, b->ranges[i].count);
+    }
+    return pos;
+}
+
+/* ---- confirmations ------------------------------------------------------------------------ */
+
+struct answer {
+    struct range_builder ranges;
+    uint8_t reason;
+    const struct rrcp_peer *to; /* NULL: the group */
+};
+
+static void send_answer(struct rrcp *r, struct answer *a)
+{
+    uint8_t *bytes;
+    uint32_t buffer;
+
+    if (a->ranges.count == 0)
+        return;
+    buffer = rrcp_control_make(r, PACKET_NCF, &bytes);
+    if (buffer != RRCP_BUFFER_NONE) {
+        md_put_be64(bytes + 24, a->ranges.base);
+        md_put_be16(bytes + 32, (uint16_t)a->ranges.count);
+        bytes[34] = a->reason;
+        bytes[35] = 0;
+        md_put_be16(bytes + 36, (uint16_t)a->ranges.wait_ms);
+        md_put_be16(bytes + 38, 0);
+        rrcp_control_send(r, buffer, rrcp_ranges_write(&a->ranges, bytes, PACKET_NCF_BYTES), a->to);
+        r->counters.ncf_sent[a->reason]++;
+    }
+    a->ranges = (struct range_builder){ 0 };
+}
+
+static void answer_add(struct rrcp *r, struct answer *a, uint64_t seq, uint64_t wait_ns)
+{
+    uint32_t wait_ms = (uint32_t)rrcp_min((wait_ns + RRCP_MS - 1) / RRCP_MS, 200);
+
+    if (a->ranges.count > 0 && !rrcp_ranges_add(&a->ranges, seq, 1))
+        send_answer(r, a);
+    if (a->ranges.count == 0) {
+        a->ranges.base = seq;
+        rrcp_ranges_add(&a->ranges, seq, 1);
+    }
+    if (wait_ms > a->ranges.wait_ms)
+        a->ranges.wait_ms = wait_ms;
+}
+
+/* ---- one packet asked for ----------------------------------------------------------------- */
+
+struct answers {
+    struct answer coming;
+    struct answer not_held;
+    struct answer busy;
+    struct answer busy_peer;
+};
+
+/* We no longer hold it; say so, but not to every receiver that asks. */
+static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
+{
+    struct not_held_mark *mark = &r->sender.not_held[seq & 255];
+
+    if (mark->seq == seq && r->now_ns - mark->time_ns < NOT_HELD_NS)
+        return;
+    mark->seq = seq;
+    mark->time_ns = r->now_ns;
+    answer_add(r, &a->not_held, seq, 0);
+}
+
+/* A repair sent less than this ago is still under way. */
+static uint64_t damping_ns(const struct rrcp *r, const struct rrcp_peer *peer)
+{
+    uint64_t wait_ns = r->config.repair_wait_ns;
+
+    if (r->config.retry == RRCP_RETRY_FIXED || peer->rtt_ns == 0)
+        return wait_ns;
+    return rrcp_clamp(4 * peer->rtt_ns, rrcp_min(RRCP_MS, wait_ns), wait_ns);
+}
+
+static void note_asker(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer)
+{
+    struct rrcp_sender *s = &r->sender;
+
+    if (!slot->is_asked) {
+        slot->is_asked = true;
+        slot->first_asker = peer->index;
+        s->asked_recently++;
+    } else if (slot->first_asker != peer->index && !slot->is_shared) {
+        slot->is_shared = true;
+        s->shared_recently++;
+    }
+    if (s->asked_recently >= SHARED_WINDOW) {
+        s->asked_recently /= 2;
+        s->shared_recently /= 2;
+    }
+}
+
+/*
+ * The request came though a repair to all is under way. If several do so late enough to have seen
+ * it, that repair was itself lost near us: true, send it again, once.
+ */
+static bool is_override(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer)
+{
+    uint64_t rtt_ns = peer->rtt_ns ? peer->rtt_ns : RTT_UNKNOWN_NS;
+
+    if (slot->is_overridden || r->now_ns - slot->multicast_ns <= rtt_ns + rtt_ns / 2)
+        return false;
+    if (++slot->late_requests < OVERRIDE_REQUESTS)
+        return false;
+    slot->is_overridden = true;
+    r->counters.nak_override++;
+    return true;
+}
+
+static bool is_damped(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer,
+                      bool *is_again)
+{
+    uint64_t damp_ns = damping_ns(r, peer);
+
+    if (slot->multicast_ns != 0 && (slot->is_queued || r->now_ns - slot->multicast_ns < damp_ns)) {
+        *is_again = !slot->is_queued && is_override(r, slot, peer);
+        return !*is_again;
+    }
+    return slot->unicast_ns != 0 && slot->unicast_peer == peer->index &&
+           r->now_ns - slot->unicast_ns < damp_ns;
+}
+
+static bool is_for_all(const struct rrcp *r, const struct sent_slot *slot, uint32_t attempt)
+{
+    const struct rrcp_sender *s = &r->sender;
+
+    return slot->is_shared || (attempt == 1 && s->asked_recently >= SHARED_LEAST &&
+                               s->shared_recently * 100 > s->asked_recently * SHARED_PERCENT);
+}
+
+static void queue_repair(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer,
+                         uint64_t seq, bool to_all, uint64_t ready_ns)
+{
+    struct rrcp_sender *s = &r->sender;
+    struct repair *repair = &s->repairs[(s->repair_head + s->repair_count++) % REPAIR_QUEUE];
+
+    *repair = (struct repair){
+        .seq = seq,
+        .ready_ns = ready_ns,
+        .peer = to_all ? PEER_SELF : peer->index,
+        .session = peer->session,
+    };
+    if (to_all) {
+        slot->multicast_ns = r->now_ns;
+        slot->is_queued = true;
+    } else {
+        slot->unicast_ns = r->now_ns;
+        slot->unicast_peer = peer->index;
+    }
+}
+
+static void consider(struct rrcp *r, struct rrcp_peer *peer, struct answers *a, uint64_t seq,
+                     uint32_t attempt)
+{
+    struct rrcp_sender *s = &r->sender;
+    struct sent_slot *slot = rrcp_sender_slot(r, seq);
+    uint64_t rate = s->repair_rate;
+    uint64_t burst = r->config.repair_burst_bytes ? r->config.repair_burst_bytes
+                                                  : rate / 100 + 4 * r->config.packet_bytes_max;
+    bool is_again = false;
+
+    note_asker(r, slot, peer);
+    if (is_damped(r, slot, peer, &is_again)) {
+        r->counters.nak_damped++;
+        return;
+    }
+    uint32_t bytes = rrcp_pool_buffer(r, slot->buffer)->length;
+    uint64_t wait_ns = rrcp_budget_wait(&s->repair_budget, r->now_ns);
+    uint64_t peer_wait_ns = rrcp_budget_wait(&peer->repair_budget, r->now_ns);
+
+    if (wait_ns > QUEUE_NS_MAX || s->repair_count == REPAIR_QUEUE) {
+        answer_add(r, &a->busy, seq, wait_ns);
+        r->counters.repairs_busy++;
+        return;
+    }
+    if (peer_wait_ns > 0) {
+        answer_add(r, &a->busy_peer, seq, peer_wait_ns);
+        r->counters.repairs_busy++;
+        return;
+    }
+    rrcp_budget_pay(&s->repair_budget, r->now_ns, bytes, rate, burst);
+    rrcp_budget_pay(&peer->repair_budget, r->now_ns, bytes, rate * 2 / 5, burst / 2);
+    bool to_all = is_again || is_for_all(r, slot, attempt);
+
+    if (to_all && !is_again) {
+        slot->late_requests = 0;
+        slot->is_overridden = false;
+    }
+    queue_repair(r, slot, peer, seq, to_all, r->now_ns + wait_ns);
+    peer->repairs_sent++;
+    if (wait_ns > COMING_NS)
+        answer_add(r, &a->coming, seq, 0);
+}
+
+static void consider_range(struct rrcp *r, struct rrcp_peer *peer, struct answers *a,
+                           uint64_t first, uint64_t count, uint32_t attempt)
+{
+    const struct rrcp_sender *s = &r->sender;
+    uint64_t end = first + count;
+
+    if (end < first || end > s->send_next) { /* never sent */
+        r->counters.nak_bad++;
+        if (end < first || first >= s->send_next)
+            return;
+        end = s->send_next;
+    }
+    if (first == 0) {
+        r->counters.nak_bad++;
+        return;
+    }
+    for (uint64_t seq = first; seq < end; seq++) {
+        if (seq < s->trail)
+            refuse(r, a, seq);
+        else
+            consider(r, peer, a, seq, attempt);
+    }
+}
+
+void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    struct answers a = {
+        .coming = { .reason = NCF_REPAIR_COMING },
+        .not_held = { .reason = NCF_NOT_HELD },
+        .busy = { .reason = NCF_BUSY },
+        .busy_peer = { .reason = NCF_BUSY, .to = peer },
+    };
+    uint64_t base = md_be64(view->bytes + 32);
+    uint32_t count = md_be16(view->bytes + 40);
+    uint32_t attempt = md_be16(view->bytes + 42);
+
+    if (md_be64(view->bytes + 24) != r->session) {
+        rrcp_drop(r, RRCP_DROP_TARGET);
+        return;
+    }
+    if (!rrcp_budget_take(&peer->nak_budget, r->now_ns, 1, NAK_PEER_RATE, NAK_PEER_BURST) ||
+        !rrcp_budget_take(&r->sender.nak_in_budget, r->now_ns, 1, NAK_RATE, NAK_BURST)) {
+        r->counters.nak_dropped_rate++;
+        return;
+    }
+    r->counters.retrans_req_rcvd++;
+    peer->naks_rcvd++;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *p = view->bytes + PACKET_NAK_BYTES + 8 * i;
+        uint64_t first = base + md_be32(p);
+
+        if (first < base) {
+            r->counters.nak_bad++;
+            break;
+        }
+        consider_range(r, peer, &a, first, md_be32(p + 4), attempt);
+    }
+    send_answer(r, &a.coming);
+    send_answer(r, &a.not_held);
+    send_answer(r, &a.busy);
+    send_answer(r, &a.busy_peer);
+}
+
+/* ---- repairs out -------------------------------------------------------------------------- */
+
+/* The packet, marked as a repair; a copy where the transport still has the first one. */
+static uint32_t repair_buffer(struct rrcp *r, const struct sent_slot *slot)
+{
+    uint32_t buffer = slot->buffer;
+    uint32_t length = rrcp_pool_buffer(r, buffer)->length;
+
+    if (rrcp_pool_buffer(r, buffer)->in_flight > 0) {
+        uint32_t copy = rrcp_pool_take(r, BUFFER_CONTROL);
+
+        if (copy == RRCP_BUFFER_NONE)
+            return copy;
+        memcpy(rrcp_pool_bytes(r, copy), rrcp_pool_bytes(r, buffer), length);
+        rrcp_pool_buffer(r, copy)->length = (uint16_t)length;
+        buffer = copy;
+    } else {
+        rrcp_pool_hold(r, buffer);
+    }
+    rrcp_pool_bytes(r, buffer)[4] |= PACKET_FLAG_RETRANS;
+    return buffer;
+}
+
+uint32_t rrcp_repair_output(struct rrcp *r, const struct rrcp_peer **to)
+{
+    struct rrcp_sender *s = &r->sender;
+
+    while (s->repair_count > 0) {
+        struct repair *repair = &s->repairs[s->repair_head];
+        struct sent_slot *slot = rrcp_sender_slot(r, repair->seq);
+        const struct rrcp_peer *peer = repair->peer == PEER_SELF ? NULL : r->peers[repair->peer];
+        uint32_t buffer = RRCP_BUFFER_NONE;
+
+        if (repair->ready_ns > r->now_ns)
+            break;
+        if (slot && (!peer || (peer->state == PEER_LIVE && peer->session == repair->session)))
+            buffer = repair_buffer(r, slot);
+        if (slot && !peer) {
+            slot->is_queued = false;
+            slot->multicast_ns = r->now_ns;
+        }
+        s->repair_head = (s->repair_head + 1) % REPAIR_QUEUE;
+        s->repair_count--;
+        if (buffer == RRCP_BUFFER_NONE)
+            continue; /* freed meanwhile, or its asker is gone */
+        r->counters.retrans_pkts_sent++;
+        if (peer)
+            r->counters.repairs_unicast++;
+        else
+            r->counters.repairs_multicast++;
+        *to = peer;
+        return buffer;
+    }
+    return RRCP_BUFFER_NONE;
+}
+
+uint64_t rrcp_repair_deadline(const struct rrcp *r)
+{
+    const struct rrcp_sender *s = &r->sender;
+
+    return s->repair_count > 0 ? s->repairs[s->repair_head].ready_ns : RRCP_NEVER;
+}
