@@ -273,6 +273,8 @@ static int poll_attached(struct attach *user, uint64_t now_ns, struct attach_eve
     for (;;) {
         int count = inbound_read(&a->reader, events, max);
 
+        if (count > 0 && a->state == STATE_UP)
+            atomic_store_explicit(&user->out.map->cursor, a->reader.cursor, memory_order_relaxed);
         if (a->state == STATE_UP && now_ns >= a->look_at_ns && count == 0)
             look_at_socket(a, now_ns);
         if (count == 0 && a->reader.pending_count > 0)

@@ -1,0 +1,446 @@
+/* main.c - rrcpd: one backbone network, one engine, the local users of both. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/settings.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/mem.h"
+#include "base/runfile.h"
+#include "conf/options.h"
+#include "net.h"
+#include "notify.h"
+#include "users.h"
+
+/* How long an orderly stop may take before it is cut short. */
+#define STOP_NS (2 * MD_NS_PER_S)
+/* A net loop that has not turned for this long is hung: the watchdog is not fed. */
+#define HUNG_NS (5 * MD_NS_PER_S)
+
+enum { WHY_BYTES = 512, SIGNAL_MAX = 6 };
+
+struct rrcpd {
+    struct md_options options;
+    struct md_conf *conf;
+    struct attach_settings settings;
+    char process[96]; /* rrcpd.<network>: log file, statistics, component identity */
+    struct md_runfile runfile;
+    struct stats_segment *stats;
+    struct md_loop *loop;
+    struct md_loop_wake *mail;
+    struct md_loop_timer *beat, *deadline;
+    struct md_loop_signal *signals[SIGNAL_MAX];
+    int signal_count;
+    struct net *net;
+    struct users *users;
+    bool is_stopping;
+    bool was_hung;
+    enum md_log_severity severity;
+    uint64_t watchdog_ns, watchdog_at_ns;
+    int ready_fd; /* the foreground parent waits for a byte here */
+};
+
+/* ---- events of the control loop -------------------------------------------------------------- */
+
+static void mail_here(void *owner)
+{
+    struct rrcpd *d = owner;
+
+    md_loop_wake_ring(d->mail);
+}
+
+static void on_mail(void *owner)
+{
+    struct rrcpd *d = owner;
+    struct net_mail mail;
+
+    while (d->net && net_mail_take(d->net, &mail)) {
+        if (mail.kind == NET_STOPPED)
+            md_loop_stop(d->loop);
+        else if (d->users)
+            users_mail(d->users, &mail);
+    }
+}
+
+static void on_beat(void *owner)
+{
+    struct rrcpd *d = owner;
+    uint64_t now_ns = md_clock_mono_ns();
+    uint64_t alive_ns = net_alive_ns(d->net);
+    bool is_hung = now_ns > alive_ns && now_ns - alive_ns > HUNG_NS;
+
+    if (is_hung && !d->was_hung)
+        md_log(MD_LOG_CRITICAL, "the net loop has not turned for %.1f s",
+               (double)(now_ns - alive_ns) / 1e9);
+    d->was_hung = is_hung;
+    if (is_hung)
+        return;
+    stats_segment_beat(d->stats, now_ns);
+    if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
+        d->watchdog_at_ns = now_ns + d->watchdog_ns;
+        notify_send("WATCHDOG=1");
+    }
+}
+
+static void on_deadline(void *owner)
+{
+    struct rrcpd *d = owner;
+
+    md_log(MD_LOG_WARNING, "the network was not left in time; ending all the same");
+    md_loop_stop(d->loop);
+}
+
+static void stop(struct rrcpd *d, int signal)
+{
+    if (d->is_stopping) {
+        md_loop_stop(d->loop); /* asked twice: at once */
+        return;
+    }
+    d->is_stopping = true;
+    md_log(MD_LOG_NOTICE, "stopping (%s)", strsignal(signal));
+    notify_send("STOPPING=1");
+    users_stop(d->users);
+    net_mail_send(d->net, (struct net_mail){ .kind = NET_STOP, .value = 1 });
+    (void)md_loop_timer_after(d->deadline, STOP_NS);
+}
+
+static void log_statistics(struct rrcpd *d)
+{
+    net_mail_send(d->net, (struct net_mail){ .kind = NET_REPORT });
+}
+
+static void reload(struct rrcpd *d)
+{
+    struct md_conf *fresh;
+    char why[WHY_BYTES];
+
+    md_log_reopen();
+    if (md_conf_reload(d->conf, &fresh) != 0) {
+        md_log(MD_LOG_ERROR, "reload: the configuration has errors; nothing is changed");
+        return;
+    }
+    struct attach_settings *settings = calloc(1, sizeof(*settings));
+    int err = settings ? attach_settings_read(fresh, d->settings.network, settings, why, WHY_BYTES)
+                       : MD_ERR_NOMEM;
+    if (err) {
+        md_log(MD_LOG_ERROR, "reload: %s; nothing is changed", settings ? why : "out of memory");
+    } else {
+        struct md_conf_object logger = md_conf_object(fresh, MD_CONF_LOGGER, NULL);
+        enum md_log_severity severity;
+
+        if (md_log_severity_parse(md_conf_string(&logger, "logLevel"), &severity) == 0)
+            md_log_severity_set(d->severity = severity);
+        net_keys_set(d->net, settings->node.engine.keys, settings->node.engine.key_count);
+        md_log(MD_LOG_NOTICE, "configuration and keys read anew");
+    }
+    free(settings);
+    md_conf_destroy(fresh);
+}
+
+static void on_signal(void *owner, int signal)
+{
+    struct rrcpd *d = owner;
+
+    switch (signal) {
+    case SIGTERM:
+    case SIGINT:
+        stop(d, signal);
+        break;
+    case SIGHUP:
+        reload(d);
+        break;
+    case SIGUSR1:
+        log_statistics(d);
+        break;
+    case SIGUSR2:
+        d->severity = d->severity == MD_LOG_DEBUG ? MD_LOG_ERROR : d->severity + 1;
+        md_log_severity_set(d->severity);
+        md_log(MD_LOG_NOTICE, "log level is now %s", md_log_severity_name(d->severity));
+        break;
+    }
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/*
+ * Without -fg: the parent stays until the daemon is ready or has failed, so that whoever started it
+ * knows. Returns in the child only.
+ */
+static void become_daemon(struct rrcpd *d)
+{
+    int fds[2];
+    uint8_t verdict;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return;
+    pid_t child = fork();
+    if (child < 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return;
+    }
+    if (child > 0) {
+        close(fds[1]);
+        /* No byte: it has ended; its own message says why, its exit code is not ours to know. */
+        _exit(read(fds[0], &verdict, 1) == 1 ? verdict : MD_EXIT_CONFIG);
+    }
+    close(fds[0]);
+    setsid();
+    d->ready_fd = fds[1];
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0)
+        (void)dup2(null, STDIN_FILENO);
+}
+
+/* Say how the start went: to the parent that waits, and to a service manager. */
+static void tell_parent(struct rrcpd *d, int verdict)
+{
+    uint8_t byte = (uint8_t)verdict;
+
+    if (d->ready_fd < 0)
+        return;
+    (void)!write(d->ready_fd, &byte, 1);
+    close(d->ready_fd);
+    d->ready_fd = -1;
+    if (verdict == 0) { /* the terminal is no longer ours */
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        if (null >= 0) {
+            (void)dup2(null, STDOUT_FILENO);
+            (void)dup2(null, STDERR_FILENO);
+        }
+    }
+}
+
+static unsigned log_targets(const struct rrcpd *d, const struct md_conf_object *logger)
+{
+    unsigned targets = 0;
+    char word[16];
+
+    if (d->options.log_file)
+        return MD_LOG_TO_FILE;
+    if (d->options.foreground)
+        return MD_LOG_TO_STDERR;
+    for (size_t i = 0; md_conf_list(logger, "logTarget", i, word, sizeof(word)); i++) {
+        if (strcasecmp(word, "file") == 0)
+            targets |= MD_LOG_TO_FILE;
+        else if (strcasecmp(word, "stderr") == 0)
+            targets |= MD_LOG_TO_STDERR;
+        else if (strcasecmp(word, "syslog") == 0)
+            targets |= MD_LOG_TO_SYSLOG;
+    }
+    return targets ? targets : MD_LOG_TO_STDERR;
+}
+
+static int open_log(struct rrcpd *d)
+{
+    struct md_conf_object logger = md_conf_object(d->conf, MD_CONF_LOGGER, NULL);
+    char path[512];
+    char identity[256];
+    const char *level =
+        d->options.log_level ? d->options.log_level : md_conf_string(&logger, "logLevel");
+    struct md_log_config config = { .identity = identity, .path = path };
+
+    snprintf(identity, sizeof(identity), "%s.%s.%s", md_conf_node(d->conf),
+             md_conf_instance(d->conf), d->process);
+    if (d->options.log_file)
+        snprintf(path, sizeof(path), "%s", d->options.log_file);
+    else
+        snprintf(path, sizeof(path), "%s/%s.%s.log", md_conf_string(&logger, "logDir"), d->process,
+                 md_conf_instance(d->conf));
+    d->severity = MD_LOG_INFO;
+    if (md_log_severity_parse(level, &d->severity) != 0) {
+        fprintf(stderr, "rrcpd: -loglevel: \"%s\" is no level; accepted: EMERGENCY to DEBUG\n",
+                level);
+        return MD_EXIT_CONFIG;
+    }
+    config.severity_max = d->severity;
+    config.targets = log_targets(d, &logger);
+    config.size_max = md_conf_u64(&logger, "logMaxSize");
+    config.keep = (unsigned)md_conf_u64(&logger, "logKeep");
+    if (md_log_open(&config) != 0) {
+        fprintf(stderr, "rrcpd: log file %s: %s (logDir, or -log FILE)\n", path, strerror(errno));
+        return MD_EXIT_FILE;
+    }
+    return 0;
+}
+
+/* One rrcpd per network and instance on a host; whatever a killed one left behind is in no way. */
+static int open_places(struct rrcpd *d)
+{
+    struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+    const char *run_dir = md_conf_string(&daemon, "runDir");
+    const char *shm_dir = md_conf_string(&daemon, "shmDir");
+    const char *instance = md_conf_instance(d->conf);
+    char path[512];
+    pid_t holder = 0;
+
+    (void)md_runfile_make_dir(run_dir);
+    snprintf(path, sizeof(path), "%s/%s.%s.pid", run_dir, d->process, instance);
+    int err = md_runfile_open(&d->runfile, path, &holder);
+    if (err == MD_ERR_EXISTS) {
+        md_log(MD_LOG_ERROR, "%s is held by pid %d: this network and instance is served already",
+               path, (int)holder);
+        return MD_EXIT_PORT;
+    }
+    if (err) {
+        md_log(MD_LOG_ERROR, "%s: %s (runDir must be a folder that may be written)", path,
+               strerror(errno));
+        return MD_EXIT_FILE;
+    }
+    struct stats_config stats = { .shm_dir = shm_dir, .process = d->process, .instance = instance };
+    if (stats_segment_open(&stats, &d->stats, &holder) != 0) {
+        md_log(MD_LOG_WARNING, "statistics cannot be shown: %s: %s", shm_dir, strerror(errno));
+        stats.shm_dir = NULL;
+        if (stats_segment_open(&stats, &d->stats, &holder) != 0)
+            return MD_EXIT_FILE;
+    }
+    return 0;
+}
+
+static int open_network(struct rrcpd *d)
+{
+    struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+    struct md_conf_object object = md_conf_object(d->conf, MD_CONF_RRCP, d->settings.network);
+    char why[WHY_BYTES];
+    char path[108];
+    struct net_config config = { .node = d->settings.node,
+                                 .inbound_bytes = d->settings.inbound_bytes,
+                                 .lag_max = d->settings.lag_max,
+                                 .busy_poll_ns = d->settings.busy_poll_ns,
+                                 .cpus = md_conf_string(&object, "rrcpThreadCpu"),
+                                 .is_fifo = md_conf_word(&object, "schedPolicy") == 1,
+                                 .priority = (int)md_conf_u64(&object, "schedPriority"),
+                                 .lock_memory = d->settings.node.lock_memory,
+                                 .process = d->process,
+                                 .stats = d->stats,
+                                 .mail_here = mail_here,
+                                 .owner = d };
+
+    int err = attach_socket_path(path, sizeof(path), md_conf_string(&daemon, "runDir"),
+                                 d->settings.network, md_conf_instance(d->conf));
+    if (err) {
+        md_log(MD_LOG_ERROR, "runDir: the name of the attach socket in it would be too long");
+        return MD_EXIT_CONFIG;
+    }
+    err = net_start(&config, why, sizeof(why), &d->net);
+    if (!err)
+        err = users_open(d->loop, d->net, path, why, sizeof(why), &d->users);
+    if (err) {
+        md_log(MD_LOG_ERROR, "%s", why);
+        return err == MD_ERR_EXISTS ? MD_EXIT_PORT : MD_EXIT_CONFIG;
+    }
+    return 0;
+}
+
+static int open_loop(struct rrcpd *d)
+{
+    static const int wanted[SIGNAL_MAX] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+
+    if (md_loop_create(0, &d->loop) != 0 ||
+        md_loop_wake_create(d->loop, on_mail, d, &d->mail) != 0 ||
+        md_loop_timer_create(d->loop, on_beat, d, &d->beat) != 0 ||
+        md_loop_timer_create(d->loop, on_deadline, d, &d->deadline) != 0)
+        return MD_EXIT_CONFIG;
+    for (int i = 0; i < SIGNAL_MAX && wanted[i]; i++)
+        if (md_loop_signal_add(d->loop, wanted[i], on_signal, d, &d->signals[d->signal_count++]) !=
+            0)
+            return MD_EXIT_CONFIG;
+    return 0;
+}
+
+static int start(struct rrcpd *d)
+{
+    char why[WHY_BYTES];
+    struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+
+    int code = open_log(d);
+    if (code)
+        return code;
+    if (attach_settings_read(d->conf, NULL, &d->settings, why, sizeof(why)) != 0) {
+        md_log(MD_LOG_ERROR, "%s", why);
+        return MD_EXIT_CONFIG;
+    }
+    if (md_conf_bool(&daemon, "lockMemory") && md_mem_lock_all() != 0)
+        md_log(MD_LOG_WARNING, "lockMemory: %s; raise the limit (memlock)", strerror(errno));
+    code = open_places(d);
+    if (!code)
+        code = open_loop(d);
+    if (!code)
+        code = open_network(d);
+    return code;
+}
+
+static void run(struct rrcpd *d)
+{
+    d->watchdog_ns = notify_watchdog_ns();
+    uint64_t period_ns =
+        d->watchdog_ns && d->watchdog_ns < MD_NS_PER_S ? d->watchdog_ns : MD_NS_PER_S;
+    stats_segment_beat(d->stats, md_clock_mono_ns());
+    (void)md_loop_timer_every(d->beat, period_ns);
+    tell_parent(d, 0);
+    notify_send("READY=1");
+    md_log(MD_LOG_NOTICE, "ready");
+    (void)md_loop_run(d->loop);
+}
+
+static void end(struct rrcpd *d)
+{
+    if (d->users)
+        users_stop(d->users);
+    net_destroy(d->net); /* the net loop lets go of the users' rings first */
+    users_close(d->users);
+    for (int i = 0; i < d->signal_count; i++)
+        md_loop_signal_remove(d->signals[i]);
+    md_loop_timer_destroy(d->beat);
+    md_loop_timer_destroy(d->deadline);
+    md_loop_wake_destroy(d->mail);
+    md_loop_destroy(d->loop);
+    stats_segment_close(d->stats);
+    md_runfile_close(&d->runfile);
+    md_log(MD_LOG_NOTICE, "ended");
+    md_log_close();
+    md_conf_destroy(d->conf);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct md_program program = {
+        .name = "rrcpd",
+        .summary = "rrcpd - carries the backbone of one network for the programs of this host",
+        .positional = "[NETWORK]",
+    };
+    struct rrcpd *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return MD_EXIT_FILE;
+    d->ready_fd = -1;
+    d->runfile.fd = -1;
+    int code = md_options_start(&program, argc, argv, &d->options, &d->conf);
+    if (code >= 0) {
+        free(d);
+        return code;
+    }
+    snprintf(d->process, sizeof(d->process), "rrcpd.%s", md_conf_network(d->conf));
+    signal(SIGPIPE, SIG_IGN);
+    if (!d->options.foreground)
+        become_daemon(d);
+    md_clock_init();
+    code = start(d);
+    if (code == 0)
+        run(d);
+    else
+        tell_parent(d, code);
+    end(d);
+    free(d);
+    return code;
+}

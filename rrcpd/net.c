@@ -1,0 +1,411 @@
+/* net.c - the net loop: receive, deliver, submit, send, sleep. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "net_private.h"
+
+/*
+ * One turn takes a bounded piece of everything there is, in this order:
+ *
+ *      packets in -> inbound ring -> publish, wake readers
+ *      users' rings -> engine -> packets out -> own messages for local readers -> publish, wake
+ *
+ * and sleeps only when a whole turn found nothing. Before it sleeps it raises daemon_sleeps in
+ * every user's ring and looks once more.
+ */
+enum { INPUT_ROUNDS = 4, ROUNDS_MAX = 8 };
+
+#define SLEEP_MAX_NS 400000000ull
+#define STATS_NS     250000000ull
+
+/* ---- mail ----------------------------------------------------------------------------------- */
+
+void net_box_init(struct net_box *box)
+{
+    pthread_mutex_init(&box->mutex, NULL);
+}
+
+void net_box_fini(struct net_box *box)
+{
+    pthread_mutex_destroy(&box->mutex);
+}
+
+void net_box_put(struct net_box *box, struct net_mail mail)
+{
+    pthread_mutex_lock(&box->mutex);
+    /* Each user has at most two letters under way in a direction: there is always room. */
+    if (box->count < NET_BOX_SIZE)
+        box->mail[(box->first + box->count++) % NET_BOX_SIZE] = mail;
+    atomic_store_explicit(&box->has_mail, true, memory_order_release);
+    pthread_mutex_unlock(&box->mutex);
+}
+
+bool net_box_take(struct net_box *box, struct net_mail *out)
+{
+    if (!atomic_load_explicit(&box->has_mail, memory_order_acquire))
+        return false;
+    pthread_mutex_lock(&box->mutex);
+    bool has_one = box->count > 0;
+    if (has_one) {
+        *out = box->mail[box->first];
+        box->first = (box->first + 1) % NET_BOX_SIZE;
+        box->count--;
+    }
+    if (box->count == 0)
+        atomic_store_explicit(&box->has_mail, false, memory_order_relaxed);
+    pthread_mutex_unlock(&box->mutex);
+    return has_one;
+}
+
+void net_mail_send(struct net *net, struct net_mail mail)
+{
+    uint64_t one = 1;
+
+    net_box_put(&net->in, mail);
+    (void)!write(net->mail_fd, &one, sizeof(one));
+}
+
+bool net_mail_take(struct net *net, struct net_mail *out)
+{
+    return net_box_take(&net->out, out);
+}
+
+static void take_mail(struct net *net, uint64_t now_ns)
+{
+    struct net_mail mail;
+
+    while (net_box_take(&net->in, &mail)) {
+        if (mail.kind == NET_ADD) {
+            net_user_add(net, mail.user);
+        } else if (mail.kind == NET_REMOVE) {
+            net_user_leave(net, mail.user, (enum rrcp_user_reason)mail.value);
+        } else if (mail.kind == NET_STOP && !net->is_stopping) {
+            net->is_stopping = true;
+            rrcp_stop(net->engine, now_ns, mail.value);
+        } else if (mail.kind == NET_REPORT) {
+            net_stats_log(net);
+        }
+    }
+}
+
+/* ---- a turn --------------------------------------------------------------------------------- */
+
+static void deliver(struct net *net)
+{
+    int count;
+
+    while ((count = rrcp_event(net->engine, net->events, NET_EVENT_MAX)) > 0)
+        for (int i = 0; i < count; i++) {
+            if (net->events[i].type == RRCP_EVENT_TX_READY)
+                net->is_full = false;
+            else
+                attach_inbound_put(net->inbound, &net->events[i]);
+        }
+}
+
+static void publish(struct net *net)
+{
+    if (attach_inbound_publish(net->inbound))
+        net_users_wake(net);
+}
+
+static int receive(struct net *net)
+{
+    int total = 0;
+
+    for (int i = 0; i < INPUT_ROUNDS; i++) {
+        int count = attach_node_input(net->node, md_clock_mono_ns());
+
+        deliver(net);
+        total += count;
+        if (count == 0)
+            break;
+    }
+    publish(net);
+    return total;
+}
+
+/* Returns how much there was to do. */
+static int turn(struct net *net)
+{
+    int work = 0;
+
+    if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
+        take_mail(net, md_clock_mono_ns());
+    work += receive(net);
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        uint64_t now_ns = md_clock_mono_ns();
+        int submitted = net_users_submit(net, now_ns);
+        int sent = attach_node_output(net->node, now_ns);
+
+        deliver(net);
+        work += submitted + sent;
+        if (submitted == 0 || net->is_full)
+            break;
+    }
+    publish(net);
+    net->turns++;
+    return work;
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+static void sleep_until(struct net *net, uint64_t now_ns, uint64_t deadline_ns)
+{
+    struct epoll_event events[32];
+    struct timespec wait = { 0 };
+    uint64_t left = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+
+    if (left > SLEEP_MAX_NS)
+        left = SLEEP_MAX_NS;
+    wait.tv_nsec = (long)left;
+    net->sleeps++;
+    int count = epoll_pwait2(net->epoll_fd, events, 32, &wait, NULL);
+    for (int i = 0; i < count; i++) {
+        uint64_t value;
+
+        if (events[i].data.fd == net->mail_fd)
+            (void)!read(net->mail_fd, &value, sizeof(value));
+    }
+}
+
+static void rest(struct net *net, uint64_t *idle_since_ns)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+    uint64_t deadline_ns = attach_node_deadline(net->node);
+
+    if (deadline_ns <= now_ns || !attach_node_is_idle(net->node))
+        return;
+    if (net->config.busy_poll_ns) {
+        if (*idle_since_ns == 0)
+            *idle_since_ns = now_ns;
+        if (now_ns - *idle_since_ns < net->config.busy_poll_ns) {
+            md_cpu_relax();
+            return;
+        }
+    }
+    if (net_users_arm(net))
+        sleep_until(net, now_ns, deadline_ns);
+    net_users_disarm(net);
+    *idle_since_ns = 0;
+}
+
+static void keep_books(struct net *net, uint64_t begin_ns)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+
+    atomic_store_explicit(&net->alive_ns, now_ns, memory_order_relaxed);
+    if (now_ns - begin_ns > net->turn_max_ns)
+        net->turn_max_ns = now_ns - begin_ns;
+    if (now_ns >= net->stats_at_ns) {
+        net->stats_at_ns = now_ns + STATS_NS;
+        net_stats_update(net, now_ns);
+    }
+    if (net->is_stopping && !net->has_stopped && rrcp_is_stopped(net->engine)) {
+        net->has_stopped = true;
+        net_box_put(&net->out, (struct net_mail){ .kind = NET_STOPPED });
+        net->config.mail_here(net->config.owner);
+    }
+}
+
+static void settle_thread(const struct net_config *config)
+{
+    struct md_cpu_set cpus;
+
+    prctl(PR_SET_NAME, "rrcpd-net");
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    if (config->cpus && config->cpus[0] && md_cpu_set_parse(config->cpus, &cpus) == 0 &&
+        md_cpu_bind(&cpus) != 0)
+        md_log(MD_LOG_WARNING, "rrcpThreadCpu: %s: none of these CPUs may be used; not bound",
+               config->cpus);
+    if (config->is_fifo &&
+        md_sched_set(MD_SCHED_FIFO, config->priority ? config->priority : 50) != 0)
+        md_log(MD_LOG_WARNING,
+               "schedPolicy: fifo was refused (%s); it needs CAP_SYS_NICE or a limit in "
+               "limits.conf (rtprio); going on with the ordinary policy",
+               strerror(errno));
+}
+
+static void *run(void *argument)
+{
+    struct net *net = argument;
+    uint64_t idle_since_ns = 0;
+
+    settle_thread(&net->config);
+    while (!atomic_load_explicit(&net->must_end, memory_order_relaxed)) {
+        uint64_t begin_ns = md_clock_mono_ns();
+        int work = turn(net);
+
+        keep_books(net, begin_ns);
+        if (work == 0)
+            rest(net, &idle_since_ns);
+        else
+            idle_since_ns = 0;
+    }
+    return NULL;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static int watch(struct net *net, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+    return epoll_ctl(net->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : MD_ERR_SYS;
+}
+
+static int open_descriptors(struct net *net)
+{
+    struct net_packet_io *io = attach_node_io(net->node);
+    int fd;
+
+    net->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    net->mail_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (net->epoll_fd < 0 || net->mail_fd < 0)
+        return MD_ERR_SYS;
+    int err = watch(net, net->mail_fd);
+    for (int i = 0; !err && (fd = net_packet_fd(io, i)) >= 0; i++)
+        err = watch(net, fd);
+    return err;
+}
+
+static void warn_about_buffers(const struct net_config *config, const struct net_udp_report *report)
+{
+    size_t asked = config->node.udp.receive_buffer;
+
+    md_log(MD_LOG_NOTICE, "network %s on %s, group %s port %u, unicast port %u%s",
+           config->node.network, report->interface[0], config->node.group[0],
+           config->node.udp.group_port, report->unicast_port,
+           report->has_segmentation ? ", with segmentation offload" : "");
+    if (report->receive_buffer_got && report->receive_buffer_got < asked)
+        md_log(MD_LOG_WARNING,
+               "udpRecvBufSize: asked for %zu KB, the kernel grants %zu KB; raise it with sysctl "
+               "net.core.rmem_max=%zu",
+               asked / 1024, report->receive_buffer_got / 1024, asked);
+    if (config->node.engine.key_count == 0)
+        md_log(MD_LOG_WARNING, "authKeyFile is not set: packets are not authenticated");
+}
+
+static int open_all(struct net *net, char *why, size_t why_size)
+{
+    struct net_udp_report report = { 0 };
+    struct attach_node_config node = net->config.node;
+
+    node.note = net_note;
+    node.note_argument = net;
+    int err = attach_node_open(&node, &report, why, why_size, &net->node);
+    if (err)
+        return err;
+    warn_about_buffers(&net->config, &report);
+    net->engine = attach_node_engine(net->node);
+    struct attach_inbound_config inbound = { .size = net->config.inbound_bytes,
+                                             .lag_max = net->config.lag_max,
+                                             .session = rrcp_session(net->engine),
+                                             .message_max = node.engine.message_bytes_max,
+                                             .locked = net->config.lock_memory };
+    err = attach_inbound_create(&inbound, &net->inbound);
+    if (err) {
+        snprintf(why, why_size,
+                 "inboundRing: %llu bytes: %s (a power of two, at least four times maxMsgSize)",
+                 (unsigned long long)inbound.size, md_err_name(err));
+        return err;
+    }
+    err = open_descriptors(net);
+    if (!err)
+        err = net_stats_create(net);
+    if (err)
+        snprintf(why, why_size, "cannot start the net loop: %s", strerror(errno));
+    return err;
+}
+
+int net_start(const struct net_config *config, char *why, size_t why_size, struct net **out)
+{
+    struct net *net = calloc(1, sizeof(*net));
+
+    *out = NULL;
+    snprintf(why, why_size, "out of memory");
+    if (!net)
+        return MD_ERR_NOMEM;
+    net->config = *config;
+    net->epoll_fd = net->mail_fd = -1;
+    net_box_init(&net->in);
+    net_box_init(&net->out);
+    int err = open_all(net, why, why_size);
+    if (!err) {
+        atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
+        net->has_thread = pthread_create(&net->thread, NULL, run, net) == 0;
+        err = net->has_thread ? 0 : MD_ERR_SYS;
+        if (err)
+            snprintf(why, why_size, "cannot start a thread");
+    }
+    if (err) {
+        net_destroy(net);
+        return err;
+    }
+    *out = net;
+    return 0;
+}
+
+void net_destroy(struct net *net)
+{
+    if (!net)
+        return;
+    atomic_store_explicit(&net->must_end, true, memory_order_relaxed);
+    if (net->has_thread) {
+        uint64_t one = 1;
+
+        (void)!write(net->mail_fd, &one, sizeof(one));
+        pthread_join(net->thread, NULL);
+    }
+    net_stats_destroy(net);
+    attach_inbound_destroy(net->inbound);
+    attach_node_close(net->node);
+    if (net->epoll_fd >= 0)
+        close(net->epoll_fd);
+    if (net->mail_fd >= 0)
+        close(net->mail_fd);
+    net_box_fini(&net->in);
+    net_box_fini(&net->out);
+    free(net);
+}
+
+uint64_t net_session(const struct net *net)
+{
+    return rrcp_session(net->engine);
+}
+
+int net_inbound_fd(const struct net *net)
+{
+    return attach_inbound_fd(net->inbound);
+}
+
+uint64_t net_inbound_bytes(const struct net *net)
+{
+    return sizeof(struct attach_inbound_map) + net->config.inbound_bytes;
+}
+
+void net_keys_set(struct net *net, const struct rrcp_key keys[], uint32_t count)
+{
+    (void)net;
+    (void)keys;
+    (void)count;
+}
+
+uint64_t net_alive_ns(const struct net *net)
+{
+    return atomic_load_explicit(&net->alive_ns, memory_order_relaxed);
+}

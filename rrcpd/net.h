@@ -1,0 +1,95 @@
+/* net.h - the net loop of rrcpd: one network, one engine, the rings of its users. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCPD_NET_H
+#define RRCPD_NET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach/node.h"
+#include "attach/shm.h"
+#include "stats/segment.h"
+
+/*
+ * The net loop is a thread of its own; it owns the engine, the sockets, the inbound ring and its
+ * users' outbound rings. The control loop speaks to it by mail: commands one way, answers the
+ * other, each with a doorbell. Mail is rare (users coming and going); a mutex guards it.
+ */
+struct net;
+
+/* A user, made by the control loop, lent to the net loop between NET_ADD and NET_REMOVED. */
+struct net_user {
+    struct attach_outbound_map *map;
+    uint32_t ring_bytes;
+    int doorbell_fd; /* the user writes */
+    int wake_fd;     /* write end of the user's pipe */
+    bool receives;
+    char name[ATTACH_NAME_MAX];
+    void *owner; /* the control loop's */
+
+    /* The net loop's own. */
+    struct attach_outbound_reader ring;
+    int port;
+    bool is_leaving;  /* no longer believed, or on its way out */
+    bool is_removing; /* the control loop asked for its end */
+    enum rrcp_user_reason reason;
+    uint64_t leave_at; /* drain up to this position of its ring */
+    uint64_t messages, bytes, refused, wakes;
+    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes;
+    uint64_t lag_high;
+};
+
+enum net_mail_kind {
+    NET_ADD = 1,  /* to the net loop: user */
+    NET_REMOVE,   /* user, value = enum rrcp_user_reason */
+    NET_STOP,     /* leave the network in good order; value = reason */
+    NET_REPORT,   /* write the statistics to the log */
+    NET_ADDED,    /* from the net loop: user; value = port or a negative md_err */
+    NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
+    NET_REMOVED,  /* user: the control loop's again */
+    NET_STOPPED,
+};
+
+struct net_mail {
+    enum net_mail_kind kind;
+    struct net_user *user;
+    int value;
+};
+
+struct net_config {
+    struct attach_node_config node;
+    uint64_t inbound_bytes;
+    uint64_t lag_max;
+    uint64_t busy_poll_ns;
+    const char *cpus; /* CPU list, "" = not bound */
+    bool is_fifo;
+    int priority;
+    bool lock_memory;
+    const char *process; /* prefix of the statistics' paths */
+    struct stats_segment *stats;
+    void (*mail_here)(void *owner); /* called in the net thread: mail for the control loop */
+    void *owner;
+};
+
+/* Open the network and start the thread. `why` (256 bytes) is a sentence on failure. */
+int net_start(const struct net_config *config, char *why, size_t why_size, struct net **out);
+
+/* Ends the thread at once if NET_STOP was not sent; gives everything back. NULL is allowed. */
+void net_destroy(struct net *net);
+
+uint64_t net_session(const struct net *net);
+int net_inbound_fd(const struct net *net);
+uint64_t net_inbound_bytes(const struct net *net);
+
+/* From the control loop. */
+void net_mail_send(struct net *net, struct net_mail mail);
+bool net_mail_take(struct net *net, struct net_mail *out);
+
+/* Keys of the group from now on; the first signs. */
+void net_keys_set(struct net *net, const struct rrcp_key keys[], uint32_t count);
+
+/* Monotonic ns of the net loop's last turn: it turns at least twice a second. */
+uint64_t net_alive_ns(const struct net *net);
+
+#endif

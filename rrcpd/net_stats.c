@@ -1,0 +1,250 @@
+/* net_stats.c - the engine's and the transport's counters in the statistics segment. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "net_private.h"
+
+/* One row per counter: its public name, and where it is. */
+struct row {
+    const char *name;
+    size_t offset;
+    enum stats_kind kind;
+};
+
+#define ENGINE(name, field)                                                                        \
+    {                                                                                              \
+        name, offsetof(struct rrcp_counters, field), STATS_KIND_COUNTER                            \
+    }
+#define LEVEL(name, field)                                                                         \
+    {                                                                                              \
+        name, offsetof(struct rrcp_counters, field), STATS_KIND_GAUGE                              \
+    }
+#define PACKET(name, field)                                                                        \
+    {                                                                                              \
+        name, offsetof(struct net_packet_counters, field), STATS_KIND_COUNTER                      \
+    }
+
+static const struct row engine_rows[] = {
+    ENGINE("mcastSent", mcast_sent),
+    ENGINE("mcastRcvd", mcast_rcvd),
+    ENGINE("unicastSent", unicast_sent),
+    ENGINE("unicastRcvd", unicast_rcvd),
+    ENGINE("gapsDetected", gaps_detected),
+    ENGINE("retransReqSent", retrans_req_sent),
+    ENGINE("retransReqRcvd", retrans_req_rcvd),
+    ENGINE("retransPktsSent", retrans_pkts_sent),
+    ENGINE("retransPktsRcvd", retrans_pkts_rcvd),
+    ENGINE("bytesSent", bytes_sent),
+    ENGINE("bytesRcvd", bytes_rcvd),
+    ENGINE("msgsSent", msgs_sent),
+    ENGINE("msgsRcvd", msgs_rcvd),
+    ENGINE("pktsLostDetected", packets_missing),
+    ENGINE("pktsRepaired", packets_repaired),
+    ENGINE("pktsLost.notHeld", packets_lost[RRCP_GAP_NOT_HELD]),
+    ENGINE("pktsLost.timeout", packets_lost[RRCP_GAP_TIMEOUT]),
+    ENGINE("pktsLost.tooLarge", packets_lost[RRCP_GAP_TOO_LARGE]),
+    ENGINE("pktsLost.pool", packets_lost[RRCP_GAP_POOL]),
+    ENGINE("pktsLost.rejoin", packets_lost[RRCP_GAP_REJOIN]),
+    ENGINE("pktsLost.unicastReset", packets_lost[RRCP_GAP_UNICAST_RESET]),
+    ENGINE("dupPkts", dup_packets),
+    ENGINE("dupRepairs", dup_repairs),
+    ENGINE("reorderedPkts", reordered_packets),
+    ENGINE("reorderFalseLoss", reorder_false_loss),
+    ENGINE("beaconsSent", beacons_sent),
+    ENGINE("beaconsRcvd", beacons_rcvd),
+    ENGINE("statusSent", status_sent),
+    ENGINE("statusRcvd", status_rcvd),
+    ENGINE("ncfSent.coming", ncf_sent[1]),
+    ENGINE("ncfSent.notHeld", ncf_sent[2]),
+    ENGINE("ncfSent.busy", ncf_sent[3]),
+    ENGINE("ncfRcvd.coming", ncf_rcvd[1]),
+    ENGINE("ncfRcvd.notHeld", ncf_rcvd[2]),
+    ENGINE("ncfRcvd.busy", ncf_rcvd[3]),
+    ENGINE("nakDampened", nak_damped),
+    ENGINE("nakBad", nak_bad),
+    ENGINE("nakDroppedRate", nak_dropped_rate),
+    ENGINE("repairsUnicast", repairs_unicast),
+    ENGINE("repairsMulticast", repairs_multicast),
+    ENGINE("repairsBusy", repairs_busy),
+    ENGINE("unicastRetrans", unicast_retrans),
+    ENGINE("unicastResets", unicast_resets),
+    ENGINE("unicastDropped", unicast_dropped),
+    ENGINE("peersUp", peers_up),
+    ENGINE("peersDown", peers_down),
+    ENGINE("peerNameConflicts", peer_name_conflicts),
+    ENGINE("overEntered", over_entered),
+    ENGINE("submitFull", submit_full),
+    ENGINE("submitBad", submit_bad),
+    ENGINE("flowReceiversLost", flow_receivers_lost),
+    LEVEL("peersNow", peers_now),
+    LEVEL("poolUse", pool_use),
+    LEVEL("poolHigh", pool_high),
+    LEVEL("memoryBytes", memory_bytes),
+};
+
+static const struct row packet_rows[] = {
+    PACKET("udp.packetsSent", packets_sent),     PACKET("udp.bytesSent", bytes_sent),
+    PACKET("udp.packetsRcvd", packets_received), PACKET("udp.bytesRcvd", bytes_received),
+    PACKET("udp.sendCalls", send_calls),         PACKET("udp.receiveCalls", receive_calls),
+    PACKET("sndErrors.noBufs", send_full),       PACKET("sndErrors.msgSize", send_too_big),
+    PACKET("sndErrors.other", send_errors),      PACKET("rcvSockDrops", receive_drops),
+    PACKET("rcvErrors", receive_errors),         PACKET("shim.dropped", shim_dropped),
+    PACKET("shim.delayed", shim_delayed),
+};
+
+enum {
+    ENGINE_ROWS = sizeof(engine_rows) / sizeof(engine_rows[0]),
+    PACKET_ROWS = sizeof(packet_rows) / sizeof(packet_rows[0]),
+};
+
+struct net_stats {
+    struct stats_entry *engine[ENGINE_ROWS];
+    struct stats_entry *packet[PACKET_ROWS];
+    struct stats_entry *drops[RRCP_DROP_count];
+    struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
+    struct stats_entry *users, *loop_max_us, *turns, *sleeps, *position;
+};
+
+static uint64_t value_at(const void *base, size_t offset)
+{
+    return *(const uint64_t *)(const void *)((const char *)base + offset);
+}
+
+int net_stats_create(struct net *net)
+{
+    struct net_stats *stats = calloc(1, sizeof(*stats));
+    struct stats_segment *segment = net->config.stats;
+    const char *process = net->config.process;
+
+    if (!stats)
+        return MD_ERR_NOMEM;
+    for (int i = 0; i < ENGINE_ROWS; i++)
+        stats->engine[i] =
+            stats_entry_addf(segment, engine_rows[i].kind, "%s.%s", process, engine_rows[i].name);
+    for (int i = 0; i < PACKET_ROWS; i++)
+        stats->packet[i] =
+            stats_entry_addf(segment, packet_rows[i].kind, "%s.%s", process, packet_rows[i].name);
+    for (int i = 0; i < RRCP_DROP_count; i++)
+        stats->drops[i] = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.drop.%s", process,
+                                           rrcp_drop_name((enum rrcp_drop)i));
+    for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
+        stats->recover_us[i] = stats_entry_addf(segment, STATS_KIND_COUNTER,
+                                                "%s.recoverUs.below%lu", process, 1ul << i);
+    stats->users = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.users", process);
+    stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.loopMaxUs", process);
+    stats->turns = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopTurns", process);
+    stats->sleeps = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopSleeps", process);
+    stats->position = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.inboundBytes", process);
+    net->stats = stats;
+    return 0;
+}
+
+void net_stats_destroy(struct net *net)
+{
+    free(net->stats);
+    net->stats = NULL;
+}
+
+static void update_users(struct net *net)
+{
+    uint64_t written = attach_inbound_position(net->inbound);
+
+    for (int i = 0; i < net->user_count; i++) {
+        struct net_user *user = net->users[i];
+        uint64_t cursor = atomic_load_explicit(&user->map->cursor, memory_order_relaxed);
+        uint64_t lag = cursor && cursor <= written ? written - cursor : 0;
+
+        md_ctr_set(&user->stat_messages->value, user->messages);
+        md_ctr_set(&user->stat_bytes->value, user->bytes);
+        md_ctr_set(&user->stat_refused->value, user->refused);
+        md_ctr_set(&user->stat_wakes->value, user->wakes);
+        stats_gauge_set(user->stat_lag, lag);
+    }
+}
+
+void net_stats_update(struct net *net, uint64_t now_ns)
+{
+    struct net_stats *stats = net->stats;
+    const struct rrcp_counters *engine = rrcp_counters(net->engine);
+    const struct net_packet_counters *packet = &attach_node_io(net->node)->counters;
+
+    (void)now_ns;
+    for (int i = 0; i < ENGINE_ROWS; i++)
+        stats_gauge_set(stats->engine[i], value_at(engine, engine_rows[i].offset));
+    for (int i = 0; i < PACKET_ROWS; i++)
+        stats_gauge_set(stats->packet[i], value_at(packet, packet_rows[i].offset));
+    for (int i = 0; i < RRCP_DROP_count; i++)
+        md_ctr_set(&stats->drops[i]->value, engine->drop[i]);
+    for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
+        md_ctr_set(&stats->recover_us[i]->value, engine->recover_us[i]);
+    stats_gauge_set(stats->users, (uint64_t)net->user_count);
+    stats_gauge_set(stats->loop_max_us, net->turn_max_ns / 1000);
+    md_ctr_set(&stats->turns->value, net->turns);
+    md_ctr_set(&stats->sleeps->value, net->sleeps);
+    md_ctr_set(&stats->position->value, attach_inbound_position(net->inbound));
+    net->turn_max_ns = 0;
+    update_users(net);
+}
+
+void net_stats_user_add(struct net *net, struct net_user *user)
+{
+    struct stats_segment *segment = net->config.stats;
+    const char *process = net->config.process;
+
+    user->stat_messages =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.msgsSent", process, user->port);
+    user->stat_bytes =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.bytesSent", process, user->port);
+    user->stat_refused =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.refused", process, user->port);
+    user->stat_lag =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.user.%d.userQUse", process, user->port);
+    user->stat_wakes =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.wakes", process, user->port);
+}
+
+void net_stats_user_remove(struct net *net, struct net_user *user)
+{
+    struct stats_segment *segment = net->config.stats;
+
+    stats_entry_remove(segment, user->stat_messages);
+    stats_entry_remove(segment, user->stat_bytes);
+    stats_entry_remove(segment, user->stat_refused);
+    stats_entry_remove(segment, user->stat_lag);
+    stats_entry_remove(segment, user->stat_wakes);
+}
+
+void net_stats_log(const struct net *net)
+{
+    const struct rrcp_counters *engine = rrcp_counters(net->engine);
+    const struct net_packet_counters *packet = &attach_node_io(net->node)->counters;
+
+    for (int i = 0; i < ENGINE_ROWS; i++)
+        if (value_at(engine, engine_rows[i].offset))
+            md_log(MD_LOG_NOTICE, "%s %llu", engine_rows[i].name,
+                   (unsigned long long)value_at(engine, engine_rows[i].offset));
+    for (int i = 0; i < PACKET_ROWS; i++)
+        if (value_at(packet, packet_rows[i].offset))
+            md_log(MD_LOG_NOTICE, "%s %llu", packet_rows[i].name,
+                   (unsigned long long)value_at(packet, packet_rows[i].offset));
+}
+
+/* ---- what the engine wants said -------------------------------------------------------------- */
+
+void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t value)
+{
+    enum md_log_severity severity = MD_LOG_WARNING;
+
+    (void)argument;
+    if (note == RRCP_NOTE_NAME_DUPLICATE || note == RRCP_NOTE_USERS_EXHAUSTED)
+        severity = MD_LOG_ERROR;
+    else if (note == RRCP_NOTE_OVER_LEFT || note == RRCP_NOTE_PATH_BACK)
+        severity = MD_LOG_NOTICE;
+    md_log(severity, "%s (peer %016llx, %llu)", rrcp_note_text(note), (unsigned long long)session,
+           (unsigned long long)value);
+}

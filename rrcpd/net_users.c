@@ -1,0 +1,179 @@
+/* net_users.c - the net loop's side of its users: their rings in turn, their sleep, their end. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "net_private.h"
+
+/* Deficit round robin: each user may submit this much before the next has its turn. */
+enum { QUANTUM_BYTES = 8 * 1024, ROUND_BYTES = 128 * 1024 };
+
+static void post(struct net *net, enum net_mail_kind kind, struct net_user *user, int value)
+{
+    net_box_put(&net->out, (struct net_mail){ .kind = kind, .user = user, .value = value });
+    net->config.mail_here(net->config.owner);
+}
+
+/* ---- coming and going ----------------------------------------------------------------------- */
+
+void net_user_add(struct net *net, struct net_user *user)
+{
+    struct rrcp_user wish = { .receives = user->receives };
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = user->doorbell_fd };
+
+    if (net->user_count == NET_USER_MAX || net->is_stopping) {
+        post(net, NET_ADDED, user, MD_ERR_FULL);
+        return;
+    }
+    int port = rrcp_user_add(net->engine, &wish);
+    if (port < 0) {
+        post(net, NET_ADDED, user, port);
+        return;
+    }
+    /* Edge-triggered: each write of the doorbell wakes us and nothing has to be read. */
+    if (epoll_ctl(net->epoll_fd, EPOLL_CTL_ADD, user->doorbell_fd, &event) != 0)
+        md_log(MD_LOG_ERROR, "user %s: its doorbell cannot be watched", user->name);
+    user->port = port;
+    attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
+    net->users[net->user_count++] = user;
+    net_stats_user_add(net, user);
+    post(net, NET_ADDED, user, port);
+}
+
+void net_user_leave(struct net *net, struct net_user *user, enum rrcp_user_reason reason)
+{
+    (void)net;
+    if (user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED)
+        reason = RRCP_USER_REASON_VIOLATED;
+    else
+        user->leave_at = atomic_load_explicit(&user->map->head, memory_order_acquire);
+    user->is_leaving = true;
+    user->is_removing = true;
+    user->reason = reason;
+}
+
+/* Everything it had sent is with the engine: tell all nodes, then give it back. */
+static void remove_user(struct net *net, int index, uint64_t now_ns)
+{
+    struct net_user *user = net->users[index];
+
+    (void)rrcp_user_remove(net->engine, now_ns, user->port, user->reason);
+    (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
+    net_stats_user_remove(net, user);
+    net->users[index] = net->users[--net->user_count];
+    post(net, NET_REMOVED, user, 0);
+}
+
+static void violated(struct net *net, struct net_user *user)
+{
+    if (user->is_leaving)
+        return;
+    md_log(MD_LOG_ERROR, "user %s (port %d) broke its ring and is thrown out", user->name,
+           user->port);
+    user->is_leaving = true;
+    user->reason = RRCP_USER_REASON_VIOLATED;
+    post(net, NET_VIOLATED, user, 0);
+}
+
+/* ---- their messages ------------------------------------------------------------------------- */
+
+/* Up to a quantum of one user. Returns bytes; sets net->is_full when the engine is. */
+static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
+{
+    struct rrcp_msg msg;
+    int bytes = 0;
+    int found = 0;
+
+    while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0) {
+        int err = rrcp_submit(net->engine, now_ns, user->port, &msg);
+
+        if (err == MD_ERR_FULL) {
+            net->is_full = true;
+            break;
+        }
+        attach_outbound_take(&user->ring);
+        if (err)
+            user->refused++;
+        user->messages++;
+        user->bytes += msg.length;
+        bytes += (int)msg.length + 24;
+    }
+    if (bytes > 0)
+        attach_outbound_release(&user->ring);
+    if (found < 0)
+        violated(net, user);
+    return bytes;
+}
+
+static bool is_drained(const struct net_user *user)
+{
+    return user->reason == RRCP_USER_REASON_VIOLATED ||
+           (int64_t)(user->ring.tail - user->leave_at) >= 0;
+}
+
+int net_users_submit(struct net *net, uint64_t now_ns)
+{
+    int total = 0;
+    int idle = 0;
+
+    while (net->user_count > 0 && idle < net->user_count && total < ROUND_BYTES && !net->is_full) {
+        if (net->user_next >= net->user_count)
+            net->user_next = 0;
+        struct net_user *user = net->users[net->user_next];
+        bool is_broken = user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED;
+        int bytes = is_broken ? 0 : submit_some(net, user, now_ns);
+
+        total += bytes;
+        idle = bytes > 0 ? 0 : idle + 1;
+        net->user_next++;
+    }
+    for (int i = net->user_count - 1; i >= 0; i--)
+        if (net->users[i]->is_removing && is_drained(net->users[i]))
+            remove_user(net, i, now_ns);
+    return total;
+}
+
+/* ---- sleep ---------------------------------------------------------------------------------- */
+
+/* Readers that sleep are rung once. The pipe's write end is ours alone and never blocks. */
+void net_users_wake(struct net *net)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int i = 0; i < net->user_count; i++) {
+        struct net_user *user = net->users[i];
+        _Atomic uint32_t *flag = &user->map->reader_sleeps;
+
+        if (atomic_load_explicit(flag, memory_order_relaxed) == 0 ||
+            atomic_exchange_explicit(flag, 0, memory_order_acq_rel) == 0)
+            continue;
+        user->wakes++;
+        (void)!write(user->wake_fd, "", 1);
+    }
+}
+
+bool net_users_arm(struct net *net)
+{
+    for (int i = 0; i < net->user_count; i++)
+        atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
+        return false;
+    if (net->is_full)
+        return true; /* more would not be taken: the network has to speak first */
+    for (int i = 0; i < net->user_count; i++) {
+        const struct net_user *user = net->users[i];
+
+        if (!(user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED) &&
+            attach_outbound_waiting(&net->users[i]->ring))
+            return false;
+    }
+    return true;
+}
+
+void net_users_disarm(struct net *net)
+{
+    for (int i = 0; i < net->user_count; i++)
+        atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 0, memory_order_relaxed);
+}

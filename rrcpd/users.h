@@ -1,0 +1,30 @@
+/* users.h - the control loop's side of local users: the attach socket. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCPD_USERS_H
+#define RRCPD_USERS_H
+
+#include "base/loop.h"
+#include "net.h"
+
+/*
+ *      NEW      connected, has said nothing yet      request -> ADDING; 5 s or nonsense -> closed
+ *      ADDING   the net loop was asked               NET_ADDED -> UP (reply with descriptors)
+ *      UP       socket closed -> LEAVING
+ *      LEAVING  the net loop was told                NET_REMOVED -> gone
+ */
+struct users;
+
+/* Listen at `path` (mode 0660), whatever a dead predecessor left there is replaced. */
+int users_open(struct md_loop *loop, struct net *net, const char *path, char *why, size_t why_size,
+               struct users **out);
+
+/* Stop accepting; remove the socket. Those attached stay until users_close(). */
+void users_stop(struct users *users);
+void users_close(struct users *users); /* after the net loop has ended; NULL is allowed */
+
+/* A letter from the net loop. */
+void users_mail(struct users *users, const struct net_mail *mail);
+
+int users_count(const struct users *users);
+
+#endif
