@@ -165,6 +165,8 @@ int attach_send(struct attach *user, const struct attach_target *target,
 int attach_claim(struct attach *user, const struct attach_target *target, size_t length,
                  uint8_t **room);
 void attach_commit(struct attach *user, size_t length);
+/* The same, when the target became known only now; it replaces that of attach_claim(). */
+void attach_commit_to(struct attach *user, const struct attach_target *target, size_t length);
 void attach_abandon(struct attach *user);
 
 /* Make everything queued visible to the sender and wake it if it sleeps. Cheap when nothing is. */

@@ -120,6 +120,12 @@ void attach_commit(struct attach *user, size_t length)
     user->counters.bytes_sent += length;
 }
 
+void attach_commit_to(struct attach *user, const struct attach_target *target, size_t length)
+{
+    outbound_target(&user->out, target);
+    attach_commit(user, length);
+}
+
 void attach_abandon(struct attach *user)
 {
     user->out.claimed = 0;

@@ -21,6 +21,7 @@ void outbound_writer_init(struct outbound_writer *writer, struct attach_outbound
                           uint32_t size);
 int outbound_claim(struct outbound_writer *writer, const struct attach_target *target,
                    size_t length, uint8_t **room);
+void outbound_target(struct outbound_writer *writer, const struct attach_target *target);
 void outbound_commit(struct outbound_writer *writer, size_t length);
 void outbound_publish(struct outbound_writer *writer);
 

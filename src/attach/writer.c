@@ -46,6 +46,15 @@ int outbound_claim(struct outbound_writer *writer, const struct attach_target *t
         writer->head += pad;
         offset = 0;
     }
+    writer->claimed = whole;
+    outbound_target(writer, target);
+    *room = writer->map->data + offset + sizeof(struct attach_outbound_record);
+    return 0;
+}
+
+void outbound_target(struct outbound_writer *writer, const struct attach_target *target)
+{
+    uint32_t offset = (uint32_t)writer->head & (writer->size - 1);
     struct attach_outbound_record record = {
         .type = ATTACH_OUTBOUND_SEND,
         .flags = target->path == ATTACH_PATH_UNICAST ? ATTACH_OUTBOUND_UNICAST : 0,
@@ -53,10 +62,9 @@ int outbound_claim(struct outbound_writer *writer, const struct attach_target *t
         .topic = target->topic,
         .dst_port = target->dst_port,
     };
+
+    MD_ASSERT(writer->claimed != 0);
     memcpy(writer->map->data + offset, &record, sizeof(record));
-    writer->claimed = whole;
-    *room = writer->map->data + offset + sizeof(record);
-    return 0;
 }
 
 void outbound_commit(struct outbound_writer *writer, size_t length)
