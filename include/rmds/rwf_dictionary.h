@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rmds/rwf_encode.h"
+#include "rmds/rwf_types.h"
+
 /*
  * A field entry on the wire has an id and bytes; what they are stands in the field dictionary. A
  * dictionary is filled at start, from files (rwf_dictionary_load_*) or from dictionary messages
@@ -118,5 +121,68 @@ const struct rwf_enum_table *rwf_dictionary_table(const struct rwf_dictionary *d
 
 /* The entry of a value, or NULL. Constant time. `table` may be NULL. */
 const struct rwf_enum_value *rwf_enum_find(const struct rwf_enum_table *table, unsigned value);
+
+/* ---- dictionary messages ---- */
+
+/* The filter of a dictionary request. */
+enum rwf_dictionary_verbosity {
+    RWF_DICTIONARY_INFO = 0x00,    /* versions and counts alone */
+    RWF_DICTIONARY_MINIMAL = 0x03, /* what decoding needs */
+    RWF_DICTIONARY_NORMAL = 0x07,  /* and what display needs */
+    RWF_DICTIONARY_VERBOSE = 0x0f, /* and comments: the same as NORMAL here, as in ETA */
+};
+
+/* The element Type of a dictionary message. */
+enum rwf_dictionary_type {
+    RWF_DICTIONARY_TYPE_NONE = 0,
+    RWF_DICTIONARY_TYPE_FIELDS = 1,
+    RWF_DICTIONARY_TYPE_ENUMS = 2,
+};
+
+/* How far the encoding of a dictionary has come. All zero before the first part. */
+struct rwf_dictionary_cursor {
+    uint32_t next; /* the encoder's own */
+    uint16_t part; /* parts encoded so far */
+    bool is_complete;
+};
+
+/*
+ * Encode the next part of a dictionary, a series, where a container may stand: as many fields (or
+ * whole tables) as fit. Repeat with the same cursor until it is complete. Any buffer that holds
+ * the head and one entry will do; RWF_ERR_FULL when it does not, and the cursor has not moved: a
+ * table of a thousand values wants some 15 kB.
+ */
+int rwf_dictionary_encode(const struct rwf_dictionary *dictionary, enum rwf_dictionary_type type,
+                          unsigned verbosity, struct rwf_dictionary_cursor *cursor,
+                          struct rwf_encoder *enc);
+
+/*
+ * The same as a whole REFRESH. Of `msg` are used stream_id, key and the flags SOLICITED,
+ * CLEAR_CACHE (put on the first part alone) and those of members (HAS_KEY, ...); class, domain,
+ * container, state OPEN/OK, part number, and REFRESH_COMPLETE on the last part are set here.
+ */
+int rwf_dictionary_refresh_encode(const struct rwf_dictionary *dictionary,
+                                  enum rwf_dictionary_type type, unsigned verbosity,
+                                  const struct rwf_msg *msg, struct rwf_dictionary_cursor *cursor,
+                                  void *buffer, size_t size, size_t *length);
+
+/*
+ * Add what one part holds, fields or tables, whichever it is. Parts may come in any order; those
+ * of one dictionary go into one rwf_dictionary. RWF_ERR_MALFORMED, MD_ERR_EXISTS (an id that is
+ * there already), MD_ERR_NOMEM.
+ */
+int rwf_dictionary_decode(struct rwf_dictionary *dictionary, struct rwf_bytes payload);
+
+/* What the summary of a part says, read without a dictionary. */
+struct rwf_dictionary_summary {
+    enum rwf_dictionary_type type; /* NONE: a part without one, the second and later of fields */
+    int32_t dictionary_id;
+    uint32_t count; /* of fields, in all parts; 0 if not said */
+    struct rwf_bytes version;
+    struct rwf_bytes rt_version;
+    struct rwf_bytes dt_version;
+};
+
+int rwf_dictionary_summary_decode(struct rwf_bytes payload, struct rwf_dictionary_summary *summary);
 
 #endif

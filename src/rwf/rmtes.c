@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "jisx0208.h"
+#include "utf8.h"
 
 enum {
     ESC = 0x1b,
@@ -189,42 +190,9 @@ static void put_char(struct text *text, uint32_t c)
     }
 }
 
-/* The length of the legal UTF-8 character at `p`, or 0 (RFC 3629: no overlong form, no surrogate).
- */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-    uint8_t low = 0x80, high = 0xbf;
-    size_t length;
-
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf)
-        length = 2;
-    else if (p[0] >= 0xe0 && p[0] <= 0xef)
-        length = 3;
-    else if (p[0] >= 0xf0 && p[0] <= 0xf4)
-        length = 4;
-    else
-        return 0;
-    if (p[0] == 0xe0)
-        low = 0xa0;
-    if (p[0] == 0xed)
-        high = 0x9f;
-    if (p[0] == 0xf0)
-        low = 0x90;
-    if (p[0] == 0xf4)
-        high = 0x8f;
-    if (left < length || p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 static size_t convert_utf8(const uint8_t *p, size_t left, struct text *text)
 {
-    size_t length = utf8_length(p, left);
+    size_t length = rwf_utf8_length(p, left);
 
     if (length == 0) {
         put_char(text, NO_CHARACTER);
