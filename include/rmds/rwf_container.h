@@ -178,7 +178,7 @@ enum rwf_map_action {
 
 struct rwf_map_info {
     uint8_t flags;      /* enum rwf_map_flags */
-    uint8_t key_type;   /* primitive, as on the wire */
+    uint8_t key_type;   /* base primitive */
     uint16_t container; /* type of the entries and of the summary */
     int16_t key_field_id;
     uint32_t hint;             /* total count over all parts; advice */

@@ -88,7 +88,7 @@ enum rwf_type {
     RWF_TYPE_UINT_8 = 71,
     RWF_TYPE_FLOAT_4 = 72,
     RWF_TYPE_DOUBLE_8 = 73,
-    RWF_TYPE_REAL_4RB = 74, /* decoded; not encoded, real peers disagree about it */
+    RWF_TYPE_REAL_4RB = 74, /* better not sent: real peers disagree about it */
     RWF_TYPE_REAL_8RB = 75,
     RWF_TYPE_DATE_4 = 76,
     RWF_TYPE_TIME_3 = 77,

@@ -24,11 +24,24 @@ static int check_array(struct rwf_bytes bytes)
     return rc;
 }
 
+/* What stands inside an entry of a list is outside the scope of local definitions. */
+static struct rwf_sets inner_sets(const struct rwf_check *check)
+{
+    struct rwf_sets sets = { 0 };
+
+    if (check->sets) {
+        sets = *check->sets;
+        sets.local = NULL;
+    }
+    return sets;
+}
+
 static int check_field_list(struct rwf_bytes bytes, const struct rwf_check *check,
                             const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_field_list list;
     struct rwf_field field;
+    struct rwf_sets inner = inner_sets(check);
     int rc = rwf_field_list_decode(bytes, sets, &list);
 
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
@@ -36,7 +49,7 @@ static int check_field_list(struct rwf_bytes bytes, const struct rwf_check *chec
 
         if (type == RWF_TYPE_UNKNOWN && check->field_type)
             type = check->field_type(check->context, field.id);
-        rc = check_any(type, field.content, check, NULL, depth);
+        rc = check_any(type, field.content, check, &inner, depth);
         if (rc < 0)
             return rc;
     }
@@ -48,10 +61,11 @@ static int check_element_list(struct rwf_bytes bytes, const struct rwf_check *ch
 {
     struct rwf_element_list list;
     struct rwf_element element;
+    struct rwf_sets inner = inner_sets(check);
     int rc = rwf_element_list_decode(bytes, sets, &list);
 
     while (rc >= 0 && (rc = rwf_element_list_next(&list, &element)) > 0) {
-        rc = check_any(element.type, element.content, check, NULL, depth);
+        rc = check_any(element.type, element.content, check, &inner, depth);
         if (rc < 0)
             return rc;
     }
@@ -142,10 +156,11 @@ static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *che
 {
     struct rwf_filter_list list;
     struct rwf_filter_entry entry;
+    struct rwf_sets inner = inner_sets(check);
     int rc = rwf_filter_list_decode(bytes, &list);
 
     while (rc >= 0 && (rc = rwf_filter_list_next(&list, &entry)) > 0) {
-        rc = check_any(entry.container, entry.data, check, NULL, depth);
+        rc = check_any(entry.container, entry.data, check, &inner, depth);
         if (rc < 0)
             return rc;
     }
@@ -155,12 +170,13 @@ static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *che
 static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
 {
     struct rwf_msg msg;
+    struct rwf_sets inner = inner_sets(check);
     int rc = rwf_msg_decode(bytes, &msg);
 
     if (rc == RWF_OK)
-        rc = check_any(msg.key.attrib_type, msg.key.attrib, check, NULL, depth);
+        rc = check_any(msg.key.attrib_type, msg.key.attrib, check, &inner, depth);
     if (rc == RWF_OK)
-        rc = check_any(msg.req_key.attrib_type, msg.req_key.attrib, check, NULL, depth);
+        rc = check_any(msg.req_key.attrib_type, msg.req_key.attrib, check, &inner, depth);
     if (rc == RWF_OK)
         rc = check_any(msg.container, msg.payload, check, check->sets, depth);
     return rc;

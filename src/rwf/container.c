@@ -35,7 +35,7 @@ int rwf_map_decode(struct rwf_bytes bytes, struct rwf_map *map)
     if (bytes.length == 0)
         return RWF_OK;
     map->info.flags = md_rd_u8(&rd);
-    map->info.key_type = md_rd_u8(&rd);
+    map->info.key_type = (uint8_t)rwf_type_base(md_rd_u8(&rd));
     map->info.container = rd_container(&rd);
     if (map->info.flags & RWF_MAP_HAS_KEY_FIELD_ID)
         map->info.key_field_id = (int16_t)md_rd_u16(&rd);

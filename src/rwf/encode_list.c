@@ -93,6 +93,27 @@ static int finish_list(struct rwf_encoder *enc, enum level_kind kind)
 
 /* ---- values of set data ---- */
 
+/*
+ * The two top bits of the first byte say how many follow: 1..4, or 2, 4, 6, 8. A blank has the
+ * fewest, as real decoders read it.
+ */
+static int write_real_rb(struct md_wr *wr, unsigned type, const struct rwf_value *value)
+{
+    bool wide = type == RWF_TYPE_REAL_8RB;
+    unsigned need = value->is_blank ? 1 : wire_int_size(value->real.value);
+    unsigned step = wide ? (need + 1) / 2 - 1 : need - 1;
+    unsigned width = wide ? 2 * step + 2 : need;
+    uint8_t hint = value->is_blank ? 0x20 : value->real.hint;
+    uint8_t bytes[8];
+
+    if (step > 3 || (!value->is_blank && value->real.hint > RWF_HINT_FRACTION_256))
+        return RWF_ERR_RANGE;
+    wire_store8(bytes, value->is_blank ? 0 : (uint64_t)value->real.value, width);
+    md_wr_u8(wr, (uint8_t)(step << 6 | hint));
+    md_wr_bytes(wr, bytes, width);
+    return RWF_OK;
+}
+
 /* Content in the form that the definition's type wants. */
 static int write_set_value(struct md_wr *wr, unsigned type, const struct rwf_value *value)
 {
@@ -110,7 +131,7 @@ static int write_set_value(struct md_wr *wr, unsigned type, const struct rwf_val
         return RWF_OK;
     }
     if (type == RWF_TYPE_REAL_4RB || type == RWF_TYPE_REAL_8RB)
-        return RWF_ERR_RANGE; /* real peers disagree about them: never sent */
+        return write_real_rb(wr, type, value);
     if (wire_set_has_length8(type)) {
         int rc = rwf_value_encode(value, bytes, sizeof(bytes), &length);
         if (rc < 0)
