@@ -139,8 +139,8 @@ static void unknown_param(struct checker *checker, const char *param, size_t len
         checker->suggestions++;
         near = nearest_param(param, length);
     }
-    snprintf(text, sizeof(text), "unknown parameter%s%s (ignored)", near ? "; did you mean " : "",
-             near ? near : "");
+    snprintf(text, sizeof(text), "unknown parameter%s%s%s (ignored)", near ? "; did you mean " : "",
+             near ? near : "", near ? "?" : "");
     say(checker, MD_CONF_WARNING, text);
 }
 
@@ -233,8 +233,12 @@ static void check_entry(struct checker *checker, const char *value)
     bool known = false, reached = false, wrong = false;
     unsigned bit = checker->conf->program_bit;
 
-    if (!path_split(&name, checker->name) || !entry_param(&name, &param, &length, &index))
+    if (!path_split(&name, checker->name))
         return;
+    if (!entry_param(&name, &param, &length, &index)) {
+        say(checker, MD_CONF_WARNING, "'?' cannot stand for a parameter (ignored)");
+        return;
+    }
     for (size_t i = 0; i < md_conf_row_count; i++) {
         const struct md_conf_row *row = &md_conf_rows[i];
         unsigned errors = checker->report->db->errors;

@@ -193,7 +193,7 @@ static int find_doubles(struct db *db, struct report *report)
     return MD_OK;
 }
 
-/* The component by which an entry is found: its last; NULL for '?'. */
+/* The component by which an entry is found: its last. */
 static const char *key_of(const char *name, size_t *length)
 {
     const char *end = name + strlen(name);
@@ -202,7 +202,7 @@ static const char *key_of(const char *name, size_t *length)
     while (start > name && start[-1] != '.' && start[-1] != '*')
         start--;
     *length = (size_t)(end - start);
-    return *length == 1 && *start == '?' ? NULL : start;
+    return start;
 }
 
 int db_index(struct db *db, struct report *report)
@@ -211,16 +211,16 @@ int db_index(struct db *db, struct report *report)
 
     if (find_doubles(db, report))
         return MD_ERR_NOMEM;
-    db->buckets = malloc((size + 1) * sizeof(*db->buckets));
+    db->buckets = malloc(size * sizeof(*db->buckets));
     if (!db->buckets)
         return MD_ERR_NOMEM;
-    memset(db->buckets, 0xff, (size + 1) * sizeof(*db->buckets));
+    memset(db->buckets, 0xff, size * sizeof(*db->buckets));
     db->mask = size - 1;
     for (uint32_t i = 0; i < db->count; i++) {
         struct db_entry *entry = &db->entries[i];
         size_t length;
         const char *key = key_of(db_name(db, entry), &length);
-        uint32_t *bucket = &db->buckets[key ? hash(key, length, true) & db->mask : size];
+        uint32_t *bucket = &db->buckets[hash(key, length, true) & db->mask];
 
         if (entry->replaced)
             continue;
@@ -233,11 +233,6 @@ int db_index(struct db *db, struct report *report)
 uint32_t db_chain(const struct db *db, const char *key, size_t length)
 {
     return db->buckets ? db->buckets[hash(key, length, true) & db->mask] : DB_NONE;
-}
-
-uint32_t db_chain_any(const struct db *db)
-{
-    return db->buckets ? db->buckets[db->mask + 1] : DB_NONE;
 }
 
 /* Chains run from the latest line to the first, so of equals the first met is the one to keep. */
@@ -277,5 +272,5 @@ const struct db_entry *db_find(const struct db *db, const struct path *instance,
     if (!text_same(key, length, class_path->at[last].text, class_path->at[last].length))
         best = best_of(db, db_chain(db, class_path->at[last].text, class_path->at[last].length),
                        instance, class_path, best, &score);
-    return best_of(db, db_chain_any(db), instance, class_path, best, &score);
+    return best;
 }

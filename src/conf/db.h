@@ -33,7 +33,7 @@ struct db {
     size_t used, size;
     struct db_entry *entries;
     uint32_t count, room;
-    uint32_t *buckets; /* by last component, lower case; [mask + 1] is the chain of '?' */
+    uint32_t *buckets; /* by last component, lower case */
     uint32_t mask;
     char **files;
     unsigned file_count;
@@ -96,7 +96,6 @@ const struct db_entry *db_find(const struct db *db, const struct path *instance,
 
 /* The first entry whose last component is `key` (any case) and the next; DB_NONE ends. */
 uint32_t db_chain(const struct db *db, const char *key, size_t length);
-uint32_t db_chain_any(const struct db *db); /* those that end in '?' */
 
 /* ads -> p2ps, adh and mdh -> src_dist; anything else is itself. */
 const char *path_alias(const char *text, size_t length);

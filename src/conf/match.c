@@ -74,8 +74,8 @@ static enum level level_of(const struct path *name, int j, const struct path *in
         return LEVEL_NAME;
     if (length == general_length && memcmp(text, general, length) == 0)
         return LEVEL_CLASS;
-    if (length == 1 && *text == '?')
-        return LEVEL_ANY;
+    if (length == 1 && *text == '?') /* any component but the parameter itself */
+        return j + 1 < name->count ? LEVEL_ANY : LEVEL_NONE;
     if (text_same(text, length, own, own_length) ||
         text_same(text, length, general, general_length))
         return LEVEL_LIKE;

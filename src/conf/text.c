@@ -175,8 +175,8 @@ static size_t name_read(struct place *place, const char *text, size_t length)
         return 0;
     }
     if (components > DB_COMPONENTS_MAX) {
-        SAY(place, MD_CONF_ERROR, "%.60s...: %d components; at most %d", text, components,
-            DB_COMPONENTS_MAX);
+        SAY(place, MD_CONF_ERROR, "%.*s: %d components; at most %d",
+            (int)(length > 60 ? 60 : length), text, components, DB_COMPONENTS_MAX);
         return 0;
     }
     return used;

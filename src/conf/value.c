@@ -356,7 +356,8 @@ bool value_parse(const struct md_conf_row *row, const char *text, int64_t *numbe
         good = address_parse(text);
         break;
     case MD_CONF_PERCENT:
-        good = decimal_parse(text, 10000, number, &rest) && (!*rest || strcmp(rest, "%") == 0);
+        good = decimal_parse(text, 10000, number, &rest) &&
+               strcmp(rest + strspn(rest, " "), *rest ? "%" : "") == 0;
         break;
     case MD_CONF_STRING:
     case MD_CONF_LIST:
