@@ -254,8 +254,8 @@ struct stress {
     struct md_ctr is_over;
     struct reader_state readers[READERS];
     void *memory;
-    const void *view; /* the readers' mapping: read-only */
-    uint8_t *pool;    /* random bytes, of which bodies are parts */
+    void *view;    /* the readers' mapping: read-only */
+    uint8_t *pool; /* random bytes, of which bodies are parts */
     size_t small_max;
 };
 
@@ -455,9 +455,8 @@ static struct stress *stress_create(struct md_bcast_writer *writer)
 static void stress_destroy(struct stress *stress)
 {
     size_t bytes = md_bcast_bytes(STRESS_SIZE);
-    void *view = (void *)(uintptr_t)stress->view;
 
-    munmap(view, bytes);
+    munmap(stress->view, bytes);
     munmap(stress->memory, bytes);
     free(stress->pool);
     munmap(stress, sizeof(*stress));

@@ -186,13 +186,14 @@ static int teardown(void **state)
 
 static void nothing_is_seen_before_the_commit(void **state)
 {
+    static const uint8_t hello[5] = { 'h', 'e', 'l', 'l', 'o' };
     struct fixture *f = *state;
     struct md_record record;
     int result;
 
     uint8_t *at = md_ring_claim(&f->producer, 13, 32, 7);
     assert_non_null(at);
-    memcpy(at + 8, "hello", 5);
+    memcpy(at + 8, hello, sizeof(hello));
     assert_null(md_ring_read(&f->consumer, &record, &result));
     assert_int_equal(result, MD_ERR_AGAIN);
     md_ring_commit(&f->producer);
@@ -201,7 +202,7 @@ static void nothing_is_seen_before_the_commit(void **state)
     assert_int_equal(record.length, 13);
     assert_int_equal(record.type, 32);
     assert_int_equal(record.flags, 7);
-    assert_memory_equal(got + 8, "hello", 5);
+    assert_memory_equal(got + 8, hello, sizeof(hello));
     assert_null(md_ring_read(&f->consumer, &record, &result));
 }
 
