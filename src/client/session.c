@@ -278,14 +278,15 @@ static bool fall_back(struct client_session *session, uint64_t now_ns)
 static void wind_up(struct client_session *session, uint64_t now_ns)
 {
     enum rssl_reason reason = rssl_channel_reason(session->channel);
-    bool is_gone = reason == RSSL_REASON_PEER_CLOSED || reason == RSSL_REASON_STREAM_FAILED;
+    /* Worth waiting for only where we had something to say. */
+    bool lingers = reason == RSSL_REASON_LOCAL || reason == RSSL_REASON_REFUSED_BY_US;
 
     if (session->phase == PHASE_OPEN) {
         (void)client_session_flush(session, now_ns);
         rssl_channel_tick(session->channel, now_ns);
         if (!rssl_channel_is_finished(session->channel) && !session->write_failed)
             return;
-        if (!is_gone && !session->write_failed) {
+        if (lingers && !session->write_failed) {
             net_stream_shutdown(session->stream);
             session->linger_due_ns = now_ns + LINGER_NS;
             session->phase = PHASE_LINGERING;
