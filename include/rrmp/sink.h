@@ -41,6 +41,7 @@
  * come again before the LAST one: the image starts anew. One thread; no clock, no I/O.
  */
 struct rrmp_sink;
+struct rrmp_sink_event;
 
 #define RRMP_ITEM_NONE    0xFFFFFFFFu
 #define RRMP_SERVICE_NONE 0xFFFFu

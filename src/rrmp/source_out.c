@@ -115,10 +115,27 @@ void source_service_say(struct rrmp_source *source, uint16_t svc)
     service->is_due = !rrmp_outbox_try(&source->outbox, &dest, &record);
 }
 
+/* INSTANCE goes before the SERVICEs of the same turn: nobody listens to an unknown instance. */
+static void beat(struct rrmp_source *source, uint64_t now_ns)
+{
+    bool may_speak = source->beat_sent_ns == 0 || now_ns - source->beat_sent_ns >= BEAT_GAP_NS;
+
+    if (!(source->beat_wanted && may_speak) && now_ns < source->beat_due_ns)
+        return;
+    instance_say(source, now_ns);
+    uint64_t pause = source->config.heartbeat_ns;
+    if (source->beats_fast > 0) {
+        source->beats_fast--;
+        pause = BEAT_FAST_NS;
+    }
+    source->beat_due_ns = now_ns + pause;
+}
+
 void source_heartbeat(struct rrmp_source *source, uint64_t now_ns)
 {
     if (source->session == 0)
         return;
+    beat(source, now_ns);
     for (uint16_t svc = 0; svc < source->service_count; svc++) {
         struct source_service *service = &source->services[svc];
         bool may_speak = service->sent_ns == 0 || now_ns - service->sent_ns >= BEAT_GAP_NS;
@@ -128,17 +145,6 @@ void source_heartbeat(struct rrmp_source *source, uint64_t now_ns)
             source_service_say(source, svc);
         }
     }
-    bool is_asked = source->beat_wanted &&
-                    (source->beat_sent_ns == 0 || now_ns - source->beat_sent_ns >= BEAT_GAP_NS);
-    if (!is_asked && now_ns < source->beat_due_ns)
-        return;
-    instance_say(source, now_ns);
-    uint64_t pause = source->config.heartbeat_ns;
-    if (source->beats_fast > 0) {
-        source->beats_fast--;
-        pause = BEAT_FAST_NS;
-    }
-    source->beat_due_ns = now_ns + pause;
 }
 
 /* ---- one open reservation ---- */

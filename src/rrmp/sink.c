@@ -1,0 +1,497 @@
+/* sink.c - see rrmp/sink.h: life of the engine, its input, its time. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rrmp/sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#include "sink_impl.h"
+
+#define MS        1000000ull
+#define SEC       1000000000ull
+
+#define TRIES_MAX 3u
+
+static void config_defaults(struct rrmp_sink_config *config)
+{
+#define DEFAULT(name, value) config->name = config->name ? config->name : (value)
+    DEFAULT(item_limit, 16777215u);
+    DEFAULT(instance_limit, 256u);
+    DEFAULT(service_limit, 1024u);
+    DEFAULT(link_limit, 4096u);
+    DEFAULT(post_limit, 10000u);
+    DEFAULT(open_window_minimum, 100u);
+    DEFAULT(hold_records, 256u);
+    DEFAULT(hold_bytes_item, (size_t)1 << 20);
+    DEFAULT(hold_bytes, (size_t)64 << 20);
+    DEFAULT(instance_timeout_ns, 3500 * MS);
+    DEFAULT(gap_verify_ns, 500 * MS);
+    DEFAULT(request_retry_ns, 5 * SEC);
+    DEFAULT(sum_interval_ns, 5 * SEC);
+#undef DEFAULT
+}
+
+static bool config_is_good(const struct rrmp_sink_config *config)
+{
+    return config->send.reserve && config->send.commit && config->send.fill &&
+           config->item_limit < RRMP_NIL && config->instance_limit < 0xFFFF &&
+           config->service_limit < RRMP_SERVICE_NONE && config->link_limit < RRMP_NIL;
+}
+
+static int tables_init(struct rrmp_sink *sink)
+{
+    const struct rrmp_sink_config *config = &sink->config;
+    size_t *memory = &sink->stats.memory_now;
+    int err;
+
+    sink->services = calloc(config->service_limit, sizeof(*sink->services));
+    sink->events = malloc(SINK_EVENTS * sizeof(*sink->events));
+    if (!sink->services || !sink->events)
+        return MD_ERR_NOMEM;
+    *memory += sizeof(*sink) + config->service_limit * sizeof(*sink->services) +
+               SINK_EVENTS * sizeof(*sink->events);
+    if ((err = rrmp_slots_init(&sink->instances, sizeof(struct sink_instance),
+                               config->instance_limit, memory)) ||
+        (err =
+             rrmp_slots_init(&sink->links, sizeof(struct sink_link), config->link_limit, memory)) ||
+        (err =
+             rrmp_slots_init(&sink->items, sizeof(struct sink_item), config->item_limit, memory)) ||
+        (err =
+             rrmp_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
+        (err = rrmp_map_init(&sink->instance_map, 64, memory)) ||
+        (err = rrmp_map_init(&sink->item_map, 4096, memory)))
+        return err;
+    return rrmp_outbox_init(&sink->outbox, &config->send, sink->stats.records_out,
+                            &sink->stats.backbone_refused, memory);
+}
+
+int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **out)
+{
+    struct rrmp_sink_config full = *config;
+
+    *out = NULL;
+    config_defaults(&full);
+    if (!config_is_good(&full))
+        return MD_ERR_RANGE;
+    struct rrmp_sink *sink = calloc(1, sizeof(*sink));
+    if (!sink)
+        return MD_ERR_NOMEM;
+    sink->config = full;
+    sink->random = full.random;
+    sink->seed = rrmp_random(&sink->random);
+    sink->last_instance = RRMP_NIL;
+    sink->dying = RRMP_NIL;
+    sink->query_due_ns = RRMP_NEVER;
+    sink->service_query_ns = RRMP_NEVER;
+    int err = tables_init(sink);
+    if (err) {
+        rrmp_sink_destroy(sink);
+        return err;
+    }
+    rrmp_wheel_init(&sink->wheel, &sink->items, offsetof(struct sink_item, timer));
+    rrmp_wheel_init(&sink->post_wheel, &sink->posts, offsetof(struct sink_post, timer));
+    *out = sink;
+    return MD_OK;
+}
+
+static void instances_fini(struct rrmp_sink *sink)
+{
+    for (uint32_t n = 0; sink->instances.chunks && n < sink->instances.high; n++) {
+        struct sink_instance *instance = sink_instance_at(sink, n);
+        if (!instance->in_use)
+            continue;
+        for (uint32_t i = 0; instance->map && i < SINK_CHUNKS; i++)
+            free(instance->map[i]);
+        free(instance->map);
+        free(instance->links);
+        free(instance->name);
+    }
+    for (uint32_t n = 0; sink->links.chunks && n < sink->links.high; n++) {
+        if (sink_link_at(sink, n)->in_use)
+            free(sink_link_at(sink, n)->blob);
+    }
+}
+
+void rrmp_sink_destroy(struct rrmp_sink *sink)
+{
+    if (!sink)
+        return;
+    for (uint32_t n = 0; sink->items.chunks && n < sink->items.high; n++) {
+        struct sink_item *item = sink_item_at(sink, n);
+        if (!item->in_use)
+            continue;
+        sink_chain_free(sink, &item->held);
+        free(item->key);
+    }
+    for (uint32_t i = 0; i < sink->early_count; i++)
+        sink_chain_free(sink, &sink->early[i].parts);
+    for (uint16_t i = 0; sink->services && i < sink->service_count; i++)
+        free((void *)(uintptr_t)sink->services[i].name.bytes);
+    instances_fini(sink);
+    sink_events_fini(sink);
+    rrmp_slots_fini(&sink->instances);
+    rrmp_slots_fini(&sink->links);
+    rrmp_slots_fini(&sink->items);
+    rrmp_slots_fini(&sink->posts);
+    rrmp_map_fini(&sink->instance_map);
+    rrmp_map_fini(&sink->item_map);
+    rrmp_outbox_fini(&sink->outbox);
+    free(sink->services);
+    free(sink);
+}
+
+/* ---- sending ---- */
+
+void sink_send(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)
+{
+    const struct sink_instance *to = sink_instance_at(sink, instance);
+    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST, .session = to->session, .port = to->port };
+
+    if (sink->session != 0)
+        rrmp_outbox_put(&sink->outbox, &dest, record);
+}
+
+static void query_send(struct rrmp_sink *sink, uint32_t what)
+{
+    static const struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST,
+                                           .topic = RRMP_TOPIC_CONTROL };
+    struct rrmp_record record = { .header = { .type = RRMP_QUERY, .svc = RRMP_SVC_NONE },
+                                  .u.query = { .what = what } };
+
+    if (sink->session != 0)
+        rrmp_outbox_try(&sink->outbox, &dest, &record);
+}
+
+static void query_later(struct rrmp_sink *sink, uint64_t spread_ns)
+{
+    if (sink->query_due_ns == RRMP_NEVER)
+        sink->query_due_ns = sink->now_ns + rrmp_random(&sink->random) % spread_ns;
+}
+
+static bool descriptions_missing(const struct rrmp_sink *sink)
+{
+    for (uint32_t n = 0; n < sink->links.high; n++) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        if (link->in_use && link->version == 0)
+            return true;
+    }
+    return false;
+}
+
+static void queries_tick(struct rrmp_sink *sink)
+{
+    if (sink->now_ns >= sink->query_due_ns) {
+        sink->query_due_ns = RRMP_NEVER;
+        query_send(sink, RRMP_QUERY_INSTANCE);
+    }
+    if (sink->now_ns < sink->service_query_ns)
+        return;
+    sink->service_query_ns = RRMP_NEVER;
+    /* A changed description is said by its instance; only one never heard is asked for. */
+    if (descriptions_missing(sink))
+        query_send(sink, RRMP_QUERY_SERVICE);
+}
+
+/* ---- input ---- */
+
+static void directory_events(struct rrmp_sink *sink)
+{
+    for (uint16_t i = 0; i < sink->service_count; i++) {
+        if (!sink->services[i].is_event_due)
+            continue;
+        if (!sink_event_room(sink))
+            return;
+        sink->services[i].is_event_due = false;
+        sink_event_put(sink, RRMP_SINK_DIRECTORY)->service = i;
+    }
+}
+
+size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_message *messages,
+                       size_t count)
+{
+    size_t i;
+
+    sink->now_ns = now_ns;
+    sink_dying_free(sink);
+    for (i = 0; i < count && sink_event_room(sink); i++) {
+        uint8_t type = messages[i].length ? messages[i].bytes[0] : 0;
+        sink_record_in(sink, &messages[i]);
+        if (type <= RRMP_GROUP)
+            directory_events(sink);
+    }
+    sink_queues_serve(sink);
+    return i;
+}
+
+/* ---- notices ---- */
+
+static void instances_gone(struct rrmp_sink *sink, uint64_t session, uint16_t port)
+{
+    for (uint32_t n = 0; n < sink->instances.high; n++) {
+        const struct sink_instance *instance = sink_instance_at(sink, n);
+        bool is_meant =
+            session == 0 || (instance->session == session && (port == 0 || instance->port == port));
+        if (instance->in_use && is_meant)
+            sink_instance_gone(sink, n);
+    }
+    directory_events(sink);
+}
+
+static void gap_of(struct rrmp_sink *sink, uint64_t session, bool is_reset)
+{
+    for (uint32_t n = 0; n < sink->instances.high; n++) {
+        struct sink_instance *instance = sink_instance_at(sink, n);
+        if (!instance->in_use || (session != 0 && instance->session != session))
+            continue;
+        sink_repeat_unanswered(sink, n);
+        if (is_reset && instance->newest_id) {
+            instance->sum_due_ns = sink->now_ns;
+            instance->sum_again = true;
+        }
+    }
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        if (sink->dicts[i].in_use && sink->dicts[i].link != RRMP_NIL)
+            sink->dicts[i].due_ns = sink->now_ns;
+    }
+    query_later(sink, 10 * MS);
+}
+
+static void detached(struct rrmp_sink *sink)
+{
+    sink->session = 0;
+    rrmp_outbox_clear(&sink->outbox);
+    instances_gone(sink, 0, 0);
+}
+
+void rrmp_sink_notice(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_notice *notice)
+{
+    sink->now_ns = now_ns;
+    sink_dying_free(sink);
+    switch (notice->kind) {
+    case RRMP_NOTICE_ATTACHED:
+        if (sink->session != 0)
+            detached(sink);
+        sink->session = notice->session;
+        sink->port = notice->port;
+        query_later(sink, 20 * MS);
+        break;
+    case RRMP_NOTICE_DETACHED:
+        detached(sink);
+        break;
+    case RRMP_NOTICE_PEER_UP:
+        query_later(sink, 20 * MS);
+        break;
+    case RRMP_NOTICE_PEER_DOWN:
+        instances_gone(sink, notice->session, 0);
+        break;
+    case RRMP_NOTICE_USER_DOWN:
+        if (notice->port != 0)
+            instances_gone(sink, notice->session, notice->port);
+        break;
+    case RRMP_NOTICE_GAP:
+        gap_of(sink, notice->session, notice->reason == RRMP_GAP_UNICAST_RESET);
+        break;
+    case RRMP_NOTICE_OVERRUN:
+        gap_of(sink, 0, false);
+        break;
+    case RRMP_NOTICE_TX_DROPPED:
+        gap_of(sink, notice->session, true);
+        break;
+    }
+    sink_queues_serve(sink);
+}
+
+/* ---- time ---- */
+
+/* No answer in time: ask again, at another instance after the third time. */
+static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
+{
+    static const char text[] = "no answer from the source yet";
+    static const struct rrmp_view none;
+    struct sink_item *item = sink_item_at(sink, number);
+
+    sink->stats.requests_repeated++;
+    item->tries++;
+    if (item->is_private) {
+        sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
+        return;
+    }
+    if (item->tries == 1 && !item->had_image)
+        sink_item_tell(
+            sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_TIMEOUT,
+            (struct rrmp_view){ .bytes = (const uint8_t *)text, .length = sizeof(text) - 1 });
+    if (item->tries >= TRIES_MAX && item->state != RRMP_SINK_LIVE) {
+        uint32_t here = item->link;
+        sink_item_refuse_at(sink, number, here);
+        if (sink_link_choose(sink, item) != RRMP_NIL) {
+            sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
+            sink_item_place(sink, number, QUEUE_RECOVERY);
+            return;
+        }
+        for (uint32_t i = 0; i < SINK_REFUSED; i++) {
+            if (item->refused[i].link == here)
+                item->refused[i].until_ns = 0;
+        }
+        item->tries = TRIES_MAX - 1;
+    }
+    if (item->tries > 1)
+        sink_window_leave(sink, item);
+    if (item->state == RRMP_SINK_LIVE) {
+        sink_queue_remove(sink, number);
+        sink_queue_put(sink, number, QUEUE_NEW);
+        return;
+    }
+    if (item->had_image && !item->is_told && item->is_image_open) {
+        item->is_told = true; /* the image stopped in the middle */
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED, none);
+    }
+    uint8_t tries = item->tries;
+    sink_item_requeue(sink, number, QUEUE_RECOVERY);
+    item->tries = tries;
+}
+
+static void item_timer(struct rrmp_sink *sink, uint32_t number)
+{
+    static const struct rrmp_view none;
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->is_ending) {
+        sink_item_end(sink, number, RRMP_STATE_CLOSED_RECOVER, RRMP_CODE_NONE, 0, none);
+        return;
+    }
+    switch ((enum rrmp_sink_item_state)item->state) {
+    case RRMP_SINK_PARKED:
+        return;
+    case RRMP_SINK_QUEUED: /* refused "later" */
+        if (item->queue == QUEUE_NONE)
+            sink_queue_put(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+        return;
+    case RRMP_SINK_ASKED:
+    case RRMP_SINK_FILLING:
+        item_unanswered(sink, number);
+        return;
+    case RRMP_SINK_LIVE:
+        if (item->is_image_open) {
+            sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED); /* its image stopped */
+        } else if (item->wants_image) {
+            item_unanswered(sink, number);
+        } else if (item->check_seq) {
+            const struct sink_link *link = sink_link_at(sink, item->link);
+            const struct sink_slot *slot =
+                sink_slot_find(sink_instance_at(sink, link->instance), item->handle);
+            if (slot && rrmp_after(item->check_seq, slot->last_seq)) {
+                sink->stats.audit_mended++;
+                sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+            }
+            item->check_seq = 0;
+        }
+        return;
+    }
+}
+
+/* Who says nothing for its time is hung; when it wakes it is told that we have moved. */
+static void instances_check(struct rrmp_sink *sink)
+{
+    for (uint32_t n = 0; n < sink->instances.high; n++) {
+        struct sink_instance *instance = sink_instance_at(sink, n);
+        if (!instance->in_use ||
+            sink->now_ns - instance->heard_ns < sink->config.instance_timeout_ns)
+            continue;
+        instance->was_silent = true;
+        sink_instance_gone(sink, n);
+    }
+}
+
+void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty)
+{
+    uint32_t number;
+
+    sink->now_ns = now_ns;
+    sink_dying_free(sink);
+    rrmp_outbox_flush(&sink->outbox);
+    if (input_is_empty)
+        instances_check(sink);
+    directory_events(sink);
+    sink_loss_tick(sink);
+    while (sink_event_room(sink) && (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL)
+        item_timer(sink, number);
+    sink_early_expire(sink, RRMP_NIL, false);
+    sink_posts_tick(sink);
+    queries_tick(sink);
+    sink_sums(sink, false);
+    sink_queues_serve(sink);
+}
+
+static void sooner(uint64_t *deadline, uint64_t due)
+{
+    if (due < *deadline)
+        *deadline = due;
+}
+
+uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
+{
+    uint64_t deadline = rrmp_wheel_deadline(&sink->wheel);
+
+    sooner(&deadline, sink_dicts_deadline(sink));
+    sooner(&deadline, sink->query_due_ns);
+    sooner(&deadline, sink->service_query_ns);
+    for (uint32_t n = 0; n < sink->instances.high; n++) {
+        const struct sink_instance *instance = sink_instance_at(sink, n);
+        if (!instance->in_use)
+            continue;
+        sooner(&deadline, instance->heard_ns + sink->config.instance_timeout_ns);
+        if (instance->newest_id)
+            sooner(&deadline, instance->sum_due_ns);
+        if (instance->audit_id)
+            sooner(&deadline, instance->audit_due_ns);
+    }
+    for (uint32_t n = 0; n < sink->links.high; n++) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        if (link->in_use && link->is_in_doubt)
+            sooner(&deadline, link->verify_due_ns);
+        if (link->in_use && link->paused_until_ns)
+            sooner(&deadline, link->paused_until_ns);
+    }
+    for (uint32_t i = 0; i < sink->early_count; i++)
+        sooner(&deadline, sink->early[i].since_ns + SINK_EARLY_NS);
+    if (sink->session == 0)
+        return deadline;
+    bool has_work = sink->outbox.tail > 0;
+    for (uint32_t n = 0; n < sink->links.high && sink->may_send && !has_work; n++) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        has_work = link->in_use && sink_link_sendable(sink, link);
+    }
+    if (has_work)
+        sooner(&deadline, sink->now_ns + MS / 10);
+    return deadline;
+}
+
+const struct rrmp_sink_stats *rrmp_sink_stats(const struct rrmp_sink *sink)
+{
+    struct rrmp_sink_stats *stats = &((struct rrmp_sink *)(uintptr_t)sink)->stats;
+
+    stats->items_now = sink->items.count;
+    stats->instances_now = sink->instances.count;
+    stats->posts_now = sink->posts.count;
+    return stats;
+}
+
+size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
+{
+    const struct rrmp_sink_config *config = &sink->config;
+    size_t instance_max = SINK_CHUNKS * sizeof(struct sink_slot *) +
+                          SINK_CHUNKS * (size_t)SINK_CHUNK * sizeof(struct sink_slot) +
+                          4112 * sizeof(uint32_t) + RRMP_NAME_MAX + 1;
+
+    return sizeof(*sink) + RRMP_OUTBOX_SIZE + config->hold_bytes +
+           rrmp_slots_memory_max(&sink->instances) + rrmp_slots_memory_max(&sink->links) +
+           rrmp_slots_memory_max(&sink->items) + rrmp_slots_memory_max(&sink->posts) +
+           config->instance_limit * instance_max +
+           (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
+           (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
+           config->service_limit * (sizeof(*sink->services) + RRMP_NAME_MAX) +
+           ((size_t)config->item_limit + 4096 + 1024) * 4 * sizeof(struct rrmp_map_cell) +
+           SINK_EVENTS * sizeof(*sink->events);
+}

@@ -1,0 +1,678 @@
+/* sink_directory.c - who offers which service, and the choice among them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#define MS 1000000ull
+
+static const struct rrmp_view no_text;
+
+/* ---- instances ---- */
+
+static uint64_t instance_hash(const struct rrmp_sink *sink, uint64_t session, uint16_t port)
+{
+    uint64_t state = session ^ sink->seed ^ port;
+
+    return rrmp_random(&state);
+}
+
+uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t port)
+{
+    if (sink->last_instance != RRMP_NIL) {
+        const struct sink_instance *last = sink_instance_at(sink, sink->last_instance);
+        if (last->session == session && last->port == port)
+            return sink->last_instance;
+    }
+    uint64_t hash = instance_hash(sink, session, port);
+    uint32_t cursor = (uint32_t)hash;
+    uint32_t number;
+    while ((number = rrmp_map_next(&sink->instance_map, hash, &cursor)) != RRMP_NIL) {
+        const struct sink_instance *instance = sink_instance_at(sink, number);
+        if (instance->session == session && instance->port == port) {
+            sink->last_instance = number;
+            return number;
+        }
+    }
+    return RRMP_NIL;
+}
+
+static uint32_t instance_create(struct rrmp_sink *sink, const struct rrmp_message *message,
+                                const struct rrmp_instance *said)
+{
+    char *name = malloc(said->name.length + 1);
+    uint32_t number = name ? rrmp_slots_take(&sink->instances) : RRMP_NIL;
+
+    if (number == RRMP_NIL)
+        goto fail;
+    uint64_t hash = instance_hash(sink, message->session, message->src_port);
+    if (rrmp_map_put(&sink->instance_map, hash, number) != 0) {
+        rrmp_slots_give(&sink->instances, number);
+        goto fail;
+    }
+    if (said->name.length)
+        memcpy(name, said->name.bytes, said->name.length);
+    struct sink_instance *instance = sink_instance_at(sink, number);
+    instance->in_use = true;
+    instance->session = message->session;
+    instance->port = message->src_port;
+    instance->name = name;
+    instance->name_length = said->name.length;
+    instance->name_hash = rrmp_key_hash(name, said->name.length);
+    instance->sum_due_ns = sink->now_ns + sink->config.sum_interval_ns;
+    sink->stats.memory_now += said->name.length + 1;
+    return number;
+fail:
+    free(name);
+    return RRMP_NIL;
+}
+
+static void instance_free(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+
+    sink->stats.memory_now -= instance->name_length + 1;
+    free(instance->name);
+    if (instance->map) {
+        for (uint32_t i = 0; i < SINK_CHUNKS; i++) {
+            if (instance->map[i])
+                sink->stats.memory_now -= SINK_CHUNK * sizeof(**instance->map);
+            free(instance->map[i]);
+        }
+        sink->stats.memory_now -= SINK_CHUNKS * sizeof(*instance->map);
+        free(instance->map);
+    }
+    sink->stats.memory_now -= instance->svc_count * sizeof(*instance->links);
+    free(instance->links);
+    rrmp_map_remove(&sink->instance_map, instance_hash(sink, instance->session, instance->port),
+                    number);
+    rrmp_slots_give(&sink->instances, number);
+    sink->last_instance = RRMP_NIL;
+}
+
+/* ---- services ---- */
+
+static uint16_t service_by_name(const struct rrmp_sink *sink, struct rrmp_view name)
+{
+    for (uint16_t i = 0; i < sink->service_count; i++) {
+        const struct rrmp_view *its = &sink->services[i].name;
+        if (its->length == name.length && memcmp(its->bytes, name.bytes, name.length) == 0)
+            return i;
+    }
+    return RRMP_SERVICE_NONE;
+}
+
+static bool id_is_free(const struct rrmp_sink *sink, uint16_t id)
+{
+    for (uint16_t i = 0; i < sink->service_count; i++) {
+        if (sink->services[i].id == id)
+            return false;
+    }
+    return id != 0;
+}
+
+static uint16_t service_enter(struct rrmp_sink *sink, const struct rrmp_service *description)
+{
+    uint16_t number = service_by_name(sink, description->name);
+
+    if (number != RRMP_SERVICE_NONE || sink->service_count >= sink->config.service_limit)
+        return number;
+    uint8_t *name = malloc(description->name.length);
+    if (!name)
+        return RRMP_SERVICE_NONE;
+    memcpy(name, description->name.bytes, description->name.length);
+    sink->stats.memory_now += description->name.length;
+    uint16_t id = description->id;
+    if (id == 0)
+        id = (uint16_t)(1 + rrmp_topic(name, description->name.length) % 65534);
+    for (uint32_t tries = 0; tries < 65536 && !id_is_free(sink, id); tries++)
+        id++;
+    number = sink->service_count++;
+    sink->services[number] = (struct sink_service){
+        .name = { .bytes = name, .length = description->name.length },
+        .id = id,
+        .links = RRMP_NIL,
+        .items = RRMP_NIL,
+    };
+    return number;
+}
+
+void sink_service_changed(struct rrmp_sink *sink, uint16_t number)
+{
+    if (number != RRMP_SERVICE_NONE)
+        sink->services[number].is_event_due = true;
+}
+
+/* ---- links ---- */
+
+static void lists_init(struct sink_link *link)
+{
+    const struct sink_list empty = { .head = RRMP_NIL, .tail = RRMP_NIL };
+
+    link->fresh = link->background = empty;
+    for (uint32_t i = 0; i < SINK_BUCKETS; i++)
+        link->recovery[i] = empty;
+}
+
+static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
+                            const struct rrmp_instance_row *row)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+
+    if (row->svc >= instance->svc_count) {
+        /* Instances number their services densely; who does not pays with his own table. */
+        if (row->svc >= 4096)
+            return RRMP_NIL;
+        uint16_t count = (uint16_t)(row->svc + 16);
+        uint32_t *links = realloc(instance->links, count * sizeof(*links));
+        if (!links)
+            return RRMP_NIL;
+        for (uint16_t i = instance->svc_count; i < count; i++)
+            links[i] = RRMP_NIL;
+        sink->stats.memory_now += (size_t)(count - instance->svc_count) * sizeof(*links);
+        instance->links = links;
+        instance->svc_count = count;
+    }
+    uint32_t created = rrmp_slots_take(&sink->links);
+    if (created == RRMP_NIL)
+        return RRMP_NIL;
+    struct sink_link *link = sink_link_at(sink, created);
+    link->in_use = true;
+    link->instance = number;
+    link->service = RRMP_SERVICE_NONE;
+    link->svc = row->svc;
+    link->next_seq = row->last_seq + 1;
+    lists_init(link);
+    instance->links[row->svc] = created;
+    return created;
+}
+
+static bool has_quality(const struct sink_link *link, const struct sink_item *item)
+{
+    struct rrmp_view rest = link->description.tlvs;
+    struct rrmp_view value;
+    bool has_list = false;
+    uint8_t type;
+
+    while (rrmp_tlv_next(&rest, &type, &value)) {
+        if (type != RRMP_TLV_QOS)
+            continue;
+        has_list = value.length >= 5;
+        for (size_t i = 0; i + 5 <= value.length; i += 5) {
+            if (memcmp(value.bytes + i, item->key + 3, 5) == 0)
+                return true;
+        }
+    }
+    return !has_list;
+}
+
+static bool is_refused_at(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t link)
+{
+    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
+        if (item->refused[i].until_ns > sink->now_ns && item->refused[i].link == link)
+            return true;
+    }
+    return false;
+}
+
+bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t number)
+{
+    const struct sink_link *link = sink_link_at(sink, number);
+    const uint16_t wanted = RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING;
+
+    if ((link->row_state & wanted) != wanted || sink_instance_at(sink, link->instance)->is_leaving)
+        return false;
+    if (!item)
+        return true;
+    uint8_t domain = item->key[0];
+    if (link->has_capabilities && !(link->capabilities[domain / 8] & 1u << domain % 8))
+        return false;
+    if (item->is_private && !(link->description.features & RRMP_FEATURE_PRIVATE))
+        return false;
+    return has_quality(link, item);
+}
+
+/* Best priority first; among equals the largest score, which all p2ps compute alike. */
+uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    uint32_t best = RRMP_NIL;
+    uint64_t best_score = 0;
+
+    for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        if (!sink_link_usable(sink, item, n) || is_refused_at(sink, item, n))
+            continue;
+        uint64_t mix = item->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
+        uint64_t score = (rrmp_random(&mix) >> 16) / (1u + link->description.load_factor);
+        if (best != RRMP_NIL) {
+            const struct sink_link *other = sink_link_at(sink, best);
+            if (link->description.priority > other->description.priority)
+                continue;
+            bool is_tie = link->description.priority == other->description.priority;
+            if (is_tie && score <= best_score)
+                continue;
+        }
+        best = n;
+        best_score = score;
+    }
+    return best;
+}
+
+void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uint8_t state,
+                    uint8_t code, struct rrmp_view text, bool is_suspect)
+{
+    const struct sink_link *link = sink_link_at(sink, number);
+    uint32_t stamp = ++sink->next_stamp;
+    bool has_any = false;
+
+    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
+        struct sink_item *item = sink_item_at(sink, n);
+        uint32_t next = item->service_next;
+        bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
+        if (is_meant) {
+            item->stamp = stamp;
+            has_any = true;
+            if (is_suspect && item->had_image)
+                item->is_told = true;
+            if (!is_suspect && item->state == RRMP_SINK_FILLING && item->tag != 0 &&
+                !(item->held.count == 0 && item->is_image_open)) {
+                struct rrmp_sink_event event = { .kind = RRMP_SINK_STATE,
+                                                 .scope = RRMP_SINK_SCOPE_ITEM,
+                                                 .state = state,
+                                                 .code = code,
+                                                 .service = item->service,
+                                                 .instance = (uint16_t)link->instance,
+                                                 .group = item->group,
+                                                 .item = n,
+                                                 .user = item->user };
+                sink_hold(sink, n, &event, text);
+            }
+        }
+        n = next;
+    }
+    if (!has_any)
+        return;
+    struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_STATE);
+    event->scope = group == RRMP_GROUP_NONE ? RRMP_SINK_SCOPE_SERVICE : RRMP_SINK_SCOPE_GROUP;
+    event->service = link->service;
+    event->instance = (uint16_t)link->instance;
+    event->group = group;
+    event->state = state;
+    event->code = code;
+    event->stamp = stamp;
+    event->message = text;
+}
+
+static bool has_other(const struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_link *link = sink_link_at(sink, number);
+
+    for (uint32_t n = sink->services[link->service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        if (n != number && sink_link_usable(sink, NULL, n))
+            return true;
+    }
+    return false;
+}
+
+/* All items of the link go elsewhere, or are parked. */
+static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t close_reason)
+{
+    struct sink_link *link = sink_link_at(sink, number);
+    uint8_t code = has_other(sink, number) ? RRMP_CODE_FAILOVER_STARTED : RRMP_CODE_NONE;
+
+    if (link->item_count == 0)
+        return;
+    sink->stats.failovers++;
+    sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text, true);
+    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
+        struct sink_item *item = sink_item_at(sink, n);
+        uint32_t next = item->service_next;
+        if (item->link == number && item->is_private) {
+            sink_private_end(sink, n, close_reason);
+        } else if (item->link == number) {
+            sink_item_leave(sink, n, close_reason);
+            sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+        }
+        n = next;
+    }
+}
+
+static void parked_wake(struct rrmp_sink *sink, uint16_t service)
+{
+    if (sink->services[service].parked_count == 0)
+        return;
+    for (uint32_t n = sink->services[service].items; n != RRMP_NIL;
+         n = sink_item_at(sink, n)->service_next) {
+        struct sink_item *item = sink_item_at(sink, n);
+        if (item->state == RRMP_SINK_PARKED && !item->is_ending)
+            sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+    }
+}
+
+void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
+{
+    struct sink_link *link = sink_link_at(sink, number);
+    uint16_t old = link->row_state;
+
+    if (old == state || link->service == RRMP_SERVICE_NONE)
+        return;
+    link->row_state = state;
+    sink_service_changed(sink, link->service);
+    if (sink_link_usable(sink, NULL, number))
+        parked_wake(sink, link->service);
+    else if (!(state & RRMP_SERVICE_UP) && has_other(sink, number))
+        link_items_move(sink, number, RRMP_CLOSE_MOVED);
+}
+
+/* The link ends: with its instance, or because the service was withdrawn there. */
+static void link_gone(struct rrmp_sink *sink, uint32_t number, uint8_t close_reason)
+{
+    struct sink_link *link = sink_link_at(sink, number);
+    struct sink_instance *instance = sink_instance_at(sink, link->instance);
+
+    link->row_state = 0;
+    instance->links[link->svc] = RRMP_NIL;
+    if (link->service != RRMP_SERVICE_NONE) {
+        sink_service_changed(sink, link->service);
+        link_items_move(sink, number, close_reason);
+        uint32_t *prev = &sink->services[link->service].links;
+        while (*prev != number)
+            prev = &sink_link_at(sink, *prev)->service_next;
+        *prev = link->service_next;
+    }
+    MD_ASSERT(link->item_count == 0 && link->window_used == 0);
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        if (sink->dicts[i].in_use && sink->dicts[i].link == number) {
+            sink->dicts[i].link = RRMP_NIL;
+            sink->dicts[i].due_ns = sink->now_ns;
+        }
+    }
+    sink->stats.memory_now -= link->blob_length;
+    free(link->blob);
+    rrmp_slots_give(&sink->links, number);
+}
+
+void sink_instance_gone(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+
+    sink_posts_of_gone(sink, number);
+    sink_early_expire(sink, number, true);
+    /* None of its services is to be chosen again while they go one by one. */
+    instance->is_leaving = true;
+    for (uint16_t svc = 0; svc < instance->svc_count; svc++) {
+        if (instance->links[svc] != RRMP_NIL)
+            link_gone(sink, instance->links[svc], instance->was_silent ? RRMP_CLOSE_MOVED : 0);
+    }
+    instance_free(sink, number);
+}
+
+/* ---- INSTANCE ---- */
+
+static void service_query_later(struct rrmp_sink *sink)
+{
+    if (sink->service_query_ns == RRMP_NEVER)
+        sink->service_query_ns = sink->now_ns + rrmp_random(&sink->random) % (20 * MS);
+}
+
+static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_instance_row *row)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+    uint32_t existing = row->svc < instance->svc_count ? instance->links[row->svc] : RRMP_NIL;
+
+    if (existing == RRMP_NIL) {
+        existing = link_create(sink, number, row);
+        if (existing == RRMP_NIL)
+            return;
+        service_query_later(sink);
+    }
+    struct sink_link *link = sink_link_at(sink, existing);
+    uint32_t next = row->last_seq + 1;
+    if (rrmp_after(next, link->next_seq)) {
+        uint32_t first = link->next_seq;
+        link->next_seq = next;
+        sink_link_lost(sink, existing, first, row->last_seq);
+    }
+    if (link->version != row->version)
+        service_query_later(sink);
+    if (link->service != RRMP_SERVICE_NONE)
+        sink_link_state(sink, existing, row->state);
+}
+
+/* What is not listed any more has been withdrawn. */
+static void rows_missing(struct rrmp_sink *sink, uint32_t number, const struct rrmp_instance *said)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+    uint32_t known = 0;
+
+    for (uint16_t svc = 0; svc < instance->svc_count; svc++)
+        known += instance->links[svc] != RRMP_NIL;
+    if (known <= said->service_count)
+        return;
+    for (uint16_t svc = 0; svc < instance->svc_count; svc++) {
+        bool is_listed = false;
+        for (uint16_t i = 0; i < said->service_count && !is_listed; i++)
+            is_listed = rrmp_instance_row(said, i).svc == svc;
+        if (!is_listed && instance->links[svc] != RRMP_NIL)
+            link_gone(sink, instance->links[svc], 0);
+    }
+}
+
+void sink_instance_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+                      const struct rrmp_record *record)
+{
+    const struct rrmp_instance *said = &record->u.instance;
+    uint32_t number = sink_instance_find(sink, message->session, message->src_port);
+
+    if (number == RRMP_NIL) {
+        number = instance_create(sink, message, said);
+        if (number == RRMP_NIL)
+            return;
+        sink->last_instance = number;
+    }
+    struct sink_instance *instance = sink_instance_at(sink, number);
+    instance->heard_ns = sink->now_ns;
+    if ((said->state & RRMP_INSTANCE_LEAVING) && !instance->is_leaving) {
+        sink_instance_gone(sink, number);
+        return;
+    }
+    for (uint16_t i = 0; i < said->service_count; i++) {
+        const struct rrmp_instance_row row = rrmp_instance_row(said, i);
+        row_in(sink, number, &row);
+    }
+    rows_missing(sink, number, said);
+}
+
+/* ---- SERVICE ---- */
+
+static void capabilities_take(struct sink_link *link)
+{
+    struct rrmp_view rest = link->description.tlvs;
+    struct rrmp_view value;
+    uint8_t type;
+
+    memset(link->capabilities, 0, sizeof(link->capabilities));
+    link->has_capabilities = false;
+    while (rrmp_tlv_next(&rest, &type, &value)) {
+        if (type != RRMP_TLV_CAPABILITIES)
+            continue;
+        for (size_t i = 0; i < value.length; i++) {
+            link->capabilities[value.bytes[i] / 8] |= (uint8_t)(1u << value.bytes[i] % 8);
+            link->has_capabilities = true;
+        }
+    }
+}
+
+static bool blob_keep(struct rrmp_sink *sink, struct sink_link *link,
+                      const struct rrmp_message *message)
+{
+    struct rrmp_record decoded;
+
+    if (message->length > SINK_DESCRIPTION_MAX)
+        return false;
+    uint8_t *blob = malloc(message->length);
+    if (!blob)
+        return false;
+    memcpy(blob, message->bytes, message->length);
+    sink->stats.memory_now += message->length - link->blob_length;
+    free(link->blob);
+    link->blob = blob;
+    link->blob_length = message->length;
+    rrmp_record_decode(blob, message->length, &decoded);
+    link->description = decoded.u.service;
+    link->version = decoded.u.service.version;
+    capabilities_take(link);
+    return true;
+}
+
+void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+                     const struct rrmp_record *record)
+{
+    uint32_t number = sink_instance_find(sink, message->session, message->src_port);
+
+    if (number == RRMP_NIL)
+        return;
+    const struct sink_instance *instance = sink_instance_at(sink, number);
+    uint16_t svc = record->header.svc;
+    uint32_t at = svc < instance->svc_count ? instance->links[svc] : RRMP_NIL;
+    if (at == RRMP_NIL)
+        return; /* the next INSTANCE names it */
+    struct sink_link *link = sink_link_at(sink, at);
+    const struct rrmp_service *description = &record->u.service;
+    if (link->version == description->version)
+        return;
+    uint16_t service = service_enter(sink, description);
+    bool is_renamed = link->service != RRMP_SERVICE_NONE && link->service != service;
+    if (service == RRMP_SERVICE_NONE || is_renamed || !blob_keep(sink, link, message))
+        return;
+    if (link->service == RRMP_SERVICE_NONE) {
+        link->service = service;
+        link->service_next = sink->services[service].links;
+        sink->services[service].links = at;
+    }
+    sink_service_changed(sink, service);
+    sink_link_state(sink, at, description->state);
+}
+
+/* ---- what the caller reads ---- */
+
+uint16_t rrmp_sink_service_find(const struct rrmp_sink *sink, struct rrmp_view name)
+{
+    return service_by_name(sink, name);
+}
+
+static void union_capabilities(struct rrmp_sink_service *out, struct rrmp_view value)
+{
+    for (size_t i = 0; i < value.length; i++) {
+        uint8_t count = out->capability_count;
+        if (count < RRMP_SINK_CAPABILITY_MAX && !memchr(out->capabilities, value.bytes[i], count))
+            out->capabilities[out->capability_count++] = value.bytes[i];
+    }
+}
+
+static void union_qos(struct rrmp_sink_service *out, struct rrmp_view value)
+{
+    for (size_t i = 0; i + 5 <= value.length; i += 5) {
+        bool is_known = false;
+        for (uint8_t j = 0; j < out->qos_count; j++)
+            is_known = is_known || memcmp(out->qos[j], value.bytes + i, 5) == 0;
+        if (!is_known && out->qos_count < RRMP_SINK_QOS_MAX)
+            memcpy(out->qos[out->qos_count++], value.bytes + i, 5);
+    }
+}
+
+static bool view_take_name(struct rrmp_view *rest, struct rrmp_view *name)
+{
+    if (rest->length < 1 || rest->bytes[0] > rest->length - 1)
+        return false;
+    *name = (struct rrmp_view){ .bytes = rest->bytes + 1, .length = rest->bytes[0] };
+    rest->bytes += 1 + name->length;
+    rest->length -= 1 + name->length;
+    return true;
+}
+
+static void union_dictionary(struct rrmp_view *names, struct rrmp_view *versions, uint8_t *count,
+                             struct rrmp_view value)
+{
+    struct rrmp_view name, version = { .bytes = NULL, .length = 0 };
+
+    if (!view_take_name(&value, &name))
+        return;
+    if (versions)
+        view_take_name(&value, &version);
+    for (uint8_t i = 0; i < *count; i++) {
+        if (names[i].length == name.length && memcmp(names[i].bytes, name.bytes, name.length) == 0)
+            return;
+    }
+    if (*count == RRMP_SINK_DICT_MAX)
+        return;
+    if (versions)
+        versions[*count] = version;
+    names[(*count)++] = name;
+}
+
+static void union_description(struct rrmp_sink_service *out, const struct rrmp_service *from)
+{
+    struct rrmp_view rest = from->tlvs;
+    struct rrmp_view value;
+    uint8_t type;
+
+    while (rrmp_tlv_next(&rest, &type, &value)) {
+        switch (type) {
+        case RRMP_TLV_CAPABILITIES:
+            union_capabilities(out, value);
+            break;
+        case RRMP_TLV_QOS:
+            union_qos(out, value);
+            break;
+        case RRMP_TLV_DICT_PROVIDED:
+            union_dictionary(out->dict_provided, out->dict_version, &out->dict_provided_count,
+                             value);
+            break;
+        case RRMP_TLV_DICT_USED:
+            union_dictionary(out->dict_used, NULL, &out->dict_used_count, value);
+            break;
+        case RRMP_TLV_VENDOR:
+            out->vendor = out->vendor.length ? out->vendor : value;
+            break;
+        case RRMP_TLV_ITEM_LIST:
+            out->item_list = out->item_list.length ? out->item_list : value;
+            break;
+        case RRMP_TLV_IS_SOURCE:
+            out->is_source = out->is_source || (value.length && value.bytes[0]);
+            break;
+        default: /* of a newer version */
+            break;
+        }
+    }
+}
+
+bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrmp_sink_service *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (number >= sink->service_count)
+        return false;
+    const struct sink_service *service = &sink->services[number];
+    out->name = service->name;
+    out->id = service->id;
+    for (uint32_t n = service->links; n != RRMP_NIL; n = sink_link_at(sink, n)->service_next) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        out->instance_count++;
+        out->is_up = out->is_up || (link->row_state & RRMP_SERVICE_UP);
+        out->is_accepting = out->is_accepting || (link->row_state & RRMP_SERVICE_ACCEPTING);
+        out->features |= link->description.features;
+        out->open_limit += link->description.open_limit;
+        if (link->description.open_window > out->open_window)
+            out->open_window = link->description.open_window;
+        if (out->instance_count == 1 || link->description.load_factor < out->load_factor)
+            out->load_factor = link->description.load_factor;
+        union_description(out, &link->description);
+    }
+    return true;
+}

@@ -1,0 +1,447 @@
+/* sink_images.c - images and bindings: from the first part to being in step. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include <string.h>
+
+/*
+ * An image in the multicast stream (directed or not) binds itself: what follows it follows it. One
+ * by unicast is bound by a BIND in the multicast stream, at the cut; from there on the item's
+ * records are held (for consumers already in step: delivered, and copies held) until the image has
+ * come and stands before them.
+ */
+
+static struct sink_slot *slot_of(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
+        return NULL;
+    const struct sink_link *link = sink_link_at(sink, item->link);
+    return sink_slot_find(sink_instance_at(sink, link->instance), item->handle);
+}
+
+static void part_event_fill(struct rrmp_sink_event *event, const struct rrmp_image *image,
+                            uint8_t to)
+{
+    event->to = to;
+    event->state = image->state;
+    event->code = image->code;
+    event->flags = image->flags;
+    event->part = image->part;
+    event->item_seq = image->item_seq;
+    event->message = image->message;
+}
+
+static void part_deliver(struct rrmp_sink *sink, uint32_t number, const struct rrmp_image *image,
+                         uint8_t to)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    item->group = image->group;
+    part_event_fill(sink_item_event(sink, RRMP_SINK_IMAGE, number), image, to);
+    item->had_image = true;
+    item->part = (uint16_t)(image->part + 1);
+}
+
+/* The image is whole: everybody who took part in it is in step. */
+static void image_complete(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_slot *slot = slot_of(sink, item);
+
+    item->is_image_open = false;
+    item->tag = 0;
+    item->tries = 0;
+    if (slot)
+        slot->bits = SLOT_MAPPED | SLOT_STEP;
+    sink_chain_put_event(sink, &item->held);
+    sink_item_event(sink, RRMP_SINK_IN_STEP, number);
+    rrmp_wheel_cancel(&sink->wheel, number);
+    sink_window_leave(sink, item);
+    sink_item_set_state(sink, number, RRMP_SINK_LIVE);
+    item->is_told = false;
+    item->is_multicast = sink->config.prefers_multicast;
+    item->wants_image = item->wants_more;
+    item->wants_more = false;
+    bool is_settled = item->is_asked && !item->wants_image && !item->is_priority_due;
+    if (is_settled)
+        sink_queue_remove(sink, number);
+    else if (item->queue == QUEUE_NONE)
+        sink_queue_put(sink, number, item->wants_image ? QUEUE_NEW : QUEUE_BACKGROUND);
+}
+
+/* A part is missing: start over, and tell those who had the item before. */
+static void image_torn(struct rrmp_sink *sink, uint32_t number)
+{
+    sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+}
+
+/* ---- held records ---- */
+
+bool sink_hold(struct rrmp_sink *sink, uint32_t number, const struct rrmp_sink_event *event,
+               struct rrmp_view message)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_slot *slot = slot_of(sink, item);
+
+    if (item->held.count < sink->config.hold_records &&
+        item->held.bytes + message.length <= sink->config.hold_bytes_item &&
+        sink_chain_add(sink, &item->held, event, message))
+        return true;
+    sink->stats.hold_overflows++;
+    item->is_multicast = true;
+    if (item->state == RRMP_SINK_LIVE && slot) {
+        /* Those in step lose nothing; those who wait ask for an image that needs no holding. */
+        slot->bits = SLOT_MAPPED | SLOT_STEP;
+        sink_chain_free(sink, &item->held);
+        item->tag = 0;
+        item->is_image_open = false;
+        item->wants_image = true;
+        item->wants_more = false;
+        if (item->queue == QUEUE_NONE)
+            sink_queue_put(sink, number, QUEUE_RECOVERY);
+        return false;
+    }
+    sink_item_requeue(sink, number, QUEUE_RECOVERY);
+    return false;
+}
+
+/* ---- parts that came before their BIND ---- */
+
+static struct sink_early *early_find(struct rrmp_sink *sink, uint32_t instance, uint32_t handle,
+                                     uint32_t tag)
+{
+    for (uint32_t i = 0; i < sink->early_count; i++) {
+        struct sink_early *early = &sink->early[i];
+        if (early->instance == instance && early->handle == handle && early->tag == tag)
+            return early;
+    }
+    return NULL;
+}
+
+static void early_drop(struct rrmp_sink *sink, struct sink_early *early)
+{
+    sink_chain_free(sink, &early->parts);
+    *early = sink->early[--sink->early_count];
+}
+
+void sink_early_expire(struct rrmp_sink *sink, uint32_t instance, bool all)
+{
+    for (uint32_t i = sink->early_count; i-- > 0;) {
+        struct sink_early *early = &sink->early[i];
+        bool is_old = sink->now_ns - early->since_ns >= SINK_EARLY_NS;
+        if (all ? early->instance == instance : is_old)
+            early_drop(sink, early);
+    }
+}
+
+static void early_keep(struct rrmp_sink *sink, uint32_t instance, uint32_t number,
+                       const struct rrmp_image *image)
+{
+    struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
+    struct rrmp_sink_event event = { .kind = RRMP_SINK_IMAGE,
+                                     .service = sink_item_at(sink, number)->service,
+                                     .instance = (uint16_t)instance,
+                                     .group = image->group,
+                                     .item = number };
+
+    if (!early) {
+        if (!(image->flags & RRMP_IMAGE_FIRST) || sink->early_count == SINK_EARLY_MAX)
+            return; /* asked again */
+        early = &sink->early[sink->early_count++];
+        *early = (struct sink_early){ .instance = instance,
+                                      .handle = image->handle,
+                                      .tag = image->tag,
+                                      .since_ns = sink->now_ns };
+    }
+    part_event_fill(&event, image, 0);
+    bool fits = image->part == early->parts.count && !early->is_whole &&
+                early->parts.bytes + image->message.length <= sink->config.hold_bytes_item &&
+                sink_chain_add(sink, &early->parts, &event, image->message);
+    if (!fits) {
+        sink->stats.hold_overflows++;
+        early_drop(sink, early);
+        return;
+    }
+    early->is_whole = image->flags & RRMP_IMAGE_LAST;
+}
+
+/* The BIND has come: its parts, if they are here, begin the image. */
+static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_early *early = early_find(sink, instance, item->handle, item->tag);
+
+    if (!early)
+        return;
+    uint8_t to = item->image_to;
+    for (struct sink_held *held = early->parts.head; held; held = held->next) {
+        held->event.to = to;
+        held->event.item = number;
+        held->event.user = item->user;
+    }
+    item->is_image_open = true;
+    item->had_image = true;
+    item->part = (uint16_t)early->parts.count;
+    bool is_whole = early->is_whole;
+    sink_chain_put_event(sink, &early->parts);
+    early_drop(sink, early);
+    sink->stats.images_unicast++;
+    if (is_whole)
+        image_complete(sink, number);
+}
+
+/* ---- BIND ---- */
+
+static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t number,
+                         const struct rrmp_bind *bind)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    sink_chain_free(sink, &item->held);
+    item->is_image_open = false;
+    item->group = bind->group;
+    if (bind->tag == 0) {
+        /* Nothing but a state comes for now; the handle is known, so that it reaches us. */
+        if (!sink_item_map(sink, number, bind->handle, bind->item_seq, 0))
+            return;
+        sink_window_leave(sink, item);
+        if (bind->state)
+            sink_item_tell(sink, number, bind->state, bind->code,
+                           (struct rrmp_view){ .bytes = NULL, .length = 0 });
+        return;
+    }
+    if (!sink_item_map(sink, number, bind->handle, bind->item_seq, SLOT_HOLD))
+        return;
+    item->tag = bind->tag;
+    item->part = 0;
+    item->image_to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
+    sink_item_set_state(sink, number, RRMP_SINK_FILLING);
+    rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+    early_play(sink, instance, number);
+}
+
+void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                  const struct rrmp_record *record)
+{
+    const struct rrmp_bind *bind = &record->u.bind;
+    uint16_t service = sink_link_at(sink, link)->service;
+    uint32_t number = sink_item_lookup(sink, service, bind->key, bind->key_hash);
+
+    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
+        return;
+    struct sink_item *item = sink_item_at(sink, number);
+    if (item->state == RRMP_SINK_LIVE) {
+        struct sink_slot *slot = slot_of(sink, item);
+        bool is_same = slot && item->handle == bind->handle;
+        if (is_same && !rrmp_after(bind->item_seq, slot->last_seq)) {
+            if (bind->tag != 0 && item->wants_image && !item->is_image_open) {
+                sink_chain_free(sink, &item->held);
+                item->tag = bind->tag;
+                item->part = 0;
+                item->image_to = RRMP_SINK_TO_WAIT;
+                slot->bits |= SLOT_HOLD;
+                early_play(sink, instance, number);
+            }
+            return;
+        }
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+    }
+    if (!sink_item_exists(sink, number))
+        return;
+    if (item->state == RRMP_SINK_QUEUED && bind->tag == 0)
+        return; /* its turn comes */
+    bind_filling(sink, instance, number, bind);
+}
+
+/* ---- images ---- */
+
+/* A part of an image that goes by unicast, bound by a BIND. */
+static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                     const struct rrmp_image *image)
+{
+    const struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, instance), image->handle);
+    uint16_t service = sink_link_at(sink, link)->service;
+
+    if (slot && sink_item_at(sink, slot->item)->tag == image->tag) {
+        uint32_t number = slot->item;
+        struct sink_item *item = sink_item_at(sink, number);
+        if (image->part != item->part) {
+            if (image->part > item->part)
+                image_torn(sink, number);
+            return;
+        }
+        if (image->part == 0)
+            sink->stats.images_unicast++;
+        item->is_image_open = true;
+        part_deliver(sink, number, image, item->image_to);
+        if (image->flags & RRMP_IMAGE_LAST)
+            image_complete(sink, number);
+        else
+            rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+        return;
+    }
+    const struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
+    uint32_t number = RRMP_NIL;
+    if (image->flags & RRMP_IMAGE_FIRST)
+        number = sink_item_lookup(sink, service, image->key, image->key_hash);
+    else if (early && early->parts.head)
+        number = early->parts.head->event.item;
+    if (number == RRMP_NIL || !sink_item_exists(sink, number))
+        return;
+    const struct sink_item *item = sink_item_at(sink, number);
+    if (item->link == link && (item->state != RRMP_SINK_LIVE || item->wants_image))
+        early_keep(sink, instance, number, image);
+    else
+        sink->stats.images_redundant++;
+}
+
+/* An image for one request of ours: a snapshot, or the first of a private stream. */
+static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_image *image)
+{
+    static const struct rrmp_view none;
+    uint16_t service = sink_link_at(sink, link)->service;
+    uint32_t number = RRMP_NIL;
+
+    if (image->request_id)
+        number = sink_item_by_request(sink, service, image->key_hash, image->request_id);
+    if (number == RRMP_NIL)
+        return;
+    struct sink_item *item = sink_item_at(sink, number);
+    if (item->link != link || !(item->is_snapshot || item->is_private))
+        return;
+    if (item->is_private && (image->flags & RRMP_IMAGE_FIRST) &&
+        !sink_item_map(sink, number, image->handle, image->item_seq, SLOT_WAIT | SLOT_STEP))
+        return;
+    if (image->flags & RRMP_IMAGE_FIRST) {
+        item->is_image_open = true;
+        item->part = 0;
+    }
+    struct sink_slot *slot = slot_of(sink, item);
+    if (slot && !(image->flags & RRMP_IMAGE_SOLICITED))
+        slot->last_seq = image->item_seq;
+    if (!item->is_image_open || image->part != item->part) {
+        if (item->is_private)
+            sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+        return; /* a snapshot is asked for again by its timer */
+    }
+    part_deliver(sink, number, image, RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP);
+    if (!(image->flags & RRMP_IMAGE_LAST))
+        return;
+    if (item->is_snapshot)
+        sink_item_end(sink, number, image->state, image->code, 0, none);
+    else
+        image_complete(sink, number);
+}
+
+/* Begin to take an image from the stream: to whom? 0: nobody needs it. */
+static uint8_t first_judge(struct rrmp_sink *sink, uint32_t number, const struct rrmp_image *image)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_slot *slot = slot_of(sink, item);
+    bool is_solicited = image->flags & RRMP_IMAGE_SOLICITED;
+
+    if (item->state != RRMP_SINK_LIVE || !slot || item->handle != image->handle)
+        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
+    uint32_t expected = is_solicited ? slot->last_seq : slot->last_seq + 1;
+    if (rrmp_after(image->item_seq, expected))
+        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP | 0x80; /* something before it was lost */
+    if (rrmp_after(expected, image->item_seq))
+        return 0; /* old */
+    if (!is_solicited)
+        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
+    return item->wants_image ? RRMP_SINK_TO_WAIT : 0;
+}
+
+static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_image *image)
+{
+    uint16_t service = sink_link_at(sink, link)->service;
+    uint32_t number = sink_item_lookup(sink, service, image->key, image->key_hash);
+
+    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
+        return;
+    struct sink_item *item = sink_item_at(sink, number);
+    uint8_t to = first_judge(sink, number, image);
+    if (to == 0) {
+        sink->stats.images_redundant++;
+        return;
+    }
+    bool is_rebound = item->state == RRMP_SINK_LIVE && item->handle != image->handle;
+    if (to & 0x80 || is_rebound) {
+        /* The image itself mends it, but consumers must hear of the hole first. */
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+        to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
+    }
+    sink->stats.images_multicast++;
+    if (item->state == RRMP_SINK_LIVE) {
+        struct sink_slot *slot = slot_of(sink, item);
+        sink_chain_free(sink, &item->held);
+        slot->last_seq = image->item_seq;
+        slot->bits = SLOT_MAPPED | SLOT_STEP | SLOT_WAIT;
+    } else {
+        bool was_queued = item->state == RRMP_SINK_QUEUED;
+        sink_chain_free(sink, &item->held);
+        if (!sink_item_map(sink, number, image->handle, image->item_seq, SLOT_STEP | SLOT_WAIT))
+            return;
+        sink_item_set_state(sink, number, RRMP_SINK_FILLING);
+        if (was_queued && !(image->flags & RRMP_IMAGE_LAST))
+            sink_queue_remove(sink, number); /* its rest is waited for; the timer asks again */
+    }
+    item->is_image_open = true;
+    item->tag = image->tag;
+    item->image_to = to;
+    item->wants_more = false;
+    part_deliver(sink, number, image, to);
+    if (image->flags & RRMP_IMAGE_LAST)
+        image_complete(sink, number);
+    else
+        rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+}
+
+/* A later part in the stream. It is numbered only if unsolicited, but always in its place. */
+static void next_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_image *image)
+{
+    struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, instance), image->handle);
+    bool is_solicited = image->flags & RRMP_IMAGE_SOLICITED;
+
+    if (!slot) {
+        sink->stats.unknown_handle++;
+        return;
+    }
+    uint32_t number = slot->item;
+    struct sink_item *item = sink_item_at(sink, number);
+    uint32_t expected = is_solicited ? slot->last_seq : slot->last_seq + 1;
+    bool is_ours = item->is_image_open && item->tag == image->tag;
+    if (rrmp_after(expected, image->item_seq))
+        return;
+    if (image->item_seq != expected || (is_ours && image->part != item->part)) {
+        image_torn(sink, number);
+        return;
+    }
+    slot->last_seq = image->item_seq;
+    if (!is_ours) {
+        /* News whose first part we did not take is a hole for who is in step. */
+        if (!is_solicited && item->state == RRMP_SINK_LIVE)
+            image_torn(sink, number);
+        return;
+    }
+    part_deliver(sink, number, image, item->image_to);
+    if (image->flags & RRMP_IMAGE_LAST)
+        image_complete(sink, number);
+    else
+        rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+}
+
+void sink_image_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                   const struct rrmp_record *record)
+{
+    const struct rrmp_image *image = &record->u.image;
+
+    if (image->flags & (RRMP_IMAGE_SNAPSHOT | RRMP_IMAGE_PRIVATE))
+        own_in(sink, link, image);
+    else if (image->flags & RRMP_IMAGE_BOUND)
+        bound_in(sink, instance, link, image);
+    else if (image->flags & RRMP_IMAGE_FIRST)
+        first_in(sink, link, image);
+    else
+        next_in(sink, instance, image);
+}

@@ -1,0 +1,402 @@
+/* rrmp/sink_impl.h - the sink engine's insides, shared by its files and nobody else. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRMP_SINK_IMPL_H
+#define RRMP_SINK_IMPL_H
+
+#include "guard.h"
+#include "outbox.h"
+#include "rrmp/key.h"
+#include "rrmp/sink.h"
+#include "state.h"
+#include "store.h"
+
+/*
+ *   instances (session, port) --svc--> links (instance, service) --> services by name
+ *       |  map: handle -> slot                |  sequence, loss, queues, window
+ *       v                                     v
+ *     slots: item, last itemSeq, to whom    items: state, image under way, held records
+ *
+ * Item states and what moves them: design 6.1; each state's rows are handled in
+ * sink_records.c (what the instance says), sink_items.c (what the caller says) and
+ * sink_tick.c (time).
+ */
+
+#define SINK_EVENTS          8192u
+#define SINK_EVENT_RESERVE   1100u /* most events one record, one timer or one call can cause */
+#define SINK_ROWS_MAX        1000u /* rows of one answer judged singly; beyond, the whole service */
+#define SINK_CHUNK           4096u
+#define SINK_CHUNKS          4096u
+#define SINK_REFUSED         4u
+#define SINK_REFUSED_NS      30000000000ull
+#define SINK_BUCKETS         64u
+#define SINK_EARLY_MAX       1024u
+#define SINK_EARLY_NS        1000000000ull
+#define SINK_DICTS           64u
+#define SINK_DESCRIPTION_MAX 65536u
+
+enum sink_slot_bits {
+    SLOT_WAIT = RRMP_SINK_TO_WAIT, /* deliver to those FILLING */
+    SLOT_STEP = RRMP_SINK_TO_STEP, /* deliver to those in step */
+    SLOT_HOLD = 4,                 /* hold (or, with STEP, hold a copy) until the image is there */
+    SLOT_MAPPED = 8,
+};
+
+/* What a tick looks at: 16 bytes. */
+struct sink_slot {
+    uint32_t item;
+    uint32_t last_seq;
+    uint8_t generation;
+    uint8_t bits; /* enum sink_slot_bits */
+    uint16_t svc;
+    uint32_t spare;
+};
+
+struct sink_list {
+    uint32_t head;
+    uint32_t tail;
+};
+
+enum sink_queue {
+    QUEUE_NONE,
+    QUEUE_NEW,
+    QUEUE_RECOVERY,
+    QUEUE_BACKGROUND,
+};
+
+/* A record kept: held until its image, or an image part that came before its BIND. The event is
+ * complete but for the view of the message, which is these bytes. */
+struct sink_held {
+    struct sink_held *next;
+    struct rrmp_sink_event event;
+    uint32_t length;
+    uint8_t bytes[];
+};
+
+struct sink_chain {
+    struct sink_held *head;
+    struct sink_held *tail;
+    uint32_t count;
+    size_t bytes;
+};
+
+struct sink_item {
+    uint32_t next_free;
+    uint32_t service_next; /* all items of the service */
+    uint32_t service_prev;
+    uint32_t queue_next;
+    uint32_t queue_prev;
+    uint32_t link; /* RRMP_NIL: parked */
+    uint32_t handle;
+    uint32_t request_id; /* newest sent; 0: none */
+    uint32_t tag;        /* of the image expected or under way */
+    uint32_t stamp;      /* of the last group or service STATE that concerned it */
+    uint32_t check_seq;  /* an audit says the instance is there; look again later */
+    uint16_t service;
+    uint16_t group;
+    uint16_t part; /* next one of the image under way */
+    uint8_t in_use;
+    uint8_t state;         /* enum rrmp_sink_item_state */
+    uint8_t queue;         /* enum sink_queue */
+    uint8_t bucket;        /* of the recovery queue */
+    uint8_t tries;         /* REQUESTs without answer at this instance */
+    uint8_t is_asked;      /* the instance has our interest, as far as we know */
+    uint8_t is_told;       /* consumers in step were told suspect */
+    uint8_t had_image;     /* consumers had an image */
+    uint8_t wants_image;   /* watches NEW wait although LIVE */
+    uint8_t wants_more;    /* watches NEW came after the first part of the image under way */
+    uint8_t is_image_open; /* FIRST was delivered, LAST not */
+    uint8_t image_to;      /* RRMP_SINK_TO_* of the image under way */
+    uint8_t in_window;
+    uint8_t is_private;
+    uint8_t is_snapshot;
+    uint8_t is_multicast; /* holding failed: image by multicast */
+    uint8_t is_priority_due;
+    uint8_t is_ending; /* a private stream that has to end: its timer says so */
+    uint8_t is_dying;  /* CLOSED was said: freed when that event has been taken */
+    uint8_t priority_class;
+    uint32_t priority_count;
+    struct {
+        uint32_t link;
+        uint64_t until_ns;
+    } refused[SINK_REFUSED];
+    uint64_t key_hash;
+    uint64_t table_hash;
+    uint8_t *key; /* followed by the RWF REQUEST */
+    uint16_t key_length;
+    uint16_t message_length;
+    struct sink_chain held;
+    uint64_t asked_ns;
+    uint64_t user;
+    uint32_t dying_next;
+    struct rrmp_timer timer;
+};
+
+/* One service at one instance. */
+struct sink_link {
+    uint32_t next_free;
+    uint32_t service_next; /* links of the same service */
+    uint32_t instance;
+    uint16_t service;
+    uint16_t svc;
+    bool in_use;
+    uint16_t row_state; /* of the last INSTANCE or SVCSTATE: up, accepting */
+    uint32_t version;   /* of the description held; 0 none */
+    uint32_t next_seq;  /* of the multicast records; known from the first INSTANCE on */
+    uint32_t item_count;
+    uint32_t window_used;
+    uint8_t *blob;
+    size_t blob_length;
+    struct rrmp_service description; /* views into blob */
+    uint8_t capabilities[32];        /* bit set of domains; all zero: any */
+    bool has_capabilities;
+
+    struct sink_list fresh;
+    struct sink_list background;
+    struct sink_list recovery[SINK_BUCKETS];
+    uint64_t recovery_busy;
+    uint8_t turn; /* of the 5 : 4 : 1 */
+
+    bool is_in_doubt;
+    uint32_t lost_first;
+    uint32_t lost_last;
+    uint32_t query_id;
+    uint64_t doubt_ns;
+    uint64_t verify_due_ns;
+    uint64_t whole_ns;        /* last recovery of the whole service */
+    uint64_t pause_ns;        /* grows when those follow each other */
+    uint64_t paused_until_ns; /* recovery requests rest until then */
+};
+
+struct sink_instance {
+    uint32_t next_free;
+    bool in_use;
+    bool is_leaving;
+    uint64_t session;
+    uint16_t port;
+    uint16_t svc_count; /* size of links */
+    bool was_silent;    /* said nothing for its time: it may wake with its old port */
+    uint32_t *links;    /* by svc; RRMP_NIL none */
+    char *name;
+    size_t name_length;
+    uint64_t name_hash;
+    uint64_t heard_ns;
+    struct sink_slot **map;
+    uint32_t map_high;
+    uint32_t newest_id;
+    uint32_t sum_count;
+    uint64_t sum_xor;
+    uint64_t sum_due_ns;
+    bool sum_again;
+    uint32_t audit_id; /* 0: none under way */
+    uint32_t audit_from;
+    uint64_t audit_due_ns;
+};
+
+struct sink_service {
+    struct rrmp_view name;
+    uint16_t id;
+    uint32_t links;
+    uint32_t items;
+    uint32_t parked_count;
+    bool was_up;
+    bool is_event_due;
+};
+
+struct sink_post {
+    uint32_t next_free;
+    uint32_t instance;
+    uint32_t id;
+    bool in_use;
+    uint64_t cookie;
+    struct rrmp_timer timer;
+};
+
+struct sink_dict {
+    bool in_use;
+    uint16_t service;
+    uint32_t link;
+    uint32_t request_id;
+    uint32_t filter;
+    uint16_t part;
+    uint8_t tries;
+    uint8_t name_length;
+    uint8_t name[RRMP_NAME_MAX];
+    uint64_t cookie;
+    uint64_t due_ns;
+};
+
+/* Parts of an image that came by unicast before its BIND. */
+struct sink_early {
+    uint32_t instance;
+    uint32_t handle;
+    uint32_t tag;
+    uint64_t since_ns;
+    struct sink_chain parts;
+    bool is_whole;
+};
+
+/* An event, or a chain of held records that are handed out one by one in its place. */
+struct sink_event_cell {
+    struct rrmp_sink_event event;
+    struct sink_held *chain;
+};
+
+struct rrmp_sink {
+    struct rrmp_sink_config config;
+    struct rrmp_sink_stats stats;
+    struct rrmp_outbox outbox;
+    struct rrmp_guard guard;
+    uint64_t seed;
+    uint64_t random;
+    uint64_t session; /* 0: not attached */
+    uint16_t port;
+    uint64_t now_ns;
+
+    struct rrmp_slots instances;
+    struct rrmp_slots links;
+    struct rrmp_slots items;
+    struct rrmp_slots posts;
+    struct rrmp_map instance_map;
+    struct rrmp_map item_map;
+    struct rrmp_wheel wheel;      /* of items */
+    struct rrmp_wheel post_wheel; /* of posts */
+    struct sink_service *services;
+    uint16_t service_count;
+    uint32_t last_instance; /* remembered for the next record */
+
+    struct sink_event_cell *events;
+    uint32_t event_head;
+    uint32_t event_tail;
+    struct sink_held *spent; /* handed out by the last call, freed by the next */
+    uint32_t dying;
+
+    struct sink_early early[SINK_EARLY_MAX];
+    uint32_t early_count;
+    struct sink_dict dicts[SINK_DICTS];
+
+    uint32_t next_id;
+    uint32_t next_query;
+    uint32_t next_stamp;
+    uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
+    uint64_t service_query_ns;
+    bool may_send; /* a queue may have something to send */
+};
+
+static inline struct sink_item *sink_item_at(const struct rrmp_sink *sink, uint32_t number)
+{
+    return rrmp_slots_at(&sink->items, number);
+}
+
+static inline struct sink_link *sink_link_at(const struct rrmp_sink *sink, uint32_t number)
+{
+    return rrmp_slots_at(&sink->links, number);
+}
+
+static inline struct sink_instance *sink_instance_at(const struct rrmp_sink *sink, uint32_t number)
+{
+    return rrmp_slots_at(&sink->instances, number);
+}
+
+static inline bool sink_item_exists(const struct rrmp_sink *sink, uint32_t number)
+{
+    if (number >= sink->items.high)
+        return false;
+    const struct sink_item *item = sink_item_at(sink, number);
+    return item->in_use && !item->is_dying;
+}
+
+/* sink_events.c */
+struct rrmp_sink_event *sink_event_put(struct rrmp_sink *sink, enum rrmp_sink_event_kind kind);
+struct rrmp_sink_event *sink_item_event(struct rrmp_sink *sink, enum rrmp_sink_event_kind kind,
+                                        uint32_t item);
+bool sink_event_room(const struct rrmp_sink *sink);
+void sink_chain_put_event(struct rrmp_sink *sink, struct sink_chain *chain);
+bool sink_chain_add(struct rrmp_sink *sink, struct sink_chain *chain,
+                    const struct rrmp_sink_event *event, struct rrmp_view message);
+void sink_chain_free(struct rrmp_sink *sink, struct sink_chain *chain);
+void sink_event_forget(struct rrmp_sink *sink, uint32_t item);
+void sink_dying_free(struct rrmp_sink *sink);
+void sink_events_fini(struct rrmp_sink *sink);
+
+/* sink_items.c: an item's place, its states */
+uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,
+                          uint64_t key_hash);
+uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
+                              uint32_t request_id);
+void sink_item_set_state(struct rrmp_sink *sink, uint32_t item, enum rrmp_sink_item_state state);
+void sink_item_tell(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t code,
+                    struct rrmp_view text);
+/* Start over with this item where it is: unmap, queue. */
+void sink_item_requeue(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
+/* What consumers have may be wrong: tell them, then start over. */
+void sink_item_lost(struct rrmp_sink *sink, uint32_t item, uint8_t code);
+/* Find an instance and queue there, or park. `is_told`: consumers know already. */
+void sink_item_place(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
+/* Leave the instance, saying CLOSE if it may still believe in our interest. */
+void sink_item_leave(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
+void sink_item_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t code, uint8_t type,
+                   struct rrmp_view message);
+/* A private stream cannot be mended: it ends with its timer, which is due now. */
+void sink_private_end(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
+void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link);
+void sink_item_unmap(struct rrmp_sink *sink, uint32_t item);
+bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint32_t seq,
+                   uint8_t bits);
+void sink_window_leave(struct rrmp_sink *sink, struct sink_item *item);
+void sink_unask(struct rrmp_sink *sink, struct sink_item *item);
+
+/* sink_queue.c: order and pace of requests */
+void sink_queue_put(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
+void sink_queue_remove(struct rrmp_sink *sink, uint32_t item);
+void sink_queues_serve(struct rrmp_sink *sink);
+bool sink_request_send(struct rrmp_sink *sink, uint32_t item);
+bool sink_link_sendable(const struct rrmp_sink *sink, const struct sink_link *link);
+
+/* sink_directory.c */
+uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t port);
+void sink_instance_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+                      const struct rrmp_record *record);
+void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+                     const struct rrmp_record *record);
+void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
+void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
+bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t link);
+uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
+void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
+/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there. */
+void sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group, uint8_t state,
+                    uint8_t code, struct rrmp_view text, bool is_suspect);
+
+/* sink_loss.c */
+void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint32_t last);
+void sink_link_recover(struct rrmp_sink *sink, uint32_t link);
+void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
+void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
+void sink_sums(struct rrmp_sink *sink, bool at_once);
+void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance);
+uint64_t sink_loss_tick(struct rrmp_sink *sink);
+
+/* sink_records.c */
+void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message);
+struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t handle);
+
+/* sink_images.c */
+void sink_image_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                   const struct rrmp_record *record);
+void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                  const struct rrmp_record *record);
+bool sink_hold(struct rrmp_sink *sink, uint32_t item, const struct rrmp_sink_event *event,
+               struct rrmp_view message);
+void sink_early_expire(struct rrmp_sink *sink, uint32_t instance, bool all);
+
+/* sink_posts.c */
+void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
+void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record);
+void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance);
+void sink_posts_tick(struct rrmp_sink *sink);
+uint64_t sink_dicts_deadline(const struct rrmp_sink *sink);
+
+/* Send to the instance of a link; queued behind others when the ring is full. */
+void sink_send(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
+
+#endif

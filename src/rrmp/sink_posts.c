@@ -1,0 +1,305 @@
+/* sink_posts.c - posts and their answers, generic messages, dictionaries. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+#define MS            1000000ull
+#define SEC           1000000000ull
+
+#define POST_NS       (20 * SEC)
+#define DICT_RETRY_NS (5 * SEC)
+#define DICT_TRIES    3u
+
+/* ---- posts ---- */
+
+static void post_free(struct rrmp_sink *sink, uint32_t number)
+{
+    rrmp_wheel_cancel(&sink->post_wheel, number);
+    rrmp_slots_give(&sink->posts, number);
+}
+
+static struct sink_post *post_at(const struct rrmp_sink *sink, uint32_t number)
+{
+    return rrmp_slots_at(&sink->posts, number);
+}
+
+/* Post ids are slot numbers with a count above: a late answer to another post is seen as such. */
+static uint32_t post_enter(struct rrmp_sink *sink, uint32_t instance, uint64_t cookie)
+{
+    uint32_t number = rrmp_slots_take(&sink->posts);
+
+    if (number == RRMP_NIL)
+        return RRMP_NIL;
+    struct sink_post *post = post_at(sink, number);
+    post->in_use = true;
+    post->instance = instance;
+    post->id = ++sink->next_query;
+    post->cookie = cookie;
+    rrmp_wheel_set(&sink->post_wheel, number, sink->now_ns + POST_NS);
+    return number;
+}
+
+int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number, uint16_t service,
+                   struct rrmp_view key, struct rrmp_view message, bool wants_ack, uint64_t cookie)
+{
+    uint32_t at = RRMP_NIL;
+    uint32_t handle = RRMP_HANDLE_NONE;
+
+    sink->now_ns = now_ns;
+    if (key.length > RRMP_KEY_SIZE_MAX)
+        return MD_ERR_RANGE;
+    if (sink_item_exists(sink, item_number)) {
+        const struct sink_item *item = sink_item_at(sink, item_number);
+        at = item->link;
+        handle = item->handle;
+        key = (struct rrmp_view){ .bytes = item->key, .length = item->key_length };
+    } else if (service < sink->service_count) {
+        uint8_t domain = key.length ? key.bytes[0] : 0;
+        const struct sink_item probe = { .service = service,
+                                         .key_hash = rrmp_key_hash(key.bytes, key.length),
+                                         .key = (uint8_t[8]){ domain } };
+        at = sink_link_choose(sink, &probe);
+        for (uint32_t n = sink->services[service].links; at == RRMP_NIL && n != RRMP_NIL;
+             n = sink_link_at(sink, n)->service_next) {
+            if (sink_link_usable(sink, NULL, n))
+                at = n; /* a post is not bound to capability or quality */
+        }
+    }
+    if (at == RRMP_NIL)
+        return MD_ERR_NOT_FOUND;
+    const struct sink_link *link = sink_link_at(sink, at);
+    if (!(link->description.features & RRMP_FEATURE_POSTS))
+        return MD_ERR_UNSUPPORTED;
+    uint32_t number = wants_ack ? post_enter(sink, link->instance, cookie) : RRMP_NIL;
+    if (wants_ack && number == RRMP_NIL)
+        return MD_ERR_FULL;
+    const struct sink_instance *instance = sink_instance_at(sink, link->instance);
+    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
+                              .session = instance->session,
+                              .port = instance->port };
+    struct rrmp_record record = {
+        .header = { .type = RRMP_POST, .svc = link->svc },
+        .u.post = { .id = wants_ack ? post_at(sink, number)->id : 0,
+                    .handle = handle,
+                    .flags = wants_ack ? RRMP_POST_ACK : 0,
+                    .key_hash = rrmp_key_hash(key.bytes, key.length),
+                    .key = key,
+                    .message = message },
+    };
+    if (rrmp_outbox_try(&sink->outbox, &dest, &record))
+        return MD_OK;
+    if (wants_ack)
+        post_free(sink, number);
+    return MD_ERR_AGAIN;
+}
+
+int rrmp_sink_generic(struct rrmp_sink *sink, uint32_t number, struct rrmp_view message)
+{
+    if (!sink_item_exists(sink, number))
+        return MD_ERR_NOT_FOUND;
+    const struct sink_item *item = sink_item_at(sink, number);
+    if (item->link == RRMP_NIL || item->handle == RRMP_HANDLE_NONE)
+        return MD_ERR_STATE;
+    const struct sink_link *link = sink_link_at(sink, item->link);
+    const struct sink_instance *instance = sink_instance_at(sink, link->instance);
+    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
+                              .session = instance->session,
+                              .port = instance->port };
+    struct rrmp_record record = {
+        .header = { .type = RRMP_GENERICUP, .svc = link->svc },
+        .u.tick = { .handle = item->handle, .message = message },
+    };
+    return rrmp_outbox_try(&sink->outbox, &dest, &record) ? MD_OK : MD_ERR_AGAIN;
+}
+
+void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)
+{
+    const struct rrmp_ack *ack = &record->u.ack;
+
+    for (uint32_t n = 0; n < sink->posts.high; n++) {
+        struct sink_post *post = post_at(sink, n);
+        if (!post->in_use || post->id != ack->post_id || post->instance != instance)
+            continue;
+        struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_ACK);
+        event->cookie = post->cookie;
+        event->message = ack->message;
+        post_free(sink, n);
+        return;
+    }
+}
+
+/* No answer will come from there: the timers that say so are due now. */
+void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance)
+{
+    for (uint32_t n = 0; n < sink->posts.high; n++) {
+        struct sink_post *post = post_at(sink, n);
+        if (!post->in_use || post->instance != instance)
+            continue;
+        post->instance = RRMP_NIL;
+        rrmp_wheel_set(&sink->post_wheel, n, sink->now_ns);
+    }
+}
+
+static void posts_expire(struct rrmp_sink *sink)
+{
+    uint32_t number;
+
+    while (sink_event_room(sink) &&
+           (number = rrmp_wheel_expire(&sink->post_wheel, sink->now_ns)) != RRMP_NIL) {
+        const struct sink_post *post = post_at(sink, number);
+        struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_POST_LOST);
+        event->cookie = post->cookie;
+        event->code = post->instance == RRMP_NIL ? RRMP_NAK_GATEWAY_DOWN : RRMP_NAK_NO_RESPONSE;
+        sink->stats.posts_lost++;
+        post_free(sink, number);
+    }
+}
+
+/* ---- dictionaries ---- */
+
+int rrmp_sink_dictionary(struct rrmp_sink *sink, uint64_t now_ns, uint16_t service,
+                         struct rrmp_view name, uint32_t filter, uint64_t cookie)
+{
+    sink->now_ns = now_ns;
+    if (service >= sink->service_count || name.length > RRMP_NAME_MAX)
+        return MD_ERR_NOT_FOUND;
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        struct sink_dict *dict = &sink->dicts[i];
+        if (dict->in_use)
+            continue;
+        *dict = (struct sink_dict){ .in_use = true,
+                                    .service = service,
+                                    .link = RRMP_NIL,
+                                    .filter = filter,
+                                    .name_length = (uint8_t)name.length,
+                                    .cookie = cookie,
+                                    .due_ns = now_ns };
+        if (name.length)
+            memcpy(dict->name, name.bytes, name.length);
+        return MD_OK;
+    }
+    return MD_ERR_FULL;
+}
+
+static struct rrmp_view dict_name(const struct sink_dict *dict)
+{
+    return (struct rrmp_view){ .bytes = dict->name, .length = dict->name_length };
+}
+
+static bool provides(const struct sink_link *link, const struct sink_dict *dict)
+{
+    struct rrmp_view rest = link->description.tlvs;
+    struct rrmp_view value;
+    uint8_t type;
+
+    while (rrmp_tlv_next(&rest, &type, &value)) {
+        if (type == RRMP_TLV_DICT_PROVIDED && value.length > dict->name_length &&
+            value.bytes[0] == dict->name_length &&
+            memcmp(value.bytes + 1, dict->name, dict->name_length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The instance to ask: each try the next one that says it has it. */
+static uint32_t dict_link(const struct rrmp_sink *sink, const struct sink_dict *dict)
+{
+    uint32_t skip = dict->tries;
+    uint32_t first = RRMP_NIL;
+
+    for (uint32_t n = sink->services[dict->service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        if (!(link->row_state & RRMP_SERVICE_UP) || !provides(link, dict))
+            continue;
+        if (skip-- == 0)
+            return n;
+        first = first == RRMP_NIL ? n : first;
+    }
+    return first;
+}
+
+static void dict_fail(struct rrmp_sink *sink, struct sink_dict *dict)
+{
+    struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_DICTIONARY);
+
+    event->cookie = dict->cookie;
+    event->code = RRMP_CODE_NOT_FOUND;
+    event->flags = RRMP_DICT_UNKNOWN | RRMP_DICT_LAST;
+    event->service = dict->service;
+    event->name = dict_name(dict); /* stays until the next fetch takes this place */
+    dict->in_use = false;
+}
+
+static void dict_ask(struct rrmp_sink *sink, struct sink_dict *dict)
+{
+    uint32_t at = dict_link(sink, dict);
+
+    if (at == RRMP_NIL || dict->tries >= DICT_TRIES) {
+        dict_fail(sink, dict);
+        return;
+    }
+    const struct sink_link *link = sink_link_at(sink, at);
+    dict->link = at;
+    dict->tries++;
+    dict->part = 0;
+    dict->request_id = ++sink->next_id ? sink->next_id : ++sink->next_id;
+    dict->due_ns = sink->now_ns + DICT_RETRY_NS;
+    struct rrmp_record record = {
+        .header = { .type = RRMP_DICTREQ, .svc = link->svc },
+        .u.dictreq = { .id = dict->request_id, .filter = dict->filter, .name = dict_name(dict) },
+    };
+    sink_send(sink, link->instance, &record);
+}
+
+void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record)
+{
+    const struct rrmp_dictpart *part = &record->u.dictpart;
+
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        struct sink_dict *dict = &sink->dicts[i];
+        if (!dict->in_use || dict->link == RRMP_NIL || dict->request_id != part->request_id)
+            continue;
+        if ((part->flags & RRMP_DICT_UNKNOWN) || part->part != dict->part) {
+            dict->due_ns = sink->now_ns; /* ask the next one, from the start */
+            return;
+        }
+        struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_DICTIONARY);
+        event->cookie = dict->cookie;
+        event->service = dict->service;
+        event->flags = part->flags;
+        event->part = part->part;
+        event->name = part->name;
+        event->version = part->version;
+        event->message = part->message;
+        dict->part++;
+        dict->due_ns = sink->now_ns + DICT_RETRY_NS;
+        if (part->flags & RRMP_DICT_LAST)
+            dict->in_use = false;
+        return;
+    }
+}
+
+void sink_posts_tick(struct rrmp_sink *sink)
+{
+    posts_expire(sink);
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        struct sink_dict *dict = &sink->dicts[i];
+        if (dict->in_use && sink->now_ns >= dict->due_ns && sink_event_room(sink))
+            dict_ask(sink, dict);
+    }
+}
+
+uint64_t sink_dicts_deadline(const struct rrmp_sink *sink)
+{
+    uint64_t next = rrmp_wheel_deadline(&sink->post_wheel);
+
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        if (sink->dicts[i].in_use && sink->dicts[i].due_ns < next)
+            next = sink->dicts[i].due_ns;
+    }
+    return next;
+}

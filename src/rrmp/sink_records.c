@@ -1,0 +1,389 @@
+/* sink_records.c - what instances send: the tick's path first, then the rest. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include "base/cursor.h"
+#include "base/err.h"
+
+#define MS           1000000ull
+
+#define LATER_MIN_MS 100u
+#define LATER_MAX_MS 60000u
+
+/* ---- UPDATE, STATUS, GENERIC ---- */
+
+static void tick_event(struct rrmp_sink_event *event, uint8_t type, uint8_t to, uint32_t seq,
+                       struct rrmp_view message)
+{
+    event->type = type;
+    event->to = to;
+    event->item_seq = seq;
+    event->message = message;
+}
+
+/* The item is between its BIND and its image: keep the record for after it. */
+static void tick_hold(struct rrmp_sink *sink, const struct sink_slot *slot, uint8_t type,
+                      uint32_t seq, struct rrmp_view message)
+{
+    uint32_t number = slot->item;
+    const struct sink_item *item = sink_item_at(sink, number);
+    bool is_copy = slot->bits & SLOT_STEP;
+    struct rrmp_sink_event event = { .kind = RRMP_SINK_MESSAGE,
+                                     .service = item->service,
+                                     .group = item->group,
+                                     .item = number,
+                                     .user = item->user };
+
+    event.instance = (uint16_t)sink_link_at(sink, item->link)->instance;
+    tick_event(&event, type, is_copy ? RRMP_SINK_TO_WAIT : RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP,
+               seq, message);
+    if (is_copy)
+        tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, number), type, RRMP_SINK_TO_STEP, seq,
+                   message);
+    sink_hold(sink, number, &event, message);
+}
+
+/* A STATUS reaches consumers in every state; a final one ends the item. */
+static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t flags, uint32_t seq,
+                        struct rrmp_view message)
+{
+    uint32_t number = slot->item;
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (flags & RRMP_FLAG_GROUP) {
+        if (message.length < 2) {
+            sink->stats.records_bad++;
+            return;
+        }
+        item->group = md_be16(message.bytes);
+        message.bytes += 2;
+        message.length -= 2;
+    }
+    if (flags & RRMP_FLAG_FINAL) {
+        sink_unask(sink, item); /* over there it has ended: no CLOSE */
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NONE, RRMP_STATUS, message);
+        return;
+    }
+    if (item->state == RRMP_SINK_ASKED)
+        sink_window_leave(sink, item); /* a status is an answer too */
+    if (slot->bits & SLOT_HOLD) {
+        tick_hold(sink, slot, RRMP_STATUS, seq, message);
+        return;
+    }
+    tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, number), RRMP_STATUS,
+               RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP, seq, message);
+}
+
+static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
+                    const struct rrmp_message *message)
+{
+    const struct sink_instance *instance = sink_instance_at(sink, instance_number);
+    const uint8_t *p = message->bytes;
+    uint32_t seq = md_be32(p + 12);
+    struct sink_slot *slot = sink_slot_find(instance, md_be32(p + 8));
+
+    if (!slot || slot->svc != md_be16(p + 2)) {
+        sink->stats.unknown_handle++;
+        return;
+    }
+    uint32_t distance = seq - slot->last_seq;
+    if (distance != 1) {
+        if (distance == 0 || distance > INT32_MAX)
+            sink->stats.dup_dropped++;
+        else {
+            sink->stats.item_seq_jumps++;
+            sink_item_lost(sink, slot->item, RRMP_CODE_GAP_DETECTED);
+        }
+        return;
+    }
+    slot->last_seq = seq;
+    struct rrmp_view body = { .bytes = p + RRMP_TICK_SIZE,
+                              .length = message->length - RRMP_TICK_SIZE };
+    if (p[0] == RRMP_STATUS) {
+        status_take(sink, slot, p[1] & 0x0f, seq, body);
+        return;
+    }
+    if (slot->bits & SLOT_HOLD) {
+        tick_hold(sink, slot, p[0], seq, body);
+        return;
+    }
+    uint8_t to = slot->bits & (SLOT_WAIT | SLOT_STEP);
+    if (to)
+        tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, slot->item), p[0], to, seq, body);
+}
+
+/* ---- UNBIND, REFUSE ---- */
+
+static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
+                      const struct rrmp_unbind *unbind)
+{
+    static const struct rrmp_view none;
+    struct sink_slot *slot =
+        sink_slot_find(sink_instance_at(sink, instance_number), unbind->handle);
+
+    if (!slot)
+        return;
+    uint32_t number = slot->item;
+    struct sink_item *item = sink_item_at(sink, number);
+    uint32_t link = item->link;
+    sink_item_unmap(sink, number);
+    sink_unask(sink, item); /* nobody's interest is left over there, ours neither */
+    if (unbind->reason != RRMP_UNBIND_DROPPED || item->is_private) {
+        sink_item_lost(sink, number, RRMP_CODE_NONE);
+        return;
+    }
+    sink_item_refuse_at(sink, number, link);
+    sink_item_leave(sink, number, 0);
+    if (sink_link_choose(sink, item) == RRMP_NIL) {
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_PREEMPTED, 0, none);
+        return;
+    }
+    if (item->had_image && !item->is_told) {
+        item->is_told = true;
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_PREEMPTED, none);
+    }
+    sink_item_place(sink, number, QUEUE_RECOVERY);
+}
+
+/* Not here: another instance, or, when all that could have said so, nowhere. */
+static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    bool is_up = false;
+
+    sink_item_refuse_at(sink, number, item->link);
+    if (item->had_image && !item->is_told) {
+        item->is_told = true;
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
+    }
+    sink_item_leave(sink, number, 0);
+    for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next)
+        is_up = is_up || sink_link_usable(sink, NULL, n);
+    if (sink_link_choose(sink, item) == RRMP_NIL && is_up) {
+        uint8_t code = refuse->code ? refuse->code : RRMP_CODE_NOT_FOUND;
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, code, 0, refuse->text);
+        return;
+    }
+    sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+    if (item->state == RRMP_SINK_PARKED)
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
+}
+
+static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    uint64_t wait = refuse->wait_ms < LATER_MIN_MS ? LATER_MIN_MS : refuse->wait_ms;
+
+    wait = wait > LATER_MAX_MS ? LATER_MAX_MS : wait;
+    sink_item_tell(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT,
+                   refuse->code, refuse->text);
+    if (item->state == RRMP_SINK_LIVE) {
+        sink_window_leave(sink, item);
+    } else {
+        sink_unask(sink, item);
+        item->is_told = item->had_image;
+        sink_item_requeue(sink, number, QUEUE_NEW);
+        sink_queue_remove(sink, number);
+    }
+    rrmp_wheel_set(&sink->wheel, number, sink->now_ns + wait * MS);
+}
+
+static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse)
+{
+    uint16_t service = sink_link_at(sink, link)->service;
+    uint32_t number = sink_item_by_request(sink, service, refuse->key_hash, refuse->request_id);
+
+    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
+        return; /* it crosses a newer request */
+    struct sink_item *item = sink_item_at(sink, number);
+    sink->stats.refused[refuse->scope]++;
+    if (refuse->scope == RRMP_REFUSE_LATER) {
+        refused_later(sink, number, refuse);
+        return;
+    }
+    sink_unask(sink, item);
+    if (refuse->scope == RRMP_REFUSE_FINAL)
+        sink_item_end(sink, number, refuse->state, refuse->code, 0, refuse->text);
+    else
+        refused_here(sink, number, refuse);
+}
+
+/* ---- SVCSTATE, GROUP ---- */
+
+static void svcstate_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_svcstate *said)
+{
+    if (said->has_status)
+        sink_link_tell(sink, link, RRMP_GROUP_NONE, said->state, said->code, said->text, false);
+    uint16_t keep = sink_link_at(sink, link)->row_state & RRMP_SERVICE_COMPLETE;
+    sink_link_state(sink, link, (uint16_t)(said->service_state | keep));
+}
+
+static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_group *said)
+{
+    const struct sink_link *link = sink_link_at(sink, number);
+
+    if (said->state)
+        sink_link_tell(sink, number, said->group, said->state, said->code, said->text, false);
+    if (said->merged_into == RRMP_GROUP_NONE || said->group == RRMP_GROUP_NONE)
+        return;
+    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;
+         n = sink_item_at(sink, n)->service_next) {
+        struct sink_item *item = sink_item_at(sink, n);
+        if (item->link == number && item->group == said->group)
+            item->group = said->merged_into;
+    }
+    struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_MERGE);
+    event->service = link->service;
+    event->instance = (uint16_t)link->instance;
+    event->group = said->group;
+    event->group2 = said->merged_into;
+}
+
+/* ---- dispatch ---- */
+
+static void bad(struct rrmp_sink *sink, const struct rrmp_message *message)
+{
+    sink->stats.records_bad++;
+    if (rrmp_guard_bad(&sink->guard, sink->now_ns, message->session, message->src_port))
+        sink->stats.senders_ignored++;
+}
+
+/* A name's hash is checked once, where it enters; afterwards it is only looked up. */
+static bool key_is_good(const struct rrmp_record *record)
+{
+    struct rrmp_view key = { .bytes = NULL, .length = 0 };
+    uint64_t hash = 0;
+
+    if (record->header.type == RRMP_BIND) {
+        key = record->u.bind.key;
+        hash = record->u.bind.key_hash;
+    } else if (record->header.type == RRMP_IMAGE) {
+        key = record->u.image.key;
+        hash = record->u.image.key_hash;
+    }
+    return key.length == 0 || rrmp_key_hash(key.bytes, key.length) == hash;
+}
+
+/* Records of one service of one instance, in its stream or directed at us. */
+static void link_record_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                           const struct rrmp_record *record)
+{
+    switch ((enum rrmp_type)record->header.type) {
+    case RRMP_SVCSTATE:
+        svcstate_in(sink, link, &record->u.svcstate);
+        return;
+    case RRMP_GROUP:
+        group_in(sink, link, &record->u.group);
+        return;
+    case RRMP_BIND:
+        sink_bind_in(sink, instance, link, record);
+        return;
+    case RRMP_IMAGE:
+        sink_image_in(sink, instance, link, record);
+        return;
+    case RRMP_UNBIND:
+        unbind_in(sink, instance, &record->u.unbind);
+        return;
+    case RRMP_REFUSE:
+        refuse_in(sink, link, &record->u.refuse);
+        return;
+    case RRMP_GAPITEMS:
+        sink_gapitems_in(sink, instance, record);
+        return;
+    default: /* not a record of a link */
+        return;
+    }
+}
+
+/* Follow the service's numbers; what is missing in between is lost. False: seen before. */
+static bool sequence_follow(struct rrmp_sink *sink, uint32_t number, uint32_t seq)
+{
+    struct sink_link *link = sink_link_at(sink, number);
+    uint32_t distance = seq - link->next_seq;
+
+    if (distance == 0) {
+        link->next_seq++;
+        return true;
+    }
+    if (distance > INT32_MAX)
+        return false;
+    uint32_t first = link->next_seq;
+    link->next_seq = seq + 1;
+    sink_link_lost(sink, number, first, seq - 1);
+    return true;
+}
+
+static void data_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+{
+    uint32_t number = sink_instance_find(sink, message->session, message->src_port);
+
+    if (number == RRMP_NIL) {
+        sink->stats.before_instance++;
+        return;
+    }
+    const uint8_t *p = message->bytes;
+    const struct sink_instance *instance = sink_instance_at(sink, number);
+    uint16_t svc = md_be16(p + 2);
+    uint32_t seq = md_be32(p + 4);
+    uint32_t link = svc < instance->svc_count ? instance->links[svc] : RRMP_NIL;
+    if (link != RRMP_NIL && seq != 0 && !sequence_follow(sink, link, seq))
+        return;
+    bool is_tick = p[0] == RRMP_UPDATE || p[0] == RRMP_STATUS || p[0] == RRMP_GENERIC;
+    if (is_tick && message->length >= RRMP_TICK_SIZE) {
+        if (link != RRMP_NIL && sink_link_at(sink, link)->item_count > 0)
+            tick_in(sink, number, message);
+        return;
+    }
+    struct rrmp_record record;
+    int err = rrmp_record_decode(message->bytes, message->length, &record);
+    if (err || !key_is_good(&record)) {
+        bad(sink, message);
+        return;
+    }
+    if (record.header.type == RRMP_ACK)
+        sink_ack_in(sink, number, &record);
+    else if (record.header.type == RRMP_AUDITDIFF)
+        sink_auditdiff_in(sink, number, &record);
+    else if (record.header.type == RRMP_DICTPART)
+        sink_dictpart_in(sink, &record);
+    else if (link != RRMP_NIL && sink_link_at(sink, link)->service != RRMP_SERVICE_NONE)
+        link_record_in(sink, number, link, &record);
+}
+
+static void control_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+{
+    struct rrmp_record record;
+
+    if (rrmp_record_decode(message->bytes, message->length, &record) != 0) {
+        bad(sink, message);
+        return;
+    }
+    if (record.header.type == RRMP_INSTANCE)
+        sink_instance_in(sink, message, &record);
+    else if (record.header.type == RRMP_SERVICE)
+        sink_service_in(sink, message, &record);
+}
+
+void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+{
+    if (message->length < RRMP_HEADER_SIZE)
+        return;
+    uint8_t type = message->bytes[0];
+    if (type >= RRMP_QUERY && type < RRMP_BIND)
+        return; /* what requesters say */
+    if (message->dst_port != 0 && message->dst_port != sink->port)
+        return;
+    if (sink->guard.count &&
+        rrmp_guard_ignores(&sink->guard, sink->now_ns, message->session, message->src_port))
+        return;
+    if (message->bytes[1] >> 4 != RRMP_VERSION) {
+        bad(sink, message);
+        return;
+    }
+    sink->stats.records_in[type & 63]++;
+    if (type == RRMP_INSTANCE || type == RRMP_SERVICE)
+        control_in(sink, message);
+    else
+        data_in(sink, message);
+}
