@@ -1,0 +1,74 @@
+/* frame/frame.h - what every daemon does around its work: start, signals, statistics, stop. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FRAME_FRAME_H
+#define FRAME_FRAME_H
+
+#include "base/cpu.h"
+#include "base/loop.h"
+#include "base/runfile.h"
+#include "conf/conf.h"
+#include "conf/options.h"
+#include "stats/segment.h"
+
+/*
+ * A daemon's main() is
+ *
+ *     int code = frame_start(&frame, &program, &hooks, argc, argv);
+ *     if (code >= 0)
+ *         return code;                     help, version, a mistake in the configuration ...
+ *     build what the daemon is made of on frame.loop, threads included
+ *     frame_ready(&frame);                 tells a service manager, and -fg on standard error
+ *     frame_run(&frame);                   the control loop, until SIGTERM or SIGINT
+ *     take everything down
+ *     frame_stop(&frame);
+ *
+ * frame_start() reads the command line and rmds.cnf, takes the pid file in runDir (one running
+ * program per name), opens log and statistics, and binds the calling thread as configured. From
+ * then on the control loop beats the statistics' heart and the watchdog once a second.
+ */
+struct frame;
+
+struct frame_hooks {
+    void *owner;
+    /* SIGHUP: the configuration was read again; frame->conf is the new one. May be NULL. */
+    void (*reload)(void *owner);
+    /* SIGUSR1: write what is worth knowing to the log. May be NULL. */
+    void (*dump)(void *owner);
+    /* Once a second on the control loop; false: a part of the daemon hangs, so the watchdog is not
+     * beaten. May be NULL. */
+    bool (*beat)(void *owner);
+};
+
+struct frame {
+    struct frame_hooks hooks;
+    struct md_options options;
+    struct md_conf *conf;
+    struct md_conf *old_confs[64]; /* those whose strings may still be in use */
+    unsigned old_conf_count;
+    struct md_conf_object daemon; /* N.I.<daemon> */
+    struct md_loop *loop;         /* the control loop */
+    struct stats_segment *stats;
+    struct md_runfile runfile;
+    char process[64];   /* "p2ps", "rrcpd.net1" */
+    char identity[256]; /* "host.1.p2ps" */
+    struct md_loop_signal *signals[5];
+    struct md_loop_timer *beat;
+    const char *notify_socket;
+    bool is_stopping;
+};
+
+/* -1: go on; else the exit code. `process` names files and statistics; NULL: the program's name. */
+int frame_start(struct frame *frame, const struct md_program *program,
+                const struct frame_hooks *hooks, int argc, char **argv);
+void frame_ready(struct frame *frame);
+void frame_run(struct frame *frame);
+void frame_stop(struct frame *frame);
+
+/* Scheduling and CPU binding of the calling thread: `cpu_param` is e.g. "mainThreadCpu" or
+ * "writeThreadCpu.0". What cannot be had is a WARNING. */
+void frame_bind_thread(const struct frame *frame, const char *cpu_param);
+
+/* The NUMA node of pools of this thread: numaNode, else where it is bound. */
+int frame_node(const struct frame *frame);
+
+#endif

@@ -1,0 +1,217 @@
+/* client.c - connections: their slots, their timers, their end. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "private.h"
+
+#define SECOND_NS 1000000000ull
+
+struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
+{
+    MD_ASSERT(client < core->client_room && core->clients[client].is_used);
+    return &core->clients[client];
+}
+
+int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_front *front,
+                    void *self, const char *address, uint32_t address_v4, uint32_t *client)
+{
+    uint32_t slot = 0;
+
+    *client = P2PS_NONE;
+    while (slot < core->client_room && core->clients[slot].is_used)
+        slot++;
+    if (slot == core->client_room)
+        return MD_ERR_FULL;
+    struct p2ps_client *c = &core->clients[slot];
+    *c = (struct p2ps_client){
+        .is_used = true,
+        .serial = ++core->client_serial,
+        .opened_ns = now_ns,
+        .front = front,
+        .self = self,
+        .address_v4 = address_v4,
+        .directory_service = -1,
+    };
+    snprintf(c->address, sizeof(c->address), "%s", address);
+    p2ps_idmap_init(&c->streams);
+    core->stats.mounts_now++;
+    core->stats.mounts_total++;
+    *client = slot;
+    return MD_OK;
+}
+
+void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct p2ps_idmap streams = c->streams;
+    uint32_t cursor = 0;
+    uint32_t index;
+
+    /* The map is taken away first, so that taking watches out does not walk it under our feet. */
+    p2ps_idmap_init(&c->streams);
+    for (int32_t id; (id = p2ps_idmap_next(&streams, &cursor, &index)) != 0;) {
+        if (index >= P2PS_STREAM_DICTIONARY)
+            continue;
+        uint32_t watch = p2ps_item_watch_find(core, index, client, id);
+        if (watch != P2PS_NONE)
+            p2ps_item_watch_forget(core, index, watch);
+    }
+    p2ps_idmap_fini(&streams);
+    c->item_streams = 0;
+    c->owed_count = 0;
+    c->directory_stream = 0;
+}
+
+static void untouch(struct p2ps_core *core, uint32_t client)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        if (core->touched[i] == client) {
+            core->touched[i] = core->touched[--core->touched_count];
+            return;
+        }
+    }
+}
+
+void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    p2ps_client_drop_streams(core, client);
+    if (c->is_touched)
+        untouch(core, client);
+    if (c->is_slow)
+        core->stats.mounts_slow_now--;
+    core->stats.mounts_now--;
+    p2ps_idmap_fini(&c->streams);
+    c->is_used = false;
+}
+
+void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    const struct p2ps_front *front = c->front;
+    void *self = c->self;
+
+    p2ps_client_gone(core, core->now_ns, client);
+    front->close(self, reason);
+}
+
+void p2ps_client_touch(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (c->is_touched)
+        return;
+    c->is_touched = true;
+    core->touched[core->touched_count++] = client;
+}
+
+void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (c->is_slow)
+        return;
+    c->is_slow = true;
+    c->slow_since_ns = core->now_ns;
+    core->stats.mounts_slow_now++;
+}
+
+void p2ps_core_flush(struct p2ps_core *core)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        struct p2ps_client *c = &core->clients[core->touched[i]];
+        c->is_touched = false;
+        c->front->flush(c->self);
+    }
+    core->touched_count = 0;
+}
+
+void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    if (c->is_slow)
+        c->slow_since_ns = now_ns;
+    if (c->directory_owed)
+        p2ps_directory_owed(core, client);
+    if (c->owed_count)
+        p2ps_deliver_owed(core, client);
+    if (c->is_slow && c->owed_count == 0 && !c->directory_owed) {
+        c->is_slow = false;
+        core->stats.mounts_slow_now--;
+    }
+}
+
+static void tick_rtt(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (!core->config.rtt_interval_ns || !c->wants_rtt || c->login_state != P2PS_LOGIN_OPEN ||
+        core->now_ns - c->rtt_sent_ns < core->config.rtt_interval_ns)
+        return;
+    struct omm_rtt rtt = {
+        .ticks = core->now_ns,
+        .has_latency = c->rtt_latency_us != 0,
+        .latency_us = c->rtt_latency_us,
+    };
+    c->rtt_sent_ns = core->now_ns;
+    if (c->front->rtt(c->self, c->login_stream, &rtt) == MD_OK)
+        p2ps_client_touch(core, client);
+}
+
+static void tick_client(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint64_t login_timeout = core->config.login_timeout_ns;
+
+    if (c->login_state == P2PS_LOGIN_REFUSED) {
+        if (core->now_ns - c->opened_ns > 2 * SECOND_NS)
+            p2ps_client_cut(core, client, "login closed");
+    } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
+        p2ps_client_cut(core, client, "no login in time");
+    } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
+        core->stats.mounts_cut_slow++;
+        p2ps_client_cut(core, client, "output buffer overflow");
+    } else {
+        tick_rtt(core, client);
+    }
+}
+
+void p2ps_clients_tick(struct p2ps_core *core)
+{
+    if (core->now_ns < core->sweep_ns)
+        return;
+    core->sweep_ns = core->now_ns + SECOND_NS;
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        if (core->clients[i].is_used)
+            tick_client(core, i);
+    }
+}
+
+bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out)
+{
+    *out = (struct p2ps_client_info){ 0 };
+    if (client >= core->client_room)
+        return false;
+    const struct p2ps_client *c = &core->clients[client];
+    if (c->is_used) {
+        *out = (struct p2ps_client_info){
+            .is_used = true,
+            .user = c->user,
+            .position = c->position,
+            .application = c->application,
+            .address = c->address,
+            .streams = c->item_streams,
+            .updates_out = c->updates_out,
+            .is_slow = c->is_slow,
+            .self = c->self,
+        };
+    }
+    return true;
+}

@@ -1,0 +1,179 @@
+/* core.c - the worker's decisions: made, fed, told the time, taken down. See core.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "private.h"
+
+#define SECOND_NS          1000000000ull
+#define SERVICES_MAX       1024
+#define CLIENTS_DEFAULT    1000
+#define POSTS_DEFAULT      10000
+#define MESSAGE_DEFAULT    (4u << 20)
+#define MAKE_FORMS_AT_ONCE 4 /* forms of one record that may each need a whole message */
+
+static void take_defaults(struct p2ps_core_config *config)
+{
+    if (config->client_limit == 0)
+        config->client_limit = CLIENTS_DEFAULT;
+    if (config->message_max == 0)
+        config->message_max = MESSAGE_DEFAULT;
+    if (config->login_timeout_ns == 0)
+        config->login_timeout_ns = 60 * SECOND_NS;
+    if (config->slow_timeout_ns == 0)
+        config->slow_timeout_ns = 10 * SECOND_NS;
+    if (!config->application_name)
+        config->application_name = "openrmds p2ps";
+}
+
+static void chain_posts(struct p2ps_core *core)
+{
+    core->post_free = 0;
+    for (uint32_t i = 0; i < core->post_room; i++)
+        core->posts[i].next_free = i + 1 < core->post_room ? i + 1 : P2PS_NONE;
+}
+
+static bool take_tables(struct p2ps_core *core)
+{
+    core->client_room = core->config.client_limit;
+    core->post_room = core->config.sink.post_limit ? core->config.sink.post_limit : POSTS_DEFAULT;
+    core->make_size = (size_t)core->config.message_max * MAKE_FORMS_AT_ONCE;
+    core->clients = calloc(core->client_room, sizeof(*core->clients));
+    core->touched = calloc(core->client_room, sizeof(*core->touched));
+    core->posts = calloc(core->post_room, sizeof(*core->posts));
+    core->forms = calloc(P2PS_FORMS_MAX, sizeof(*core->forms));
+    core->made = calloc(P2PS_FORMS_MAX, sizeof(*core->made));
+    core->made_epoch = calloc(P2PS_FORMS_MAX, sizeof(*core->made_epoch));
+    core->make_buffer = malloc(core->make_size);
+    core->directory_scratch = calloc(SERVICES_MAX + 1, sizeof(*core->directory_scratch));
+    return core->clients && core->touched && core->posts && core->forms && core->made &&
+           core->made_epoch && core->make_buffer && core->directory_scratch;
+}
+
+int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
+{
+    struct p2ps_core *core = calloc(1, sizeof(*core));
+
+    *out = NULL;
+    if (!core)
+        return MD_ERR_NOMEM;
+    core->config = *config;
+    take_defaults(&core->config);
+    core->item_free = P2PS_NONE;
+    core->epoch = 1;
+    int err = take_tables(core) ? rrmp_sink_create(&core->config.sink, &core->sink) : MD_ERR_NOMEM;
+    if (err != MD_OK) {
+        p2ps_core_destroy(core);
+        return err;
+    }
+    chain_posts(core);
+    *out = core;
+    return MD_OK;
+}
+
+void p2ps_core_destroy(struct p2ps_core *core)
+{
+    if (!core)
+        return;
+    for (uint32_t i = 0; core->clients && i < core->client_room; i++) {
+        if (core->clients[i].is_used)
+            p2ps_idmap_fini(&core->clients[i].streams);
+    }
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        free(core->items[i].watches);
+        free(core->items[i].perm_data);
+    }
+    for (uint32_t i = 0; i < core->form_count; i++)
+        free(core->forms[i].fields);
+    rrmp_sink_destroy(core->sink);
+    free(core->clients);
+    free(core->touched);
+    free(core->posts);
+    free(core->forms);
+    free(core->made);
+    free(core->made_epoch);
+    free(core->make_buffer);
+    free(core->directory_scratch);
+    free(core->items);
+    free(core);
+}
+
+/* Clients that could not be told what they must be told are let go, between batches only. */
+static void cut_hopeless(struct p2ps_core *core)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        uint32_t client = core->touched[i];
+        if (!core->clients[client].closing)
+            continue;
+        core->stats.mounts_cut_slow++;
+        p2ps_client_cut(core, client, "output buffer overflow");
+        i = UINT32_MAX; /* the list has changed: from the start */
+    }
+}
+
+void p2ps_core_backbone(struct p2ps_core *core, uint64_t now_ns,
+                        const struct rrmp_message *messages, size_t count)
+{
+    core->now_ns = now_ns;
+    while (count > 0) {
+        size_t taken = rrmp_sink_input(core->sink, now_ns, messages, count);
+
+        p2ps_deliver_events(core);
+        messages += taken;
+        count -= taken;
+    }
+    cut_hopeless(core);
+}
+
+void p2ps_core_notice(struct p2ps_core *core, uint64_t now_ns, const struct rrmp_notice *notice)
+{
+    core->now_ns = now_ns;
+    rrmp_sink_notice(core->sink, now_ns, notice);
+    p2ps_deliver_events(core);
+}
+
+void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty)
+{
+    core->now_ns = now_ns;
+    rrmp_sink_tick(core->sink, now_ns, input_is_empty);
+    p2ps_deliver_events(core);
+    p2ps_entitle_answers(core);
+    p2ps_deliver_events(core);
+    p2ps_clients_tick(core);
+    cut_hopeless(core);
+}
+
+void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    p2ps_deliver_events(core);
+    cut_hopeless(core);
+}
+
+uint64_t p2ps_core_deadline(const struct p2ps_core *core)
+{
+    uint64_t deadline = rrmp_sink_deadline(core->sink);
+
+    return deadline < core->sweep_ns ? deadline : core->sweep_ns;
+}
+
+void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    for (uint32_t item = 0; item < core->item_room; item++) {
+        if (core->items[item].watch_count)
+            p2ps_item_entitle_again(core, item);
+    }
+}
+
+const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)
+{
+    return &core->stats;
+}
+
+const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core)
+{
+    return core->sink;
+}

@@ -1,0 +1,148 @@
+/* core.h - what p2ps decides: clients, services, items, watches. No socket, no clock. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_CORE_H
+#define P2PS_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "entitle/entitle.h"
+#include "front.h"
+#include "rmds/rwf_dictionary.h"
+#include "rrmp/backbone.h"
+#include "rrmp/sink.h"
+
+/*
+ * One core is one worker: it has clients of its own, an item table of its own and one requester on
+ * the backbone, and shares nothing mutable with other workers. The shell around it (worker.c, or a
+ * simulator)
+ *
+ *     gives it the backbone        p2ps_core_backbone(), p2ps_core_notice()
+ *     gives it clients' requests   p2ps_client_*()
+ *     gives it the time            p2ps_core_tick() when p2ps_core_deadline() has come
+ *     ends each turn with          p2ps_core_settle(): what this turn's requests have caused
+ *     and, then or some time later, p2ps_core_flush(): every client touched is flushed once
+ *
+ * and the core calls the fronts (front.h) to send.
+ */
+struct p2ps_core;
+
+/* Serves RWFFld and RWFEnum. `*cursor` is all zero before the first part; the message is written to
+ * `out` with everything a consumer expects. MD_ERR_NOT_FOUND: no such dictionary. */
+struct p2ps_dictionaries {
+    int (*encode)(void *self, const struct omm_dictionary_request *request,
+                  struct rwf_dictionary_cursor *cursor, bool *is_last, uint8_t *out, size_t size,
+                  size_t *length);
+    void *self;
+};
+
+struct p2ps_core_config {
+    struct rrmp_sink_config sink;
+    struct entitle_authority authority;
+    struct p2ps_dictionaries dictionaries;
+    const char *application_name; /* shown to consumers at login */
+    uint32_t client_limit;        /* of this worker */
+    uint64_t item_limit;          /* items open by one user, 0 = none */
+    uint64_t item_limit_per_mount;
+    uint64_t aggregate_item_limit; /* distinct items */
+    uint32_t message_max;          /* longest message to a client */
+    uint64_t login_timeout_ns;     /* 0: 60 s */
+    uint64_t slow_timeout_ns;      /* 0: 10 s without progress cuts a client that is full */
+    uint64_t rtt_interval_ns;      /* 0: no round-trip measurement */
+    uint64_t random;
+};
+
+struct p2ps_core_stats {
+    uint64_t mounts_total;
+    uint64_t mounts_cut_slow;
+    uint64_t login_accepted;
+    uint64_t login_rejected;
+    uint64_t requests_in;
+    uint64_t closes_in;
+    uint64_t updates_in;
+    uint64_t updates_out;
+    uint64_t refresh_in;
+    uint64_t refresh_out;
+    uint64_t status_out;
+    uint64_t generic_in;
+    uint64_t generic_out;
+    uint64_t posts_in;
+    uint64_t acks_out;
+    uint64_t conflated;
+    uint64_t decode_errors;
+    uint64_t no_buffer_events;
+    uint64_t not_entitled;
+    uint64_t gaps_seen;
+    uint64_t items_recovered;
+    uint32_t mounts_now;
+    uint32_t mounts_slow_now;
+    uint32_t items_now;
+    uint32_t watches_now;
+};
+
+int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out);
+/* Clients are dropped without a word. NULL is allowed. */
+void p2ps_core_destroy(struct p2ps_core *core);
+
+/* ---- the backbone ---- */
+
+void p2ps_core_backbone(struct p2ps_core *core, uint64_t now_ns,
+                        const struct rrmp_message *messages, size_t count);
+void p2ps_core_notice(struct p2ps_core *core, uint64_t now_ns, const struct rrmp_notice *notice);
+void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty);
+uint64_t p2ps_core_deadline(const struct p2ps_core *core);
+void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
+void p2ps_core_flush(struct p2ps_core *core);
+
+/* ---- clients ---- */
+
+/* A connection is open. `address` is for permission and log, `address_v4` for post user info.
+ * MD_ERR_FULL at client_limit: refuse it. */
+int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_front *front,
+                    void *self, const char *address, uint32_t address_v4, uint32_t *client);
+/* The connection has ended, whoever ended it. */
+void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
+/* There is room in the client's output again, or it made progress. */
+void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
+
+/* What the client asks. Views need to live for the call only. */
+void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                       const struct omm_login_request *request);
+void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                           const struct omm_directory_request *request);
+void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                            const struct omm_dictionary_request *request);
+void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      const struct omm_item_request *request);
+void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client, int32_t stream_id);
+/* POST and GENERIC go on to the source as RWF messages: decoded, and the bytes. */
+void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      const struct rwf_msg *msg, struct rwf_bytes bytes);
+void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                         const struct rwf_msg *msg, struct rwf_bytes bytes);
+/* A request that could not be decoded: the stream is told, the connection stays. */
+void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t stream_id,
+                             uint8_t domain, const char *text);
+
+/* Rules were reloaded: every login and open item is asked for again. */
+void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
+
+/* What a monitor shows of a client; false past the last or for a free slot. */
+struct p2ps_client_info {
+    bool is_used;
+    const char *user;
+    const char *position;
+    const char *application;
+    const char *address;
+    uint32_t streams;
+    uint64_t updates_out;
+    bool is_slow;
+    void *self;
+};
+bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out);
+
+const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
+const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core);
+
+#endif

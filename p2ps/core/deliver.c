@@ -1,0 +1,468 @@
+/* deliver.c - the tick's last step: from a record of the backbone to the streams of clients. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/writer.h"
+#include "private.h"
+
+#define EVENTS_MAX 256
+/* A client that missed something is given images while its output is filled less than this. */
+#define OWED_FILL_PERCENT 30
+
+static bool start_record(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                         struct p2ps_record *record)
+{
+    *record = (struct p2ps_record){
+        .message = p2ps_bytes(event->message),
+        .item = (uint32_t)event->user,
+        .is_private = core->items[(uint32_t)event->user].is_private,
+    };
+    md_put_be16(record->group, event->instance);
+    md_put_be16(record->group + 2, event->group);
+    p2ps_form_next_record(core);
+    if (rwf_peek(record->message, &record->peek) == RWF_OK)
+        return true;
+    core->stats.decode_errors++;
+    return false;
+}
+
+/* ---- slow clients ---- */
+
+static void owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+{
+    struct p2ps_client *c = &core->clients[w->client];
+
+    core->stats.no_buffer_events++;
+    if (!(w->flags & P2PS_WATCH_OWED))
+        c->owed_count++;
+    w->flags |= flag;
+    p2ps_client_is_slow(core, w->client);
+}
+
+static void forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+{
+    if (!(w->flags & flag))
+        return;
+    w->flags &= (uint16_t)~flag;
+    if (!(w->flags & P2PS_WATCH_OWED))
+        core->clients[w->client].owed_count--;
+}
+
+/* ---- permission data ---- */
+
+/* Remembers the permission data of the item; true when they are other than before. */
+static bool perm_data_changed(struct p2ps_item *it, struct rwf_bytes perm)
+{
+    if (perm.length > UINT16_MAX)
+        return false;
+    if (it->perm_data) {
+        size_t length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
+        if (length == perm.length && memcmp(it->perm_data + 2, perm.data, length) == 0)
+            return false;
+    }
+    uint8_t *copy = realloc(it->perm_data, perm.length + 2);
+    if (!copy)
+        return false;
+    md_put_be16(copy, (uint16_t)perm.length);
+    if (perm.length)
+        memcpy(copy + 2, perm.data, perm.length);
+    it->perm_data = copy;
+    return true;
+}
+
+/* Asks again for every watch; false when none is left and the item is gone. */
+bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item)
+{
+    for (uint32_t i = core->items[item].watch_count; i-- > 0;) {
+        struct entitle_answer answer;
+        bool was_last = core->items[item].watch_count == 1;
+
+        if (p2ps_entitle_item(core, item, i, &answer) != ENTITLE_DENY)
+            continue;
+        p2ps_watch_denied(core, item, i, answer.text);
+        if (was_last)
+            return false;
+    }
+    return true;
+}
+
+static bool has_perm_data(const struct rwf_peek *peek)
+{
+    switch (peek->msg_class) {
+    case RWF_CLASS_REFRESH:
+        return (peek->flags & RWF_REFRESH_HAS_PERM_DATA) != 0;
+    case RWF_CLASS_UPDATE:
+        return (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0;
+    case RWF_CLASS_STATUS:
+        return (peek->flags & RWF_STATUS_HAS_PERM_DATA) != 0;
+    default:
+        return false;
+    }
+}
+
+/* Looks at the permission data a record may carry, before anybody is given the record. */
+static bool check_perm_data(struct p2ps_core *core, const struct p2ps_record *record)
+{
+    struct rwf_msg msg;
+
+    if (!has_perm_data(&record->peek))
+        return true;
+    if (rwf_msg_decode(record->message, &msg) != RWF_OK)
+        return true;
+    if (!perm_data_changed(&core->items[record->item], msg.perm_data))
+        return true;
+    return p2ps_item_entitle_again(core, record->item);
+}
+
+/* ---- images ---- */
+
+/* Whether the watch takes this part, and the state it is in then. */
+static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *event)
+{
+    switch ((enum p2ps_watch_state)w->state) {
+    case P2PS_WATCH_ASKS:
+        return false;
+    case P2PS_WATCH_NEW:
+        if (!(event->flags & RRMP_IMAGE_FIRST) || !(event->to & RRMP_SINK_TO_WAIT))
+            return false;
+        w->state = P2PS_WATCH_FILLING;
+        return true;
+    case P2PS_WATCH_FILLING:
+        return true;
+    case P2PS_WATCH_STEP:
+        return (event->to & RRMP_SINK_TO_STEP) != 0;
+    }
+    return false;
+}
+
+static void put_image(struct p2ps_core *core, struct p2ps_watch *w, struct p2ps_record *record,
+                      bool is_last)
+{
+    struct p2ps_client *c = &core->clients[w->client];
+    const struct p2ps_made *made = p2ps_form_make(core, w->form, record);
+    bool solicited = w->state == P2PS_WATCH_FILLING && !(w->flags & P2PS_WATCH_UNSOLICITED);
+
+    if (!made || made->length == 0)
+        return;
+    if (c->front->put(c->self, made, w->stream_id, solicited,
+                      (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK) {
+        owe(core, w, P2PS_WATCH_OWED_IMAGE);
+        return;
+    }
+    core->stats.refresh_out++;
+    p2ps_client_touch(core, w->client);
+    if (is_last) {
+        forgive(core, w, P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS);
+        w->flags &= (uint16_t) ~(P2PS_WATCH_UNSOLICITED | P2PS_WATCH_MISSED);
+        w->flags |= P2PS_WATCH_HAD_IMAGE;
+    }
+}
+
+static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct p2ps_record record;
+    bool is_last = (event->flags & RRMP_IMAGE_LAST) != 0;
+    uint32_t item = (uint32_t)event->user;
+
+    core->stats.refresh_in++;
+    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+        return;
+    struct p2ps_item *it = &core->items[item];
+    it->stream_state = event->state >> 3;
+    it->data_state = event->state & 7;
+    it->code = event->code;
+    it->is_state_known = true;
+    bool ends_by_itself = it->is_snapshot && is_last;
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        if (takes_image(w, event) &&
+            !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
+            put_image(core, w, &record, is_last);
+    }
+    it->has_ended = ends_by_itself;
+    if (!is_last)
+        return;
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        struct p2ps_watch *w = &it->watches[i];
+        bool was_last = it->watch_count == 1;
+
+        if (!(w->flags & P2PS_WATCH_SNAPSHOT) || w->state != P2PS_WATCH_FILLING ||
+            (w->flags & P2PS_WATCH_OWED && !ends_by_itself))
+            continue;
+        p2ps_item_watch_remove(core, item, i);
+        if (was_last)
+            return;
+    }
+}
+
+/* ---- updates, generic messages, statuses ---- */
+
+static bool takes_message(const struct p2ps_watch *w, uint8_t to)
+{
+    if (w->state == P2PS_WATCH_STEP)
+        return (to & RRMP_SINK_TO_STEP) != 0;
+    return w->state == P2PS_WATCH_FILLING && (to & RRMP_SINK_TO_WAIT) != 0;
+}
+
+static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct p2ps_record record;
+
+    core->stats.updates_in++;
+    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+        return;
+    struct p2ps_item *it = &core->items[record.item];
+    struct p2ps_watch *end = it->watches + it->watch_count;
+    for (struct p2ps_watch *w = it->watches; w < end; w++) {
+        struct p2ps_client *c = &core->clients[w->client];
+
+        if (!takes_message(w, event->to) || w->flags & P2PS_WATCH_OWED_IMAGE)
+            continue;
+        if (w->flags & P2PS_WATCH_PAUSED || c->pause_all) {
+            w->flags |= P2PS_WATCH_MISSED;
+            continue;
+        }
+        const struct p2ps_made *made = p2ps_form_make(core, w->form, &record);
+        if (!made || made->length == 0)
+            continue;
+        if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {
+            core->stats.conflated++;
+            owe(core, w, P2PS_WATCH_OWED_IMAGE);
+            continue;
+        }
+        core->stats.updates_out++;
+        c->updates_out++;
+        p2ps_client_touch(core, w->client);
+    }
+}
+
+/* Generic messages keep their own key and are never conflated or filtered. */
+static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct p2ps_record record;
+
+    core->stats.generic_in++;
+    if (!start_record(core, event, &record))
+        return;
+    struct p2ps_made made = { .bytes = record.message.data, .length = record.message.length };
+    struct p2ps_item *it = &core->items[record.item];
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+        struct p2ps_client *c = &core->clients[w->client];
+
+        if (!takes_message(w, event->to))
+            continue;
+        if (c->front->put(c->self, &made, w->stream_id, false, false) != MD_OK) {
+            core->stats.no_buffer_events++;
+            c->closing = true; /* it may not be dropped, and cannot be kept */
+            continue;
+        }
+        core->stats.generic_out++;
+        p2ps_client_touch(core, w->client);
+    }
+}
+
+static void deliver_status(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct p2ps_record record;
+    struct rwf_msg msg;
+
+    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+        return;
+    if (rwf_msg_decode(record.message, &msg) != RWF_OK) {
+        core->stats.decode_errors++;
+        return;
+    }
+    if (msg.flags & RWF_STATUS_HAS_STATE) {
+        core->items[record.item].is_state_known = true;
+        p2ps_item_state(core, record.item, &msg.state);
+    }
+}
+
+static void in_step(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+        if (w->state == P2PS_WATCH_FILLING)
+            w->state = P2PS_WATCH_STEP;
+    }
+}
+
+/* ---- states ---- */
+
+static struct rwf_state event_state(const struct rrmp_sink_event *event)
+{
+    return (struct rwf_state){
+        .stream_state = event->state >> 3,
+        .data_state = event->state & 7,
+        .code = event->code,
+        .text = p2ps_bytes(event->message),
+    };
+}
+
+/* True when the watch's client hears of this state by its directory stream. */
+static bool hears_by_directory(const struct p2ps_client *c, uint32_t filter)
+{
+    return c->directory_stream != 0 && (c->directory_filter & filter) && c->single_open &&
+           c->allow_suspect;
+}
+
+static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf_state *state,
+                         uint32_t heard_filter)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    it->data_state = state->data_state;
+    it->code = state->code;
+    it->is_state_known = true;
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        struct p2ps_watch *w = &core->items[item].watches[i];
+        bool was_last = core->items[item].watch_count == 1;
+
+        if (w->state == P2PS_WATCH_ASKS)
+            continue;
+        if (heard_filter && hears_by_directory(&core->clients[w->client], heard_filter))
+            continue;
+        if (p2ps_watch_status(core, item, i, state) && was_last)
+            return;
+    }
+}
+
+static void deliver_state(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct rwf_state state = event_state(event);
+    uint32_t heard_filter = 0;
+
+    core->stats.gaps_seen += event->code == RWF_CODE_GAP_DETECTED;
+    if (event->scope == RRMP_SINK_SCOPE_ITEM) {
+        core->items[(uint32_t)event->user].is_state_known = true;
+        p2ps_item_state(core, (uint32_t)event->user, &state);
+        return;
+    }
+    if (event->scope == RRMP_SINK_SCOPE_GROUP) {
+        heard_filter = OMM_FILTER_GROUP;
+        p2ps_directory_group(core, event->service, event->instance, event->group, &state);
+    } else if (event->instance == 0xFFFF) {
+        heard_filter = OMM_FILTER_STATE;
+        p2ps_directory_status(core, event->service, &state);
+    }
+    /* Walked with a stop ahead, since telling a state may close the item it stands on. */
+    uint32_t next = rrmp_sink_item_next(core->sink, event, RRMP_ITEM_NONE);
+    while (next != RRMP_ITEM_NONE) {
+        struct rrmp_sink_item info;
+        uint32_t sink_item = next;
+
+        next = rrmp_sink_item_next(core->sink, event, sink_item);
+        if (!rrmp_sink_item_info(core->sink, sink_item, &info) || info.user >= core->item_room)
+            continue;
+        state_of_one(core, (uint32_t)info.user, &state, heard_filter);
+    }
+}
+
+static void item_closed(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct rwf_state state = event_state(event);
+    uint32_t item = (uint32_t)event->user;
+
+    core->items[item].has_ended = true;
+    p2ps_item_state(core, item, &state);
+}
+
+/* ---- the batch ---- */
+
+/* An earlier event of the same batch may have ended the item this one is about. */
+static bool is_stale(const struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    bool is_of_item = event->kind == RRMP_SINK_IMAGE || event->kind == RRMP_SINK_MESSAGE ||
+                      event->kind == RRMP_SINK_IN_STEP || event->kind == RRMP_SINK_CLOSED ||
+                      (event->kind == RRMP_SINK_STATE && event->scope == RRMP_SINK_SCOPE_ITEM);
+
+    return is_of_item &&
+           (event->user >= core->item_room || core->items[event->user].sink_item != event->item);
+}
+
+static void deliver_event(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    if (is_stale(core, event))
+        return;
+    switch ((enum rrmp_sink_event_kind)event->kind) {
+    case RRMP_SINK_MESSAGE:
+        if (event->type == RRMP_UPDATE)
+            deliver_update(core, event);
+        else if (event->type == RRMP_STATUS)
+            deliver_status(core, event);
+        else
+            deliver_generic(core, event);
+        break;
+    case RRMP_SINK_IMAGE:
+        deliver_image(core, event);
+        break;
+    case RRMP_SINK_IN_STEP:
+        in_step(core, (uint32_t)event->user);
+        break;
+    case RRMP_SINK_STATE:
+        deliver_state(core, event);
+        break;
+    case RRMP_SINK_CLOSED:
+        item_closed(core, event);
+        break;
+    case RRMP_SINK_MERGE:
+        break; /* group ids towards clients follow with the next refresh */
+    case RRMP_SINK_DIRECTORY:
+        p2ps_directory_changed(core, event->service);
+        break;
+    case RRMP_SINK_ACK:
+    case RRMP_SINK_POST_LOST:
+        p2ps_post_answer(core, event);
+        break;
+    case RRMP_SINK_DICTIONARY:
+        break; /* fetched by the control loop, not by workers */
+    }
+}
+
+void p2ps_deliver_events(struct p2ps_core *core)
+{
+    struct rrmp_sink_event events[EVENTS_MAX];
+    size_t count;
+
+    while ((count = rrmp_sink_event(core->sink, events, EVENTS_MAX)) > 0) {
+        for (size_t i = 0; i < count; i++)
+            deliver_event(core, &events[i]);
+    }
+}
+
+/* ---- what slow clients are owed ---- */
+
+void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t cursor = 0;
+    uint32_t item;
+
+    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
+        if (c->front->fill(c->self) >= OWED_FILL_PERCENT)
+            return;
+        if (item >= P2PS_STREAM_DICTIONARY)
+            continue;
+        uint32_t at = p2ps_item_watch_find(core, item, client, id);
+        if (at == P2PS_NONE)
+            continue;
+        struct p2ps_item *it = &core->items[item];
+        struct p2ps_watch *w = &it->watches[at];
+        if (w->flags & P2PS_WATCH_OWED_STATUS) {
+            struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+            forgive(core, w, P2PS_WATCH_OWED_STATUS);
+            p2ps_watch_status(core, item, at, &state);
+        } else if (w->flags & P2PS_WATCH_OWED_IMAGE) {
+            forgive(core, w, P2PS_WATCH_OWED_IMAGE);
+            if (w->flags & P2PS_WATCH_HAD_IMAGE)
+                w->flags |= P2PS_WATCH_UNSOLICITED;
+            p2ps_watch_wants_image(core, item, at);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+/* directory.c - services as consumers see them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+#define SERVICES_MAX 1024
+
+static struct rwf_bytes field_dictionary(void)
+{
+    return rwf_text("RWFFld");
+}
+
+static struct rwf_bytes enum_dictionary(void)
+{
+    return rwf_text("RWFEnum");
+}
+
+static void add_name(struct rwf_bytes names[], uint8_t *count, struct rwf_bytes name)
+{
+    for (unsigned i = 0; i < *count; i++) {
+        if (rwf_bytes_equal(names[i], name))
+            return;
+    }
+    if (*count < OMM_DICTIONARY_MAX)
+        names[(*count)++] = name;
+}
+
+static bool has_capability(const struct omm_service *out, uint8_t domain)
+{
+    return memchr(out->capabilities, domain, out->capability_count) != NULL;
+}
+
+/*
+ * A consumer that downloads dictionaries waits for a service that has capability 5 and provides
+ * what it uses, so each of ours does: p2ps serves both dictionaries itself.
+ */
+static void describe(const struct rrmp_sink_service *in, struct omm_service *out)
+{
+    out->name = p2ps_bytes(in->name);
+    out->vendor = p2ps_bytes(in->vendor);
+    out->item_list = p2ps_bytes(in->item_list);
+    out->is_source = in->is_source && in->instance_count == 1;
+    for (unsigned i = 0; i < in->capability_count; i++)
+        out->capabilities[out->capability_count++] = in->capabilities[i];
+    if (!has_capability(out, RWF_DOMAIN_DICTIONARY) && out->capability_count < OMM_CAPABILITY_MAX)
+        out->capabilities[out->capability_count++] = RWF_DOMAIN_DICTIONARY;
+    for (unsigned i = 0; i < in->qos_count; i++)
+        out->qos[out->qos_count++] = itemkey_qos_unpack(in->qos[i]);
+    add_name(out->provided, &out->provided_count, field_dictionary());
+    add_name(out->provided, &out->provided_count, enum_dictionary());
+    add_name(out->used, &out->used_count, field_dictionary());
+    add_name(out->used, &out->used_count, enum_dictionary());
+}
+
+/* The service as consumers see it; false when it was never announced. */
+static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t filters,
+                         struct omm_service *out)
+{
+    struct rrmp_sink_service service;
+
+    if (!rrmp_sink_service(core->sink, index, &service))
+        return false;
+    *out = (struct omm_service){
+        .id = service.id,
+        .action = RWF_MAP_ADD,
+        .filters = filters & (OMM_FILTER_INFO | OMM_FILTER_STATE),
+        .is_up = service.is_up,
+        .is_accepting = service.is_up && service.is_accepting,
+    };
+    describe(&service, out);
+    return true;
+}
+
+uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id)
+{
+    struct rrmp_sink_service service;
+
+    for (uint16_t i = 0; i < SERVICES_MAX && rrmp_sink_service(core->sink, i, &service); i++) {
+        if (service.id == service_id)
+            return i;
+    }
+    return RRMP_SERVICE_NONE;
+}
+
+static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicited,
+                        const struct omm_directory_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct omm_service *services = core->directory_scratch;
+    size_t count = 0;
+    struct omm_directory_head head = {
+        .stream_id = request->stream_id,
+        .is_solicited = is_solicited,
+        .is_first = true,
+        .is_complete = true,
+        .is_streaming = request->is_streaming,
+        .has_service_id = request->has_service_id,
+        .service_id = request->service_id,
+        .filter = request->filter & (OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP),
+    };
+
+    for (uint16_t i = 0; i < SERVICES_MAX; i++) {
+        if (!load_service(core, i, request->filter, &services[count]))
+            break;
+        if (!request->has_service_id || services[count].id == request->service_id)
+            count++;
+    }
+    int err = c->front->directory(c->self, &head, services, count);
+    p2ps_client_touch(core, client);
+    return err;
+}
+
+void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                           const struct omm_directory_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    core->stats.requests_in++;
+    if (c->login_state != P2PS_LOGIN_OPEN) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                            RWF_CODE_USAGE_ERROR, "log in first");
+        p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_SOURCE, 0, &state);
+        return;
+    }
+    if (request->is_streaming) {
+        if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DIRECTORY) != MD_OK)
+            return;
+        c->directory_stream = request->stream_id;
+        c->directory_filter = request->filter;
+        c->directory_service = request->has_service_id ? request->service_id : -1;
+    }
+    if (request->no_refresh)
+        return;
+    if (send_refresh(core, client, true, request) != MD_OK)
+        c->closing = true;
+}
+
+void p2ps_directory_owed(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct omm_directory_request request = {
+        .stream_id = c->directory_stream,
+        .is_streaming = true,
+        .has_service_id = c->directory_service >= 0,
+        .service_id = (uint16_t)c->directory_service,
+        .filter = c->directory_filter,
+    };
+
+    if (c->directory_stream == 0 || send_refresh(core, client, false, &request) == MD_OK)
+        c->directory_owed = false;
+}
+
+static void owe_directory(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->stats.no_buffer_events++;
+    c->directory_owed = true;
+    p2ps_client_is_slow(core, client);
+}
+
+static bool sees_service(const struct p2ps_client *c, uint16_t service_id)
+{
+    return c->is_used && c->directory_stream != 0 &&
+           (c->directory_service < 0 || c->directory_service == service_id);
+}
+
+/* An update of one service to all who follow the directory. */
+static void tell_service(struct p2ps_core *core, const struct omm_service *service)
+{
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        struct p2ps_client *c = &core->clients[i];
+        struct omm_service shown = *service;
+
+        if (!sees_service(c, service->id))
+            continue;
+        struct omm_directory_head head = { .stream_id = c->directory_stream, .is_update = true };
+        shown.filters &= c->directory_filter;
+        if (shown.filters == 0)
+            continue;
+        if (c->front->directory(c->self, &head, &shown, 1) != MD_OK)
+            owe_directory(core, i);
+        p2ps_client_touch(core, i);
+    }
+}
+
+void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
+{
+    struct omm_service service;
+    struct p2ps_service *told = &core->services[index];
+
+    if (index >= SERVICES_MAX ||
+        !load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
+        return;
+    bool goes_down = told->is_told && told->is_up && !service.is_up;
+
+    service.action = told->is_told ? RWF_MAP_UPDATE : RWF_MAP_ADD;
+    /* Down is never said alone: real consumers would go on believing what they have. */
+    if (goes_down) {
+        service.has_status = true;
+        service.status =
+            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
+    }
+    told->id = service.id;
+    told->is_told = true;
+    told->is_up = service.is_up;
+    told->is_accepting = service.is_accepting;
+    tell_service(core, &service);
+}
+
+void p2ps_directory_status(struct p2ps_core *core, uint16_t index, const struct rwf_state *state)
+{
+    struct omm_service service;
+
+    if (index >= SERVICES_MAX || !load_service(core, index, OMM_FILTER_STATE, &service))
+        return;
+    service.action = RWF_MAP_UPDATE;
+    service.has_status = true;
+    service.status = *state;
+    tell_service(core, &service);
+}
+
+void p2ps_directory_group(struct p2ps_core *core, uint16_t index, uint16_t instance, uint16_t group,
+                          const struct rwf_state *state)
+{
+    uint8_t bytes[4] = { 0 };
+    struct omm_group change = {
+        .group = rwf_bytes(bytes, sizeof(bytes)),
+        .has_status = true,
+        .status = *state,
+    };
+
+    md_put_be16(bytes, instance);
+    md_put_be16(bytes + 2, group);
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        struct p2ps_client *c = &core->clients[i];
+
+        if (!sees_service(c, core->services[index].id) || !(c->directory_filter & OMM_FILTER_GROUP))
+            continue;
+        if (c->front->group(c->self, c->directory_stream, core->services[index].id, &change) !=
+            MD_OK)
+            owe_directory(core, i);
+        p2ps_client_touch(core, i);
+    }
+}

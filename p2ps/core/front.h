@@ -1,0 +1,85 @@
+/* front.h - how a client is spoken to: what a protocol plugs in to p2ps. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_FRONT_H
+#define P2PS_FRONT_H
+
+#include "omm/directory.h"
+#include "omm/item.h"
+#include "omm/login.h"
+#include "rmds/rwf.h"
+
+struct p2ps_front;
+
+/*
+ * A front is one protocol towards clients: RSSL with RWF messages now, others later. It turns the
+ * client's bytes into the request structs of omm and hands them to the core (core.h); the core
+ * tells it what to send, as structs for administrative messages, and as *made* bytes for items.
+ * Nothing above a front knows frames; nothing below the core knows watch lists.
+ *
+ *     record    what came for an item from the backbone: an RWF message without key and group
+ *     form      how some watches want it: as it came, with the key, a view of some fields
+ *     made      the record in one form, made once for all watches of that form
+ */
+enum p2ps_form_flags {
+    P2PS_FORM_KEY = 1,  /* the key goes into every update */
+    P2PS_FORM_VIEW = 2, /* `fields` only */
+};
+
+struct p2ps_form {
+    uint8_t flags; /* enum p2ps_form_flags */
+    uint16_t field_count;
+    uint32_t watch_count; /* 0: the slot is free */
+    const struct p2ps_front *front;
+    int16_t *fields; /* ascending */
+};
+
+struct p2ps_record {
+    struct rwf_bytes message;
+    struct rwf_peek peek;
+    uint32_t item;
+    bool is_private;
+    uint8_t group[4];          /* group id towards clients, of refreshes */
+    const struct rwf_key *key; /* the item's, with the service id clients know; refreshes have it,
+                                  updates when the form has P2PS_FORM_KEY */
+};
+
+struct p2ps_made {
+    const uint8_t *bytes;
+    size_t length;     /* 0: this form has nothing to say about this record */
+    uint32_t state_at; /* refreshes: offset of the state byte, 0 if none */
+};
+
+struct p2ps_front {
+    const char *name;
+
+    /* The record in `form`. Bytes are either the record's own or written to `out`; they stay good
+     * until the next record. MD_ERR_FULL when `size` is too small, else as the codec says. */
+    int (*make)(const struct p2ps_form *form, const struct p2ps_record *record, uint8_t *out,
+                size_t size, struct p2ps_made *made);
+
+    /* Queue `made` for one stream of one client. `solicited`, `snapshot`: patch a refresh so.
+     * MD_ERR_FULL: no room now. Called for every message of every watch. */
+    int (*put)(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+               bool snapshot);
+
+    /* Administrative messages; each MD_OK or MD_ERR_FULL (nothing was queued: it will be asked
+     * again when there is room). */
+    int (*login_refresh)(void *self, const struct omm_login_refresh *refresh);
+    int (*status)(void *self, const struct omm_status *status);
+    int (*ack)(void *self, const struct omm_ack *ack);
+    int (*rtt)(void *self, int32_t stream_id, const struct omm_rtt *rtt);
+    int (*directory)(void *self, const struct omm_directory_head *head,
+                     const struct omm_service services[], size_t count);
+    int (*group)(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *group);
+    /* An encoded RWF message (a dictionary part), stream id already in it. */
+    int (*message)(void *self, struct rwf_bytes message);
+
+    /* Send what is queued; once per batch for each client that got something. */
+    void (*flush)(void *self);
+    /* How much of the client's output is in use, in percent. */
+    unsigned (*fill)(const void *self);
+    /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */
+    void (*close)(void *self, const char *reason);
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* idmap.h - which item a client's stream id stands for. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_IDMAP_H
+#define P2PS_IDMAP_H
+
+#include <stdint.h>
+
+/*
+ * An open-addressing map from a stream id (any but 0) to a 32-bit index, one for each client.
+ * Eight bytes a slot, at most three quarters full: a client with 100,000 items spends 1 MiB here.
+ * Grows by doubling when an id is added, gives everything back in fini.
+ */
+struct p2ps_idmap_slot {
+    int32_t id; /* 0: free */
+    uint32_t index;
+};
+
+struct p2ps_idmap {
+    struct p2ps_idmap_slot *slots;
+    uint32_t mask; /* slots - 1; 0 before the first id */
+    uint32_t count;
+};
+
+#define P2PS_IDMAP_NONE UINT32_MAX
+
+void p2ps_idmap_init(struct p2ps_idmap *map);
+void p2ps_idmap_fini(struct p2ps_idmap *map);
+
+/* The index of `id`, or P2PS_IDMAP_NONE. */
+uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id);
+
+/* Adds or replaces. MD_ERR_NOMEM, or MD_ERR_RANGE for id 0. */
+int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index);
+
+/* Takes `id` out and returns its index, or P2PS_IDMAP_NONE. */
+uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id);
+
+/* Walks all ids: start with *cursor = 0; returns 0 at the end. Taking out the id just seen is
+ * allowed only after the walk. */
+int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index);
+
+#endif

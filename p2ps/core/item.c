@@ -1,0 +1,142 @@
+/* item.c - the item table and the watches on each item. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+#define ITEMS_MIN 1024
+
+static int grow_items(struct p2ps_core *core)
+{
+    uint32_t room = core->item_room ? core->item_room * 2 : ITEMS_MIN;
+    struct p2ps_item *items = realloc(core->items, room * sizeof(*items));
+
+    if (!items)
+        return MD_ERR_NOMEM;
+    for (uint32_t i = core->item_room; i < room; i++) {
+        items[i] = (struct p2ps_item){
+            .sink_item = RRMP_ITEM_NONE,
+            .next_free = i + 1 < room ? i + 1 : core->item_free,
+        };
+    }
+    core->item_free = core->item_room;
+    core->items = items;
+    core->item_room = room;
+    return MD_OK;
+}
+
+uint32_t p2ps_item_take(struct p2ps_core *core)
+{
+    if (core->item_free == P2PS_NONE && grow_items(core) != MD_OK)
+        return P2PS_NONE;
+    uint32_t item = core->item_free;
+    core->item_free = core->items[item].next_free;
+    core->items[item] = (struct p2ps_item){
+        .sink_item = RRMP_ITEM_NONE,
+        .stream_state = RWF_STREAM_OPEN,
+        .data_state = RWF_DATA_SUSPECT,
+    };
+    core->stats.items_now++;
+    return item;
+}
+
+void p2ps_item_give(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    free(it->watches);
+    free(it->perm_data);
+    *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
+    core->item_free = item;
+    core->stats.items_now--;
+}
+
+int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_client *c = p2ps_client_at(core, watch->client);
+
+    if (it->watch_count == it->watch_room) {
+        uint32_t room = it->watch_room ? it->watch_room * 2 : 1;
+        struct p2ps_watch *watches = realloc(it->watches, room * sizeof(*watches));
+        if (!watches)
+            return MD_ERR_NOMEM;
+        it->watches = watches;
+        it->watch_room = room;
+    }
+    int err = p2ps_idmap_put(&c->streams, watch->stream_id, item);
+    if (err != MD_OK)
+        return err;
+    it->watches[it->watch_count++] = *watch;
+    c->item_streams++;
+    core->stats.watches_now++;
+    return MD_OK;
+}
+
+uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint32_t client,
+                              int32_t stream_id)
+{
+    const struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        if (it->watches[i].client == client && it->watches[i].stream_id == stream_id)
+            return i;
+    }
+    return P2PS_NONE;
+}
+
+void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    if (it->watch_count > 0)
+        return;
+    if (it->sink_item != RRMP_ITEM_NONE && !it->has_ended)
+        rrmp_sink_item_close(core->sink, core->now_ns, it->sink_item);
+    p2ps_item_give(core, item);
+}
+
+/* Takes the watch out of the item's array; the last one takes its place. */
+static void take_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    p2ps_form_give(core, it->watches[watch].form);
+    it->watches[watch] = it->watches[--it->watch_count];
+    core->stats.watches_now--;
+    p2ps_item_drop_if_unwatched(core, item);
+}
+
+void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    take_out(core, item, watch);
+}
+
+void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_watch w = core->items[item].watches[watch];
+    struct p2ps_client *c = p2ps_client_at(core, w.client);
+
+    p2ps_idmap_take(&c->streams, w.stream_id);
+    c->item_streams--;
+    if (w.flags & (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS))
+        c->owed_count--;
+    take_out(core, item, watch);
+}
+
+bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *key,
+                   struct rwf_qos *qos)
+{
+    const struct p2ps_item *it = &core->items[item];
+    struct rrmp_sink_item info;
+    uint8_t domain;
+
+    if (!rrmp_sink_item_info(core->sink, it->sink_item, &info) ||
+        itemkey_decode(info.key.bytes, info.key.length, &domain, key, qos) != RWF_OK)
+        return false;
+    key->flags |= RWF_KEY_HAS_SERVICE_ID;
+    key->service_id = core->services[it->service].id;
+    return true;
+}

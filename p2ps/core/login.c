@@ -1,0 +1,188 @@
+/* login.c - the login stream of a client: in, out, again, paused. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+
+static void copy_text(char out[P2PS_TEXT_MAX], struct rwf_bytes text)
+{
+    size_t length = text.length < P2PS_TEXT_MAX - 1 ? text.length : P2PS_TEXT_MAX - 1;
+
+    if (length)
+        memcpy(out, text.data, length);
+    out[length] = 0;
+}
+
+static void send_login_refresh(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct omm_login_refresh refresh = {
+        .stream_id = c->login_stream,
+        .is_solicited = true,
+        .state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE, "Login accepted"),
+        .user = rwf_text(c->user),
+        .name_type = c->login_name_type,
+        .application_id = rwf_text("256"),
+        .application_name = rwf_text(core->config.application_name),
+        .position = rwf_text(c->position),
+        .single_open = true,
+        .allow_suspect_data = c->allow_suspect,
+        .permission_expressions = c->permission_expressions,
+        .support_post = true,
+        .support_batch = 1,
+        .support_view = true,
+        .support_pause = true,
+    };
+
+    if (c->front->login_refresh(c->self, &refresh) != MD_OK) {
+        core->stats.no_buffer_events++;
+        c->closing = true;
+    }
+    p2ps_client_touch(core, client);
+}
+
+static void refuse_login(struct p2ps_core *core, uint32_t client, uint8_t code, const char *text)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, code, text);
+
+    core->stats.login_rejected++;
+    p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
+    p2ps_client_drop_streams(core, client);
+    c->login_state = P2PS_LOGIN_REFUSED;
+    c->opened_ns = core->now_ns; /* two seconds to leave by itself */
+}
+
+static uint32_t mounts_of_user(const struct p2ps_core *core, const char *user)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        const struct p2ps_client *c = &core->clients[i];
+        if (c->is_used && c->login_state == P2PS_LOGIN_OPEN && strcmp(c->user, user) == 0)
+            count++;
+    }
+    return count;
+}
+
+void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool was_open = c->login_state == P2PS_LOGIN_OPEN;
+
+    if (answer->verdict != ENTITLE_ALLOW) {
+        refuse_login(core, client, RWF_CODE_NOT_ENTITLED, answer->text);
+        return;
+    }
+    if (!was_open && answer->mounts_max && mounts_of_user(core, c->user) >= answer->mounts_max) {
+        refuse_login(core, client, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
+                     "the user has as many connections as he may have");
+        return;
+    }
+    c->login_state = P2PS_LOGIN_OPEN;
+    if (!was_open)
+        core->stats.login_accepted++;
+    if (!c->login_no_refresh)
+        send_login_refresh(core, client);
+}
+
+static void ask_authority(struct p2ps_core *core, uint32_t client,
+                          const struct omm_login_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct entitle_query query = {
+        .kind = ENTITLE_LOGIN,
+        .user = { c->user, strlen(c->user) },
+        .password = { (const char *)request->password.data, request->password.length },
+        .token = { (const char *)request->token.data, request->token.length },
+        .host = { c->address, strlen(c->address) },
+    };
+    struct entitle_answer answer;
+    uint64_t ticket = (uint64_t)c->serial << 32 | client;
+
+    if (core->config.authority.ask(core->config.authority.self, &query, ticket, &answer) ==
+        ENTITLE_PENDING)
+        return;
+    p2ps_login_answer(core, client, &answer);
+}
+
+static void first_login(struct p2ps_core *core, uint32_t client,
+                        const struct omm_login_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    c->login_stream = request->stream_id;
+    if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN) != MD_OK) {
+        c->closing = true;
+        return;
+    }
+    copy_text(c->user, request->user);
+    copy_text(c->position, request->position);
+    copy_text(c->application, request->application_name);
+    c->login_name_type = request->name_type;
+    c->login_no_refresh = request->no_refresh;
+    c->single_open = request->single_open;
+    c->allow_suspect = request->allow_suspect_data;
+    c->permission_expressions = request->permission_expressions;
+    c->wants_rtt = request->wants_rtt;
+    if (request->role != OMM_ROLE_CONSUMER) {
+        refuse_login(core, client, RWF_CODE_USAGE_ERROR,
+                     "this port is for consumers; providers connect to src_dist");
+        return;
+    }
+    c->login_state = P2PS_LOGIN_ASKED;
+    ask_authority(core, client, request);
+}
+
+/* Updates were held back while everything was paused: those streams get a fresh image. */
+static void resume_all(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t cursor = 0;
+    uint32_t item;
+
+    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
+        if (item >= P2PS_STREAM_DICTIONARY)
+            continue;
+        uint32_t watch = p2ps_item_watch_find(core, item, client, id);
+        if (watch == P2PS_NONE || !(core->items[item].watches[watch].flags & P2PS_WATCH_MISSED))
+            continue;
+        core->items[item].watches[watch].flags |= P2PS_WATCH_UNSOLICITED;
+        p2ps_watch_wants_image(core, item, watch);
+    }
+}
+
+static void again_login(struct p2ps_core *core, uint32_t client,
+                        const struct omm_login_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool was_paused = c->pause_all;
+
+    c->login_no_refresh = request->no_refresh;
+    c->pause_all = request->pause;
+    if (was_paused && !c->pause_all)
+        resume_all(core, client);
+    if (!request->no_refresh)
+        ask_authority(core, client, request);
+}
+
+void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                       const struct omm_login_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    core->stats.requests_in++;
+    if (c->login_state == P2PS_LOGIN_NONE) {
+        first_login(core, client, request);
+    } else if (c->login_state == P2PS_LOGIN_REFUSED) {
+        return;
+    } else if (request->stream_id != c->login_stream) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                                            RWF_CODE_USAGE_ERROR, "a login is open already");
+        p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_LOGIN, 0, &state);
+    } else if (c->login_state == P2PS_LOGIN_OPEN) {
+        again_login(core, client, request);
+    }
+}

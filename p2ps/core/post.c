@@ -1,0 +1,239 @@
+/* post.c - posts and generic messages towards the source, and the answers back. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+static const struct rwf_qos any_qos = {
+    .timeliness = RWF_TIMELINESS_REALTIME,
+    .rate = RWF_RATE_TICK_BY_TICK,
+};
+
+static void answer(struct p2ps_core *core, uint32_t client, const struct omm_ack *ack)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (c->front->ack(c->self, ack) != MD_OK) {
+        core->stats.no_buffer_events++;
+        return;
+    }
+    core->stats.acks_out++;
+    p2ps_client_touch(core, client);
+}
+
+static void nak(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg, uint8_t code,
+                const char *text)
+{
+    struct omm_ack ack = {
+        .stream_id = msg->stream_id,
+        .domain = msg->domain,
+        .ack_id = msg->flags & RWF_POST_HAS_POST_ID ? msg->post_id : 0,
+        .has_seq_num = (msg->flags & RWF_POST_HAS_SEQ_NUM) != 0,
+        .seq_num = msg->seq_num,
+        .nak_code = code,
+        .text = rwf_text(text),
+    };
+
+    if (msg->flags & RWF_POST_ACK)
+        answer(core, client, &ack);
+}
+
+/* The message as the backbone carries it: no service id, our stream id away, its author named. */
+static int to_backbone(struct p2ps_core *core, const struct p2ps_client *c, struct rwf_bytes bytes,
+                       bool is_post, size_t *length)
+{
+    struct rwf_splice splice = {
+        .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_SERVICE,
+        .stream_id = 0,
+    };
+    struct rwf_msg msg;
+    struct rwf_encoder enc;
+
+    if (!is_post || c->address_v4 == 0 || rwf_msg_decode(bytes, &msg) != RWF_OK ||
+        msg.post_user_addr != 0)
+        return rwf_splice(bytes, &splice, core->make_buffer, core->make_size, length);
+    msg.stream_id = 0;
+    msg.key.flags &= (uint16_t)~RWF_KEY_HAS_SERVICE_ID;
+    msg.post_user_addr = c->address_v4;
+    rwf_encoder_init(&enc, core->make_buffer, core->make_size);
+    int rc = rwf_msg_encode(&enc, &msg);
+    *length = rwf_encoder_bytes(&enc).length;
+    return rc;
+}
+
+static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                         bool is_private)
+{
+    uint32_t slot = core->post_free;
+
+    if (slot == P2PS_NONE)
+        return P2PS_NONE;
+    core->post_free = core->posts[slot].next_free;
+    core->posts[slot] = (struct p2ps_post){
+        .is_used = true,
+        .client = client,
+        .client_serial = core->clients[client].serial,
+        .stream_id = msg->stream_id,
+        .domain = msg->domain,
+        .has_seq_num = (msg->flags & RWF_POST_HAS_SEQ_NUM) != 0,
+        .seq_num = msg->seq_num,
+        .post_id = msg->flags & RWF_POST_HAS_POST_ID ? msg->post_id : 0,
+        .is_private = is_private,
+    };
+    return slot;
+}
+
+static void forget(struct p2ps_core *core, uint32_t slot)
+{
+    core->posts[slot].is_used = false;
+    core->posts[slot].next_free = core->post_free;
+    core->post_free = slot;
+}
+
+static void nak_for_error(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                          int err)
+{
+    switch (err) {
+    case MD_ERR_UNSUPPORTED:
+        nak(core, client, msg, RWF_NAK_DENIED_BY_SRC, "The source takes no posts");
+        break;
+    case MD_ERR_NOT_FOUND:
+        nak(core, client, msg, RWF_NAK_SOURCE_DOWN, "The source is down");
+        break;
+    default:
+        nak(core, client, msg, RWF_NAK_NO_RESOURCES, "Too many posts are under way");
+        break;
+    }
+}
+
+static void send_post(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                      struct rwf_bytes bytes, uint32_t sink_item, uint16_t service,
+                      struct rrmp_view key, bool is_private)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool wants_ack = (msg->flags & RWF_POST_ACK) != 0;
+    uint32_t slot = P2PS_NONE;
+    size_t length;
+
+    if (to_backbone(core, c, bytes, true, &length) != RWF_OK) {
+        nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The post cannot be read");
+        return;
+    }
+    if (wants_ack && (slot = remember(core, client, msg, is_private)) == P2PS_NONE) {
+        nak_for_error(core, client, msg, MD_ERR_FULL);
+        return;
+    }
+    struct rrmp_view message = { core->make_buffer, length };
+    int err =
+        rrmp_sink_post(core->sink, core->now_ns, sink_item, service, key, message, wants_ack, slot);
+    if (err == MD_OK)
+        return;
+    if (slot != P2PS_NONE)
+        forget(core, slot);
+    nak_for_error(core, client, msg, err);
+}
+
+static void post_off_stream(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                            struct rwf_bytes bytes)
+{
+    uint8_t key[RRMP_KEY_SIZE_MAX];
+    size_t length;
+    uint16_t service = RRMP_SERVICE_NONE;
+
+    if (msg->flags & RWF_POST_HAS_KEY && msg->key.flags & RWF_KEY_HAS_SERVICE_ID)
+        service = p2ps_directory_find(core, msg->key.service_id);
+    if (service == RRMP_SERVICE_NONE) {
+        nak(core, client, msg, RWF_NAK_SOURCE_UNKNOWN, "Unknown service");
+        return;
+    }
+    if (itemkey_encode(msg->domain, &msg->key, &any_qos, key, sizeof(key), &length) != RWF_OK) {
+        nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The key is too long");
+        return;
+    }
+    send_post(core, client, msg, bytes, RRMP_ITEM_NONE, service, (struct rrmp_view){ key, length },
+              false);
+}
+
+void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      const struct rwf_msg *msg, struct rwf_bytes bytes)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t index = p2ps_idmap_get(&c->streams, msg->stream_id);
+
+    core->now_ns = now_ns;
+    core->stats.posts_in++;
+    if (c->login_state != P2PS_LOGIN_OPEN)
+        return;
+    if (index == P2PS_STREAM_LOGIN) {
+        post_off_stream(core, client, msg, bytes);
+    } else if (index < P2PS_STREAM_DICTIONARY) {
+        const struct p2ps_item *it = &core->items[index];
+        struct rrmp_sink_item info;
+
+        if (rrmp_sink_item_info(core->sink, it->sink_item, &info))
+            send_post(core, client, msg, bytes, it->sink_item, it->service, info.key,
+                      it->is_private);
+        else
+            nak(core, client, msg, RWF_NAK_NOT_OPEN, "The item is not open");
+    } else {
+        nak(core, client, msg, RWF_NAK_NOT_OPEN, "The stream is not open");
+    }
+}
+
+void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                         const struct rwf_msg *msg, struct rwf_bytes bytes)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t index = p2ps_idmap_get(&c->streams, msg->stream_id);
+    struct omm_rtt rtt;
+    size_t length;
+
+    core->now_ns = now_ns;
+    core->stats.generic_in++;
+    if (c->login_state != P2PS_LOGIN_OPEN)
+        return;
+    if (index == P2PS_STREAM_LOGIN) {
+        if (omm_rtt_decode(msg, &rtt) == RWF_OK && rtt.ticks == c->rtt_sent_ns)
+            c->rtt_latency_us = (now_ns - rtt.ticks) / 1000;
+        return; /* unknown ones are ignored */
+    }
+    if (index >= P2PS_STREAM_DICTIONARY)
+        return;
+    if (to_backbone(core, c, bytes, false, &length) == RWF_OK)
+        rrmp_sink_generic(core->sink, core->items[index].sink_item,
+                          (struct rrmp_view){ core->make_buffer, length });
+}
+
+void p2ps_post_answer(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    struct rwf_msg msg;
+
+    if (event->cookie >= core->post_room || !core->posts[event->cookie].is_used)
+        return;
+    struct p2ps_post post = core->posts[event->cookie];
+    struct omm_ack ack = {
+        .stream_id = post.stream_id,
+        .domain = post.domain,
+        .is_private = post.is_private,
+        .ack_id = post.post_id,
+        .has_seq_num = post.has_seq_num,
+        .seq_num = post.seq_num,
+    };
+
+    forget(core, (uint32_t)event->cookie);
+    if (!core->clients[post.client].is_used ||
+        core->clients[post.client].serial != post.client_serial)
+        return;
+    if (event->kind == RRMP_SINK_POST_LOST) {
+        ack.nak_code = event->code;
+        ack.text = rwf_text("The source is gone");
+    } else if (rwf_msg_decode(p2ps_bytes(event->message), &msg) == RWF_OK) {
+        ack.nak_code = msg.flags & RWF_ACK_HAS_NAK_CODE ? msg.nak_code : 0;
+        ack.text = msg.text;
+    } else {
+        ack.nak_code = RWF_NAK_NO_RESPONSE;
+    }
+    answer(core, post.client, &ack);
+}

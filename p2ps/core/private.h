@@ -1,0 +1,256 @@
+/* private.h - the core's own tables; seen by the files of p2ps/core only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_PRIVATE_H
+#define P2PS_PRIVATE_H
+
+#include "core.h"
+#include "idmap.h"
+
+#define P2PS_NONE 0xFFFFFFFFu
+
+/* What a client's stream id stands for when it is not an item. */
+#define P2PS_STREAM_LOGIN      0xFFFFFFFEu
+#define P2PS_STREAM_DIRECTORY  0xFFFFFFFDu
+#define P2PS_STREAM_DICTIONARY 0xFFFFFFFCu
+
+#define P2PS_FORMS_MAX         4096
+#define P2PS_TEXT_MAX          128
+
+enum p2ps_watch_state {
+    P2PS_WATCH_ASKS,    /* the authority has not answered yet */
+    P2PS_WATCH_NEW,     /* wants an image, none has begun */
+    P2PS_WATCH_FILLING, /* its image is coming in */
+    P2PS_WATCH_STEP,    /* follows */
+};
+
+enum p2ps_watch_flags {
+    P2PS_WATCH_SNAPSHOT = 0x01, /* ends with its image */
+    P2PS_WATCH_PAUSED = 0x02,   /* no updates until resumed */
+    P2PS_WATCH_PRIVATE = 0x04,
+    P2PS_WATCH_OWED_IMAGE = 0x08,   /* it missed something for lack of buffers */
+    P2PS_WATCH_OWED_STATUS = 0x10,  /* the item's present state was not told */
+    P2PS_WATCH_MISSED = 0x20,       /* paused, and something changed meanwhile */
+    P2PS_WATCH_HAD_IMAGE = 0x40,    /* an image was delivered once */
+    P2PS_WATCH_CONFLATED = 0x80,    /* told JIT_CONFLATION_STARTED */
+    P2PS_WATCH_NO_REFRESH = 0x100,  /* wants updates without an image */
+    P2PS_WATCH_UNSOLICITED = 0x200, /* did not ask for the image it waits for */
+};
+
+#define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
+
+/* One stream of one client on one item: 16 bytes, in the item's array. */
+struct p2ps_watch {
+    uint32_t client;
+    int32_t stream_id;
+    uint16_t form;
+    uint16_t flags; /* enum p2ps_watch_flags */
+    uint8_t state;  /* enum p2ps_watch_state */
+};
+
+struct p2ps_item {
+    uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free, `next` below */
+    uint16_t service;   /* of the sink */
+    uint8_t domain;
+    uint8_t stream_state; /* what consumers were last told */
+    uint8_t data_state;
+    uint8_t code;
+    bool is_private;
+    bool is_snapshot;    /* the sink ends it by itself */
+    bool is_state_known; /* something was told of it */
+    bool has_ended;      /* at the sink: nothing is left to close there */
+    uint32_t watch_count;
+    uint32_t watch_room;
+    struct p2ps_watch *watches;
+    uint8_t *perm_data; /* the last that came, its length in front (u16) */
+    uint32_t next_free;
+};
+
+enum p2ps_login_state {
+    P2PS_LOGIN_NONE,
+    P2PS_LOGIN_ASKED, /* the authority has not answered yet */
+    P2PS_LOGIN_OPEN,
+    P2PS_LOGIN_REFUSED, /* closed; the connection goes when the status is out */
+};
+
+struct p2ps_client {
+    bool is_used;
+    bool is_touched;
+    bool is_slow;
+    bool pause_all;
+    bool single_open;
+    bool allow_suspect;
+    bool permission_expressions;
+    bool wants_rtt;
+    bool directory_streaming;
+    bool directory_owed;
+    bool closing;
+    uint8_t login_state; /* enum p2ps_login_state */
+    uint8_t login_name_type;
+    bool login_no_refresh;
+    int32_t login_stream;
+    int32_t directory_stream;
+    uint32_t directory_filter;
+    int32_t directory_service; /* -1: all */
+    uint32_t serial;           /* of this use of the slot */
+    uint32_t item_streams;
+    uint32_t owed_count; /* watches with OWED flags */
+    uint64_t opened_ns;
+    uint64_t slow_since_ns;
+    uint64_t rtt_sent_ns;
+    uint64_t rtt_latency_us;
+    uint64_t updates_out;
+    uint32_t address_v4;
+    const struct p2ps_front *front;
+    void *self;
+    struct p2ps_idmap streams;
+    char user[P2PS_TEXT_MAX];
+    char position[P2PS_TEXT_MAX];
+    char application[P2PS_TEXT_MAX];
+    char address[P2PS_TEXT_MAX];
+};
+
+/* A post that waits for its answer. */
+struct p2ps_post {
+    uint32_t client;
+    uint32_t client_serial;
+    int32_t stream_id;
+    uint8_t domain;
+    bool has_seq_num;
+    bool is_private;
+    bool is_used;
+    uint32_t post_id;
+    uint32_t seq_num;
+    uint32_t next_free;
+};
+
+/* A service as last told to the clients, to tell only what changed. */
+struct p2ps_service {
+    bool is_told;
+    bool is_up;
+    bool is_accepting;
+    uint16_t id;
+};
+
+struct p2ps_core {
+    struct p2ps_core_config config;
+    struct rrmp_sink *sink;
+    struct p2ps_core_stats stats;
+    struct p2ps_client *clients;
+    uint32_t client_room;
+    uint32_t client_serial;
+    struct p2ps_item *items;
+    uint32_t item_room;
+    uint32_t item_free; /* first free slot, P2PS_NONE */
+    struct p2ps_form *forms;
+    uint32_t form_count;
+    uint32_t *touched;
+    uint32_t touched_count;
+    struct p2ps_post *posts;
+    uint32_t post_room;
+    uint32_t post_free;
+    struct p2ps_service services[1024];
+    uint64_t sweep_ns; /* when timers of clients are next looked at */
+    uint8_t *make_buffer;
+    size_t make_size;
+    size_t make_used;       /* by forms of the present record */
+    struct p2ps_made *made; /* by form, of the record `made_epoch` */
+    uint32_t *made_epoch;
+    uint32_t epoch;
+    struct rwf_key record_key; /* of the present record, once a form asked for it */
+    struct rwf_qos record_qos;
+    struct omm_service *directory_scratch;    /* as many as there may be services */
+    int16_t view_fields[OMM_VIEW_FIELDS_MAX]; /* of the request being read */
+    uint64_t now_ns;
+};
+
+/* ---- client.c ---- */
+struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client);
+void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
+/* It has no room: from now on it is watched. */
+void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
+/* Ends the connection from our side: all its streams are dropped, the front closes it. */
+void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason);
+void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client);
+void p2ps_clients_tick(struct p2ps_core *core);
+
+/* ---- status.c ---- */
+struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text);
+/* A status for a stream that is no item (any more). Lost only when the client has no room. */
+void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t domain,
+                      uint16_t flags, const struct rwf_state *state);
+/* The state for every watch of the item; a closing state ends the watches. */
+void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_state *state);
+/* The same for one watch; true when the watch was ended by it. */
+bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                       const struct rwf_state *state);
+
+/* ---- item.c ---- */
+uint32_t p2ps_item_take(struct p2ps_core *core);
+void p2ps_item_give(struct p2ps_core *core, uint32_t item);
+int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch);
+/* The watch of (client, stream id), or P2PS_NONE. */
+uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint32_t client,
+                              int32_t stream_id);
+/* Takes the watch out; the stream id is free again. The item goes with its last watch. */
+void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watch);
+void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The key of the item with the service id consumers know. */
+bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *key,
+                   struct rwf_qos *qos);
+
+/* ---- form.c ---- */
+/* The form with these properties, made if it is not there; P2PS_NONE when there are too many. */
+uint32_t p2ps_form_take(struct p2ps_core *core, const struct p2ps_front *front, uint8_t flags,
+                        const int16_t *fields, size_t field_count);
+void p2ps_form_give(struct p2ps_core *core, uint32_t form);
+/* The record in that form, made at the first call for this record; NULL when it cannot be. */
+const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
+                                       struct p2ps_record *record);
+void p2ps_form_next_record(struct p2ps_core *core);
+
+/* For one that was just opened and could not be watched. */
+void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);
+
+/* ---- request.c ---- */
+enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                                       struct entitle_answer *answer);
+void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+void p2ps_entitle_answers(struct p2ps_core *core);
+void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch);
+void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text);
+
+/* ---- deliver.c ---- */
+/* Asks the authority again for every watch; false when none is left and the item is gone. */
+bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item);
+void p2ps_deliver_events(struct p2ps_core *core);
+/* Tells a watch that was left out for lack of room what it is owed, as far as there is room now. */
+void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client);
+
+/* ---- login.c ---- */
+void p2ps_login_answer(struct p2ps_core *core, uint32_t client,
+                       const struct entitle_answer *answer);
+
+/* ---- directory.c ---- */
+void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);
+void p2ps_directory_owed(struct p2ps_core *core, uint32_t client);
+/* A transient status for all items of the service, to all who follow the directory. */
+void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);
+void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t instance,
+                          uint16_t group, const struct rwf_state *state);
+/* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
+uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id);
+
+/* ---- post.c ---- */
+void p2ps_post_answer(struct p2ps_core *core, const struct rrmp_sink_event *event);
+
+static inline struct rrmp_view p2ps_view(struct rwf_bytes bytes)
+{
+    return (struct rrmp_view){ bytes.data, bytes.length };
+}
+
+static inline struct rwf_bytes p2ps_bytes(struct rrmp_view view)
+{
+    return rwf_bytes(view.bytes, view.length);
+}
+
+#endif

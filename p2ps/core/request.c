@@ -1,0 +1,576 @@
+/* request.c - requests for items: from the client's words to a watch on an item. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+/* A request on its way: what was found out about it so far. */
+struct opening {
+    uint32_t client;
+    const struct omm_item_request *request;
+    struct rwf_key key;
+    int32_t stream_id;
+    uint16_t service;
+    struct rrmp_sink_service description;
+    struct rwf_qos qos;
+    uint32_t form;
+};
+
+static void refuse(struct p2ps_core *core, const struct opening *open, uint8_t stream_state,
+                   uint8_t code, const char *text)
+{
+    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+    uint16_t flags = open->request->is_private ? RWF_STATUS_PRIVATE_STREAM : 0;
+
+    p2ps_status_send(core, open->client, open->stream_id, open->request->domain, flags, &state);
+}
+
+static void close_with(struct p2ps_core *core, const struct opening *open, uint8_t code,
+                       const char *text)
+{
+    refuse(core, open, RWF_STREAM_CLOSED, code, text);
+}
+
+/* ---- what may be refused before anything is opened ---- */
+
+static bool find_service(struct p2ps_core *core, struct opening *open)
+{
+    if (open->key.flags & RWF_KEY_HAS_SERVICE_ID)
+        open->service = p2ps_directory_find(core, open->key.service_id);
+    else
+        open->service = RRMP_SERVICE_NONE;
+    if (open->service == RRMP_SERVICE_NONE ||
+        !rrmp_sink_service(core->sink, open->service, &open->description)) {
+        close_with(core, open, RWF_CODE_SOURCE_UNKNOWN, "Unknown service");
+        return false;
+    }
+    return true;
+}
+
+static bool check_domain(struct p2ps_core *core, const struct opening *open)
+{
+    if (memchr(open->description.capabilities, open->request->domain,
+               open->description.capability_count))
+        return true;
+    close_with(core, open, RWF_CODE_USAGE_ERROR, "The service does not serve this domain");
+    return false;
+}
+
+/* The best quality of the service that the request accepts. */
+static bool choose_qos(struct p2ps_core *core, struct opening *open)
+{
+    struct rwf_qos best = { 0 };
+    bool found = false;
+
+    for (unsigned i = 0; i < open->description.qos_count; i++) {
+        struct rwf_qos qos = itemkey_qos_unpack(open->description.qos[i]);
+        if (omm_qos_is_acceptable(open->request, &qos) &&
+            (!found || omm_qos_compare(&qos, &best) < 0)) {
+            best = qos;
+            found = true;
+        }
+    }
+    if (open->description.qos_count == 0) {
+        best = (struct rwf_qos){
+            .timeliness = RWF_TIMELINESS_REALTIME,
+            .rate = RWF_RATE_TICK_BY_TICK,
+        };
+        found = omm_qos_is_acceptable(open->request, &best);
+    }
+    open->qos = best;
+    if (!found)
+        close_with(core, open, RWF_CODE_USAGE_ERROR,
+                   "The service does not provide a matching quality of service");
+    return found;
+}
+
+static uint64_t items_of_user(const struct p2ps_core *core, const char *user)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        if (core->clients[i].is_used && strcmp(core->clients[i].user, user) == 0)
+            count += core->clients[i].item_streams;
+    }
+    return count;
+}
+
+static bool check_limits(struct p2ps_core *core, const struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+    const struct p2ps_core_config *config = &core->config;
+
+    if ((config->item_limit_per_mount && c->item_streams >= config->item_limit_per_mount) ||
+        (config->item_limit && items_of_user(core, c->user) >= config->item_limit) ||
+        (config->aggregate_item_limit && core->stats.items_now >= config->aggregate_item_limit)) {
+        close_with(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
+        return false;
+    }
+    return true;
+}
+
+/* ---- forms ---- */
+
+static bool choose_form(struct p2ps_core *core, struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+    uint8_t flags = open->request->key_in_updates ? P2PS_FORM_KEY : 0;
+    struct omm_view view = { 0 };
+
+    if (open->request->has_view) {
+        int rc = omm_view_decode(open->request, core->view_fields, OMM_VIEW_FIELDS_MAX, &view);
+        if (rc == RWF_ERR_RANGE || (rc == RWF_OK && view.type != OMM_VIEW_FIELDS)) {
+            close_with(core, open, RWF_CODE_UNSUPPORTED_VIEW_TYPE,
+                       "This type of view is not supported");
+            return false;
+        }
+        if (rc != RWF_OK) {
+            close_with(core, open, RWF_CODE_INVALID_VIEW, "The view cannot be read");
+            return false;
+        }
+        flags |= P2PS_FORM_VIEW;
+    }
+    open->form = p2ps_form_take(core, c->front, flags, core->view_fields, view.field_count);
+    if (open->form == P2PS_NONE)
+        close_with(core, open, RWF_CODE_NO_RESOURCES, "Too many different views");
+    return open->form != P2PS_NONE;
+}
+
+/* ---- entitlement ---- */
+
+/* A ticket names the question: a login (stream id 0) or one stream of a client. */
+static uint64_t item_ticket(const struct p2ps_watch *w)
+{
+    return (uint64_t)(uint32_t)w->stream_id << 32 | w->client | 0x80000000u;
+}
+
+enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                                       struct entitle_answer *answer)
+{
+    const struct p2ps_item *it = &core->items[item];
+    const struct p2ps_watch *w = &it->watches[watch];
+    const struct p2ps_client *c = p2ps_client_at(core, w->client);
+    struct rrmp_sink_service service;
+    struct rwf_key key;
+    struct rwf_qos qos;
+
+    if (!p2ps_item_key(core, item, &key, &qos) ||
+        !rrmp_sink_service(core->sink, it->service, &service)) {
+        *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
+        return ENTITLE_DENY;
+    }
+    struct entitle_query query = {
+        .kind = ENTITLE_ITEM,
+        .domain = it->domain,
+        .user = { c->user, strlen(c->user) },
+        .host = { c->address, strlen(c->address) },
+        .service = { (const char *)service.name.bytes, service.name.length },
+        .item = { (const char *)key.name.data, key.name.length },
+    };
+    if (it->perm_data) {
+        query.permission_data.data = (const char *)it->perm_data + 2;
+        query.permission_data.length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
+    }
+    return core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
+}
+
+void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text)
+{
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
+
+    core->stats.not_entitled++;
+    p2ps_watch_status(core, item, watch, &state);
+}
+
+void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    it->watches[watch].state = P2PS_WATCH_NEW;
+    rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
+}
+
+void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+
+    if (w->state != P2PS_WATCH_ASKS)
+        return;
+    w->state = P2PS_WATCH_NEW;
+    if (w->flags & P2PS_WATCH_NO_REFRESH) {
+        w->state = P2PS_WATCH_STEP;
+        return;
+    }
+    rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
+    /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
+    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
+        struct rwf_state state =
+            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
+        p2ps_watch_status(core, item, watch, &state);
+    }
+}
+
+static void answer_item(struct p2ps_core *core, const struct entitle_answer *answer)
+{
+    uint32_t client = (uint32_t)answer->ticket & 0x7fffffffu;
+    int32_t stream_id = (int32_t)(answer->ticket >> 32);
+
+    if (client >= core->client_room || !core->clients[client].is_used)
+        return;
+    uint32_t item = p2ps_idmap_get(&core->clients[client].streams, stream_id);
+    if (item >= P2PS_STREAM_DICTIONARY)
+        return;
+    uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
+    if (watch == P2PS_NONE)
+        return;
+    if (answer->verdict == ENTITLE_ALLOW)
+        p2ps_watch_permitted(core, item, watch);
+    else
+        p2ps_watch_denied(core, item, watch, answer->text);
+}
+
+void p2ps_entitle_answers(struct p2ps_core *core)
+{
+    struct entitle_answer answers[16];
+    int count;
+
+    do {
+        count = core->config.authority.answers(core->config.authority.self, answers, 16);
+        for (int i = 0; i < count; i++) {
+            uint32_t client = (uint32_t)answers[i].ticket;
+            if (client & 0x80000000u)
+                answer_item(core, &answers[i]);
+            else if (client < core->client_room && core->clients[client].is_used &&
+                     core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))
+                p2ps_login_answer(core, client, &answers[i]);
+        }
+    } while (count == 16);
+}
+
+/* ---- opening ---- */
+
+static uint32_t item_of_sink(const struct p2ps_core *core, uint32_t sink_item)
+{
+    struct rrmp_sink_item info;
+
+    return rrmp_sink_item_info(core->sink, sink_item, &info) ? (uint32_t)info.user : P2PS_NONE;
+}
+
+/* The item behind the key: the one that is open, or a new one. P2PS_NONE: refused and told. */
+static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
+{
+    const struct omm_item_request *request = open->request;
+    struct rwf_key key = open->key;
+    uint8_t bytes[RRMP_KEY_SIZE_MAX];
+    struct rrmp_sink_open sink_open = {
+        .service = open->service,
+        .priority_class = request->has_priority ? request->priority_class : 1,
+        .priority_count = request->has_priority ? request->priority_count : 1,
+        .is_snapshot = !request->is_streaming,
+        .is_private = request->is_private,
+    };
+    uint32_t sink_item = RRMP_ITEM_NONE;
+
+    if (itemkey_encode(request->domain, &key, &open->qos, bytes, sizeof(bytes),
+                       &sink_open.key.length) != RWF_OK) {
+        close_with(core, open, RWF_CODE_INVALID_ARGUMENT, "The key is too long");
+        return P2PS_NONE;
+    }
+    sink_open.key.bytes = bytes;
+    /* A snapshot of an item that is open is one more watch on it. */
+    if (!request->is_streaming && !request->is_private &&
+        rrmp_sink_item_find(core->sink, open->service, sink_open.key) != RRMP_ITEM_NONE)
+        sink_open.is_snapshot = false;
+    if (request->is_private && request->container != RWF_TYPE_NO_DATA)
+        sink_open.message = (struct rrmp_view){ request->payload.data, request->payload.length };
+    uint32_t item = p2ps_item_take(core);
+    if (item == P2PS_NONE) {
+        close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
+        return P2PS_NONE;
+    }
+    sink_open.user = item;
+    int err = rrmp_sink_item_open(core->sink, core->now_ns, &sink_open, &sink_item);
+    if (err != MD_OK) {
+        p2ps_item_give(core, item);
+        if (err == MD_ERR_EXISTS)
+            return item_of_sink(core, sink_item);
+        close_with(core, open, err == MD_ERR_FULL ? RWF_CODE_TOO_MANY_ITEMS : RWF_CODE_NO_RESOURCES,
+                   "No more items can be opened");
+        return P2PS_NONE;
+    }
+    struct p2ps_item *it = &core->items[item];
+    it->sink_item = sink_item;
+    it->service = open->service;
+    it->domain = request->domain;
+    it->is_private = request->is_private;
+    it->is_snapshot = sink_open.is_snapshot;
+    return item;
+}
+
+static void open_watch(struct p2ps_core *core, struct opening *open)
+{
+    const struct omm_item_request *request = open->request;
+    struct entitle_answer answer;
+
+    if (!choose_form(core, open))
+        return;
+    uint32_t item = open_item(core, open);
+    if (item == P2PS_NONE) {
+        p2ps_form_give(core, open->form);
+        return;
+    }
+    struct p2ps_watch watch = {
+        .client = open->client,
+        .stream_id = open->stream_id,
+        .form = (uint16_t)open->form,
+        .state = P2PS_WATCH_ASKS,
+        .flags = (uint16_t)((request->is_streaming ? 0 : P2PS_WATCH_SNAPSHOT) |
+                            (request->pause ? P2PS_WATCH_PAUSED : 0) |
+                            (request->no_refresh ? P2PS_WATCH_NO_REFRESH : 0) |
+                            (request->is_private ? P2PS_WATCH_PRIVATE : 0)),
+    };
+    if (p2ps_item_watch_add(core, item, &watch) != MD_OK) {
+        close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
+        p2ps_form_give(core, open->form);
+        p2ps_item_drop_if_unwatched(core, item);
+        return;
+    }
+    uint32_t at = core->items[item].watch_count - 1;
+    switch (p2ps_entitle_item(core, item, at, &answer)) {
+    case ENTITLE_ALLOW:
+        p2ps_watch_permitted(core, item, at);
+        break;
+    case ENTITLE_DENY:
+        p2ps_watch_denied(core, item, at, answer.text);
+        break;
+    case ENTITLE_PENDING:
+        break;
+    }
+}
+
+/* A down service keeps the request for clients that recover by themselves; others are told so. */
+static bool check_service_state(struct p2ps_core *core, const struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+
+    if (open->description.is_up && open->description.is_accepting)
+        return true;
+    if (!c->single_open || !c->allow_suspect || open->request->is_private ||
+        !open->request->is_streaming) {
+        refuse(core, open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, "The service is down");
+        return false;
+    }
+    return true;
+}
+
+static void open_one(struct p2ps_core *core, struct opening *open)
+{
+    p2ps_deliver_events(core); /* the sink needs its queue empty to take a request */
+    if (find_service(core, open) && check_domain(core, open) && choose_qos(core, open) &&
+        check_limits(core, open) && check_service_state(core, open))
+        open_watch(core, open);
+}
+
+static void open_batch(struct p2ps_core *core, uint32_t client,
+                       const struct omm_item_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct opening batch = { .client = client,
+                             .request = request,
+                             .stream_id = request->stream_id };
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_OK, RWF_CODE_NONE, "The batch was taken");
+    struct omm_batch names;
+    struct rwf_bytes name;
+    int32_t stream_id = request->stream_id;
+    int rc = omm_batch_start(request, &names);
+
+    if (rc != RWF_OK) {
+        close_with(core, &batch, RWF_CODE_UNABLE_TO_REQUEST_AS_BATCH,
+                   "The batch has no readable list of items");
+        return;
+    }
+    while ((rc = omm_batch_next(&names, &name)) > 0 && stream_id < INT32_MAX) {
+        struct opening open = {
+            .client = client,
+            .request = request,
+            .key = request->key,
+            .stream_id = ++stream_id,
+        };
+        if (p2ps_idmap_get(&c->streams, stream_id) != P2PS_IDMAP_NONE) {
+            state.data_state = RWF_DATA_SUSPECT; /* in use for something else: not disturbed */
+            continue;
+        }
+        open.key.flags |= RWF_KEY_HAS_NAME;
+        open.key.name = name;
+        open_one(core, &open);
+        if (p2ps_idmap_get(&c->streams, stream_id) == P2PS_IDMAP_NONE)
+            state.data_state = RWF_DATA_SUSPECT;
+    }
+    if (rc < 0)
+        state.data_state = RWF_DATA_SUSPECT;
+    p2ps_status_send(core, client, request->stream_id, request->domain, 0, &state);
+}
+
+/* ---- re-issue ---- */
+
+static bool is_same_item(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
+                         const struct omm_item_request *request)
+{
+    struct rwf_key key;
+    struct rwf_qos qos;
+    bool is_streaming = !(w->flags & P2PS_WATCH_SNAPSHOT);
+
+    return is_streaming == request->is_streaming && core->items[item].domain == request->domain &&
+           p2ps_item_key(core, item, &key, &qos) && rwf_key_equal(&key, &request->key);
+}
+
+static bool change_form(struct p2ps_core *core, struct opening *open, struct p2ps_watch *w)
+{
+    uint32_t old = w->form;
+
+    if (!choose_form(core, open))
+        return false;
+    w->form = (uint16_t)open->form;
+    p2ps_form_give(core, old);
+    return true;
+}
+
+static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
+                    const struct omm_item_request *request)
+{
+    uint32_t at = p2ps_item_watch_find(core, item, client, request->stream_id);
+    struct opening open = { .client = client, .request = request, .stream_id = request->stream_id };
+
+    if (at == P2PS_NONE)
+        return;
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[at];
+    if (!is_same_item(core, item, w, request)) {
+        struct rwf_state state =
+            p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_USAGE_ERROR,
+                       "A re-issue may not change the item");
+        p2ps_watch_status(core, item, at, &state);
+        return;
+    }
+    if (!change_form(core, &open, w)) {
+        p2ps_item_watch_remove(core, item, at); /* told closed */
+        return;
+    }
+    if (request->pause)
+        w->flags |= P2PS_WATCH_PAUSED;
+    else
+        w->flags &= (uint16_t)~P2PS_WATCH_PAUSED;
+    if (request->has_priority)
+        rrmp_sink_item_priority(core->sink, core->now_ns, it->sink_item, request->priority_class,
+                                request->priority_count);
+    bool missed = !request->pause && (w->flags & P2PS_WATCH_MISSED);
+    w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
+    if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed)) {
+        if (request->no_refresh)
+            w->flags |= P2PS_WATCH_UNSOLICITED;
+        else
+            w->flags &= (uint16_t)~P2PS_WATCH_UNSOLICITED;
+        p2ps_watch_wants_image(core, item, at);
+    }
+}
+
+/* ---- the client's words ---- */
+
+/* A tunnel is refused as the reference provider library does. */
+static void refuse_tunnel(struct p2ps_core *core, uint32_t client,
+                          const struct omm_item_request *request)
+{
+    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                        "Tunnel streams are not supported");
+
+    p2ps_status_send(
+        core, client, request->stream_id, request->domain,
+        RWF_STATUS_CLEAR_CACHE | RWF_STATUS_PRIVATE_STREAM | RWF_STATUS_QUALIFIED_STREAM, &state);
+}
+
+void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      const struct omm_item_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct opening open = {
+        .client = client,
+        .request = request,
+        .key = request->key,
+        .stream_id = request->stream_id,
+    };
+    uint32_t index = p2ps_idmap_get(&c->streams, request->stream_id);
+
+    core->now_ns = now_ns;
+    core->stats.requests_in++;
+    if (c->login_state == P2PS_LOGIN_REFUSED)
+        return;
+    if (c->login_state != P2PS_LOGIN_OPEN)
+        refuse(core, &open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_USAGE_ERROR, "log in first");
+    else if (request->stream_id <= 0)
+        close_with(core, &open, RWF_CODE_USAGE_ERROR, "A request needs a positive stream id");
+    else if (request->is_qualified)
+        refuse_tunnel(core, client, request);
+    else if (index < P2PS_STREAM_DICTIONARY)
+        reissue(core, client, index, request);
+    else if (index != P2PS_IDMAP_NONE)
+        close_with(core, &open, RWF_CODE_USAGE_ERROR, "The stream id is in use");
+    else if (request->is_batch)
+        open_batch(core, client, request);
+    else if (!(request->key.flags & (RWF_KEY_HAS_NAME | RWF_KEY_HAS_ATTRIB |
+                                     RWF_KEY_HAS_IDENTIFIER | RWF_KEY_HAS_FILTER)))
+        close_with(core, &open, RWF_CODE_USAGE_ERROR, "The request names no item");
+    else
+        open_one(core, &open);
+}
+
+static void logout(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    p2ps_client_drop_streams(core, client);
+    c->login_state = P2PS_LOGIN_REFUSED;
+    c->opened_ns = core->now_ns;
+}
+
+void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client, int32_t stream_id)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t index = p2ps_idmap_get(&c->streams, stream_id);
+
+    core->now_ns = now_ns;
+    core->stats.closes_in++;
+    switch (index) {
+    case P2PS_IDMAP_NONE:
+        return;
+    case P2PS_STREAM_LOGIN:
+        logout(core, client);
+        return;
+    case P2PS_STREAM_DIRECTORY:
+        c->directory_stream = 0;
+        p2ps_idmap_take(&c->streams, stream_id);
+        return;
+    case P2PS_STREAM_DICTIONARY:
+        p2ps_idmap_take(&c->streams, stream_id);
+        return;
+    default:
+        break;
+    }
+    uint32_t watch = p2ps_item_watch_find(core, index, client, stream_id);
+    if (watch != P2PS_NONE)
+        p2ps_item_watch_remove(core, index, watch);
+}
+
+void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t stream_id,
+                             uint8_t domain, const char *text)
+{
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_INVALID_ARGUMENT, text);
+
+    core->stats.decode_errors++;
+    p2ps_status_send(core, client, stream_id, domain, 0, &state);
+}

@@ -1,0 +1,179 @@
+/* rwf_forms.c - the forms of fronts that speak RWF: as it came, with the key, a view. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rwf_forms.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+static bool has_field(const struct p2ps_form *form, int16_t id)
+{
+    size_t low = 0;
+    size_t high = form->field_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (form->fields[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < form->field_count && form->fields[low] == id;
+}
+
+/* The header changes that consumers need: key, service id, group, private flag. */
+static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2ps_record *record)
+{
+    struct rwf_splice splice = { 0 };
+    bool is_refresh = record->peek.msg_class == RWF_CLASS_REFRESH;
+
+    if (is_refresh || form->flags & P2PS_FORM_KEY) {
+        splice.ops |= RWF_SPLICE_SET_KEY;
+        splice.key = record->key;
+    }
+    if (is_refresh) {
+        splice.ops |= RWF_SPLICE_GROUP_ID | RWF_SPLICE_FLAGS;
+        splice.group_id = rwf_bytes(record->group, sizeof(record->group));
+        splice.flags_set = record->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0;
+        splice.flags_clear = RWF_REFRESH_SOLICITED;
+    }
+    return splice;
+}
+
+/* ---- views ---- */
+
+static int filter_fields(const struct p2ps_form *form, struct rwf_bytes bytes,
+                         struct rwf_encoder *enc, bool *kept)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = rwf_field_list_decode(bytes, NULL, &list);
+
+    *kept = false;
+    if (rc < 0 || list.set_data.length)
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND; /* set data: given whole */
+    struct rwf_field_list_info info = list.info;
+    rwf_field_list_start(enc, &info);
+    while ((rc = rwf_field_list_next(&list, &field)) > 0) {
+        if (has_field(form, field.id)) {
+            rwf_field_add_bytes(enc, field.id, field.content);
+            *kept = true;
+        }
+    }
+    rwf_field_list_finish(enc);
+    return rc;
+}
+
+static int filter_map(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc,
+                      bool *kept)
+{
+    struct rwf_map map;
+    struct rwf_map_entry entry;
+    int rc = rwf_map_decode(bytes, &map);
+    bool some;
+
+    *kept = true; /* rows come and go even when no field of them is seen */
+    if (rc < 0 || map.info.container != RWF_TYPE_FIELD_LIST ||
+        map.info.flags & RWF_MAP_HAS_SET_DEFS)
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
+    struct rwf_map_info info = map.info;
+    struct rwf_bytes summary = info.summary;
+    info.summary = rwf_bytes(NULL, 0);
+    rwf_map_start(enc, &info);
+    if (info.flags & RWF_MAP_HAS_SUMMARY) {
+        rc = filter_fields(form, summary, enc, &some);
+        if (rc < 0)
+            return rc;
+        rwf_summary_finish(enc);
+    }
+    while ((rc = rwf_map_next(&map, &entry)) > 0) {
+        if (entry.action == RWF_MAP_DELETE || entry.data.length == 0) {
+            rwf_map_add(enc, &entry);
+            continue;
+        }
+        rwf_map_entry_start(enc, &entry);
+        rc = filter_fields(form, entry.data, enc, &some);
+        if (rc < 0)
+            return rc;
+        rwf_map_entry_finish(enc);
+    }
+    rwf_map_finish(enc);
+    return rc;
+}
+
+/* The record with only the fields of the view; RWF_ERR_NOT_FOUND: give it whole. */
+static int make_view(const struct p2ps_form *form, const struct p2ps_record *record, uint8_t *out,
+                     size_t size, struct p2ps_made *made)
+{
+    struct rwf_splice splice = splice_of(form, record);
+    struct rwf_encoder enc;
+    size_t head;
+    size_t payload_at;
+    bool kept = true;
+    int rc = rwf_splice_head(record->message, &splice, out, size, &head, &payload_at);
+
+    if (rc != RWF_OK)
+        return rc;
+    struct rwf_bytes payload =
+        rwf_bytes(record->message.data + payload_at, record->message.length - payload_at);
+    rwf_encoder_init(&enc, out + head, size - head);
+    if (record->peek.container == RWF_TYPE_FIELD_LIST)
+        rc = filter_fields(form, payload, &enc, &kept);
+    else if (record->peek.container == RWF_TYPE_MAP)
+        rc = filter_map(form, payload, &enc, &kept);
+    else
+        return RWF_ERR_NOT_FOUND;
+    if (rc < 0 || rwf_encoder_error(&enc) < 0)
+        return rc < 0 ? rc : rwf_encoder_error(&enc);
+    made->bytes = out;
+    made->length = head + rwf_encoder_bytes(&enc).length;
+    if (!kept && record->peek.msg_class == RWF_CLASS_UPDATE)
+        made->length = 0;
+    return RWF_OK;
+}
+
+/* ---- the whole record ---- */
+
+static int make_whole(const struct p2ps_form *form, const struct p2ps_record *record, uint8_t *out,
+                      size_t size, struct p2ps_made *made)
+{
+    struct rwf_splice splice = splice_of(form, record);
+
+    made->bytes = record->message.data;
+    made->length = record->message.length;
+    if (splice.ops == 0)
+        return RWF_OK;
+    made->bytes = out;
+    return rwf_splice(record->message, &splice, out, size, &made->length);
+}
+
+int p2ps_rwf_make(const struct p2ps_form *form, const struct p2ps_record *record, uint8_t *out,
+                  size_t size, struct p2ps_made *made)
+{
+    struct rwf_layout layout;
+    int rc = RWF_ERR_NOT_FOUND;
+
+    *made = (struct p2ps_made){ 0 };
+    if (form->flags & P2PS_FORM_VIEW)
+        rc = make_view(form, record, out, size, made);
+    if (rc == RWF_ERR_NOT_FOUND)
+        rc = make_whole(form, record, out, size, made);
+    if (rc != RWF_OK)
+        return rc;
+    if (record->peek.msg_class == RWF_CLASS_REFRESH && made->length &&
+        rwf_layout_decode(rwf_bytes(made->bytes, made->length), &layout) == RWF_OK)
+        made->state_at = layout.state.at;
+    return RWF_OK;
+}
+
+void p2ps_rwf_write(uint8_t *room, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+                    bool snapshot)
+{
+    memcpy(room, made->bytes, made->length);
+    rwf_patch_stream_id(room, stream_id);
+    if (solicited)
+        rwf_patch_flags(room, made->length, RWF_REFRESH_SOLICITED, 0);
+    if (snapshot && made->state_at)
+        room[made->state_at] =
+            (uint8_t)(RWF_STREAM_NON_STREAMING << 3 | (room[made->state_at] & 7));
+}

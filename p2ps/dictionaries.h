@@ -1,0 +1,19 @@
+/* dictionaries.h - the field and enumeration dictionaries that p2ps serves. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_DICTIONARIES_H
+#define P2PS_DICTIONARIES_H
+
+#include "conf/conf.h"
+#include "core.h"
+
+/* Loaded before the workers start, read-only from then on, shared by all of them. */
+struct p2ps_dictionary_store;
+
+/* dictionaryPath, or the files that come with the program when it is empty. Mistakes are logged
+ * with file and line; MD_ERR_SYS or MD_ERR_MALFORMED then. */
+int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
+                                 struct p2ps_dictionary_store **out);
+void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
+struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store);
+
+#endif

@@ -1,0 +1,422 @@
+/* main.c - p2ps: serves consumers from the backbone. Wiring and configuration only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "attach/settings.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "dictionaries.h"
+#include "entitle/entitle.h"
+#include "frame/frame.h"
+#include "netio/stream.h"
+#include "worker.h"
+
+#define WORKERS_MAX   64
+#define LISTENERS_MAX 2
+#define HUNG_TURNS_S  5
+
+struct listener {
+    struct net_listener *listener;
+    struct md_loop_fd *watch;
+    struct p2ps *p2ps;
+};
+
+struct p2ps {
+    struct frame frame;
+    struct attach_settings settings;
+    struct attach_process *process;
+    struct p2ps_dictionary_store *dictionaries;
+    const struct entitle_rules *rules;
+    struct entitle_rules *old_rules[64]; /* workers may still be reading them */
+    unsigned old_rule_count;
+    struct p2ps_worker *workers[WORKERS_MAX];
+    unsigned worker_count;
+    struct listener listeners[LISTENERS_MAX];
+    struct net_tls *tls;
+    struct md_loop_timer *accept_pause;
+    uint32_t mounts_max;
+    struct md_ctr *mounts_rejected;
+};
+
+/* ---- connections ---- */
+
+static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total)
+{
+    struct p2ps_worker *best = p2ps->workers[0];
+    uint32_t least = UINT32_MAX;
+
+    *total = 0;
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        uint32_t count = atomic_load_explicit(&p2ps->workers[i]->mount_count, memory_order_relaxed);
+        *total += count;
+        if (count < least) {
+            least = count;
+            best = p2ps->workers[i];
+        }
+    }
+    return best;
+}
+
+static void pause_accepting(struct p2ps *p2ps, unsigned events)
+{
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        if (p2ps->listeners[i].watch)
+            md_loop_fd_set(p2ps->listeners[i].watch, events);
+    }
+}
+
+static void on_accept_again(void *owner)
+{
+    pause_accepting(owner, MD_LOOP_READ);
+}
+
+static void on_listener(void *owner, int fd, unsigned events)
+{
+    struct listener *listener = owner;
+    struct p2ps *p2ps = listener->p2ps;
+    struct net_stream *stream;
+    uint32_t total;
+    int err;
+
+    (void)fd;
+    (void)events;
+    while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
+        struct p2ps_worker *worker = emptiest(p2ps, &total);
+
+        if (total >= p2ps->mounts_max) {
+            md_ctr_inc(p2ps->mounts_rejected);
+            md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
+                   net_stream_peer(stream), p2ps->mounts_max);
+            p2ps_worker_hand(worker, stream, "Maximum number of mounts reached");
+        } else {
+            p2ps_worker_hand(worker, stream, NULL);
+        }
+    }
+    if (err == MD_ERR_AGAIN)
+        return;
+    md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", strerror(errno));
+    pause_accepting(p2ps, 0);
+    md_loop_timer_after(p2ps->accept_pause, 1000000000ull);
+}
+
+static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
+                         uint16_t port)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    struct listener *listener = &p2ps->listeners[slot];
+    struct net_stream_options options = {
+        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
+        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
+        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
+        .tls = p2ps->tls,
+    };
+
+    if (port == 0)
+        return -1;
+    listener->p2ps = p2ps;
+    if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "port %u: %s; set another one in rmds.cnf, or stop who has it",
+               port, strerror(errno));
+        return MD_EXIT_PORT;
+    }
+    if (md_loop_fd_add(p2ps->frame.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
+                       on_listener, listener, &listener->watch) != MD_OK)
+        return MD_EXIT_FILE;
+    md_log(MD_LOG_NOTICE, "serving consumers on port %u (%s)",
+           net_listener_port(listener->listener), transport->name);
+    return -1;
+}
+
+static int open_tls(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const char *ca = md_conf_string(daemon, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = md_conf_string(daemon, "tlsCertFile"),
+        .key = md_conf_string(daemon, "tlsKeyFile"),
+        .ca = ca[0] ? ca : NULL,
+        .is_server = true,
+        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+    };
+    char error[256];
+
+    if (md_conf_port(daemon, "tlsPort") == 0)
+        return -1;
+    if (net_tls_create(&config, error, sizeof(error), &p2ps->tls) == MD_OK)
+        return -1;
+    md_log(MD_LOG_CRITICAL, "tls: %s", error);
+    return MD_EXIT_FILE;
+}
+
+static int open_listeners(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    uint16_t port =
+        md_conf_bool(daemon, "allowRSSLConnections") ? md_conf_port(daemon, "rsslPort") : 0;
+    int code = open_tls(p2ps);
+
+    if (code < 0)
+        code = open_listener(p2ps, 0, &net_tcp_transport, port);
+    if (code < 0)
+        code = open_listener(p2ps, 1, &net_tls_transport, md_conf_port(daemon, "tlsPort"));
+    return code;
+}
+
+/* ---- permissions ---- */
+
+static void on_rule_mistake(void *closure, int line, const char *text)
+{
+    md_log(MD_LOG_ERROR, "%s:%d: %s", (const char *)closure, line, text);
+}
+
+static int load_rules(struct p2ps *p2ps)
+{
+    const char *path = md_conf_string(&p2ps->frame.daemon, "accessFile");
+    struct entitle_rules *rules;
+    union {
+        const char *text;
+        void *closure;
+    } name = { .text = path };
+    char text[65536];
+    size_t length = 0;
+    size_t size = 0;
+    char *whole = NULL;
+
+    if (!path[0])
+        return MD_OK;
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        md_log(MD_LOG_ERROR, "accessFile %s: %s", path, strerror(errno));
+        return MD_ERR_SYS;
+    }
+    while ((size = fread(text, 1, sizeof(text), file)) > 0) {
+        char *more = realloc(whole, length + size);
+        if (!more)
+            break;
+        whole = more;
+        memcpy(whole + length, text, size);
+        length += size;
+    }
+    fclose(file);
+    int err = entitle_rules_create(whole, length, on_rule_mistake, name.closure, &rules);
+    free(whole);
+    if (err != MD_OK)
+        return err;
+    if (p2ps->rules && p2ps->old_rule_count < 64) {
+        union {
+            const struct entitle_rules *constant;
+            struct entitle_rules *owned;
+        } old = { .constant = p2ps->rules };
+        p2ps->old_rules[p2ps->old_rule_count++] = old.owned;
+    }
+    p2ps->rules = rules;
+    md_log(MD_LOG_NOTICE, "access rules read from %s", path);
+    return MD_OK;
+}
+
+/* ---- workers ---- */
+
+static uint32_t u32_of(const struct md_conf_object *object, const char *param)
+{
+    return (uint32_t)md_conf_u64(object, param);
+}
+
+static struct rssl_config channel_config(const struct frame *frame)
+{
+    const struct md_conf_object *daemon = &frame->daemon;
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+    char port_name[16];
+
+    snprintf(port_name, sizeof(port_name), "%u", md_conf_port(daemon, "rsslPort"));
+    struct md_conf_object port = md_conf_object(frame->conf, MD_CONF_PORT, port_name);
+    config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
+    config.ping_timeout_s = (uint8_t)(md_conf_time_ns(&port, "pingTimeout") / 1000000000u);
+    config.ping_timeout_min_s = (uint8_t)(md_conf_time_ns(&port, "minPingTimeout") / 1000000000u);
+    if (config.ping_timeout_min_s > config.ping_timeout_s)
+        config.ping_timeout_min_s = config.ping_timeout_s;
+    config.ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / 1000000000u);
+    config.client_pings = md_conf_bool(&port, "clientToServerPings");
+    config.server_pings = md_conf_bool(&port, "serverToClientPings");
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.guaranteed_buffers = u32_of(daemon, "guaranteedOutputBuffers");
+    config.max_buffers = u32_of(daemon, "maxOutputBuffers");
+    if (config.max_buffers < config.guaranteed_buffers)
+        config.max_buffers = config.guaranteed_buffers;
+    config.breach_percent = (uint8_t)(md_conf_ppm(daemon, "outputThresholdBreach") / 10000);
+    config.ok_percent = (uint8_t)(md_conf_ppm(daemon, "outputThresholdOK") / 10000);
+    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
+    if (md_conf_bool(daemon, "allowCompMode")) {
+        uint64_t type = md_conf_u64(daemon, "compressionType");
+        config.compression_bits = type == 0 ? 0 : (uint8_t)(1u << (type - 1));
+    }
+    return config;
+}
+
+static uint64_t random_seed(void)
+{
+    uint64_t seed = 0;
+
+    while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        continue;
+    return seed;
+}
+
+static struct p2ps_core_config core_config(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+
+    return (struct p2ps_core_config){
+        .sink = {
+            .random = random_seed(),
+            .post_limit = u32_of(daemon, "maxPosts"),
+            .open_window_minimum = u32_of(daemon, "minimumOpenWindow"),
+            .hold_bytes = md_conf_u64(daemon, "holdLimit"),
+            .instance_timeout_ns = md_conf_time_ns(daemon, "instanceTimeout"),
+            .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
+            .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
+            .rebalance_rate = md_conf_bool(daemon, "rebalance")
+                                  ? u32_of(daemon, "rebalanceRate") : 0,
+        },
+        .authority = entitle_rules_authority(&p2ps->rules),
+        .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
+        .client_limit = p2ps->mounts_max,
+        .item_limit = md_conf_u64(daemon, "itemLimit"),
+        .item_limit_per_mount = md_conf_u64(daemon, "itemLimitPerMount"),
+        .aggregate_item_limit = md_conf_u64(daemon, "aggregateItemLimit"),
+        .message_max = u32_of(daemon, "maxDecodedMsgSize"),
+        .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
+        .random = random_seed(),
+    };
+}
+
+static int create_workers(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    struct p2ps_worker_config config = {
+        .frame = &p2ps->frame,
+        .core = core_config(p2ps),
+        .attach = p2ps->settings.config,
+        .channel = channel_config(&p2ps->frame),
+        .pool.shared_bytes =
+            md_conf_u64(daemon, "poolSize") * md_conf_u64(daemon, "maxFragmentSize"),
+        .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
+        .timed_writes = md_conf_bool(daemon, "timedWrites"),
+        .flush_interval_ns = md_conf_time_ns(daemon, "flushInterval"),
+    };
+    char name[64];
+
+    if (config.flush_interval_ns == 0)
+        config.timed_writes = false;
+    config.attach.process = p2ps->process;
+    for (unsigned i = 0; i < md_conf_u64(daemon, "workers") && i < WORKERS_MAX; i++) {
+        config.index = i;
+        snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->frame.conf), i);
+        config.attach.user_name = name;
+        int err = p2ps_worker_create(&config, &p2ps->workers[i]);
+        if (err != MD_OK) {
+            md_log(MD_LOG_CRITICAL, "worker %u: %s", i, md_err_name(err));
+            return MD_EXIT_CONFIG;
+        }
+        p2ps->worker_count = i + 1;
+    }
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        if (p2ps_worker_start(p2ps->workers[i]) != MD_OK)
+            return MD_EXIT_FILE;
+    }
+    return -1;
+}
+
+/* ---- signals ---- */
+
+static void on_reload(void *owner)
+{
+    struct p2ps *p2ps = owner;
+    char error[256];
+
+    if (p2ps->tls && net_tls_reload(p2ps->tls, error, sizeof(error)) != MD_OK)
+        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    if (load_rules(p2ps) != MD_OK) {
+        md_log(MD_LOG_ERROR, "access rules: the old ones stay in force");
+        return;
+    }
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_entitle_again(p2ps->workers[i]);
+}
+
+/* ---- life ---- */
+
+static int build(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    char why[256];
+
+    p2ps->mounts_max = u32_of(daemon, "maxMounts");
+    p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
+    if (attach_settings_read(p2ps->frame.conf, NULL, &p2ps->settings, why, sizeof(why)) != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "%s", why);
+        return MD_EXIT_CONFIG;
+    }
+    if (load_rules(p2ps) != MD_OK ||
+        p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
+        return MD_EXIT_CONFIG;
+    if (attach_process_create(&p2ps->process) != MD_OK ||
+        md_loop_timer_create(p2ps->frame.loop, on_accept_again, p2ps, &p2ps->accept_pause) != MD_OK)
+        return MD_EXIT_FILE;
+    int code = create_workers(p2ps);
+    return code < 0 ? open_listeners(p2ps) : code;
+}
+
+static void take_down(struct p2ps *p2ps)
+{
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        md_loop_fd_remove(p2ps->listeners[i].watch);
+        net_listener_close(p2ps->listeners[i].listener);
+    }
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_stop(p2ps->workers[i]);
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_destroy(p2ps->workers[i]);
+    md_loop_timer_destroy(p2ps->accept_pause);
+    attach_process_destroy(p2ps->process);
+    p2ps_dictionary_store_destroy(p2ps->dictionaries);
+    for (unsigned i = 0; i < p2ps->old_rule_count; i++)
+        entitle_rules_destroy(p2ps->old_rules[i]);
+    union {
+        const struct entitle_rules *constant;
+        struct entitle_rules *owned;
+    } rules = { .constant = p2ps->rules };
+    entitle_rules_destroy(rules.owned);
+    net_tls_destroy(p2ps->tls);
+    frame_stop(&p2ps->frame);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct md_program program = {
+        .name = "p2ps",
+        .summary = "p2ps - serves RSSL consumers from the backbone",
+    };
+    struct p2ps *p2ps = calloc(1, sizeof(*p2ps));
+    struct frame_hooks hooks = { .owner = p2ps, .reload = on_reload };
+
+    if (!p2ps)
+        return MD_EXIT_FILE;
+    int code = frame_start(&p2ps->frame, &program, &hooks, argc, argv);
+    if (code >= 0) {
+        free(p2ps);
+        return code;
+    }
+    code = build(p2ps);
+    if (code < 0) {
+        frame_ready(&p2ps->frame);
+        frame_run(&p2ps->frame);
+        code = MD_EXIT_OK;
+    }
+    take_down(p2ps);
+    free(p2ps);
+    return code;
+}

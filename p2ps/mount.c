@@ -1,0 +1,298 @@
+/* mount.c - see mount.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "rssl_front.h"
+#include "worker.h"
+
+#define EVENTS_MAX   64
+#define SLICES_MAX   64
+#define READS_A_TURN 4 /* then others have their turn */
+#define LINGER_NS    2000000000ull
+#define NO_CLIENT    UINT32_MAX
+
+/* ---- life ---- */
+
+static void bury(struct p2ps_mount *mount)
+{
+    struct p2ps_worker *worker = mount->worker;
+
+    if (mount->is_dead)
+        return;
+    mount->is_dead = true;
+    if (mount->client != NO_CLIENT) {
+        p2ps_client_gone(worker->core, md_loop_now(worker->loop), mount->client);
+        mount->client = NO_CLIENT;
+    }
+    md_loop_fd_remove(mount->watch);
+    mount->watch = NULL;
+    if (mount->previous)
+        mount->previous->next = mount->next;
+    else
+        worker->mounts = mount->next;
+    if (mount->next)
+        mount->next->previous = mount->previous;
+    mount->next = worker->dead;
+    worker->dead = mount;
+    atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+}
+
+void p2ps_mount_destroy(struct p2ps_mount *mount)
+{
+    if (net_stream_descriptor(mount->stream) < 0)
+        mount->worker->polled_mounts--;
+    rssl_channel_destroy(mount->channel);
+    net_stream_close(mount->stream);
+    free(mount);
+}
+
+static void log_end(const struct p2ps_mount *mount)
+{
+    enum rssl_reason reason = rssl_channel_reason(mount->channel);
+    const char *detail = rssl_channel_reason_detail(mount->channel);
+
+    if (mount->is_closing)
+        return; /* said when it was decided */
+    md_log(reason == RSSL_REASON_PEER_CLOSED ? MD_LOG_INFO : MD_LOG_WARNING,
+           "mount: host=%s ended: %s%s%s", net_stream_peer(mount->stream), rssl_reason_text(reason),
+           detail[0] ? ": " : "", detail);
+}
+
+/* ---- input ---- */
+
+/* "10.1.2.3:40112" to a number in host order; 0 for anything else. */
+static uint32_t address_v4(const char *peer)
+{
+    char text[64];
+    struct in_addr address;
+
+    snprintf(text, sizeof(text), "%s", peer);
+    char *colon = strrchr(text, ':');
+    if (colon)
+        *colon = 0;
+    return inet_pton(AF_INET, text, &address) == 1 ? ntohl(address.s_addr) : 0;
+}
+
+static void opened(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    const char *peer = net_stream_peer(mount->stream);
+    const struct rssl_info *info = rssl_channel_info(mount->channel);
+
+    if (p2ps_client_add(mount->worker->core, now_ns, &p2ps_rssl_front, mount, peer,
+                        address_v4(peer), &mount->client) != MD_OK) {
+        p2ps_mount_close(mount, "no room for another mount");
+        return;
+    }
+    md_log(MD_LOG_INFO, "mount: host=%s connected, %s", peer, info->component);
+}
+
+static void message(struct p2ps_mount *mount, uint64_t now_ns, const struct rssl_event *event)
+{
+    if (mount->client == NO_CLIENT)
+        return;
+    if (p2ps_rssl_message(mount->worker->core, now_ns, mount->client,
+                          rwf_bytes(event->bytes, event->length)) != RWF_OK)
+        p2ps_mount_close(mount, "a message cannot be decoded");
+}
+
+static void take_events(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    struct rssl_event events[EVENTS_MAX];
+    size_t count;
+
+    while (!mount->is_dead &&
+           (count = rssl_channel_events(mount->channel, events, EVENTS_MAX)) > 0) {
+        for (size_t i = 0; i < count && !mount->is_dead; i++) {
+            switch (events[i].kind) {
+            case RSSL_EVENT_OPENED:
+                opened(mount, now_ns);
+                break;
+            case RSSL_EVENT_MESSAGE:
+                message(mount, now_ns, &events[i]);
+                break;
+            case RSSL_EVENT_PING:
+                break;
+            case RSSL_EVENT_CLOSED:
+                log_end(mount);
+                if (rssl_channel_is_finished(mount->channel) ||
+                    rssl_channel_reason(mount->channel) != RSSL_REASON_REFUSED_BY_US)
+                    bury(mount);
+                break;
+            }
+        }
+    }
+}
+
+static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    struct p2ps_worker *worker = mount->worker;
+
+    for (int i = 0; i < READS_A_TURN && !mount->is_dead; i++) {
+        int64_t got = net_stream_read(mount->stream, worker->input, sizeof(worker->input));
+
+        if (got == MD_ERR_AGAIN)
+            return;
+        if (got <= 0) {
+            rssl_channel_input_end(mount->channel, got != MD_ERR_CLOSED);
+            take_events(mount, now_ns);
+            bury(mount);
+            return;
+        }
+        rssl_channel_input(mount->channel, now_ns, worker->input, (size_t)got);
+        take_events(mount, now_ns);
+        if ((size_t)got < sizeof(worker->input) && !net_stream_poll(mount->stream))
+            return;
+    }
+}
+
+/* ---- output ---- */
+
+static void want(struct p2ps_mount *mount)
+{
+    bool has_output = !rssl_outq_is_empty(rssl_channel_outq(mount->channel));
+    unsigned wants = net_stream_wants(mount->stream, has_output);
+
+    if (mount->watch)
+        md_loop_fd_set(mount->watch, (wants & NET_READABLE ? MD_LOOP_READ : 0) |
+                                         (wants & NET_WRITABLE ? MD_LOOP_WRITE : 0));
+}
+
+void p2ps_mount_flush(struct p2ps_mount *mount)
+{
+    struct md_slice slices[SLICES_MAX];
+    uint64_t now_ns = md_loop_now(mount->worker->loop);
+    size_t count;
+
+    if (mount->is_dead)
+        return;
+    while ((count = rssl_channel_output(mount->channel, slices, SLICES_MAX)) > 0) {
+        size_t offered = 0;
+
+        for (size_t i = 0; i < count; i++)
+            offered += slices[i].length;
+        int64_t taken = net_stream_write(mount->stream, slices, count);
+        if (taken < 0) {
+            md_log(MD_LOG_INFO, "mount: host=%s ended: %s", net_stream_peer(mount->stream),
+                   net_stream_error(mount->stream));
+            bury(mount);
+            return;
+        }
+        rssl_channel_sent(mount->channel, now_ns, (size_t)taken);
+        if ((size_t)taken < offered)
+            break;
+    }
+    if (rssl_channel_is_finished(mount->channel)) {
+        net_stream_shutdown(mount->stream);
+        bury(mount);
+        return;
+    }
+    want(mount);
+}
+
+void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
+{
+    if (mount->is_dead || mount->is_closing)
+        return;
+    md_log(MD_LOG_WARNING, "mount: host=%s cut: %s", net_stream_peer(mount->stream), reason);
+    mount->is_closing = true;
+    mount->closing_until_ns = md_loop_now(mount->worker->loop) + LINGER_NS;
+    if (mount->client != NO_CLIENT) {
+        p2ps_client_gone(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
+        mount->client = NO_CLIENT;
+    }
+    rssl_channel_close(mount->channel);
+    p2ps_mount_flush(mount);
+}
+
+/* ---- the loop's calls ---- */
+
+static void on_stream(void *owner, int fd, unsigned events)
+{
+    struct p2ps_mount *mount = owner;
+    uint64_t now_ns = md_loop_now(mount->worker->loop);
+
+    (void)fd;
+    if (mount->is_dead)
+        return;
+    if (events & MD_LOOP_READ)
+        read_some(mount, now_ns);
+    if (mount->is_dead)
+        return;
+    p2ps_mount_flush(mount);
+    if (events & MD_LOOP_WRITE && !mount->is_dead && mount->client != NO_CLIENT)
+        p2ps_client_writable(mount->worker->core, now_ns, mount->client);
+}
+
+void p2ps_mount_poll(struct p2ps_mount *mount)
+{
+    unsigned ready = net_stream_poll(mount->stream);
+
+    if (ready && !mount->watch)
+        on_stream(mount, -1,
+                  (ready & NET_READABLE ? MD_LOOP_READ : 0) |
+                      (ready & NET_WRITABLE ? MD_LOOP_WRITE : 0));
+}
+
+void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    if (mount->is_closing && now_ns > mount->closing_until_ns) {
+        bury(mount);
+        return;
+    }
+    rssl_channel_tick(mount->channel, now_ns);
+    take_events(mount, now_ns);
+    if (!mount->is_dead)
+        p2ps_mount_flush(mount);
+}
+
+uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount)
+{
+    uint64_t deadline = rssl_channel_deadline(mount->channel);
+
+    if (mount->is_closing && mount->closing_until_ns < deadline)
+        deadline = mount->closing_until_ns;
+    return deadline;
+}
+
+int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal)
+{
+    struct p2ps_mount *mount = calloc(1, sizeof(*mount));
+    int fd = net_stream_descriptor(stream);
+    int err = mount ? MD_OK : MD_ERR_NOMEM;
+
+    if (err == MD_OK) {
+        mount->worker = worker;
+        mount->stream = stream;
+        mount->client = NO_CLIENT;
+        err = rssl_channel_create(&worker->config.channel, worker->pool, md_loop_now(worker->loop),
+                                  &mount->channel);
+    }
+    if (err == MD_OK && fd >= 0)
+        err = md_loop_fd_add(worker->loop, fd, MD_LOOP_READ, on_stream, mount, &mount->watch);
+    if (err != MD_OK) {
+        md_log(MD_LOG_ERROR, "mount: host=%s refused: %s", net_stream_peer(stream),
+               md_err_name(err));
+        if (mount)
+            rssl_channel_destroy(mount->channel);
+        free(mount);
+        net_stream_close(stream);
+        return err;
+    }
+    if (fd < 0)
+        worker->polled_mounts++;
+    if (refusal)
+        rssl_channel_refuse(mount->channel, refusal);
+    mount->next = worker->mounts;
+    if (mount->next)
+        mount->next->previous = mount;
+    worker->mounts = mount;
+    atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    return MD_OK;
+}

@@ -1,0 +1,238 @@
+/* rssl_front.c - RSSL consumers: RWF messages in, RWF messages out. See core/front.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rssl_front.h"
+#include "base/err.h"
+#include "mount.h"
+#include "rwf_forms.h"
+#include "worker.h"
+
+/* Administrative messages are rare; a directory part of this size holds hundreds of services. */
+#define SCRATCH_SIZE 60000
+#define STATUS_SIZE  8192 /* a key of any size, and a text */
+
+static struct rssl_outq *outq_of(const void *self)
+{
+    const struct p2ps_mount *mount = self;
+
+    return rssl_channel_outq(mount->channel);
+}
+
+/* ---- items ---- */
+
+static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+               bool snapshot)
+{
+    struct rssl_outq *outq = outq_of(self);
+    uint8_t *room = rssl_outq_reserve(outq, made->length);
+
+    if (!room)
+        return MD_ERR_FULL;
+    p2ps_rwf_write(room, made, stream_id, solicited, snapshot);
+    rssl_outq_commit(outq, made->length);
+    return MD_OK;
+}
+
+/* ---- administrative messages ---- */
+
+static int send(void *self, const struct rwf_encoder *enc)
+{
+    if (rwf_encoder_error(enc) != RWF_OK)
+        return MD_ERR_FULL;
+    struct rwf_bytes bytes = rwf_encoder_bytes(enc);
+    return rssl_outq_write(outq_of(self), bytes.data, bytes.length);
+}
+
+static int login_refresh(void *self, const struct omm_login_refresh *refresh)
+{
+    uint8_t scratch[4096];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, scratch, sizeof(scratch));
+    omm_login_refresh_encode(&enc, refresh);
+    return send(self, &enc);
+}
+
+static int status(void *self, const struct omm_status *message)
+{
+    uint8_t scratch[STATUS_SIZE];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, scratch, sizeof(scratch));
+    omm_status_encode(&enc, message);
+    return send(self, &enc);
+}
+
+static int ack(void *self, const struct omm_ack *message)
+{
+    uint8_t scratch[STATUS_SIZE];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, scratch, sizeof(scratch));
+    omm_ack_encode(&enc, message);
+    return send(self, &enc);
+}
+
+static int rtt(void *self, int32_t stream_id, const struct omm_rtt *message)
+{
+    uint8_t scratch[256];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, scratch, sizeof(scratch));
+    omm_rtt_encode(&enc, stream_id, message);
+    return send(self, &enc);
+}
+
+/* In parts of at most SCRATCH_SIZE; most directories are one. */
+static int directory(void *self, const struct omm_directory_head *head,
+                     const struct omm_service services[], size_t count)
+{
+    uint8_t scratch[SCRATCH_SIZE];
+    struct omm_directory_head part = *head;
+    size_t at = 0;
+
+    do {
+        struct rwf_encoder enc;
+        size_t end = at;
+
+        /* Which services fit is known only when they are encoded: try as the last part first. */
+        part.is_complete = true;
+        for (int attempt = 0; attempt < 2; attempt++) {
+            end = at;
+            rwf_encoder_init(&enc, scratch, sizeof(scratch));
+            omm_directory_encode_start(&enc, &part);
+            while (end < count && omm_directory_encode_service(&enc, &services[end]) == RWF_OK)
+                end++;
+            omm_directory_encode_finish(&enc);
+            if (end == count || head->is_update)
+                break;
+            part.is_complete = false;
+        }
+        if (end == at && count > 0)
+            return MD_ERR_FULL; /* one service larger than a part cannot be */
+        int err = send(self, &enc);
+        if (err != MD_OK)
+            return err;
+        part.is_first = false;
+        at = end;
+    } while (at < count);
+    return MD_OK;
+}
+
+static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *change)
+{
+    uint8_t scratch[4096];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = stream_id, .is_update = true };
+
+    rwf_encoder_init(&enc, scratch, sizeof(scratch));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_group(&enc, service_id, change);
+    omm_directory_encode_finish(&enc);
+    return send(self, &enc);
+}
+
+static int message(void *self, struct rwf_bytes bytes)
+{
+    return rssl_outq_write(outq_of(self), bytes.data, bytes.length);
+}
+
+/* ---- the connection ---- */
+
+static void flush(void *self)
+{
+    p2ps_mount_flush(self);
+}
+
+static unsigned fill(const void *self)
+{
+    const struct rssl_outq *outq = outq_of(self);
+
+    return rssl_outq_depth(outq) * 100 / outq->config.max_buffers;
+}
+
+static void close_mount(void *self, const char *reason)
+{
+    struct p2ps_mount *mount = self;
+
+    mount->client = UINT32_MAX;
+    p2ps_mount_close(mount, reason);
+}
+
+const struct p2ps_front p2ps_rssl_front = {
+    .name = "rssl",
+    .make = p2ps_rwf_make,
+    .put = put,
+    .login_refresh = login_refresh,
+    .status = status,
+    .ack = ack,
+    .rtt = rtt,
+    .directory = directory,
+    .group = group,
+    .message = message,
+    .flush = flush,
+    .fill = fill,
+    .close = close_mount,
+};
+
+/* ---- what a client says ---- */
+
+static void request(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                    const struct rwf_msg *msg)
+{
+    struct omm_login_request login;
+    struct omm_directory_request directory_request;
+    struct omm_dictionary_request dictionary;
+    struct omm_item_request item;
+
+    switch (msg->domain) {
+    case RWF_DOMAIN_LOGIN:
+        if (omm_login_request_decode(msg, &login) == RWF_OK)
+            p2ps_client_login(core, now_ns, client, &login);
+        else
+            p2ps_client_bad_request(core, client, msg->stream_id, msg->domain,
+                                    "The login request cannot be read");
+        break;
+    case RWF_DOMAIN_SOURCE:
+        omm_directory_request_decode(msg, &directory_request);
+        p2ps_client_directory(core, now_ns, client, &directory_request);
+        break;
+    case RWF_DOMAIN_DICTIONARY:
+        if (omm_dictionary_request_decode(msg, &dictionary) == RWF_OK)
+            p2ps_client_dictionary(core, now_ns, client, &dictionary);
+        else
+            p2ps_client_bad_request(core, client, msg->stream_id, msg->domain,
+                                    "The request names no dictionary");
+        break;
+    default:
+        omm_item_request_decode(msg, &item);
+        p2ps_client_item(core, now_ns, client, &item);
+        break;
+    }
+}
+
+int p2ps_rssl_message(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      struct rwf_bytes bytes)
+{
+    struct rwf_msg msg;
+    int rc = rwf_msg_decode(bytes, &msg);
+
+    if (rc != RWF_OK)
+        return rc;
+    switch (msg.msg_class) {
+    case RWF_CLASS_REQUEST:
+        request(core, now_ns, client, &msg);
+        break;
+    case RWF_CLASS_CLOSE:
+        p2ps_client_close(core, now_ns, client, msg.stream_id);
+        break;
+    case RWF_CLASS_POST:
+        p2ps_client_post(core, now_ns, client, &msg, bytes);
+        break;
+    case RWF_CLASS_GENERIC:
+        p2ps_client_generic(core, now_ns, client, &msg, bytes);
+        break;
+    default:
+        break; /* not for a server; ignored as real ones do */
+    }
+    return RWF_OK;
+}

@@ -1,0 +1,313 @@
+/* worker.c - see worker.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "uplink/uplink.h"
+
+#define POLLS_A_TURN 8
+#define TICK_NS      100000000ull /* mounts are looked at ten times a second */
+#define STOP_NS      4000000000ull
+
+/* ---- the backbone ---- */
+
+static void on_messages(void *owner, const struct rrmp_message *messages, size_t count)
+{
+    struct p2ps_worker *worker = owner;
+
+    p2ps_core_backbone(worker->core, md_loop_now(worker->loop), messages, count);
+}
+
+static void on_notice(void *owner, const struct rrmp_notice *notice)
+{
+    struct p2ps_worker *worker = owner;
+
+    if (notice->kind == RRMP_NOTICE_ATTACHED)
+        md_log(MD_LOG_NOTICE, "backbone: worker %u attached, port %u", worker->config.index,
+               notice->port);
+    else if (notice->kind == RRMP_NOTICE_DETACHED)
+        md_log(MD_LOG_ERROR, "backbone: worker %u lost its rrcpd; trying again every second",
+               worker->config.index);
+    else if (notice->kind == RRMP_NOTICE_OVERRUN)
+        md_log(MD_LOG_WARNING, "backbone: worker %u was lapped on the inbound ring (userQLimit)",
+               worker->config.index);
+    p2ps_core_notice(worker->core, md_loop_now(worker->loop), notice);
+}
+
+static int poll_backbone(struct p2ps_worker *worker)
+{
+    const struct uplink_handler handler = {
+        .owner = worker,
+        .messages = on_messages,
+        .notice = on_notice,
+    };
+    int total = 0;
+
+    for (int i = 0; i < POLLS_A_TURN; i++) {
+        int count = uplink_poll(worker->attach, md_loop_now(worker->loop), &handler);
+        if (count == 0) {
+            worker->input_is_empty = true;
+            break;
+        }
+        total += count;
+    }
+    return total;
+}
+
+/* ---- the turn ---- */
+
+static void reap(struct p2ps_worker *worker)
+{
+    while (worker->dead) {
+        struct p2ps_mount *mount = worker->dead;
+        worker->dead = mount->next;
+        p2ps_mount_destroy(mount);
+    }
+}
+
+static int work(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+    uint64_t now_ns = md_loop_now(worker->loop);
+    int done = poll_backbone(worker);
+
+    if (worker->polled_mounts) {
+        for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
+            next = mount->next;
+            p2ps_mount_poll(mount);
+        }
+    }
+    if (now_ns >= p2ps_core_deadline(worker->core)) {
+        p2ps_core_tick(worker->core, now_ns, worker->input_is_empty);
+        worker->input_is_empty = false;
+    }
+    p2ps_core_settle(worker->core, now_ns);
+    if (!worker->config.timed_writes)
+        p2ps_core_flush(worker->core);
+    attach_flush(worker->attach);
+    reap(worker);
+    return done;
+}
+
+static uint64_t deadline(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+    uint64_t result = p2ps_core_deadline(worker->core);
+    uint64_t attach = attach_deadline(worker->attach);
+
+    if (attach < result)
+        result = attach;
+    if (worker->polled_mounts && md_loop_now(worker->loop) + NET_POLL_INTERVAL_NS < result)
+        result = md_loop_now(worker->loop) + NET_POLL_INTERVAL_NS;
+    return result;
+}
+
+static void on_attach(void *owner, int fd, unsigned events)
+{
+    (void)owner;
+    (void)fd;
+    (void)events; /* the source's work() does it */
+}
+
+static void on_flush_timer(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+
+    p2ps_core_flush(worker->core);
+}
+
+static void finish_stop(struct p2ps_worker *worker)
+{
+    bool has_output = false;
+
+    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
+        has_output |= !rssl_outq_is_empty(rssl_channel_outq(mount->channel));
+    if (!has_output || md_loop_now(worker->loop) > worker->stop_until_ns)
+        md_loop_stop(worker->loop);
+}
+
+static void on_mount_timer(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+    uint64_t now_ns = md_loop_now(worker->loop);
+
+    for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
+        next = mount->next;
+        if (now_ns >= p2ps_mount_deadline(mount))
+            p2ps_mount_tick(mount, now_ns);
+    }
+    p2ps_worker_stats_show(worker);
+    if (worker->stop_asked)
+        finish_stop(worker);
+}
+
+/* ---- orders of the control loop ---- */
+
+static void on_wake(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+    struct p2ps_handed handed[P2PS_HANDED_MAX];
+    unsigned count;
+    bool entitle_again;
+
+    pthread_mutex_lock(&worker->lock);
+    count = worker->handed_count;
+    memcpy(handed, worker->handed, count * sizeof(handed[0]));
+    worker->handed_count = 0;
+    entitle_again = worker->entitle_again;
+    worker->entitle_again = false;
+    worker->stop_asked |= worker->stop;
+    pthread_mutex_unlock(&worker->lock);
+    for (unsigned i = 0; i < count; i++)
+        p2ps_mount_create(worker, handed[i].stream, handed[i].refusal);
+    if (entitle_again)
+        p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
+    if (worker->stop_asked && worker->stop_until_ns == 0) {
+        worker->stop_until_ns = md_loop_now(worker->loop) + STOP_NS;
+        p2ps_core_flush(worker->core);
+    }
+}
+
+int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal)
+{
+    bool is_full;
+
+    pthread_mutex_lock(&worker->lock);
+    is_full = worker->handed_count == P2PS_HANDED_MAX;
+    if (!is_full)
+        worker->handed[worker->handed_count++] = (struct p2ps_handed){ stream, refusal };
+    pthread_mutex_unlock(&worker->lock);
+    if (is_full) {
+        net_stream_close(stream);
+        return MD_ERR_FULL;
+    }
+    md_loop_wake_ring(worker->wake);
+    return MD_OK;
+}
+
+void p2ps_worker_entitle_again(struct p2ps_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->entitle_again = true;
+    pthread_mutex_unlock(&worker->lock);
+    md_loop_wake_ring(worker->wake);
+}
+
+/* ---- life ---- */
+
+static int create_loop(struct p2ps_worker *worker)
+{
+    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline };
+    int err = md_loop_create(worker->config.busy_poll_ns, &worker->loop);
+
+    if (err == MD_OK)
+        err = md_loop_wake_create(worker->loop, on_wake, worker, &worker->wake);
+    if (err == MD_OK)
+        err = md_loop_timer_create(worker->loop, on_flush_timer, worker, &worker->flush_timer);
+    if (err == MD_OK)
+        err = md_loop_timer_create(worker->loop, on_mount_timer, worker, &worker->mount_timer);
+    if (err == MD_OK)
+        err = md_loop_fd_add(worker->loop, attach_fd(worker->attach), MD_LOOP_READ, on_attach,
+                             worker, &worker->attach_watch);
+    if (err == MD_OK)
+        err = md_loop_source_add(worker->loop, &ops, worker, &worker->source);
+    return err;
+}
+
+int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_worker **out)
+{
+    struct p2ps_worker *worker = calloc(1, sizeof(*worker));
+    int err = worker ? MD_OK : MD_ERR_NOMEM;
+
+    *out = NULL;
+    if (err != MD_OK)
+        return err;
+    worker->config = *config;
+    pthread_mutex_init(&worker->lock, NULL);
+    err = attach_open(&config->attach, &worker->attach);
+    if (err == MD_OK) {
+        worker->config.core.sink.send = uplink_send(worker->attach);
+        err = p2ps_core_create(&worker->config.core, &worker->core);
+    }
+    if (err == MD_OK)
+        err = rssl_pool_create(&config->pool, &worker->pool);
+    if (err == MD_OK)
+        err = create_loop(worker);
+    if (err == MD_OK)
+        err = p2ps_worker_stats_create(worker);
+    if (err != MD_OK) {
+        p2ps_worker_destroy(worker);
+        return err;
+    }
+    *out = worker;
+    return MD_OK;
+}
+
+static void *run(void *argument)
+{
+    struct p2ps_worker *worker = argument;
+    char cpu[32];
+
+    snprintf(cpu, sizeof(cpu), "writeThreadCpu.%u", worker->config.index);
+    frame_bind_thread(worker->config.frame, cpu);
+    md_loop_timer_every(worker->mount_timer, TICK_NS);
+    if (worker->config.timed_writes)
+        md_loop_timer_every(worker->flush_timer, worker->config.flush_interval_ns);
+    if (md_loop_run(worker->loop) != MD_OK)
+        md_log(MD_LOG_CRITICAL, "worker %u: its event loop failed", worker->config.index);
+    return NULL;
+}
+
+int p2ps_worker_start(struct p2ps_worker *worker)
+{
+    if (pthread_create(&worker->thread, NULL, run, worker) != 0)
+        return MD_ERR_SYS;
+    worker->has_thread = true;
+    return MD_OK;
+}
+
+void p2ps_worker_stop(struct p2ps_worker *worker)
+{
+    if (!worker->has_thread)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    worker->stop = true;
+    pthread_mutex_unlock(&worker->lock);
+    md_loop_wake_ring(worker->wake);
+    pthread_join(worker->thread, NULL);
+    worker->has_thread = false;
+}
+
+void p2ps_worker_destroy(struct p2ps_worker *worker)
+{
+    if (!worker)
+        return;
+    while (worker->mounts) {
+        struct p2ps_mount *mount = worker->mounts;
+        worker->mounts = mount->next;
+        md_loop_fd_remove(mount->watch);
+        p2ps_mount_destroy(mount);
+    }
+    reap(worker);
+    for (unsigned i = 0; i < worker->handed_count; i++)
+        net_stream_close(worker->handed[i].stream);
+    p2ps_worker_stats_destroy(worker);
+    p2ps_core_destroy(worker->core);
+    rssl_pool_destroy(worker->pool);
+    md_loop_source_remove(worker->source);
+    md_loop_fd_remove(worker->attach_watch);
+    md_loop_timer_destroy(worker->mount_timer);
+    md_loop_timer_destroy(worker->flush_timer);
+    if (worker->wake)
+        md_loop_wake_destroy(worker->wake);
+    if (worker->loop)
+        md_loop_destroy(worker->loop);
+    attach_close(worker->attach);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}

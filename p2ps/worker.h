@@ -1,0 +1,82 @@
+/* worker.h - one share-nothing worker of p2ps: a loop, a core, a place on the backbone, clients. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_WORKER_H
+#define P2PS_WORKER_H
+
+#include <pthread.h>
+
+#include "attach/attach.h"
+#include "base/loop.h"
+#include "core.h"
+#include "frame/frame.h"
+#include "mount.h"
+#include "rssl/pool.h"
+
+#define P2PS_INPUT_SIZE 65536
+#define P2PS_HANDED_MAX 1024 /* connections accepted and not yet taken over */
+
+struct p2ps_worker_config {
+    unsigned index;
+    const struct frame *frame;
+    struct p2ps_core_config core;
+    struct attach_config attach;
+    struct rssl_config channel;
+    struct rssl_pool_config pool;
+    uint64_t busy_poll_ns;
+    bool timed_writes;
+    uint64_t flush_interval_ns;
+};
+
+/* A connection on its way from the control loop. */
+struct p2ps_handed {
+    struct net_stream *stream;
+    const char *refusal;
+};
+
+struct p2ps_worker {
+    struct p2ps_worker_config config;
+    pthread_t thread;
+    bool has_thread;
+    struct md_loop *loop;
+    struct md_loop_source *source;
+    struct md_loop_fd *attach_watch;
+    struct md_loop_wake *wake; /* connections were handed over, or an order was given */
+    struct md_loop_timer *flush_timer;
+    struct md_loop_timer *mount_timer;
+    struct attach *attach;
+    struct p2ps_core *core;
+    struct rssl_pool *pool;
+    struct p2ps_mount *mounts;
+    struct p2ps_mount *dead;
+    uint32_t polled_mounts; /* those without a descriptor */
+    uint8_t input[P2PS_INPUT_SIZE];
+    bool input_is_empty; /* the backbone was found empty since the last tick */
+    bool stop_asked;
+    uint64_t stop_until_ns;
+    /* Written by the control loop and the worker; a short lock, never on the data path. */
+    pthread_mutex_t lock;
+    struct p2ps_handed handed[P2PS_HANDED_MAX];
+    unsigned handed_count;
+    bool entitle_again;
+    bool stop;
+    _Atomic uint32_t mount_count;
+    struct p2ps_worker_stats *stats;
+};
+
+int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_worker **out);
+int p2ps_worker_start(struct p2ps_worker *worker);
+/* Clients are told, output is drained, then the thread ends; at most five seconds. */
+void p2ps_worker_stop(struct p2ps_worker *worker);
+void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
+
+/* From the control loop: take this connection, or, when `refusal` is not NULL, refuse it with that
+ * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
+int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal);
+void p2ps_worker_entitle_again(struct p2ps_worker *worker);
+
+/* ---- worker_stats.c ---- */
+int p2ps_worker_stats_create(struct p2ps_worker *worker);
+void p2ps_worker_stats_destroy(struct p2ps_worker *worker);
+void p2ps_worker_stats_show(struct p2ps_worker *worker); /* once a second, on the worker's loop */
+
+#endif

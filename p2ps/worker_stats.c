@@ -1,0 +1,108 @@
+/* worker_stats.c - the counters of one worker and its mounts, out to the statistics segment. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "worker.h"
+
+/* One row a counter: its name, and where it stands in struct p2ps_core_stats. */
+struct row {
+    const char *name;
+    size_t offset;
+    bool is_level; /* u32, a gauge; else u64, a counter */
+};
+
+#define COUNTER(name, member)                                                                      \
+    {                                                                                              \
+        name, offsetof(struct p2ps_core_stats, member), false                                      \
+    }
+#define LEVEL(name, member)                                                                        \
+    {                                                                                              \
+        name, offsetof(struct p2ps_core_stats, member), true                                       \
+    }
+
+static const struct row rows[] = {
+    LEVEL("mounts", mounts_now),
+    COUNTER("mountsTotal", mounts_total),
+    COUNTER("mountsCutSlow", mounts_cut_slow),
+    LEVEL("mountsSlowNow", mounts_slow_now),
+    LEVEL("itemsOpen", items_now),
+    LEVEL("watches", watches_now),
+    COUNTER("requestsIn", requests_in),
+    COUNTER("closesIn", closes_in),
+    COUNTER("updatesIn", updates_in),
+    COUNTER("updatesOut", updates_out),
+    COUNTER("refreshIn", refresh_in),
+    COUNTER("refreshOut", refresh_out),
+    COUNTER("statusOut", status_out),
+    COUNTER("genericIn", generic_in),
+    COUNTER("genericOut", generic_out),
+    COUNTER("postsIn", posts_in),
+    COUNTER("acksOut", acks_out),
+    COUNTER("conflated", conflated),
+    COUNTER("noBufferEvents", no_buffer_events),
+    COUNTER("loginAccepted", login_accepted),
+    COUNTER("loginRejected", login_rejected),
+    COUNTER("notEntitled", not_entitled),
+    COUNTER("decodeErrors", decode_errors),
+    COUNTER("gapsSeen", gaps_seen),
+    COUNTER("itemsRecovered", items_recovered),
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+struct p2ps_worker_stats {
+    struct stats_entry *entries[ROW_COUNT];
+    struct stats_entry *loop_turns;
+    struct stats_entry *loop_max_us;
+    struct stats_entry *pool_in_use;
+};
+
+int p2ps_worker_stats_create(struct p2ps_worker *worker)
+{
+    struct p2ps_worker_stats *stats = calloc(1, sizeof(*stats));
+    struct stats_segment *segment = worker->config.frame->stats;
+    unsigned index = worker->config.index;
+
+    if (!stats)
+        return MD_ERR_NOMEM;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        stats->entries[i] =
+            stats_entry_addf(segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER,
+                             "p2ps.worker.%u.%s", index, rows[i].name);
+    stats->loop_turns =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.loopTurns", index);
+    stats->loop_max_us =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.loopMaxUs", index);
+    stats->pool_in_use =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
+    worker->stats = stats;
+    return MD_OK;
+}
+
+void p2ps_worker_stats_destroy(struct p2ps_worker *worker)
+{
+    free(worker->stats);
+    worker->stats = NULL;
+}
+
+void p2ps_worker_stats_show(struct p2ps_worker *worker)
+{
+    const char *from = (const char *)p2ps_core_stats(worker->core);
+    struct p2ps_worker_stats *stats = worker->stats;
+    struct rssl_pool_stats pool;
+
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const char *at = from + rows[i].offset;
+        if (rows[i].is_level)
+            stats_gauge_set(stats->entries[i], *(const uint32_t *)(const void *)at);
+        else
+            md_ctr_set(&stats->entries[i]->value, *(const uint64_t *)(const void *)at);
+    }
+    md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
+    stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
+    rssl_pool_stats(worker->pool, &pool);
+    stats_gauge_set(stats->pool_in_use, pool.shared_bytes);
+}

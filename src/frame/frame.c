@@ -1,0 +1,309 @@
+/* frame.c - see frame/frame.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "frame/frame.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define SECOND_NS 1000000000ull
+
+/* ---- the service manager ---- */
+
+/* One datagram to $NOTIFY_SOCKET; nobody listening is fine. */
+static void notify(const struct frame *frame, const char *text)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const char *path = frame->notify_socket;
+
+    if (!path || strlen(path) >= sizeof(address.sun_path))
+        return;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    size_t length = offsetof(struct sockaddr_un, sun_path) + strlen(path);
+    if (path[0] == '@')
+        address.sun_path[0] = 0; /* an abstract name */
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+               (socklen_t)length) < 0)
+        md_log(MD_LOG_DEBUG, "notify: %s: %s", path, strerror(errno));
+    close(fd);
+}
+
+static void on_beat(void *owner)
+{
+    struct frame *frame = owner;
+
+    stats_segment_beat(frame->stats, md_loop_now(frame->loop));
+    if (!frame->hooks.beat || frame->hooks.beat(frame->hooks.owner))
+        notify(frame, "WATCHDOG=1");
+}
+
+/* ---- signals ---- */
+
+static void reload(struct frame *frame)
+{
+    struct md_conf *fresh;
+    int err;
+
+    md_log_reopen();
+    if (frame->old_conf_count == sizeof(frame->old_confs) / sizeof(frame->old_confs[0])) {
+        md_log(MD_LOG_ERROR, "reload: too many reloads in one life; restart to read more");
+        return;
+    }
+    err = md_conf_reload(frame->conf, &fresh);
+    if (err != MD_OK) {
+        md_log(MD_LOG_ERROR, "reload: the configuration has errors; the old values stay in force");
+        return;
+    }
+    frame->old_confs[frame->old_conf_count++] = frame->conf;
+    frame->conf = fresh;
+    frame->daemon = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
+    md_log(MD_LOG_NOTICE, "reload: configuration read again");
+    if (frame->hooks.reload)
+        frame->hooks.reload(frame->hooks.owner);
+}
+
+static void next_log_level(void)
+{
+    static const enum md_log_severity cycle[] = { MD_LOG_INFO, MD_LOG_DEBUG, MD_LOG_NOTICE };
+    unsigned next = md_log_is_on(MD_LOG_DEBUG) ? 2 : md_log_is_on(MD_LOG_INFO) ? 1 : 0;
+
+    md_log_severity_set(cycle[next]);
+    md_log(MD_LOG_NOTICE, "log level is %s now", md_log_severity_name(cycle[next]));
+}
+
+static void on_signal(void *owner, int signal)
+{
+    struct frame *frame = owner;
+
+    switch (signal) {
+    case SIGHUP:
+        reload(frame);
+        break;
+    case SIGUSR1:
+        if (frame->hooks.dump)
+            frame->hooks.dump(frame->hooks.owner);
+        break;
+    case SIGUSR2:
+        next_log_level();
+        break;
+    default:
+        md_log(MD_LOG_NOTICE, "stopping on signal %d", signal);
+        notify(frame, "STOPPING=1");
+        frame->is_stopping = true;
+        md_loop_stop(frame->loop);
+        break;
+    }
+}
+
+static int watch_signals(struct frame *frame)
+{
+    static const int watched[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+        int err = md_loop_signal_add(frame->loop, watched[i], on_signal, frame, &frame->signals[i]);
+        if (err != MD_OK)
+            return err;
+    }
+    return MD_OK;
+}
+
+/* ---- threads ---- */
+
+void frame_bind_thread(const struct frame *frame, const char *cpu_param)
+{
+    static const char *const policies[] = { "other", "fifo" };
+    struct md_cpu_set cpus;
+    const char *text = md_conf_string(&frame->daemon, cpu_param);
+    int policy = md_conf_word(&frame->daemon, "schedPolicy");
+    enum md_sched_policy parsed = MD_SCHED_OTHER;
+
+    if (md_cpu_set_parse(text, &cpus) != MD_OK || md_cpu_bind(&cpus) != MD_OK)
+        md_log(MD_LOG_WARNING, "%s: CPUs %s cannot be used; not bound", cpu_param, text);
+    if (policy <= 0 || policy > 1)
+        return;
+    int priority = (int)md_conf_i64(&frame->daemon, "schedPriority");
+    if (md_sched_policy_parse(policies[policy], &parsed) != MD_OK ||
+        md_sched_set(parsed, priority) != MD_OK)
+        md_log(MD_LOG_WARNING, "schedPolicy %s %d: %s; running as before (needs CAP_SYS_NICE)",
+               policies[policy], priority, strerror(errno));
+}
+
+int frame_node(const struct frame *frame)
+{
+    struct md_cpu_set allowed;
+    int64_t node = md_conf_i64(&frame->daemon, "numaNode");
+
+    if (node >= 0)
+        return (int)node;
+    return md_cpu_allowed(&allowed) == MD_OK ? md_cpu_set_node(&allowed) : MD_NODE_ANY;
+}
+
+static void set_up_process(const struct frame *frame)
+{
+    int64_t nice_value = md_conf_i64(&frame->daemon, "nice");
+
+    if (nice_value != 0 && setpriority(PRIO_PROCESS, 0, (int)nice_value) != 0)
+        md_log(MD_LOG_WARNING, "nice %d: %s", (int)nice_value, strerror(errno));
+    if (md_conf_bool(&frame->daemon, "lockMemory") && md_mem_lock_all() != MD_OK)
+        md_log(MD_LOG_WARNING, "lockMemory: %s (needs CAP_IPC_LOCK or a higher memlock limit)",
+               strerror(errno));
+    frame_bind_thread(frame, "mainThreadCpu");
+}
+
+/* ---- start ---- */
+
+static int open_log(struct frame *frame)
+{
+    char path[512];
+    char target[16];
+    unsigned targets = 0;
+    const char *level = frame->options.log_level ? frame->options.log_level
+                                                 : md_conf_string(&frame->daemon, "logLevel");
+    struct md_log_config config = {
+        .identity = frame->identity,
+        .path = frame->options.log_file ? frame->options.log_file : path,
+        .size_max = md_conf_u64(&frame->daemon, "logMaxSize"),
+        .keep = (unsigned)md_conf_u64(&frame->daemon, "logKeep"),
+        .severity_max = MD_LOG_INFO,
+    };
+
+    for (size_t i = 0; md_conf_list(&frame->daemon, "logTarget", i, target, sizeof(target)); i++) {
+        targets |= strcmp(target, "file") == 0     ? MD_LOG_TO_FILE
+                   : strcmp(target, "syslog") == 0 ? MD_LOG_TO_SYSLOG
+                                                   : MD_LOG_TO_STDERR;
+    }
+    if (frame->options.log_file)
+        targets |= MD_LOG_TO_FILE;
+    else if (frame->options.foreground)
+        targets = MD_LOG_TO_STDERR;
+    config.targets = targets ? targets : MD_LOG_TO_STDERR;
+    md_log_severity_parse(level, &config.severity_max);
+    snprintf(path, sizeof(path), "%s/%s.%s.log", md_conf_string(&frame->daemon, "logDir"),
+             frame->process, md_conf_instance(frame->conf));
+    if (config.targets & MD_LOG_TO_FILE && !frame->options.log_file)
+        md_runfile_make_dir(md_conf_string(&frame->daemon, "logDir"));
+    if (md_log_open(&config) == MD_OK)
+        return -1;
+    fprintf(stderr, "%s: log %s: %s; set logDir or use -fg\n", frame->process, config.path,
+            strerror(errno));
+    return MD_EXIT_FILE;
+}
+
+static int take_name(struct frame *frame)
+{
+    char path[512];
+    const char *run_dir = md_conf_string(&frame->daemon, "runDir");
+    pid_t holder = 0;
+
+    if (md_runfile_make_dir(run_dir) != MD_OK) {
+        fprintf(stderr, "%s: runDir %s: %s\n", frame->process, run_dir, strerror(errno));
+        return MD_EXIT_FILE;
+    }
+    snprintf(path, sizeof(path), "%s/%s.%s.pid", run_dir, frame->process,
+             md_conf_instance(frame->conf));
+    switch (md_runfile_open(&frame->runfile, path, &holder)) {
+    case MD_OK:
+        return -1;
+    case MD_ERR_EXISTS:
+        fprintf(stderr, "%s: instance %s runs already, pid %ld; use -instance for another one\n",
+                frame->process, md_conf_instance(frame->conf), (long)holder);
+        return MD_EXIT_PORT;
+    default:
+        fprintf(stderr, "%s: %s: %s\n", frame->process, path, strerror(errno));
+        return MD_EXIT_FILE;
+    }
+}
+
+static int open_stats(struct frame *frame)
+{
+    struct stats_config config = {
+        .shm_dir = md_conf_string(&frame->daemon, "shmDir"),
+        .process = frame->process,
+        .instance = md_conf_instance(frame->conf),
+        .entry_count = 16384,
+        .string_count = 4096,
+    };
+    pid_t holder = 0;
+
+    if (stats_segment_open(&config, &frame->stats, &holder) == MD_OK)
+        return -1;
+    fprintf(stderr, "%s: statistics in shmDir %s: %s\n", frame->process, config.shm_dir,
+            strerror(errno));
+    return MD_EXIT_FILE;
+}
+
+int frame_start(struct frame *frame, const struct md_program *program,
+                const struct frame_hooks *hooks, int argc, char **argv)
+{
+    *frame = (struct frame){ .hooks = *hooks, .runfile = { .fd = -1 } };
+    int code = md_options_start(program, argc, argv, &frame->options, &frame->conf);
+    if (code >= 0)
+        return code;
+    frame->daemon = md_conf_object(frame->conf, MD_CONF_DAEMON, NULL);
+    frame->notify_socket = getenv("NOTIFY_SOCKET");
+    snprintf(frame->process, sizeof(frame->process), "%s", program->name);
+    snprintf(frame->identity, sizeof(frame->identity), "%s.%s.%s", md_conf_node(frame->conf),
+             md_conf_instance(frame->conf), frame->process);
+    if ((code = take_name(frame)) >= 0 || (code = open_log(frame)) >= 0 ||
+        (code = open_stats(frame)) >= 0) {
+        frame_stop(frame);
+        return code;
+    }
+    if (md_loop_create(0, &frame->loop) != MD_OK || watch_signals(frame) != MD_OK ||
+        md_loop_timer_create(frame->loop, on_beat, frame, &frame->beat) != MD_OK) {
+        fprintf(stderr, "%s: event loop: %s\n", frame->process, strerror(errno));
+        frame_stop(frame);
+        return MD_EXIT_FILE;
+    }
+    set_up_process(frame);
+    md_loop_timer_every(frame->beat, SECOND_NS);
+    stats_segment_beat(frame->stats, md_clock_mono_ns());
+    return -1;
+}
+
+void frame_ready(struct frame *frame)
+{
+    md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
+    notify(frame, "READY=1");
+}
+
+void frame_run(struct frame *frame)
+{
+    md_loop_run(frame->loop);
+}
+
+void frame_stop(struct frame *frame)
+{
+    if (frame->loop) {
+        for (size_t i = 0; i < sizeof(frame->signals) / sizeof(frame->signals[0]); i++) {
+            if (frame->signals[i])
+                md_loop_signal_remove(frame->signals[i]);
+        }
+        md_loop_timer_destroy(frame->beat);
+        md_loop_destroy(frame->loop);
+        md_log(MD_LOG_NOTICE, "stopped");
+    }
+    stats_segment_close(frame->stats);
+    md_log_close();
+    if (frame->runfile.fd >= 0)
+        md_runfile_close(&frame->runfile);
+    for (unsigned i = 0; i < frame->old_conf_count; i++)
+        md_conf_destroy(frame->old_confs[i]);
+    md_conf_destroy(frame->conf);
+}

@@ -1,0 +1,89 @@
+/* test_p2ps_idmap.c - stream ids of a client, against a plain array. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "idmap.h"
+
+static void an_empty_map_knows_nothing(void **state)
+{
+    struct p2ps_idmap map;
+
+    (void)state;
+    p2ps_idmap_init(&map);
+    assert_true(p2ps_idmap_get(&map, 5) == P2PS_IDMAP_NONE);
+    assert_true(p2ps_idmap_take(&map, 5) == P2PS_IDMAP_NONE);
+    assert_int_equal(p2ps_idmap_put(&map, 0, 1), MD_ERR_RANGE);
+    p2ps_idmap_fini(&map);
+}
+
+static void ids_of_both_signs_are_kept_apart(void **state)
+{
+    struct p2ps_idmap map;
+
+    (void)state;
+    p2ps_idmap_init(&map);
+    assert_int_equal(p2ps_idmap_put(&map, 5, 50), MD_OK);
+    assert_int_equal(p2ps_idmap_put(&map, -5, 60), MD_OK);
+    assert_int_equal(p2ps_idmap_put(&map, INT32_MIN, 70), MD_OK);
+    assert_int_equal(p2ps_idmap_put(&map, 5, 51), MD_OK);
+    assert_int_equal(map.count, 3);
+    assert_int_equal(p2ps_idmap_get(&map, 5), 51);
+    assert_int_equal(p2ps_idmap_get(&map, -5), 60);
+    assert_int_equal(p2ps_idmap_take(&map, INT32_MIN), 70);
+    assert_true(p2ps_idmap_get(&map, INT32_MIN) == P2PS_IDMAP_NONE);
+    p2ps_idmap_fini(&map);
+}
+
+static void it_agrees_with_an_array_under_any_mix_of_calls(void **state)
+{
+    static uint32_t truth[4096]; /* index + 1, 0 for none */
+    struct p2ps_idmap map;
+    uint32_t random = 12345;
+    uint32_t count = 0;
+
+    (void)state;
+    memset(truth, 0, sizeof(truth));
+    p2ps_idmap_init(&map);
+    for (uint32_t step = 0; step < 200000; step++) {
+        random = random * 1664525u + 1013904223u;
+        uint32_t slot = (random >> 8) % 4096;
+        int32_t id = (int32_t)slot - 2048;
+
+        if (id == 0)
+            continue;
+        if (random >> 31) {
+            assert_int_equal(p2ps_idmap_put(&map, id, step), MD_OK);
+            count += truth[slot] == 0;
+            truth[slot] = step + 1;
+        } else {
+            assert_true(p2ps_idmap_take(&map, id) == truth[slot] - 1);
+            count -= truth[slot] != 0;
+            truth[slot] = 0;
+        }
+        assert_int_equal(map.count, count);
+    }
+    uint32_t cursor = 0;
+    uint32_t index;
+    uint32_t seen = 0;
+    for (int32_t id; (id = p2ps_idmap_next(&map, &cursor, &index)) != 0; seen++)
+        assert_int_equal(truth[id + 2048], index + 1);
+    assert_int_equal(seen, count);
+    p2ps_idmap_fini(&map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_map_knows_nothing),
+        cmocka_unit_test(ids_of_both_signs_are_kept_apart),
+        cmocka_unit_test(it_agrees_with_an_array_under_any_mix_of_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
