@@ -42,6 +42,7 @@
  */
 struct rrmp_sink;
 struct rrmp_sink_event;
+struct rrmp_sink_event;
 
 #define RRMP_ITEM_NONE    0xFFFFFFFFu
 #define RRMP_SERVICE_NONE 0xFFFFu
