@@ -204,7 +204,7 @@ static void parts_may_be_of_any_size(void **state)
         before = parts;
         assert_equal_fields(f->sent, f->got, true);
     }
-    assert_true(send(f, RWF_DICTIONARY_TYPE_ENUMS, RWF_DICTIONARY_VERBOSE, 1500) > 1);
+    assert_true(send(f, RWF_DICTIONARY_TYPE_ENUMS, RWF_DICTIONARY_VERBOSE, 1150) > 1);
     assert_equal_tables(f->sent, f->got);
 }
 
