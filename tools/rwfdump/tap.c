@@ -1,0 +1,302 @@
+/* tap.c - see tap.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "rssl/channel.h"
+#include "rssl/handshake.h"
+
+enum {
+    HELD_MAX = 1 << 20, /* bytes of one side kept while the other's handshake is awaited */
+    EVENTS = 16,
+    FRAME_MAX = 63000,
+};
+
+struct tap_side {
+    struct rssl_channel *channel; /* NULL until the handshake is known */
+    uint8_t *held;
+    size_t held_length;
+    size_t held_room;
+    bool is_over;
+};
+
+struct tap {
+    struct rssl_pool *pool;
+    tap_fn fn;
+    void *user;
+    struct tap_side side[2];
+    int client; /* which side asked; -1: not known */
+    uint32_t version;
+    bool key_asked;
+    uint8_t compression_bits;
+};
+
+int tap_create(struct rssl_pool *pool, tap_fn fn, void *user, struct tap **out)
+{
+    *out = calloc(1, sizeof(**out));
+    if (!*out)
+        return MD_ERR_NOMEM;
+    (*out)->pool = pool;
+    (*out)->fn = fn;
+    (*out)->user = user;
+    (*out)->client = -1;
+    return MD_OK;
+}
+
+void tap_destroy(struct tap *tap)
+{
+    if (!tap)
+        return;
+    for (int i = 0; i < 2; i++) {
+        rssl_channel_destroy(tap->side[i].channel);
+        free(tap->side[i].held);
+    }
+    free(tap);
+}
+
+static void note(struct tap *tap, int side, const char *sentence)
+{
+    tap->side[side].is_over = true;
+    tap->fn(tap->user, TAP_NOTE, side, (const uint8_t *)sentence, strlen(sentence));
+}
+
+static bool hold(struct tap_side *s, const uint8_t *bytes, size_t length)
+{
+    if (length > HELD_MAX - s->held_length)
+        return false;
+    if (s->held_length + length > s->held_room) {
+        size_t room = (s->held_length + length) * 2;
+        uint8_t *bigger = realloc(s->held, room);
+
+        if (!bigger)
+            return false;
+        s->held = bigger;
+        s->held_room = room;
+    }
+    if (length)
+        memcpy(s->held + s->held_length, bytes, length);
+    s->held_length += length;
+    return true;
+}
+
+/* ---- an open direction ---- */
+
+/* What the engine wants to answer goes nowhere. */
+static void drop_output(struct rssl_channel *channel)
+{
+    struct md_slice slices[EVENTS];
+    size_t count;
+
+    while ((count = rssl_channel_output(channel, slices, EVENTS)) > 0) {
+        size_t length = 0;
+
+        for (size_t i = 0; i < count; i++)
+            length += slices[i].length;
+        if (length == 0)
+            return;
+        rssl_channel_sent(channel, 1, length);
+    }
+}
+
+static void feed(struct tap *tap, int side, const uint8_t *bytes, size_t length)
+{
+    struct rssl_channel *channel = tap->side[side].channel;
+    struct rssl_event events[EVENTS];
+    size_t count;
+
+    rssl_channel_input(channel, 1, bytes, length);
+    while ((count = rssl_channel_events(channel, events, EVENTS)) > 0) {
+        for (size_t i = 0; i < count; i++) {
+            if (events[i].kind == RSSL_EVENT_MESSAGE)
+                tap->fn(tap->user, TAP_MESSAGE, side, events[i].bytes, events[i].length);
+            if (events[i].kind == RSSL_EVENT_PING)
+                tap->fn(tap->user, TAP_PING, side, NULL, 0);
+            if (events[i].kind == RSSL_EVENT_CLOSED)
+                note(tap, side, rssl_reason_text(rssl_channel_reason(channel)));
+        }
+        drop_output(channel);
+    }
+    drop_output(channel);
+}
+
+static void open_side(struct tap *tap, int side, const struct rssl_config *config)
+{
+    struct tap_side *s = &tap->side[side];
+
+    if (rssl_channel_create(config, tap->pool, 1, &s->channel) != MD_OK) {
+        note(tap, side, "the handshake has values outside their limits");
+        return;
+    }
+    if (config->role == RSSL_ROLE_CLIENT)
+        rssl_channel_start(s->channel, 1);
+    drop_output(s->channel);
+}
+
+static void feed_held(struct tap *tap, int side)
+{
+    struct tap_side *s = &tap->side[side];
+
+    if (s->held_length && !s->is_over)
+        feed(tap, side, s->held, s->held_length);
+    s->held_length = 0;
+}
+
+/* ---- the handshake ---- */
+
+/* The whole first message of a side, or 0 as long as it is not there. */
+static size_t first_message(const struct tap_side *s)
+{
+    size_t length;
+
+    if (s->held_length < 4)
+        return 0;
+    length = md_be16(s->held);
+    return length >= 4 && length <= s->held_length ? length : 0;
+}
+
+static bool find_request(struct tap *tap, int side)
+{
+    const struct tap_side *s = &tap->side[side];
+    struct rssl_request request;
+    size_t length = first_message(s);
+
+    if (length == 0 || length > RSSL_HANDSHAKE_MAX || s->held[2] != 0 ||
+        rssl_request_decode(s->held, length, &request) != MD_OK)
+        return false;
+    tap->client = side;
+    tap->version = request.version;
+    tap->key_asked = request.flags & RSSL_REQUEST_KEY_FLAG;
+    tap->compression_bits = request.compression_bits;
+    return true;
+}
+
+/* The engine that takes the server's place must answer as the real server did. */
+static struct rssl_config server_config(const struct rssl_ack *ack)
+{
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+
+    config.message_size_max = ack->message_size_max;
+    config.compression_bits = 0;
+    if (ack->compression == RSSL_COMPRESSION_ZLIB)
+        config.compression_bits = RSSL_COMPRESSION_BIT_ZLIB;
+    if (ack->compression == RSSL_COMPRESSION_LZ4)
+        config.compression_bits = RSSL_COMPRESSION_BIT_LZ4;
+    config.compression_forced = config.compression_bits != 0;
+    return config;
+}
+
+static void find_ack(struct tap *tap)
+{
+    int server = 1 - tap->client;
+    const struct tap_side *s = &tap->side[server];
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
+    size_t length = first_message(s);
+    struct rssl_ack ack;
+
+    if (length == 0)
+        return;
+    if (s->held[3] == 2) {
+        note(tap, server, "the server refused the connection (nak)");
+        return;
+    }
+    if (length > RSSL_HANDSHAKE_MAX ||
+        rssl_ack_decode(s->held, length, tap->version, tap->key_asked, &ack) != MD_OK) {
+        note(tap, server, "the server's answer is not legal");
+        return;
+    }
+    config.version = (enum rssl_version)tap->version;
+    config.key_exchange = tap->key_asked;
+    config.compression_bits = tap->compression_bits;
+    open_side(tap, server, &config);
+    config = server_config(&ack);
+    open_side(tap, tap->client, &config);
+    feed_held(tap, server);
+    feed_held(tap, tap->client);
+}
+
+/* ---- without a handshake ---- */
+
+/* Frames end to end from the start of these bytes on, each with flags that frames have. */
+static bool looks_like_frames(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (length - at >= 3) {
+        size_t frame = md_be16(bytes + at);
+
+        if (frame < 3 || bytes[at + 2] == 0 || (bytes[at + 2] & 0xe0) || !(bytes[at + 2] & 0x06))
+            return false;
+        if (frame > length - at)
+            break;
+        at += frame;
+    }
+    return at > 0 || length >= 3;
+}
+
+/* The engine is told that a connection was made, and then hears the frames. */
+static void open_without_handshake(struct tap *tap, int side)
+{
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+    const struct rssl_request request = {
+        .version = RSSL_VERSION_14,
+        .ping_timeout_s = 60,
+        .rwf_major = 14,
+        .rwf_minor = 1,
+    };
+    uint8_t bytes[RSSL_HANDSHAKE_MAX];
+
+    config.message_size_max = FRAME_MAX;
+    config.compression_bits = 0;
+    config.compression_forced = false;
+    open_side(tap, side, &config);
+    if (tap->side[side].channel)
+        feed(tap, side, bytes, rssl_request_encode(&request, bytes));
+}
+
+void tap_input(struct tap *tap, int side, const uint8_t *bytes, size_t length, bool from_start)
+{
+    struct tap_side *s = &tap->side[side];
+
+    if (s->is_over || length == 0)
+        return;
+    if (s->channel) {
+        feed(tap, side, bytes, length);
+        return;
+    }
+    if (!from_start && tap->client < 0) {
+        if (!looks_like_frames(bytes, length))
+            return; /* another protocol, or the middle of a frame: wait for a better place */
+        open_without_handshake(tap, side);
+        if (s->channel)
+            feed(tap, side, bytes, length);
+        return;
+    }
+    if (!hold(s, bytes, length)) {
+        s->is_over = true;
+        return;
+    }
+    if (tap->client < 0 && !find_request(tap, side)) {
+        if (first_message(s))
+            s->is_over = true; /* not RSSL */
+        return;
+    }
+    if (tap->client >= 0 && !tap->side[0].channel)
+        find_ack(tap);
+}
+
+void tap_gap(struct tap *tap, int side)
+{
+    struct tap_side *s = &tap->side[side];
+
+    if (s->is_over)
+        return;
+    tap->fn(tap->user, TAP_NOTE, side, (const uint8_t *)"bytes are missing in the capture", 32);
+    s->held_length = 0;
+    rssl_channel_destroy(s->channel);
+    s->channel = NULL;
+    tap->client = -1; /* go on as without a handshake */
+}

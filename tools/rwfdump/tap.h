@@ -1,0 +1,39 @@
+/* tap.h - listens to both directions of an RSSL connection and gives the messages. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RWFDUMP_TAP_H
+#define RWFDUMP_TAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rssl/pool.h"
+
+/*
+ * A tap holds a channel engine for each direction, in the place of the end that receives it: so
+ * packing, fragments and compression come out as for the real end. It learns version, frame limit
+ * and compression from the handshake. Where the handshake was not captured it assumes version 14
+ * without compression, if the bytes look like frames.
+ */
+struct tap;
+
+enum tap_event {
+    TAP_MESSAGE,
+    TAP_PING,
+    TAP_NOTE, /* bytes are a sentence: why nothing more comes of this direction */
+};
+
+/* `side` is that of tap_input(). The bytes are a view. */
+typedef void (*tap_fn)(void *user, enum tap_event event, int side, const uint8_t *bytes,
+                       size_t length);
+
+int tap_create(struct rssl_pool *pool, tap_fn fn, void *user, struct tap **out);
+void tap_destroy(struct tap *tap); /* NULL is allowed */
+
+/* Bytes of the stream that side 0 or 1 sent. `from_start`: the capture holds its beginning. */
+void tap_input(struct tap *tap, int side, const uint8_t *bytes, size_t length, bool from_start);
+
+/* Some bytes of the side are missing here. */
+void tap_gap(struct tap *tap, int side);
+
+#endif

@@ -1,0 +1,68 @@
+#!/bin/sh
+# golden.sh - compares what rwfdump prints with the files beside this script.
+# SPDX-License-Identifier: Apache-2.0
+#
+#   golden.sh RWFDUMP SOURCE_DIR [--update]
+#
+# With --update the files are written anew; look at the difference before you commit it.
+set -u
+rwfdump=$1
+source=$2
+update=${3:-}
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+got=$(mktemp -d) || exit 1
+trap 'rm -rf "$got"' EXIT
+failed=0
+
+# check NAME STATUS ARGUMENT...: the output is NAME, the exit status STATUS.
+check() {
+    name=$1
+    status=$2
+    shift 2
+    "$rwfdump" -d "$source/conf/RDMFieldDictionary" -e "$source/conf/enumtype.def" "$@" \
+        >"$got/$name" 2>"$got/errors"
+    rc=$?
+    if [ "$rc" != "$status" ]; then
+        echo "FAIL: $name: exit status $rc, not $status"
+        cat "$got/errors"
+        failed=1
+    fi
+    [ "$update" = --update ] && cp "$got/$name" "$here/$name"
+    if ! diff -u "$here/$name" "$got/$name"; then
+        echo "FAIL: $name differs"
+        failed=1
+    fi
+}
+
+cd "$here" || exit 1
+check snapshot.txt 0 snapshot.hex
+check snapshot.json 0 -o json snapshot.hex
+check snapshot.xml 0 -o xml snapshot.hex
+check colour.txt 0 --color=always -n 1 snapshot.hex
+check bytes.txt 0 -x -n 2 snapshot.hex
+check plain.txt 0 plain.pcap
+check zlib.txt 0 -P -n 2 zlib.pcapng
+check lz4.json 0 -o json -n 3 lz4.pcap
+check port.txt 0 -p 9 plain.pcap
+check containers.txt 0 -i hex -t map containers.hex
+check broken.txt 1 broken.hex
+check broken.json 1 -o json broken.hex
+check broken.xml 1 -o xml broken.hex
+
+# A raw message, and a raw direction of a connection, from standard input.
+printf '\000\011\004\006\000\000\000\005\000\004\001\010\000\001\000\026\003\012\020\201' \
+    >"$got/raw.bin"
+check raw.txt 0 "$got/raw.bin"
+printf '\000\027\002\000\011\004\006\000\000\000\005\000\004\001\010\000\001\000\026\003\012\020\201' \
+    >"$got/stream.bin"
+check stream.txt 0 -i rssl "$got/stream.bin"
+
+"$rwfdump" -i nonsense >"$got/out" 2>&1 && failed=1
+grep -q 'one of: guess hex raw rssl pcap' "$got/out" || { echo "FAIL: -i nonsense"; failed=1; }
+"$rwfdump" /nonexistent >"$got/out" 2>&1
+[ $? = 2 ] || { echo "FAIL: a missing file is status 2"; failed=1; }
+head -c 2000 plain.pcap >"$got/cut.pcap"
+"$rwfdump" "$got/cut.pcap" >/dev/null 2>"$got/out"
+[ $? = 2 ] && grep -q 'cut off' "$got/out" || { echo "FAIL: a cut capture"; failed=1; }
+[ "$failed" = 0 ] && echo "golden output: all the same"
+exit "$failed"
