@@ -1,0 +1,78 @@
+/* cache/cache.h - item images: refreshes and updates applied, images given out again. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CACHE_CACHE_H
+#define CACHE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmds/rwf.h"
+
+/*
+ * A cache holds images for one thread. An image is what the last refresh said with all updates
+ * since applied: members of the refresh (QoS, permission data, extended header, sequence number,
+ * state) and its container. Messages are taken as the backbone carries them (no key, no group,
+ * stream id 0) and images are given out in the same form.
+ *
+ * Memory is taken as images grow, within `bytes_max` for all of them; an image that would go above
+ * it becomes invalid. Applying an update to an image whose fields are all known allocates nothing.
+ */
+struct cache;
+struct cache_image; /* NULL is an item that has none yet */
+
+struct cache_config {
+    uint64_t bytes_max; /* 0: no limit of its own */
+    /* The type of a field, enum rwf_type, 0 when not known: RMTES fields take partial updates. May
+     * be NULL: every field is replaced as a whole unless its content is a partial update. */
+    unsigned (*field_type)(void *context, int16_t field_id);
+    void *context;
+};
+
+struct cache_stats {
+    uint64_t images_now;
+    uint64_t bytes_now;
+    uint64_t applied; /* messages */
+    uint64_t failed;  /* messages that could not be applied */
+    uint64_t refused; /* for bytes_max */
+};
+
+int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
+void cache_destroy(struct cache *cache); /* with all its images; NULL is allowed */
+
+/*
+ * Apply a REFRESH (one part after the other: the first part, or one with CLEAR_CACHE, starts anew;
+ * the image is whole with REFRESH_COMPLETE), an UPDATE or a STATUS. *image is made at the first
+ * refresh. MD_OK; MD_ERR_UNSUPPORTED: the container cannot be applied (opaque, XML, ...): the image
+ * keeps only what the refresh said and is invalid after the first update; MD_ERR_MALFORMED or
+ * MD_ERR_FULL or MD_ERR_NOMEM: invalid from now on. DO_NOT_CACHE messages change nothing.
+ */
+int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_bytes message);
+
+/* A whole image that contains everything applied: it may be given out. NULL is not valid. */
+bool cache_image_is_valid(const struct cache_image *image);
+
+/* What the image's state is; changed by refreshes and statuses. */
+struct rwf_state cache_image_state(const struct cache_image *image);
+void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint8_t data_state,
+                           uint8_t code);
+
+/*
+ * The image as REFRESH messages of at most `size` bytes: all zero *cursor first, call until
+ * *is_last. CLEAR_CACHE is on the first part, REFRESH_COMPLETE on the last, SOLICITED on none; no
+ * part numbers, no post user info. The image must not change between the parts. MD_ERR_FULL: not
+ * even one entry fits.
+ */
+struct cache_cursor {
+    uint32_t next; /* the cache's own */
+    uint32_t part;
+};
+int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
+                     size_t size, size_t *length, bool *is_last);
+
+void cache_image_free(struct cache *cache, struct cache_image *image); /* NULL is allowed */
+size_t cache_image_bytes(const struct cache_image *image);
+
+void cache_stats(const struct cache *cache, struct cache_stats *out);
+
+#endif
