@@ -10,6 +10,8 @@ static uint16_t flags_written(const struct rwf_msg *msg, const struct member_tab
 {
     uint16_t flags = msg->flags;
 
+    if (!(flags & table->flags))
+        return flags;
     for (unsigned i = 0; i < table->count; i++) {
         const struct member *m = &table->member[i];
         bool empty = false;
@@ -177,13 +179,18 @@ static int begin_header(struct md_wr *wr, const struct rwf_msg *msg, uint16_t fl
 }
 
 /* Members `from` up to the first of kind `stop`; *next is where it stopped. */
-static int write_members(struct md_wr *wr, const struct rwf_msg *msg,
+static int write_members(struct md_wr *wr, const struct rwf_msg *msg, uint16_t flags,
                          const struct member_table *table, unsigned from, enum member_kind stop,
                          unsigned *next)
 {
-    uint16_t flags = flags_written(msg, table);
     unsigned i;
 
+    if (msg->msg_class == RWF_CLASS_UPDATE && !(flags & table->flags) && from == 0) {
+        /* The tick: nothing optional. */
+        md_wr_u8(wr, msg->update_type);
+        *next = table->count;
+        return RWF_OK;
+    }
     for (i = from; i < table->count && table->member[i].kind != stop; i++) {
         const struct member *m = &table->member[i];
 
@@ -234,11 +241,12 @@ int rwf_msg_start(struct rwf_encoder *enc, const struct rwf_msg *msg)
         return enc->err;
 
     const struct member_table *table = members_of_class(msg->msg_class);
+    uint16_t flags = flags_written(msg, table);
     struct md_wr wr = encoder_writer(enc);
-    int rc = begin_header(&wr, msg, flags_written(msg, table));
+    int rc = begin_header(&wr, msg, flags);
 
     if (rc == RWF_OK)
-        rc = write_members(&wr, msg, table, 0, MEMBER_COUNT, &next);
+        rc = write_members(&wr, msg, flags, table, 0, MEMBER_COUNT, &next);
     if (rc < 0)
         return encoder_fail(enc, rc);
     if (encoder_written(enc, &wr) < 0)
@@ -272,11 +280,12 @@ int rwf_msg_attrib_start(struct rwf_encoder *enc, const struct rwf_msg *msg)
         return enc->err;
 
     const struct member_table *table = members_of_class(msg->msg_class);
+    uint16_t flags = flags_written(msg, table);
     struct md_wr wr = encoder_writer(enc);
-    int rc = begin_header(&wr, msg, flags_written(msg, table));
+    int rc = begin_header(&wr, msg, flags);
 
     if (rc == RWF_OK)
-        rc = write_members(&wr, msg, table, 0, MEMBER_KEY, &next);
+        rc = write_members(&wr, msg, flags, table, 0, MEMBER_KEY, &next);
     if (rc == RWF_OK)
         rc = key_check(&msg->key);
     if (rc == RWF_OK &&
@@ -316,8 +325,9 @@ int rwf_msg_attrib_finish(struct rwf_encoder *enc)
         return encoder_fail(enc, RWF_ERR_RANGE);
     md_put_be16(level->count_at, (uint16_t)(0x8000u | key_length));
 
+    const struct member_table *table = members_of_class(level->msg->msg_class);
     struct md_wr wr = encoder_writer(enc);
-    int rc = write_members(&wr, level->msg, members_of_class(level->msg->msg_class), level->count,
+    int rc = write_members(&wr, level->msg, flags_written(level->msg, table), table, level->count,
                            MEMBER_COUNT, &next);
     if (rc < 0)
         return encoder_fail(enc, rc);

@@ -21,7 +21,9 @@ void rwf_encoder_init(struct rwf_encoder *enc, void *buffer, size_t size)
     enc->err = RWF_OK;
     enc->depth = 0;
     enc->lengths = RWF_LENGTHS_SHORTEST;
-    enc->level[0] = (struct rwf_level){ .kind = LEVEL_BASE, .slot_is_open = true };
+    wire_clear(&enc->level[0], sizeof(enc->level[0]));
+    enc->level[0].kind = LEVEL_BASE;
+    enc->level[0].slot_is_open = true;
 }
 
 struct rwf_mark rwf_encoder_mark(const struct rwf_encoder *enc)
@@ -71,7 +73,8 @@ struct rwf_level *encoder_push(struct rwf_encoder *enc, enum level_kind kind, un
     top->slot_is_open = false;
     enc->depth++;
     struct rwf_level *level = encoder_top(enc);
-    *level = (struct rwf_level){ .kind = (uint8_t)kind };
+    wire_clear(level, sizeof(*level));
+    level->kind = (uint8_t)kind;
     return level;
 }
 

@@ -67,7 +67,7 @@ int rwf_field_list_decode(struct rwf_bytes bytes, const struct rwf_sets *sets,
 {
     const uint8_t *p = bytes.data;
 
-    *list = (struct rwf_field_list){ 0 };
+    wire_clear(list, sizeof(*list));
     if (bytes.length >= 3 && p[0] == RWF_LIST_HAS_STANDARD_DATA) {
         list->info.flags = RWF_LIST_HAS_STANDARD_DATA;
         list->count = md_be16(p + 1);
@@ -140,7 +140,7 @@ int rwf_element_list_decode(struct rwf_bytes bytes, const struct rwf_sets *sets,
 {
     struct md_rd rd = md_rd_init(bytes.data, bytes.length);
 
-    *list = (struct rwf_element_list){ 0 };
+    wire_clear(list, sizeof(*list));
     if (bytes.length == 0)
         return RWF_OK;
     list->info.flags = md_rd_u8(&rd);

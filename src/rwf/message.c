@@ -242,34 +242,53 @@ static int decode_member(struct md_rd *rd, enum member_kind kind, struct rwf_msg
     return md_rd_ok(rd) ? RWF_OK : RWF_ERR_SHORT;
 }
 
+/* Absent members are zero. */
+static void clear_msg(struct rwf_msg *msg, const struct rwf_peek *peek)
+{
+    wire_clear(msg, sizeof(*msg));
+    msg->msg_class = peek->msg_class;
+    msg->domain = peek->domain;
+    msg->flags = peek->flags;
+    msg->stream_id = peek->stream_id;
+    msg->container = peek->container;
+    msg->priority_class = 1;
+    msg->priority_count = 1;
+}
+
+/* The members that the flags, and the class itself, say are there. */
+static int decode_members(struct md_rd *rd, const struct member_table *table, struct rwf_msg *msg)
+{
+    for (unsigned i = 0; i < table->count; i++) {
+        if (!member_is_there(&table->member[i], &msg->flags, rd))
+            continue;
+        int rc = decode_member(rd, table->member[i].kind, msg);
+        if (rc < 0)
+            return rc;
+    }
+    return RWF_OK;
+}
+
 int rwf_msg_decode(struct rwf_bytes bytes, struct rwf_msg *msg)
 {
     struct rwf_peek peek;
     struct md_rd rd;
     int rc = members_begin(bytes, &peek, &rd);
 
-    *msg = (struct rwf_msg){
-        .msg_class = peek.msg_class,
-        .domain = peek.domain,
-        .flags = peek.flags,
-        .stream_id = peek.stream_id,
-        .container = peek.container,
-        .priority_class = 1,
-        .priority_count = 1,
-    };
+    clear_msg(msg, &peek);
     if (rc < 0)
         return rc;
 
     const struct member_table *table = members_of_class(peek.msg_class);
 
-    if (table->has_required || (peek.flags & table->flags)) {
-        for (unsigned i = 0; i < table->count; i++) {
-            if (!member_is_there(&table->member[i], &msg->flags, &rd))
-                continue;
-            rc = decode_member(&rd, table->member[i].kind, msg);
-            if (rc < 0)
-                return rc;
-        }
+    if (peek.msg_class == RWF_CLASS_UPDATE && !(peek.flags & table->flags)) {
+        /* The tick: nothing optional. */
+        if (md_rd_left(&rd) == 0)
+            return RWF_ERR_SHORT;
+        msg->update_type = rd.pos[0];
+    } else {
+        rc = decode_members(&rd, table, msg);
+        if (rc < 0)
+            return rc;
     }
     if (peek.payload_length > 0)
         msg->payload = rwf_bytes(bytes.data + peek.payload_at, peek.payload_length);

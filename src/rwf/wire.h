@@ -20,6 +20,24 @@
  *  RB30   00vvvvvv | 10vvvvvv vv | 01vvvvvv vv vv | 11vvvvvv vv vv vv
  */
 
+/*
+ * Zeroes a struct by plain stores. For these sizes GCC takes a string instruction instead, whose
+ * start costs more than all the stores (8 of 60 ns per message decoded, measured); the empty asm
+ * keeps it from seeing a memset in the loop.
+ */
+static inline void wire_clear(void *object, size_t size)
+{
+    uint8_t *p = object;
+    size_t i;
+
+#pragma GCC unroll 32
+    for (i = 0; i + 16 <= size; i += 16) {
+        memset(p + i, 0, 16);
+        __asm__("" : "+r"(p));
+    }
+    memset(p + i, 0, size - i);
+}
+
 /* ---- reading: results are RWF_OK or an error; *pos moves only on success ---- */
 
 /* A byte string behind an OB16 length. */

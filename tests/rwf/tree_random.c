@@ -752,5 +752,5 @@ static struct node *container(struct tree_random *g, unsigned type, unsigned dep
 
 struct node *tree_random_msg(struct tree_random *g)
 {
-    return msg_node(g, 1 + below(g, 5));
+    return msg_node(g, 2 + below(g, 5));
 }
