@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""junit.py FILE - what ctest wrote as JUnit, one line a test: kind, name, reason."""
+"""junit.py [--failures] FILE - what ctest wrote as JUnit: a line for each test with kind, name and
+reason; with --failures the end of what each failed test printed."""
 # SPDX-License-Identifier: Apache-2.0
 import sys
 import xml.etree.ElementTree as tree
@@ -10,8 +11,21 @@ def last_line(text):
     return lines[-1] if lines else "no reason given"
 
 
-for case in tree.parse(sys.argv[1]).getroot().iter("testcase"):
+def print_failure(case):
+    lines = [line for line in (case.findtext("system-out") or "").splitlines()]
+    lines = [line for line in lines if not line.startswith(("[ RUN", "[       OK"))]
+    print(f"      {case.get('name')} failed:")
+    for line in lines[-40:]:
+        print("        " + line[:200])
+
+
+failures_only = "--failures" in sys.argv
+for case in tree.parse(sys.argv[-1]).getroot().iter("testcase"):
     status = case.get("status")
+    if failures_only:
+        if status == "fail":
+            print_failure(case)
+        continue
     output = case.findtext("system-out")
     if status == "run":
         print("passed", case.get("name"), "", sep="\t")

@@ -58,7 +58,11 @@ run_ctest() { # PRESET ARGUMENT...
     [ -f "$report" ] && count_ctest "$preset" "$report"
     stage_note="$((passed + failed + skipped - before)) tests"
     if [ $status -ne 0 ]; then
-        grep -E -B2 -A40 '\*\*\*(Failed|Timeout|Exception)|ERROR|Sanitizer' "$folder/log/ctest.log" | head -n 120
+        if [ -f "$report" ]; then
+            python3 "$root/tests/junit.py" --failures "$report"
+        else
+            tail -n 20 "$folder/log/ctest.log"
+        fi
         return 1
     fi
 }
@@ -144,7 +148,7 @@ stage_format() {
         passed=$((passed + 1))
         return 0
     }
-    grep -E 'error' "$RMDS_TMP/format" | cut -d: -f1 | sort -u | head -n 20 |
+    grep -F 'error:' "$RMDS_TMP/format" | cut -d: -f1 | sort -u | head -n 20 |
         sed 's/^/      not formatted: /'
     return 1
 }
