@@ -286,8 +286,8 @@ static void wind_up(struct client_session *session, uint64_t now_ns)
         rssl_channel_tick(session->channel, now_ns);
         if (!rssl_channel_is_finished(session->channel) && !session->write_failed)
             return;
+        net_stream_shutdown(session->stream);
         if (lingers && !session->write_failed) {
-            net_stream_shutdown(session->stream);
             session->linger_due_ns = now_ns + LINGER_NS;
             session->phase = PHASE_LINGERING;
         }

@@ -30,7 +30,7 @@ final class Eta {
 
     static void start() {
         InitArgs args = TransportFactory.createInitArgs();
-        args.globalLocking(false);
+        args.globalLocking(true);
         check(Transport.initialize(args, TransportFactory.createError()), "initialize");
     }
 
