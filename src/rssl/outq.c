@@ -183,14 +183,21 @@ static uint64_t fragments_bytes(const struct rssl_outq *q, size_t length)
     return length + ((uint64_t)length / piece + 1) * FRAGMENT_HEADER_MAX;
 }
 
-static uint8_t *reserve_staged(struct rssl_outq *q, size_t length)
+/* Could the queue hold so much? */
+static bool may_grow(const struct rssl_outq *q, uint64_t bytes)
 {
-    uint64_t bytes = q->queued_bytes + fragments_bytes(q, length);
     uint64_t shared = bytes > q->guaranteed_bytes ? bytes - q->guaranteed_bytes : 0;
 
     if (bytes > q->max_bytes || !rssl_pool_share(q->pool, q->shared_bytes, shared))
-        return NULL;
+        return false;
     rssl_pool_share(q->pool, shared, q->shared_bytes);
+    return true;
+}
+
+static uint8_t *reserve_staged(struct rssl_outq *q, size_t length)
+{
+    if (!may_grow(q, q->queued_bytes + fragments_bytes(q, length)))
+        return NULL;
     if (q->staging_size < length) {
         uint8_t *staging = realloc(q->staging, length);
         if (!staging)
@@ -206,7 +213,7 @@ static uint8_t *reserve_single(struct rssl_outq *q, size_t length)
     /* Compression in place may make it a little longer. */
     size_t room = q->codec ? q->config.frame_max : RSSL_FRAME_HEADER + length;
 
-    if (q->queued_bytes + room > q->max_bytes)
+    if (!may_grow(q, q->queued_bytes + room))
         return NULL;
     uint8_t *frame = tail_room(q, room);
     return frame ? frame + RSSL_FRAME_HEADER : NULL;

@@ -292,12 +292,12 @@ static size_t unpack(struct rssl_channel *ch, struct rssl_event *events, size_t 
 
     while (count < max && pos < end) {
         size_t left = (size_t)(end - pos);
-        size_t length = left >= 2 ? md_be16(pos) : SIZE_MAX;
+        size_t length = left >= 2 ? md_be16(pos) : 1;
         if (length == 0) { /* the rest is not for us */
             pos = end;
             break;
         }
-        if (length > left - 2) {
+        if (length + 2 > left) {
             rssl_channel_detail(ch, "a packed length runs over the end of its frame, ", left,
                                 " bytes left", 0, NULL);
             rssl_channel_fail(ch, RSSL_REASON_BAD_PACKING, false);
