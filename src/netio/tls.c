@@ -268,10 +268,12 @@ static const struct net_stream_ops stream_ops = {
 static int set_name(SSL *ssl, const char *name)
 {
     uint8_t address[16];
+    char host[256]; /* the call below takes no const */
 
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name);
-    return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1;
+    snprintf(host, sizeof(host), "%s", name);
+    return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
 }
 
 int net_tls_wrap(struct net_tls *tls, struct net_stream *inner, const char *name,

@@ -54,9 +54,8 @@ static bool fill(struct rssl_channel *ch, uint32_t want)
 
     if (n > md_rd_left(&ch->input))
         n = md_rd_left(&ch->input);
-    const uint8_t *bytes = md_rd_bytes(&ch->input, n);
     if (n > 0)
-        memcpy(ch->frame + ch->frame_filled, bytes, n);
+        memcpy(ch->frame + ch->frame_filled, md_rd_bytes(&ch->input, n), n);
     ch->frame_filled += (uint32_t)n;
     return ch->frame_filled == want;
 }
