@@ -79,6 +79,7 @@ struct rrcp_config {
     const char *network;   /* all nodes of a network have the same; copied */
     const char *node;      /* `host.instance.rrcpd`, at most RRCP_NODE_NAME_MAX bytes; copied */
     uint64_t session;      /* 0: drawn from env's seed */
+    uint64_t first_seq;    /* 0: 1; where data begins, for tests of large numbers */
     uint64_t start_ms;     /* wall clock, ms since 1970; information for others */
     uint16_t unicast_port; /* information for others */
     uint8_t path_count;    /* 1; 2 = redundant pair: group packets go out on both */
@@ -363,6 +364,33 @@ enum rrcp_drop {
 
 const char *rrcp_drop_name(enum rrcp_drop drop);
 
+/* Moves of a missing packet between its states; for tests and for the curious. */
+enum rrcp_transition {
+    RRCP_TRANSITION_MISSING_REORDER,
+    RRCP_TRANSITION_MISSING_BACKOFF,
+    RRCP_TRANSITION_MISSING_LOST,
+    RRCP_TRANSITION_REORDER_BACKOFF,
+    RRCP_TRANSITION_REORDER_ASKED,
+    RRCP_TRANSITION_REORDER_HAVE,
+    RRCP_TRANSITION_REORDER_HOLDOFF,
+    RRCP_TRANSITION_BACKOFF_ASKED,
+    RRCP_TRANSITION_BACKOFF_HAVE,
+    RRCP_TRANSITION_BACKOFF_HOLDOFF,
+    RRCP_TRANSITION_BACKOFF_LOST,
+    RRCP_TRANSITION_HOLDOFF_ASKED,
+    RRCP_TRANSITION_HOLDOFF_HAVE,
+    RRCP_TRANSITION_HOLDOFF_LOST,
+    RRCP_TRANSITION_ASKED_ASKED,
+    RRCP_TRANSITION_ASKED_HAVE,
+    RRCP_TRANSITION_ASKED_CONFIRMED,
+    RRCP_TRANSITION_ASKED_BUSY,
+    RRCP_TRANSITION_ASKED_LOST,
+    RRCP_TRANSITION_LOST_HAVE,
+    RRCP_TRANSITION_count
+};
+
+const char *rrcp_transition_name(enum rrcp_transition transition);
+
 struct rrcp_counters {
     uint64_t mcast_sent, mcast_rcvd, unicast_sent, unicast_rcvd; /* data packets */
     uint64_t bytes_sent, bytes_rcvd, msgs_sent, msgs_rcvd;
@@ -382,6 +410,7 @@ struct rrcp_counters {
     uint64_t peers_now, pool_use, pool_high, over_entered, over_left;
     uint64_t assembly_refused, submit_full, submit_bad, control_dropped;
     uint64_t flow_receivers_lost, rate_cuts;
+    uint64_t transitions[RRCP_TRANSITION_count];
     uint64_t recover_us[RRCP_RECOVER_BUCKETS];
     uint64_t memory_bytes, memory_bytes_high; /* taken from env */
 };

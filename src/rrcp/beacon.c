@@ -46,7 +46,7 @@ static uint16_t beacon_state(const struct rrcp *r)
 
     return (uint16_t)((r->pool.is_over ? BEACON_STATE_OVER : 0) |
                       (s->stop_reason ? BEACON_STATE_LEAVING : 0) |
-                      (s->send_next == 1 ? BEACON_STATE_NO_DATA : 0) |
+                      (s->send_next == s->first_seq ? BEACON_STATE_NO_DATA : 0) |
                       (r->config.flow_control == RRCP_FLOW_CONTROL_MIN ? BEACON_STATE_FLOW : 0));
 }
 
@@ -284,7 +284,7 @@ static void check_conflict(struct rrcp *r, struct rrcp_peer *peer)
 {
     const struct rrcp_peer *other;
 
-    if (!peer->name_conflict || r->now_ns - peer->conflict_ns < CONFLICT_NS)
+    if (!peer->name_conflict || r->now_ns < peer->conflict_ns + CONFLICT_NS)
         return;
     other = find_namesake(r, peer);
     if (!other) {
@@ -320,7 +320,7 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     uint64_t next = md_be64(view->bytes + 24);
     uint64_t trail = md_be64(view->bytes + 32);
 
-    if (next == 0 || next > UINT64_MAX / 2 || trail > next) {
+    if (next == 0 || next > RRCP_SEQ_MAX || trail > next) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return;
     }
@@ -337,7 +337,7 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     uint64_t next = md_be64(view->bytes + 24);
 
     r->counters.byes_rcvd++;
-    if (next <= UINT64_MAX / 2)
+    if (next <= RRCP_SEQ_MAX)
         rrcp_window_announce(r, peer, next);
     rrcp_window_finish(r, peer, RRCP_GAP_NOT_HELD);
     rrcp_peer_lose(r, peer, RRCP_DOWN_BYE);

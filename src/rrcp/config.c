@@ -143,3 +143,15 @@ const char *rrcp_drop_name(enum rrcp_drop drop)
 
     return (unsigned)drop < RRCP_DROP_count ? names[drop] : "?";
 }
+
+const char *rrcp_transition_name(enum rrcp_transition transition)
+{
+    static const char *const names[RRCP_TRANSITION_count] = {
+        "missing-reorder", "missing-backoff", "missing-lost",  "reorder-backoff", "reorder-asked",
+        "reorder-have",    "reorder-holdoff", "backoff-asked", "backoff-have",    "backoff-holdoff",
+        "backoff-lost",    "holdoff-asked",   "holdoff-have",  "holdoff-lost",    "asked-asked",
+        "asked-have",      "asked-confirmed", "asked-busy",    "asked-lost",      "lost-have",
+    };
+
+    return (unsigned)transition < RRCP_TRANSITION_count ? names[transition] : "?";
+}

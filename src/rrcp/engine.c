@@ -217,7 +217,7 @@ static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     uint64_t seq = md_be64(view->bytes + 24);
     uint64_t held = md_be32(view->bytes + 32);
 
-    if (seq == 0 || seq > UINT64_MAX / 2) {
+    if (seq == 0 || seq > RRCP_SEQ_MAX) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return;
     }

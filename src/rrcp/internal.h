@@ -28,6 +28,7 @@
 #define RRCP_MS        1000000ull
 #define RRCP_S         1000000000ull
 
+#define RRCP_SEQ_MAX   (UINT64_MAX - UINT32_MAX) /* larger ones are nonsense */
 #define UNICAST_WINDOW 256
 #define CONTROL_QUEUE  512
 #define REPAIR_QUEUE   4096
@@ -356,6 +357,7 @@ struct range_builder {
 
 struct rrcp_sender {
     struct open_packet open;
+    uint64_t first_seq;
     uint64_t next_seq;  /* of the packet being filled */
     uint64_t send_next; /* first closed packet not yet sent */
     uint64_t trail;     /* lowest held */
@@ -489,6 +491,11 @@ uint32_t rrcp_control_make(struct rrcp *r, enum packet_type type, uint8_t **byte
 /* Queue it; peer NULL: to the group. */
 void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
                        const struct rrcp_peer *peer);
+
+static inline void rrcp_moved(struct rrcp *r, enum rrcp_transition transition)
+{
+    r->counters.transitions[transition]++;
+}
 
 static inline uint32_t rrcp_us(uint64_t now_ns)
 {

@@ -92,6 +92,8 @@ void rrcp_nak_schedule(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_slot 
         slot->state = SLOT_BACKOFF;
         delay_us = draw_delay_us(r, peer);
     }
+    rrcp_moved(r, slot->state == SLOT_REORDER ? RRCP_TRANSITION_MISSING_REORDER
+                                              : RRCP_TRANSITION_MISSING_BACKOFF);
     slot->due_us = rrcp_us(r->now_ns) + delay_us;
     arm(r, peer, slot);
 }
@@ -175,6 +177,7 @@ static bool slot_due(struct rrcp *r, struct rrcp_peer *peer, struct request *q, 
     }
     if (slot->state == SLOT_REORDER && r->config.switch_reorder) {
         slot->state = SLOT_BACKOFF;
+        rrcp_moved(r, RRCP_TRANSITION_REORDER_BACKOFF);
         slot->due_us = now_us + draw_delay_us(r, peer);
         return true;
     }
@@ -187,6 +190,10 @@ static bool slot_due(struct rrcp *r, struct rrcp_peer *peer, struct request *q, 
             now_us + 1 + (uint32_t)(rrcp_budget_wait(&r->nak_out_budget, r->now_ns) / RRCP_US);
         return false;
     }
+    rrcp_moved(r, slot->state == SLOT_REORDER   ? RRCP_TRANSITION_REORDER_ASKED
+                  : slot->state == SLOT_BACKOFF ? RRCP_TRANSITION_BACKOFF_ASKED
+                  : slot->state == SLOT_HOLDOFF ? RRCP_TRANSITION_HOLDOFF_ASKED
+                                                : RRCP_TRANSITION_ASKED_ASKED);
     slot->state = SLOT_ASKED;
     slot->tries++;
     slot->asked_us = now_us;
@@ -255,11 +262,16 @@ static void apply(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq, uint8_t 
     }
     if (reason == NCF_BUSY) {
         slot->due_us += busy_us;
+        if (slot->state == SLOT_ASKED)
+            rrcp_moved(r, RRCP_TRANSITION_ASKED_BUSY);
     } else if (slot->state == SLOT_REORDER || slot->state == SLOT_BACKOFF) {
+        rrcp_moved(r, slot->state == SLOT_REORDER ? RRCP_TRANSITION_REORDER_HOLDOFF
+                                                  : RRCP_TRANSITION_BACKOFF_HOLDOFF);
         slot->state = SLOT_HOLDOFF;
         slot->due_us = rrcp_us(r->now_ns) + HOLDOFF_US;
     } else if (slot->state == SLOT_ASKED && slot->confirms < CONFIRMS_MAX) {
         slot->confirms++;
+        rrcp_moved(r, RRCP_TRANSITION_ASKED_CONFIRMED);
         slot->tries = slot->tries > 1 ? slot->tries - 1 : 1;
         slot->due_us += HOLDOFF_US;
     }

@@ -291,7 +291,7 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next
     struct rrcp_tombstone *t = rrcp_tombstone_find(r, session);
     bool is_conflict = false;
 
-    if (next == 0 || next > UINT64_MAX / 2) {
+    if (next == 0 || next > RRCP_SEQ_MAX) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return NULL;
     }

@@ -262,7 +262,7 @@ static void consider_range(struct rrcp *r, struct rrcp_peer *peer, struct answer
             return;
         end = s->send_next;
     }
-    if (first == 0) {
+    if (first < s->first_seq) {
         r->counters.nak_bad++;
         return;
     }

@@ -32,7 +32,8 @@ int rrcp_sender_init(struct rrcp *r)
     if (!s->slots)
         return MD_ERR_NOMEM;
     s->open.buffer = RRCP_BUFFER_NONE;
-    s->next_seq = s->send_next = s->trail = 1;
+    s->first_seq = r->config.first_seq ? r->config.first_seq : 1;
+    s->next_seq = s->send_next = s->trail = s->first_seq;
     s->rate = r->config.data_rate;
     s->repair_rate = r->config.repair_rate;
     if (s->repair_rate == 0)

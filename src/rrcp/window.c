@@ -176,6 +176,10 @@ void rrcp_window_lose(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq,
 
     MD_ASSERT(is_missing(slot));
     clear_missing(r, &peer->window, seq);
+    if (slot->state != SLOT_REORDER)
+        rrcp_moved(r, slot->state == SLOT_BACKOFF   ? RRCP_TRANSITION_BACKOFF_LOST
+                      : slot->state == SLOT_HOLDOFF ? RRCP_TRANSITION_HOLDOFF_LOST
+                                                    : RRCP_TRANSITION_ASKED_LOST);
     slot->state = SLOT_LOST;
     slot->reason = (uint8_t)reason;
 }
@@ -220,6 +224,7 @@ static void mark_missing(struct rrcp *r, struct rrcp_peer *peer, uint64_t first,
         if (is_lost) {
             slot->state = SLOT_LOST;
             slot->reason = RRCP_GAP_TOO_LARGE;
+            rrcp_moved(r, RRCP_TRANSITION_MISSING_LOST);
             continue;
         }
         set_missing(r, w, seq);
@@ -297,6 +302,10 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
     while (bucket + 1 < RRCP_RECOVER_BUCKETS && us >> bucket)
         bucket++;
     r->counters.recover_us[bucket]++;
+    rrcp_moved(r, slot->state == SLOT_REORDER   ? RRCP_TRANSITION_REORDER_HAVE
+                  : slot->state == SLOT_BACKOFF ? RRCP_TRANSITION_BACKOFF_HAVE
+                  : slot->state == SLOT_HOLDOFF ? RRCP_TRANSITION_HOLDOFF_HAVE
+                                                : RRCP_TRANSITION_ASKED_HAVE);
     if (is_repair) {
         r->counters.packets_repaired++;
         r->useful_repairs++;
@@ -383,6 +392,8 @@ static void arrive_late(struct rrcp *r, struct rrcp_peer *peer, const struct pac
     }
     if (is_missing(slot))
         count_recovery(r, peer, slot, view->flags & PACKET_FLAG_RETRANS);
+    else if (slot->state == SLOT_LOST)
+        rrcp_moved(r, RRCP_TRANSITION_LOST_HAVE);
     if (seq != w->next) {
         keep(r, peer, view, seq);
         return;

@@ -1,0 +1,208 @@
+/* rrcpsim.c - run the reliable multicast engine through seeds, and say which broke a promise. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rrcpsim.h"
+
+struct arguments {
+    uint64_t first, last;
+    const char *scenario;
+    int nodes;
+    bool trace;
+    bool coverage;
+    const char *figures;
+};
+
+static const char usage[] =
+    "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
+    "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
+    "       rrcpsim --list                                 names of the scenarios\n"
+    "Each seed is one course of events; without --scenario the seed chooses it. A failing seed is\n"
+    "one line with how to replay it. Exit status 1 when any failed.\n";
+
+static const struct sim_scenario *find(const char *name)
+{
+    for (int i = 0; i < sim_scenario_count; i++)
+        if (strcmp(sim_scenarios[i].name, name) == 0)
+            return &sim_scenarios[i];
+    return NULL;
+}
+
+static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct md_prng *prng)
+{
+    *o = (struct sim_options){ .seed = seed, .clocks_differ = true };
+    o->nodes = nodes ? nodes : (int)(2 + md_prng_below(prng, 6));
+    o->personality = (enum simnet_personality)md_prng_below(prng, SIMNET_personalities);
+    rrcp_config_init(&o->config);
+    o->config.arrivals_max = 64;
+    o->config.peers_max = (uint32_t)o->nodes + 16;
+    o->config.pool_packets = 2048;
+    o->config.window_packets = 1024;
+    o->config.missing_max = 512;
+    o->config.message_bytes_max = 1u << 20;
+    if (md_prng_below(prng, 4) == 0)
+        o->config.retry = RRCP_RETRY_FIXED;
+}
+
+/* One seed; true when every promise was kept. */
+static bool run_seed(const struct arguments *args, uint64_t seed, struct sim_coverage *coverage,
+                     uint64_t *hash)
+{
+    struct md_prng prng = md_prng_init(seed * 0x9e3779b97f4a7c15ull + 1);
+    const struct sim_scenario *scenario =
+        args->scenario ? find(args->scenario) : &sim_scenarios[seed % (uint64_t)sim_scenario_count];
+    struct sim_options options;
+    struct sim *sim;
+    bool is_good;
+
+    draw_options(&options, seed, args->nodes, &prng);
+    options.trace = args->trace;
+    if (scenario->setup)
+        scenario->setup(&options, &prng);
+    sim = sim_create(&options, coverage);
+    if (options.drain_per_s == 0 && options.personality == SIMNET_VERBS && options.nodes <= 4)
+        options.socket_bytes = 0;
+    scenario->body(sim, options.nodes, &prng);
+    sim_settle(sim);
+    is_good = !sim_has_failed(sim);
+    *hash = sim_hash(sim);
+    if (!is_good) {
+        printf("seed %llu failed: %s: %s (replay: rrcpsim --seeds %llu..%llu --scenario %s",
+               (unsigned long long)seed, scenario->name, sim_failure(sim), (unsigned long long)seed,
+               (unsigned long long)seed, scenario->name);
+        if (args->nodes)
+            printf(" --nodes %d", args->nodes);
+        printf(" --trace)\n");
+    }
+    sim_destroy(sim);
+    return is_good;
+}
+
+/* ---- coverage ----------------------------------------------------------------------------- */
+
+static int row(const char *group, const char *name, uint64_t count, bool must)
+{
+    printf("  %-12s %-22s %12llu%s\n", group, name, (unsigned long long)count,
+           must && count == 0 ? "   NEVER" : "");
+    return must && count == 0;
+}
+
+static int print_coverage(const struct sim_coverage *c)
+{
+    static const char *const events[] = { "",           "message",   "gap",
+                                          "peer up",    "peer down", "user down",
+                                          "tx dropped", "peer info", "tx ready" };
+    static const char *const gaps[] = { "",     "not held", "timeout", "too large",
+                                        "pool", "overrun",  "rejoin",  "unicast reset" };
+    int zeros = 0;
+
+    printf("coverage: %llu runs, %llu nodes, %llu packets sent, %llu messages taken, %.0f s\n",
+           (unsigned long long)c->runs, (unsigned long long)c->nodes,
+           (unsigned long long)c->packets, (unsigned long long)c->messages,
+           (double)c->virtual_ns / 1e9);
+    for (int i = 0; i < SIMNET_FAULT_count; i++)
+        zeros += row("fault", simnet_fault_name((enum simnet_fault)i), c->faults[i], true);
+    zeros += row("fault", "crash", c->crashes, true) + row("fault", "restart", c->restarts, true) +
+             row("fault", "pause", c->pauses, true) + row("fault", "stop", c->stops, true) +
+             row("fault", "user dies", c->detaches, true) +
+             row("fault", "hostile packet", c->hostile, true);
+    for (int i = 1; i <= 8; i++)
+        zeros += row("event", events[i], c->events[i], true);
+    for (int i = 1; i <= 7; i++) /* overrun is the inbound ring's, not the engine's */
+        zeros += row("gap", gaps[i], c->gaps[i], i != RRCP_GAP_OVERRUN);
+    for (int i = 0; i < RRCP_TRANSITION_count; i++)
+        zeros += row("transition", rrcp_transition_name((enum rrcp_transition)i), c->transitions[i],
+                     true);
+    for (int i = 0; i < RRCP_DROP_count; i++)
+        zeros += row("drop", rrcp_drop_name((enum rrcp_drop)i), c->drops[i], true);
+    zeros += row("limit", "submit full", c->full, true) +
+             row("limit", "unicast dropped", c->dropped, true) +
+             row("limit", "pool over", c->over, true) +
+             row("limit", "unicast reset", c->resets, true) +
+             row("limit", "repair override", c->override, true) +
+             row("limit", "rate cut", c->aimd, true) +
+             row("limit", "flow receiver lost", c->flow_lost, true) +
+             row("limit", "name conflict", c->conflicts, true);
+    printf("coverage: %d never occurred; engine memory at most %llu KiB\n", zeros,
+           (unsigned long long)(c->memory_high / 1024));
+    return zeros;
+}
+
+/* ---- arguments ---------------------------------------------------------------------------- */
+
+static bool parse_seeds(const char *text, struct arguments *args)
+{
+    char *end;
+
+    args->first = args->last = strtoull(text, &end, 10);
+    if (end != text && end[0] == '.' && end[1] == '.')
+        args->last = strtoull(end + 2, &end, 10);
+    return *end == 0 && args->last >= args->first;
+}
+
+static int parse(int argc, char **argv, struct arguments *args)
+{
+    *args = (struct arguments){ .first = 1, .last = 200 };
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+        if (strcmp(argv[i], "--trace") == 0) {
+            args->trace = true;
+        } else if (strcmp(argv[i], "--coverage") == 0) {
+            args->coverage = true;
+        } else if (strcmp(argv[i], "--list") == 0) {
+            for (int j = 0; j < sim_scenario_count; j++)
+                puts(sim_scenarios[j].name);
+            exit(0);
+        } else if (value && strcmp(argv[i], "--seeds") == 0 && parse_seeds(value, args)) {
+            i++;
+        } else if (value && strcmp(argv[i], "--scenario") == 0 && find(value)) {
+            args->scenario = value;
+            i++;
+        } else if (value && strcmp(argv[i], "--nodes") == 0 && atoi(value) >= 2 &&
+                   atoi(value) <= 500) {
+            args->nodes = atoi(value);
+            i++;
+        } else if (value && strcmp(argv[i], "--figures") == 0) {
+            args->figures = value;
+            i++;
+        } else {
+            fputs(usage, stderr);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct sim_coverage coverage = { 0 };
+    struct sim_coverage again = { 0 };
+    struct arguments args;
+    uint64_t passed = 0;
+    uint64_t failed = 0;
+
+    if (parse(argc, argv, &args) != 0)
+        return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (args.figures)
+        return sim_figures(args.figures);
+    for (uint64_t seed = args.first; seed <= args.last; seed++) {
+        uint64_t hash, hash_again;
+        bool is_good = run_seed(&args, seed, &coverage, &hash);
+
+        if (is_good && seed % 16 == 0 && !args.trace) { /* I18: the same again */
+            is_good = run_seed(&args, seed, &again, &hash_again) && hash == hash_again;
+            if (!is_good)
+                printf("seed %llu failed: I18: it does not repeat itself\n",
+                       (unsigned long long)seed);
+        }
+        passed += is_good;
+        failed += !is_good;
+    }
+    int zeros = args.coverage ? print_coverage(&coverage) : 0;
+
+    printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+    return failed || zeros ? 1 : 0;
+}

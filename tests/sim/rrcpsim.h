@@ -1,0 +1,109 @@
+/* rrcpsim.h - nodes of the reliable multicast engine in a simulated network, and their checkers. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCPSIM_H
+#define RRCPSIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "rrcp/rrcp.h"
+#include "simnet.h"
+
+#define US  1000ull
+#define MS  1000000ull
+#define SEC 1000000000ull
+
+/* What a node is asked to send. */
+struct sim_load {
+    uint32_t per_s;     /* messages; 0 = none */
+    uint32_t burst;     /* so many at a time; 0 = 1 */
+    uint32_t bytes_max; /* ordinary ones have 48 to this */
+    uint32_t large_ppm; /* of which large */
+    uint32_t large_bytes_max;
+    uint32_t unicast_ppm;  /* by the unicast stream to a random node */
+    uint32_t directed_ppm; /* multicast DIRECTED to a random node */
+};
+
+struct sim_options {
+    uint64_t seed;
+    int nodes;
+    enum simnet_personality personality;
+    bool trace;
+    size_t socket_bytes;
+    uint32_t drain_per_s;      /* packets a node can take in; 0 = any number */
+    struct rrcp_config config; /* what the scenario wants of the engines; rrcp_config_init first */
+    bool no_gaps;              /* any gap is a failure */
+    bool no_naks;              /* any request is a failure */
+    bool clocks_differ;
+};
+
+/* Coverage of all runs of a process. */
+struct sim_coverage {
+    uint64_t runs, nodes, packets, messages, virtual_ns;
+    uint64_t faults[SIMNET_FAULT_count];
+    uint64_t events[16];
+    uint64_t gaps[8];
+    uint64_t drops[RRCP_DROP_count];
+    uint64_t transitions[RRCP_TRANSITION_count];
+    uint64_t crashes, restarts, pauses, stops, detaches, hostile;
+    uint64_t full, dropped, over, resets, override, aimd, flow_lost, conflicts, late_full;
+    uint64_t notes[RRCP_NOTE_count];
+    uint64_t memory_high;
+};
+
+struct sim;
+
+struct sim *sim_create(const struct sim_options *options, struct sim_coverage *coverage);
+void sim_destroy(struct sim *sim);
+
+struct simnet *sim_net(struct sim *sim);
+struct md_prng *sim_prng(struct sim *sim);
+void sim_load(struct sim *sim, int node, const struct sim_load *load);
+void sim_run(struct sim *sim, uint64_t for_ns);
+bool sim_has_failed(const struct sim *sim);
+const char *sim_failure(const struct sim *sim);
+void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Things that happen to nodes. A crashed node is gone without a word until it is restarted. */
+void sim_pause(struct sim *sim, int node, uint64_t for_ns);
+void sim_crash(struct sim *sim, int node);
+void sim_restart(struct sim *sim, int node);
+void sim_stop(struct sim *sim, int node); /* with BYE */
+bool sim_is_up(const struct sim *sim, int node);
+void sim_detach(struct sim *sim, int node); /* one of its users dies, another comes */
+void sim_hostile(struct sim *sim, int packets);
+void sim_rename(struct sim *sim, int node, int as); /* at its next restart */
+void sim_partition(struct sim *sim, int node);
+void sim_heal(struct sim *sim);
+
+/* No faults and no load any more: within the promised time all must be well. */
+void sim_settle(struct sim *sim);
+void sim_settle_long(struct sim *sim); /* give it time for the dead to be noticed, too */
+
+const struct rrcp_counters *sim_counters(const struct sim *sim, int node);
+struct rrcp *sim_engine(struct sim *sim, int node);
+/* Sum over all nodes that are or were. */
+void sim_totals(const struct sim *sim, struct rrcp_counters *out);
+uint64_t sim_hash(const struct sim *sim); /* of everything that was sent and told */
+uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast messages */
+uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);
+void sim_allow_gaps(struct sim *sim, int node); /* despite no_gaps, at this node */
+/* NAK packets per packet that was lost for all: mean and largest, of a sender. */
+void sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99, uint32_t *max);
+
+/* scenario.c: a page each. setup may change the options (which the seed has drawn); body drives the
+ * simulation up to sim_settle(), which the caller does. */
+struct sim_scenario {
+    const char *name;
+    void (*setup)(struct sim_options *options, struct md_prng *prng);
+    void (*body)(struct sim *sim, int nodes, struct md_prng *prng);
+};
+
+extern const struct sim_scenario sim_scenarios[];
+extern const int sim_scenario_count;
+
+/* figures.c: the tables of the protocol's description, and the scaling curve. */
+int sim_figures(const char *which);
+
+#endif

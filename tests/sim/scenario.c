@@ -1,0 +1,671 @@
+/* scenario.c - what happens to the simulated nodes: topology, faults, load; one page each. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rrcpsim.h"
+
+/* Numbers come from the scenario's own generator, so that a seed names one course of events. */
+static uint32_t between(struct md_prng *prng, uint32_t low, uint32_t high)
+{
+    return low + md_prng_below(prng, high - low + 1);
+}
+
+static void load_all(struct sim *sim, int nodes, struct md_prng *prng, uint32_t per_s_max)
+{
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = {
+            .per_s = between(prng, per_s_max / 10, per_s_max),
+            .burst = between(prng, 1, 8),
+            .bytes_max = between(prng, 50, 400),
+            .large_ppm = 2000,
+            .large_bytes_max = 20000,
+            .unicast_ppm = 50000,
+            .directed_ppm = 20000,
+        };
+
+        if (i == 0 || md_prng_below(prng, 3) == 0)
+            sim_load(sim, i, &load);
+    }
+}
+
+static void set_in(struct sim *sim, int nodes, const struct simnet_faults *faults)
+{
+    for (int i = 0; i < nodes; i++) {
+        struct simnet_faults *in = simnet_in(sim_net(sim), i);
+        struct simnet_faults set = *faults;
+
+        set.delay_min_ns = in->delay_min_ns;
+        set.delay_max_ns = in->delay_max_ns;
+        *in = set;
+    }
+}
+
+/* ---- nothing goes wrong ------------------------------------------------------------------- */
+
+static void calm_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->no_gaps = o->no_naks = true;
+}
+
+static void calm(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 5000);
+    sim_run(sim, 2 * SEC);
+}
+
+/* ---- packets are lost --------------------------------------------------------------------- */
+
+/* A packet is given up when every request or its repair is lost: at 4 % each way (8 %)^5 = 3e-6
+ * per loss, in the about 500 losses of a run 1.6e-3; at 2 %: 5e-5. */
+static void loss_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->no_gaps = true;
+}
+
+static void loss(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 1000, 15000) };
+
+    load_all(sim, nodes, prng, 4000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+static void burst(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .burst_begin_ppm = between(prng, 500, 5000),
+                                    .burst_end_ppm = between(prng, 10000, 200000) };
+
+    load_all(sim, nodes, prng, 5000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+static void sender_loss(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 4000);
+    sim_run(sim, 300 * MS);
+    for (int i = 0; i < nodes; i++)
+        simnet_out(sim_net(sim), i)->sender_loss_ppm = between(prng, 1000, 30000);
+    sim_run(sim, 2 * SEC);
+}
+
+/* One receiver loses a third: it alone pays. */
+static void bad_receiver_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->no_gaps = true;
+    o->nodes = o->nodes < 3 ? 3 : o->nodes;
+}
+
+static void bad_receiver(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 1000, 8000), .burst = 2, .bytes_max = 200 };
+
+    sim_allow_gaps(sim, 1);
+    sim_load(sim, 0, &load);
+    sim_run(sim, 300 * MS);
+    simnet_in(sim_net(sim), 1)->loss_ppm = 300000;
+    for (int i = 2; i < nodes; i++)
+        simnet_in(sim_net(sim), i)->loss_ppm = 1000;
+    sim_run(sim, 2 * SEC);
+}
+
+static void reorder_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->no_gaps = true;
+    o->config.switch_reorder = md_prng_below(prng, 2);
+}
+
+static void reorder(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .reorder_ppm = between(prng, 1000, 100000),
+                                    .reorder_ns = between(prng, 100, 5000) * US,
+                                    .duplicate_ppm = between(prng, 0, 50000),
+                                    .loss_ppm = between(prng, 0, 2000) };
+
+    load_all(sim, nodes, prng, 5000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+static void keys_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.key_count = between(prng, 1, 2);
+    for (uint32_t i = 0; i < o->config.key_count; i++) {
+        o->config.keys[i].id = (uint8_t)i;
+        for (int j = 0; j < 32; j++)
+            o->config.keys[i].bytes[j] = (uint8_t)(i * 77 + (uint32_t)j);
+    }
+}
+
+/* Bits flip on the way: without keys it is the transport's check sum that finds them. */
+static void damage(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .corrupt_ppm = between(prng, 1000, 50000),
+                                    .truncate_ppm = between(prng, 1000, 20000),
+                                    .duplicate_ppm = between(prng, 1000, 50000) };
+
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    for (int i = 0; i < 10; i++) {
+        sim_hostile(sim, 20);
+        sim_run(sim, 150 * MS);
+    }
+}
+
+/* To one node packets over 700 bytes do not come through. */
+static void mtu(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 3000);
+    sim_run(sim, 300 * MS);
+    simnet_in(sim_net(sim), nodes - 1)->mtu = 700;
+    sim_run(sim, 1500 * MS);
+}
+
+/* ---- the network falls apart -------------------------------------------------------------- */
+
+static void partition(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, between(prng, 200, 600) * MS);
+    sim_partition(sim, (int)md_prng_below(prng, (uint32_t)nodes));
+    sim_run(sim, between(prng, 50, 6000) * MS);
+    sim_heal(sim);
+    sim_run(sim, 1 * SEC);
+}
+
+/* A hears B, B does not hear A: B reports A down, A goes on; it heals with GAP(REJOIN). */
+static void one_way(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 1500);
+    sim_run(sim, 400 * MS);
+    for (int i = 1; i < nodes; i++)
+        if (md_prng_below(prng, 2))
+            simnet_block(sim_net(sim), 0, i, true);
+        else
+            simnet_block(sim_net(sim), i, 0, true);
+    simnet_in(sim_net(sim), 0)->loss_ppm = 20000;
+    sim_run(sim, between(prng, 300, 5500) * MS);
+    sim_heal(sim);
+    sim_run(sim, 1500 * MS);
+}
+
+/* Repairs do not get back to one receiver, whose requests are heard. */
+static void no_repairs_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.recover_timeout_ns = between(prng, 100, 500) * MS;
+    o->config.hold_ns = between(prng, 50, 2000) * MS;
+    o->config.missing_max = between(prng, 16, 1024);
+}
+
+static void no_repairs(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 5000);
+    for (int i = 0; i < 5; i++) {
+        sim_run(sim, between(prng, 100, 300) * MS);
+        simnet_block(sim_net(sim), 0, nodes - 1, true);
+        sim_run(sim, between(prng, 10, 900) * MS);
+        sim_heal(sim);
+        simnet_in(sim_net(sim), nodes - 1)->loss_ppm = between(prng, 10000, 500000);
+    }
+}
+
+/* ---- nodes ------------------------------------------------------------------------------- */
+
+static void overflow_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->socket_bytes = between(prng, 8, 64) * 1024;
+    o->drain_per_s = between(prng, 2000, 6000);
+}
+
+static void overflow(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 2000, 20000),
+                             .burst = between(prng, 50, 200),
+                             .bytes_max = 600 };
+
+    (void)nodes;
+    sim_load(sim, 0, &load);
+    sim_run(sim, 2 * SEC);
+}
+
+static void pauses(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 1500);
+    sim_run(sim, 400 * MS);
+    for (int i = 0; i < 4; i++) {
+        sim_pause(sim, (int)md_prng_below(prng, (uint32_t)nodes), between(prng, 100, 5000) * MS);
+        sim_run(sim, between(prng, 100, 2000) * MS);
+    }
+    sim_run(sim, 5 * SEC);
+}
+
+static void crashes(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 0, 200000),
+                                    .reorder_ppm = 20000,
+                                    .reorder_ns = between(prng, 1, 300) * MS };
+
+    sim_settle_long(sim);
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, 400 * MS);
+    set_in(sim, nodes, &faults);
+    for (int i = 0; i < 6; i++) {
+        int node = (int)md_prng_below(prng, (uint32_t)nodes);
+
+        if (sim_is_up(sim, node))
+            sim_crash(sim, node);
+        sim_run(sim, between(prng, 0, 1500) * MS);
+        sim_restart(sim, node);
+        sim_run(sim, between(prng, 0, 400) * MS);
+    }
+    sim_run(sim, 500 * MS);
+}
+
+static void stops(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = 10000,
+                                    .reorder_ppm = 20000,
+                                    .reorder_ns = between(prng, 1, 300) * MS };
+
+    sim_settle_long(sim);
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, 400 * MS);
+    set_in(sim, nodes, &faults);
+    for (int i = 0; i < 4; i++) {
+        int node = (int)md_prng_below(prng, (uint32_t)nodes);
+
+        sim_stop(sim, node);
+        sim_run(sim, between(prng, 100, 1000) * MS);
+        sim_restart(sim, node);
+        sim_run(sim, between(prng, 50, 400) * MS);
+    }
+    sim_run(sim, 500 * MS);
+}
+
+static void users(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = 5000 };
+
+    load_all(sim, nodes, prng, 4000);
+    set_in(sim, nodes, &faults);
+    for (int i = 0; i < 20; i++) {
+        sim_run(sim, between(prng, 1, 100) * MS);
+        sim_detach(sim, (int)md_prng_below(prng, (uint32_t)nodes));
+    }
+}
+
+/* Two nodes of one name: a mistake, but both work. */
+static void same_name(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 500);
+    sim_crash(sim, 1);
+    sim_rename(sim, 1, 0);
+    sim_restart(sim, 1);
+    sim_run(sim, 12 * SEC);
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+static void pool_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.pool_packets = between(prng, 128, 600);
+    o->config.pool_high = o->config.pool_packets * between(prng, 30, 60) / 100;
+    o->config.pool_low = o->config.pool_high * between(prng, 50, 95) / 100;
+    o->config.window_packets = 1024;
+    o->config.missing_max = 512;
+}
+
+static void pool(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 0, 20000),
+                                    .burst_begin_ppm = 2000,
+                                    .burst_end_ppm = 100000 };
+
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = { .per_s = between(prng, 100, 8000),
+                                 .burst = 20,
+                                 .bytes_max = 800,
+                                 .large_ppm = 3000,
+                                 .large_bytes_max = 20000,
+                                 .unicast_ppm = 20000 };
+
+        sim_load(sim, i, &load);
+    }
+    sim_run(sim, 500 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+    for (int i = 0; i < nodes; i++)
+        if (sim_is_up(sim, i) &&
+            sim_counters(sim, i)->over_entered > sim_counters(sim, i)->over_left + 1)
+            sim_fail(sim, "I15: node %d entered over twice without leaving", i);
+}
+
+/* The receive window is smaller than what can be missing. */
+static void window_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.window_packets = 64u << md_prng_below(prng, 2);
+    o->config.missing_max = between(prng, 16, o->config.window_packets);
+    o->config.windows_max = between(prng, 1, 4);
+}
+
+static void window(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .burst_begin_ppm = between(prng, 1000, 20000),
+                                    .burst_end_ppm = between(prng, 8000, 100000) };
+
+    load_all(sim, nodes, prng, 8000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+/* Little may be repaired: NCF says BUSY, or that repairs will come late. */
+static void budget_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.repair_rate = between(prng, 50, 800) * 1000;
+    o->config.repair_burst_bytes = between(prng, 2000, 40000);
+    o->config.nak_rate = between(prng, 50, 1000);
+    o->config.switch_reorder = md_prng_below(prng, 2);
+    o->config.reorder_ns = between(prng, 2, 20) * MS;
+    o->config.hold_ns = between(prng, 30, 2000) * MS;
+    o->config.recover_timeout_ns = between(prng, 50, 500) * MS;
+}
+
+static void budget(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 5000, 100000) };
+
+    load_all(sim, nodes, prng, 6000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+static void hostile_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.peers_max = (uint32_t)o->nodes + between(prng, 0, 4);
+    o->config.tombstone_ns = 10 * SEC;
+}
+
+static void hostile(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    load_all(sim, nodes, prng, 1000);
+    sim_run(sim, 500 * MS);
+    for (int i = 0; i < 40; i++) {
+        sim_hostile(sim, 50);
+        sim_run(sim, between(prng, 1, 60) * MS);
+    }
+    sim_run(sim, 4 * SEC);
+}
+
+static void large_numbers_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.first_seq =
+        (md_prng_below(prng, 2) ? 1ull << 32 : 1ull << 63) - between(prng, 1, 300);
+    o->no_gaps = true;
+}
+
+/* ---- options ------------------------------------------------------------------------------ */
+
+static void redundant_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->config.path_count = 2;
+    o->no_gaps = o->no_naks = true;
+}
+
+/* All of one path is lost: nobody notices. */
+static void redundant(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { 0 };
+
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, 300 * MS);
+    faults.path_loss_ppm[md_prng_below(prng, 2)] = between(prng, 1, 3) == 1 ? 200000 : 1000000;
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 5 * SEC);
+}
+
+static void redundant_loss_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->config.path_count = 2;
+}
+
+static void redundant_loss(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .path_loss_ppm = { 100000, 200000 },
+                                    .reorder_ppm = 10000,
+                                    .reorder_ns = 3 * MS };
+
+    load_all(sim, nodes, prng, 2000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+static void flow_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.flow_control = RRCP_FLOW_CONTROL_MIN;
+    o->drain_per_s = between(prng, 3000, 10000);
+    o->no_gaps = true;
+}
+
+/* The sender could overrun everybody and must not. */
+static void flow(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 20000, 60000), .burst = 50, .bytes_max = 600 };
+
+    (void)nodes;
+    sim_load(sim, 0, &load);
+    sim_run(sim, 1500 * MS);
+}
+
+static void flow_dead_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->config.flow_control = RRCP_FLOW_CONTROL_MIN;
+    o->nodes = o->nodes < 3 ? 3 : o->nodes;
+}
+
+/* One receiver stops in the middle: the others are held up once, for half a second at most. */
+static void flow_dead(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 10000, 30000), .burst = 20, .bytes_max = 400 };
+    uint64_t before;
+
+    sim_settle_long(sim);
+    sim_load(sim, 0, &load);
+    sim_run(sim, 600 * MS);
+    sim_pause(sim, nodes - 1, 3 * SEC);
+    sim_run(sim, 700 * MS);
+    if (!sim_is_up(sim, 0))
+        return;
+    before = sim_counters(sim, 0)->mcast_sent;
+    sim_run(sim, 500 * MS);
+    if (sim_counters(sim, 0)->mcast_sent < before + 100)
+        sim_fail(sim, "a stopped receiver still holds everybody up");
+    sim_run(sim, 3 * SEC);
+}
+
+static void congestion_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->config.congestion = RRCP_CONGESTION_AIMD;
+    o->config.data_rate = 1000000;
+}
+
+static void congestion(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 20000, 60000) };
+
+    load_all(sim, nodes, prng, 8000);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 3 * SEC);
+}
+
+/* Directed messages, in a network that loses them, falls apart and has dead ends. */
+static void unicast_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.unicast_wait_ns = between(prng, 10, 100) * MS;
+    o->config.unicast_tries = between(prng, 2, 7);
+    o->config.unicast_queue_max = between(prng, 10, 4000) * 1000;
+}
+
+static void unicast(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 0, 100000),
+                                    .reorder_ppm = 10000,
+                                    .reorder_ns = 2 * MS,
+                                    .duplicate_ppm = 10000 };
+
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = { .per_s = between(prng, 100, 2000),
+                                 .burst = between(prng, 1, 100),
+                                 .bytes_max = 300,
+                                 .large_ppm = 20000,
+                                 .large_bytes_max = 30000,
+                                 .unicast_ppm = 900000 };
+
+        sim_load(sim, i, &load);
+    }
+    sim_run(sim, 400 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 500 * MS);
+    for (int i = 0; i < 3; i++) {
+        int a = (int)md_prng_below(prng, (uint32_t)nodes);
+        int b = (int)md_prng_below(prng, (uint32_t)nodes);
+
+        simnet_block(sim_net(sim), a, b, true);
+        sim_run(sim, between(prng, 10, 1500) * MS);
+        simnet_block(sim_net(sim), a, b, false);
+        sim_run(sim, 200 * MS);
+    }
+}
+
+static void large_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.assembly_bytes_max = between(prng, 64, 4096) * 1024;
+    o->config.message_bytes_max = 900 * 1024;
+}
+
+static void large(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 0, 5000) };
+
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = { .per_s = between(prng, 50, 500),
+                                 .bytes_max = 2000,
+                                 .large_ppm = 100000,
+                                 .large_bytes_max = between(prng, 10, 200) * 1000,
+                                 .unicast_ppm = 100000 };
+
+        sim_load(sim, i, &load);
+    }
+    sim_run(sim, 400 * MS);
+    set_in(sim, nodes, &faults);
+    sim_run(sim, 1500 * MS);
+}
+
+/* ---- everything at once ------------------------------------------------------------------- */
+
+static void chaos_setup(struct sim_options *o, struct md_prng *prng)
+{
+    if (md_prng_below(prng, 2))
+        o->socket_bytes = 100000;
+    if (md_prng_below(prng, 2))
+        o->drain_per_s = 20000;
+    if (md_prng_below(prng, 3) == 0)
+        keys_setup(o, prng);
+    if (md_prng_below(prng, 3) == 0)
+        o->config.path_count = 2;
+    o->config.hsm_interval_ns = md_prng_below(prng, 2) * SEC;
+}
+
+static void chaos(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    sim_settle_long(sim);
+    load_all(sim, nodes, prng, 3000);
+    for (int i = 0; i < 25; i++) {
+        int node = (int)md_prng_below(prng, (uint32_t)nodes);
+        struct simnet_faults faults = { .loss_ppm = between(prng, 0, 50000),
+                                        .reorder_ppm = between(prng, 0, 50000),
+                                        .reorder_ns = 2 * MS,
+                                        .duplicate_ppm = between(prng, 0, 20000) };
+
+        switch (md_prng_below(prng, 10)) {
+        case 0:
+            sim_partition(sim, node);
+            break;
+        case 1:
+        case 2:
+            sim_heal(sim);
+            break;
+        case 3:
+            sim_pause(sim, node, between(prng, 10, 2000) * MS);
+            break;
+        case 4:
+            sim_crash(sim, node);
+            break;
+        case 5:
+            sim_stop(sim, node);
+            break;
+        case 6:
+            set_in(sim, nodes, &faults);
+            break;
+        case 7:
+            sim_detach(sim, node);
+            break;
+        default:
+            break;
+        }
+        sim_run(sim, between(prng, 1, 300) * MS);
+        for (int j = 0; j < nodes; j++)
+            if (md_prng_below(prng, 3) == 0)
+                sim_restart(sim, j);
+    }
+    sim_heal(sim);
+    sim_run(sim, 2 * SEC);
+}
+
+const struct sim_scenario sim_scenarios[] = {
+    { "calm", calm_setup, calm },
+    { "loss", loss_setup, loss },
+    { "burst", NULL, burst },
+    { "sender-loss", loss_setup, sender_loss },
+    { "bad-receiver", bad_receiver_setup, bad_receiver },
+    { "reorder", reorder_setup, reorder },
+    { "damage", keys_setup, damage },
+    { "mtu", NULL, mtu },
+    { "partition", NULL, partition },
+    { "one-way", NULL, one_way },
+    { "no-repairs", no_repairs_setup, no_repairs },
+    { "overflow", overflow_setup, overflow },
+    { "pauses", NULL, pauses },
+    { "crashes", NULL, crashes },
+    { "stops", NULL, stops },
+    { "users", NULL, users },
+    { "same-name", NULL, same_name },
+    { "pool", pool_setup, pool },
+    { "window", window_setup, window },
+    { "budget", budget_setup, budget },
+    { "hostile", hostile_setup, hostile },
+    { "large-numbers", large_numbers_setup, loss },
+    { "redundant", redundant_setup, redundant },
+    { "redundant-loss", redundant_loss_setup, redundant_loss },
+    { "flow", flow_setup, flow },
+    { "flow-dead", flow_dead_setup, flow_dead },
+    { "congestion", congestion_setup, congestion },
+    { "unicast", unicast_setup, unicast },
+    { "large", large_setup, large },
+    { "chaos", chaos_setup, chaos },
+};
+
+const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);

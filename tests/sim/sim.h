@@ -1,0 +1,57 @@
+/* sim.h - inside of the simulation: nodes. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "check.h"
+
+#define SIM_USERS   2
+#define SIM_BATCH   64
+#define SIM_FLIGHTS 4096
+
+struct sim_node {
+    struct rrcp *r; /* NULL: down */
+    uint32_t life;
+    int number;
+    int name;
+    int ports[SIM_USERS];
+    int64_t clock_offset_ns;
+    double clock_rate;
+    struct sim_load load;
+    uint64_t next_message_ns;
+    bool is_full;
+    bool may_gap;
+    uint64_t stopping_ns;
+    uint32_t spins; /* runs in a row at the same instant */
+    uint64_t spin_ns;
+    struct {
+        uint32_t buffer;
+        uint64_t done_ns;
+    } flights[SIM_FLIGHTS]; /* late completions */
+    uint32_t flight_head, flight_count;
+    struct rrcp_counters last; /* of its lives that are over, summed */
+    uint64_t memory;
+    char name_text[32];
+};
+
+struct sim {
+    struct sim_options options;
+    struct sim_coverage *coverage;
+    struct simnet *net;
+    struct md_prng prng;
+    struct sim_node *nodes;
+    struct sim_check check;
+    bool has_hostile;
+    bool is_settling;
+    bool is_long_settle;
+    char failure[256];
+    uint64_t hash;
+    uint64_t messages;
+    uint32_t *latency; /* histogram, 2 % steps */
+    uint8_t *scratch;
+    uint64_t events[16];
+};
+
+void sim_latency(struct sim *sim, uint64_t sent_ns);
+
+#endif
