@@ -21,11 +21,12 @@
 /*
  * One turn takes a bounded piece of everything there is, in this order:
  *
- *      packets in -> inbound ring -> publish, wake readers
  *      users' rings -> engine -> packets out -> own messages for local readers -> publish, wake
+ *      packets in -> inbound ring -> publish, wake readers
  *
- * and sleeps only when a whole turn found nothing. Before it sleeps it raises daemon_sleeps in
- * every user's ring and looks once more.
+ * and sleeps when the network was found empty and all rings are. Before it sleeps it raises
+ * daemon_sleeps in every user's ring and looks once more; the network's descriptors say by
+ * themselves if something has come meanwhile.
  */
 enum { INPUT_ROUNDS = 4, ROUNDS_MAX = 8 };
 
@@ -131,11 +132,11 @@ static int receive(struct net *net)
         int count = attach_node_input(net->node, md_clock_mono_ns());
 
         deliver(net);
+        publish(net);
         total += count;
         if (count == 0)
             break;
     }
-    publish(net);
     return total;
 }
 
@@ -146,7 +147,7 @@ static int turn(struct net *net)
 
     if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
         take_mail(net, md_clock_mono_ns());
-    work += receive(net);
+    /* Users first: looking at their rings is no system call, looking at the network is. */
     for (int i = 0; i < ROUNDS_MAX; i++) {
         uint64_t now_ns = md_clock_mono_ns();
         int submitted = net_users_submit(net, now_ns);
@@ -158,6 +159,7 @@ static int turn(struct net *net)
             break;
     }
     publish(net);
+    work += receive(net);
     net->turns++;
     return work;
 }
@@ -251,10 +253,9 @@ static void *run(void *argument)
         int work = turn(net);
 
         keep_books(net, begin_ns);
-        if (work == 0)
-            rest(net, &idle_since_ns);
-        else
+        if (work > 0)
             idle_since_ns = 0;
+        rest(net, &idle_since_ns);
     }
     return NULL;
 }

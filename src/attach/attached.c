@@ -229,6 +229,7 @@ static void drain_rings(struct attached *a)
     }
 }
 
+/* The byte in the pipe is read before the next sleep, not now: the messages are waiting. */
 static void disarm(struct attached *a)
 {
     struct attach_outbound_map *map = a->user.out.map;
@@ -238,7 +239,6 @@ static void disarm(struct attached *a)
         a->rings_owed++;
         a->user.counters.wakeups++;
     }
-    drain_rings(a);
 }
 
 /* True: armed. False: something came meanwhile. */

@@ -57,7 +57,7 @@ struct udp_io {
     uint32_t segment_bytes; /* in message `taken`: length of its packets but the last */
     uint8_t in_path;
     bool in_is_group;
-    int next_socket; /* the sockets take turns */
+    uint8_t drained; /* bit per socket: the last look left nothing there */
     uint8_t *buffers;
 
     struct mmsghdr out[SEND_MAX];
@@ -339,18 +339,25 @@ static int refill_from(struct udp_io *udp, int which)
     return got;
 }
 
-/* Unicast first: it is little, and requests and acknowledgements are urgent. */
+/*
+ * Unicast first: it is little, and requests and acknowledgements are urgent. A socket that filled
+ * less than all buffers has nothing more; it is asked again only after the caller was told once
+ * that there is nothing, so a batch costs one call and not two.
+ */
 static bool refill(struct udp_io *udp)
 {
     int sockets = udp->path_count * 2;
 
-    for (int i = 0; i < sockets; i++) {
-        int which = udp->next_socket;
-
-        udp->next_socket = (which + 1) % sockets;
-        if (refill_from(udp, which) > 0)
+    for (int which = 0; which < sockets; which++) {
+        if (udp->drained >> which & 1)
+            continue;
+        int got = refill_from(udp, which);
+        if (got < RECEIVE_MAX)
+            udp->drained |= (uint8_t)(1u << which);
+        if (got > 0)
             return true;
     }
+    udp->drained = 0;
     return false;
 }
 
