@@ -156,6 +156,10 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t service,
 /* By name; RRMP_SERVICE_NONE if never announced. */
 uint16_t rrmp_sink_service_find(const struct rrmp_sink *sink, struct rrmp_view name);
 
+/* Is `instance` (of events and item infos) the one at (session, port)? */
+bool rrmp_sink_instance_is(const struct rrmp_sink *sink, uint16_t instance, uint64_t session,
+                           uint16_t port);
+
 /* ---- items ---- */
 
 struct rrmp_sink_open {

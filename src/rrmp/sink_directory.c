@@ -567,6 +567,15 @@ uint16_t rrmp_sink_service_find(const struct rrmp_sink *sink, struct rrmp_view n
     return service_by_name(sink, name);
 }
 
+bool rrmp_sink_instance_is(const struct rrmp_sink *sink, uint16_t number, uint64_t session,
+                           uint16_t port)
+{
+    if (number >= sink->instances.high)
+        return false;
+    const struct sink_instance *instance = sink_instance_at(sink, number);
+    return instance->in_use && instance->session == session && instance->port == port;
+}
+
 static void union_capabilities(struct rrmp_sink_service *out, struct rrmp_view value)
 {
     for (size_t i = 0; i < value.length; i++) {

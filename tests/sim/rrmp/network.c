@@ -1,0 +1,416 @@
+/* network.c - the simulated reliable multicast: order kept, losses told, ends told. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+#define PEER_TIMEOUT  (3500 * MS)
+#define RECOVER_LIMIT (500 * MS)
+
+/* ---- the heap of what is to happen ---- */
+
+static bool sooner(const struct event *a, const struct event *b)
+{
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+void world_push(struct world *world, struct event *event)
+{
+    if (world->heap_count == world->heap_size) {
+        world->heap_size = world->heap_size ? world->heap_size * 2 : 1024;
+        world->heap = realloc(world->heap, world->heap_size * sizeof(*world->heap));
+        if (!world->heap)
+            abort();
+    }
+    event->order = world->order++;
+    size_t i = world->heap_count++;
+    while (i > 0 && sooner(event, &world->heap[(i - 1) / 2])) {
+        world->heap[i] = world->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    world->heap[i] = *event;
+}
+
+void world_schedule(struct world *world, uint64_t at_ns, enum event_kind kind, uint32_t a,
+                    uint32_t b)
+{
+    struct event event = { .at_ns = at_ns, .kind = kind, .a = a, .b = b };
+
+    world_push(world, &event);
+}
+
+/* ---- bytes ---- */
+
+static struct blob *blob_take(const uint8_t *bytes, size_t length)
+{
+    struct blob *blob = malloc(sizeof(*blob) + length);
+
+    if (!blob)
+        abort();
+    blob->refs = 1;
+    blob->length = (uint32_t)length;
+    memcpy(blob->bytes, bytes, length);
+    return blob;
+}
+
+void blob_give(struct blob *blob)
+{
+    if (blob && --blob->refs == 0)
+        free(blob);
+}
+
+/* ---- streams between nodes ---- */
+
+static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int stream)
+{
+    struct node *node = &world->nodes[to];
+    uint64_t delay = from == to ? 1000 : 20000 + md_prng_below(&world->random,
+                                                               (uint32_t)world->plan.delay_ns);
+    uint64_t at = world->now_ns + delay;
+
+    if (at <= node->last_ns[from][stream])
+        at = node->last_ns[from][stream] + 1;
+    node->last_ns[from][stream] = at;
+    return at;
+}
+
+void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
+                       const struct rrmp_notice *notice)
+{
+    struct event event = { .at_ns = arrival(world, from, to, stream),
+                           .kind = EVENT_DELIVER,
+                           .a = to,
+                           .b = from };
+
+    event.entry.is_notice = true;
+    event.entry.notice = *notice;
+    event.entry.session = world->nodes[to].session;
+    event.c = world->nodes[to].session;
+    world_push(world, &event);
+}
+
+/* Is this message lost on its way to that node? Runs of losses stop the stream for a while, as the
+ * search for repairs does, and end with a GAP in their place. */
+static bool is_lost(struct world *world, uint32_t from, uint32_t to, int stream)
+{
+    struct node *node = &world->nodes[to];
+    uint32_t ppm = stream == 0 ? world->plan.loss_ppm : world->plan.unicast_loss_ppm;
+
+    if (world->now_ns < node->cut_until[from]) {
+        node->gap_due[from][stream] = true;
+        return true;
+    }
+    if (!node->hears[from])
+        return true;
+    if (from == to || world->is_calm)
+        ppm = 0;
+    if (node->losing[from][stream] == 0 && world_chance(world, ppm)) {
+        node->losing[from][stream] = 1 + md_prng_below(&world->random, world->plan.loss_run);
+        node->gap_due[from][stream] = true;
+        uint64_t stall = md_prng_below(&world->random, RECOVER_LIMIT);
+        uint64_t until = world->now_ns + stall;
+        if (node->last_ns[from][stream] < until)
+            node->last_ns[from][stream] = until;
+        world->coverage->losses++;
+    }
+    if (node->losing[from][stream] == 0)
+        return false;
+    node->losing[from][stream]--;
+    world->coverage->lost++;
+    /* The GAP is told when the search ends, whether or not more follows. */
+    if (node->losing[from][stream] == 0 && node->gap_due[from][stream]) {
+        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
+                                   .session = world->nodes[from].session,
+                                   .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
+        node->gap_due[from][stream] = false;
+        network_notice_at(world, from, to, stream, &gap);
+    }
+    return true;
+}
+
+static void send_to(struct world *world, uint32_t from, uint32_t to, int stream,
+                    const struct entry *entry)
+{
+    if (!world->nodes[to].is_up || is_lost(world, from, to, stream))
+        return;
+    if (world->nodes[to].gap_due[from][stream]) {
+        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
+                                   .session = world->nodes[from].session,
+                                   .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
+        world->nodes[to].gap_due[from][stream] = false;
+        network_notice_at(world, from, to, stream, &gap);
+    }
+    struct event event = { .at_ns = arrival(world, from, to, stream),
+                           .kind = EVENT_DELIVER,
+                           .a = to,
+                           .b = from,
+                           .c = world->nodes[to].session,
+                           .entry = *entry };
+    entry->blob->refs++;
+    world_push(world, &event);
+}
+
+static uint32_t node_of(const struct world *world, uint64_t session)
+{
+    for (uint32_t n = 0; n < world->plan.node_count; n++) {
+        if (world->nodes[n].is_up && world->nodes[n].session == session)
+            return n;
+    }
+    return NODES_MAX;
+}
+
+void network_send(struct world *world, struct proc *from, const struct rrmp_dest *dest,
+                  const uint8_t *bytes, size_t length)
+{
+    struct entry entry = { .session = from->session, .src_port = from->port };
+
+    entry.blob = blob_take(bytes, length);
+    if (dest->path == RRMP_PATH_MULTICAST) {
+        entry.topic = dest->topic;
+        for (uint32_t n = 0; n < world->plan.node_count; n++)
+            send_to(world, from->node, n, 0, &entry);
+    } else {
+        uint32_t to = node_of(world, dest->session);
+        entry.dst_port = dest->port;
+        if (to < NODES_MAX)
+            send_to(world, from->node, to, dest->path == RRMP_PATH_UNICAST, &entry);
+    }
+    blob_give(entry.blob);
+}
+
+/* An entry has reached a node: every user of it reads it from the ring. */
+void network_deliver(struct world *world, uint32_t node, struct entry *entry)
+{
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        struct proc *proc = &world->procs[p];
+        if (!proc->is_alive || proc->node != node || proc->session == 0)
+            continue;
+        struct entry *copy = queue_put(&proc->inbox);
+        *copy = *entry;
+        if (copy->blob)
+            copy->blob->refs++;
+        proc_soon(world, proc, world->now_ns + md_prng_below(&world->random, 100000));
+    }
+    blob_give(entry->blob);
+}
+
+void network_notice(struct world *world, uint32_t node, const struct rrmp_notice *notice)
+{
+    struct entry entry = { .is_notice = true, .notice = *notice };
+
+    network_deliver(world, node, &entry);
+}
+
+/* The daemon drains the user's ring and tells everybody, behind its last message. */
+void network_user_down(struct world *world, struct proc *proc)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN,
+                                  .session = proc->session,
+                                  .port = proc->port };
+
+    for (uint32_t n = 0; n < world->plan.node_count; n++) {
+        /* The network tells this reliably while the peer is heard. */
+        if (world->nodes[n].is_up && world->nodes[n].hears[proc->node] &&
+            world->now_ns >= world->nodes[n].cut_until[proc->node])
+            network_notice_at(world, proc->node, n, 0, &notice);
+    }
+}
+
+static void peer_down(struct world *world, uint32_t at, uint32_t of, uint64_t session)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_DOWN, .session = session };
+
+    if (!world->nodes[at].hears[of])
+        return;
+    world->nodes[at].hears[of] = false;
+    network_notice(world, at, &notice);
+}
+
+static void peer_up(struct world *world, uint32_t at, uint32_t of)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_UP,
+                                  .session = world->nodes[of].session };
+
+    if (world->nodes[at].hears[of] || !world->nodes[at].is_up || !world->nodes[of].is_up)
+        return;
+    world->nodes[at].hears[of] = true;
+    world->nodes[at].gap_due[of][0] = world->nodes[at].gap_due[of][1] = false;
+    network_notice_at(world, of, at, 0, &notice);
+}
+
+void network_node_down(struct world *world, uint32_t node)
+{
+    struct rrmp_notice detached = { .kind = RRMP_NOTICE_DETACHED };
+    uint64_t session = world->nodes[node].session;
+
+    world->coverage->node_kills++;
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        struct proc *proc = &world->procs[p];
+        if (!proc->is_alive || proc->node != node || proc->session == 0)
+            continue;
+        /* What lay unread in the ring is lost with it. */
+        while (queue_head(&proc->inbox)) {
+            blob_give(((struct entry *)queue_head(&proc->inbox))->blob);
+            queue_pop(&proc->inbox);
+        }
+        struct entry *entry = queue_put(&proc->inbox);
+        *entry = (struct entry){ .is_notice = true, .notice = detached };
+        proc->session = 0;
+        proc_soon(world, proc, world->now_ns);
+    }
+    world->nodes[node].is_up = false;
+    for (uint32_t n = 0; n < world->plan.node_count; n++) {
+        world->nodes[node].hears[n] = false;
+        if (n == node || !world->nodes[n].is_up)
+            continue;
+        struct event event = { .at_ns = world->now_ns + PEER_TIMEOUT,
+                               .kind = EVENT_PEER_DOWN,
+                               .a = n,
+                               .b = node,
+                               .c = session };
+        world_push(world, &event);
+    }
+}
+
+void network_node_up(struct world *world, uint32_t node)
+{
+    struct node *it = &world->nodes[node];
+
+    it->is_up = true;
+    it->session = ++world->next_session * 0x9e3779b97f4a7c15u;
+    it->next_port = 1;
+    for (uint32_t n = 0; n < world->plan.node_count; n++) {
+        struct node *other = &world->nodes[n];
+        it->cut_until[n] = other->cut_until[node] = 0;
+        memset(it->losing[n], 0, sizeof(it->losing[n]));
+        memset(other->losing[node], 0, sizeof(other->losing[node]));
+        memset(it->gap_due[n], 0, sizeof(it->gap_due[n]));
+        other->hears[node] = false; /* of the new session; the old one ends by itself */
+        it->hears[n] = false;
+        if (n != node && other->is_up) {
+            peer_up(world, n, node);
+            peer_up(world, node, n);
+        }
+    }
+    it->hears[node] = true;
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        if (world->procs[p].is_alive && world->procs[p].node == node)
+            proc_attach(world, &world->procs[p]);
+    }
+}
+
+void network_cut(struct world *world, uint32_t from, uint32_t to, uint64_t until_ns)
+{
+    struct node *node = &world->nodes[to];
+
+    if (from == to || !node->is_up || !world->nodes[from].is_up)
+        return;
+    node->cut_until[from] = until_ns;
+    node->cut_since[from] = world->now_ns;
+    node->gap_due[from][0] = true;
+    if (until_ns - world->now_ns > PEER_TIMEOUT) {
+        struct event event = { .at_ns = world->now_ns + PEER_TIMEOUT,
+                               .kind = EVENT_PEER_DOWN,
+                               .a = to,
+                               .b = from,
+                               .c = world->nodes[from].session };
+        world_push(world, &event);
+    }
+    world_schedule(world, until_ns, EVENT_HEAL, from, to);
+}
+
+/* PEER_DOWN of a session: after a cut, or after the node's death. */
+void network_heal(struct world *world, uint32_t from, uint32_t to)
+{
+    struct node *node = &world->nodes[to];
+
+    if (world->now_ns < node->cut_until[from] || !node->is_up || !world->nodes[from].is_up)
+        return;
+    if (!node->hears[from])
+        peer_up(world, to, from);
+    for (int stream = 0; stream < 2; stream++) {
+        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
+                                   .session = world->nodes[from].session,
+                                   .reason = stream == 0 ? 6 : RRMP_GAP_UNICAST_RESET };
+        if (node->gap_due[from][stream] || stream == 0)
+            network_notice_at(world, from, to, stream, &gap);
+        node->gap_due[from][stream] = false;
+    }
+}
+
+void network_peer_down_event(struct world *world, const struct event *event);
+void network_peer_down_event(struct world *world, const struct event *event)
+{
+    const struct node *of = &world->nodes[event->b];
+    bool is_old = !of->is_up || of->session != event->c;
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_DOWN, .session = event->c };
+
+    if (!world->nodes[event->a].is_up)
+        return;
+    if (is_old)
+        network_notice(world, event->a, &notice);
+    else if (world->now_ns < world->nodes[event->a].cut_until[event->b])
+        peer_down(world, event->a, event->b, event->c);
+}
+
+/* ---- the outbound ring of a process: filled by the engine, drained at a rate ---- */
+
+struct ring {
+    struct world *world;
+    struct proc *proc;
+};
+
+static struct ring rings[PROCS_MAX];
+
+static void ring_drain(struct ring *ring)
+{
+    struct proc *proc = ring->proc;
+    uint64_t elapsed = ring->world->now_ns - proc->ring_ns;
+    uint64_t drained = elapsed / 1000 * ring->world->plan.ring_rate / 1000000;
+
+    proc->ring_ns = ring->world->now_ns;
+    proc->ring_used -= drained < proc->ring_used ? drained : proc->ring_used;
+}
+
+static uint8_t *ring_reserve(void *context, size_t length)
+{
+    struct ring *ring = context;
+
+    ring_drain(ring);
+    if (ring->proc->session == 0 || length > MESSAGE_MAX ||
+        ring->proc->ring_used + length > ring->world->plan.ring_bytes) {
+        ring->world->coverage->ring_full++;
+        return NULL;
+    }
+    return ring->proc->room;
+}
+
+static void ring_commit(void *context, const struct rrmp_dest *dest, size_t length)
+{
+    struct ring *ring = context;
+
+    if (length == 0)
+        return;
+    ring->proc->ring_used += length;
+    network_send(ring->world, ring->proc, dest, ring->proc->room, length);
+}
+
+static unsigned ring_fill(void *context)
+{
+    struct ring *ring = context;
+
+    ring_drain(ring);
+    return (unsigned)(ring->proc->ring_used * 256 / ring->world->plan.ring_bytes);
+}
+
+struct rrmp_send proc_send(struct world *world, struct proc *proc)
+{
+    struct ring *ring = &rings[proc->number];
+
+    *ring = (struct ring){ .world = world, .proc = proc };
+    return (struct rrmp_send){ .context = ring,
+                               .reserve = ring_reserve,
+                               .commit = ring_commit,
+                               .fill = ring_fill };
+}

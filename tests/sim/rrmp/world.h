@@ -1,0 +1,320 @@
+/* world.h - the simulated backbone of rrmpsim: nodes, processes, time, and what is checked. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRMPSIM_WORLD_H
+#define RRMPSIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/prng.h"
+#include "rrmp/key.h"
+#include "rrmp/sink.h"
+#include "rrmp/source.h"
+
+#define MS  1000000ull
+#define SEC 1000000000ull
+
+#define NODES_MAX    16
+#define PROCS_MAX    24
+#define ITEMS_MAX    400
+#define SERVICES_MAX 2
+#define WATCHES_MAX  300
+#define MESSAGE_MAX  65536
+
+/*
+ * The network gives what the reliable multicast promises (FIFO per sender and stream, no
+ * duplicates, losses told in their place, users' ends told after their last message), over delays,
+ * losses beyond repair, partitions and restarts drawn from the seed.
+ *
+ * The world behind the providers is one counter per item; every provider sees it. The image of an
+ * item is a function of its name and counter, so each consumer can be judged by itself.
+ */
+
+struct options {
+    uint64_t seed;
+    const char *scenario; /* NULL: everything drawn from the seed */
+    bool is_traced;
+};
+
+/* What a run does; drawn from the seed, then changed by the scenario. */
+struct plan {
+    uint32_t node_count;
+    uint32_t source_count;
+    uint32_t sink_count;
+    uint32_t item_count;
+    uint32_t service_count;
+    uint32_t watch_count; /* per sink */
+    uint32_t updates_per_s;
+    uint64_t busy_ns;  /* with faults */
+    uint64_t delay_ns; /* greatest of one link */
+    uint32_t loss_ppm; /* losses beyond repair, per message and link */
+    uint32_t loss_run; /* longest run of them */
+    uint32_t unicast_loss_ppm;
+    uint32_t kills;      /* of processes, expected over the run */
+    uint32_t hangs;
+    uint32_t node_kills;
+    uint32_t partitions;
+    uint32_t laps;
+    uint32_t provider_losses;
+    uint32_t churn_per_s; /* opens, closes, reissues per sink */
+    uint32_t group_changes_per_s;
+    uint32_t hostile_per_s;
+    uint32_t posts_per_s;
+    uint32_t ring_bytes; /* outbound ring, drained at ring_rate */
+    uint64_t ring_rate;
+    bool source_cache;
+    bool unicast_images;
+    uint32_t gap_log;
+    uint32_t window;
+    uint32_t hold_records;
+    uint32_t handle_limit;
+    uint64_t handle_rest_ns;
+    uint64_t close_linger_ns;
+};
+
+struct blob {
+    uint32_t refs;
+    uint32_t length;
+    uint8_t bytes[];
+};
+
+/* What lies in a process's inbound ring. */
+struct entry {
+    bool is_notice;
+    struct rrmp_notice notice;
+    uint64_t session;
+    uint16_t src_port;
+    uint16_t dst_port;
+    uint32_t topic;
+    struct blob *blob;
+};
+
+/* What a provider tells its src_dist, in order. */
+enum feed_kind {
+    FEED_REFRESH,   /* answer to our request; one part of it */
+    FEED_UPDATE,
+    FEED_NEWS,      /* unsolicited refresh */
+    FEED_CLOSED,    /* the provider refuses or ends the item */
+    FEED_DOWN,
+    FEED_UP,
+    FEED_GROUP,     /* the provider says a group suspect, then fine again */
+};
+
+struct feed {
+    enum feed_kind kind;
+    uint32_t item;
+    uint32_t counter;
+    uint32_t epoch; /* of the provider connection */
+    uint16_t part;
+    uint16_t parts;
+};
+
+struct queue {
+    void *cells;
+    size_t cell_size;
+    uint32_t head, tail, size;
+};
+
+/* src_dist's view of one item of the world. */
+struct upstream {
+    bool is_open;   /* at the provider */
+    bool is_asked;  /* a refresh is under way */
+    bool is_cached;
+    bool is_image_due; /* IMAGE_WANTED was said while nothing could be done */
+    uint32_t counter;
+    uint32_t item; /* the engine's number, RRMP_ITEM_NONE */
+};
+
+enum watch_state {
+    WATCH_IDLE,
+    WATCH_NEW,
+    WATCH_FILLING,
+    WATCH_STEP,
+};
+
+/* One consumer's stream, and all that is known about it to judge it. */
+struct watch {
+    enum watch_state state;
+    uint32_t item; /* of the world */
+    uint32_t counter;
+    uint16_t part;       /* next one of the image coming in */
+    bool has_data;       /* something was delivered since open */
+    bool is_suspect;     /* the last state told */
+    bool may_jump;       /* told suspect (or asked again) since the last data */
+    bool was_told;       /* anything at all said since the open */
+    uint64_t opened_ns;
+    uint64_t lagging_ns; /* since when an update is missing; 0 not */
+};
+
+struct proc {
+    bool is_source;
+    bool is_alive;
+    bool is_started; /* the place is used */
+    uint32_t node;
+    uint16_t port;
+    uint64_t session; /* attached to; 0 not */
+    uint64_t hung_until_ns;
+    uint64_t woke_ns;
+    uint64_t tick_at_ns;
+    uint64_t restart_ns;
+    uint32_t number;
+    struct rrmp_source *source;
+    struct rrmp_sink *sink;
+    struct queue inbox; /* struct entry */
+    struct queue feeds; /* struct feed; sources */
+    /* outbound ring */
+    uint8_t *room;
+    uint64_t ring_used;
+    uint64_t ring_ns;
+    /* source */
+    uint16_t svc[SERVICES_MAX];
+    struct upstream *upstream; /* ITEMS_MAX */
+    uint32_t epoch;
+    bool is_provider_up;
+    uint64_t last_feed_ns;
+    struct {
+        bool is_open;
+        bool is_solicited;
+        uint32_t item, counter;
+        uint16_t part, parts;
+    } image; /* one that met a full ring */
+    /* sink */
+    struct watch watches[WATCHES_MAX];
+    uint32_t sink_item[ITEMS_MAX]; /* the engine's number of an item of the world */
+    uint32_t posts_open;
+};
+
+struct node {
+    bool is_up;
+    uint64_t session;
+    uint16_t next_port;
+    bool hears[NODES_MAX];        /* we have told our users PEER_UP of it */
+    uint64_t cut_until[NODES_MAX]; /* we do not hear it */
+    uint64_t cut_since[NODES_MAX];
+    uint64_t last_ns[NODES_MAX][2]; /* FIFO towards us: multicast, unicast */
+    uint32_t losing[NODES_MAX][2];  /* so many more are lost */
+    bool gap_due[NODES_MAX][2];
+};
+
+enum event_kind {
+    EVENT_DELIVER, /* an entry reaches a node */
+    EVENT_TICK,    /* a process runs */
+    EVENT_UPDATE,  /* the world moves */
+    EVENT_CHURN,   /* consumers do things */
+    EVENT_FAULT,   /* something breaks */
+    EVENT_FEED,    /* a provider's word reaches its src_dist */
+    EVENT_RESTART,
+    EVENT_NODE_UP,
+    EVENT_PEER_DOWN,
+    EVENT_HEAL,
+    EVENT_PROVIDER_UP,
+    EVENT_HOSTILE,
+};
+
+struct event {
+    uint64_t at_ns;
+    uint64_t order;
+    enum event_kind kind;
+    uint32_t a, b;
+    uint64_t c;
+    struct entry entry;
+    struct feed feed;
+};
+
+struct world_item {
+    uint32_t counter;
+    uint16_t service;
+    uint8_t key[64];
+    uint16_t key_length;
+    uint16_t parts;
+    bool is_refused; /* the provider does not know it */
+    uint64_t changed_ns;
+};
+
+struct coverage {
+    uint64_t images, updates, statuses, suspects, closed, refused;
+    uint64_t kills, hangs, node_kills, partitions, laps, losses, lost, provider_losses;
+    uint64_t opens, closes, reissues, posts, acks, post_lost, hostile;
+    uint64_t rows[16];
+    uint64_t gap_hits, whole, failovers, unicast_images, held_over, audits, audit_mended;
+    uint64_t redundant, not_held, ring_full, told_ns_max, directory;
+};
+
+struct world {
+    struct options options;
+    struct plan plan;
+    struct md_prng random;
+    uint64_t now_ns;
+    uint64_t order;
+    struct event *heap;
+    size_t heap_count, heap_size;
+    struct node nodes[NODES_MAX];
+    struct proc procs[PROCS_MAX];
+    uint32_t proc_count;
+    struct world_item items[ITEMS_MAX];
+    bool is_calm;  /* no more faults */
+    bool is_quiet; /* no more updates */
+    uint64_t next_session;
+    uint64_t hash; /* of everything delivered: the run's fingerprint */
+    uint64_t calm_ns;
+    char failure[400];
+    struct coverage *coverage;
+};
+
+/* network.c */
+void world_push(struct world *world, struct event *event);
+void world_schedule(struct world *world, uint64_t at_ns, enum event_kind kind, uint32_t a,
+                    uint32_t b);
+void network_send(struct world *world, struct proc *from, const struct rrmp_dest *dest,
+                  const uint8_t *bytes, size_t length);
+void network_deliver(struct world *world, uint32_t node, struct entry *entry);
+void network_notice(struct world *world, uint32_t node, const struct rrmp_notice *notice);
+void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
+                       const struct rrmp_notice *notice);
+void network_user_down(struct world *world, struct proc *proc);
+void network_node_down(struct world *world, uint32_t node);
+void network_node_up(struct world *world, uint32_t node);
+void network_cut(struct world *world, uint32_t from, uint32_t to, uint64_t until_ns);
+void network_heal(struct world *world, uint32_t from, uint32_t to);
+void blob_give(struct blob *blob);
+struct rrmp_send proc_send(struct world *world, struct proc *proc);
+
+/* process.c */
+void queue_init(struct queue *queue, size_t cell_size);
+void queue_fini(struct queue *queue);
+void *queue_put(struct queue *queue);
+void *queue_head(struct queue *queue);
+void queue_pop(struct queue *queue);
+void proc_start(struct world *world, struct proc *proc);
+void proc_kill(struct world *world, struct proc *proc);
+void proc_fini(struct proc *proc);
+void proc_attach(struct world *world, struct proc *proc);
+void proc_run(struct world *world, struct proc *proc);
+void proc_soon(struct world *world, struct proc *proc, uint64_t at_ns);
+
+/* model_source.c */
+void source_start(struct world *world, struct proc *proc);
+void source_events(struct world *world, struct proc *proc);
+void source_feeds(struct world *world, struct proc *proc);
+void source_feed_put(struct world *world, struct proc *proc, struct feed feed);
+void source_update(struct world *world, uint32_t item);
+void source_provider(struct world *world, struct proc *proc, bool is_up);
+uint32_t message_put(uint8_t *out, uint8_t kind, uint32_t item, uint32_t counter, uint16_t part,
+                     uint16_t parts);
+
+/* model_sink.c */
+void sink_start(struct world *world, struct proc *proc);
+void sink_events(struct world *world, struct proc *proc);
+void sink_churn(struct world *world, struct proc *proc);
+void sink_check(struct world *world, struct proc *proc);
+void sink_check_end(struct world *world, struct proc *proc);
+
+/* rrmpsim.c */
+void world_fail(struct world *world, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void world_trace(struct world *world, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool world_chance(struct world *world, uint32_t ppm);
+
+#endif
