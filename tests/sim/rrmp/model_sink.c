@@ -1,4 +1,5 @@
-/* model_sink.c - a p2ps in small: consumers that open, close and ask again, and judge all they get. */
+/* model_sink.c - a p2ps in small: consumers that open, close and ask again, and judge all they get.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,8 @@ static void watch_open(struct world *world, struct proc *proc, struct watch *wat
     uint8_t name[8] = "SVC0";
 
     name[3] = (uint8_t)('0' + it->service);
-    uint16_t service = rrmp_sink_service_find(
-        proc->sink, (struct rrmp_view){ .bytes = name, .length = 4 });
+    uint16_t service =
+        rrmp_sink_service_find(proc->sink, (struct rrmp_view){ .bytes = name, .length = 4 });
     if (service == RRMP_SERVICE_NONE)
         return; /* no such service yet: p2ps would say so */
     struct rrmp_sink_open open = { .service = service,
@@ -56,10 +57,9 @@ static void watch_open(struct world *world, struct proc *proc, struct watch *wat
     int err = rrmp_sink_item_open(proc->sink, world->now_ns, &open, &number);
     if (err && err != MD_ERR_EXISTS)
         return;
-    *watch = (struct watch){ .state = WATCH_NEW,
-                             .item = item,
-                             .may_jump = true,
-                             .opened_ns = world->now_ns };
+    *watch = (struct watch){
+        .state = WATCH_NEW, .item = item, .may_jump = true, .opened_ns = world->now_ns
+    };
     proc->sink_item[item] = number;
     world->coverage->opens++;
     if (err == MD_ERR_EXISTS)
@@ -100,8 +100,7 @@ void sink_churn(struct world *world, struct proc *proc)
         return;
     if (watch->state == WATCH_IDLE) {
         if (!world->is_quiet)
-            watch_open(world, proc, watch,
-                       md_prng_below(&world->random, world->plan.item_count));
+            watch_open(world, proc, watch, md_prng_below(&world->random, world->plan.item_count));
     } else if (what < 25) {
         watch_close(world, proc, watch);
     } else if (what < 45) {
@@ -168,8 +167,8 @@ static void image_take(struct world *world, struct proc *proc, struct watch *wat
         world_fail(world, "R3", "sink %u item %u: part %u of %u has flags %x", proc->number,
                    watch->item, part, parts, event->flags);
     if (!is_first && part != watch->part)
-        world_fail(world, "R3", "sink %u item %u: part %u instead of %u", proc->number,
-                   watch->item, part, watch->part);
+        world_fail(world, "R3", "sink %u item %u: part %u instead of %u", proc->number, watch->item,
+                   part, watch->part);
     if (is_first && watch->has_data && !watch->may_jump && counter != watch->counter &&
         counter != watch->counter + 1)
         world_fail(world, "R2", "sink %u item %u: image %u after %u and no SUSPECT between",
@@ -298,8 +297,7 @@ static void in_step(struct world *world, struct proc *proc, uint32_t item)
     }
 }
 
-static void message_in(struct world *world, struct proc *proc,
-                       const struct rrmp_sink_event *event)
+static void message_in(struct world *world, struct proc *proc, const struct rrmp_sink_event *event)
 {
     if (event->type == RRMP_UPDATE) {
         update_in(world, proc, event);
@@ -328,7 +326,8 @@ void sink_events(struct world *world, struct proc *proc)
         for (size_t i = 0; i < count; i++) {
             const struct rrmp_sink_event *event = &events[i];
             if (world->options.is_traced && event->item != RRMP_ITEM_NONE)
-                world_trace(world, "sink %u item %u event %u type %u to %u flags %x seq %u state %u",
+                world_trace(world,
+                            "sink %u item %u event %u type %u to %u flags %x seq %u state %u",
                             proc->number, (uint32_t)event->user, event->kind, event->type,
                             event->to, event->flags, event->item_seq, event->state);
             switch ((enum rrmp_sink_event_kind)event->kind) {
@@ -370,8 +369,7 @@ void sink_events(struct world *world, struct proc *proc)
 
 void sink_check(struct world *world, struct proc *proc)
 {
-    if (rrmp_sink_stats(proc->sink)->memory_now +
-            rrmp_sink_stats(proc->sink)->held_bytes_now >
+    if (rrmp_sink_stats(proc->sink)->memory_now + rrmp_sink_stats(proc->sink)->held_bytes_now >
         rrmp_sink_memory_max(proc->sink))
         world_fail(world, "R14", "sink %u holds too much memory", proc->number);
 }
@@ -388,18 +386,17 @@ void sink_check_end(struct world *world, struct proc *proc)
         struct rrmp_sink_item info;
         rrmp_sink_item_info(proc->sink, proc->sink_item[watch->item], &info);
         if (watch->state != WATCH_STEP || watch->is_suspect || watch->counter != item->counter)
-            world_fail(world, "R5",
-                       "sink %u item %u: watch in state %d%s at %u of %u, engine in state %d told %d",
-                       proc->number, watch->item, watch->state,
-                       watch->is_suspect ? " suspect" : "", watch->counter, item->counter,
-                       info.state, info.is_told);
+            world_fail(
+                world, "R5",
+                "sink %u item %u: watch in state %d%s at %u of %u, engine in state %d told %d",
+                proc->number, watch->item, watch->state, watch->is_suspect ? " suspect" : "",
+                watch->counter, item->counter, info.state, info.is_told);
     }
     if (stats->held_bytes_now != 0)
         world_fail(world, "R6", "sink %u still holds %zu bytes", proc->number,
                    stats->held_bytes_now);
     if (proc->posts_open != 0 || stats->posts_now != 0)
-        world_fail(world, "R6", "sink %u: %u posts without answer", proc->number,
-                   proc->posts_open);
+        world_fail(world, "R6", "sink %u: %u posts without answer", proc->number, proc->posts_open);
     for (int q = 0; q < 3; q++) {
         if (stats->queued_now[q] != 0)
             world_fail(world, "R13", "sink %u: queue %d holds %u", proc->number, q,

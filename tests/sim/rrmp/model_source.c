@@ -414,8 +414,7 @@ static void image_wanted(struct world *world, struct proc *proc, uint32_t number
         ask_provider(world, proc, number);
 }
 
-static void snapshot(struct world *world, struct proc *proc,
-                     const struct rrmp_source_event *event)
+static void snapshot(struct world *world, struct proc *proc, const struct rrmp_source_event *event)
 {
     const struct rrmp_ending ending = { .state = CLOSED, .code = 1, .scope = RRMP_REFUSE_FINAL };
     uint32_t number = item_of(world, &event->key);

@@ -65,8 +65,8 @@ void blob_give(struct blob *blob)
 static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int stream)
 {
     struct node *node = &world->nodes[to];
-    uint64_t delay = from == to ? 1000 : 20000 + md_prng_below(&world->random,
-                                                               (uint32_t)world->plan.delay_ns);
+    uint64_t delay =
+        from == to ? 1000 : 20000 + md_prng_below(&world->random, (uint32_t)world->plan.delay_ns);
     uint64_t at = world->now_ns + delay;
 
     if (at <= node->last_ns[from][stream])
@@ -78,10 +78,9 @@ static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int str
 void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
                        const struct rrmp_notice *notice)
 {
-    struct event event = { .at_ns = arrival(world, from, to, stream),
-                           .kind = EVENT_DELIVER,
-                           .a = to,
-                           .b = from };
+    struct event event = {
+        .at_ns = arrival(world, from, to, stream), .kind = EVENT_DELIVER, .a = to, .b = from
+    };
 
     event.entry.is_notice = true;
     event.entry.notice = *notice;
@@ -409,8 +408,7 @@ struct rrmp_send proc_send(struct world *world, struct proc *proc)
     struct ring *ring = &rings[proc->number];
 
     *ring = (struct ring){ .world = world, .proc = proc };
-    return (struct rrmp_send){ .context = ring,
-                               .reserve = ring_reserve,
-                               .commit = ring_commit,
-                               .fill = ring_fill };
+    return (struct rrmp_send){
+        .context = ring, .reserve = ring_reserve, .commit = ring_commit, .fill = ring_fill
+    };
 }

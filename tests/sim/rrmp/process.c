@@ -60,10 +60,10 @@ void proc_attach(struct world *world, struct proc *proc)
     proc->ring_used = 0;
     proc->ring_ns = world->now_ns;
     struct entry *entry = queue_put(&proc->inbox);
-    *entry = (struct entry){ .is_notice = true,
-                             .notice = { .kind = RRMP_NOTICE_ATTACHED,
-                                         .session = proc->session,
-                                         .port = proc->port } };
+    *entry = (struct entry){
+        .is_notice = true,
+        .notice = { .kind = RRMP_NOTICE_ATTACHED, .session = proc->session, .port = proc->port }
+    };
     proc_soon(world, proc, world->now_ns);
 }
 
@@ -147,10 +147,9 @@ static void batch_give(struct world *world, struct proc *proc, struct rrmp_messa
     size_t done = 0;
 
     while (done < count && world->failure[0] == 0) {
-        done += proc->is_source ? rrmp_source_input(proc->source, world->now_ns, messages + done,
-                                                    count - done)
-                                : rrmp_sink_input(proc->sink, world->now_ns, messages + done,
-                                                  count - done);
+        done += proc->is_source
+                    ? rrmp_source_input(proc->source, world->now_ns, messages + done, count - done)
+                    : rrmp_sink_input(proc->sink, world->now_ns, messages + done, count - done);
         events_take(world, proc);
     }
 }

@@ -304,8 +304,7 @@ static void lap(struct world *world, struct proc *proc)
 
     /* What names its own life is not lost: the ring's reader keeps that apart. */
     for (uint32_t i = proc->inbox.head; i != proc->inbox.tail; i++) {
-        struct entry *entry =
-            (struct entry *)proc->inbox.cells + (i & (proc->inbox.size - 1));
+        struct entry *entry = (struct entry *)proc->inbox.cells + (i & (proc->inbox.size - 1));
         if (entry->is_notice)
             is_new = true;
     }
@@ -387,8 +386,8 @@ static void hostile_send(struct world *world)
     uint8_t bytes[256];
     uint32_t node = md_prng_below(&world->random, world->plan.node_count);
     uint32_t length = md_prng_below(&world->random, sizeof(bytes));
-    static const uint8_t types[] = { 1, 2, 3, 4, 5, 16, 17, 18, 19, 20, 21, 22, 23, 32, 33,
-                                     34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 63 };
+    static const uint8_t types[] = { 1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23,
+                                     32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 63 };
     struct proc ghost = { .node = node,
                           .session = world->nodes[node].session,
                           .port = (uint16_t)(60000 + md_prng_below(&world->random, 3)) };
@@ -396,9 +395,8 @@ static void hostile_send(struct world *world)
     if (!world->nodes[node].is_up)
         return;
     for (uint32_t i = 0; i < length; i++)
-        bytes[i] = md_prng_below(&world->random, 3)
-                       ? (uint8_t)md_prng_below(&world->random, 3)
-                       : (uint8_t)md_prng_u32(&world->random);
+        bytes[i] = md_prng_below(&world->random, 3) ? (uint8_t)md_prng_below(&world->random, 3)
+                                                    : (uint8_t)md_prng_u32(&world->random);
     if (length > 8 && md_prng_below(&world->random, 10)) {
         bytes[0] = types[md_prng_below(&world->random, sizeof(types))];
         bytes[1] = (uint8_t)(RRMP_VERSION << 4 | (bytes[1] & 15));
@@ -435,8 +433,8 @@ static void event_run(struct world *world, struct event *event)
         world->items[event->a].counter++;
         source_update(world, event->a);
         world_schedule(world,
-                       world->now_ns + md_prng_below(&world->random,
-                                                     2000000000u / world->plan.updates_per_s),
+                       world->now_ns +
+                           md_prng_below(&world->random, 2000000000u / world->plan.updates_per_s),
                        EVENT_UPDATE, 0, 0);
         return;
     case EVENT_CHURN: {
@@ -446,9 +444,9 @@ static void event_run(struct world *world, struct event *event)
         if (world->procs[p].is_alive)
             sink_churn(world, &world->procs[p]);
         world_schedule(world,
-                       world->now_ns + md_prng_below(&world->random,
-                                                     2000000000u / (world->plan.churn_per_s *
-                                                                    world->plan.sink_count)),
+                       world->now_ns +
+                           md_prng_below(&world->random, 2000000000u / (world->plan.churn_per_s *
+                                                                        world->plan.sink_count)),
                        EVENT_CHURN, 0, 0);
         return;
     }
@@ -489,8 +487,8 @@ static void event_run(struct world *world, struct event *event)
             return;
         hostile_send(world);
         world_schedule(world,
-                       world->now_ns + md_prng_below(&world->random,
-                                                     2000000000u / world->plan.hostile_per_s),
+                       world->now_ns +
+                           md_prng_below(&world->random, 2000000000u / world->plan.hostile_per_s),
                        EVENT_HOSTILE, 0, 0);
         return;
     }
@@ -538,17 +536,16 @@ static void check_interest(struct world *world)
         for (uint32_t i = 0; i < world->plan.item_count; i++) {
             struct upstream *up = &proc->upstream[i];
             struct rrmp_source_item info;
-            bool is_there = up->item != RRMP_ITEM_NONE &&
-                            rrmp_source_item_info(proc->source, up->item, &info);
+            bool is_there =
+                up->item != RRMP_ITEM_NONE && rrmp_source_item_info(proc->source, up->item, &info);
             uint32_t holders = 0;
             for (uint32_t s = world->plan.source_count; s < world->proc_count; s++) {
                 struct rrmp_sink_item has;
                 const struct proc *sink = &world->procs[s];
-                if (sink->is_alive &&
-                    rrmp_sink_item_info(sink->sink, sink->sink_item[i], &has) &&
+                if (sink->is_alive && rrmp_sink_item_info(sink->sink, sink->sink_item[i], &has) &&
                     has.state == RRMP_SINK_LIVE && has.user == i && has.instance != 0xFFFF)
-                    holders += rrmp_sink_instance_is(sink->sink, has.instance, proc->session,
-                                                     proc->port);
+                    holders +=
+                        rrmp_sink_instance_is(sink->sink, has.instance, proc->session, proc->port);
             }
             if ((is_there ? info.requester_count : 0) != holders)
                 world_fail(world, "R6", "source %u item %u: %u bits of interest, %u holders", p, i,

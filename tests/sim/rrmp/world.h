@@ -12,8 +12,8 @@
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
 
-#define MS  1000000ull
-#define SEC 1000000000ull
+#define MS           UINT64_C(1000000)
+#define SEC          UINT64_C(1000000000)
 
 #define NODES_MAX    16
 #define PROCS_MAX    24
@@ -51,7 +51,7 @@ struct plan {
     uint32_t loss_ppm; /* losses beyond repair, per message and link */
     uint32_t loss_run; /* longest run of them */
     uint32_t unicast_loss_ppm;
-    uint32_t kills;      /* of processes, expected over the run */
+    uint32_t kills; /* of processes, expected over the run */
     uint32_t hangs;
     uint32_t node_kills;
     uint32_t partitions;
@@ -92,13 +92,13 @@ struct entry {
 
 /* What a provider tells its src_dist, in order. */
 enum feed_kind {
-    FEED_REFRESH,   /* answer to our request; one part of it */
+    FEED_REFRESH, /* answer to our request; one part of it */
     FEED_UPDATE,
-    FEED_NEWS,      /* unsolicited refresh */
-    FEED_CLOSED,    /* the provider refuses or ends the item */
+    FEED_NEWS,   /* unsolicited refresh */
+    FEED_CLOSED, /* the provider refuses or ends the item */
     FEED_DOWN,
     FEED_UP,
-    FEED_GROUP,     /* the provider says a group suspect, then fine again */
+    FEED_GROUP, /* the provider says a group suspect, then fine again */
 };
 
 struct feed {
@@ -118,8 +118,8 @@ struct queue {
 
 /* src_dist's view of one item of the world. */
 struct upstream {
-    bool is_open;   /* at the provider */
-    bool is_asked;  /* a refresh is under way */
+    bool is_open;  /* at the provider */
+    bool is_asked; /* a refresh is under way */
     bool is_cached;
     bool is_image_due; /* IMAGE_WANTED was said while nothing could be done */
     uint32_t counter;
@@ -138,11 +138,11 @@ struct watch {
     enum watch_state state;
     uint32_t item; /* of the world */
     uint32_t counter;
-    uint16_t part;       /* next one of the image coming in */
-    bool has_data;       /* something was delivered since open */
-    bool is_suspect;     /* the last state told */
-    bool may_jump;       /* told suspect (or asked again) since the last data */
-    bool was_told;       /* anything at all said since the open */
+    uint16_t part;   /* next one of the image coming in */
+    bool has_data;   /* something was delivered since open */
+    bool is_suspect; /* the last state told */
+    bool may_jump;   /* told suspect (or asked again) since the last data */
+    bool was_told;   /* anything at all said since the open */
     uint64_t opened_ns;
     uint64_t lagging_ns; /* since when an update is missing; 0 not */
 };
@@ -189,7 +189,7 @@ struct node {
     bool is_up;
     uint64_t session;
     uint16_t next_port;
-    bool hears[NODES_MAX];        /* we have told our users PEER_UP of it */
+    bool hears[NODES_MAX];         /* we have told our users PEER_UP of it */
     uint64_t cut_until[NODES_MAX]; /* we do not hear it */
     uint64_t cut_since[NODES_MAX];
     uint64_t last_ns[NODES_MAX][2]; /* FIFO towards us: multicast, unicast */
