@@ -14,6 +14,8 @@ class=$2
 shift 2
 
 "$(dirname "$0")/build.sh" "$build_dir" || exit $?
+RMDS_SOURCE_DIR=$(cd "$(dirname "$0")/../.." && pwd) || exit 1 # where programs find conf/
+export RMDS_SOURCE_DIR
 # shellcheck disable=SC2086 # JAVA_OPTS is a list of words
 exec java ${JAVA_OPTS:-} -cp "$build_dir/interop/classes:$build_dir/interop/lib/*" \
     "org.openrmds.interop.$class" "$@"
