@@ -467,7 +467,7 @@ struct rwf_state {
 
 /* Any primitive. Containers, arrays and strings are views of their bytes. */
 struct rwf_value {
-    uint8_t type; /* a base primitive or a container; never a set-defined type */
+    uint16_t type; /* a base primitive or a container; never a set-defined type */
     bool is_blank;
     union {
         int64_t i;  /* INT */

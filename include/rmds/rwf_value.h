@@ -38,7 +38,7 @@ int rwf_value_encode(const struct rwf_value *value, uint8_t *out, size_t size, s
 /* Short ways to write a value down. */
 static inline struct rwf_value rwf_value_blank(unsigned type)
 {
-    return (struct rwf_value){ .type = (uint8_t)type, .is_blank = true };
+    return (struct rwf_value){ .type = (uint16_t)type, .is_blank = true };
 }
 
 static inline struct rwf_value rwf_value_int(int64_t i)
@@ -65,7 +65,7 @@ static inline struct rwf_value rwf_value_real(int64_t value, uint8_t hint)
 static inline struct rwf_value rwf_value_bytes(unsigned type, struct rwf_bytes bytes)
 {
     return (
-        struct rwf_value){ .type = (uint8_t)type, .is_blank = bytes.length == 0, .bytes = bytes };
+        struct rwf_value){ .type = (uint16_t)type, .is_blank = bytes.length == 0, .bytes = bytes };
 }
 
 /* ---- text ---- */

@@ -25,15 +25,15 @@ static int check_array(struct rwf_bytes bytes)
 }
 
 /* What stands inside an entry of a list is outside the scope of local definitions. */
-static struct rwf_sets inner_sets(const struct rwf_check *check)
+static struct rwf_sets inner_sets(const struct rwf_sets *sets)
 {
-    struct rwf_sets sets = { 0 };
+    struct rwf_sets inner = { 0 };
 
-    if (check->sets) {
-        sets = *check->sets;
-        sets.local = NULL;
+    if (sets) {
+        inner = *sets;
+        inner.local = NULL;
     }
-    return sets;
+    return inner;
 }
 
 static int check_field_list(struct rwf_bytes bytes, const struct rwf_check *check,
@@ -41,7 +41,7 @@ static int check_field_list(struct rwf_bytes bytes, const struct rwf_check *chec
 {
     struct rwf_field_list list;
     struct rwf_field field;
-    struct rwf_sets inner = inner_sets(check);
+    struct rwf_sets inner = inner_sets(sets);
     int rc = rwf_field_list_decode(bytes, sets, &list);
 
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
@@ -61,7 +61,7 @@ static int check_element_list(struct rwf_bytes bytes, const struct rwf_check *ch
 {
     struct rwf_element_list list;
     struct rwf_element element;
-    struct rwf_sets inner = inner_sets(check);
+    struct rwf_sets inner = inner_sets(sets);
     int rc = rwf_element_list_decode(bytes, sets, &list);
 
     while (rc >= 0 && (rc = rwf_element_list_next(&list, &element)) > 0) {
@@ -74,9 +74,9 @@ static int check_element_list(struct rwf_bytes bytes, const struct rwf_check *ch
 
 /* The definitions of a container come into the scope of its summary and entries. */
 static int open_sets(unsigned container, bool has_defs, struct rwf_bytes defs,
-                     const struct rwf_check *check, struct rwf_set_db *db, struct rwf_sets *sets)
+                     const struct rwf_sets *outer, struct rwf_set_db *db, struct rwf_sets *sets)
 {
-    *sets = check->sets ? *check->sets : (struct rwf_sets){ 0 };
+    *sets = outer ? *outer : (struct rwf_sets){ 0 };
     if (!has_defs)
         return RWF_OK;
     if (container != RWF_TYPE_FIELD_LIST && container != RWF_TYPE_ELEMENT_LIST)
@@ -86,10 +86,11 @@ static int open_sets(unsigned container, bool has_defs, struct rwf_bytes defs,
         defs, container == RWF_TYPE_FIELD_LIST ? RWF_SET_FIELDS : RWF_SET_ELEMENTS, db);
 }
 
-static int check_map(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+static int check_map(struct rwf_bytes bytes, const struct rwf_check *check,
+                     const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_set_db db;
-    struct rwf_sets sets;
+    struct rwf_sets scope;
     struct rwf_map map;
     struct rwf_map_entry entry;
     struct rwf_value key;
@@ -97,66 +98,69 @@ static int check_map(struct rwf_bytes bytes, const struct rwf_check *check, unsi
 
     if (rc == RWF_OK)
         rc = open_sets(map.info.container, map.info.flags & RWF_MAP_HAS_SET_DEFS, map.info.set_defs,
-                       check, &db, &sets);
+                       sets, &db, &scope);
     if (rc == RWF_OK)
-        rc = check_any(map.info.container, map.info.summary, check, &sets, depth);
+        rc = check_any(map.info.container, map.info.summary, check, &scope, depth);
     while (rc >= 0 && (rc = rwf_map_next(&map, &entry)) > 0) {
         rc = rwf_value_decode(map.info.key_type, entry.key, &key);
         if (rc == RWF_OK)
-            rc = check_any(map.info.container, entry.data, check, &sets, depth);
+            rc = check_any(map.info.container, entry.data, check, &scope, depth);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int check_vector(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+static int check_vector(struct rwf_bytes bytes, const struct rwf_check *check,
+                        const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_set_db db;
-    struct rwf_sets sets;
+    struct rwf_sets scope;
     struct rwf_vector vector;
     struct rwf_vector_entry entry;
     int rc = rwf_vector_decode(bytes, &vector);
 
     if (rc == RWF_OK)
         rc = open_sets(vector.info.container, vector.info.flags & RWF_VECTOR_HAS_SET_DEFS,
-                       vector.info.set_defs, check, &db, &sets);
+                       vector.info.set_defs, sets, &db, &scope);
     if (rc == RWF_OK)
-        rc = check_any(vector.info.container, vector.info.summary, check, &sets, depth);
+        rc = check_any(vector.info.container, vector.info.summary, check, &scope, depth);
     while (rc >= 0 && (rc = rwf_vector_next(&vector, &entry)) > 0) {
-        rc = check_any(vector.info.container, entry.data, check, &sets, depth);
+        rc = check_any(vector.info.container, entry.data, check, &scope, depth);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int check_series(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+static int check_series(struct rwf_bytes bytes, const struct rwf_check *check,
+                        const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_set_db db;
-    struct rwf_sets sets;
+    struct rwf_sets scope;
     struct rwf_series series;
     struct rwf_bytes data;
     int rc = rwf_series_decode(bytes, &series);
 
     if (rc == RWF_OK)
         rc = open_sets(series.info.container, series.info.flags & RWF_SERIES_HAS_SET_DEFS,
-                       series.info.set_defs, check, &db, &sets);
+                       series.info.set_defs, sets, &db, &scope);
     if (rc == RWF_OK)
-        rc = check_any(series.info.container, series.info.summary, check, &sets, depth);
+        rc = check_any(series.info.container, series.info.summary, check, &scope, depth);
     while (rc >= 0 && (rc = rwf_series_next(&series, &data)) > 0) {
-        rc = check_any(series.info.container, data, check, &sets, depth);
+        rc = check_any(series.info.container, data, check, &scope, depth);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *check,
+                             const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_filter_list list;
     struct rwf_filter_entry entry;
-    struct rwf_sets inner = inner_sets(check);
+    struct rwf_sets inner = inner_sets(sets);
     int rc = rwf_filter_list_decode(bytes, &list);
 
     while (rc >= 0 && (rc = rwf_filter_list_next(&list, &entry)) > 0) {
@@ -167,10 +171,11 @@ static int check_filter_list(struct rwf_bytes bytes, const struct rwf_check *che
     return rc;
 }
 
-static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check, unsigned depth)
+static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check,
+                     const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_msg msg;
-    struct rwf_sets inner = inner_sets(check);
+    struct rwf_sets inner = inner_sets(sets);
     int rc = rwf_msg_decode(bytes, &msg);
 
     if (rc == RWF_OK)
@@ -178,7 +183,7 @@ static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check, unsi
     if (rc == RWF_OK)
         rc = check_any(msg.req_key.attrib_type, msg.req_key.attrib, check, &inner, depth);
     if (rc == RWF_OK)
-        rc = check_any(msg.container, msg.payload, check, check->sets, depth);
+        rc = check_any(msg.container, msg.payload, check, sets, depth);
     return rc;
 }
 
@@ -213,15 +218,15 @@ static int check_any(unsigned type, struct rwf_bytes bytes, const struct rwf_che
     case RWF_TYPE_ELEMENT_LIST:
         return check_element_list(bytes, check, sets, depth);
     case RWF_TYPE_FILTER_LIST:
-        return check_filter_list(bytes, check, depth);
+        return check_filter_list(bytes, check, sets, depth);
     case RWF_TYPE_VECTOR:
-        return check_vector(bytes, check, depth);
+        return check_vector(bytes, check, sets, depth);
     case RWF_TYPE_MAP:
-        return check_map(bytes, check, depth);
+        return check_map(bytes, check, sets, depth);
     case RWF_TYPE_SERIES:
-        return check_series(bytes, check, depth);
+        return check_series(bytes, check, sets, depth);
     case RWF_TYPE_MSG:
-        return check_msg(bytes, check, depth);
+        return check_msg(bytes, check, sets, depth);
     default:
         return rwf_value_decode(type, bytes, &value);
     }

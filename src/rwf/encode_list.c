@@ -222,7 +222,7 @@ static int start_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int1
     if (entry.type != type || (type != RWF_TYPE_ARRAY && !rwf_type_is_container(type)))
         return encoder_fail(enc, RWF_ERR_STATE);
     level->phase = PHASE_SET_ENTRY;
-    level->item_type = (uint8_t)type;
+    level->container = (uint16_t)type;
     level->slot_is_open = true;
     return encoder_open_length16(enc, &level->length_at);
 }
@@ -233,7 +233,7 @@ static int start_standard_entry(struct rwf_encoder *enc, unsigned type)
 
     level->count++;
     level->phase = PHASE_STANDARD_ENTRY;
-    level->item_type = (uint8_t)type;
+    level->container = (uint16_t)type;
     level->slot_is_open = true;
     return encoder_open_length16(enc, &level->length_at);
 }
@@ -582,11 +582,11 @@ int rwf_element_add(struct rwf_encoder *enc, struct rwf_bytes name, const struct
         return place;
     if (place > 0)
         return add_set_value(enc, RWF_SET_ELEMENTS, 0, name, value);
-    if (name.length > RB15_MAX)
+    if (name.length > RB15_MAX || value->type > UINT8_MAX)
         return encoder_fail(enc, RWF_ERR_RANGE);
     struct md_wr wr = encoder_writer(enc);
     wire_wr_buf15(&wr, name);
-    md_wr_u8(&wr, value->type);
+    md_wr_u8(&wr, (uint8_t)value->type);
     int rc = value->type == RWF_TYPE_NO_DATA ? RWF_OK : write_value16(&wr, value);
     return standard_written(enc, rc, &wr);
 }

@@ -45,24 +45,13 @@ void rwf_encoder_rollback(struct rwf_encoder *enc, const struct rwf_mark *mark)
 
 /* ---- levels ---- */
 
-/* The declared type of the slot; 0: any. */
-static unsigned slot_type(const struct rwf_level *level)
-{
-    if (level->kind == LEVEL_BASE)
-        return 0;
-    if (level->phase == PHASE_STANDARD_ENTRY || level->phase == PHASE_SET_ENTRY)
-        return level->item_type;
-    return level->container;
-}
-
 struct rwf_level *encoder_push(struct rwf_encoder *enc, enum level_kind kind, unsigned type)
 {
     struct rwf_level *top = encoder_top(enc);
 
     if (enc->err < 0)
         return NULL;
-    unsigned wanted = slot_type(top);
-    if (!top->slot_is_open || (wanted != 0 && wanted != type)) {
+    if (!top->slot_is_open || (top->container != 0 && top->container != type)) {
         encoder_fail(enc, RWF_ERR_STATE);
         return NULL;
     }

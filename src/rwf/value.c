@@ -222,7 +222,7 @@ int rwf_value_decode(unsigned type, struct rwf_bytes content, struct rwf_value *
     int rc;
 
     type = rwf_type_base(type);
-    *value = (struct rwf_value){ .type = (uint8_t)type };
+    *value = (struct rwf_value){ .type = (uint16_t)type };
     switch (type) {
     case RWF_TYPE_INT:
         rc = rwf_int_decode(content, &value->i);
@@ -354,7 +354,9 @@ static int wr_value(struct md_wr *wr, const struct rwf_value *value)
     case RWF_TYPE_ENUM:
         if (value->u > UINT16_MAX)
             return RWF_ERR_RANGE;
-        /* fall through */
+        n = wire_uint_size(value->u);
+        wire_store8(bytes, value->u, n);
+        break;
     case RWF_TYPE_UINT:
         n = wire_uint_size(value->u);
         wire_store8(bytes, value->u, n);

@@ -297,6 +297,10 @@ static bool add_set_defs(struct decoder *d, struct node *root, unsigned containe
         fail(d, rc);
         return false;
     }
+    if (fields)
+        scope->fields = db;
+    else
+        scope->elements = db;
     if (db->count == 0) {
         node_add(root, pair_bytes(d, "setdefs", defs));
         return true;
@@ -305,10 +309,6 @@ static bool add_set_defs(struct decoder *d, struct node *root, unsigned containe
     for (unsigned i = 0; i < db->count; i++)
         node_add(node, describe_def(d, &db->def[i], kind));
     node_add(root, node_add(node_list(d->arena, "setdefs"), node));
-    if (fields)
-        scope->fields = db;
-    else
-        scope->elements = db;
     return true;
 }
 

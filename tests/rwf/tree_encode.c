@@ -113,7 +113,7 @@ static uint64_t bits_of(struct builder *b, const struct node *word)
 
 static struct rwf_value value_of(struct builder *b, const struct node *node, unsigned type)
 {
-    struct rwf_value value = { .type = (uint8_t)type };
+    struct rwf_value value = { .type = (uint16_t)type };
     uint32_t bits4;
     uint64_t bits8;
 
@@ -319,8 +319,10 @@ static struct rwf_bytes set_defs_of(struct builder *b, const struct node *node, 
 
     if (!db)
         return block;
-    if (db->kind == NODE_BYTES)
+    if (db->kind == NODE_BYTES) { /* no definitions: those around do not reach in here */
+        *scope = scope_global(scope);
         return db->bytes;
+    }
     if (scope_add(scope, b->arena, db) < 0 || scope_block(b->arena, db, &block) < 0)
         wrong(b);
     return block;
