@@ -14,6 +14,9 @@ void md_conf_print_help(FILE *out, unsigned programs);
 void md_conf_print_markdown(FILE *out);
 void md_conf_print_scdoc(FILE *out);
 
+/* conf/rmds.cnf: every parameter of this version with its default, commented out, to be edited. */
+void md_conf_print_cnf(FILE *out);
+
 /* -checkconfig: every effective value with where it was set. */
 void md_conf_print_values(FILE *out, const struct md_conf *conf);
 

@@ -377,7 +377,7 @@ static void check_rrcp(struct relation *relation)
         md_conf_is_set(&relation->object, "userQLimit")) {
         char text[128];
         snprintf(text, sizeof(text), "should be more than 3 x userQLimit (%llu)",
-                 (unsigned long long)(3 * queue));
+                 3 * (unsigned long long)queue);
         contradiction(relation, MD_CONF_WARNING, "pktPoolLimitLow", text);
     }
     if (md_conf_word(&relation->object, "congestionControl") == 1 &&

@@ -57,18 +57,18 @@ static char *component_copy(const char *text)
     return copy;
 }
 
+/* Up to the first dot: a dot would make two components of it. */
 static char *node_name(const char *given)
 {
     char host[256] = "localhost";
 
-    if (!given) {
-        if (gethostname(host, sizeof(host) - 1) != 0 || !*host)
-            snprintf(host, sizeof(host), "localhost");
-        host[sizeof(host) - 1] = '\0';
-        host[strcspn(host, ".")] = '\0';
-        given = host;
-    }
-    return component_copy(given);
+    if (given && strlen(given) < sizeof(host))
+        memcpy(host, given, strlen(given) + 1);
+    else if (gethostname(host, sizeof(host) - 1) != 0 || !*host)
+        snprintf(host, sizeof(host), "localhost");
+    host[sizeof(host) - 1] = '\0';
+    host[strcspn(host, ".")] = '\0';
+    return component_copy(host);
 }
 
 static const char **strings_copy(const char *const *from, size_t count)

@@ -264,6 +264,52 @@ void md_conf_print_scdoc(FILE *out)
     fputs("# SEE ALSO\n\n*rmdscnf*(1)\n", out);
 }
 
+static void comment_print(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t length = strlen(text);
+
+        if (length > 94) {
+            length = 94;
+            while (length > 0 && text[length] != ' ')
+                length--;
+        }
+        fprintf(out, "! %.*s\n", (int)length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+}
+
+void md_conf_print_cnf(FILE *out)
+{
+    char type[256], line[256];
+
+    fprintf(out,
+            "! rmds.cnf - configuration of openrmds. Every parameter with its default: take the "
+            "'!' away\n! to change one. The language: rmds.cnf(5). Check: rmdscnf check FILE.\n"
+            "! (dyn) is taken over by a running daemon on SIGHUP.\n");
+    for (size_t o = 0; o < COUNT(objects); o++) {
+        bool titled = false;
+
+        for (size_t i = 0; i < md_conf_row_count; i++) {
+            const struct md_conf_row *row = &md_conf_rows[i];
+            unsigned lower = row->kinds & ((1u << objects[o].kind) - 1);
+
+            if (!(row->kinds >> objects[o].kind & 1) || lower || row->flags & MD_CONF_ABSENT)
+                continue;
+            if (!titled)
+                fprintf(out, "\n\n! ==== %s: %s\n! %s\n", objects[o].title, objects[o].path,
+                        objects[o].text);
+            titled = true;
+            value_describe(row, type, sizeof(type));
+            row_example(row, line, sizeof(line));
+            fprintf(out, "\n! %s%s\n", type, row->flags & MD_CONF_DYN ? " (dyn)" : "");
+            comment_print(out, row->meaning);
+            fprintf(out, "!%.*s : %s\n", (int)strcspn(line, " "), line, row->fallback);
+        }
+    }
+}
+
 static void value_print(void *arg, const char *path, const struct md_conf_value *value)
 {
     FILE *out = arg;

@@ -127,7 +127,7 @@ static size_t name_read(struct place *place, const char *text, size_t length)
 
     while (i < length) {
         bool loose = false;
-        size_t start = i, word_length, step;
+        size_t word_length, step;
         const char *word;
 
         for (; i < length && (text[i] == '.' || text[i] == '*'); i++)
@@ -154,7 +154,7 @@ static size_t name_read(struct place *place, const char *text, size_t length)
         } else if (text[i] == '?') {
             put(name, &used, text + i++, 1);
         } else {
-            start = i;
+            size_t start = i;
             while (i < length && is_word(text[i]))
                 i++;
             if (!put(name, &used, text + start, i - start))

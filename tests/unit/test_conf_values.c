@@ -251,7 +251,93 @@ static void the_objects_a_file_names_are_found(void **state)
     md_conf_destroy(conf);
 }
 
+/* Lines as the published reports print them, and what they must give at their object. */
+static const char published[] =
+    "*p2ps*rsslPort : 14002\n*p2ps*portList : 8101\n*p2ps*allowRSSLConnections : True\n"
+    "*p2ps*allowSSLConnections : True\n*p2ps*allowCompMode : True\n*p2ps*compressionType : 0\n"
+    "*p2ps*maxMounts : 100\n*p2ps*itemLimit : 100000\n*p2ps*aggregateItemLimit : 100000\n"
+    "*p2ps*hashTableSize = 200000\n*p2ps*enableCache : False\n"
+    "*p2ps*guaranteedOutputBuffers : 800\n*p2ps*maxOutputBuffers : 5000\n"
+    "*p2ps*poolSize : 32000\n*p2ps*outputThresholdBreach : 30\n*p2ps*outputThresholdOK : 10\n"
+    "*p2ps*timedWrites : True\n*p2ps*flushInterval : 20\n*p2ps*tcpNoDelay : False\n"
+    "*p2ps*rsslMsgPacking : True\n*p2ps*sslMsgPacking : True\n*p2ps*pingInterval : 10\n"
+    "*P2PS*14002*pingTimeout : 30\n*P2PS*14002*clientToServerPings : False\n"
+    "*P2PS*14002*serverToClientPings : False\n*p2ps*disableHostLookup : True\n"
+    "*p2ps*minimumOpenWindow : 500\n*p2ps*rrmpProtocols : rrmp4and6\n"
+    "*p2ps*sessionStatsWindow : 1\n"
+    "{node}*Src_Dist*{route_inst}.route*hostList : <host of sink_driven_src>\n"
+    "{node}*Src_Dist*{route_inst}.route*port : 14002\n"
+    "{node}*Src_Dist*{route_inst}.route*sslMountVersion : 5\n"
+    "*Src_Dist*route*numIpcInputBuffers : 10\n*Src_Dist*route*numIpcOutputBuffers : 100\n"
+    "*Src_Dist*transmissionBus*guaranteedOutputBuffers : 200\n"
+    "*Src_Dist*transmissionBus*numInputBuffers : 3\n"
+    "*Src_Dist*transmissionBus*poolSize : 1600\n*Src_Dist*transmissionBus*inputBias : 60\n"
+    "*{serviceName}*cacheLocation : srcApp\n*<serviceName>*cacheType : sinkDriven\n"
+    "*{serviceName}*dataType : 6\n*{serviceName}*rrmpFlushInterval : 20\n"
+    "*maxPktPoolSize : 80000\n*pktPoolLimitHigh : 70000\n*pktPoolLimitLow : 60000\n"
+    "*userQLimit : 32768\n*udpRecvBufSize : 4096\n*udpSendBufSize : 4096\n"
+    "*usePointToPointData = False\n*rrcp*switchReorderFixEnabled : False\n*ndata : 7\n";
+
+static void published_lines_load_without_error_and_give_their_values(void **state)
+{
+    struct md_conf *conf = load("p2ps", published);
+    struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    struct md_conf_object port = md_conf_object(conf, MD_CONF_PORT, "14002");
+    struct md_conf_object rrcp = md_conf_object(conf, MD_CONF_RRCP, NULL);
+
+    (void)state;
+    assert_int_equal(md_conf_u64(&p2ps, "hashTableSize"), 200000);
+    assert_int_equal(md_conf_u64(&p2ps, "maxMounts"), 100);
+    assert_int_equal(md_conf_u64(&p2ps, "guaranteedOutputBuffers"), 800);
+    assert_int_equal(md_conf_u64(&p2ps, "maxOutputBuffers"), 5000);
+    assert_int_equal(md_conf_u64(&p2ps, "poolSize"), 32000);
+    assert_true(md_conf_bool(&p2ps, "timedWrites"));
+    assert_true(md_conf_time_ns(&p2ps, "flushInterval") == 20 * MS);
+    assert_false(md_conf_bool(&p2ps, "tcpNoDelay"));
+    assert_true(md_conf_time_ns(&port, "pingTimeout") == 30000 * MS);
+    assert_false(md_conf_bool(&port, "clientToServerPings"));
+    assert_int_equal(md_conf_u64(&rrcp, "maxPktPoolSize"), 80000);
+    assert_int_equal(md_conf_u64(&rrcp, "userQLimit"), 32768);
+    assert_false(md_conf_bool(&rrcp, "usePointToPointData"));
+    md_conf_destroy(conf);
+
+    conf = load("src_dist", published);
+    struct md_conf_object route = md_conf_object(conf, MD_CONF_ROUTE, "1");
+    struct md_conf_object bus = md_conf_object(conf, MD_CONF_BUS, NULL);
+    struct md_conf_object service = md_conf_object(conf, MD_CONF_SERVICE, "RDFD");
+    assert_string_equal(md_conf_string(&route, "hostList"), "<host of sink_driven_src>");
+    assert_int_equal(md_conf_u64(&route, "numIpcOutputBuffers"), 100);
+    assert_int_equal(md_conf_u64(&bus, "guaranteedOutputBuffers"), 200);
+    assert_int_equal(md_conf_u64(&bus, "numInputBuffers"), 3);
+    assert_int_equal(md_conf_u64(&bus, "poolSize"), 1600);
+    assert_int_equal(md_conf_word(&service, "cacheLocation"), 0);
+    assert_int_equal(md_conf_u64(&service, "dataType"), 6);
+    assert_true(md_conf_time_ns(&service, "rrmpFlushInterval") == 20 * MS);
+    md_conf_destroy(conf);
+}
+
 /* ---- files ---- */
+
+static void the_reference_configurations_load_and_give_their_values(void **state)
+{
+    struct md_conf_options options = { .program = "p2ps", .node = "vega" };
+    struct md_conf *conf;
+
+    (void)state;
+    options.file = RMDS_SOURCE_DIR "/conf/reference-throughput.cnf";
+    assert_int_equal(md_conf_load(&options, &conf), MD_OK);
+    struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    assert_int_equal(md_conf_u64(&p2ps, "poolSize"), 32000);
+    assert_true(md_conf_bool(&p2ps, "timedWrites"));
+    md_conf_destroy(conf);
+    options.file = RMDS_SOURCE_DIR "/conf/reference-latency.cnf";
+    assert_int_equal(md_conf_load(&options, &conf), MD_OK);
+    p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    assert_int_equal(md_conf_u64(&p2ps, "poolSize"), 16000);
+    assert_int_equal(md_conf_u64(&p2ps, "tcpSendBufSize"), 64240);
+    assert_false(md_conf_bool(&p2ps, "timedWrites"));
+    md_conf_destroy(conf);
+}
 
 static int folder_create(void **state)
 {
@@ -446,6 +532,8 @@ int main(void)
         cmocka_unit_test(numbered_threads_fall_back_to_the_line_without_a_number),
         cmocka_unit_test(the_network_names_the_path_of_its_parameters),
         cmocka_unit_test(the_objects_a_file_names_are_found),
+        cmocka_unit_test(published_lines_load_without_error_and_give_their_values),
+        cmocka_unit_test(the_reference_configurations_load_and_give_their_values),
         cmocka_unit_test_setup_teardown(included_files_are_found_beside_the_file_that_names_them,
                                         folder_create, folder_remove),
         cmocka_unit_test_setup_teardown(a_file_that_includes_itself_ends_in_an_error, folder_create,

@@ -1,6 +1,7 @@
 /* rmdscnf - check a configuration, say what a program would read from it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -14,7 +15,7 @@ static const char usage[] =
     "usage: rmdscnf [option]... check FILE\n"
     "       rmdscnf [option]... get FILE PROGRAM[.INSTANCE] PARAMETER\n"
     "       rmdscnf [option]... list [FILE PROGRAM[.INSTANCE]]\n"
-    "       rmdscnf reference markdown|scdoc\n"
+    "       rmdscnf reference markdown|scdoc|cnf\n"
     "\n"
     "  check       every line against the table of parameters; exit code 1 if there are errors\n"
     "  get         the effective value and the line that set it; PARAMETER may stand at an "
@@ -22,7 +23,7 @@ static const char usage[] =
     "              port.14002.pingTimeout, user.jim.itemLimit, service.RDFD.cacheType,\n"
     "              1.route.hostList, transmissionBus.poolSize, net1.rrcp.userQLimit\n"
     "  list        every parameter there is; with FILE every effective value of the program\n"
-    "  reference   the table as Markdown, or as the manual page rmds.cnf(5)\n"
+    "  reference   the table as Markdown, as the manual page rmds.cnf(5), as a file to edit\n"
     "\n"
     "  -node NAME       look with the eyes of this node\n"
     "  -D WORD=VALUE    what {WORD} stands for in the file\n"
@@ -33,6 +34,7 @@ static const char usage[] =
 struct request {
     struct md_conf_options conf;
     struct md_option_list defines, lines, words;
+    char program[64];
     bool help, version;
 };
 
@@ -47,60 +49,85 @@ static int load(struct request *request, const char *file, struct md_conf **conf
     return !*conf ? MD_EXIT_FILE : rc ? MD_EXIT_CONFIG : MD_EXIT_OK;
 }
 
-/* Findings of check, without the program's name before them: "FILE:LINE: ...". */
+/* What check has said: the lines are read once for each daemon, and each finding is said once. */
+struct findings {
+    char **said;
+    size_t count;
+    unsigned errors, warnings;
+};
+
+static bool is_new(struct findings *findings, const char *text)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (strcmp(findings->said[i], text) == 0)
+            return false;
+    char **more = realloc(findings->said, (findings->count + 1) * sizeof(char *));
+    if (!more)
+        return true;
+    findings->said = more;
+    findings->said[findings->count] = strdup(text);
+    if (findings->said[findings->count])
+        findings->count++;
+    return true;
+}
+
+/* Without the program's name before them: "FILE:LINE: ...", as compilers and editors have it. */
 static void print_finding(void *arg, enum md_conf_severity severity, const char *file,
                           unsigned line, const char *text)
 {
     static const char *const names[] = {
         [MD_CONF_INFO] = "note", [MD_CONF_WARNING] = "warning", [MD_CONF_ERROR] = "error"
     };
+    struct findings *findings = arg;
+    char all[2048];
 
-    (void)arg;
     if (file && line)
-        printf("%s:%u: %s: %s\n", file, line, names[severity], text);
+        snprintf(all, sizeof(all), "%s:%u: %s: %s", file, line, names[severity], text);
     else
-        printf("%s%s%s: %s\n", file ? file : "", file ? ": " : "", names[severity], text);
+        snprintf(all, sizeof(all), "%s%s%s: %s", file ? file : "", file ? ": " : "",
+                 names[severity], text);
+    if (!is_new(findings, all))
+        return;
+    puts(all);
+    findings->errors += severity == MD_CONF_ERROR;
+    findings->warnings += severity == MD_CONF_WARNING;
 }
 
-/* Relations between values concern one program: check with the eyes of each daemon in turn. */
+/* Relations between values concern one program: check with the eyes of each daemon. */
 static int check(struct request *request)
 {
-    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd" };
-    unsigned errors = 0, warnings;
-    struct md_conf *conf;
+    static const char *const programs[] = { "rmdscnf", "p2ps", "src_dist", "rrcpd" };
+    struct findings findings = { 0 };
+    int code = MD_EXIT_OK;
 
     request->conf.sink = print_finding;
-    int code = load(request, request->words.item[1], &conf);
-    if (code == MD_EXIT_FILE)
-        return code;
-    errors = md_conf_error_count(conf);
-    warnings = md_conf_warning_count(conf);
-    md_conf_destroy(conf);
-    for (size_t i = 0; errors == 0 && i < 3; i++) {
-        /* The lines themselves were reported above. */
+    request->conf.sink_arg = &findings;
+    for (size_t i = 0; i < 4 && code != MD_EXIT_FILE; i++) {
+        struct md_conf *conf;
+
         request->conf.program = programs[i];
-        request->conf.sink = NULL;
-        if (load(request, request->words.item[1], &conf) == MD_EXIT_CONFIG) {
-            md_conf_destroy(conf);
-            request->conf.sink = print_finding;
-            load(request, request->words.item[1], &conf);
-            errors += md_conf_error_count(conf);
-        }
+        code = load(request, request->words.item[1], &conf);
         md_conf_destroy(conf);
     }
-    printf("%s: %u error%s, %u warning%s\n", request->words.item[1], errors, errors == 1 ? "" : "s",
-           warnings, warnings == 1 ? "" : "s");
-    return errors ? MD_EXIT_CONFIG : MD_EXIT_OK;
+    for (size_t i = 0; i < findings.count; i++)
+        free(findings.said[i]);
+    free(findings.said);
+    if (code == MD_EXIT_FILE)
+        return code;
+    printf("%s: %u error%s, %u warning%s\n", request->words.item[1], findings.errors,
+           findings.errors == 1 ? "" : "s", findings.warnings, findings.warnings == 1 ? "" : "s");
+    return findings.errors ? MD_EXIT_CONFIG : MD_EXIT_OK;
 }
 
 /* "p2ps.2" into program and instance. */
-static bool program_split(struct request *request, const char *text, char *program, size_t size)
+static bool program_split(struct request *request, const char *text)
 {
     const char *dot = strchr(text, '.');
     size_t length = dot ? (size_t)(dot - text) : strlen(text);
+    char *program = request->program;
 
-    if (length >= size)
-        return false;
+    if (length >= sizeof(request->program))
+        length = sizeof(request->program) - 1;
     memcpy(program, text, length);
     program[length] = '\0';
     request->conf.program = program;
@@ -182,19 +209,19 @@ static int get(struct request *request)
 {
     struct md_conf *conf;
     struct md_conf_object object;
-    char program[64], base[64];
+    char base[64];
     const char *param = request->words.item[3];
 
-    if (!program_split(request, request->words.item[2], program, sizeof(program)))
+    if (!program_split(request, request->words.item[2]))
         return MD_EXIT_CONFIG;
     int code = load(request, request->words.item[1], &conf);
     if (code == MD_EXIT_FILE)
         return code;
     bool found = object_split(conf, param, &object, &param) || object_guess(conf, param, &object);
     snprintf(base, sizeof(base), "%.*s", (int)strcspn(param, "."), param);
-    if (!found || !md_conf_row_find(base, object.kind, md_conf_program_bit(program))) {
-        fprintf(stderr, "rmdscnf: %s has no parameter %s there; rmdscnf list shows all\n", program,
-                request->words.item[3]);
+    if (!found || !md_conf_row_find(base, object.kind, md_conf_program_bit(request->program))) {
+        fprintf(stderr, "rmdscnf: %s has no parameter %s there; rmdscnf list shows all\n",
+                request->program, request->words.item[3]);
         md_conf_destroy(conf);
         return MD_EXIT_CONFIG;
     }
@@ -210,13 +237,12 @@ static int get(struct request *request)
 static int list(struct request *request)
 {
     struct md_conf *conf;
-    char program[64];
 
     if (request->words.count < 3) {
         md_conf_print_help(stdout, ~0u);
         return MD_EXIT_OK;
     }
-    if (!program_split(request, request->words.item[2], program, sizeof(program)))
+    if (!program_split(request, request->words.item[2]))
         return MD_EXIT_CONFIG;
     int code = load(request, request->words.item[1], &conf);
     if (code == MD_EXIT_FILE)
@@ -228,11 +254,22 @@ static int list(struct request *request)
 
 static int reference(const struct request *request)
 {
-    if (strcmp(request->words.item[1], "scdoc") == 0)
-        md_conf_print_scdoc(stdout);
-    else
-        md_conf_print_markdown(stdout);
-    return MD_EXIT_OK;
+    static const struct {
+        const char *name;
+        void (*print)(FILE *out);
+    } documents[] = {
+        { "markdown", md_conf_print_markdown },
+        { "scdoc", md_conf_print_scdoc },
+        { "cnf", md_conf_print_cnf },
+    };
+
+    for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++)
+        if (strcmp(request->words.item[1], documents[i].name) == 0) {
+            documents[i].print(stdout);
+            return MD_EXIT_OK;
+        }
+    fputs(usage, stderr);
+    return MD_EXIT_CONFIG;
 }
 
 static int perform(struct request *request)

@@ -1,0 +1,63 @@
+#!/bin/sh
+# options.sh BUILD - command lines and exit codes that all daemons and rmdscnf share.
+# SPDX-License-Identifier: Apache-2.0
+bin=$1/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+bad=0
+expect() { # CODE TEXT COMMAND...: exit code, and a text in what it says
+    code=$1 text=$2
+    shift 2
+    "$@" >out 2>&1
+    got=$?
+    if [ $got != "$code" ] || ! grep -qF -- "$text" out; then
+        bad=1
+        echo "$*: exit code $got, wanted $code with \"$text\"; it said:"
+        head -n 5 out
+    fi
+}
+echo '*p2ps*maxMounts : many' >wrong.cnf
+echo '*maxMounts : 5' >right.cnf
+echo '*nice = 5' >equals.cnf
+for program in rrcpd src_dist p2ps; do
+    [ -x "$bin/$program" ] || continue
+    expect 0 "$program 0." "$bin/$program" -version
+    expect 0 "libnuma" "$bin/$program" --version
+    for option in -c -instance -node -D -set -fg -log -loglevel -noretry -strict -checkconfig \
+        -help-config -version -help; do
+        expect 0 "  $option " "$bin/$program" -help
+    done
+    expect 0 "maxPktPoolSize" "$bin/$program" -help-config
+    expect 1 "unknown option -instanse; did you mean -instance; -help lists all" \
+        "$bin/$program" -instanse 2
+    expect 1 "-c needs an argument: -c FILE" "$bin/$program" -c
+    expect 1 "-strict takes no argument" "$bin/$program" --strict=yes
+    expect 2 "nowhere.cnf: error: cannot be read: No such file or directory" \
+        "$bin/$program" -fg -c nowhere.cnf
+    expect 1 'wrong.cnf:1: error: *p2ps*maxMounts: "many" is not a number (1..65000)' \
+        "$bin/$program" -fg -c wrong.cnf
+    expect 1 "1 error in the configuration; not started" "$bin/$program" -fg -c wrong.cnf
+    expect 0 ".1.$program.nice : 0    ! default" "$bin/$program" -checkconfig -c right.cnf
+    expect 0 ".3.$program.nice : 7    ! -set:1" \
+        "$bin/$program" --checkconfig --config=right.cnf -instance 3 -set '*nice : 7'
+    expect 0 "vega.1.$program.nice : 4" "$bin/$program" -checkconfig -c right.cnf -node vega.x.org \
+        -D n=4 -set '*nice : {n}'
+    expect 0 "'=' accepted as ':'" "$bin/$program" -checkconfig -c equals.cnf
+    expect 1 "'=' stands where ':' belongs (-strict)" "$bin/$program" -checkconfig -strict \
+        -c equals.cnf
+    expect 2 "gone.cnf" env RMDS_CONFIG=gone.cnf "$bin/$program" -fg
+    expect 0 ".nice : 5    ! equals.cnf:1" env DISTRIBUTION_CONFIG=equals.cnf "$bin/$program" -checkconfig
+done
+expect 0 "right.cnf: 0 errors, 0 warnings" "$bin/rmdscnf" check right.cnf
+expect 1 "wrong.cnf: 1 error, 0 warnings" "$bin/rmdscnf" check wrong.cnf
+expect 2 "gone.cnf" "$bin/rmdscnf" check gone.cnf
+expect 0 "5	right.cnf:1" "$bin/rmdscnf" get right.cnf p2ps maxMounts
+expect 0 "1000	default" "$bin/rmdscnf" get equals.cnf p2ps.2 maxMounts
+expect 0 "60	default" "$bin/rmdscnf" get right.cnf ads port.14002.pingTimeout
+expect 1 "p2ps has no parameter hostList there" "$bin/rmdscnf" get right.cnf p2ps hostList
+expect 1 "no program p2sp" "$bin/rmdscnf" get right.cnf p2sp maxMounts
+expect 0 ".1.p2ps.maxMounts : 5    ! right.cnf:1" "$bin/rmdscnf" list right.cnf p2ps
+expect 0 "startList" "$bin/rmdscnf" list
+expect 1 "usage:" "$bin/rmdscnf" frobnicate
+exit $bad
