@@ -27,7 +27,7 @@ struct subscriber {
     uint32_t stream_count, ended;
     uint64_t first_ns, last_ns, begin_ns, end_ns, seen_ns;
     uint64_t received, lost, duplicates, corrupt, out_of_order;
-    uint64_t gaps, gap_packets, overruns, peers_down, daemon_downs;
+    uint64_t gaps, gap_packets, overruns, peers_down, users_down, daemon_downs;
     uint64_t measured;
     double cpu_begin, cpu;
     struct md_hist hist;
@@ -131,8 +131,10 @@ static void on_event(struct subscriber *s, const struct attach_event *event, uin
     case ATTACH_DAEMON_DOWN:
         s->daemon_downs++;
         break;
-    case ATTACH_PEER_UP:
     case ATTACH_USER_DOWN:
+        s->users_down++;
+        break;
+    case ATTACH_PEER_UP:
     case ATTACH_TX_DROPPED:
     case ATTACH_PEER_INFO:
     case ATTACH_DAEMON_UP:
@@ -177,13 +179,15 @@ static void report(const struct subscriber *s)
         printf("{\"mode\": \"sub\", \"size\": %u, \"publishers\": %u, \"received\": %llu, "
                "\"measured\": %llu, \"seconds\": %.3f, \"msgs_per_s\": %.0f, \"lost\": %llu, "
                "\"duplicates\": %llu, \"corrupt\": %llu, \"gaps\": %llu, \"overruns\": %llu, "
-               "\"daemon_downs\": %llu, \"mean_us\": %.2f, \"stddev_us\": %.2f, \"p50_us\": %.2f, "
+               "\"peers_down\": %llu, \"users_down\": %llu, \"daemon_downs\": %llu, \"mean_us\": "
+               "%.2f, \"stddev_us\": %.2f, \"p50_us\": %.2f, "
                "\"p99_us\": %.2f, \"p999_us\": %.2f, \"min_us\": %.2f, \"max_us\": %.2f, "
                "\"cpu_s\": %.3f}\n",
                o->size, s->stream_count, (unsigned long long)s->received,
                (unsigned long long)s->measured, elapsed, rate, (unsigned long long)s->lost,
                (unsigned long long)s->duplicates, (unsigned long long)s->corrupt,
                (unsigned long long)s->gaps, (unsigned long long)s->overruns,
+               (unsigned long long)s->peers_down, (unsigned long long)s->users_down,
                (unsigned long long)s->daemon_downs, md_hist_mean(h) / 1e3, md_hist_stddev(h) / 1e3,
                (double)md_hist_percentile(h, 50) / 1e3, (double)md_hist_percentile(h, 99) / 1e3,
                (double)md_hist_percentile(h, 99.9) / 1e3, (double)md_hist_min(h) / 1e3,

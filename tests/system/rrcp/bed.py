@@ -1,0 +1,190 @@
+"""bed.py - real rrcpd daemons and rrcpperf programs in a network of their own."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ.get("RMDS_BIN", "build/bin")
+SKIP = 77
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIP)
+
+
+def run(*words, check=True):
+    return subprocess.run(words, check=check, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+
+
+def enter_private_network():
+    """Everything below happens in a network namespace that goes with this process."""
+    try:
+        os.unshare(0x40000000) if hasattr(os, "unshare") else _unshare()
+    except OSError as err:
+        skip(f"no network namespace of our own: {err}")
+    run("ip", "link", "set", "lo", "up", "multicast", "on")
+    run("ip", "route", "add", "224.0.0.0/4", "dev", "lo")
+
+
+def _unshare():
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(0x40000000) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+class Program:
+    """A child in a namespace (or ours), with its output in a file."""
+
+    def __init__(self, bed, name, words, space=None, env=None):
+        self.bed, self.name = bed, name
+        self.log = os.path.join(bed.dir, name + ".log")
+        self.out = os.path.join(bed.dir, name + ".out")
+        if space:
+            words = ["ip", "netns", "exec", space] + words
+        with open(self.log, "ab") as log, open(self.out, "ab") as out:
+            self.process = subprocess.Popen(words, stdout=out, stderr=log,
+                                            env={**os.environ, **(env or {})})
+        self.pid = self.process.pid  # ip netns exec replaces itself: the pid stays
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        if number in (signal.SIGKILL, signal.SIGTERM):
+            return self.process.wait(10)
+        return None
+
+    def wait(self, seconds):
+        return self.process.wait(seconds)
+
+    def text(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def result(self, seconds=60):
+        """Wait for a rrcpperf to end; its figures."""
+        self.wait(seconds)
+        with open(self.out) as out:
+            lines = [line for line in out if line.startswith("{")]
+        assert lines, f"{self.name} printed nothing: {self.text()}"
+        return json.loads(lines[-1])
+
+
+class Bed:
+    def __init__(self):
+        enter_private_network()
+        self.dir = tempfile.mkdtemp(prefix="rrcp")
+        os.chmod(self.dir, 0o777)
+        self.programs, self.spaces, self.count = [], [], 0
+
+    def close(self):
+        for program in self.programs:
+            if program.process.poll() is None:
+                program.process.kill()
+                program.process.wait(10)
+        for space in self.spaces:
+            run("ip", "netns", "del", space, check=False)
+        run("rm", "-rf", self.dir)
+
+    def start(self, name, words, space=None, env=None):
+        program = Program(self, name, words, space, env)
+        self.programs.append(program)
+        return program
+
+    def config(self, name, *lines):
+        path = os.path.join(self.dir, name + ".cnf")
+        with open(path, "w") as file:
+            file.write("\n".join([f"*runDir : {self.dir}", f"*shmDir : {self.dir}",
+                                  *lines]) + "\n")
+        return path
+
+    def rrcpd(self, instance, *lines, network="net1", interface="lo", space=None, prefix=(),
+              env=None):
+        """An rrcpd that is ready. Lines are rmds.cnf."""
+        config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *lines)
+        program = self.start(f"rrcpd.{network}.{instance}",
+                             [*prefix, f"{BIN}/rrcpd", network, "-c", config, "-instance",
+                              str(instance), "-fg"], space, env)
+        until(lambda: os.path.exists(f"{self.dir}/rrcpd.{network}.{instance}.sock") and
+              "ready" in program.text().split("NOTICE")[-1] or "NOTICE ready" in program.text(),
+              10, lambda: f"rrcpd {instance} is not ready: {program.text()}")
+        return program
+
+    def perf(self, mode, instance, *words, network="net1", config=None, space=None):
+        self.count += 1
+        name = f"{mode}.{self.count}"
+        words = [f"{BIN}/rrcpperf", mode, "-json", "-network", network, "-run-dir", self.dir,
+                 "-instance", str(instance), *map(str, words)]
+        if config:
+            words += ["-c", config]
+        program = self.start(name, words, space)
+        if mode == "sub":
+            until(lambda: "subscribed" in program.text() or program.process.poll() is not None,
+                  10, lambda: f"{name} did not subscribe: {program.text()}")
+        return program
+
+    def counters(self, instance, network="net1"):
+        """The statistics segment of an rrcpd as a dictionary."""
+        return read_segment(f"{self.dir}/rmds.rrcpd.{network}.{instance}")
+
+    def namespaces(self, count, subnet="10.66.0"):
+        """`count` namespaces, each with eth0 on one bridge; skips where the kernel cannot."""
+        if run("ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0",
+               check=False).returncode != 0:
+            skip("no bridge in this kernel")
+        run("ip", "link", "set", "br0", "up")
+        names = []
+        for i in range(1, count + 1):
+            name = f"rrcp{os.getpid()}n{i}"
+            if run("ip", "netns", "add", name, check=False).returncode != 0:
+                skip("namespaces cannot be named here")
+            self.spaces.append(name)
+            names.append(name)
+            run("ip", "link", "add", f"v{i}", "type", "veth", "peer", "name", "eth0", "netns",
+                name)
+            run("ip", "link", "set", f"v{i}", "master", "br0", "up")
+            run("ip", "-n", name, "link", "set", "lo", "up")
+            run("ip", "-n", name, "addr", "add", f"{subnet}.{i}/24", "dev", "eth0")
+            run("ip", "-n", name, "-6", "addr", "add", f"fd66::{i}/64", "dev", "eth0", "nodad",
+                check=False)
+            run("ip", "-n", name, "link", "set", "eth0", "up")
+            run("ip", "-n", name, "route", "add", "224.0.0.0/4", "dev", "eth0")
+        return names
+
+
+def read_segment(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    count, size = struct.unpack_from("<II", data, 40)
+    values = {}
+    for i in range(count):
+        at = 64 + i * size
+        name = data[at:at + 96].split(b"\0")[0].decode()
+        kind, _flags, value, aux = struct.unpack_from("<IIQQ", data, at + 96)
+        if kind:
+            values[name.split(".", 2)[-1] if name.startswith("rrcpd.") else name] = value
+            values[(name.split(".", 2)[-1]) + ".high"] = aux
+    return values
+
+
+def until(condition, seconds, why):
+    """Wait for a condition; the limit is only there so that a failure ends."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, why() if callable(why) else why
+        time.sleep(0.02)
+
+
+def clean(figures, lost=0):
+    """What every subscriber must be able to say."""
+    assert figures["corrupt"] == 0, figures
+    assert figures["duplicates"] == 0, figures
+    assert figures["received"] > 0, figures
+    if lost is not None:
+        assert figures["lost"] == lost, figures

@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""scenarios.py NAME - one scenario of real rrcpd daemons; exit 0 passed, 1 failed, 77 skipped.
+
+Each publishes numbered, checksummed messages, does something cruel, and checks what the subscribers
+really received: in order, once, or told."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bed import BIN, Bed, clean, run, skip, until  # noqa: E402
+
+RANDOM = random.Random(int(os.environ.get("RRCP_SEED", "1")))
+
+
+def two_daemons_of_one_host_carry_messages(bed):
+    bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 1).result()
+    figures = sub.result()
+    clean(figures)
+    assert figures["gaps"] == 0
+
+
+def large_messages_are_cut_and_put_together(bed):
+    bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 1, "-size", 1000000)
+    bed.perf("pub", 1, "-rate", 50, "-size", 1000000, "-seconds", 1).result()
+    clean(sub.result())
+
+
+def local_users_hear_each_other(bed):
+    bed.rrcpd(1)
+    sub = bed.perf("sub", 1, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 1).result()
+    clean(sub.result())
+
+
+def a_question_is_answered_by_unicast(bed):
+    bed.rrcpd(1)
+    bed.rrcpd(2)
+    bed.perf("ping", 2, "-reply", "-seconds", 3)
+    figures = bed.perf("ping", 1, "-rate", 100, "-seconds", 2).result()
+    assert figures["answered"] > 20 and figures["corrupt"] == 0, figures
+
+
+def lost_and_reordered_packets_are_repaired(bed):
+    bad = ("*rrcp*lossPct : 1", "*rrcp*reorderPct : 0.5", "*rrcp*delayUs : 300",
+           "*rrcp*faultSeed : 7", "*rrcp*udpRecvBufSize : 32768")
+    bed.rrcpd(1, *bad)
+    bed.rrcpd(2, *bad)
+    bed.rrcpd(3, *bad)
+    subs = [bed.perf("sub", i, "-seconds", 3) for i in (2, 3)]
+    bed.perf("pub", 1, "-rate", 100000, "-seconds", 3).result()
+    for sub in subs:
+        figures = sub.result()
+        clean(figures)
+        assert figures["gaps"] == 0, figures
+    time.sleep(0.6)  # the counters are shown four times a second
+    for i in (2, 3):
+        counters = bed.counters(i)
+        assert counters["shim.dropped"] > 0 and counters["pktsRepaired"] > 0, counters
+
+
+def a_killed_sink_daemon_is_found_again(bed):
+    bed.rrcpd(1)
+    sink = bed.rrcpd(2)
+    other = bed.rrcpd(3)
+    subs = [bed.perf("sub", i, "-seconds", 6, "-timeout", 4) for i in (2, 3)]
+    pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 6)
+    for _ in range(2):
+        time.sleep(RANDOM.uniform(0.6, 1.2))
+        sink.kill()
+        sink = bed.rrcpd(2)
+    pub.result()
+    victim, bystander = subs[0].result(), subs[1].result()
+    clean(victim, lost=None)
+    assert victim["daemon_downs"] == 2, victim
+    clean(bystander)
+    assert bystander["gaps"] == 0 and bystander["daemon_downs"] == 0, bystander
+    assert other.process.poll() is None
+
+
+def a_killed_source_daemon_is_found_again(bed):
+    source = bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 6, "-timeout", 4, "-publishers", 0)
+    pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 5)
+    time.sleep(RANDOM.uniform(1.0, 2.0))
+    source.kill()
+    bed.rrcpd(1)
+    pub.result()
+    figures = sub.result()
+    clean(figures, lost=None)
+    assert figures["publishers"] == 2, figures  # the same program, a new session and port
+    assert figures["peers_down"] >= 1, figures
+
+
+def a_killed_user_is_told_to_all_nodes(bed):
+    first = bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 3, "-timeout", 2, "-publishers", 0)
+    pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 30)
+    until(lambda: bed.counters(2).get("msgsRcvd", 0) > 1000, 10, "nothing arrives")
+    pub.kill()
+    figures = sub.result()
+    clean(figures)
+    assert figures["users_down"] == 1, figures
+    assert "has died" in first.text(), first.text()
+
+
+def a_stopped_subscriber_costs_the_others_nothing(bed):
+    small = ("*rrcp*inboundRing : 16M", "*rrcp*userQLimit : 2048", "*rrcp*udpRecvBufSize : 16384")
+    bed.rrcpd(1, *small)
+    bed.rrcpd(2, *small)
+    subs = [bed.perf("sub", 2, "-seconds", 5, "-timeout", 5) for _ in range(3)]
+    pub = bed.perf("pub", 1, "-rate", 100000, "-seconds", 5)
+    time.sleep(1)
+    subs[0].kill(signal.SIGSTOP)
+    time.sleep(3)
+    subs[0].kill(signal.SIGCONT)
+    pub.result()
+    stopped = subs[0].result()
+    clean(stopped, lost=None)
+    assert stopped["overruns"] >= 1 and stopped["lost"] > 0 and stopped["gaps"] >= 1, stopped
+    for sub in subs[1:]:
+        figures = sub.result()
+        clean(figures)
+        assert figures["overruns"] == 0 and figures["gaps"] == 0, figures
+
+
+def two_networks_run_side_by_side(bed):
+    for network, port in (("net1", 8500), ("net2", 8502)):
+        for i in (1, 2):
+            bed.rrcpd(i, f"*rrcp*multicastPort : {port}", network=network)
+    subs = [bed.perf("sub", 2, "-seconds", 2, network=n) for n in ("net1", "net2")]
+    pubs = [bed.perf("pub", 1, "-rate", 30000, "-seconds", 2, network=n) for n in ("net1", "net2")]
+    for pub in pubs:
+        pub.result()
+    for sub in subs:
+        clean(sub.result())
+
+
+def two_networks_may_share_one_group(bed):
+    for network in ("net1", "net2"):
+        for i in (1, 2):
+            bed.rrcpd(i, network=network)
+    subs = [bed.perf("sub", 2, "-seconds", 1, network=n) for n in ("net1", "net2")]
+    for n in ("net1", "net2"):
+        bed.perf("pub", 1, "-rate", 5000, "-seconds", 1, network=n)
+    for sub in subs:
+        figures = sub.result()
+        clean(figures)
+        assert figures["publishers"] == 1, figures
+
+
+def an_interface_goes_down_and_up(bed):
+    names = bed.namespaces(3)
+    for i, name in enumerate(names, 1):
+        bed.rrcpd(i, interface="eth0", space=name)
+    subs = [bed.perf("sub", i, "-seconds", 6, "-timeout", 5, space=names[i - 1]) for i in (2, 3)]
+    pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 6, space=names[0])
+    time.sleep(1.5)
+    run("ip", "link", "set", "v2", "down")
+    time.sleep(1.2)
+    run("ip", "link", "set", "v2", "up")
+    pub.result()
+    cut, whole = subs[0].result(), subs[1].result()
+    clean(whole)
+    clean(cut, lost=None)
+    assert cut["lost"] == 0 or cut["gaps"] > 0, cut  # told, if not repaired
+    assert cut["received"] > 40000, cut
+
+
+def a_redundant_path_hides_a_dead_one(bed):
+    names = bed.namespaces(2)
+    run("ip", "link", "add", "br1", "type", "bridge", "mcast_snooping", "0")
+    run("ip", "link", "set", "br1", "up")
+    for i, name in enumerate(names, 1):
+        run("ip", "link", "add", f"w{i}", "type", "veth", "peer", "name", "eth1", "netns", name)
+        run("ip", "link", "set", f"w{i}", "master", "br1", "up")
+        run("ip", "-n", name, "addr", "add", f"10.67.0.{i}/24", "dev", "eth1")
+        run("ip", "-n", name, "link", "set", "eth1", "up")
+    both = ("*rrcp*secondInterface : eth1", "*rrcp*secondAddress : 239.255.82.83")
+    for i, name in enumerate(names, 1):
+        bed.rrcpd(i, *both, interface="eth0", space=name)
+    sub = bed.perf("sub", 2, "-seconds", 4, "-timeout", 3, space=names[1])
+    pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 4, space=names[0])
+    time.sleep(1.5)
+    run("ip", "link", "set", "v2", "down")
+    pub.result()
+    figures = sub.result()
+    clean(figures)
+    assert figures["gaps"] == 0, figures
+
+
+def ipv6_multicast_carries_the_network(bed):
+    names = bed.namespaces(2)
+    for i, name in enumerate(names, 1):
+        bed.rrcpd(i, "*rrcp*multicastAddress : ff15::5252", interface=f"fd66::{i}", space=name)
+    sub = bed.perf("sub", 2, "-seconds", 2, "-timeout", 4, space=names[1])
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 2, space=names[0]).result()
+    clean(sub.result())
+
+
+def subnet_broadcast_carries_the_network(bed):
+    for i in (1, 2):
+        bed.rrcpd(i, "*rrcp*multicastAddress : 127.255.255.255")
+    sub = bed.perf("sub", 2, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 10000, "-seconds", 1).result()
+    clean(sub.result())
+
+
+def an_interface_is_never_guessed(bed):
+    names = bed.namespaces(1)
+    run("ip", "link", "add", "v9", "type", "veth", "peer", "name", "eth7", "netns", names[0])
+    run("ip", "link", "set", "v9", "up")
+    run("ip", "-n", names[0], "addr", "add", "10.99.0.1/24", "dev", "eth7")
+    run("ip", "-n", names[0], "link", "set", "eth7", "up")
+    config = bed.config("guess")
+    program = bed.start("guess", [f"{BIN}/rrcpd", "-c", config, "-fg"], names[0])
+    assert program.wait(10) == 1
+    text = program.text()
+    assert "eth0 (10.66.0.1)" in text and "eth7 (10.99.0.1)" in text, text
+
+
+def with_keys_only_members_are_heard(bed):
+    keys, other = os.path.join(bed.dir, "keys"), os.path.join(bed.dir, "other")
+    with open(keys, "w") as file:
+        file.write("# id key\n1 " + "ab" * 32 + "\n")
+    with open(other, "w") as file:
+        file.write("1 " + "cd" * 32 + "\n")
+    bed.rrcpd(1, f"*rrcp*authKeyFile : {keys}")
+    bed.rrcpd(2, f"*rrcp*authKeyFile : {keys}")
+    bed.rrcpd(3, f"*rrcp*authKeyFile : {other}")
+    member = bed.perf("sub", 2, "-seconds", 2, "-timeout", 3)
+    stranger = bed.perf("sub", 3, "-seconds", 2, "-timeout", 3)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 2).result()
+    clean(member.result())
+    assert stranger.result()["received"] == 0
+
+
+def the_engine_inside_needs_no_daemon(bed):
+    config = bed.config("inside", "*rrcp*interface : lo")
+    sub = bed.perf("sub", 1, "-in-process", "-seconds", 1, config=config)
+    bed.perf("pub", 1, "-in-process", "-rate", 50000, "-seconds", 1, config=config).result()
+    clean(sub.result())
+
+
+def inside_and_daemon_speak_to_each_other(bed):
+    bed.rrcpd(1)
+    config = bed.config("inside", "*rrcp*interface : lo")
+    sub = bed.perf("sub", 1, "-seconds", 1)
+    bed.perf("pub", 1, "-in-process", "-rate", 50000, "-seconds", 1, config=config).result()
+    clean(sub.result())
+
+
+def goodbye_is_heard_at_once(bed):
+    first = bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 1, "-timeout", 3, "-publishers", 0)
+    bed.perf("pub", 1, "-rate", 1000, "-seconds", 0.5).result()
+    begin = time.monotonic()
+    assert first.kill(signal.SIGTERM) == 0
+    until(lambda: bed.counters(2)["peersNow"] == 0, 3, "still there")
+    assert time.monotonic() - begin < 2.5  # a silent peer takes 3.5 s
+    clean(sub.result(), lost=0)
+
+
+def it_runs_without_privileges_on_one_cpu(bed):
+    prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "taskset", "-c",
+              "0"]
+    if run("setpriv", "--version", check=False).returncode != 0 or os.geteuid() != 0:
+        skip("setpriv as root is needed")
+    os.chmod(bed.dir, 0o777)
+    daemons = [bed.rrcpd(i, "*schedPolicy : fifo", prefix=prefix) for i in (1, 2)]
+    sub = bed.perf("sub", 2, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 1).result()
+    clean(sub.result())
+    assert "schedPolicy" in daemons[0].text()  # it says what it could not have
+
+
+def it_runs_as_a_real_time_process(bed):
+    if run("chrt", "-f", "50", "true", check=False).returncode != 0:
+        skip("real-time scheduling is not allowed here")
+    for i in (1, 2):
+        bed.rrcpd(i, prefix=["chrt", "-f", "50"])
+    sub = bed.perf("sub", 2, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 1).result()
+    clean(sub.result())
+
+
+def the_service_manager_is_told(bed):
+    path = os.path.join(bed.dir, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(5)
+        daemon = bed.rrcpd(1, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+        heard = {manager.recv(256).decode() for _ in range(3)}
+        assert heard >= {"READY=1", "WATCHDOG=1"}, heard
+        daemon.kill(signal.SIGTERM)
+        words = set()
+        while "STOPPING=1" not in words:
+            words.add(manager.recv(256).decode())
+
+
+def a_second_daemon_of_the_same_name_is_refused(bed):
+    bed.rrcpd(1)
+    config = bed.config("net1.1", "*rrcp*interface : lo")
+    again = bed.start("again", [f"{BIN}/rrcpd", "net1", "-c", config, "-fg"])
+    assert again.wait(10) == 3, again.text()
+    assert "held by pid" in again.text(), again.text()
+
+
+# ---- hostile users -------------------------------------------------------------------------------
+
+def open_socket(bed):
+    user = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    user.connect(f"{bed.dir}/rrcpd.net1.1.sock")
+    return user
+
+
+def ask(user, ring=65536):
+    user.send(struct.pack("<IIIIII64s", 0x54415252, 1, 1, 0, ring, 0, b"hostile"))
+    data, fds, _flags, _address = socket.recv_fds(user, 512, 8)
+    return data, fds
+
+
+def nonsense_on_the_attach_socket_is_refused(bed):
+    daemon = bed.rrcpd(1)
+    sub = bed.perf("sub", 1, "-seconds", 3, "-timeout", 3)
+    pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 2)
+    for i in range(200):
+        with open_socket(bed) as user:
+            user.send(bytes(RANDOM.randrange(256) for _ in range(RANDOM.choice([1, 24, 88, 200]))))
+    idle = [open_socket(bed) for _ in range(20)]  # say nothing at all
+    with open_socket(bed) as user:
+        data, _fds = ask(user, ring=12345)  # no power of two
+        assert struct.unpack_from("<i", data, 8)[0] < 0
+    pub.result()
+    clean(sub.result())
+    for user in idle:
+        user.close()
+    assert daemon.process.poll() is None
+
+
+def a_user_that_breaks_its_ring_harms_only_itself(bed):
+    import mmap
+    daemon = bed.rrcpd(1)
+    sub = bed.perf("sub", 1, "-seconds", 4, "-timeout", 3)
+    pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 3)
+    for i in range(60):
+        with open_socket(bed) as user:
+            _data, fds = ask(user)
+            assert len(fds) == 4
+            try:
+                with mmap.mmap(fds[0], 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE):
+                    raise AssertionError("the inbound ring can be written")
+            except PermissionError:
+                pass
+            ring = mmap.mmap(fds[1], 4096 + 65536)
+            for at in range(4096, 4096 + 65536, 8):
+                struct.pack_into("<Q", ring, at, RANDOM.getrandbits(64) if i % 2 else
+                                 RANDOM.randrange(64) | RANDOM.choice([0, 32]) << 32)
+            struct.pack_into("<Q", ring, 64, RANDOM.choice([8, 4096, 65536, 65544, 1 << 63, 7]))
+            for _ in range(3):
+                os.write(fds[3], struct.pack("<Q", 1))
+            time.sleep(0.02)
+            ring.close()
+            for fd in fds:
+                os.close(fd)
+    pub.result()
+    clean(sub.result())
+    assert "broke its ring" in daemon.text(), daemon.text()
+
+
+def sixty_four_users_and_no_more(bed):
+    bed.rrcpd(1)
+    users = []
+    for _ in range(64):
+        user = open_socket(bed)
+        data, fds = ask(user)
+        assert struct.unpack_from("<i", data, 8)[0] == 0
+        for fd in fds:
+            os.close(fd)
+        users.append(user)
+    with open_socket(bed) as one_more:
+        data, fds = ask(one_more)
+        assert struct.unpack_from("<i", data, 8)[0] < 0 and not fds
+    users.pop().close()
+    until(lambda: bed.counters(1)["users"] == 63, 5, "a user that left is still counted")
+    for user in users:
+        user.close()
+
+
+def main():
+    scenarios = {name: value for name, value in globals().items()
+                 if callable(value) and getattr(value, "__module__", "") == "__main__"
+                 and value.__code__.co_varnames[:1] == ("bed",) and name != "open_socket"}
+    if len(sys.argv) != 2 or sys.argv[1] not in scenarios:
+        print("\n".join(scenarios))
+        return 2
+    if not os.access(f"{BIN}/rrcpd", os.X_OK):
+        skip(f"{BIN}/rrcpd is not built")
+    bed = Bed()
+    try:
+        scenarios[sys.argv[1]](bed)
+        return 0
+    except Exception:  # noqa: BLE001 - any failure is shown with the logs
+        traceback.print_exc()
+        for program in bed.programs:
+            print(f"--- {program.name}\n{program.text()[-1500:]}")
+        return 1
+    finally:
+        bed.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
