@@ -71,14 +71,22 @@ static void die(const char *what, int rc)
 }
 
 /* Something like an update of a quote: mostly the same from one to the next. */
-static void make_message(uint8_t *bytes, size_t size, uint64_t number)
+static void make_template(uint8_t *bytes, size_t size)
 {
     static const char digits[] = "\x00\x16\x04\x82\x02\x33\x19\x81\x0f\x22\x19\x44\x0f\x30";
 
     for (size_t i = 0; i < size; i++)
-        bytes[i] = (uint8_t)((uint8_t)digits[i % 14] + (i > 40 ? (number >> (i % 16)) & 7 : 0));
-    if (size >= 12)
-        md_put_be64(bytes + 4, number);
+        bytes[i] = (uint8_t)digits[i % 14];
+}
+
+/* What differs: a number, and prices that move. */
+static void stamp_message(uint8_t *bytes, size_t size, uint64_t number)
+{
+    md_put_be64(bytes + 4, number);
+    if (size < 74)
+        return;
+    md_put_be32(bytes + 40, (uint32_t)(number * 2654435761u));
+    md_put_be16(bytes + 60, (uint16_t)(number * 40503u));
 }
 
 static void take_message(struct receiver *receiver, const struct rssl_event *event,
@@ -324,6 +332,8 @@ static struct shared *make_shared(void)
     return shared;
 }
 
+static void print_heading(void);
+
 static void run_fanout(const struct options *options)
 {
     struct shared *shared = make_shared();
@@ -336,6 +346,8 @@ static void run_fanout(const struct options *options)
     int rc = net_tcp_transport.listen(&net, "127.0.0.1", 0, &listener);
     if (rc != MD_OK || !messages || client_context_create(NULL, &sender.context) != MD_OK)
         die("listen", rc);
+    for (unsigned m = 0; m < options->batch; m++)
+        make_template(messages + m * options->size, options->size);
     pid_t child = fork();
     if (child == 0)
         run_receivers(options, net_listener_port(listener), shared);
@@ -348,7 +360,7 @@ static void run_fanout(const struct options *options)
         if (first.time_ns == 0 && now >= warm)
             first = take_sample(shared, child);
         for (unsigned m = 0; m < options->batch; m++)
-            make_message(messages + m * options->size, options->size, number++);
+            stamp_message(messages + m * options->size, options->size, number++);
         send_batch(&sender, options, messages);
     }
     struct sample last = take_sample(shared, child);
@@ -443,7 +455,8 @@ static void run_pingpong(const struct options *options)
     if (child == 0)
         run_echo(net_listener_port(listener));
     accept_receivers(&sender, listener, &one);
-    make_message(message, options->size, 1);
+    make_template(message, options->size);
+    stamp_message(message, options->size, 1);
     uint64_t end = md_clock_mono_ns() + (uint64_t)(options->seconds * 1e9);
     for (uint64_t now = 0; now < end;) {
         uint64_t start = md_clock_mono_ns();
@@ -465,6 +478,118 @@ static void run_pingpong(const struct options *options)
     waitpid(child, NULL, 0);
 }
 
+/* The same between two programs on the ETA transport, for comparison. */
+
+/* A line that begins with `word` and a number, from a child's output. */
+static bool read_number(FILE *file, const char *word, unsigned long long *a, unsigned long long *b)
+{
+    char line[512], name[16];
+
+    while (fgets(line, sizeof(line), file)) {
+        *b = 0;
+        if (sscanf(line, "%15s %llu %llu", name, a, b) >= 2 && strcmp(name, word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static pid_t start_java(const char *run, const char *build, char *const more[5], FILE **out)
+{
+    int fds[2];
+    char *argv[] = { strdup(run), strdup(build), strdup("RsslBench"), more[0], more[1], more[2],
+                     more[3],     NULL };
+
+    if (pipe(fds) != 0)
+        die("pipe", MD_ERR_SYS);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], 1);
+        close(fds[0]);
+        close(fds[1]);
+        execv(run, argv);
+        _exit(127);
+    }
+    close(fds[1]);
+    free(argv[0]);
+    free(argv[1]);
+    free(argv[2]);
+    *out = fdopen(fds[0], "r");
+    return pid;
+}
+
+static void run_eta(const struct options *options, const char *run, const char *build)
+{
+    char count[16], size[16], port[16];
+    unsigned long long number = 0, time = 0, first_number = 0, first_time = 0, ignored;
+    FILE *from_sender, *from_receiver;
+    struct sample a = { 0 }, b = { 0 };
+
+    snprintf(count, sizeof(count), "%u", options->receivers);
+    snprintf(size, sizeof(size), "%zu", options->size);
+    char *send[5] = { (char[]){ "send" }, count, size,
+                      options->packing ? (char[]){ "packed" } : (char[]){ "single" }, NULL };
+    pid_t sender = start_java(run, build, send, &from_sender);
+    if (!read_number(from_sender, "port", &number, &ignored)) {
+        printf("%9u  ETA Java: not here\n", options->receivers);
+        waitpid(sender, NULL, 0);
+        return;
+    }
+    snprintf(port, sizeof(port), "%llu", number);
+    char *receive[5] = { (char[]){ "receive" }, port, count, NULL, NULL };
+    pid_t receiver = start_java(run, build, receive, &from_receiver);
+
+    /* The compiler of the virtual machine needs some seconds to get warm. */
+    uint64_t warm = md_clock_mono_ns() + 5 * MD_NS_PER_S;
+    while (read_number(from_receiver, "count", &number, &time)) {
+        uint64_t now = md_clock_mono_ns();
+        if (now < warm)
+            continue;
+        struct sample *sample = first_time ? &b : &a;
+        read_cpu(sender, &sample->user[0], &sample->system[0]);
+        read_cpu(receiver, &sample->user[1], &sample->system[1]);
+        if (first_time == 0) {
+            first_time = time;
+            first_number = number;
+        } else if ((double)(time - first_time) >= options->seconds * 1e9) {
+            break;
+        }
+    }
+    double messages = (double)(number - first_number);
+    double cpu[4] = { b.user[0] - a.user[0], b.system[0] - a.system[0], b.user[1] - a.user[1],
+                      b.system[1] - a.system[1] };
+    printf("%9u %6s  ETA %10s %8.3f %8.1f %7s %7s | %5.0f %5.0f %5.0f %5.0f | %8.3f\n",
+           options->receivers, options->packing ? "packed" : "single", "none",
+           messages / (double)(time - first_time) * 1e3,
+           messages * (double)options->size / (double)(time - first_time) * 1e3, "-", "-",
+           cpu[0] / messages * 1e9, cpu[1] / messages * 1e9, cpu[2] / messages * 1e9,
+           cpu[3] / messages * 1e9, messages / (cpu[0] + cpu[1] + cpu[2] + cpu[3]) / 1e6);
+    fflush(stdout);
+    kill(receiver, SIGTERM);
+    kill(sender, SIGTERM);
+    waitpid(receiver, NULL, 0);
+    waitpid(sender, NULL, 0);
+    fclose(from_sender);
+    fclose(from_receiver);
+}
+
+/* Ours against ours, theirs against theirs, by turns. */
+static void run_comparison(struct options options, const char *build)
+{
+    static const unsigned counts[] = { 1, 50 };
+
+    print_heading();
+    for (int round = 0; round < 3; round++) {
+        for (unsigned c = 0; c < 2; c++) {
+            for (unsigned p = 0; p < 2; p++) {
+                options.receivers = counts[c];
+                options.packing = p == 0;
+                run_fanout(&options);
+                run_eta(&options, RMDS_SOURCE_DIR "/tests/interop/run.sh", build);
+            }
+        }
+    }
+}
+
 static void state_machine(const struct options *options)
 {
     struct utsname name;
@@ -478,9 +603,11 @@ static void state_machine(const struct options *options)
     if (file)
         fclose(file);
     uname(&name);
+    fflush(stdout);
     printf("# %s, %ld CPUs, Linux %s, gcc %s, %zu-byte messages, batches of %u, %.1f s\n", model,
            sysconf(_SC_NPROCESSORS_ONLN), name.release, __VERSION__, options->size, options->batch,
            options->seconds);
+    fflush(stdout);
 }
 
 static void print_heading(void)
@@ -488,6 +615,7 @@ static void print_heading(void)
     printf("%9s %6s %4s %10s %8s %8s %7s %7s | %23s | %8s\n", "receivers", "frames", "by",
            "compressed", "M msg/s", "MB/s", "wire", "B/write", "ns/message: snd u,s rcv u,s",
            "M/cpu-s");
+    fflush(stdout);
 }
 
 static void run_matrix(struct options options)
@@ -512,11 +640,11 @@ static void run_matrix(struct options options)
 static const char usage[] =
     "usage: rssl_bench [-n RECEIVERS] [-s BYTES] [-b BATCH] [-t SECONDS] [-1] [-i] [-c "
     "none|zlib|lz4]\n"
-    "                  [-f FRAGMENT] [-B SEND-BUFFER] | -l [-s BYTES] [-t SECONDS]\n"
+    "                  [-f FRAGMENT] [-B SEND-BUFFER] | -l [-s BYTES] [-t SECONDS] | -e BUILD-DIR\n"
     "  without -n: 1, 10, 50 and 200 receivers, packed and single, each compression, round trips\n"
     "  -1 a frame for each message   -i message by message over all connections, not connection "
     "by\n"
-    "  connection   -l round trips only\n";
+    "  connection   -l round trips only   -e the ETA transport beside ours, three rounds\n";
 
 int main(int argc, char **argv)
 {
@@ -524,11 +652,12 @@ int main(int argc, char **argv)
         .size = 74, .batch = 800, .seconds = 1, .packing = true, .fragment_size = 6144
     };
     bool latency = false;
+    const char *build = NULL;
     int option;
 
     md_clock_init();
     signal(SIGPIPE, SIG_IGN);
-    while ((option = getopt(argc, argv, "n:s:b:t:1ic:f:B:lh")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:b:t:1ic:f:B:le:h")) != -1) {
         switch (option) {
         case 'n':
             options.receivers = (unsigned)atoi(optarg);
@@ -559,6 +688,9 @@ int main(int argc, char **argv)
         case 'B':
             options.send_buffer = (uint32_t)atoi(optarg);
             break;
+        case 'e':
+            build = optarg;
+            break;
         case 'l':
             latency = true;
             break;
@@ -573,7 +705,9 @@ int main(int argc, char **argv)
         return 2;
     }
     state_machine(&options);
-    if (latency) {
+    if (build) {
+        run_comparison(options, build);
+    } else if (latency) {
         run_pingpong(&options);
     } else if (options.receivers) {
         print_heading();
