@@ -43,6 +43,9 @@ int rssl_pool_create(const struct rssl_pool_config *config, struct rssl_pool **o
 /* Every channel made on it must be gone. NULL is allowed. */
 void rssl_pool_destroy(struct rssl_pool *pool);
 
+/* Free idle chunks until `keep` are left: for a timer, long after a burst. */
+void rssl_pool_trim(struct rssl_pool *pool, uint32_t keep);
+
 void rssl_pool_stats(const struct rssl_pool *pool, struct rssl_pool_stats *out);
 
 #endif

@@ -35,12 +35,19 @@ void rssl_pool_destroy(struct rssl_pool *pool)
         return;
     MD_ASSERT(pool->stats.chunk_count == pool->stats.chunk_idle_count);
     MD_ASSERT(pool->stats.shared_bytes == 0);
-    while (pool->idle) {
+    rssl_pool_trim(pool, 0);
+    free(pool);
+}
+
+void rssl_pool_trim(struct rssl_pool *pool, uint32_t keep)
+{
+    while (pool->stats.chunk_idle_count > keep) {
         struct rssl_chunk *next = pool->idle->next;
         free(pool->idle);
         pool->idle = next;
+        pool->stats.chunk_idle_count--;
+        pool->stats.chunk_count--;
     }
-    free(pool);
 }
 
 void rssl_pool_stats(const struct rssl_pool *pool, struct rssl_pool_stats *out)

@@ -368,6 +368,89 @@ static void a_hundred_connections_open_at_once(void **state)
     assert_int_equal(f->server_count, 100);
 }
 
+/* What hostile peers send: garbage, a length of 0, a request that never ends, nothing at all. */
+static const struct {
+    const char *bytes;
+    size_t length;
+    const char *why;
+} hostile[] = {
+    { "GET / HTTP/1.0\r\n\r\n", 18, "not an RSSL connection request" },
+    { "\0\0\0\0\0\0\0\0", 8, "not an RSSL connection request" },
+    { "\xff\xff\xff\xff\xff\xff\xff\xff", 8, "not an RSSL connection request" },
+    { "\x00\x32\x00\x00\x00", 5, "handshake not completed in time" },
+    { "", 0, "handshake not completed in time" },
+};
+#define HOSTILE_COUNT (sizeof(hostile) / sizeof(hostile[0]))
+
+static bool one_is_left(struct fixture *f)
+{
+    size_t closed = 0;
+
+    for (size_t i = 0; i < f->server_count; i++)
+        closed += f->servers[i].closed;
+    return closed == HOSTILE_COUNT;
+}
+
+static void a_hostile_peer_ends_its_own_channel_only(void **state)
+{
+    struct fixture *f = *state;
+    struct net_stream *streams[HOSTILE_COUNT];
+
+    f->server.handshake_timeout_ns = 100 * MD_NS_PER_MS;
+    connect_one(f);
+    run_until(f, all_open);
+    for (size_t i = 0; i < HOSTILE_COUNT; i++) {
+        struct md_slice slice = { (const uint8_t *)hostile[i].bytes, hostile[i].length };
+        assert_int_equal(
+            f->transport->dial(&f->dial.options, "127.0.0.1", f->dial.port, &streams[i]), MD_OK);
+        for (int k = 0; k < 100000 && net_stream_ready(streams[i]) == MD_ERR_AGAIN; k++) {
+            accept_all(f);
+            turn(&f->servers[f->server_count - 1]);
+        }
+        if (hostile[i].length)
+            assert_int_equal(net_stream_write(streams[i], &slice, 1), hostile[i].length);
+        accept_all(f);
+    }
+    run_until(f, one_is_left);
+    for (size_t i = 0; i < HOSTILE_COUNT; i++) {
+        const char *why = client_session_describe(f->servers[1 + i].session);
+        assert_non_null(strstr(why, hostile[i].why));
+        net_stream_close(streams[i]);
+    }
+    wanted_messages = 1;
+    assert_int_equal(send_message(&f->clients[0], 1, 5000), MD_OK);
+    assert_int_equal(send_message(&f->servers[0], 1, 5000), MD_OK);
+    run_until(f, both_have_all);
+}
+
+static bool first_server_closed(struct fixture *f)
+{
+    return f->servers[0].closed;
+}
+
+static void a_peer_that_never_reads_is_cut_when_it_has_taken_nothing_for_a_while(void **state)
+{
+    struct fixture *f = *state;
+    struct client_session *deaf;
+
+    f->server.stall_timeout_ns = 100 * MD_NS_PER_MS;
+    f->server.max_buffers = 2000;
+    connect_one(f);
+    run_until(f, all_open);
+    deaf = f->clients[0].session;
+    f->client_count = 0; /* it has no more turns */
+    while (client_session_flush(f->servers[0].session, md_clock_mono_ns()) != MD_ERR_AGAIN) {
+        while (send_message(&f->servers[0], 1, 6000) == MD_OK)
+            ;
+    }
+    assert_true(rssl_outq_depth(client_session_outq(f->servers[0].session)) <= 2000);
+    run_until(f, first_server_closed);
+    assert_int_equal(rssl_channel_reason(client_session_channel(f->servers[0].session)),
+                     RSSL_REASON_STALLED);
+    assert_true(rssl_outq_is_empty(client_session_outq(f->servers[0].session)));
+    client_session_destroy(deaf);
+}
+
 static void a_certificate_not_trusted_is_refused_with_a_reason(void **state)
 {
     struct fixture *f = *state;
@@ -470,6 +553,11 @@ static void a_reload_takes_new_files_and_keeps_the_old_when_they_are_bad(void **
                                         tear_down),                                                \
         cmocka_unit_test_setup_teardown(a_client_falls_back_to_what_the_server_knows,              \
                                         set_up_##transport, tear_down),                            \
+        cmocka_unit_test_setup_teardown(a_hostile_peer_ends_its_own_channel_only,                  \
+                                        set_up_##transport, tear_down),                            \
+        cmocka_unit_test_setup_teardown(                                                           \
+            a_peer_that_never_reads_is_cut_when_it_has_taken_nothing_for_a_while,                  \
+            set_up_##transport, tear_down),                                                        \
         cmocka_unit_test_setup_teardown(a_hundred_connections_open_at_once, set_up_##transport,    \
                                         tear_down)
 
