@@ -1,0 +1,265 @@
+/* ask.c - snapshots, and what else one requester asks and is answered alone. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+
+#define ASK_NS    15000000000ull
+#define PART_SIZE 60000
+
+static uint32_t take_ask(struct srcdist_core *core)
+{
+    uint32_t ask = core->ask_free;
+
+    if (ask == SRCDIST_NONE)
+        return SRCDIST_NONE;
+    core->ask_free = core->asks[ask].next_free;
+    core->asks[ask] = (struct srcdist_ask){
+        .is_used = true,
+        .item = SRCDIST_NONE,
+        .provider = SRCDIST_NONE,
+        .due_ns = core->now_ns + ASK_NS,
+    };
+    core->asks_now++;
+    return ask;
+}
+
+static void give_ask(struct srcdist_core *core, uint32_t ask)
+{
+    struct srcdist_ask *a = &core->asks[ask];
+
+    if (a->is_open) {
+        srcdist_streams_give(&core->providers[a->provider].streams, a->stream_id);
+        core->providers[a->provider].outstanding--;
+    }
+    *a = (struct srcdist_ask){ .next_free = core->ask_free };
+    core->ask_free = ask;
+    core->asks_now--;
+}
+
+static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t stream, uint8_t code,
+                   uint8_t scope, const char *text)
+{
+    struct rrmp_ending ending = {
+        .state = (uint8_t)(stream << 3 | RWF_DATA_SUSPECT),
+        .code = code,
+        .scope = scope,
+        .wait_ms = 1000,
+        .text = srcdist_view(rwf_text(text)),
+    };
+
+    rrmp_source_refuse(core->source, source_ask, &ending);
+}
+
+/* ---- answering ---- */
+
+static int send_part(struct srcdist_core *core, uint32_t source_ask, const struct rrmp_part *part,
+                     struct rwf_bytes message)
+{
+    uint8_t *room;
+    int err = rrmp_source_snapshot_begin(core->source, source_ask, part, message.length, &room);
+
+    if (err != MD_OK)
+        return err;
+    memcpy(room, message.data, message.length);
+    rrmp_source_publish_commit(core->source, message.length);
+    core->stats.refresh_out++;
+    return MD_OK;
+}
+
+static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
+                              const struct cache_image *image)
+{
+    struct rwf_state state = cache_image_state(image);
+    struct cache_cursor cursor = { 0 };
+    bool is_first = true;
+    bool is_last = false;
+
+    while (!is_last) {
+        size_t length;
+        if (cache_image_part(image, &cursor, core->part, PART_SIZE, &length, &is_last) != MD_OK)
+            break;
+        struct rrmp_part part = {
+            .is_first = is_first,
+            .is_last = is_last,
+            .is_cached = true,
+            .is_solicited = true,
+            .state = (uint8_t)(state.stream_state << 3 | state.data_state),
+            .code = state.code,
+        };
+        if (send_part(core, source_ask, &part, rwf_bytes(core->part, length)) != MD_OK)
+            break; /* the requester asks again */
+        is_first = false;
+    }
+}
+
+static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_event *event,
+                         uint32_t service)
+{
+    uint32_t provider = srcdist_service_provider(core, service);
+    uint32_t ask = provider == SRCDIST_NONE ? SRCDIST_NONE : take_ask(core);
+
+    if (ask == SRCDIST_NONE) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+               RRMP_REFUSE_LATER, "No source takes the request now");
+        return;
+    }
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct srcdist_ask *a = &core->asks[ask];
+    a->service = (uint16_t)service;
+    a->source_ask = event->ask;
+    a->provider = provider;
+    a->stream_id = srcdist_streams_take(&p->streams, ask | SRCDIST_STREAM_ASK);
+    if (a->stream_id == 0 || srcdist_request_send(core, provider, a->stream_id, event->key,
+                                                  a->service, false, event->is_private) != MD_OK) {
+        srcdist_streams_give(&p->streams, a->stream_id);
+        give_ask(core, ask);
+        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+               RRMP_REFUSE_LATER, "The source takes no request now");
+        return;
+    }
+    a->is_open = true;
+    p->outstanding++;
+    core->stats.requests_out++;
+}
+
+static void snapshot(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    uint32_t service = srcdist_service_find(core, event->svc);
+    uint32_t item = event->item != RRMP_ITEM_NONE
+                        ? event->item
+                        : rrmp_source_item_find(core->source, event->svc, event->key);
+    struct srcdist_item *it = item == RRMP_ITEM_NONE ? NULL : srcdist_item_at(core, item);
+
+    if (service == SRCDIST_NONE) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_SOURCE_UNKNOWN, RRMP_REFUSE_NOT_HERE,
+               "Unknown service");
+    } else if (it && cache_image_is_valid(it->image)) {
+        answer_from_cache(core, event->ask, it->image);
+    } else if (core->services[service].is_broadcast) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_FINAL,
+               "The source does not publish this item");
+    } else if (it && it->state == SRCDIST_ITEM_OPEN) {
+        uint32_t ask = take_ask(core);
+        if (ask == SRCDIST_NONE) {
+            refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+                   RRMP_REFUSE_LATER, "Too many snapshots are under way");
+            return;
+        }
+        core->asks[ask].source_ask = event->ask;
+        core->asks[ask].item = item;
+        core->asks[ask].service = (uint16_t)service;
+        srcdist_item_reissue(core, item);
+    } else {
+        ask_upstream(core, event, service);
+    }
+}
+
+void srcdist_ask_event(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    if (event->kind == RRMP_SOURCE_SNAPSHOT) {
+        snapshot(core, event);
+        return;
+    }
+    /* Dictionaries are served by p2ps from its own files. */
+    refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_NOT_HERE,
+           "No such dictionary here");
+}
+
+void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        if (core->asks[i].is_used && core->asks[i].source_ask == source_ask) {
+            give_ask(core, i);
+            return;
+        }
+    }
+}
+
+int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rwf_peek *peek,
+                        struct rwf_bytes bytes)
+{
+    struct srcdist_ask *a = &core->asks[ask];
+    struct rwf_splice splice = {
+        .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_KEY | RWF_SPLICE_GROUP_ID,
+    };
+    struct rwf_msg msg;
+    size_t length;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    if (peek->msg_class == RWF_CLASS_STATUS && msg.flags & RWF_STATUS_HAS_STATE &&
+        msg.state.stream_state != RWF_STREAM_OPEN) {
+        struct rrmp_ending ending = {
+            .state = (uint8_t)(msg.state.stream_state << 3 | msg.state.data_state),
+            .code = msg.state.code,
+            .scope = RRMP_REFUSE_FINAL,
+            .text = srcdist_view(msg.state.text),
+        };
+        rrmp_source_refuse(core->source, a->source_ask, &ending);
+        give_ask(core, ask);
+        return MD_OK;
+    }
+    if (peek->msg_class != RWF_CLASS_REFRESH)
+        return MD_OK;
+    if (rwf_splice(bytes, &splice, core->part, core->part_size, &length) != RWF_OK)
+        return MD_OK;
+    struct rrmp_part part = {
+        .is_first = !a->has_begun,
+        .is_last = (msg.flags & RWF_REFRESH_COMPLETE) != 0,
+        .is_solicited = true,
+        .state = (uint8_t)(msg.state.stream_state << 3 | msg.state.data_state),
+        .code = msg.state.code,
+    };
+    int err = send_part(core, a->source_ask, &part, rwf_bytes(core->part, length));
+    if (err == MD_ERR_FULL)
+        return err;
+    a->has_begun = true;
+    if (part.is_last || err != MD_OK)
+        give_ask(core, ask);
+    return MD_OK;
+}
+
+int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
+                           const struct rrmp_part *part)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        struct srcdist_ask *a = &core->asks[i];
+
+        if (!a->is_used || a->item != item || (!a->has_begun && !part->is_first))
+            continue;
+        struct rrmp_part own = *part;
+        own.is_first = !a->has_begun;
+        own.is_solicited = true;
+        if (send_part(core, a->source_ask, &own, message) != MD_OK || part->is_last)
+            give_ask(core, i);
+        else
+            a->has_begun = true;
+    }
+    return MD_OK;
+}
+
+void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        struct srcdist_ask *a = &core->asks[i];
+
+        if (!a->is_used || a->provider != provider)
+            continue;
+        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
+               "The connection to the source was lost");
+        give_ask(core, i);
+    }
+}
+
+void srcdist_asks_tick(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        if (!core->asks[i].is_used || core->now_ns < core->asks[i].due_ns)
+            continue;
+        refuse(core, core->asks[i].source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_TIMEOUT,
+               RRMP_REFUSE_LATER, "The source did not answer");
+        give_ask(core, i);
+    }
+}

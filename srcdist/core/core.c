@@ -1,0 +1,193 @@
+/* core.c - the instance: made, fed, told the time, taken down. See core.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "private.h"
+
+#define SECOND_NS     1000000000ull
+#define EVENTS_MAX    256
+#define SWEEP_NS      100000000ull
+#define PROVIDERS     64
+#define POSTS         10000
+#define MESSAGE_BYTES (4u << 20)
+
+static void take_defaults(struct srcdist_core_config *config)
+{
+    if (config->open_window == 0)
+        config->open_window = 500;
+    if (config->provider_limit == 0)
+        config->provider_limit = PROVIDERS;
+    if (config->post_limit == 0)
+        config->post_limit = POSTS;
+    if (config->message_max == 0)
+        config->message_max = MESSAGE_BYTES;
+    if (config->republish_ns == 0)
+        config->republish_ns = 60 * SECOND_NS;
+    if (config->grace_ns == 0)
+        config->grace_ns = 10 * SECOND_NS;
+    if (!config->application_name)
+        config->application_name = "src_dist";
+    if (!config->user)
+        config->user = "src_dist";
+    if (!config->position)
+        config->position = "127.0.0.1/net";
+}
+
+static void chain_free(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < SRCDIST_ASKS_MAX; i++)
+        core->asks[i].next_free = i + 1 < SRCDIST_ASKS_MAX ? i + 1 : SRCDIST_NONE;
+    for (uint32_t i = 0; i < core->post_room; i++)
+        core->posts[i].next_free = i + 1 < core->post_room ? i + 1 : SRCDIST_NONE;
+}
+
+int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out)
+{
+    struct srcdist_core *core = calloc(1, sizeof(*core));
+    const struct cache_config cache = { 0 };
+
+    *out = NULL;
+    if (!core)
+        return MD_ERR_NOMEM;
+    core->config = *config;
+    take_defaults(&core->config);
+    core->provider_room = core->config.provider_limit;
+    core->post_room = core->config.post_limit;
+    core->part_size = (size_t)core->config.message_max + RWF_SPLICE_GROWTH;
+    core->providers = calloc(core->provider_room, sizeof(*core->providers));
+    core->posts = calloc(core->post_room, sizeof(*core->posts));
+    core->part = malloc(core->part_size);
+    int err = core->providers && core->posts && core->part ? MD_OK : MD_ERR_NOMEM;
+    if (err == MD_OK)
+        err = cache_create(&cache, &core->cache);
+    if (err == MD_OK)
+        err = rrmp_source_create(&core->config.source, &core->source);
+    if (err == MD_OK)
+        err = srcdist_chain_create(core);
+    if (err != MD_OK) {
+        srcdist_core_destroy(core);
+        return err;
+    }
+    chain_free(core);
+    *out = core;
+    return MD_OK;
+}
+
+void srcdist_core_destroy(struct srcdist_core *core)
+{
+    if (!core)
+        return;
+    for (uint32_t i = 0; core->providers && i < core->provider_room; i++) {
+        if (!core->providers[i].is_used)
+            continue;
+        srcdist_streams_fini(&core->providers[i].streams);
+        free(core->providers[i].groups);
+        free(core->providers[i].pending);
+    }
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)
+        free(core->services[i].text);
+    rrmp_source_destroy(core->source);
+    cache_destroy(core->cache);
+    free(core->providers);
+    free(core->posts);
+    free(core->part);
+    free(core->items);
+    free(core->image_queue);
+    free(core);
+}
+
+static void take_events(struct srcdist_core *core)
+{
+    struct rrmp_source_event events[EVENTS_MAX];
+    size_t count;
+
+    while ((count = rrmp_source_event(core->source, events, EVENTS_MAX)) > 0) {
+        for (size_t i = 0; i < count; i++)
+            srcdist_item_event(core, &events[i]);
+    }
+}
+
+void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
+                           const struct rrmp_message *messages, size_t count)
+{
+    core->now_ns = now_ns;
+    while (count > 0) {
+        size_t taken = rrmp_source_input(core->source, now_ns, messages, count);
+
+        take_events(core);
+        messages += taken;
+        count -= taken;
+    }
+}
+
+void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
+                         const struct rrmp_notice *notice)
+{
+    core->now_ns = now_ns;
+    rrmp_source_notice(core->source, now_ns, notice);
+    take_events(core);
+}
+
+void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is_empty)
+{
+    core->now_ns = now_ns;
+    rrmp_source_tick(core->source, now_ns, input_is_empty);
+    take_events(core);
+    srcdist_stage_tick(&core->chain, now_ns);
+    if (now_ns >= core->sweep_ns) {
+        core->sweep_ns = now_ns + SWEEP_NS;
+        srcdist_providers_tick(core);
+        srcdist_items_tick(core);
+        srcdist_asks_tick(core);
+        srcdist_posts_tick(core);
+    }
+    srcdist_publish_images(core);
+}
+
+uint64_t srcdist_core_deadline(const struct srcdist_core *core)
+{
+    uint64_t deadline = rrmp_source_deadline(core->source);
+    uint64_t stages = srcdist_stage_deadline(&core->chain);
+
+    if (stages < deadline)
+        deadline = stages;
+    if (core->image_queue_count > 0)
+        return core->now_ns;
+    return deadline < core->sweep_ns ? deadline : core->sweep_ns;
+}
+
+void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    take_events(core);
+    srcdist_publish_images(core);
+}
+
+void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    rrmp_source_leave(core->source, now_ns);
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        struct srcdist_provider *p = &core->providers[i];
+        struct rwf_encoder enc;
+
+        if (!p->is_used || p->kind != SRCDIST_INTERACTIVE || p->login_stream == 0)
+            continue;
+        rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+        omm_close_encode(&enc, p->login_stream, RWF_DOMAIN_LOGIN);
+        srcdist_provider_send(core, i, &enc);
+    }
+}
+
+const struct srcdist_core_stats *srcdist_core_stats(const struct srcdist_core *core)
+{
+    return &core->stats;
+}
+
+const struct rrmp_source *srcdist_core_source(const struct srcdist_core *core)
+{
+    return core->source;
+}

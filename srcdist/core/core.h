@@ -1,0 +1,156 @@
+/* core.h - what src_dist decides: providers, services, items. No socket, no clock. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_CORE_H
+#define SRCDIST_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmds/rwf.h"
+#include "rrmp/backbone.h"
+#include "rrmp/source.h"
+#include "stage.h"
+
+/*
+ * One core is one loop of src_dist: one instance on the backbone with provider connections of its
+ * own. The shell around it (route.c, server.c, or a simulator)
+ *
+ *     gives it the backbone       srcdist_core_backbone(), srcdist_core_notice()
+ *     gives it the providers      srcdist_provider_*()
+ *     gives it the time           srcdist_core_tick() when srcdist_core_deadline() has come
+ *     ends each turn with         srcdist_core_settle()
+ *
+ * and the core sends to providers through the link it was given with each.
+ */
+struct srcdist_core;
+
+/* How a provider is spoken to. */
+struct srcdist_link {
+    /* Queue one RWF message. MD_ERR_FULL: no room now; the core tries again later. */
+    int (*send)(void *self, struct rwf_bytes message);
+    /* End the connection; srcdist_provider_gone() must not be called for it. */
+    void (*close)(void *self, const char *reason);
+};
+
+enum srcdist_cache_location {
+    SRCDIST_CACHE_SRC_APP,  /* the provider has the images: each request goes to it */
+    SRCDIST_CACHE_SRC_DIST, /* we keep them */
+    SRCDIST_CACHE_NONE,
+};
+
+/* What the configuration says of a service. */
+struct srcdist_service_config {
+    bool is_refused; /* not in serviceList */
+    uint16_t id;     /* 0: automatic */
+    enum srcdist_cache_location cache_location;
+    uint8_t priority; /* sourcePriority, 0 best */
+    uint16_t load_factor;
+    uint32_t open_window;     /* towards p2ps, 0: none said */
+    const char *vendor;       /* NULL: the provider's */
+    const char *mirror_group; /* NULL: none */
+    bool mirror_hot;
+    bool mirror_sequence;
+};
+
+struct srcdist_core_config {
+    struct rrmp_source_config source;
+    void *service_owner;
+    struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
+    const char *user;             /* our login at providers */
+    const char *position;         /* "address/host" */
+    const char *application_name; /* "src_dist" */
+    const char *instance_id;      /* NULL: not said */
+    uint32_t open_window;         /* providerOpenWindow, 0: 500 */
+    uint32_t provider_limit;      /* connections, 0: 64 */
+    uint32_t post_limit;          /* 0: 10000 */
+    uint32_t message_max;         /* 0: 4 MiB */
+    uint64_t republish_ns;        /* NI items not seen again after this: closed. 0: 60 s */
+    uint64_t grace_ns;            /* NI: unknown items are awaited this long. 0: 10 s */
+    const struct srcdist_stage_ops *const *stages; /* extra stages, for tests; NULL-terminated */
+    void *const *stage_selves;
+};
+
+struct srcdist_core_stats {
+    uint64_t messages_in;
+    uint64_t updates_in;
+    uint64_t updates_out;
+    uint64_t refresh_in;
+    uint64_t refresh_out;
+    uint64_t status_in;
+    uint64_t status_out;
+    uint64_t requests_out;
+    uint64_t reissues_out;
+    uint64_t closes_out;
+    uint64_t posts_out;
+    uint64_t acks_in;
+    uint64_t decode_errors;
+    uint64_t unknown_streams;
+    uint64_t backbone_refused;
+    uint64_t dropped_by_stage;
+    uint64_t cache_applied;
+    uint64_t cache_failed;
+    uint32_t providers_now;
+    uint32_t services_now;
+    uint32_t services_up_now;
+    uint32_t items_now;
+    uint32_t pending_now;
+    uint32_t open_now;
+    size_t cache_bytes_now;
+};
+
+int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out);
+void srcdist_core_destroy(struct srcdist_core *core); /* NULL is allowed */
+
+/* ---- the backbone ---- */
+
+void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
+                           const struct rrmp_message *messages, size_t count);
+void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
+                         const struct rrmp_notice *notice);
+void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is_empty);
+uint64_t srcdist_core_deadline(const struct srcdist_core *core);
+/* What requests of this turn have caused is done: opens, images. */
+void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns);
+/* Tell the backbone that we leave, and log out at every provider. */
+void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns);
+
+/* ---- providers ---- */
+
+enum srcdist_provider_kind {
+    SRCDIST_INTERACTIVE,     /* we connected: we log in and ask */
+    SRCDIST_NON_INTERACTIVE, /* it connected: it logs in and publishes */
+};
+
+/* The channel is open. `rank`: which of several providers of a service is preferred, 0 best.
+ * MD_ERR_FULL at provider_limit. */
+int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
+                         enum srcdist_provider_kind kind, unsigned rank, const char *name,
+                         const struct srcdist_link *link, void *self, uint32_t *provider);
+/* The connection has ended, whoever ended it. */
+void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t provider);
+
+/*
+ * One message of the provider. MD_ERR_FULL: the backbone takes no more now: stop reading this
+ * provider and offer the same message again later. MD_ERR_MALFORMED: cut the connection.
+ */
+int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
+                             struct rwf_bytes bytes);
+
+struct srcdist_provider_info {
+    bool is_used;
+    const char *name;
+    const char *state;
+    enum srcdist_provider_kind kind;
+    uint32_t services;
+    uint32_t streams;
+    uint32_t outstanding;
+    uint64_t updates;
+};
+bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
+                           struct srcdist_provider_info *out);
+
+const struct srcdist_core_stats *srcdist_core_stats(const struct srcdist_core *core);
+const struct rrmp_source *srcdist_core_source(const struct srcdist_core *core);
+
+#endif

@@ -1,0 +1,208 @@
+/* directory.c - what providers offer. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+#include "private.h"
+
+void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_encoder enc;
+    struct omm_directory_request request = {
+        .stream_id = OMM_DIRECTORY_STREAM,
+        .is_streaming = true,
+        .filter = 0x3F, /* real providers want INFO and STATE, and give what they have */
+    };
+
+    p->directory_stream = OMM_DIRECTORY_STREAM;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_directory_request_encode(&enc, &request);
+    srcdist_provider_send(core, provider, &enc);
+}
+
+/* ---- one service of one provider ---- */
+
+static struct srcdist_offer *offer_by_id(struct srcdist_provider *p, uint16_t provider_id)
+{
+    for (uint32_t i = 0; i < p->offer_count; i++) {
+        if (p->offers[i].provider_id == provider_id)
+            return &p->offers[i];
+    }
+    return NULL;
+}
+
+static void remove_offer(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    uint32_t service = offer->service;
+
+    *offer = p->offers[--p->offer_count];
+    srcdist_items_orphaned(core, provider, service);
+}
+
+static struct srcdist_offer *add_offer(struct srcdist_core *core, uint32_t provider,
+                                       const struct omm_service *service)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    uint32_t index = srcdist_service_take(core, service->name);
+
+    if (index == SRCDIST_NONE || p->offer_count == SRCDIST_SERVICES)
+        return NULL;
+    struct srcdist_offer *offer = &p->offers[p->offer_count++];
+    *offer = (struct srcdist_offer){
+        .provider_id = service->id,
+        .service = (uint16_t)index,
+        .is_accepting = true,
+    };
+    return offer;
+}
+
+static void apply_load(struct srcdist_core *core, uint32_t provider,
+                       const struct omm_service *service)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (service->has_open_window)
+        p->open_window =
+            service->open_window > UINT32_MAX ? UINT32_MAX : (uint32_t)service->open_window;
+    srcdist_items_pump(core, provider);
+}
+
+static void apply_groups(struct srcdist_core *core, uint32_t provider,
+                         const struct srcdist_offer *offer, struct omm_directory *directory)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_service *s = &core->services[offer->service];
+    struct omm_group group;
+
+    while (omm_directory_group(directory, &group) > 0) {
+        struct rrmp_group change = {
+            .group = (uint16_t)srcdist_provider_group(p, group.group),
+            .merged_into = RRMP_GROUP_NONE,
+            .state = (uint8_t)(group.status.stream_state << 3 | group.status.data_state),
+            .code = group.status.code,
+            .text = srcdist_view(group.status.text),
+        };
+
+        if (group.merged_to.length)
+            change.merged_into = (uint16_t)srcdist_provider_group(p, group.merged_to);
+        /* Recovery is ours: what asks consumers to request again is told as suspect. */
+        if (group.status.stream_state == RWF_STREAM_CLOSED_RECOVER)
+            change.state = RWF_STREAM_OPEN << 3 | RWF_DATA_SUSPECT;
+        if (!group.has_status && change.merged_into == RRMP_GROUP_NONE)
+            continue;
+        if (s->is_offered)
+            rrmp_source_group_status(core->source, s->svc, &change);
+    }
+}
+
+static void apply_state(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
+                        const struct omm_service *service)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    bool was_usable = offer->is_up && offer->is_accepting;
+
+    offer->is_up = service->is_up;
+    /* A non-interactive provider cannot be asked: requests are answered from its images. */
+    offer->is_accepting = p->kind == SRCDIST_NON_INTERACTIVE || service->is_accepting;
+    bool is_usable = offer->is_up && offer->is_accepting;
+    if (was_usable && !is_usable)
+        srcdist_items_orphaned(core, provider, offer->service);
+}
+
+static int apply_service(struct srcdist_core *core, uint32_t provider,
+                         struct omm_directory *directory, const struct omm_service *service)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct srcdist_offer *offer = offer_by_id(p, service->id);
+
+    if (service->action == RWF_MAP_DELETE) {
+        if (offer) {
+            uint32_t index = offer->service;
+            remove_offer(core, provider, offer);
+            srcdist_service_refresh_state(core, index);
+        }
+        return MD_OK;
+    }
+    if (!offer && service->filters & OMM_FILTER_INFO)
+        offer = add_offer(core, provider, service);
+    if (!offer)
+        return MD_OK; /* not one of ours */
+    if (service->filters & OMM_FILTER_INFO) {
+        srcdist_service_describe(core, offer->service, service, p->kind == SRCDIST_NON_INTERACTIVE);
+        offer->accepts_status = service->accepting_consumer_status;
+    }
+    if (service->filters & OMM_FILTER_STATE)
+        apply_state(core, provider, offer, service);
+    if (service->filters & OMM_FILTER_LOAD)
+        apply_load(core, provider, service);
+    uint32_t index = offer->service;
+    srcdist_service_refresh_state(core, index);
+    if (service->has_status)
+        srcdist_service_status(core, index, &service->status);
+    offer = offer_by_id(p, service->id);
+    if (offer)
+        apply_groups(core, provider, offer, directory);
+    return MD_OK;
+}
+
+/* A refresh with CLEAR_CACHE says everything: what it does not name is gone. */
+static void forget_unnamed(struct srcdist_core *core, uint32_t provider, const uint64_t named[])
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    for (uint32_t i = p->offer_count; i-- > 0;) {
+        uint16_t id = p->offers[i].provider_id;
+        uint32_t service = p->offers[i].service;
+
+        if (named[id / 64] >> (id % 64) & 1)
+            continue;
+        remove_offer(core, provider, &p->offers[i]);
+        srcdist_service_refresh_state(core, service);
+    }
+}
+
+int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
+                              const struct rwf_msg *msg)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct omm_directory directory;
+    struct omm_service service;
+    uint64_t named[65536 / 64] = { 0 };
+    bool is_refresh = msg->msg_class == RWF_CLASS_REFRESH;
+
+    if (msg->msg_class == RWF_CLASS_STATUS && msg->flags & RWF_STATUS_HAS_STATE &&
+        msg->state.stream_state != RWF_STREAM_OPEN) {
+        srcdist_provider_drop(core, provider, "the provider closed its directory");
+        return MD_OK;
+    }
+    if ((!is_refresh && msg->msg_class != RWF_CLASS_UPDATE) || p->state == SRCDIST_PROVIDER_LOGIN)
+        return MD_OK;
+    if (is_refresh && p->state == SRCDIST_PROVIDER_DIRECTORY) {
+        p->state = SRCDIST_PROVIDER_READY;
+        p->since_ns = core->now_ns;
+        p->directory_stream = msg->stream_id;
+    }
+    int rc = omm_directory_start(msg, &directory);
+    while (rc >= 0 && (rc = omm_directory_next(&directory, &service)) > 0) {
+        named[service.id / 64] |= 1ull << (service.id % 64);
+        apply_service(core, provider, &directory, &service);
+    }
+    if (rc < 0) {
+        core->stats.decode_errors++;
+        return MD_ERR_MALFORMED;
+    }
+    if (is_refresh && msg->flags & RWF_REFRESH_CLEAR_CACHE && msg->flags & RWF_REFRESH_COMPLETE)
+        forget_unnamed(core, provider, named);
+    return MD_OK;
+}
+
+void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    while (p->offer_count > 0) {
+        uint32_t service = p->offers[p->offer_count - 1].service;
+        remove_offer(core, provider, &p->offers[p->offer_count - 1]);
+        srcdist_service_refresh_state(core, service);
+    }
+}

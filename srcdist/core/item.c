@@ -1,0 +1,554 @@
+/* item.c - items upstream: wanted, queued, asked, open, lost, asked again. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+#define SECOND_NS      1000000000ull
+#define ANSWER_NS      (10 * SECOND_NS) /* silence of a provider before consumers are told */
+#define ANSWER_MORE_NS (30 * SECOND_NS)
+#define BACKOFF_MAX    5 /* 1, 2, 4, 8, 16, then 30 s */
+#define SWEEP_ITEMS    65536
+
+struct srcdist_item *srcdist_item_at(struct srcdist_core *core, uint32_t item)
+{
+    return item < core->item_room && core->items[item].state != SRCDIST_ITEM_FREE
+               ? &core->items[item]
+               : NULL;
+}
+
+struct srcdist_item *srcdist_item_make(struct srcdist_core *core, uint32_t item)
+{
+    if (item >= core->item_room) {
+        uint32_t room = core->item_room ? core->item_room : 1024;
+        while (room <= item)
+            room *= 2;
+        struct srcdist_item *items = realloc(core->items, room * sizeof(*items));
+        if (!items)
+            return NULL;
+        memset(items + core->item_room, 0, (room - core->item_room) * sizeof(*items));
+        core->items = items;
+        core->item_room = room;
+    }
+    struct srcdist_item *it = &core->items[item];
+    if (it->state == SRCDIST_ITEM_FREE) {
+        *it = (struct srcdist_item){
+            .state = SRCDIST_ITEM_WAITING,
+            .provider = SRCDIST_NONE,
+        };
+        core->stats.items_now++;
+    }
+    return it;
+}
+
+/* ---- the upstream stream ---- */
+
+static void uncount(struct srcdist_core *core, struct srcdist_item *it)
+{
+    if (!it->is_counted)
+        return;
+    it->is_counted = false;
+    core->providers[it->provider].outstanding--;
+}
+
+static void close_stream(struct srcdist_core *core, struct srcdist_item *it, uint8_t domain)
+{
+    struct srcdist_provider *p = &core->providers[it->provider];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_close_encode(&enc, it->stream_id, domain);
+    if (p->kind == SRCDIST_INTERACTIVE && srcdist_provider_send(core, it->provider, &enc) == MD_OK)
+        core->stats.closes_out++;
+}
+
+/* Ends what the item has at its provider; `tell`: with a CLOSE. */
+static void detach(struct srcdist_core *core, uint32_t item, bool tell)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+
+    uncount(core, it);
+    if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
+        if (tell && rrmp_source_item_info(core->source, item, &info))
+            close_stream(core, it, info.key.length ? info.key.bytes[0] : 0);
+        srcdist_streams_give(&core->providers[it->provider].streams, it->stream_id);
+    }
+    if (it->state == SRCDIST_ITEM_OPEN)
+        core->stats.open_now--;
+    it->stream_id = 0;
+    it->provider = SRCDIST_NONE;
+    it->is_asked = false;
+    it->is_in_parts = false;
+}
+
+void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = srcdist_item_at(core, item);
+
+    if (!it)
+        return;
+    detach(core, item, true);
+    srcdist_stage_forget(&core->chain, item);
+    cache_image_free(core->cache, it->image);
+    *it = (struct srcdist_item){ .provider = SRCDIST_NONE };
+    core->stats.items_now--;
+}
+
+bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_t provider,
+                               uint8_t *domain, struct rwf_key *key, struct rwf_qos *qos)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+    struct srcdist_offer *offer =
+        srcdist_provider_offer(srcdist_provider_at(core, provider), it->service);
+
+    if (!offer || !rrmp_source_item_info(core->source, item, &info) ||
+        itemkey_decode(info.key.bytes, info.key.length, domain, key, qos) != RWF_OK)
+        return false;
+    key->flags |= RWF_KEY_HAS_SERVICE_ID;
+    key->service_id = offer->provider_id;
+    return true;
+}
+
+int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                         struct rrmp_view key, uint16_t service, bool is_streaming, bool is_private)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_offer *offer = srcdist_provider_offer(p, service);
+    struct rwf_encoder enc;
+    struct omm_item_request request = {
+        .stream_id = stream_id,
+        .is_streaming = is_streaming,
+        .is_private = is_private,
+        .has_priority = !is_private,
+        .priority_class = 1,
+        .priority_count = 1,
+        .has_qos = !is_private,
+        .container = RWF_TYPE_NO_DATA,
+    };
+
+    if (!offer || itemkey_decode(key.bytes, key.length, &request.domain, &request.key,
+                                 &request.qos) != RWF_OK)
+        return MD_ERR_NOT_FOUND;
+    request.key.flags |= RWF_KEY_HAS_SERVICE_ID;
+    request.key.service_id = offer->provider_id;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_item_request_encode(&enc, &request);
+    return srcdist_provider_send(core, provider, &enc);
+}
+
+/* Sends the request; MD_ERR_FULL: the connection takes no more now. */
+static int ask(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct srcdist_provider *p = srcdist_provider_at(core, it->provider);
+    struct rrmp_source_item info;
+
+    if (!rrmp_source_item_info(core->source, item, &info))
+        return MD_ERR_NOT_FOUND;
+    int32_t stream_id = srcdist_streams_take(&p->streams, item);
+    if (stream_id == 0)
+        return MD_ERR_NOMEM;
+    int err = srcdist_request_send(core, it->provider, stream_id, info.key, it->service, true,
+                                   it->is_private);
+    if (err != MD_OK) {
+        srcdist_streams_give(&p->streams, stream_id);
+        return err;
+    }
+    it->stream_id = stream_id;
+    it->state = SRCDIST_ITEM_OPENING;
+    it->is_asked = true;
+    it->is_counted = true;
+    it->due_ns = core->now_ns + ANSWER_NS;
+    p->outstanding++;
+    core->stats.requests_out++;
+    return MD_OK;
+}
+
+int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+
+    if (it->is_asked)
+        return MD_OK; /* one is under way */
+    if (!rrmp_source_item_info(core->source, item, &info))
+        return MD_ERR_NOT_FOUND;
+    int err = srcdist_request_send(core, it->provider, it->stream_id, info.key, it->service, true,
+                                   it->is_private);
+    if (err == MD_OK) {
+        it->is_asked = true;
+        it->due_ns = core->now_ns + ANSWER_NS;
+        core->stats.reissues_out++;
+    }
+    return err;
+}
+
+/* ---- the window of a provider ---- */
+
+static uint32_t window_of(const struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    return p->open_window != UINT32_MAX ? p->open_window : core->config.open_window;
+}
+
+static int grow_pending(struct srcdist_provider *p)
+{
+    uint32_t room = p->pending_room ? p->pending_room * 2 : 1024;
+    uint32_t *pending = malloc(room * sizeof(*pending));
+
+    if (!pending)
+        return MD_ERR_NOMEM;
+    for (uint32_t i = 0; i < p->pending_count; i++)
+        pending[i] = p->pending[(p->pending_first + i) & (p->pending_room - 1)];
+    free(p->pending);
+    p->pending = pending;
+    p->pending_room = room;
+    p->pending_first = 0;
+    return MD_OK;
+}
+
+static int enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (p->pending_count == p->pending_room) {
+        int err = grow_pending(p);
+        if (err != MD_OK)
+            return err;
+    }
+    it->provider = provider;
+    it->state = SRCDIST_ITEM_PENDING;
+    p->pending[(p->pending_first + p->pending_count++) & (p->pending_room - 1)] = item;
+    core->stats.pending_now++;
+    return MD_OK;
+}
+
+void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    while (p->pending_count > 0 && p->outstanding < window_of(core, p)) {
+        uint32_t item = p->pending[p->pending_first & (p->pending_room - 1)];
+        struct srcdist_item *it = &core->items[item];
+
+        if (it->state == SRCDIST_ITEM_PENDING && it->provider == provider) {
+            int err = ask(core, item);
+            if (err == MD_ERR_FULL)
+                return; /* when the connection has room again */
+            if (err != MD_OK)
+                it->state = SRCDIST_ITEM_WAITING;
+        }
+        p->pending_first++;
+        p->pending_count--;
+        core->stats.pending_now--;
+    }
+}
+
+/* ---- placing ---- */
+
+static void place(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    uint32_t provider = srcdist_service_provider(core, it->service);
+
+    if (provider == SRCDIST_NONE || core->services[it->service].is_broadcast) {
+        it->state = SRCDIST_ITEM_WAITING;
+        return;
+    }
+    if (enqueue(core, item, provider) == MD_OK)
+        srcdist_items_pump(core, provider);
+    else
+        it->state = SRCDIST_ITEM_WAITING;
+}
+
+void srcdist_items_place(struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        if (core->items[i].state == SRCDIST_ITEM_WAITING && core->items[i].service == service)
+            place(core, i);
+    }
+}
+
+void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
+
+    detach(core, item, false);
+    if (it->backoff < BACKOFF_MAX)
+        it->backoff++;
+    it->state = SRCDIST_ITEM_BACKOFF;
+    it->due_ns = core->now_ns + wait_s * SECOND_NS;
+}
+
+void srcdist_item_answered(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    uncount(core, it);
+    it->is_asked = false;
+    it->backoff = 0;
+    if (it->state == SRCDIST_ITEM_OPENING) {
+        it->state = SRCDIST_ITEM_OPEN;
+        core->stats.open_now++;
+    }
+    if (it->provider != SRCDIST_NONE)
+        srcdist_items_pump(core, it->provider);
+}
+
+/* The provider no longer serves this service to us: its items are suspect until somebody does. */
+void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service)
+{
+    struct rwf_state state = {
+        .stream_state = RWF_STREAM_OPEN,
+        .data_state = RWF_DATA_SUSPECT,
+        .text = rwf_text("The connection to the source was lost"),
+    };
+    bool any = false;
+
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        struct srcdist_item *it = &core->items[i];
+
+        if (it->state == SRCDIST_ITEM_FREE || it->provider != provider || it->service != service)
+            continue;
+        any = true;
+        if (it->image)
+            cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+        if (it->is_private) {
+            srcdist_item_end_private(core, i);
+            continue;
+        }
+        detach(core, i, core->providers[provider].must_go ? false : true);
+        it->must_republish = core->services[service].is_broadcast;
+        it->due_ns = core->now_ns + core->config.republish_ns;
+        it->state = SRCDIST_ITEM_WAITING; /* a place in that provider's queue is passed over */
+    }
+    if (any)
+        srcdist_service_status(core, service, &state);
+    srcdist_items_place(core, service);
+}
+
+/* A private stream is not recovered: its owner is told that it has ended. */
+void srcdist_item_end_private(struct srcdist_core *core, uint32_t item)
+{
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT,
+        .code = RWF_CODE_NONE,
+        .scope = RRMP_REFUSE_FINAL,
+        .text = srcdist_view(rwf_text("The connection to the source was lost")),
+    };
+
+    srcdist_item_forget(core, item);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}
+
+/* ---- non-interactive providers ---- */
+
+int srcdist_item_published(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                           uint16_t service, const struct rwf_peek *peek, struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct srcdist_item *it = srcdist_item_make(core, item);
+
+    if (!it)
+        return MD_ERR_NOMEM;
+    if (it->provider != SRCDIST_NONE && it->provider != provider)
+        return MD_OK; /* the first provider feeds it while it lives */
+    if (it->stream_id != 0 && it->stream_id != peek->stream_id)
+        srcdist_streams_give(&p->streams, it->stream_id); /* the newer stream replaces the older */
+    int err = srcdist_streams_put(&p->streams, peek->stream_id, item);
+    if (err != MD_OK)
+        return err;
+    if (it->state != SRCDIST_ITEM_OPEN)
+        core->stats.open_now++;
+    it->state = SRCDIST_ITEM_OPEN;
+    it->provider = provider;
+    it->service = service;
+    it->stream_id = peek->stream_id;
+    it->must_republish = false;
+    return srcdist_publish_message(core, provider, item, peek, bytes);
+}
+
+/* ---- events of the source engine ---- */
+
+static void wanted(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    uint32_t service = srcdist_service_find(core, event->svc);
+    bool is_known = srcdist_item_at(core, event->item) != NULL;
+    struct srcdist_item *it = srcdist_item_make(core, event->item);
+
+    if (!it || service == SRCDIST_NONE)
+        return;
+    it->service = (uint16_t)service;
+    it->is_private = event->is_private;
+    it->is_image_due = true;
+    it->is_active = true;
+    if (core->services[service].is_broadcast) {
+        if (!is_known)
+            it->due_ns = core->now_ns; /* refused or awaited by the sweep */
+        if (cache_image_is_valid(it->image))
+            srcdist_publish_queue_image(core, event->item);
+        return;
+    }
+    if (!is_known || it->state == SRCDIST_ITEM_WAITING)
+        place(core, event->item);
+    else if (it->state == SRCDIST_ITEM_OPEN)
+        srcdist_item_image(core, event->item);
+}
+
+void srcdist_item_image(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = srcdist_item_at(core, item);
+
+    if (!it)
+        return;
+    it->is_image_due = true;
+    if (cache_image_is_valid(it->image) && !it->is_in_parts)
+        srcdist_publish_queue_image(core, item);
+    else if (it->state == SRCDIST_ITEM_OPEN && !core->services[it->service].is_broadcast &&
+             !it->is_in_parts)
+        srcdist_item_reissue(core, item);
+}
+
+static void unwanted(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    struct srcdist_item *it = srcdist_item_at(core, event->item);
+
+    if (it && core->services[it->service].is_broadcast && it->provider != SRCDIST_NONE) {
+        it->is_active = false; /* its provider goes on publishing it */
+        return;
+    }
+    srcdist_item_forget(core, event->item);
+}
+
+void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    struct srcdist_item *it;
+
+    switch (event->kind) {
+    case RRMP_SOURCE_WANTED:
+        wanted(core, event);
+        break;
+    case RRMP_SOURCE_UNWANTED:
+        unwanted(core, event);
+        break;
+    case RRMP_SOURCE_IMAGE_WANTED:
+        srcdist_item_image(core, event->item);
+        break;
+    case RRMP_SOURCE_ACTIVE:
+        it = srcdist_item_at(core, event->item);
+        if (it)
+            it->is_active = event->flag;
+        break;
+    case RRMP_SOURCE_PRIORITY:
+        break; /* providers are asked with a constant priority */
+    case RRMP_SOURCE_SNAPSHOT:
+    case RRMP_SOURCE_DICTIONARY:
+        srcdist_ask_event(core, event);
+        break;
+    case RRMP_SOURCE_ASK_GONE:
+        srcdist_ask_gone(core, event->ask);
+        break;
+    case RRMP_SOURCE_POST:
+        srcdist_post_event(core, event);
+        break;
+    case RRMP_SOURCE_GENERIC:
+        srcdist_generic_event(core, event);
+        break;
+    }
+}
+
+/* ---- time ---- */
+
+static bool in_grace(const struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+        if (!p->is_used || p->kind != SRCDIST_NON_INTERACTIVE)
+            continue;
+        for (uint32_t k = 0; k < p->offer_count; k++) {
+            if (p->offers[k].service == service && core->now_ns < p->grace_until_ns)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* An item of a broadcast service that nobody publishes: awaited for a while, then not found. */
+static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .code = RWF_CODE_NOT_FOUND,
+        .scope = RRMP_REFUSE_FINAL,
+        .text = srcdist_view(rwf_text("The source does not publish this item")),
+    };
+
+    if (!core->services[it->service].is_up)
+        return;
+    if (it->must_republish) {
+        ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT;
+        ending.code = RWF_CODE_NONE;
+        ending.text = srcdist_view(rwf_text("The source did not publish this item again"));
+    } else if (in_grace(core, it->service)) {
+        srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                              "Waiting for the source to publish the item");
+        it->due_ns = core->now_ns + SECOND_NS;
+        return;
+    }
+    srcdist_item_forget(core, item);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}
+
+static void sweep_item(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    if (core->now_ns < it->due_ns)
+        return;
+    switch ((enum srcdist_item_state)it->state) {
+    case SRCDIST_ITEM_BACKOFF:
+        it->state = SRCDIST_ITEM_WAITING;
+        place(core, item);
+        break;
+    case SRCDIST_ITEM_OPENING:
+        srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_TIMEOUT,
+                              "The source has not answered yet");
+        it->due_ns = core->now_ns + ANSWER_MORE_NS;
+        uncount(core, it); /* it no longer holds up others */
+        break;
+    case SRCDIST_ITEM_OPEN:
+        if (it->is_asked) {
+            it->is_asked = false; /* a re-issue that was not answered: asked again if still due */
+            if (it->is_image_due)
+                srcdist_item_image(core, item);
+        }
+        it->due_ns = UINT64_MAX;
+        break;
+    case SRCDIST_ITEM_WAITING:
+        if (core->services[it->service].is_broadcast)
+            sweep_unpublished(core, item);
+        break;
+    case SRCDIST_ITEM_PENDING:
+    case SRCDIST_ITEM_FREE:
+        break;
+    }
+}
+
+void srcdist_items_tick(struct srcdist_core *core)
+{
+    uint32_t end = core->sweep_item + SWEEP_ITEMS;
+
+    for (; core->sweep_item < core->item_room && core->sweep_item < end; core->sweep_item++) {
+        if (core->items[core->sweep_item].state != SRCDIST_ITEM_FREE)
+            sweep_item(core, core->sweep_item);
+    }
+    if (core->sweep_item >= core->item_room)
+        core->sweep_item = 0;
+}

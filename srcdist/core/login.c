@@ -1,0 +1,164 @@
+/* login.c - our login at interactive providers; the login of non-interactive ones at us. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+
+void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_encoder enc;
+    struct omm_login_request request = {
+        .stream_id = OMM_LOGIN_STREAM,
+        .is_streaming = true,
+        .user = rwf_text(core->config.user),
+        .name_type = RWF_NAME_LOGIN_USER,
+        .application_id = rwf_text("256"),
+        .application_name = rwf_text(core->config.application_name),
+        .position = rwf_text(core->config.position),
+        .role = OMM_ROLE_CONSUMER,
+        .single_open = false, /* recovery is ours */
+        .allow_suspect_data = true,
+        .permission_expressions = true,
+        .permission_profile = true,
+    };
+
+    if (core->config.instance_id)
+        request.instance_id = rwf_text(core->config.instance_id);
+    p->login_stream = OMM_LOGIN_STREAM;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_login_request_encode(&enc, &request);
+    srcdist_provider_send(core, provider, &enc);
+}
+
+/* ---- the answer of an interactive provider ---- */
+
+static void logged_in(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct omm_login_refresh refresh;
+
+    if (omm_login_refresh_decode(msg, &refresh) == RWF_OK)
+        p->supports_post = refresh.support_post;
+    if (p->state != SRCDIST_PROVIDER_LOGIN)
+        return;
+    p->state = SRCDIST_PROVIDER_DIRECTORY;
+    p->since_ns = core->now_ns;
+    srcdist_directory_ask(core, provider);
+}
+
+static int interactive_login(struct srcdist_core *core, uint32_t provider,
+                             const struct rwf_msg *msg)
+{
+    switch (msg->msg_class) {
+    case RWF_CLASS_REFRESH:
+        if (msg->state.stream_state == RWF_STREAM_OPEN && msg->state.data_state == RWF_DATA_OK)
+            logged_in(core, provider, msg);
+        else if (msg->state.stream_state != RWF_STREAM_OPEN)
+            srcdist_provider_drop(core, provider, "the provider refused our login");
+        break;
+    case RWF_CLASS_STATUS:
+        if (msg->flags & RWF_STATUS_HAS_STATE && msg->state.stream_state != RWF_STREAM_OPEN)
+            srcdist_provider_drop(core, provider, "the provider closed our login");
+        break;
+    case RWF_CLASS_CLOSE:
+        srcdist_provider_drop(core, provider, "the provider closed our login");
+        break;
+    default:
+        break;
+    }
+    return MD_OK;
+}
+
+/* ---- a non-interactive provider ---- */
+
+static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                   const char *text)
+{
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .stream_id = stream_id,
+        .domain = RWF_DOMAIN_LOGIN,
+        .state = {
+            .stream_state = RWF_STREAM_CLOSED,
+            .data_state = RWF_DATA_SUSPECT,
+            .code = RWF_CODE_USAGE_ERROR,
+            .text = rwf_text(text),
+        },
+    };
+
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_status_encode(&enc, &status);
+    srcdist_provider_send(core, provider, &enc);
+}
+
+static void accept_login(struct srcdist_core *core, uint32_t provider,
+                         const struct omm_login_request *request)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_encoder enc;
+    struct omm_login_refresh refresh = {
+        .stream_id = request->stream_id,
+        .is_solicited = true,
+        .state = {
+            .stream_state = RWF_STREAM_OPEN,
+            .data_state = RWF_DATA_OK,
+            .text = rwf_text("Login accepted"),
+        },
+        .user = request->user,
+        .name_type = request->name_type,
+        .application_id = rwf_text("256"),
+        .application_name = rwf_text(core->config.application_name),
+        .position = request->position,
+        .single_open = true,
+        .allow_suspect_data = true,
+        .permission_expressions = true,
+        .permission_profile = true,
+    };
+
+    snprintf(p->user, sizeof(p->user), "%.*s", (int)request->user.length,
+             (const char *)request->user.data);
+    p->login_stream = request->stream_id;
+    if (p->state == SRCDIST_PROVIDER_LOGIN) {
+        p->state = SRCDIST_PROVIDER_DIRECTORY;
+        p->since_ns = core->now_ns;
+        p->grace_until_ns = core->now_ns + core->config.grace_ns;
+    }
+    if (request->no_refresh)
+        return;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_login_refresh_encode(&enc, &refresh);
+    srcdist_provider_send(core, provider, &enc);
+}
+
+static int publisher_login(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
+{
+    struct omm_login_request request;
+
+    if (msg->msg_class == RWF_CLASS_CLOSE) {
+        srcdist_provider_drop(core, provider, "the provider logged out");
+        return MD_OK;
+    }
+    if (msg->msg_class != RWF_CLASS_REQUEST)
+        return MD_OK;
+    if (omm_login_request_decode(msg, &request) != RWF_OK) {
+        refuse(core, provider, msg->stream_id, "The login request cannot be read");
+        return MD_OK;
+    }
+    if (request.role != OMM_ROLE_PROVIDER) {
+        refuse(core, provider, msg->stream_id,
+               "this port is for providers; consumers connect to p2ps");
+        return MD_OK;
+    }
+    accept_login(core, provider, &request);
+    return MD_OK;
+}
+
+int srcdist_login_message(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
+{
+    if (srcdist_provider_at(core, provider)->kind == SRCDIST_INTERACTIVE)
+        return interactive_login(core, provider, msg);
+    return publisher_login(core, provider, msg);
+}

@@ -1,0 +1,272 @@
+/* private.h - the core's own tables; seen by the files of srcdist/core only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_PRIVATE_H
+#define SRCDIST_PRIVATE_H
+
+#include "cache/cache.h"
+#include "core.h"
+#include "omm/directory.h"
+#include "omm/item.h"
+#include "omm/login.h"
+#include "streams.h"
+
+#define SRCDIST_NONE       0xFFFFFFFFu
+#define SRCDIST_SERVICES   256
+#define SRCDIST_NAME_MAX   256
+#define SRCDIST_GROUPS_MAX 65000
+
+/* ---- providers ---- */
+
+enum srcdist_provider_state {
+    SRCDIST_PROVIDER_LOGIN,     /* login asked (or, of a non-interactive one, awaited) */
+    SRCDIST_PROVIDER_DIRECTORY, /* logged in, its directory is awaited */
+    SRCDIST_PROVIDER_READY,
+};
+
+/* A service as this provider calls it. */
+struct srcdist_offer {
+    uint16_t provider_id; /* the provider's service id */
+    uint16_t service;     /* index here */
+    bool is_up;
+    bool is_accepting;
+    bool accepts_status; /* wants to be told its role */
+    uint8_t told_role;   /* enum omm_mirroring_mode + 1; 0: not told */
+};
+
+struct srcdist_group {
+    uint8_t length;
+    uint8_t bytes[15];
+};
+
+struct srcdist_provider {
+    bool is_used;
+    bool supports_post;
+    uint8_t state; /* enum srcdist_provider_state */
+    uint8_t kind;  /* enum srcdist_provider_kind */
+    bool must_go;  /* is cut at the end of the turn */
+    const char *go_reason;
+    unsigned rank;
+    uint32_t serial;
+    int32_t login_stream;
+    int32_t directory_stream;
+    uint64_t since_ns; /* of the state */
+    uint64_t grace_until_ns;
+    uint64_t updates;
+    uint32_t outstanding; /* requests not answered yet */
+    uint32_t open_window; /* LOAD of the provider; UINT32_MAX: not said */
+    const struct srcdist_link *link;
+    void *self;
+    struct srcdist_offer offers[SRCDIST_SERVICES];
+    uint32_t offer_count;
+    struct srcdist_streams streams;
+    struct srcdist_group *groups; /* number: index here + 1 */
+    uint32_t group_count;
+    uint32_t group_room;
+    uint32_t *pending; /* a ring of items that wait for the window; stale ones are passed over */
+    uint32_t pending_room;
+    uint32_t pending_first;
+    uint32_t pending_count;
+    char name[SRCDIST_NAME_MAX];
+    char user[SRCDIST_NAME_MAX];
+};
+
+/* ---- services ---- */
+
+struct srcdist_service {
+    bool is_used;
+    bool is_offered; /* to the backbone */
+    bool is_up;
+    bool is_broadcast; /* from non-interactive providers */
+    uint16_t svc;      /* the source engine's index */
+    struct srcdist_service_config config;
+    struct omm_service info; /* views point to `text` */
+    uint8_t *text;
+    size_t text_length;
+    char name[SRCDIST_NAME_MAX];
+};
+
+/* ---- items ---- */
+
+enum srcdist_item_state {
+    SRCDIST_ITEM_FREE,
+    SRCDIST_ITEM_WAITING, /* wanted, no provider */
+    SRCDIST_ITEM_PENDING, /* queued for the provider's window */
+    SRCDIST_ITEM_OPENING, /* asked, no answer yet */
+    SRCDIST_ITEM_OPEN,    /* bound, flowing */
+    SRCDIST_ITEM_BACKOFF, /* refused for now: asked again at due_ns */
+};
+
+struct srcdist_item {
+    uint8_t state; /* enum srcdist_item_state */
+    bool is_private;
+    bool is_active;
+    bool is_image_due;   /* the backbone waits for one */
+    bool is_asked;       /* the next refresh answers a request of ours */
+    bool is_in_parts;    /* between the first and the last part of a refresh */
+    bool is_answered;    /* the parts under way answer a request */
+    bool had_image;      /* at some time */
+    bool is_counted;     /* in the provider's outstanding ones */
+    bool must_republish; /* NI: its provider was lost; closed if it does not come again */
+    uint8_t backoff;     /* times refused in a row */
+    uint16_t service;
+    uint32_t provider; /* P or SRCDIST_NONE */
+    int32_t stream_id; /* there, 0 none */
+    uint64_t due_ns;
+    struct cache_image *image;
+};
+
+/* A snapshot that is asked upstream, or waits for the re-issue of an open item. */
+struct srcdist_ask {
+    bool is_used;
+    bool is_open; /* an upstream stream of its own */
+    bool has_begun;
+    uint16_t service;
+    uint32_t source_ask; /* the engine's */
+    uint32_t item;       /* of a re-issue, else SRCDIST_NONE */
+    uint32_t provider;
+    int32_t stream_id;
+    uint64_t due_ns; /* given up then */
+    uint32_t next_free;
+};
+
+struct srcdist_post {
+    bool is_used;
+    bool wants_ack;
+    uint32_t provider;
+    struct rrmp_reply reply;
+    uint32_t post_id; /* the consumer's, as p2ps sent it */
+    uint64_t due_ns;
+    uint32_t next_free;
+};
+
+#define SRCDIST_ASKS_MAX 4096
+
+struct srcdist_core {
+    struct srcdist_core_config config;
+    struct srcdist_core_stats stats;
+    struct rrmp_source *source;
+    struct cache *cache;
+    struct srcdist_stage_chain chain;
+    struct srcdist_provider *providers;
+    uint32_t provider_room;
+    uint32_t provider_serial;
+    struct srcdist_service services[SRCDIST_SERVICES];
+    struct srcdist_item *items; /* by the source engine's item index */
+    uint32_t item_room;
+    struct srcdist_ask asks[SRCDIST_ASKS_MAX];
+    uint32_t ask_free;
+    uint32_t asks_now;
+    struct srcdist_post *posts;
+    uint32_t post_room;
+    uint32_t post_free;
+    uint32_t images_due; /* items of which an image from the cache is due: a list */
+    uint32_t *image_queue;
+    uint32_t image_queue_room;
+    uint32_t image_queue_first;
+    uint32_t image_queue_count;
+    uint64_t sweep_ns;
+    uint64_t now_ns;
+    uint32_t sweep_item;
+    uint8_t scratch[65536];
+    uint8_t *part; /* one part of an image on its way */
+    size_t part_size;
+};
+
+/* ---- provider.c ---- */
+struct srcdist_provider *srcdist_provider_at(struct srcdist_core *core, uint32_t provider);
+int srcdist_provider_send(struct srcdist_core *core, uint32_t provider,
+                          const struct rwf_encoder *enc);
+/* Ends it at the end of the turn. */
+void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const char *reason);
+struct srcdist_offer *srcdist_provider_offer(struct srcdist_provider *p, uint16_t service);
+/* Closes a stream that a non-interactive provider opened. */
+int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
+                                   const struct rwf_msg *msg, uint8_t code, const char *text);
+void srcdist_providers_tick(struct srcdist_core *core);
+uint32_t srcdist_provider_group(struct srcdist_provider *p, struct rwf_bytes group);
+
+/* ---- login.c ---- */
+void srcdist_login_ask(struct srcdist_core *core, uint32_t provider);
+int srcdist_login_message(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg);
+
+/* ---- directory.c ---- */
+void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider);
+int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
+                              const struct rwf_msg *msg);
+/* The provider is gone: what it offered is up elsewhere, or down. */
+void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider);
+
+/* ---- service.c ---- */
+uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc);
+uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
+/* INFO of a provider: capabilities and the rest. True when something changed. */
+bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
+                              const struct omm_service *info, bool is_broadcast);
+/* Recomputes the state from the providers and tells the backbone. */
+void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service);
+/* The best provider that has the service up, or SRCDIST_NONE. */
+uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
+void srcdist_service_status(struct srcdist_core *core, uint32_t service,
+                            const struct rwf_state *state);
+
+/* ---- item.c ---- */
+struct srcdist_item *srcdist_item_at(struct srcdist_core *core, uint32_t item);
+struct srcdist_item *srcdist_item_make(struct srcdist_core *core, uint32_t item);
+void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_event *event);
+/* Wanted items of the service that have no provider: queue them at the best one. */
+void srcdist_items_place(struct srcdist_core *core, uint32_t service);
+void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
+void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
+void srcdist_items_tick(struct srcdist_core *core);
+void srcdist_item_forget(struct srcdist_core *core, uint32_t item);
+void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
+int srcdist_item_reissue(struct srcdist_core *core, uint32_t item);
+void srcdist_item_backoff(struct srcdist_core *core, uint32_t item);
+bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_t provider,
+                               uint8_t *domain, struct rwf_key *key, struct rwf_qos *qos);
+int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                         struct rrmp_view key, uint16_t service, bool is_streaming,
+                         bool is_private);
+
+void srcdist_item_image(struct srcdist_core *core, uint32_t item);
+void srcdist_item_end_private(struct srcdist_core *core, uint32_t item);
+/* A refresh of a non-interactive provider on a stream that is new to us. */
+int srcdist_item_published(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                           uint16_t service, const struct rwf_peek *peek, struct rwf_bytes bytes);
+
+/* ---- publish.c ---- */
+int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                            const struct rwf_peek *peek, struct rwf_bytes bytes);
+/* A state that is ours to say, as a STATUS of the item. */
+void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
+                           uint8_t code, const char *text);
+int srcdist_publish_cached(struct srcdist_core *core, uint32_t item);
+void srcdist_publish_queue_image(struct srcdist_core *core, uint32_t item);
+void srcdist_publish_images(struct srcdist_core *core);
+int srcdist_chain_create(struct srcdist_core *core);
+
+/* ---- ask.c ---- */
+void srcdist_ask_event(struct srcdist_core *core, const struct rrmp_source_event *event);
+void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask);
+int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rwf_peek *peek,
+                        struct rwf_bytes bytes);
+/* The re-issued refresh of an item goes to the snapshots that wait for it, too. */
+int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
+                           const struct rrmp_part *part);
+void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider);
+void srcdist_asks_tick(struct srcdist_core *core);
+
+/* ---- post.c ---- */
+void srcdist_post_event(struct srcdist_core *core, const struct rrmp_source_event *event);
+void srcdist_generic_event(struct srcdist_core *core, const struct rrmp_source_event *event);
+void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg,
+                      struct rwf_bytes bytes);
+void srcdist_posts_lost(struct srcdist_core *core, uint32_t provider);
+void srcdist_posts_tick(struct srcdist_core *core);
+
+static inline struct rrmp_view srcdist_view(struct rwf_bytes bytes)
+{
+    return (struct rrmp_view){ bytes.data, bytes.length };
+}
+
+#endif

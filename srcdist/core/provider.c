@@ -1,0 +1,299 @@
+/* provider.c - provider connections: their slots, their messages, their end. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+#define LOGIN_TIMEOUT_NS 45000000000ull
+
+static const char *const state_names[] = { "login", "directory", "ready" };
+
+struct srcdist_provider *srcdist_provider_at(struct srcdist_core *core, uint32_t provider)
+{
+    MD_ASSERT(provider < core->provider_room && core->providers[provider].is_used);
+    return &core->providers[provider];
+}
+
+struct srcdist_offer *srcdist_provider_offer(struct srcdist_provider *p, uint16_t service)
+{
+    for (uint32_t i = 0; i < p->offer_count; i++) {
+        if (p->offers[i].service == service)
+            return &p->offers[i];
+    }
+    return NULL;
+}
+
+int srcdist_provider_send(struct srcdist_core *core, uint32_t provider,
+                          const struct rwf_encoder *enc)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (rwf_encoder_error(enc) != RWF_OK)
+        return MD_ERR_RANGE;
+    return p->link->send(p->self, rwf_encoder_bytes(enc));
+}
+
+void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const char *reason)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    p->must_go = true;
+    p->go_reason = reason;
+}
+
+int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
+                         enum srcdist_provider_kind kind, unsigned rank, const char *name,
+                         const struct srcdist_link *link, void *self, uint32_t *provider)
+{
+    uint32_t slot = 0;
+
+    core->now_ns = now_ns;
+    *provider = SRCDIST_NONE;
+    while (slot < core->provider_room && core->providers[slot].is_used)
+        slot++;
+    if (slot == core->provider_room)
+        return MD_ERR_FULL;
+    struct srcdist_provider *p = &core->providers[slot];
+    *p = (struct srcdist_provider){
+        .is_used = true,
+        .kind = (uint8_t)kind,
+        .rank = rank,
+        .serial = ++core->provider_serial,
+        .since_ns = now_ns,
+        .open_window = UINT32_MAX,
+        .link = link,
+        .self = self,
+    };
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    srcdist_streams_init(&p->streams);
+    core->stats.providers_now++;
+    *provider = slot;
+    if (kind == SRCDIST_INTERACTIVE)
+        srcdist_login_ask(core, slot);
+    return MD_OK;
+}
+
+void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    core->now_ns = now_ns;
+    p->must_go = true; /* not chosen any more while its items are moved */
+    srcdist_posts_lost(core, provider);
+    srcdist_asks_lost(core, provider);
+    srcdist_directory_lost(core, provider);
+    srcdist_streams_fini(&p->streams);
+    free(p->groups);
+    free(p->pending);
+    p->groups = NULL;
+    p->pending = NULL;
+    p->is_used = false;
+    core->stats.providers_now--;
+}
+
+/* ---- groups ---- */
+
+uint32_t srcdist_provider_group(struct srcdist_provider *p, struct rwf_bytes group)
+{
+    if (group.length == 0 || group.length > sizeof(p->groups[0].bytes))
+        return 0;
+    for (uint32_t i = 0; i < p->group_count; i++) {
+        if (p->groups[i].length == group.length &&
+            memcmp(p->groups[i].bytes, group.data, group.length) == 0)
+            return i + 1;
+    }
+    if (p->group_count == SRCDIST_GROUPS_MAX)
+        return 0;
+    if (p->group_count == p->group_room) {
+        uint32_t room = p->group_room ? p->group_room * 2 : 16;
+        struct srcdist_group *groups = realloc(p->groups, room * sizeof(*groups));
+        if (!groups)
+            return 0;
+        p->groups = groups;
+        p->group_room = room;
+    }
+    struct srcdist_group *g = &p->groups[p->group_count++];
+    g->length = (uint8_t)group.length;
+    memcpy(g->bytes, group.data, group.length);
+    return p->group_count;
+}
+
+/* ---- messages ---- */
+
+/* A refresh on a new negative stream makes an item of a non-interactive provider. */
+static int publish_new(struct srcdist_core *core, uint32_t provider, const struct rwf_peek *peek,
+                       struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_msg msg;
+    struct srcdist_offer *offer = NULL;
+    struct rwf_qos qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK };
+    uint8_t key[RRMP_KEY_SIZE_MAX];
+    size_t length;
+    uint32_t item;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    if (msg.msg_class != RWF_CLASS_REFRESH || !rwf_msg_has_key(&msg)) {
+        core->stats.unknown_streams++;
+        return MD_OK;
+    }
+    for (uint32_t i = 0; i < p->offer_count && msg.key.flags & RWF_KEY_HAS_SERVICE_ID; i++) {
+        if (p->offers[i].provider_id == msg.key.service_id)
+            offer = &p->offers[i];
+    }
+    if (!offer || !core->services[offer->service].is_offered) {
+        core->stats.unknown_streams++;
+        return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_SOURCE_UNKNOWN,
+                                              "The service is not in your directory");
+    }
+    if (msg.flags & RWF_REFRESH_HAS_QOS)
+        qos = msg.qos;
+    else if (core->services[offer->service].info.qos_count)
+        qos = core->services[offer->service].info.qos[0];
+    if (itemkey_encode(msg.domain, &msg.key, &qos, key, sizeof(key), &length) != RWF_OK)
+        return MD_OK;
+    int err = rrmp_source_item_add(core->source, core->services[offer->service].svc,
+                                   (struct rrmp_view){ key, length }, &item);
+    if (err != MD_OK && err != MD_ERR_EXISTS)
+        return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_TOO_MANY_ITEMS,
+                                              "Too many items");
+    return srcdist_item_published(core, provider, item, offer->service, peek, bytes);
+}
+
+static bool is_administrative(uint8_t domain)
+{
+    return domain == RWF_DOMAIN_LOGIN || domain == RWF_DOMAIN_SOURCE ||
+           domain == RWF_DOMAIN_DICTIONARY;
+}
+
+static int administrative(struct srcdist_core *core, uint32_t provider, struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_ERR_MALFORMED;
+    }
+    if (msg.msg_class == RWF_CLASS_ACK) {
+        srcdist_post_ack(core, provider, &msg, bytes);
+        return MD_OK;
+    }
+    if (msg.domain == RWF_DOMAIN_LOGIN)
+        return srcdist_login_message(core, provider, &msg);
+    if (msg.domain == RWF_DOMAIN_SOURCE && p->state != SRCDIST_PROVIDER_LOGIN)
+        return srcdist_directory_message(core, provider, &msg);
+    return MD_OK;
+}
+
+static int acknowledge(struct srcdist_core *core, uint32_t provider, struct rwf_bytes bytes)
+{
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    srcdist_post_ack(core, provider, &msg, bytes);
+    return MD_OK;
+}
+
+int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
+                             struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_peek peek;
+
+    core->now_ns = now_ns;
+    if (rwf_peek(bytes, &peek) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_ERR_MALFORMED;
+    }
+    core->stats.messages_in++;
+    if (is_administrative(peek.domain))
+        return administrative(core, provider, bytes);
+    if (peek.msg_class == RWF_CLASS_ACK)
+        return acknowledge(core, provider, bytes);
+    uint32_t target = srcdist_streams_find(&p->streams, peek.stream_id);
+    if (target == SRCDIST_STREAM_NONE) {
+        if (p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_READY)
+            return publish_new(core, provider, &peek, bytes);
+        core->stats.unknown_streams++;
+        return MD_OK;
+    }
+    if (target & SRCDIST_STREAM_ASK)
+        return srcdist_ask_message(core, target & ~SRCDIST_STREAM_ASK, &peek, bytes);
+    p->updates += peek.msg_class == RWF_CLASS_UPDATE;
+    return srcdist_publish_message(core, provider, target, &peek, bytes);
+}
+
+int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
+                                   const struct rwf_msg *msg, uint8_t code, const char *text)
+{
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .stream_id = msg->stream_id,
+        .domain = msg->domain,
+        .state = {
+            .stream_state = RWF_STREAM_CLOSED,
+            .data_state = RWF_DATA_SUSPECT,
+            .code = code,
+            .text = rwf_text(text),
+        },
+    };
+
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_status_encode(&enc, &status);
+    srcdist_provider_send(core, provider, &enc);
+    return MD_OK;
+}
+
+/* ---- time ---- */
+
+void srcdist_providers_tick(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used)
+            continue;
+        if (!p->must_go && p->state != SRCDIST_PROVIDER_READY &&
+            core->now_ns - p->since_ns > LOGIN_TIMEOUT_NS)
+            srcdist_provider_drop(core, i, "no login or directory in time");
+        if (!p->must_go) {
+            srcdist_items_pump(core, i);
+            continue;
+        }
+        const struct srcdist_link *link = p->link;
+        void *self = p->self;
+        const char *reason = p->go_reason;
+        srcdist_provider_gone(core, core->now_ns, i);
+        link->close(self, reason);
+    }
+}
+
+bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
+                           struct srcdist_provider_info *out)
+{
+    *out = (struct srcdist_provider_info){ 0 };
+    if (provider >= core->provider_room)
+        return false;
+    const struct srcdist_provider *p = &core->providers[provider];
+    if (p->is_used) {
+        *out = (struct srcdist_provider_info){
+            .is_used = true,
+            .name = p->name,
+            .state = state_names[p->state],
+            .kind = (enum srcdist_provider_kind)p->kind,
+            .services = p->offer_count,
+            .streams = p->streams.count,
+            .outstanding = p->outstanding,
+            .updates = p->updates,
+        };
+    }
+    return true;
+}

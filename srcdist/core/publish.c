@@ -1,0 +1,438 @@
+/* publish.c - from a provider's message to a record of the backbone. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+
+#define PART_SIZE 60000 /* of an image from the cache: one record each */
+
+/* ---- the head of a message ---- */
+
+/* What the backbone carries has no key (the handle says it), no group (the record has it), and
+ * stream id 0; everything else is as the provider sent it. */
+static const struct rwf_splice to_backbone = {
+    .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_KEY | RWF_SPLICE_GROUP_ID,
+    .stream_id = 0,
+};
+
+static bool is_plain_update(const struct rwf_peek *peek)
+{
+    return peek->msg_class == RWF_CLASS_UPDATE && !(peek->flags & RWF_UPDATE_HAS_KEY);
+}
+
+/* The message as the backbone carries it, in the scratch buffer unless it can be sent as it is
+ * but for its stream id. */
+static int convert(struct srcdist_core *core, const struct rwf_peek *peek, struct rwf_bytes bytes,
+                   struct rwf_bytes *out)
+{
+    struct rwf_splice splice = to_backbone;
+    size_t length;
+
+    if (is_plain_update(peek)) {
+        *out = bytes;
+        return RWF_OK;
+    }
+    if (peek->msg_class == RWF_CLASS_GENERIC)
+        splice.ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_SERVICE;
+    else if (peek->msg_class == RWF_CLASS_UPDATE)
+        splice.ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_KEY;
+    if (bytes.length + RWF_SPLICE_GROWTH > core->part_size)
+        return RWF_ERR_FULL;
+    int rc = rwf_splice(bytes, &splice, core->part, core->part_size, &length);
+    *out = rwf_bytes(core->part, length);
+    return rc;
+}
+
+/* ---- the end of the chain of stages: number and send ---- */
+
+static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
+{
+    struct srcdist_core *core = owner;
+    uint8_t *room;
+    int err = rrmp_source_publish_begin(core->source, item, RRMP_UPDATE, message.length, &room);
+
+    if (err == MD_ERR_STATE)
+        return MD_OK; /* nobody takes it now */
+    if (err != MD_OK) {
+        core->stats.backbone_refused++;
+        return err;
+    }
+    memcpy(room, message.data, message.length);
+    rwf_patch_stream_id(room, 0);
+    rrmp_source_publish_commit(core->source, message.length);
+    core->stats.updates_out++;
+    return MD_OK;
+}
+
+/* The last stage: what goes on from here is in the image. */
+static enum srcdist_stage_verdict cache_update(void *self, uint32_t item, struct rwf_bytes *message,
+                                               uint64_t now_ns)
+{
+    struct srcdist_core *core = self;
+    struct srcdist_item *it = srcdist_item_at(core, item);
+
+    (void)now_ns;
+    if (!it || !it->image)
+        return SRCDIST_STAGE_PASS;
+    if (cache_apply(core->cache, &it->image, *message) == MD_OK)
+        core->stats.cache_applied++;
+    else
+        core->stats.cache_failed++;
+    return SRCDIST_STAGE_PASS;
+}
+
+static const struct srcdist_stage_ops cache_stage = { .name = "cache", .update = cache_update };
+
+int srcdist_chain_create(struct srcdist_core *core)
+{
+    struct srcdist_stage_chain *chain = &core->chain;
+
+    chain->sink = send_update;
+    chain->owner = core;
+    for (unsigned i = 0; core->config.stages && core->config.stages[i]; i++) {
+        if (chain->count == SRCDIST_STAGES_MAX - 1)
+            return MD_ERR_RANGE;
+        chain->ops[chain->count] = core->config.stages[i];
+        chain->selves[chain->count++] = core->config.stage_selves[i];
+    }
+    chain->ops[chain->count] = &cache_stage;
+    chain->selves[chain->count++] = core;
+    return MD_OK;
+}
+
+/* ---- updates ---- */
+
+static int publish_update(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
+                          struct rwf_bytes bytes)
+{
+    struct rwf_bytes message;
+
+    if (convert(core, peek, bytes, &message) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_OK;
+    }
+    /* Until there is room nothing has happened: a stage or the cache must not see it twice. */
+    if (core->config.source.send.fill(core->config.source.send.context) > 250) {
+        core->stats.backbone_refused++;
+        return MD_ERR_FULL;
+    }
+    core->stats.updates_in++;
+    return srcdist_stage_update(&core->chain, item, message, core->now_ns);
+}
+
+static int publish_generic(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
+                           struct rwf_bytes bytes)
+{
+    struct rwf_bytes message;
+    uint8_t *room;
+
+    if (convert(core, peek, bytes, &message) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_OK;
+    }
+    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    int err = rrmp_source_publish_begin(core->source, item, RRMP_GENERIC, message.length, &room);
+    if (err == MD_ERR_STATE)
+        return MD_OK;
+    if (err != MD_OK)
+        return err;
+    memcpy(room, message.data, message.length);
+    rrmp_source_publish_commit(core->source, message.length);
+    return MD_OK;
+}
+
+/* ---- refreshes ---- */
+
+static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *it,
+                                uint32_t provider, const struct rwf_msg *msg)
+{
+    bool is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
+
+    return (struct rrmp_part){
+        .is_first = !it->is_in_parts || msg->flags & RWF_REFRESH_CLEAR_CACHE,
+        .is_last = is_complete,
+        .is_solicited = it->is_image_due,
+        .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
+        .code = msg->state.code,
+        .group =
+            (uint16_t)srcdist_provider_group(srcdist_provider_at(core, provider), msg->group_id),
+    };
+}
+
+static int send_image_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
+                           struct rwf_bytes message)
+{
+    uint8_t *room;
+    int err =
+        rrmp_source_image_begin(core->source, core->now_ns, item, part, message.length, &room);
+
+    if (err == MD_ERR_STATE)
+        return MD_OK;
+    if (err != MD_OK) {
+        core->stats.backbone_refused++;
+        return err;
+    }
+    memcpy(room, message.data, message.length);
+    rrmp_source_publish_commit(core->source, message.length);
+    core->stats.refresh_out++;
+    return MD_OK;
+}
+
+static void cache_refresh(struct srcdist_core *core, struct srcdist_item *it,
+                          struct rwf_bytes message)
+{
+    if (core->services[it->service].config.cache_location != SRCDIST_CACHE_SRC_DIST &&
+        !core->services[it->service].is_broadcast)
+        return;
+    if (it->is_private)
+        return;
+    if (cache_apply(core->cache, &it->image, message) == MD_OK)
+        core->stats.cache_applied++;
+    else
+        core->stats.cache_failed++;
+}
+
+static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                           const struct rwf_peek *peek, struct rwf_bytes bytes)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rwf_bytes message;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK || convert(core, peek, bytes, &message) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_OK;
+    }
+    struct rrmp_part part = part_of(core, it, provider, &msg);
+    if (part.is_first)
+        srcdist_stage_forget(&core->chain, item); /* what is held is in the refresh, or void */
+    int err = send_image_part(core, item, &part, message);
+    if (err != MD_OK)
+        return err;
+    srcdist_ask_item_image(core, item, message, &part);
+    core->stats.refresh_in++;
+    cache_refresh(core, it, message);
+    it->is_in_parts = !part.is_last;
+    if (part.is_last) {
+        it->is_image_due = false;
+        it->had_image = true;
+        srcdist_item_answered(core, item);
+    }
+    if (msg.state.stream_state == RWF_STREAM_CLOSED ||
+        msg.state.stream_state == RWF_STREAM_CLOSED_RECOVER)
+        srcdist_item_forget(core, item);
+    return MD_OK;
+}
+
+/* ---- statuses ---- */
+
+static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
+                     struct rwf_bytes message)
+{
+    struct rrmp_ending ending = {
+        .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
+        .code = msg->state.code,
+        .scope = RRMP_REFUSE_FINAL,
+        .text = srcdist_view(msg->state.text),
+        .message = srcdist_view(message),
+    };
+
+    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+    srcdist_item_forget(core, item);
+}
+
+static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
+{
+    uint8_t *room;
+    int err = rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
+
+    if (err == MD_ERR_STATE)
+        return MD_OK;
+    if (err != MD_OK)
+        return err;
+    memcpy(room, message.data, message.length);
+    rrmp_source_publish_commit(core->source, message.length);
+    core->stats.status_out++;
+    return MD_OK;
+}
+
+void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
+                           uint8_t code, const char *text)
+{
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .state = {
+            .stream_state = stream,
+            .data_state = data,
+            .code = code,
+            .text = rwf_text(text),
+        },
+    };
+
+    struct rrmp_source_item info;
+    if (!rrmp_source_item_info(core->source, item, &info) || info.key.length == 0)
+        return;
+    status.domain = info.key.bytes[0];
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    if (omm_status_encode(&enc, &status) == RWF_OK)
+        send_status(core, item, rwf_encoder_bytes(&enc));
+}
+
+/* CLOSED_RECOVER of a provider is not passed on: we ask again by ourselves, ever more slowly. */
+static void refused_for_now(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
+{
+    char text[256];
+    size_t length =
+        msg->state.text.length < sizeof(text) - 1 ? msg->state.text.length : sizeof(text) - 1;
+
+    if (length)
+        memcpy(text, msg->state.text.data, length);
+    text[length] = 0;
+    srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, msg->state.code, text);
+    srcdist_item_backoff(core, item);
+}
+
+static int publish_status(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
+                          struct rwf_bytes bytes)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rwf_bytes message;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK || convert(core, peek, bytes, &message) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_OK;
+    }
+    core->stats.status_in++;
+    if (!(msg.flags & RWF_STATUS_HAS_STATE))
+        return send_status(core, item, message);
+    switch (msg.state.stream_state) {
+    case RWF_STREAM_CLOSED:
+    case RWF_STREAM_REDIRECTED:
+        end_item(core, item, &msg, message);
+        return MD_OK;
+    case RWF_STREAM_CLOSED_RECOVER:
+        if (it->is_private)
+            end_item(core, item, &msg, message);
+        else
+            refused_for_now(core, item, &msg);
+        return MD_OK;
+    default:
+        break;
+    }
+    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    int err = send_status(core, item, message);
+    if (err != MD_OK)
+        return err;
+    if (it->image)
+        cache_apply(core->cache, &it->image, message);
+    if (it->state == SRCDIST_ITEM_OPENING && it->is_counted) {
+        /* An answer as far as the window is concerned; the image is still awaited. */
+        core->providers[it->provider].outstanding--;
+        it->is_counted = false;
+    }
+    return MD_OK;
+}
+
+int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                            const struct rwf_peek *peek, struct rwf_bytes bytes)
+{
+    switch (peek->msg_class) {
+    case RWF_CLASS_UPDATE:
+        return publish_update(core, item, peek, bytes);
+    case RWF_CLASS_REFRESH:
+        return publish_refresh(core, provider, item, peek, bytes);
+    case RWF_CLASS_STATUS:
+        return publish_status(core, item, peek, bytes);
+    case RWF_CLASS_GENERIC:
+        return publish_generic(core, item, peek, bytes);
+    case RWF_CLASS_CLOSE: {
+        const struct rwf_msg gone = {
+            .state = { .stream_state = RWF_STREAM_CLOSED_RECOVER, .data_state = RWF_DATA_SUSPECT },
+        };
+        end_item(core, item, &gone, rwf_bytes(NULL, 0));
+        return MD_OK;
+    }
+    default:
+        return MD_OK;
+    }
+}
+
+/* ---- images from the cache ---- */
+
+void srcdist_publish_queue_image(struct srcdist_core *core, uint32_t item)
+{
+    if (core->image_queue_count == core->image_queue_room) {
+        uint32_t room = core->image_queue_room ? core->image_queue_room * 2 : 1024;
+        uint32_t *queue = malloc(room * sizeof(*queue));
+        if (!queue)
+            return; /* asked for again by the requester */
+        for (uint32_t i = 0; i < core->image_queue_count; i++)
+            queue[i] =
+                core->image_queue[(core->image_queue_first + i) & (core->image_queue_room - 1)];
+        free(core->image_queue);
+        core->image_queue = queue;
+        core->image_queue_room = room;
+        core->image_queue_first = 0;
+    }
+    core->image_queue[(core->image_queue_first + core->image_queue_count++) &
+                      (core->image_queue_room - 1)] = item;
+}
+
+/* All parts of the image, one after the other. MD_ERR_FULL: it was begun anew, later. */
+int srcdist_publish_cached(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = srcdist_item_at(core, item);
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+    bool is_first = true;
+
+    if (!it || !it->is_image_due || !cache_image_is_valid(it->image) || it->is_in_parts)
+        return MD_OK;
+    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    struct rwf_state state = cache_image_state(it->image);
+    struct rrmp_source_item info;
+    if (!rrmp_source_item_info(core->source, item, &info))
+        return MD_OK;
+    while (!is_last) {
+        size_t length;
+        if (cache_image_part(it->image, &cursor, core->part, PART_SIZE, &length, &is_last) !=
+            MD_OK) {
+            rrmp_source_image_abort(core->source, item);
+            return MD_OK;
+        }
+        struct rrmp_part part = {
+            .is_first = is_first,
+            .is_last = is_last,
+            .is_cached = true,
+            .is_solicited = true,
+            .state = (uint8_t)(state.stream_state << 3 | state.data_state),
+            .code = state.code,
+            .group = info.group,
+        };
+        int err = send_image_part(core, item, &part, rwf_bytes(core->part, length));
+        if (err != MD_OK) {
+            if (!is_first)
+                rrmp_source_image_abort(core->source, item);
+            return err;
+        }
+        is_first = false;
+    }
+    it->is_image_due = false;
+    return MD_OK;
+}
+
+void srcdist_publish_images(struct srcdist_core *core)
+{
+    while (core->image_queue_count > 0 && rrmp_source_image_budget(core->source) > 0) {
+        uint32_t item = core->image_queue[core->image_queue_first & (core->image_queue_room - 1)];
+
+        if (srcdist_publish_cached(core, item) == MD_ERR_FULL)
+            return;
+        core->image_queue_first++;
+        core->image_queue_count--;
+    }
+}

@@ -1,0 +1,260 @@
+/* service.c - services as the backbone sees them: joined from what providers offer. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/writer.h"
+#include "itemkey/itemkey.h"
+#include "private.h"
+
+uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
+{
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        if (core->services[i].is_offered && core->services[i].svc == svc)
+            return i;
+    }
+    return SRCDIST_NONE;
+}
+
+uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name)
+{
+    uint32_t free_slot = SRCDIST_NONE;
+
+    if (name.length == 0 || name.length >= SRCDIST_NAME_MAX)
+        return SRCDIST_NONE;
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        const struct srcdist_service *s = &core->services[i];
+        if (s->is_used && rwf_bytes_equal(rwf_text(s->name), name))
+            return i;
+        if (!s->is_used && free_slot == SRCDIST_NONE)
+            free_slot = i;
+    }
+    if (free_slot == SRCDIST_NONE)
+        return SRCDIST_NONE;
+    struct srcdist_service_config config = core->config.service(core->config.service_owner, name);
+    if (config.is_refused)
+        return SRCDIST_NONE;
+    struct srcdist_service *s = &core->services[free_slot];
+    *s = (struct srcdist_service){ .is_used = true, .config = config };
+    memcpy(s->name, name.data, name.length);
+    core->stats.services_now++;
+    return free_slot;
+}
+
+/* ---- the description ---- */
+
+/* Views into a provider's message do not last: what a service says of itself is copied. */
+static struct rwf_bytes keep(uint8_t *text, size_t *at, struct rwf_bytes bytes)
+{
+    uint8_t *start = text + *at;
+
+    if (bytes.length)
+        memcpy(start, bytes.data, bytes.length);
+    *at += bytes.length;
+    return rwf_bytes(start, bytes.length);
+}
+
+static size_t text_size(const struct omm_service *info)
+{
+    size_t size = info->vendor.length + info->item_list.length;
+
+    for (unsigned i = 0; i < info->provided_count; i++)
+        size += info->provided[i].length;
+    for (unsigned i = 0; i < info->used_count; i++)
+        size += info->used[i].length;
+    return size;
+}
+
+static bool is_same_info(const struct omm_service *a, const struct omm_service *b)
+{
+    if (a->capability_count != b->capability_count || a->qos_count != b->qos_count ||
+        a->provided_count != b->provided_count || a->used_count != b->used_count ||
+        a->is_source != b->is_source || !rwf_bytes_equal(a->vendor, b->vendor) ||
+        !rwf_bytes_equal(a->item_list, b->item_list) ||
+        memcmp(a->capabilities, b->capabilities, a->capability_count) != 0)
+        return false;
+    for (unsigned i = 0; i < a->qos_count; i++) {
+        if (omm_qos_compare(&a->qos[i], &b->qos[i]) != 0)
+            return false;
+    }
+    for (unsigned i = 0; i < a->provided_count; i++) {
+        if (!rwf_bytes_equal(a->provided[i], b->provided[i]))
+            return false;
+    }
+    for (unsigned i = 0; i < a->used_count; i++) {
+        if (!rwf_bytes_equal(a->used[i], b->used[i]))
+            return false;
+    }
+    return true;
+}
+
+bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
+                              const struct omm_service *info, bool is_broadcast)
+{
+    struct srcdist_service *s = &core->services[service];
+    size_t at = 0;
+
+    if (s->text && s->is_broadcast == is_broadcast && is_same_info(&s->info, info))
+        return false;
+    uint8_t *text = malloc(text_size(info) + 1);
+    if (!text)
+        return false;
+    struct omm_service copy = *info;
+    copy.name = rwf_text(s->name);
+    copy.vendor = keep(text, &at, info->vendor);
+    copy.item_list = keep(text, &at, info->item_list);
+    for (unsigned i = 0; i < info->provided_count; i++)
+        copy.provided[i] = keep(text, &at, info->provided[i]);
+    for (unsigned i = 0; i < info->used_count; i++)
+        copy.used[i] = keep(text, &at, info->used[i]);
+    free(s->text);
+    s->text = text;
+    s->text_length = at;
+    s->info = copy;
+    s->is_broadcast = is_broadcast;
+    return true;
+}
+
+static void put_names(struct md_wr *wr, uint16_t *count, uint8_t type,
+                      const struct rwf_bytes names[], unsigned name_count)
+{
+    uint8_t bytes[260];
+
+    for (unsigned i = 0; i < name_count; i++) {
+        size_t length = names[i].length > 255 ? 255 : names[i].length;
+        bytes[0] = (uint8_t)length;
+        memcpy(bytes + 1, names[i].data, length);
+        bytes[1 + length] = 0; /* no version said */
+        rrmp_tlv_put(wr, type, bytes, length + (type == RRMP_TLV_DICT_PROVIDED ? 2 : 1));
+        (*count)++;
+    }
+}
+
+/* The description's variable part. */
+static struct rrmp_view tlvs_of(const struct srcdist_service *s, uint8_t *out, size_t size,
+                                uint16_t *count)
+{
+    struct md_wr wr = md_wr_init(out, size);
+    const struct omm_service *info = &s->info;
+    uint8_t qos[OMM_QOS_MAX * 5];
+    uint8_t is_source = info->is_source;
+    struct rwf_bytes vendor = s->config.vendor ? rwf_text(s->config.vendor) : info->vendor;
+
+    *count = 2;
+    rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, info->capabilities, info->capability_count);
+    rrmp_tlv_put(&wr, RRMP_TLV_IS_SOURCE, &is_source, 1);
+    for (unsigned i = 0; i < info->qos_count; i++)
+        itemkey_qos_pack(&info->qos[i], qos + (size_t)i * 5);
+    if (info->qos_count) {
+        rrmp_tlv_put(&wr, RRMP_TLV_QOS, qos, (size_t)info->qos_count * 5);
+        (*count)++;
+    }
+    put_names(&wr, count, RRMP_TLV_DICT_PROVIDED, info->provided, info->provided_count);
+    put_names(&wr, count, RRMP_TLV_DICT_USED, info->used, info->used_count);
+    if (vendor.length) {
+        rrmp_tlv_put(&wr, RRMP_TLV_VENDOR, vendor.data, vendor.length);
+        (*count)++;
+    }
+    if (info->item_list.length) {
+        rrmp_tlv_put(&wr, RRMP_TLV_ITEM_LIST, info->item_list.data, info->item_list.length);
+        (*count)++;
+    }
+    if (!md_wr_ok(&wr))
+        *count = 0;
+    return (struct rrmp_view){ out, md_wr_ok(&wr) ? md_wr_length(&wr) : 0 };
+}
+
+static bool any_post_support(const struct srcdist_core *core, uint32_t service)
+{
+    uint32_t provider = srcdist_service_provider(core, service);
+
+    return provider != SRCDIST_NONE && core->providers[provider].supports_post;
+}
+
+static void announce(struct srcdist_core *core, uint32_t service)
+{
+    struct srcdist_service *s = &core->services[service];
+    uint8_t *tlv_bytes = core->scratch;
+    struct rrmp_service description = {
+        .id = s->config.id,
+        .state = s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
+        .priority = s->config.priority,
+        .kind = s->is_broadcast,
+        .image_from = s->config.cache_location == SRCDIST_CACHE_SRC_DIST,
+        .load_factor = s->config.load_factor,
+        .open_window = s->config.open_window,
+        .features = RRMP_FEATURE_GENERIC | RRMP_FEATURE_SNAPSHOTS |
+                    (any_post_support(core, service) ? RRMP_FEATURE_POSTS : 0) |
+                    (s->is_broadcast ? 0 : RRMP_FEATURE_PRIVATE) |
+                    (s->config.mirror_sequence ? RRMP_FEATURE_MIRROR_SEQ : 0) |
+                    (s->config.mirror_hot ? RRMP_FEATURE_HOT_STANDBY : 0),
+        .name = srcdist_view(rwf_text(s->name)),
+    };
+
+    if (s->config.mirror_group)
+        description.mirror_group = srcdist_view(rwf_text(s->config.mirror_group));
+    description.tlvs = tlvs_of(s, tlv_bytes, sizeof(core->scratch), &description.tlv_count);
+    if (s->is_offered) {
+        rrmp_source_service_change(core->source, core->now_ns, s->svc, &description);
+        return;
+    }
+    if (s->info.capability_count == 0)
+        return; /* nothing is known of it yet */
+    if (rrmp_source_service_offer(core->source, core->now_ns, &description, &s->svc) == MD_OK)
+        s->is_offered = true;
+}
+
+/* ---- states ---- */
+
+uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
+{
+    uint32_t best = SRCDIST_NONE;
+
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used || p->must_go || p->state != SRCDIST_PROVIDER_READY)
+            continue;
+        for (uint32_t k = 0; k < p->offer_count; k++) {
+            const struct srcdist_offer *offer = &p->offers[k];
+            if (offer->service == service && offer->is_up && offer->is_accepting &&
+                (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
+                best = i;
+        }
+    }
+    return best;
+}
+
+void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)
+{
+    struct srcdist_service *s = &core->services[service];
+    bool was_up = s->is_up;
+
+    s->is_up = srcdist_service_provider(core, service) != SRCDIST_NONE;
+    if (was_up != s->is_up) {
+        if (s->is_up)
+            core->stats.services_up_now++;
+        else
+            core->stats.services_up_now--;
+    }
+    announce(core, service);
+    if (!was_up && s->is_up)
+        srcdist_items_place(core, service);
+}
+
+void srcdist_service_status(struct srcdist_core *core, uint32_t service,
+                            const struct rwf_state *state)
+{
+    struct srcdist_service *s = &core->services[service];
+    struct rrmp_svcstate status = {
+        .state = (uint8_t)(state->stream_state << 3 | state->data_state),
+        .code = state->code,
+        .service_state = s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
+        .has_status = 1,
+        .text = srcdist_view(state->text),
+    };
+
+    if (s->is_offered)
+        rrmp_source_service_status(core->source, s->svc, &status);
+}

@@ -1,0 +1,156 @@
+/* streams.c - see streams.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "streams.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+
+#define SLOTS_MIN       64
+#define GENERATION_MASK ((1u << (31 - SRCDIST_SLOT_BITS)) - 1)
+
+void srcdist_streams_init(struct srcdist_streams *streams)
+{
+    *streams = (struct srcdist_streams){ .slot_free = SRCDIST_STREAM_NONE };
+}
+
+void srcdist_streams_fini(struct srcdist_streams *streams)
+{
+    free(streams->slots);
+    free(streams->nodes);
+    srcdist_streams_init(streams);
+}
+
+static int grow_slots(struct srcdist_streams *streams)
+{
+    uint32_t room = streams->slot_room ? streams->slot_room * 2 : SLOTS_MIN;
+    struct srcdist_stream_slot *slots;
+
+    if (room > 1u << SRCDIST_SLOT_BITS)
+        return MD_ERR_FULL;
+    slots = realloc(streams->slots, room * sizeof(*slots));
+    if (!slots)
+        return MD_ERR_NOMEM;
+    streams->slots = slots;
+    for (uint32_t i = room; i-- > streams->slot_room;) {
+        slots[i] = (struct srcdist_stream_slot){
+            .target = SRCDIST_STREAM_NONE,
+            .next_free = streams->slot_free,
+        };
+        if (i >= SRCDIST_SLOT_FIRST)
+            streams->slot_free = i;
+    }
+    streams->slot_room = room;
+    return MD_OK;
+}
+
+int32_t srcdist_streams_take(struct srcdist_streams *streams, uint32_t target)
+{
+    if (streams->slot_free == SRCDIST_STREAM_NONE && grow_slots(streams) != MD_OK)
+        return 0;
+    uint32_t slot = streams->slot_free;
+    struct srcdist_stream_slot *s = &streams->slots[slot];
+    streams->slot_free = s->next_free;
+    s->target = target;
+    streams->count++;
+    return (int32_t)((uint32_t)s->generation << SRCDIST_SLOT_BITS | slot);
+}
+
+/* ---- ids that providers chose ---- */
+
+static uint32_t home_of(const struct srcdist_streams *streams, int32_t id)
+{
+    return (uint32_t)(((uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull) >> 32) & streams->node_mask;
+}
+
+static uint32_t find_node(const struct srcdist_streams *streams, int32_t id)
+{
+    uint32_t at = home_of(streams, id);
+
+    while (streams->nodes[at].id != 0 && streams->nodes[at].id != id)
+        at = (at + 1) & streams->node_mask;
+    return at;
+}
+
+uint32_t srcdist_streams_find_negative(const struct srcdist_streams *streams, int32_t id)
+{
+    if (streams->node_count == 0)
+        return SRCDIST_STREAM_NONE;
+    const struct srcdist_stream_node *node = &streams->nodes[find_node(streams, id)];
+    return node->id ? node->target : SRCDIST_STREAM_NONE;
+}
+
+static int grow_nodes(struct srcdist_streams *streams)
+{
+    uint32_t old_count = streams->nodes ? streams->node_mask + 1 : 0;
+    uint32_t count = old_count ? old_count * 2 : SLOTS_MIN;
+    struct srcdist_stream_node *old = streams->nodes;
+    struct srcdist_stream_node *nodes = calloc(count, sizeof(*nodes));
+
+    if (!nodes)
+        return MD_ERR_NOMEM;
+    streams->nodes = nodes;
+    streams->node_mask = count - 1;
+    for (uint32_t i = 0; i < old_count; i++) {
+        if (old[i].id)
+            nodes[find_node(streams, old[i].id)] = old[i];
+    }
+    free(old);
+    return MD_OK;
+}
+
+int srcdist_streams_put(struct srcdist_streams *streams, int32_t id, uint32_t target)
+{
+    if (!streams->nodes || (streams->node_count + 1) * 4ull > (streams->node_mask + 1ull) * 3) {
+        int err = grow_nodes(streams);
+        if (err != MD_OK)
+            return err;
+    }
+    struct srcdist_stream_node *node = &streams->nodes[find_node(streams, id)];
+    if (node->id == 0) {
+        streams->node_count++;
+        streams->count++;
+    }
+    *node = (struct srcdist_stream_node){ .id = id, .target = target };
+    return MD_OK;
+}
+
+static void give_node(struct srcdist_streams *streams, int32_t id)
+{
+    if (streams->node_count == 0)
+        return;
+    uint32_t hole = find_node(streams, id);
+    if (streams->nodes[hole].id == 0)
+        return;
+    /* Close the hole so that every probe sequence stays unbroken. */
+    for (uint32_t at = hole;;) {
+        at = (at + 1) & streams->node_mask;
+        if (streams->nodes[at].id == 0)
+            break;
+        uint32_t home = home_of(streams, streams->nodes[at].id);
+        if (((at - home) & streams->node_mask) >= ((at - hole) & streams->node_mask)) {
+            streams->nodes[hole] = streams->nodes[at];
+            hole = at;
+        }
+    }
+    streams->nodes[hole] = (struct srcdist_stream_node){ 0 };
+    streams->node_count--;
+    streams->count--;
+}
+
+void srcdist_streams_give(struct srcdist_streams *streams, int32_t id)
+{
+    if (id < 0) {
+        give_node(streams, id);
+        return;
+    }
+    if (srcdist_streams_find(streams, id) == SRCDIST_STREAM_NONE)
+        return;
+    uint32_t slot = (uint32_t)id & ((1u << SRCDIST_SLOT_BITS) - 1);
+    struct srcdist_stream_slot *s = &streams->slots[slot];
+    s->target = SRCDIST_STREAM_NONE;
+    s->generation = (uint16_t)((s->generation + 1u) & GENERATION_MASK);
+    s->next_free = streams->slot_free;
+    streams->slot_free = slot;
+    streams->count--;
+}

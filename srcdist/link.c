@@ -1,0 +1,255 @@
+/* link.c - see link.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "route_loop.h"
+
+#define NO_PROVIDER  UINT32_MAX
+#define RETRY_MIN_NS 1000000000ull
+#define RETRY_MAX_NS 15000000000ull
+#define TURNS_A_TURN 16 /* then others have their turn */
+
+/* ---- what the core asks ---- */
+
+static int send_message(void *self, struct rwf_bytes message)
+{
+    struct link *link = self;
+
+    if (!link->session)
+        return MD_ERR_CLOSED;
+    return rssl_outq_write(client_session_outq(link->session), message.data, message.length);
+}
+
+static void hang_up(struct link *link)
+{
+    md_loop_fd_remove(link->watch);
+    link->watch = NULL;
+    link->watched_fd = -1;
+    client_session_destroy(link->session);
+    link->session = NULL;
+    link->event_count = 0;
+    link->event_at = 0;
+    link->is_blocked = false;
+    if (!link->is_route) {
+        link->is_dead = true;
+        return;
+    }
+    link->retry_at_ns = md_loop_now(link->loop->loop) + link->retry_ns;
+    link->retry_ns = link->retry_ns * 2 > RETRY_MAX_NS ? RETRY_MAX_NS : link->retry_ns * 2;
+    link->host_at = (link->host_at + 1) % link->host_count;
+}
+
+static void close_link(void *self, const char *reason)
+{
+    struct link *link = self;
+
+    md_log(MD_LOG_WARNING, "provider: host=%s cut: %s",
+           link->session ? client_session_peer(link->session) : "?", reason);
+    link->provider = NO_PROVIDER;
+    if (link->session) {
+        client_session_flush(link->session, md_loop_now(link->loop->loop));
+        hang_up(link);
+    }
+}
+
+const struct srcdist_link link_ops = { .send = send_message, .close = close_link };
+
+/* ---- events ---- */
+
+static void opened(struct link *link, uint64_t now_ns)
+{
+    const struct rssl_info *info = rssl_channel_info(client_session_channel(link->session));
+    const char *peer = client_session_peer(link->session);
+    enum srcdist_provider_kind kind =
+        link->is_route ? SRCDIST_INTERACTIVE : SRCDIST_NON_INTERACTIVE;
+
+    md_log(MD_LOG_NOTICE, "provider: host=%s connected (%s), %s", peer,
+           link->is_route ? "interactive" : "non-interactive", info->component);
+    link->retry_ns = RETRY_MIN_NS;
+    if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
+                             &link->provider) != MD_OK) {
+        md_log(MD_LOG_ERROR, "provider: host=%s refused: too many providers", peer);
+        rssl_channel_close(client_session_channel(link->session));
+    }
+}
+
+static void closed(struct link *link, uint64_t now_ns)
+{
+    md_log(link->is_route ? MD_LOG_WARNING : MD_LOG_NOTICE, "provider: host=%s ended: %s",
+           client_session_peer(link->session), client_session_describe(link->session));
+    if (link->provider != NO_PROVIDER) {
+        srcdist_provider_gone(link->loop->core, now_ns, link->provider);
+        link->provider = NO_PROVIDER;
+    }
+    hang_up(link);
+}
+
+/* One event; false: it must be offered again later. */
+static bool take_event(struct link *link, const struct rssl_event *event, uint64_t now_ns)
+{
+    int err = MD_OK;
+
+    switch (event->kind) {
+    case RSSL_EVENT_OPENED:
+        opened(link, now_ns);
+        break;
+    case RSSL_EVENT_MESSAGE:
+        if (link->provider == NO_PROVIDER)
+            break;
+        err = srcdist_provider_message(link->loop->core, now_ns, link->provider,
+                                       rwf_bytes(event->bytes, event->length));
+        break;
+    case RSSL_EVENT_PING:
+        break;
+    case RSSL_EVENT_CLOSED:
+        closed(link, now_ns);
+        break;
+    }
+    if (err == MD_ERR_FULL)
+        return false;
+    if (err != MD_OK && link->session && link->provider != NO_PROVIDER) {
+        srcdist_provider_gone(link->loop->core, now_ns, link->provider);
+        close_link(link, "a message cannot be decoded");
+    }
+    return true;
+}
+
+/* ---- the turn ---- */
+
+static void watch(struct link *link);
+
+static void on_session(void *owner, int fd, unsigned events)
+{
+    (void)owner;
+    (void)fd;
+    (void)events; /* link_turn() does it */
+}
+
+static void watch(struct link *link)
+{
+    int fd = link->session ? client_session_descriptor(link->session) : -1;
+
+    if (fd != link->watched_fd) {
+        md_loop_fd_remove(link->watch);
+        link->watch = NULL;
+        if (fd >= 0)
+            md_loop_fd_add(link->loop->loop, fd, MD_LOOP_READ, on_session, link, &link->watch);
+        link->watched_fd = fd;
+    }
+    if (!link->watch)
+        return;
+    unsigned wants = link->is_blocked ? 0 : client_session_wants(link->session);
+    md_loop_fd_set(link->watch, (wants & NET_READABLE ? MD_LOOP_READ : 0) |
+                                    (wants & NET_WRITABLE ? MD_LOOP_WRITE : 0));
+}
+
+static void dial(struct link *link, uint64_t now_ns)
+{
+    struct client_dial to = {
+        .transport = link->is_encrypted ? &net_tls_transport : &net_tcp_transport,
+        .options = { .nodelay = true, .tls = link->tls },
+        .host = link->hosts[link->host_at],
+        .port = link->ports[link->host_at],
+        .rssl = link->rssl,
+    };
+
+    if (client_session_dial(link->loop->context, &to, now_ns, &link->session) != MD_OK) {
+        md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed", link->number, to.host, to.port);
+        link->session = NULL;
+        link->watched_fd = -1;
+        hang_up(link);
+    }
+}
+
+static int take_events(struct link *link, uint64_t now_ns)
+{
+    int done = 0;
+
+    while (link->session && link->event_at < link->event_count) {
+        if (!take_event(link, &link->events[link->event_at], now_ns)) {
+            link->is_blocked = true;
+            return done;
+        }
+        link->is_blocked = false;
+        if (!link->session)
+            return done + 1;
+        link->event_at++;
+        done++;
+    }
+    link->is_blocked = false;
+    return done;
+}
+
+int link_turn(struct link *link, uint64_t now_ns)
+{
+    int done = 0;
+
+    if (!link->session) {
+        if (!link->is_route || now_ns < link->retry_at_ns)
+            return 0;
+        dial(link, now_ns);
+        if (!link->session)
+            return 0;
+    }
+    for (int i = 0; i < TURNS_A_TURN; i++) {
+        if (link->event_at == link->event_count) {
+            link->event_count =
+                client_session_turn(link->session, now_ns, link->events, LINK_EVENTS);
+            link->event_at = 0;
+            if (link->event_count == 0)
+                break;
+        }
+        done += take_events(link, now_ns);
+        if (!link->session)
+            return done;
+        if (link->is_blocked)
+            break;
+    }
+    if (!link->is_blocked)
+        client_session_flush(link->session, now_ns);
+    watch(link);
+    return done;
+}
+
+uint64_t link_deadline(const struct link *link)
+{
+    if (!link->session)
+        return link->is_route ? link->retry_at_ns : UINT64_MAX;
+    if (link->is_blocked)
+        return md_loop_now(link->loop->loop) + 1000000;
+    return client_session_deadline(link->session);
+}
+
+struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
+                         const struct rssl_config *config)
+{
+    struct link *link = calloc(1, sizeof(*link));
+
+    if (!link) {
+        net_stream_close(stream);
+        return NULL;
+    }
+    link->loop = loop;
+    link->watched_fd = -1;
+    link->provider = NO_PROVIDER;
+    if (client_session_serve(loop->context, stream, config, md_loop_now(loop->loop),
+                             &link->session) != MD_OK) {
+        free(link);
+        return NULL;
+    }
+    return link;
+}
+
+void link_destroy(struct link *link)
+{
+    md_loop_fd_remove(link->watch);
+    client_session_destroy(link->session);
+    net_tls_destroy(link->tls);
+    free(link);
+}

@@ -1,0 +1,53 @@
+/* link.h - one provider's connection: an RSSL session on the route loop. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_LINK_H
+#define SRCDIST_LINK_H
+
+#include "base/loop.h"
+#include "client/session.h"
+#include "core.h"
+
+struct route_loop;
+
+#define LINK_EVENTS 64
+
+/* Owned by its loop's thread. A link of a route dials again for ever; one that was accepted ends.
+ */
+struct link {
+    struct route_loop *loop;
+    struct link *next;
+    struct client_session *session; /* NULL: between two attempts */
+    struct md_loop_fd *watch;
+    int watched_fd;
+    uint32_t provider; /* of the core, UINT32_MAX when not open */
+    bool is_route;
+    bool is_dead;
+    bool is_blocked; /* the backbone takes no more: events[event_at] is offered again */
+    struct rssl_event events[LINK_EVENTS];
+    size_t event_count;
+    size_t event_at;
+
+    /* A route's own. */
+    unsigned number;
+    char hosts[16][256];
+    uint16_t ports[16];
+    unsigned host_count;
+    unsigned host_at;
+    bool is_encrypted;
+    struct net_tls *tls;
+    uint64_t retry_ns;    /* the next delay */
+    uint64_t retry_at_ns; /* when to dial */
+    struct rssl_config rssl;
+};
+
+extern const struct srcdist_link link_ops;
+
+/* Dials when its time has come, reads, writes; returns how much was done. */
+int link_turn(struct link *link, uint64_t now_ns);
+uint64_t link_deadline(const struct link *link);
+/* Takes the stream over. */
+struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
+                         const struct rssl_config *config);
+void link_destroy(struct link *link);
+
+#endif

@@ -1,0 +1,387 @@
+/* main.c - src_dist: brings providers to the backbone. Wiring and configuration only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "attach/settings.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "frame/frame.h"
+#include "netio/stream.h"
+#include "route_loop.h"
+
+#define ROUTES_MAX 64
+
+struct src_dist {
+    struct frame frame;
+    struct attach_settings settings;
+    struct route_loop *loop;
+    struct net_tls *server_tls;
+    char instance_name[300];
+    char position[128];
+};
+
+static uint32_t u32_of(const struct md_conf_object *object, const char *param)
+{
+    return (uint32_t)md_conf_u64(object, param);
+}
+
+/* ---- services ---- */
+
+static bool is_listed(const struct md_conf_object *daemon, struct rwf_bytes name)
+{
+    char listed[256];
+    size_t i = 0;
+
+    for (; md_conf_list(daemon, "serviceList", i, listed, sizeof(listed)); i++) {
+        if (rwf_bytes_equal(rwf_text(listed), name))
+            return true;
+    }
+    return i == 0; /* no list: all of them */
+}
+
+/* Called on the route loop when a provider first names a service; the configuration is constant. */
+static struct srcdist_service_config service_config(void *owner, struct rwf_bytes name)
+{
+    static const enum srcdist_cache_location locations[] = {
+        SRCDIST_CACHE_SRC_APP,
+        SRCDIST_CACHE_SRC_DIST,
+        SRCDIST_CACHE_NONE,
+    };
+    struct src_dist *sd = owner;
+    char text[256];
+
+    snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.data);
+    struct md_conf_object service = md_conf_object(sd->frame.conf, MD_CONF_SERVICE, text);
+    const char *vendor = md_conf_string(&service, "vendor");
+    struct srcdist_service_config config = {
+        .is_refused = !is_listed(&sd->frame.daemon, name),
+        .id = (uint16_t)md_conf_u64(&service, "serviceId"),
+        .cache_location = locations[md_conf_word(&service, "cacheLocation")],
+        .priority = (uint8_t)md_conf_u64(&service, "sourcePriority"),
+        .load_factor = (uint16_t)md_conf_u64(&service, "loadFactor"),
+        .vendor = vendor[0] ? vendor : NULL,
+    };
+
+    if (config.is_refused)
+        md_log(MD_LOG_WARNING, "service %s is not in serviceList: not offered", text);
+    else
+        md_log(MD_LOG_NOTICE, "service %s is known now", text);
+    return config;
+}
+
+/* ---- routes ---- */
+
+static struct rssl_config route_channel(const struct src_dist *sd,
+                                        const struct md_conf_object *route)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
+
+    config.guaranteed_buffers = u32_of(route, "numIpcOutputBuffers");
+    if (config.max_buffers < config.guaranteed_buffers * 8)
+        config.max_buffers = config.guaranteed_buffers * 8;
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
+    config.ping_timeout_s = (uint8_t)(md_conf_time_ns(daemon, "pingTimeout") / 1000000000u);
+    return config;
+}
+
+/* "host", "host:port" or "[v6]:port". */
+static bool split_host(const char *text, char host[256], uint16_t *port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = strlen(text);
+    char *end = NULL;
+
+    if (text[0] == '[') {
+        const char *bracket = strchr(text, ']');
+        if (!bracket)
+            return false;
+        snprintf(host, 256, "%.*s", (int)(bracket - text - 1), text + 1);
+        if (bracket[1] == 0)
+            return true;
+        colon = bracket + 1;
+    } else if (!colon || memchr(text, ':', (size_t)(colon - text))) {
+        snprintf(host, 256, "%s", text); /* no port, or an IPv6 address without one */
+        return length > 0;
+    } else {
+        snprintf(host, 256, "%.*s", (int)(colon - text), text);
+    }
+    unsigned long number = strtoul(colon + 1, &end, 10);
+    if (*end || number == 0 || number > 65535)
+        return false;
+    *port = (uint16_t)number;
+    return host[0] != 0;
+}
+
+static int route_tls(struct link *link, const struct md_conf_object *route)
+{
+    const char *certificate = md_conf_string(route, "tlsCertFile");
+    const char *key = md_conf_string(route, "tlsKeyFile");
+    const char *ca = md_conf_string(route, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = certificate[0] ? certificate : NULL,
+        .key = key[0] ? key : NULL,
+        .ca = ca[0] ? ca : NULL,
+    };
+    char error[256];
+
+    link->is_encrypted = md_conf_bool(route, "encrypted");
+    if (!link->is_encrypted || net_tls_create(&config, error, sizeof(error), &link->tls) == MD_OK)
+        return MD_OK;
+    md_log(MD_LOG_CRITICAL, "route %u: tls: %s", link->number, error);
+    return MD_ERR_SYS;
+}
+
+static int add_route(struct src_dist *sd, unsigned number)
+{
+    char name[16];
+    char text[280];
+    struct link *link = calloc(1, sizeof(*link));
+
+    if (!link)
+        return MD_ERR_NOMEM;
+    snprintf(name, sizeof(name), "%u", number);
+    struct md_conf_object route = md_conf_object(sd->frame.conf, MD_CONF_ROUTE, name);
+    link->number = number;
+    link->rssl = route_channel(sd, &route);
+    for (size_t i = 0; i < 16 && md_conf_list(&route, "hostList", i, text, sizeof(text)); i++) {
+        uint16_t port = md_conf_port(&route, "port");
+        if (!split_host(text, link->hosts[link->host_count], &port)) {
+            md_log(MD_LOG_CRITICAL, "route %u: hostList: \"%s\" is not host or host:port", number,
+                   text);
+            free(link);
+            return MD_ERR_MALFORMED;
+        }
+        link->ports[link->host_count++] = port;
+    }
+    if (link->host_count == 0) {
+        free(link);
+        return MD_OK; /* no route */
+    }
+    if (route_tls(link, &route) != MD_OK) {
+        free(link);
+        return MD_ERR_SYS;
+    }
+    md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
+           link->host_count > 1 ? " and others" : "");
+    route_loop_add_route(sd->loop, link);
+    return MD_OK;
+}
+
+struct route_names {
+    struct src_dist *sd;
+    bool seen[ROUTES_MAX + 1];
+    int err;
+};
+
+static void on_route_name(void *arg, const char *name)
+{
+    struct route_names *names = arg;
+    long number = strtol(name, NULL, 10);
+
+    if (number < 1 || number > ROUTES_MAX || names->seen[number])
+        return;
+    names->seen[number] = true;
+    if (names->err == MD_OK)
+        names->err = add_route(names->sd, (unsigned)number);
+}
+
+static int add_routes(struct src_dist *sd)
+{
+    struct route_names names = { .sd = sd };
+    char number[16];
+
+    for (uint64_t i = 1; i <= md_conf_u64(&sd->frame.daemon, "routeCount"); i++) {
+        snprintf(number, sizeof(number), "%u", (unsigned)i);
+        on_route_name(&names, number);
+    }
+    md_conf_names(sd->frame.conf, MD_CONF_ROUTE, on_route_name, &names);
+    return names.err;
+}
+
+/* ---- the port of non-interactive providers ---- */
+
+static struct rssl_config server_channel(const struct src_dist *sd,
+                                         const struct md_conf_object *bus)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+
+    config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
+    if (config.max_buffers < config.guaranteed_buffers)
+        config.max_buffers = config.guaranteed_buffers;
+    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
+    return config;
+}
+
+static int listen_on(struct src_dist *sd, const struct net_transport *transport, uint16_t port)
+{
+    struct net_stream_options options = { .nodelay = true, .tls = sd->server_tls };
+    struct net_listener *listener;
+
+    if (port == 0)
+        return -1;
+    if (transport->listen(&options, NULL, port, &listener) != MD_OK) {
+        md_log(MD_LOG_CRITICAL,
+               "port %u: %s; set serverPort of transmissionBus, or stop who has it", port,
+               strerror(errno));
+        return MD_EXIT_PORT;
+    }
+    md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",
+           net_listener_port(listener), transport->name);
+    return route_loop_add_listener(sd->loop, listener) == MD_OK ? -1 : MD_EXIT_FILE;
+}
+
+static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+    uint16_t tls_port = md_conf_port(bus, "tlsServerPort");
+    const char *ca = md_conf_string(daemon, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = md_conf_string(daemon, "tlsCertFile"),
+        .key = md_conf_string(daemon, "tlsKeyFile"),
+        .ca = ca[0] ? ca : NULL,
+        .is_server = true,
+        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+    };
+    char error[256];
+
+    if (tls_port && net_tls_create(&config, error, sizeof(error), &sd->server_tls) != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "tls: %s", error);
+        return MD_EXIT_FILE;
+    }
+    int code = listen_on(sd, &net_tcp_transport, md_conf_port(bus, "serverPort"));
+    return code < 0 ? listen_on(sd, &net_tls_transport, tls_port) : code;
+}
+
+/* ---- life ---- */
+
+static uint64_t random_seed(void)
+{
+    uint64_t seed = 0;
+
+    while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        continue;
+    return seed;
+}
+
+static struct srcdist_core_config core_config(struct src_dist *sd)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+
+    snprintf(sd->instance_name, sizeof(sd->instance_name), "%s.0", sd->frame.identity);
+    snprintf(sd->position, sizeof(sd->position), "127.0.0.1/%s", md_conf_node(sd->frame.conf));
+    return (struct srcdist_core_config){
+        .source = {
+            .name = sd->instance_name,
+            .start_ms = md_clock_wall_ns() / 1000000,
+            .random = random_seed(),
+            .item_limit = u32_of(daemon, "itemLimit"),
+            .gap_log = u32_of(daemon, "gapLog"),
+            .close_linger_ns = md_conf_time_ns(daemon, "closeLinger"),
+            .orphan_linger_ns = md_conf_time_ns(daemon, "orphanLinger"),
+            .image_linger_ns = md_conf_time_ns(daemon, "imageLinger"),
+            .unicast_images = sd->settings.uses_point_to_point,
+        },
+        .service_owner = sd,
+        .service = service_config,
+        .user = "src_dist",
+        .position = sd->position,
+        .application_name = "src_dist",
+        .open_window = u32_of(daemon, "providerOpenWindow"),
+        .message_max = u32_of(daemon, "maxDecodedMsgSize"),
+    };
+}
+
+static uint64_t round_up_power(uint64_t value)
+{
+    uint64_t power = 1;
+
+    while (power < value)
+        power *= 2;
+    return power;
+}
+
+static int build(struct src_dist *sd)
+{
+    struct md_conf_object bus = md_conf_object(sd->frame.conf, MD_CONF_BUS, NULL);
+    struct md_conf_object any = md_conf_object(sd->frame.conf, MD_CONF_SERVICE, "");
+    char user_name[64];
+    char why[256];
+
+    if (attach_settings_read(sd->frame.conf, NULL, &sd->settings, why, sizeof(why)) != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "%s", why);
+        return MD_EXIT_CONFIG;
+    }
+    struct route_loop_config config = {
+        .frame = &sd->frame,
+        .core = core_config(sd),
+        .attach = sd->settings.config,
+        .accepted = server_channel(sd, &bus),
+        .pool.shared_bytes = md_conf_u64(&bus, "poolSize") * 6144,
+        .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
+        .flush_interval_ns = md_conf_time_ns(&any, "rrmpFlushInterval"),
+    };
+    config.core.source.gap_log = (uint32_t)round_up_power(config.core.source.gap_log);
+    snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->frame.conf));
+    config.attach.user_name = user_name;
+    int err = route_loop_create(&config, &sd->loop);
+    if (err != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "route loop: %s", md_err_name(err));
+        return MD_EXIT_CONFIG;
+    }
+    if (add_routes(sd) != MD_OK)
+        return MD_EXIT_CONFIG;
+    int code = open_ports(sd, &bus);
+    if (code >= 0)
+        return code;
+    return route_loop_start(sd->loop) == MD_OK ? -1 : MD_EXIT_FILE;
+}
+
+static void on_reload(void *owner)
+{
+    struct src_dist *sd = owner;
+    char error[256];
+
+    if (sd->server_tls && net_tls_reload(sd->server_tls, error, sizeof(error)) != MD_OK)
+        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct md_program program = {
+        .name = "src_dist",
+        .summary = "src_dist - brings providers to the backbone",
+    };
+    struct src_dist *sd = calloc(1, sizeof(*sd));
+    struct frame_hooks hooks = { .owner = sd, .reload = on_reload };
+
+    if (!sd)
+        return MD_EXIT_FILE;
+    int code = frame_start(&sd->frame, &program, &hooks, argc, argv);
+    if (code >= 0) {
+        free(sd);
+        return code;
+    }
+    code = build(sd);
+    if (code < 0) {
+        frame_ready(&sd->frame);
+        frame_run(&sd->frame);
+        code = MD_EXIT_OK;
+    }
+    if (sd->loop)
+        route_loop_stop(sd->loop);
+    route_loop_destroy(sd->loop);
+    net_tls_destroy(sd->server_tls);
+    frame_stop(&sd->frame);
+    free(sd);
+    return code;
+}

@@ -1,0 +1,288 @@
+/* route_loop.c - see route_loop.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "route_loop.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "uplink/uplink.h"
+
+#define POLLS_A_TURN 8
+#define SHOW_NS      100000000ull
+#define STOP_NS      2000000000ull
+
+/* ---- the backbone ---- */
+
+static void on_messages(void *owner, const struct rrmp_message *messages, size_t count)
+{
+    struct route_loop *loop = owner;
+
+    srcdist_core_backbone(loop->core, md_loop_now(loop->loop), messages, count);
+}
+
+static void on_notice(void *owner, const struct rrmp_notice *notice)
+{
+    struct route_loop *loop = owner;
+
+    if (notice->kind == RRMP_NOTICE_ATTACHED)
+        md_log(MD_LOG_NOTICE, "backbone: attached, port %u", notice->port);
+    else if (notice->kind == RRMP_NOTICE_DETACHED)
+        md_log(MD_LOG_ERROR, "backbone: lost its rrcpd; trying again every second");
+    srcdist_core_notice(loop->core, md_loop_now(loop->loop), notice);
+}
+
+static int poll_backbone(struct route_loop *loop)
+{
+    const struct uplink_handler handler = {
+        .owner = loop,
+        .messages = on_messages,
+        .notice = on_notice,
+    };
+    int total = 0;
+
+    for (int i = 0; i < POLLS_A_TURN; i++) {
+        int count = uplink_poll(loop->attach, md_loop_now(loop->loop), &handler);
+        if (count == 0) {
+            loop->input_is_empty = true;
+            break;
+        }
+        total += count;
+    }
+    return total;
+}
+
+/* ---- the turn ---- */
+
+static int turn_links(struct route_loop *loop, uint64_t now_ns)
+{
+    int done = 0;
+
+    for (struct link **at = &loop->links; *at;) {
+        struct link *link = *at;
+
+        done += link_turn(link, now_ns);
+        if (link->is_dead) {
+            *at = link->next;
+            link_destroy(link);
+        } else {
+            at = &link->next;
+        }
+    }
+    return done;
+}
+
+/* Records may wait a little to be packed with others, when the configuration says so. */
+static void flush_backbone(struct route_loop *loop, uint64_t now_ns)
+{
+    if (loop->config.flush_interval_ns && now_ns < loop->flush_at_ns)
+        return;
+    attach_flush(loop->attach);
+    loop->flush_at_ns = now_ns + loop->config.flush_interval_ns;
+}
+
+static int work(void *owner)
+{
+    struct route_loop *loop = owner;
+    uint64_t now_ns = md_loop_now(loop->loop);
+    int done = poll_backbone(loop);
+
+    done += turn_links(loop, now_ns);
+    if (now_ns >= srcdist_core_deadline(loop->core)) {
+        srcdist_core_tick(loop->core, now_ns, loop->input_is_empty);
+        loop->input_is_empty = false;
+    }
+    srcdist_core_settle(loop->core, now_ns);
+    for (struct link *link = loop->links; link; link = link->next) {
+        if (link->session && !link->is_blocked &&
+            !rssl_outq_is_empty(client_session_outq(link->session)))
+            client_session_flush(link->session, now_ns);
+    }
+    flush_backbone(loop, now_ns);
+    return done;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t deadline(void *owner)
+{
+    struct route_loop *loop = owner;
+    uint64_t result = earlier(srcdist_core_deadline(loop->core), attach_deadline(loop->attach));
+
+    for (struct link *link = loop->links; link; link = link->next)
+        result = earlier(result, link_deadline(link));
+    if (loop->config.flush_interval_ns)
+        result = earlier(result, loop->flush_at_ns);
+    return result;
+}
+
+static void nothing(void *owner, int fd, unsigned events)
+{
+    (void)owner;
+    (void)fd;
+    (void)events; /* the source's work() does it */
+}
+
+static void on_timer(void *owner)
+{
+    struct route_loop *loop = owner;
+
+    route_loop_stats_show(loop);
+    if (loop->stop_at_ns && md_loop_now(loop->loop) >= loop->stop_at_ns)
+        md_loop_stop(loop->loop);
+}
+
+/* Told to stop: say so to everybody, and leave when that has had time to go out. */
+static void on_wake(void *owner)
+{
+    struct route_loop *loop = owner;
+
+    if (!atomic_load_explicit(&loop->stop, memory_order_acquire) || loop->stop_at_ns)
+        return;
+    srcdist_core_leave(loop->core, md_loop_now(loop->loop));
+    attach_flush(loop->attach);
+    loop->stop_at_ns = md_loop_now(loop->loop) + STOP_NS / 10;
+}
+
+static void on_listener(void *owner, int fd, unsigned events)
+{
+    struct route_loop *loop = owner;
+    struct net_stream *stream;
+
+    (void)fd;
+    (void)events;
+    for (unsigned i = 0; i < 2; i++) {
+        while (loop->listeners[i] && net_listener_accept(loop->listeners[i], &stream) == MD_OK) {
+            struct link *link = link_accept(loop, stream, &loop->config.accepted);
+            if (!link)
+                continue;
+            link->next = loop->links;
+            loop->links = link;
+        }
+    }
+}
+
+/* ---- life ---- */
+
+void route_loop_add_route(struct route_loop *loop, struct link *route)
+{
+    route->loop = loop;
+    route->is_route = true;
+    route->watched_fd = -1;
+    route->provider = UINT32_MAX;
+    route->retry_ns = 1000000000ull;
+    route->next = loop->links;
+    loop->links = route;
+}
+
+int route_loop_add_listener(struct route_loop *loop, struct net_listener *listener)
+{
+    unsigned slot = loop->listeners[0] ? 1 : 0;
+
+    loop->listeners[slot] = listener;
+    return md_loop_fd_add(loop->loop, net_listener_descriptor(listener), MD_LOOP_READ, on_listener,
+                          loop, &loop->listener_watches[slot]);
+}
+
+static int create_loop(struct route_loop *loop)
+{
+    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline };
+    int err = md_loop_create(loop->config.busy_poll_ns, &loop->loop);
+
+    if (err == MD_OK)
+        err = md_loop_wake_create(loop->loop, on_wake, loop, &loop->wake);
+    if (err == MD_OK)
+        err = md_loop_timer_create(loop->loop, on_timer, loop, &loop->timer);
+    if (err == MD_OK)
+        err = md_loop_fd_add(loop->loop, attach_fd(loop->attach), MD_LOOP_READ, nothing, loop,
+                             &loop->attach_watch);
+    if (err == MD_OK)
+        err = md_loop_source_add(loop->loop, &ops, loop, &loop->source);
+    return err;
+}
+
+int route_loop_create(const struct route_loop_config *config, struct route_loop **out)
+{
+    struct route_loop *loop = calloc(1, sizeof(*loop));
+    int err = loop ? MD_OK : MD_ERR_NOMEM;
+
+    *out = NULL;
+    if (err != MD_OK)
+        return err;
+    loop->config = *config;
+    err = attach_open(&config->attach, &loop->attach);
+    if (err == MD_OK) {
+        loop->config.core.source.send = uplink_send(loop->attach);
+        err = srcdist_core_create(&loop->config.core, &loop->core);
+    }
+    if (err == MD_OK)
+        err = client_context_create(&config->pool, &loop->context);
+    if (err == MD_OK)
+        err = create_loop(loop);
+    if (err == MD_OK)
+        err = route_loop_stats_create(loop);
+    if (err != MD_OK) {
+        route_loop_destroy(loop);
+        return err;
+    }
+    *out = loop;
+    return MD_OK;
+}
+
+static void *run(void *argument)
+{
+    struct route_loop *loop = argument;
+
+    frame_bind_thread(loop->config.frame, "sourceThreadCpu.0");
+    md_loop_timer_every(loop->timer, SHOW_NS);
+    if (md_loop_run(loop->loop) != MD_OK)
+        md_log(MD_LOG_CRITICAL, "the route loop failed");
+    return NULL;
+}
+
+int route_loop_start(struct route_loop *loop)
+{
+    if (pthread_create(&loop->thread, NULL, run, loop) != 0)
+        return MD_ERR_SYS;
+    loop->has_thread = true;
+    return MD_OK;
+}
+
+void route_loop_stop(struct route_loop *loop)
+{
+    if (!loop->has_thread)
+        return;
+    atomic_store_explicit(&loop->stop, true, memory_order_release);
+    md_loop_wake_ring(loop->wake);
+    pthread_join(loop->thread, NULL);
+    loop->has_thread = false;
+}
+
+void route_loop_destroy(struct route_loop *loop)
+{
+    if (!loop)
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        md_loop_fd_remove(loop->listener_watches[i]);
+        net_listener_close(loop->listeners[i]);
+    }
+    while (loop->links) {
+        struct link *link = loop->links;
+        loop->links = link->next;
+        link_destroy(link);
+    }
+    route_loop_stats_destroy(loop);
+    srcdist_core_destroy(loop->core);
+    client_context_destroy(loop->context);
+    md_loop_source_remove(loop->source);
+    md_loop_fd_remove(loop->attach_watch);
+    md_loop_timer_destroy(loop->timer);
+    md_loop_wake_destroy(loop->wake);
+    if (loop->loop)
+        md_loop_destroy(loop->loop);
+    attach_close(loop->attach);
+    free(loop);
+}

@@ -1,0 +1,60 @@
+/* route_loop.h - the loop of src_dist that carries data: providers, one core, the backbone. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_ROUTE_LOOP_H
+#define SRCDIST_ROUTE_LOOP_H
+
+#include <pthread.h>
+
+#include "attach/attach.h"
+#include "base/loop.h"
+#include "client/session.h"
+#include "core.h"
+#include "frame/frame.h"
+#include "link.h"
+
+struct route_loop_config {
+    const struct frame *frame;
+    struct srcdist_core_config core;
+    struct attach_config attach;
+    struct rssl_config accepted; /* channels of providers that connect to us */
+    struct rssl_pool_config pool;
+    uint64_t busy_poll_ns;
+    uint64_t flush_interval_ns; /* rrmpFlushInterval: how long records may wait to be packed */
+};
+
+struct route_loop {
+    struct route_loop_config config;
+    pthread_t thread;
+    bool has_thread;
+    struct md_loop *loop;
+    struct md_loop_source *source;
+    struct md_loop_fd *attach_watch;
+    struct md_loop_wake *wake;
+    struct md_loop_timer *timer;
+    struct attach *attach;
+    struct srcdist_core *core;
+    struct client_context *context;
+    struct link *links;
+    struct net_listener *listeners[2];
+    struct md_loop_fd *listener_watches[2];
+    bool input_is_empty;
+    uint64_t flush_at_ns;
+    uint64_t stop_at_ns;
+    _Atomic bool stop;
+    struct route_loop_stats *stats;
+};
+
+int route_loop_create(const struct route_loop_config *config, struct route_loop **out);
+/* Before start: a route, and a port that providers connect to. */
+void route_loop_add_route(struct route_loop *loop, struct link *route);
+int route_loop_add_listener(struct route_loop *loop, struct net_listener *listener);
+int route_loop_start(struct route_loop *loop);
+void route_loop_stop(struct route_loop *loop);
+void route_loop_destroy(struct route_loop *loop); /* NULL is allowed */
+
+/* ---- route_stats.c ---- */
+int route_loop_stats_create(struct route_loop *loop);
+void route_loop_stats_show(struct route_loop *loop);
+void route_loop_stats_destroy(struct route_loop *loop);
+
+#endif

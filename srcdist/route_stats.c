@@ -1,0 +1,95 @@
+/* route_stats.c - the counters of the route loop, out to the statistics segment. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "route_loop.h"
+
+/* One row a counter: its name, and where it stands in struct srcdist_core_stats. */
+struct row {
+    const char *name;
+    size_t offset;
+    bool is_level; /* u32, a gauge; else u64, a counter */
+};
+
+#define COUNTER(name, member)                                                                      \
+    {                                                                                              \
+        name, offsetof(struct srcdist_core_stats, member), false                                   \
+    }
+#define LEVEL(name, member)                                                                        \
+    {                                                                                              \
+        name, offsetof(struct srcdist_core_stats, member), true                                    \
+    }
+
+static const struct row rows[] = {
+    LEVEL("src_dist.providers", providers_now),
+    LEVEL("src_dist.services", services_now),
+    LEVEL("src_dist.servicesUp", services_up_now),
+    LEVEL("src_dist.items", items_now),
+    LEVEL("src_dist.itemsPending", pending_now),
+    LEVEL("src_dist.itemsOpen", open_now),
+    COUNTER("src_dist.messagesIn", messages_in),
+    COUNTER("src_dist.updatesIn", updates_in),
+    COUNTER("src_dist.updatesOut", updates_out),
+    COUNTER("src_dist.refreshIn", refresh_in),
+    COUNTER("src_dist.refreshOut", refresh_out),
+    COUNTER("src_dist.statusIn", status_in),
+    COUNTER("src_dist.statusOut", status_out),
+    COUNTER("src_dist.requestsOut", requests_out),
+    COUNTER("src_dist.reissuesOut", reissues_out),
+    COUNTER("src_dist.closesOut", closes_out),
+    COUNTER("src_dist.postsOut", posts_out),
+    COUNTER("src_dist.acksIn", acks_in),
+    COUNTER("src_dist.decodeErrors", decode_errors),
+    COUNTER("src_dist.unknownStreams", unknown_streams),
+    COUNTER("src_dist.backboneRefused", backbone_refused),
+    COUNTER("src_dist.cacheApplied", cache_applied),
+    COUNTER("src_dist.cacheFailed", cache_failed),
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+struct route_loop_stats {
+    struct stats_entry *entries[ROW_COUNT];
+    struct stats_entry *loop_turns;
+    struct stats_entry *loop_max_us;
+};
+
+int route_loop_stats_create(struct route_loop *loop)
+{
+    struct route_loop_stats *stats = calloc(1, sizeof(*stats));
+    struct stats_segment *segment = loop->config.frame->stats;
+
+    if (!stats)
+        return MD_ERR_NOMEM;
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        stats->entries[i] = stats_entry_add(
+            segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER, rows[i].name);
+    stats->loop_turns = stats_entry_add(segment, STATS_KIND_COUNTER, "src_dist.loopTurns");
+    stats->loop_max_us = stats_entry_add(segment, STATS_KIND_GAUGE, "src_dist.loopMaxUs");
+    loop->stats = stats;
+    return MD_OK;
+}
+
+void route_loop_stats_destroy(struct route_loop *loop)
+{
+    free(loop->stats);
+    loop->stats = NULL;
+}
+
+void route_loop_stats_show(struct route_loop *loop)
+{
+    const char *from = (const char *)srcdist_core_stats(loop->core);
+    struct route_loop_stats *stats = loop->stats;
+
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const void *at = from + rows[i].offset;
+        if (rows[i].is_level)
+            stats_gauge_set(stats->entries[i], *(const uint32_t *)at);
+        else
+            md_ctr_set(&stats->entries[i]->value, *(const uint64_t *)at);
+    }
+    md_ctr_set(&stats->loop_turns->value, md_loop_stats(loop->loop)->turns);
+    stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);
+}

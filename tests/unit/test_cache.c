@@ -1,0 +1,227 @@
+/* test_cache.c - images: what went in comes out, with the updates applied. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "cache/cache.h"
+
+static struct cache *new_cache(uint64_t bytes_max)
+{
+    const struct cache_config config = { .bytes_max = bytes_max };
+    struct cache *cache;
+
+    assert_int_equal(cache_create(&config, &cache), MD_OK);
+    return cache;
+}
+
+/* A message with a field list of (id, unsigned value) pairs. */
+static struct rwf_bytes fields(uint8_t *buffer, size_t size, uint8_t msg_class, uint16_t flags,
+                               const uint16_t pairs[][2], size_t count)
+{
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = 6,
+        .flags = flags,
+        .container = RWF_TYPE_FIELD_LIST,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+
+    rwf_encoder_init(&enc, buffer, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, NULL);
+    for (size_t i = 0; i < count; i++)
+        rwf_field_add_uint(&enc, (int16_t)pairs[i][0], pairs[i][1]);
+    rwf_field_list_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static uint64_t field_of(struct rwf_bytes payload, int16_t id)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    uint64_t value;
+
+    assert_int_equal(rwf_field_list_decode(payload, NULL, &list), RWF_OK);
+    while (rwf_field_list_next(&list, &field) > 0) {
+        if (field.id == id) {
+            assert_int_equal(rwf_uint_decode(field.content, &value), RWF_OK);
+            return value;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static struct rwf_msg image_of(const struct cache_image *image, uint8_t *buffer, size_t size)
+{
+    struct cache_cursor cursor = { 0 };
+    struct rwf_msg msg;
+    size_t length;
+    bool is_last;
+
+    assert_int_equal(cache_image_part(image, &cursor, buffer, size, &length, &is_last), MD_OK);
+    assert_true(is_last);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(buffer, length), &msg), RWF_OK);
+    return msg;
+}
+
+static void updates_change_the_fields_they_name(void **state)
+{
+    static const uint16_t image_fields[][2] = { { 22, 100 }, { 25, 101 }, { 6, 7 } };
+    static const uint16_t update_fields[][2] = { { 25, 40000 }, { 30, 5 } };
+    uint8_t in[256];
+    uint8_t out[256];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    assert_false(cache_image_is_valid(image));
+    assert_int_equal(cache_apply(cache, &image,
+                                 fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE,
+                                        image_fields, 3)),
+                     MD_OK);
+    assert_true(cache_image_is_valid(image));
+    assert_int_equal(
+        cache_apply(cache, &image, fields(in, sizeof(in), RWF_CLASS_UPDATE, 0, update_fields, 2)),
+        MD_OK);
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+    assert_int_equal(msg.msg_class, RWF_CLASS_REFRESH);
+    assert_int_equal(msg.flags, RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE);
+    assert_int_equal(field_of(msg.payload, 22), 100);
+    assert_int_equal(field_of(msg.payload, 25), 40000);
+    assert_int_equal(field_of(msg.payload, 6), 7);
+    assert_int_equal(field_of(msg.payload, 30), 5);
+    cache_destroy(cache);
+}
+
+static void a_refresh_replaces_what_was_there(void **state)
+{
+    static const uint16_t first[][2] = { { 1, 1 }, { 2, 2 } };
+    static const uint16_t second[][2] = { { 2, 3 } };
+    uint8_t in[256];
+    uint8_t out[256];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    cache_apply(cache, &image,
+                fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, first, 2));
+    cache_apply(cache, &image,
+                fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, second, 1));
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+    assert_true(field_of(msg.payload, 1) == UINT64_MAX);
+    assert_int_equal(field_of(msg.payload, 2), 3);
+    cache_destroy(cache);
+}
+
+static void an_image_in_parts_is_valid_with_the_last_one_and_goes_out_in_parts(void **state)
+{
+    static const uint16_t first[][2] = { { 1, 11 }, { 2, 12 } };
+    static const uint16_t second[][2] = { { 3, 13 }, { 4, 14 } };
+    uint8_t in[256];
+    uint8_t out[40];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+    unsigned parts = 0;
+    unsigned found = 0;
+
+    (void)state;
+    cache_apply(cache, &image,
+                fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_CLEAR_CACHE, first, 2));
+    assert_false(cache_image_is_valid(image));
+    cache_apply(cache, &image,
+                fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, second, 2));
+    assert_true(cache_image_is_valid(image));
+    while (!is_last) {
+        struct rwf_msg msg;
+        size_t length;
+        assert_int_equal(cache_image_part(image, &cursor, out, 30, &length, &is_last), MD_OK);
+        assert_true(length <= 30);
+        assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &msg), RWF_OK);
+        assert_int_equal((msg.flags & RWF_REFRESH_CLEAR_CACHE) != 0, parts == 0);
+        assert_int_equal((msg.flags & RWF_REFRESH_COMPLETE) != 0, is_last);
+        for (int16_t id = 1; id <= 4; id++)
+            found += field_of(msg.payload, id) == 10u + (unsigned)id;
+        parts++;
+    }
+    assert_true(parts > 1);
+    assert_int_equal(found, 4);
+    cache_destroy(cache);
+}
+
+static void a_container_that_cannot_be_applied_is_good_until_its_first_update(void **state)
+{
+    uint8_t in[128];
+    uint8_t out[128];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_REFRESH,
+        .domain = 200,
+        .flags = RWF_REFRESH_COMPLETE,
+        .container = RWF_TYPE_OPAQUE,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .payload = rwf_text("anything"),
+    };
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    rwf_encoder_init(&enc, in, sizeof(in));
+    rwf_msg_encode(&enc, &msg);
+    assert_int_equal(cache_apply(cache, &image, rwf_encoder_bytes(&enc)), MD_OK);
+    struct rwf_msg back = image_of(image, out, sizeof(out));
+    assert_true(rwf_bytes_equal(back.payload, rwf_text("anything")));
+    msg.msg_class = RWF_CLASS_UPDATE;
+    msg.flags = 0;
+    rwf_encoder_init(&enc, in, sizeof(in));
+    rwf_msg_encode(&enc, &msg);
+    assert_int_equal(cache_apply(cache, &image, rwf_encoder_bytes(&enc)), MD_ERR_UNSUPPORTED);
+    assert_false(cache_image_is_valid(image));
+    cache_destroy(cache);
+}
+
+static void memory_is_counted_bounded_and_given_back(void **state)
+{
+    static const uint16_t some[][2] = { { 1, 11 } };
+    uint8_t in[128];
+    struct cache *cache = new_cache(600);
+    struct cache_image *images[16] = { NULL };
+    struct cache_stats stats;
+    int refused = 0;
+
+    (void)state;
+    for (int i = 0; i < 16; i++)
+        refused += cache_apply(cache, &images[i],
+                               fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, some,
+                                      1)) == MD_ERR_FULL;
+    assert_true(refused > 0);
+    cache_stats(cache, &stats);
+    assert_true(stats.bytes_now <= 600);
+    for (int i = 0; i < 16; i++)
+        cache_image_free(cache, images[i]);
+    cache_stats(cache, &stats);
+    assert_int_equal(stats.bytes_now, 0);
+    assert_int_equal(stats.images_now, 0);
+    cache_destroy(cache);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_change_the_fields_they_name),
+        cmocka_unit_test(a_refresh_replaces_what_was_there),
+        cmocka_unit_test(an_image_in_parts_is_valid_with_the_last_one_and_goes_out_in_parts),
+        cmocka_unit_test(a_container_that_cannot_be_applied_is_good_until_its_first_update),
+        cmocka_unit_test(memory_is_counted_bounded_and_given_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
