@@ -503,8 +503,9 @@ static const struct result *find_result(const struct bench *b, const char *name)
 /* RwfBench prints "name,ns" for the works it knows, under our names. */
 static void run_java(const struct bench *b)
 {
-    FILE *java = popen(
-        "sh '" RMDS_SOURCE_DIR "/tests/interop/run.sh' '" RMDS_BINARY_DIR "' RwfBench 2>&1", "r");
+    FILE *java = popen("sh '" RMDS_SOURCE_DIR "/tests/interop/run.sh' '" RMDS_BINARY_DIR
+                       "' RwfBench '" RMDS_SOURCE_DIR "/conf/RDMFieldDictionary' 2>&1",
+                       "r");
     char line[256];
     char name[128];
     double ns;
