@@ -232,6 +232,25 @@ static void splice_members(struct splicing *s)
     md_wr_bytes(&s->wr, s->rd.pos, md_rd_left(&s->rd)); /* members newer than this codec */
 }
 
+/* The flag word grows to two bytes: what is behind it makes room. */
+static void grow_flags(struct md_wr *wr, uint8_t *flags_at)
+{
+    size_t behind = (size_t)(wr->pos - flags_at) - 1;
+
+    if (md_wr_take(wr, 1))
+        memmove(flags_at + 2, flags_at + 1, behind);
+}
+
+/* When there was no room: how much would do, which is never more than this. */
+static size_t enough(const struct rwf_peek *peek, const struct rwf_splice *splice)
+{
+    size_t size = peek->payload_at + RWF_SPLICE_GROWTH + splice->group_id.length;
+
+    if (splice->ops & RWF_SPLICE_SET_KEY)
+        size += splice->key->name.length + splice->key->attrib.length;
+    return size;
+}
+
 int rwf_splice_head(struct rwf_bytes msg, const struct rwf_splice *splice, uint8_t *out,
                     size_t size, size_t *length, size_t *payload_at)
 {
@@ -252,32 +271,23 @@ int rwf_splice_head(struct rwf_bytes msg, const struct rwf_splice *splice, uint8
     if (splice->ops & RWF_SPLICE_FLAGS)
         s.flags = (uint16_t)((s.flags & ~splice->flags_clear) | splice->flags_set);
 
-    /* The members are written where they stand if the flag word keeps its length, the usual case.
-     */
+    /* The flag word nearly always keeps its length; the members are written as if it did. */
     bool is_long = msg.data[HEADER_FIXED] & 0x80;
+    size_t flags_length = is_long ? 2 : 1;
     s.wr = md_wr_init(out, size);
-    uint8_t *head = md_wr_take(&s.wr, HEADER_FIXED);
-    uint8_t *flags_at = md_wr_take(&s.wr, is_long ? 2 : 1);
+    uint8_t *head = md_wr_take(&s.wr, HEADER_FIXED + flags_length);
     md_wr_u8(&s.wr, (uint8_t)(peek.container - CONTAINER_BASE));
     splice_members(&s);
     if (s.err < 0)
         return s.err;
-
     if (s.flags > RB15_MAX)
         return RWF_ERR_RANGE;
-    if (!is_long && s.flags > 0x7f) {
-        uint8_t *behind = flags_at ? flags_at + 1 : NULL;
-
-        if (md_wr_take(&s.wr, 1))
-            memmove(behind + 1, behind, (size_t)(s.wr.pos - behind) - 1);
+    if (head && !is_long && s.flags > 0x7f) {
+        grow_flags(&s.wr, head + HEADER_FIXED);
         is_long = true;
     }
-    if (!md_wr_ok(&s.wr)) {
-        /* No room: say how much would do, which is never more than this. */
-        *length = peek.payload_at + RWF_SPLICE_GROWTH + splice->group_id.length +
-                  (splice->ops & RWF_SPLICE_SET_KEY
-                       ? splice->key->name.length + splice->key->attrib.length
-                       : 0);
+    if (!head || !md_wr_ok(&s.wr)) {
+        *length = enough(&peek, splice);
         return RWF_ERR_FULL;
     }
     if (md_wr_length(&s.wr) - 2 > UINT16_MAX)
@@ -286,7 +296,7 @@ int rwf_splice_head(struct rwf_bytes msg, const struct rwf_splice *splice, uint8
     memcpy(head + 2, msg.data + 2, HEADER_FIXED - 2);
     if (splice->ops & RWF_SPLICE_STREAM_ID)
         rwf_patch_stream_id(head, splice->stream_id);
-    put_flags(flags_at, s.flags, is_long);
+    put_flags(head + HEADER_FIXED, s.flags, is_long);
     *length = md_wr_length(&s.wr);
     return RWF_OK;
 }

@@ -410,6 +410,22 @@ int rwf_value_encode(const struct rwf_value *value, uint8_t *out, size_t size, s
 
 /* ---- fixed width: set data and arrays with an item length ---- */
 
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static uint64_t double_bits(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
 static int put_fixed_number(unsigned type, unsigned width, const struct rwf_value *value,
                             uint8_t *out)
 {
@@ -430,15 +446,11 @@ static int put_fixed_float(unsigned width, const struct rwf_value *value, uint8_
     if (value->is_blank)
         return RWF_ERR_RANGE;
     if (value->type == RWF_TYPE_FLOAT && width == 4) {
-        uint32_t bits;
-        memcpy(&bits, &value->f, sizeof(bits));
-        md_put_be32(out, bits);
+        md_put_be32(out, float_bits(value->f));
         return RWF_OK;
     }
     if (value->type == RWF_TYPE_DOUBLE && width == 8) {
-        uint64_t bits;
-        memcpy(&bits, &value->d, sizeof(bits));
-        md_put_be64(out, bits);
+        md_put_be64(out, double_bits(value->d));
         return RWF_OK;
     }
     return RWF_ERR_RANGE;
@@ -527,9 +539,9 @@ bool rwf_value_equal(const struct rwf_value *a, const struct rwf_value *b)
     case RWF_TYPE_ENUM:
         return a->u == b->u;
     case RWF_TYPE_FLOAT:
-        return memcmp(&a->f, &b->f, sizeof(a->f)) == 0;
+        return float_bits(a->f) == float_bits(b->f);
     case RWF_TYPE_DOUBLE:
-        return memcmp(&a->d, &b->d, sizeof(a->d)) == 0;
+        return double_bits(a->d) == double_bits(b->d);
     case RWF_TYPE_REAL:
         return a->real.hint == b->real.hint && a->real.value == b->real.value;
     case RWF_TYPE_DATE:

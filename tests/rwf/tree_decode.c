@@ -479,9 +479,8 @@ static bool add_key(struct decoder *d, struct node *root, const struct rwf_key *
                     const struct scope *scope)
 {
     struct scope global = scope_global(scope);
-    struct node *node = pair(d, "key", 0);
+    struct node *node = node_list(d->arena, "key");
 
-    node = node_list(d->arena, "key");
     node_add(node, pair(d, "fl", key->flags));
     if (key->flags & RWF_KEY_HAS_SERVICE_ID)
         node_add(node, pair(d, "svc", key->service_id));
