@@ -279,7 +279,8 @@ static void wind_up(struct client_session *session, uint64_t now_ns)
 {
     enum rssl_reason reason = rssl_channel_reason(session->channel);
     /* Worth waiting for only where we had something to say. */
-    bool lingers = reason == RSSL_REASON_LOCAL || reason == RSSL_REASON_REFUSED_BY_US;
+    bool lingers = reason == RSSL_REASON_LOCAL || reason == RSSL_REASON_REFUSED_BY_US ||
+                   reason == RSSL_REASON_NOT_RSSL;
 
     if (session->phase == PHASE_OPEN) {
         (void)client_session_flush(session, now_ns);

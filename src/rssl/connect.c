@@ -261,6 +261,8 @@ void rssl_channel_handshake(struct rssl_channel *ch, const uint8_t *bytes, size_
 
 void rssl_channel_not_rssl(struct rssl_channel *ch, const uint8_t *bytes, size_t length)
 {
+    static const char not_implemented[] = "HTTP/1.1 501 Not Implemented\r\n"
+                                          "Content-Length: 0\r\nConnection: close\r\n\r\n";
     static const char digits[] = "0123456789abcdef";
     char *out = ch->detail;
 
@@ -269,7 +271,12 @@ void rssl_channel_not_rssl(struct rssl_channel *ch, const uint8_t *bytes, size_t
         *out++ = digits[bytes[i] & 15];
     }
     *out = '\0';
-    rssl_channel_fail(ch, RSSL_REASON_NOT_RSSL, false);
+    /* HTTP (a tunnel, a browser) gets an answer in its own words. */
+    bool is_http = length >= 2 && (memcmp(bytes, "PO", 2) == 0 || memcmp(bytes, "GE", 2) == 0);
+    if (is_http)
+        (void)rssl_outq_raw(&ch->outq, (const uint8_t *)not_implemented,
+                            sizeof(not_implemented) - 1);
+    rssl_channel_fail(ch, RSSL_REASON_NOT_RSSL, is_http);
 }
 
 void rssl_channel_activate(struct rssl_channel *ch)

@@ -355,6 +355,21 @@ static void malformed_openings_end_the_channel_with_the_right_reason(void **stat
     }
 }
 
+static void http_is_answered_in_its_own_words(void **state)
+{
+    struct pair *pair = pair_create();
+    uint8_t bytes[256] = { 0 };
+
+    (void)state;
+    assert_int_equal(rssl_channel_create(&pair->server_config, pair->pool, 0, &pair->server.ch), 0);
+    end_give(&pair->server, 0, "POST / HTTP/1.1\r\n", 17);
+    assert_true(pair->server.closed);
+    assert_true(end_take(&pair->server, 0, bytes, sizeof(bytes) - 1) > 0);
+    assert_memory_equal(bytes, "HTTP/1.1 501 ", 13);
+    assert_true(rssl_channel_is_finished(pair->server.ch));
+    pair_destroy(pair);
+}
+
 /* Acks that a client must not accept, as changes to a good one. */
 static void malformed_answers_end_the_channel(void **state)
 {
@@ -579,6 +594,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_takes_nothing_is_dropped),
         cmocka_unit_test(what_is_queued_at_the_close_goes_out_but_not_for_ever),
         cmocka_unit_test(malformed_openings_end_the_channel_with_the_right_reason),
+        cmocka_unit_test(http_is_answered_in_its_own_words),
         cmocka_unit_test(malformed_answers_end_the_channel),
         cmocka_unit_test(illegal_frames_end_the_channel_and_odd_ones_do_not),
         cmocka_unit_test(a_frame_that_inflates_beyond_a_frame_is_a_bomb),
