@@ -13,7 +13,15 @@
 #define SUGGESTIONS_MAX 200
 
 /* A component of a path that stands for data: a node, a user, a service. */
-#define DATA "\x01"
+#define DATA     "\x01"
+
+#define PROGRAMS 4
+
+struct template
+{
+    struct path path;
+    char text[80];
+};
 
 struct checker {
     const struct md_conf *conf;
@@ -22,6 +30,7 @@ struct checker {
     unsigned line;
     const char *name;
     unsigned suggestions;
+    struct template templates[MD_CONF_KINDS][PROGRAMS];
     bool absent_said[256]; /* by row: "not in this version" is said once */
 };
 
@@ -92,18 +101,37 @@ static bool covers(const struct path *name, const struct path *template)
     return reach & 1;
 }
 
-/* In both spellings, instance and class, which differ where data stand: Port.PortNumber. */
-static bool row_reached(const struct path *name, const struct md_conf_row *row, const char *index)
+/* The paths of all objects, their data left open, without a parameter: made once for a file. */
+static void templates_make(struct checker *checker)
 {
     for (int kind = 0; kind < MD_CONF_KINDS; kind++)
-        for (unsigned bit = 1; bit <= MD_CONF_TOOLS; bit <<= 1) {
+        for (unsigned p = 0; p < PROGRAMS; p++) {
+            struct template *t = &checker->templates[kind][p];
             struct object_path path;
+            bool good =
+                object_path(&path, (enum md_conf_kind)kind, 1u << p, DATA, DATA, DATA, "x", NULL);
 
-            if (!(row->kinds >> kind & 1) || !(row->programs & bit))
+            MD_ASSERT(good && strlen(path.instance_text) < sizeof(t->text));
+            memcpy(t->text, path.instance_text, strlen(path.instance_text) + 1);
+            path_split(&t->path, t->text);
+        }
+}
+
+static bool row_reached(const struct checker *checker, const struct path *name,
+                        const struct md_conf_row *row, const char *index)
+{
+    for (int kind = 0; kind < MD_CONF_KINDS; kind++)
+        for (unsigned p = 0; p < PROGRAMS; p++) {
+            if (!(row->kinds >> kind & 1) || !(row->programs >> p & 1))
                 continue;
-            if (object_path(&path, (enum md_conf_kind)kind, bit, DATA, DATA, DATA, row->name,
-                            index ? DATA : NULL) &&
-                covers(name, &path.instance))
+            struct path path = checker->templates[kind][p].path;
+            path.at[path.count - 1].text = row->name;
+            path.at[path.count - 1].length = (uint16_t)strlen(row->name);
+            if (index) {
+                path.at[path.count].text = DATA;
+                path.at[path.count++].length = 1;
+            }
+            if (covers(name, &path))
                 return true;
         }
     return false;
@@ -246,7 +274,7 @@ static void check_entry(struct checker *checker, const char *value)
         if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
             continue;
         known = true;
-        if (!row_reached(&name, row, index))
+        if (!row_reached(checker, &name, row, index))
             continue;
         reached = true;
         if (!wrong)
@@ -278,6 +306,7 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
     struct checker checker = { .conf = conf, .report = report };
 
     MD_ASSERT(md_conf_row_count <= sizeof(checker.absent_said));
+    templates_make(&checker);
     for (uint32_t i = 0; i < db->count; i++) {
         const struct db_entry *entry = &db->entries[i];
 
