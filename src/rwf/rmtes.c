@@ -405,6 +405,18 @@ static void repeat(struct text *text, size_t from, size_t count)
         put_bytes(text, last, length);
 }
 
+/* How many bytes at `p` stand for themselves, as nearly all bytes of nearly all strings do. */
+static size_t plain_length(const struct shift_state *state, const uint8_t *p, size_t left)
+{
+    size_t length = 0;
+
+    if (!state->utf8 && state->set[state->left] != CHARSET_ASCII)
+        return 0;
+    while (length < left && p[length] >= 0x20 && p[length] < 0x7f)
+        length++;
+    return length;
+}
+
 int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t size,
                       size_t *text_length)
 {
@@ -420,7 +432,16 @@ int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t si
         const uint8_t *p = string + i;
         size_t left = length - i;
         struct command command = { .kind = COMMAND_NONE };
+        size_t plain = plain_length(&state, p, left);
 
+        if (plain > text.size - text.length)
+            plain = text.size - text.length;
+        if (plain > 0) {
+            put_bytes(&text, p, plain);
+            last = text.length - 1;
+            i += plain;
+            continue;
+        }
         if (p[0] == ESC)
             command = command_at(p, left);
         if (command.kind == COMMAND_POSITION || command.kind == COMMAND_REPEAT) {

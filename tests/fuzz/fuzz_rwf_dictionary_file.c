@@ -48,7 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rwf_dictionary_load_enums(dictionary, "e", part + 1, size - length - 1, &error) != MD_OK &&
         (error.text[0] == '\0' || rwf_dictionary_table_count(dictionary) != 0))
         abort();
-    check(dictionary);
+    /* Only what was loaded: walking all ids is slow, and most inputs are refused. */
+    if (rwf_dictionary_field_count(dictionary) > 0 || rwf_dictionary_table_count(dictionary) > 0)
+        check(dictionary);
     rwf_dictionary_destroy(dictionary);
     return 0;
 }
