@@ -44,6 +44,8 @@ enum rwf_lengths {
     RWF_LENGTHS_RESERVED = 1, /* nested lengths in the long form, as ETA writes them */
 };
 
+/* Set enc->lengths behind rwf_encoder_init() to have the long form. */
+
 /* One open message or container. The encoder's own. */
 struct rwf_level {
     uint8_t kind;

@@ -189,6 +189,45 @@ static void a_failed_encoder_stays_failed_until_it_is_rolled_back(void **state)
     assert_int_equal(rwf_field_list_finish(&enc), RWF_OK);
 }
 
+static void a_rollback_gives_all_the_room_back(void **state)
+{
+    uint8_t buffer[200];
+    struct rwf_encoder enc;
+    struct rwf_map_entry entry = { .action = RWF_MAP_ADD, .key = rwf_text("k") };
+    (void)state;
+
+    rwf_encoder_init(&enc, buffer, sizeof(buffer));
+    rwf_map_start(&enc, &book);
+    size_t left = rwf_encoder_left(&enc);
+    for (unsigned i = 0; i < 100; i++) {
+        struct rwf_mark mark = rwf_encoder_mark(&enc);
+
+        rwf_map_entry_start(&enc, &entry);
+        rwf_field_list_start(&enc, NULL);
+        rwf_field_start(&enc, 1, RWF_TYPE_ARRAY);
+        rwf_encoder_rollback(&enc, &mark);
+        assert_int_equal(rwf_encoder_left(&enc), left);
+    }
+    assert_int_equal(rwf_map_finish(&enc), RWF_OK);
+}
+
+static void a_map_entry_has_a_key(void **state)
+{
+    static const uint8_t keyless[] = { 0x00, 0x04, 0x00, 0x00, 0x01, 0x02, 0x00 };
+    struct rwf_map_entry entry = { .action = RWF_MAP_DELETE };
+    uint8_t buffer[100];
+    struct rwf_encoder enc;
+    struct rwf_map map;
+    (void)state;
+
+    rwf_encoder_init(&enc, buffer, sizeof(buffer));
+    rwf_map_start(&enc, &book);
+    assert_int_equal(rwf_map_add(&enc, &entry), RWF_ERR_RANGE);
+    assert_int_equal(rwf_map_decode(rwf_bytes(keyless, sizeof(keyless)), &map), RWF_OK);
+    assert_int_equal(rwf_map_next(&map, &entry), RWF_ERR_MALFORMED);
+    assert_int_equal(rwf_map_next(&map, &entry), RWF_ERR_MALFORMED); /* it stays so */
+}
+
 static void calls_out_of_order_are_refused(void **state)
 {
     uint8_t buffer[200];
@@ -436,6 +475,8 @@ int main(void)
         cmocka_unit_test(containers_close_whenever_the_buffer_is_full),
         cmocka_unit_test(a_field_list_keeps_the_fields_that_fitted),
         cmocka_unit_test(a_failed_encoder_stays_failed_until_it_is_rolled_back),
+        cmocka_unit_test(a_rollback_gives_all_the_room_back),
+        cmocka_unit_test(a_map_entry_has_a_key),
         cmocka_unit_test(calls_out_of_order_are_refused),
         cmocka_unit_test(nesting_ends_at_the_limit_with_an_error_of_its_own),
         cmocka_unit_test(the_check_stops_at_the_same_depth),

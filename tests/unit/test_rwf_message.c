@@ -126,18 +126,43 @@ static void a_flag_without_room_for_its_member_is_cleared(void **state)
 
 static void members_without_content_are_left_out(void **state)
 {
-    struct rwf_msg msg = {
-        .msg_class = RWF_CLASS_STATUS,
-        .domain = 6,
-        .flags = RWF_STATUS_HAS_GROUP_ID | RWF_STATUS_HAS_PERM_DATA | RWF_STATUS_CLEAR_CACHE,
-        .stream_id = 1,
+    static const struct {
+        uint8_t msg_class;
+        uint16_t flags;
+        uint16_t left;
+    } cases[] = {
+        { RWF_CLASS_STATUS,
+          RWF_STATUS_HAS_GROUP_ID | RWF_STATUS_HAS_PERM_DATA | RWF_STATUS_CLEAR_CACHE,
+          RWF_STATUS_CLEAR_CACHE },
+        { RWF_CLASS_ACK, RWF_ACK_HAS_NAK_CODE | RWF_ACK_HAS_TEXT | RWF_ACK_PRIVATE_STREAM,
+          RWF_ACK_PRIVATE_STREAM },
+        { RWF_CLASS_UPDATE, RWF_UPDATE_HAS_CONF_INFO | RWF_UPDATE_DISCARDABLE,
+          RWF_UPDATE_DISCARDABLE },
     };
     uint8_t buffer[64];
     struct rwf_msg got;
     (void)state;
 
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rwf_msg msg = { .msg_class = cases[i].msg_class, .flags = cases[i].flags };
+
+        assert_int_equal(rwf_msg_decode(encoded(&msg, buffer, sizeof(buffer)), &got), RWF_OK);
+        assert_int_equal(got.flags, cases[i].left);
+    }
+}
+
+static void an_empty_name_is_not_written(void **state)
+{
+    struct rwf_msg msg = { .msg_class = RWF_CLASS_REQUEST };
+    uint8_t buffer[64];
+    struct rwf_msg got;
+    (void)state;
+
+    msg.key.flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE | RWF_KEY_HAS_FILTER;
+    msg.key.filter = 7;
     assert_int_equal(rwf_msg_decode(encoded(&msg, buffer, sizeof(buffer)), &got), RWF_OK);
-    assert_int_equal(got.flags, RWF_STATUS_CLEAR_CACHE);
+    assert_int_equal(got.key.flags, RWF_KEY_HAS_FILTER);
+    assert_int_equal(got.key.filter, 7);
 }
 
 static void a_message_state_must_be_specified(void **state)
@@ -324,6 +349,7 @@ int main(void)
         cmocka_unit_test(an_unknown_class_is_refused),
         cmocka_unit_test(a_flag_without_room_for_its_member_is_cleared),
         cmocka_unit_test(members_without_content_are_left_out),
+        cmocka_unit_test(an_empty_name_is_not_written),
         cmocka_unit_test(a_message_state_must_be_specified),
         cmocka_unit_test(the_stream_id_is_patched_in_place),
         cmocka_unit_test(flags_are_patched_while_their_word_keeps_its_length),

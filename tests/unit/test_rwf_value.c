@@ -154,6 +154,35 @@ static void dates_and_times_are_read_as_they_are_printed(void **state)
     assert_true(rwf_time_is_blank(&time));
 }
 
+static void a_time_is_blank_when_every_part_it_has_is(void **state)
+{
+    static const struct {
+        uint8_t bytes[8];
+        uint8_t length;
+        int rc;
+    } cases[] = {
+        { { 0xff, 0xff }, 2, RWF_BLANK },
+        { { 0xff, 0xfe }, 2, RWF_OK },
+        { { 0xff, 0xff, 0xff }, 3, RWF_BLANK },
+        { { 0xff, 0xff, 0x00 }, 3, RWF_OK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff }, 5, RWF_BLANK },
+        { { 0xff, 0xff, 0xff, 0x00, 0xff }, 5, RWF_OK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff, 0x07, 0xff }, 7, RWF_BLANK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x01 }, 7, RWF_OK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f, 0xff, 0xff }, 8, RWF_BLANK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff, 0x3f, 0xff, 0x01 }, 8, RWF_OK },
+        { { 0xff, 0xff, 0xff, 0xff, 0xff, 0x38, 0x01, 0xff }, 8, RWF_OK },
+    };
+    struct rwf_time time;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(rwf_time_decode(rwf_bytes(cases[i].bytes, cases[i].length), &time),
+                         cases[i].rc);
+        assert_int_equal(rwf_time_is_blank(&time), cases[i].rc == RWF_BLANK);
+    }
+}
+
 static void text_that_does_not_fit_is_cut_and_terminated(void **state)
 {
     struct rwf_real real = { 39810, 12 };
@@ -214,6 +243,7 @@ int main(void)
         cmocka_unit_test(reals_become_doubles_and_back),
         cmocka_unit_test(reals_compare_by_value_whatever_their_hints),
         cmocka_unit_test(dates_and_times_are_read_as_they_are_printed),
+        cmocka_unit_test(a_time_is_blank_when_every_part_it_has_is),
         cmocka_unit_test(text_that_does_not_fit_is_cut_and_terminated),
         cmocka_unit_test(states_and_qualities_have_names),
         cmocka_unit_test(integers_take_as_few_bytes_as_they_need),
