@@ -338,6 +338,8 @@ size_t client_session_turn(struct client_session *session, uint64_t now_ns,
 {
     size_t count = 0;
 
+    if (max == 0)
+        return 0;
     if (session->old_stream) {
         net_stream_close(session->old_stream);
         session->old_stream = NULL;

@@ -41,6 +41,7 @@ struct options {
     unsigned compression;
     uint32_t send_buffer;
     uint16_t fragment_size;
+    bool csv;
 };
 
 /* What both processes see. */
@@ -294,6 +295,37 @@ static const char *compression_name(unsigned bits)
     return bits == 0 ? "none" : bits == RSSL_COMPRESSION_BIT_ZLIB ? "zlib" : "lz4";
 }
 
+/* One line of the table. */
+struct row {
+    const char *who; /* in what order the messages were queued, or "ETA" */
+    const char *compression;
+    double messages_s;
+    double bytes_s;
+    double wire;  /* bytes sent over bytes of messages; 0: not known */
+    double write; /* bytes for each system call */
+    double messages;
+    double cpu[4]; /* seconds: sender's user and system, receiver's */
+};
+
+static void print_row(const struct options *options, const struct row *row)
+{
+    double total = row->cpu[0] + row->cpu[1] + row->cpu[2] + row->cpu[3];
+    double ns = row->messages > 0 ? 1e9 / row->messages : 0;
+    double rate = total > 0 ? row->messages / total / 1e6 : 0;
+
+    if (options->csv)
+        printf("%u,%s,%s,%s,%.3f,%.1f,%.2f,%.0f,%.1f,%.1f,%.1f,%.1f,%.3f\n", options->receivers,
+               options->packing ? "packed" : "single", row->who, row->compression,
+               row->messages_s / 1e6, row->bytes_s / 1e6, row->wire, row->write, row->cpu[0] * ns,
+               row->cpu[1] * ns, row->cpu[2] * ns, row->cpu[3] * ns, rate);
+    else
+        printf("%9u %6s %4s %10s %8.3f %8.1f %7.2f %7.0f | %5.0f %5.0f %5.0f %5.0f | %8.3f\n",
+               options->receivers, options->packing ? "packed" : "single", row->who,
+               row->compression, row->messages_s / 1e6, row->bytes_s / 1e6, row->wire, row->write,
+               row->cpu[0] * ns, row->cpu[1] * ns, row->cpu[2] * ns, row->cpu[3] * ns, rate);
+    fflush(stdout);
+}
+
 static void report(const struct options *options, const struct sample *a, const struct sample *b,
                    const struct sender *sender, const struct shared *shared)
 {
@@ -301,7 +333,6 @@ static void report(const struct options *options, const struct sample *a, const 
     double messages = (double)(b->messages - a->messages);
     double cpu[4] = { b->user[0] - a->user[0], b->system[0] - a->system[0], b->user[1] - a->user[1],
                       b->system[1] - a->system[1] };
-    double total = cpu[0] + cpu[1] + cpu[2] + cpu[3];
     struct rssl_outq_stats stats;
     uint64_t wire = 0, flushes = 0, plain = 0;
 
@@ -311,14 +342,19 @@ static void report(const struct options *options, const struct sample *a, const 
         flushes += stats.flush_count;
         plain += stats.message_bytes;
     }
-    printf("%9u %6s %4s %10s %8.3f %8.1f %7.2f %7.0f | %5.0f %5.0f %5.0f %5.0f | %8.3f%s\n",
-           options->receivers, options->packing ? "packed" : "single",
-           options->item_major ? "item" : "conn", compression_name(options->compression),
-           messages / seconds / 1e6, (double)(b->bytes - a->bytes) / seconds / 1e6,
-           plain ? (double)wire / (double)plain : 0.0, flushes ? (double)wire / (double)flushes : 0,
-           cpu[0] / messages * 1e9, cpu[1] / messages * 1e9, cpu[2] / messages * 1e9,
-           cpu[3] / messages * 1e9, messages / total / 1e6,
-           atomic_load(&shared->damaged) ? "  DAMAGED" : "");
+    struct row row = {
+        .who = options->item_major ? "item" : "conn",
+        .compression = compression_name(options->compression),
+        .messages_s = messages / seconds,
+        .bytes_s = (double)(b->bytes - a->bytes) / seconds,
+        .wire = plain ? (double)wire / (double)plain : 0,
+        .write = flushes ? (double)wire / (double)flushes : 0,
+        .messages = messages,
+    };
+    memcpy(row.cpu, cpu, sizeof(cpu));
+    print_row(options, &row);
+    if (atomic_load(&shared->damaged))
+        printf("DAMAGED: %llu messages out of order\n", (unsigned long long)shared->damaged);
     fflush(stdout);
 }
 
@@ -331,8 +367,6 @@ static struct shared *make_shared(void)
         die("mmap", MD_ERR_NOMEM);
     return shared;
 }
-
-static void print_heading(void);
 
 static void run_fanout(const struct options *options)
 {
@@ -478,6 +512,19 @@ static void run_pingpong(const struct options *options)
     waitpid(child, NULL, 0);
 }
 
+static void print_heading(const struct options *options)
+{
+    if (options->csv) {
+        puts("receivers,frames,by,compressed,m_messages_s,mb_s,wire,bytes_per_write,snd_user_ns,"
+             "snd_sys_ns,rcv_user_ns,rcv_sys_ns,m_messages_per_cpu_s");
+        return;
+    }
+    printf("%9s %6s %4s %10s %8s %8s %7s %7s | %23s | %8s\n", "receivers", "frames", "by",
+           "compressed", "M msg/s", "MB/s", "wire", "B/write", "ns/message: snd u,s rcv u,s",
+           "M/cpu-s");
+    fflush(stdout);
+}
+
 /* The same between two programs on the ETA transport, for comparison. */
 
 /* A line that begins with `word` and a number, from a child's output. */
@@ -557,13 +604,15 @@ static void run_eta(const struct options *options, const char *run, const char *
     double messages = (double)(number - first_number);
     double cpu[4] = { b.user[0] - a.user[0], b.system[0] - a.system[0], b.user[1] - a.user[1],
                       b.system[1] - a.system[1] };
-    printf("%9u %6s  ETA %10s %8.3f %8.1f %7s %7s | %5.0f %5.0f %5.0f %5.0f | %8.3f\n",
-           options->receivers, options->packing ? "packed" : "single", "none",
-           messages / (double)(time - first_time) * 1e3,
-           messages * (double)options->size / (double)(time - first_time) * 1e3, "-", "-",
-           cpu[0] / messages * 1e9, cpu[1] / messages * 1e9, cpu[2] / messages * 1e9,
-           cpu[3] / messages * 1e9, messages / (cpu[0] + cpu[1] + cpu[2] + cpu[3]) / 1e6);
-    fflush(stdout);
+    struct row row = {
+        .who = "ETA",
+        .compression = "none",
+        .messages_s = messages / (double)(time - first_time) * 1e9,
+        .bytes_s = messages * (double)options->size / (double)(time - first_time) * 1e9,
+        .messages = messages,
+    };
+    memcpy(row.cpu, cpu, sizeof(cpu));
+    print_row(options, &row);
     kill(receiver, SIGTERM);
     kill(sender, SIGTERM);
     waitpid(receiver, NULL, 0);
@@ -577,7 +626,7 @@ static void run_comparison(struct options options, const char *build)
 {
     static const unsigned counts[] = { 1, 50 };
 
-    print_heading();
+    print_heading(&options);
     for (int round = 0; round < 3; round++) {
         for (unsigned c = 0; c < 2; c++) {
             for (unsigned p = 0; p < 2; p++) {
@@ -610,20 +659,12 @@ static void state_machine(const struct options *options)
     fflush(stdout);
 }
 
-static void print_heading(void)
-{
-    printf("%9s %6s %4s %10s %8s %8s %7s %7s | %23s | %8s\n", "receivers", "frames", "by",
-           "compressed", "M msg/s", "MB/s", "wire", "B/write", "ns/message: snd u,s rcv u,s",
-           "M/cpu-s");
-    fflush(stdout);
-}
-
 static void run_matrix(struct options options)
 {
     static const unsigned counts[] = { 1, 10, 50, 200 };
     static const unsigned kinds[] = { 0, RSSL_COMPRESSION_BIT_ZLIB, RSSL_COMPRESSION_BIT_LZ4 };
 
-    print_heading();
+    print_heading(&options);
     for (unsigned k = 0; k < 3; k++) {
         for (unsigned p = 0; p < 2; p++) {
             for (unsigned c = 0; c < 4; c++) {
@@ -644,7 +685,8 @@ static const char usage[] =
     "  without -n: 1, 10, 50 and 200 receivers, packed and single, each compression, round trips\n"
     "  -1 a frame for each message   -i message by message over all connections, not connection "
     "by\n"
-    "  connection   -l round trips only   -e the ETA transport beside ours, three rounds\n";
+    "  connection   -l round trips only   -e the ETA transport beside ours, three rounds\n"
+    "  -o comma-separated values\n";
 
 int main(int argc, char **argv)
 {
@@ -657,7 +699,7 @@ int main(int argc, char **argv)
 
     md_clock_init();
     signal(SIGPIPE, SIG_IGN);
-    while ((option = getopt(argc, argv, "n:s:b:t:1ic:f:B:le:h")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:b:t:1ic:f:B:le:oh")) != -1) {
         switch (option) {
         case 'n':
             options.receivers = (unsigned)atoi(optarg);
@@ -691,6 +733,9 @@ int main(int argc, char **argv)
         case 'e':
             build = optarg;
             break;
+        case 'o':
+            options.csv = true;
+            break;
         case 'l':
             latency = true;
             break;
@@ -710,7 +755,7 @@ int main(int argc, char **argv)
     } else if (latency) {
         run_pingpong(&options);
     } else if (options.receivers) {
-        print_heading();
+        print_heading(&options);
         run_fanout(&options);
     } else {
         run_matrix(options);

@@ -162,7 +162,7 @@ static void accept_all(struct fixture *f)
 {
     struct net_stream *stream;
 
-    while (net_listener_accept(f->listener, &stream) == MD_OK) {
+    while (f->listener && net_listener_accept(f->listener, &stream) == MD_OK) {
         struct end *end = &f->servers[f->server_count];
         assert_int_equal(
             client_session_serve(f->context, stream, &f->server, md_clock_mono_ns(), &end->session),
@@ -201,10 +201,10 @@ static void wait_for_any(struct fixture *f)
                                  .events = (short)((wants & NET_READABLE ? POLLIN : 0) |
                                                    (wants & NET_WRITABLE ? POLLOUT : 0)) };
     }
-    if (net_listener_descriptor(f->listener) >= 0)
+    if (f->listener && net_listener_descriptor(f->listener) >= 0)
         fds[count++] =
             (struct pollfd){ .fd = net_listener_descriptor(f->listener), .events = POLLIN };
-    else
+    else if (f->listener)
         timeout_ms = 0;
     poll(fds, count, timeout_ms);
 }
@@ -451,6 +451,55 @@ static void a_peer_that_never_reads_is_cut_when_it_has_taken_nothing_for_a_while
     client_session_destroy(deaf);
 }
 
+static void ipv6_serves_as_ipv4_does(void **state)
+{
+    struct fixture *f = *state;
+
+    net_listener_close(f->listener);
+    f->listener = NULL;
+    if (f->transport->listen(&f->server_options, "::1", 0, &f->listener) != MD_OK) {
+        print_message("no IPv6 here\n");
+        return;
+    }
+    f->dial.host = "::1";
+    f->dial.port = net_listener_port(f->listener);
+    connect_one(f);
+    run_until(f, all_open);
+    assert_int_equal(strncmp(client_session_peer(f->servers[0].session), "[::1]:", 6), 0);
+}
+
+static void a_listener_on_all_addresses_takes_both_families(void **state)
+{
+    static const char *const hosts[] = { "127.0.0.1", "::1" };
+    struct fixture *f = *state;
+    struct net_stream *probe;
+
+    net_listener_close(f->listener);
+    assert_int_equal(f->transport->listen(&f->server_options, NULL, 0, &f->listener), MD_OK);
+    f->dial.port = net_listener_port(f->listener);
+    for (size_t i = 0; i < 2; i++) {
+        if (f->transport->dial(&f->dial.options, hosts[i], f->dial.port, &probe) != MD_OK)
+            continue; /* no such family here */
+        net_stream_close(probe);
+        f->dial.host = hosts[i];
+        connect_one(f);
+        run_until(f, all_open);
+    }
+    assert_int_equal(strncmp(client_session_peer(f->clients[0].session), "127.0.0.1:", 10), 0);
+}
+
+static void a_port_where_nobody_listens_is_told_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    net_listener_close(f->listener);
+    f->listener = NULL;
+    connect_one(f);
+    run_until(f, clients_closed);
+    assert_string_equal(client_session_describe(f->clients[0].session),
+                        "the connection broke: Connection refused");
+}
+
 static void a_certificate_not_trusted_is_refused_with_a_reason(void **state)
 {
     struct fixture *f = *state;
@@ -568,6 +617,11 @@ int main(void)
         OVER(tls),
         OVER(pipe),
         OVER(polled),
+        cmocka_unit_test_setup_teardown(ipv6_serves_as_ipv4_does, set_up_tcp, tear_down),
+        cmocka_unit_test_setup_teardown(a_listener_on_all_addresses_takes_both_families, set_up_tcp,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_port_where_nobody_listens_is_told_at_once, set_up_tcp,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_certificate_not_trusted_is_refused_with_a_reason,
                                         set_up_tls, tear_down),
         cmocka_unit_test_setup_teardown(
