@@ -324,7 +324,7 @@ static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
             (struct rrmp_view){ .bytes = (const uint8_t *)text, .length = sizeof(text) - 1 });
     if (item->tries >= TRIES_MAX && item->state != RRMP_SINK_LIVE) {
         uint32_t here = item->link;
-        sink_item_refuse_at(sink, number, here);
+        sink_item_refuse_at(sink, number, here, SINK_REFUSED_NS);
         if (sink_link_choose(sink, item) != RRMP_NIL) {
             sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
             sink_item_place(sink, number, QUEUE_RECOVERY);
@@ -415,6 +415,7 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
         instances_check(sink);
     directory_events(sink);
     sink_loss_tick(sink);
+    sink_parked_check(sink);
     while (sink_event_room(sink) && (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL)
         item_timer(sink, number);
     sink_early_expire(sink, RRMP_NIL, false);
@@ -442,7 +443,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
         if (!instance->in_use)
             continue;
         sooner(&deadline, instance->heard_ns + sink->config.instance_timeout_ns);
-        if (instance->newest_id)
+        if (instance->newest_id || instance->sums_idle < SINK_SUMS_IDLE)
             sooner(&deadline, instance->sum_due_ns);
         if (instance->audit_id)
             sooner(&deadline, instance->audit_due_ns);
@@ -453,6 +454,10 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
             sooner(&deadline, link->verify_due_ns);
         if (link->in_use && link->paused_until_ns)
             sooner(&deadline, link->paused_until_ns);
+    }
+    for (uint16_t i = 0; i < sink->service_count; i++) {
+        if (sink->services[i].parked_count > 0 && sink->services[i].links != RRMP_NIL)
+            sooner(&deadline, sink->parked_check_ns);
     }
     for (uint32_t i = 0; i < sink->early_count; i++)
         sooner(&deadline, sink->early[i].since_ns + SINK_EARLY_NS);

@@ -355,6 +355,15 @@ static void parked_wake(struct rrmp_sink *sink, uint16_t service)
     }
 }
 
+void sink_parked_check(struct rrmp_sink *sink)
+{
+    if (sink->now_ns < sink->parked_check_ns)
+        return;
+    sink->parked_check_ns = sink->now_ns + 1000 * MS;
+    for (uint16_t i = 0; i < sink->service_count; i++)
+        parked_wake(sink, i);
+}
+
 void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
 {
     struct sink_link *link = sink_link_at(sink, number);

@@ -21,18 +21,20 @@
  * sink_tick.c (time).
  */
 
-#define SINK_EVENTS          8192u
-#define SINK_EVENT_RESERVE   1100u /* most events one record, one timer or one call can cause */
-#define SINK_ROWS_MAX        1000u /* rows of one answer judged singly; beyond, the whole service */
-#define SINK_CHUNK           4096u
-#define SINK_CHUNKS          4096u
-#define SINK_REFUSED         4u
-#define SINK_REFUSED_NS      30000000000ull
-#define SINK_BUCKETS         64u
-#define SINK_EARLY_MAX       1024u
-#define SINK_EARLY_NS        1000000000ull
-#define SINK_DICTS           64u
-#define SINK_DESCRIPTION_MAX 65536u
+#define SINK_EVENTS           8192u
+#define SINK_EVENT_RESERVE    1100u /* most events one record, one timer or one call can cause */
+#define SINK_ROWS_MAX         1000u /* rows of one answer judged singly; beyond, the whole service */
+#define SINK_CHUNK            4096u
+#define SINK_CHUNKS           4096u
+#define SINK_REFUSED          4u
+#define SINK_REFUSED_NS       30000000000ull /* an item said not to be there */
+#define SINK_REFUSED_SHORT_NS 1000000000ull  /* the service there has trouble */
+#define SINK_BUCKETS          64u
+#define SINK_EARLY_MAX        1024u
+#define SINK_EARLY_NS         1000000000ull
+#define SINK_DICTS            64u
+#define SINK_SUMS_IDLE        6u /* it may remember us from before a partition: say what we hold */
+#define SINK_DESCRIPTION_MAX  65536u
 
 enum sink_slot_bits {
     SLOT_WAIT = RRMP_SINK_TO_WAIT, /* deliver to those FILLING */
@@ -187,6 +189,7 @@ struct sink_instance {
     uint64_t sum_xor;
     uint64_t sum_due_ns;
     bool sum_again;
+    uint8_t sums_idle; /* sent since it appeared, without a request of ours */
     uint32_t audit_id; /* 0: none under way */
     uint32_t audit_from;
     uint64_t audit_due_ns;
@@ -279,7 +282,8 @@ struct rrmp_sink {
     uint32_t next_stamp;
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;
-    bool may_send; /* a queue may have something to send */
+    uint64_t parked_check_ns; /* each second: what is parked may have a place */
+    bool may_send;            /* a queue may have something to send */
 };
 
 static inline struct sink_item *sink_item_at(const struct rrmp_sink *sink, uint32_t number)
@@ -338,7 +342,8 @@ void sink_item_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t
                    struct rrmp_view message);
 /* A private stream cannot be mended: it ends with its timer, which is due now. */
 void sink_private_end(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
-void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link);
+/* Not there for `time_ns`. */
+void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link, uint64_t time_ns);
 void sink_item_unmap(struct rrmp_sink *sink, uint32_t item);
 bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint32_t seq,
                    uint8_t bits);
@@ -362,6 +367,7 @@ void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
 bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t link);
 uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
+void sink_parked_check(struct rrmp_sink *sink);
 void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
 /* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there. */
 void sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group, uint8_t state,

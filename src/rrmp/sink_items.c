@@ -166,7 +166,7 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint
     event->message = text;
 }
 
-void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
+void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link, uint64_t time_ns)
 {
     struct sink_item *item = sink_item_at(sink, number);
     uint32_t oldest = 0;
@@ -176,7 +176,7 @@ void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
             oldest = i;
     }
     item->refused[oldest].link = link;
-    item->refused[oldest].until_ns = sink->now_ns + SINK_REFUSED_NS;
+    item->refused[oldest].until_ns = sink->now_ns + time_ns;
 }
 
 /* ---- where an item is ---- */

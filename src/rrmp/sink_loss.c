@@ -232,7 +232,10 @@ void sink_sums(struct rrmp_sink *sink, bool at_once)
         struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use)
             continue;
-        if (instance->newest_id && (at_once || sink->now_ns >= instance->sum_due_ns)) {
+        bool is_due = at_once || sink->now_ns >= instance->sum_due_ns;
+        if (is_due && (instance->newest_id || instance->sums_idle < SINK_SUMS_IDLE)) {
+            if (instance->newest_id == 0)
+                instance->sums_idle++;
             instance->sum_again = instance->sum_again || at_once;
             sum_send(sink, n);
         }

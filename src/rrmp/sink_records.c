@@ -132,7 +132,7 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
         sink_item_lost(sink, number, RRMP_CODE_NONE);
         return;
     }
-    sink_item_refuse_at(sink, number, link);
+    sink_item_refuse_at(sink, number, link, SINK_REFUSED_NS);
     sink_item_leave(sink, number, 0);
     if (sink_link_choose(sink, item) == RRMP_NIL) {
         sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_PREEMPTED, 0, none);
@@ -149,9 +149,11 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
 static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
 {
     struct sink_item *item = sink_item_at(sink, number);
+    bool is_about_item = refuse->code != RRMP_CODE_NONE;
     bool is_up = false;
 
-    sink_item_refuse_at(sink, number, item->link);
+    sink_item_refuse_at(sink, number, item->link,
+                        is_about_item ? SINK_REFUSED_NS : SINK_REFUSED_SHORT_NS);
     if (item->had_image && !item->is_told) {
         item->is_told = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
@@ -160,9 +162,8 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
          n = sink_link_at(sink, n)->service_next)
         is_up = is_up || sink_link_usable(sink, NULL, n);
-    if (sink_link_choose(sink, item) == RRMP_NIL && is_up) {
-        uint8_t code = refuse->code ? refuse->code : RRMP_CODE_NOT_FOUND;
-        sink_item_end(sink, number, RRMP_STATE_CLOSED, code, 0, refuse->text);
+    if (sink_link_choose(sink, item) == RRMP_NIL && is_up && is_about_item) {
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, refuse->code, 0, refuse->text);
         return;
     }
     sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);

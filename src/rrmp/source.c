@@ -243,6 +243,7 @@ void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
         all_gone(source, now_ns, notice->session, 0);
         break;
     case RRMP_NOTICE_USER_DOWN:
+        source_user_ended(source, notice->session, notice->port);
         if (notice->port != 0)
             all_gone(source, now_ns, notice->session, notice->port);
         break;

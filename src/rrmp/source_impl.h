@@ -19,6 +19,7 @@
  */
 
 #define SOURCE_REQUESTERS_MAX 1024u
+#define SOURCE_ENDED          256u
 #define SOURCE_WIDE_WORDS     15u
 #define SOURCE_EVENTS         1024u
 #define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
@@ -212,6 +213,13 @@ struct rrmp_source {
     size_t image_budget;
     bool has_published; /* an update went out this turn */
 
+    /* Users that have ended: their unicast stream may still carry what they said before. */
+    struct {
+        uint64_t session;
+        uint16_t port;
+    } ended[SOURCE_ENDED];
+    uint32_t ended_count;
+
     uint32_t beat;
     uint32_t beats_fast; /* so many more at 100 ms */
     uint64_t beat_due_ns;
@@ -300,6 +308,8 @@ void source_refuse(struct rrmp_source *source, uint32_t requester, uint16_t svc,
 void source_record_in(struct rrmp_source *source, uint64_t now_ns,
                       const struct rrmp_message *message, const struct rrmp_record *record);
 void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t requester);
+/* The user has ended: whatever still comes of it is ignored. */
+void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port);
 struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind);
 

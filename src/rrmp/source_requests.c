@@ -91,6 +91,26 @@ void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t
     rrmp_slots_give(&source->requesters, number);
 }
 
+void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port)
+{
+    uint32_t at = source->ended_count++ % SOURCE_ENDED;
+
+    source->ended[at].session = session;
+    source->ended[at].port = port;
+}
+
+/* A port is never given twice, so that this stays true for ever. */
+static bool has_ended(const struct rrmp_source *source, uint64_t session, uint16_t port)
+{
+    uint32_t count = source->ended_count < SOURCE_ENDED ? source->ended_count : SOURCE_ENDED;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (source->ended[i].session == session && source->ended[i].port == port)
+            return true;
+    }
+    return false;
+}
+
 /* ---- REQUEST ---- */
 
 static void refuse(struct rrmp_source *source, uint32_t requester, const struct rrmp_record *record,
@@ -444,6 +464,11 @@ static void upward_in(struct rrmp_source *source, uint64_t now_ns,
             source->stats.senders_ignored++;
         return;
     }
+    bool is_stranger = requester_find(source, message->session, message->src_port) == RRMP_NIL;
+    if (record->header.type == RRMP_SUM && record->u.sum.count == 0 && is_stranger)
+        return; /* he holds nothing, we know nothing of him: agreed */
+    if (is_stranger && has_ended(source, message->session, message->src_port))
+        return;
     uint32_t requester = requester_enter(source, now_ns, message->session, message->src_port);
     if (requester == RRMP_NIL)
         return; /* at the limit of requesters: he asks again; the counter of requesters tells */

@@ -112,12 +112,17 @@ static void plan_draw(struct world *world)
     plan->gap_log = md_prng_below(&world->random, 4) ? 4096 : 16;
     plan->window = md_prng_below(&world->random, 3) ? 100 : between(world, 1, 4);
     plan->hold_records = md_prng_below(&world->random, 3) ? 256 : 2;
-    plan->handle_limit = md_prng_below(&world->random, 6) ? 4096 : between(world, 8, 64);
+    plan->handle_limit = 4096;
+    if (md_prng_below(&world->random, 6) == 0) /* all items fit, but hardly */
+        plan->handle_limit = plan->item_count + between(world, 0, 8);
     plan->handle_rest_ns = between(world, 0, 1) ? 0 : 5 * SEC;
     plan->handle_rest_ns += 1;
     if (md_prng_below(&world->random, 4) == 0) {
-        plan->ring_bytes = between(world, 8192, 65536);
-        plan->ring_rate = between(world, 300000, 3000000);
+        plan->ring_bytes = between(world, 10000, 65536);
+        plan->ring_rate = between(world, 20000, 80000);
+        /* What a provider says has to fit through in the end. */
+        uint32_t most = (uint32_t)plan->ring_rate / 90;
+        plan->updates_per_s = plan->updates_per_s < most ? plan->updates_per_s : most;
     }
 }
 
@@ -221,8 +226,8 @@ static void provider_lost(struct world *world)
 static void slow_ring(struct world *world)
 {
     plan_calm(world);
-    world->plan.ring_bytes = 8192;
-    world->plan.ring_rate = 200000;
+    world->plan.ring_bytes = 10000;
+    world->plan.ring_rate = 30000;
 }
 
 static const struct scenario {
@@ -557,6 +562,38 @@ static void check_interest(struct world *world)
     }
 }
 
+/* With --trace a failure is followed by what everybody believes. */
+static void world_dump(struct world *world)
+{
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        struct proc *proc = &world->procs[p];
+        world_trace(world, "%s %u on node %u: %s session %" PRIx64 " port %u inbox %u feeds %u",
+                    proc->is_source ? "source" : "sink", p, proc->node,
+                    proc->is_alive ? "alive" : "dead", proc->session, proc->port,
+                    proc->inbox.tail - proc->inbox.head, proc->feeds.tail - proc->feeds.head);
+        if (proc->is_alive && proc->is_source)
+            world_trace(
+                world, "  provider %s, %u items, %u bound, %" PRIu64 " sums differ, %u asks",
+                proc->is_provider_up ? "up" : "down", rrmp_source_stats(proc->source)->items_now,
+                rrmp_source_stats(proc->source)->bound_now,
+                rrmp_source_stats(proc->source)->sum_mismatch,
+                rrmp_source_stats(proc->source)->asks_now);
+        struct rrmp_sink_service service;
+        for (uint16_t s = 0;
+             proc->is_alive && !proc->is_source && rrmp_sink_service(proc->sink, s, &service); s++)
+            world_trace(world, "  service %.*s: %u instances, %s %s", (int)service.name.length,
+                        (const char *)service.name.bytes, service.instance_count,
+                        service.is_up ? "up" : "down", service.is_accepting ? "accepting" : "");
+        if (proc->is_alive && !proc->is_source)
+            world_trace(
+                world, "  %u instances, %u items, %u live, queues %u %u %u",
+                rrmp_sink_stats(proc->sink)->instances_now, rrmp_sink_stats(proc->sink)->items_now,
+                rrmp_sink_stats(proc->sink)->live_now, rrmp_sink_stats(proc->sink)->queued_now[0],
+                rrmp_sink_stats(proc->sink)->queued_now[1],
+                rrmp_sink_stats(proc->sink)->queued_now[2]);
+    }
+}
+
 static void coverage_add(struct world *world)
 {
     struct coverage *coverage = world->coverage;
@@ -602,6 +639,8 @@ static bool run_seed(const struct options *options, struct coverage *coverage, u
         sink_check_end(world, &world->procs[p]);
     if (!world->failure[0])
         check_interest(world);
+    if (world->failure[0])
+        world_dump(world);
     coverage_add(world);
     *hash = world->hash;
     memcpy(failure, world->failure, sizeof(world->failure));
