@@ -49,8 +49,8 @@ enum rwf_lengths {
 /* One open message or container. The encoder's own. */
 struct rwf_level {
     uint8_t kind;
+    uint8_t phase;
     uint8_t item_type;
-    uint8_t phase; /* not beside kind: read as one, two byte stores would stall the load */
     uint8_t set_left;
     uint16_t container;
     uint16_t list_container;

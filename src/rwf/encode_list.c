@@ -9,13 +9,18 @@
 
 /* ---- the head of a list: set data, then the count of the standard entries ---- */
 
+static uint8_t standard_phase(enum level_kind kind)
+{
+    return kind == LEVEL_FIELD_LIST ? PHASE_FIELDS : PHASE_STANDARD;
+}
+
 /* Room for the count is set aside while the set is written; now it takes its place. */
 static void begin_standard(struct rwf_encoder *enc, struct rwf_level *level)
 {
     encoder_release(enc, COUNT_SIZE);
     level->count_at = enc->pos;
     enc->pos += COUNT_SIZE;
-    level->phase = PHASE_STANDARD;
+    level->phase = standard_phase(level->kind);
 }
 
 /* The last value of the set is written. */
@@ -84,9 +89,10 @@ static int finish_list(struct rwf_encoder *enc, enum level_kind kind)
 
     if (enc->err < 0)
         return enc->err;
-    if (level->kind != kind || (level->phase != PHASE_STANDARD && level->phase != PHASE_NO_MORE))
+    if (level->kind != kind ||
+        (level->phase != standard_phase(kind) && level->phase != PHASE_NO_MORE))
         return encoder_fail(enc, RWF_ERR_STATE);
-    if (level->phase == PHASE_STANDARD)
+    if (level->phase != PHASE_NO_MORE)
         md_put_be16(level->count_at, (uint16_t)level->count);
     return encoder_pop(enc, kind);
 }
@@ -248,7 +254,7 @@ static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
         return encoder_fail(enc, RWF_ERR_STATE);
     level->slot_is_open = false;
     if (level->phase == PHASE_STANDARD_ENTRY) {
-        level->phase = PHASE_STANDARD;
+        level->phase = standard_phase(kind);
         return encoder_close_length16(enc, level->length_at);
     }
     if (level->phase != PHASE_SET_ENTRY)
@@ -268,7 +274,7 @@ static int entry_place(struct rwf_encoder *enc, enum level_kind kind)
         return enc->err;
     if (level->kind == kind && level->phase == PHASE_SET)
         return 1;
-    if (level->kind != kind || level->phase != PHASE_STANDARD)
+    if (level->kind != kind || level->phase != standard_phase(kind))
         return encoder_fail(enc, RWF_ERR_STATE);
     if (level->count >= UINT16_MAX)
         return encoder_fail(enc, RWF_ERR_RANGE);
@@ -401,9 +407,8 @@ static inline bool field_is_plain(const struct rwf_encoder *enc)
 {
     const struct rwf_level *level = &enc->level[enc->depth];
 
-    return enc->err == RWF_OK && enc->end - enc->pos >= FIELD_ROOM &&
-           level->kind == LEVEL_FIELD_LIST && level->phase == PHASE_STANDARD &&
-           level->count < UINT16_MAX;
+    return level->phase == PHASE_FIELDS && enc->end - enc->pos >= FIELD_ROOM &&
+           enc->err == RWF_OK && level->count < UINT16_MAX;
 }
 
 static inline int field_plain(struct rwf_encoder *enc, int16_t id, unsigned length)
@@ -415,12 +420,27 @@ static inline int field_plain(struct rwf_encoder *enc, int16_t id, unsigned leng
     return RWF_OK;
 }
 
+/* The long way, kept apart so that the short one needs no stack. `v` is the value of that type. */
+static __attribute__((noinline)) int field_rare(struct rwf_encoder *enc, int16_t id, unsigned type,
+                                                const void *v, uint64_t number)
+{
+    struct rwf_value value = { .type = (uint16_t)type, .u = number };
+
+    if (type == RWF_TYPE_REAL)
+        value.real = *(const struct rwf_real *)v;
+    else if (type == RWF_TYPE_DATE)
+        value.date = *(const struct rwf_date *)v;
+    else if (type == RWF_TYPE_TIME)
+        value.time = *(const struct rwf_time *)v;
+    else if (type == RWF_TYPE_DATETIME)
+        value.datetime = *(const struct rwf_datetime *)v;
+    return rwf_field_add(enc, id, &value);
+}
+
 int rwf_field_add_int(struct rwf_encoder *enc, int16_t id, int64_t value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = rwf_value_int(value);
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_INT, NULL, (uint64_t)value);
     unsigned length = wire_int_size(value);
     wire_store8(enc->pos + 3, (uint64_t)value, length);
     return field_plain(enc, id, length);
@@ -428,10 +448,8 @@ int rwf_field_add_int(struct rwf_encoder *enc, int16_t id, int64_t value)
 
 int rwf_field_add_uint(struct rwf_encoder *enc, int16_t id, uint64_t value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = rwf_value_uint(value);
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_UINT, NULL, value);
     unsigned length = wire_uint_size(value);
     wire_store8(enc->pos + 3, value, length);
     return field_plain(enc, id, length);
@@ -439,10 +457,8 @@ int rwf_field_add_uint(struct rwf_encoder *enc, int16_t id, uint64_t value)
 
 int rwf_field_add_real(struct rwf_encoder *enc, int16_t id, const struct rwf_real *value)
 {
-    if (!field_is_plain(enc) || value->hint > RWF_HINT_FRACTION_256) {
-        struct rwf_value v = rwf_value_real(value->value, value->hint);
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc) || value->hint > RWF_HINT_FRACTION_256)
+        return field_rare(enc, id, RWF_TYPE_REAL, value, 0);
     unsigned length = wire_int_size(value->value);
     enc->pos[3] = value->hint;
     wire_store8(enc->pos + 4, (uint64_t)value->value, length);
@@ -451,10 +467,8 @@ int rwf_field_add_real(struct rwf_encoder *enc, int16_t id, const struct rwf_rea
 
 int rwf_field_add_enum(struct rwf_encoder *enc, int16_t id, uint16_t value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = rwf_value_enum(value);
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_ENUM, NULL, value);
     unsigned length = wire_uint_size(value);
     wire_store8(enc->pos + 3, value, length);
     return field_plain(enc, id, length);
@@ -462,20 +476,16 @@ int rwf_field_add_enum(struct rwf_encoder *enc, int16_t id, uint16_t value)
 
 int rwf_field_add_date(struct rwf_encoder *enc, int16_t id, const struct rwf_date *value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = { .type = RWF_TYPE_DATE, .date = *value };
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_DATE, value, 0);
     wire_put_date(enc->pos + 3, value);
     return field_plain(enc, id, 4);
 }
 
 int rwf_field_add_time(struct rwf_encoder *enc, int16_t id, const struct rwf_time *value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = { .type = RWF_TYPE_TIME, .time = *value };
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_TIME, value, 0);
     unsigned length = wire_time_size(value);
     wire_put_time(enc->pos + 3, length, value);
     return field_plain(enc, id, length);
@@ -483,10 +493,8 @@ int rwf_field_add_time(struct rwf_encoder *enc, int16_t id, const struct rwf_tim
 
 int rwf_field_add_datetime(struct rwf_encoder *enc, int16_t id, const struct rwf_datetime *value)
 {
-    if (!field_is_plain(enc)) {
-        struct rwf_value v = { .type = RWF_TYPE_DATETIME, .datetime = *value };
-        return rwf_field_add(enc, id, &v);
-    }
+    if (!field_is_plain(enc))
+        return field_rare(enc, id, RWF_TYPE_DATETIME, value, 0);
     unsigned length = wire_time_size(&value->time);
     wire_put_date(enc->pos + 3, &value->date);
     wire_put_time(enc->pos + 7, length, &value->time);

@@ -25,7 +25,7 @@ enum level_kind {
  * while slot_is_open, and closed by what is written in it.
  *
  *  message     ATTRIB (slot: key attributes) -> PAYLOAD (slot)
- *  lists       SET -> STANDARD; each entry in place is a slot: SET_ENTRY, STANDARD_ENTRY
+ *  lists       SET -> STANDARD or FIELDS; each entry in place is a slot: SET_ENTRY, STANDARD_ENTRY
  *  containers  SUMMARY (slot) -> ENTRIES; each entry in place is a slot: ENTRY
  *  array       ENTRIES
  */
@@ -34,7 +34,8 @@ enum level_phase {
     PHASE_PAYLOAD,
     PHASE_SET,
     PHASE_SET_ENTRY,
-    PHASE_STANDARD,
+    PHASE_STANDARD, /* of an element list */
+    PHASE_FIELDS,   /* of a field list: told by one byte, so that adding a field is one test */
     PHASE_STANDARD_ENTRY,
     PHASE_NO_MORE, /* a list without standard data behind its set data */
     PHASE_SUMMARY,

@@ -259,6 +259,8 @@ int rwf_value_decode(unsigned type, struct rwf_bytes content, struct rwf_value *
         value->u = code;
         break;
     default:
+        if (type < RWF_TYPE_ARRAY || (type > RWF_TYPE_RMTES && type < RWF_TYPE_NO_DATA))
+            value->type = RWF_TYPE_BUFFER; /* no such type */
         value->bytes = content;
         rc = content.length == 0 ? RWF_BLANK : RWF_OK;
         break;
