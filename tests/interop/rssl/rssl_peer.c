@@ -172,6 +172,7 @@ static struct rssl_config configure(const struct options *options)
     config.message_size_max = (uint16_t)options->fragment;
     config.guaranteed_buffers = 1000;
     config.max_buffers = 100000;
+    config.handshake_timeout_ns = 60 * MD_NS_PER_S; /* machines that run tests may be busy */
     if (options->ping) {
         config.ping_timeout_s = (uint8_t)options->ping;
         config.ping_timeout_min_s = (uint8_t)options->ping;

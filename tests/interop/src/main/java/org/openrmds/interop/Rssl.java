@@ -490,7 +490,7 @@ public final class Rssl {
                     for (Eta.Link link : links) {
                         if (!link.isOpen() || link.failed) continue;
                         List<byte[]> back = new ArrayList<>();
-                        link.read(back::add);
+                        if (!link.read(back::add)) continue; /* it is content and gone */
                         while (!back.isEmpty()) link.send(back.remove(0), back::add);
                         link.channel.flush(link.error);
                     }
