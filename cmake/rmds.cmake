@@ -9,10 +9,10 @@ target_compile_options(rmds_flags INTERFACE
   $<$<BOOL:${RMDS_WERROR}>:-Werror>)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(rmds_flags INTERFACE -O3 -g1 -UNDEBUG)
-  # At -O3 gcc 12 merges neighbouring byte stores and then warns of "size 0" about its own work.
-  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(rmds_flags INTERFACE -Wno-stringop-overflow)
-  endif()
+endif()
+# Optimising, gcc 12 merges neighbouring byte stores and then warns of "size 0" about its own work.
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(rmds_flags INTERFACE -Wno-stringop-overflow)
 endif()
 if(RMDS_MARCH)
   target_compile_options(rmds_flags INTERFACE -march=${RMDS_MARCH})
