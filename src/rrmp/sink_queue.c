@@ -42,6 +42,7 @@ void sink_queue_put(struct rrmp_sink *sink, uint32_t number, enum sink_queue que
     struct sink_link *link = sink_link_at(sink, item->link);
 
     MD_ASSERT(item->queue == QUEUE_NONE && queue != QUEUE_NONE);
+    sink_window_leave(sink, item); /* or it would wait for the place it holds itself */
     item->queue = (uint8_t)queue;
     item->bucket = bucket_of(item);
     struct sink_list *list = list_of(link, item);

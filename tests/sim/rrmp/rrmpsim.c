@@ -8,7 +8,7 @@
 #include "world.h"
 
 #define CALM_NS  (12 * SEC) /* after the last fault, updates going on */
-#define QUIET_NS (25 * SEC) /* and then without any: lingers end, digests agree */
+#define QUIET_NS (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
 
 void network_peer_down_event(struct world *world, const struct event *event);
 
@@ -121,7 +121,7 @@ static void plan_draw(struct world *world)
         plan->ring_bytes = between(world, 10000, 65536);
         plan->ring_rate = between(world, 20000, 80000);
         /* What a provider says has to fit through in the end. */
-        uint32_t most = (uint32_t)plan->ring_rate / 90;
+        uint32_t most = (uint32_t)plan->ring_rate / 42;
         plan->updates_per_s = plan->updates_per_s < most ? plan->updates_per_s : most;
     }
 }
@@ -227,7 +227,7 @@ static void slow_ring(struct world *world)
 {
     plan_calm(world);
     world->plan.ring_bytes = 10000;
-    world->plan.ring_rate = 30000;
+    world->plan.ring_rate = 14000;
 }
 
 static const struct scenario {
