@@ -147,6 +147,8 @@ static int check_series(struct rwf_bytes bytes, const struct rwf_check *check,
                        series.info.set_defs, sets, &db, &scope);
     if (rc == RWF_OK)
         rc = check_any(series.info.container, series.info.summary, check, &scope, depth);
+    if (rc < 0 || series.info.container == RWF_TYPE_NO_DATA)
+        return rc; /* 65535 entries in five bytes: there is nothing to see in them */
     while (rc >= 0 && (rc = rwf_series_next(&series, &data)) > 0) {
         rc = check_any(series.info.container, data, check, &scope, depth);
         if (rc < 0)

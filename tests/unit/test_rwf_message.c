@@ -297,7 +297,7 @@ static void members_of_newer_peers_survive_a_splice(void **state)
     (void)state;
 
     memcpy(newer, update, 11);
-    memcpy(newer + 11, "\xaa\xbb\xcc", 3);
+    memset(newer + 11, 0xaa, 3);
     memcpy(newer + 14, update + 11, sizeof(update) - 11);
     newer[1] += 3;
     assert_int_equal(rwf_splice(rwf_bytes(newer, sizeof(newer)), &strip, out, sizeof(out), &length),
