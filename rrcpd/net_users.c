@@ -140,7 +140,7 @@ int net_users_submit(struct net *net, uint64_t now_ns)
 /* Readers that sleep are rung once. The pipe's write end is ours alone and never blocks. */
 void net_users_wake(struct net *net)
 {
-    atomic_thread_fence(memory_order_seq_cst);
+    attach_fence(memory_order_seq_cst);
     for (int i = 0; i < net->user_count; i++) {
         struct net_user *user = net->users[i];
         _Atomic uint32_t *flag = &user->map->reader_sleeps;
@@ -157,7 +157,7 @@ bool net_users_arm(struct net *net)
 {
     for (int i = 0; i < net->user_count; i++)
         atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    attach_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
         return false;
     if (net->is_full)

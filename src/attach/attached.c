@@ -249,7 +249,7 @@ static bool arm(struct attached *a)
     drain_rings(a);
     atomic_store_explicit(&map->cursor, a->reader.cursor, memory_order_relaxed);
     atomic_store_explicit(&map->reader_sleeps, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    attach_fence(memory_order_seq_cst);
     a->is_armed = true;
     if (!inbound_has_more(&a->reader))
         return true;
@@ -294,7 +294,7 @@ static void flush(struct attach *user)
                  atomic_load_explicit(&map->daemon_sleeps, memory_order_relaxed) == 0))
         return;
     outbound_publish(&a->user.out);
-    atomic_thread_fence(memory_order_seq_cst);
+    attach_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&map->daemon_sleeps, memory_order_relaxed) == 0 ||
         atomic_load_explicit(&map->tail, memory_order_relaxed) == a->user.out.head ||
         atomic_exchange_explicit(&map->daemon_sleeps, 0, memory_order_acq_rel) == 0)

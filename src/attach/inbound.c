@@ -219,7 +219,7 @@ static void claim(struct attach_inbound_writer *writer, uint64_t end)
         return;
     writer->claimed = end + CLAIM_BYTES / 4;
     atomic_store_explicit(&writer->map->claimed, writer->claimed, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* the bytes must not be changed before it is seen */
+    attach_fence(memory_order_seq_cst); /* the bytes must not be changed before it is seen */
 }
 
 static uint8_t *reserve(struct attach_inbound_writer *writer, uint32_t length)
@@ -331,7 +331,7 @@ bool attach_inbound_publish(struct attach_inbound_writer *writer)
     if (writer->position == writer->published && writer->dirty_count == 0)
         return false;
     atomic_store_explicit(&map->table_version, version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
+    attach_fence(memory_order_release);
     for (uint32_t i = 0; i < writer->dirty_count; i++) {
         uint32_t row = writer->dirty[i];
 

@@ -137,7 +137,7 @@ static uint32_t snapshot(struct inbound_reader *reader, uint64_t *position)
             count = ATTACH_SESSION_MAX;
         memcpy(reader->rows, map->rows, count * sizeof(map->rows[0]));
         *position = atomic_load_explicit(&map->table_position, memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
+        attach_fence(memory_order_acquire);
         if (atomic_load_explicit(&map->table_version, memory_order_relaxed) == before)
             return count;
     }
@@ -238,7 +238,7 @@ static int64_t record_at(const struct inbound_reader *reader, uint64_t position,
 
 static bool is_whole(const struct inbound_reader *reader, uint64_t begin)
 {
-    atomic_thread_fence(memory_order_acquire);
+    attach_fence(memory_order_acquire);
     uint64_t claimed = atomic_load_explicit(&reader->map->claimed, memory_order_relaxed);
     return claimed - begin <= reader->size || claimed < begin;
 }

@@ -59,7 +59,7 @@ def lost_and_reordered_packets_are_repaired(bed):
     bed.rrcpd(2, *bad)
     bed.rrcpd(3, *bad)
     subs = [bed.perf("sub", i, "-seconds", 3) for i in (2, 3)]
-    bed.perf("pub", 1, "-rate", 100000, "-seconds", 3).result()
+    bed.perf("pub", 1, "-rate", 30000, "-seconds", 3).result()
     for sub in subs:
         figures = sub.result()
         clean(figures)
@@ -122,7 +122,7 @@ def a_stopped_subscriber_costs_the_others_nothing(bed):
     bed.rrcpd(1, *small)
     bed.rrcpd(2, *small)
     subs = [bed.perf("sub", 2, "-seconds", 5, "-timeout", 5) for _ in range(3)]
-    pub = bed.perf("pub", 1, "-rate", 100000, "-seconds", 5)
+    pub = bed.perf("pub", 1, "-rate", 50000, "-seconds", 5)
     time.sleep(1)
     subs[0].kill(signal.SIGSTOP)
     time.sleep(3)
