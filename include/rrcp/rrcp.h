@@ -188,6 +188,13 @@ void rrcp_destroy(struct rrcp *r); /* NULL is allowed */
 
 uint64_t rrcp_session(const struct rrcp *r);
 
+/*
+ * Change the keys: from now on keys[0] signs and all are accepted. To change a key without a pause
+ * give every node {old, new}, then {new, old}, then {new}. MD_ERR_RANGE: more than RRCP_KEY_MAX;
+ * MD_ERR_STATE: authentication cannot be switched on or off in a running engine.
+ */
+int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count);
+
 /* ---- packets and time in ----------------------------------------------------------------- */
 
 struct rrcp_arrival {

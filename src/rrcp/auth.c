@@ -6,6 +6,7 @@
 
 #include "base/blake2s.h"
 #include "base/cursor.h"
+#include "base/err.h"
 #include "base/writer.h"
 
 #define ALGORITHM_BLAKE2S 1
@@ -83,4 +84,16 @@ int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         return RRCP_DROP_REPLAY;
     replay->seen[counter % WINDOW / 64] |= bit;
     return -1;
+}
+
+int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count)
+{
+    if (count > RRCP_KEY_MAX)
+        return MD_ERR_RANGE;
+    if ((count == 0) != (r->config.key_count == 0))
+        return MD_ERR_STATE;
+    memset(r->config.keys, 0, sizeof(r->config.keys));
+    memcpy(r->config.keys, keys, count * sizeof(keys[0]));
+    r->config.key_count = count;
+    return 0;
 }
