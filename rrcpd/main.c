@@ -118,6 +118,17 @@ static void log_statistics(struct rrcpd *d)
     net_mail_send(d->net, (struct net_mail){ .kind = NET_REPORT });
 }
 
+static void send_keys(struct rrcpd *d, const struct rrcp_config *engine)
+{
+    struct net_keys *keys = calloc(1, sizeof(*keys));
+
+    if (!keys)
+        return;
+    memcpy(keys->keys, engine->keys, sizeof(keys->keys));
+    keys->count = engine->key_count;
+    net_mail_send(d->net, (struct net_mail){ .kind = NET_KEYS, .keys = keys });
+}
+
 static void reload(struct rrcpd *d)
 {
     struct md_conf *fresh;
@@ -139,7 +150,7 @@ static void reload(struct rrcpd *d)
 
         if (md_log_severity_parse(md_conf_string(&logger, "logLevel"), &severity) == 0)
             md_log_severity_set(d->severity = severity);
-        net_keys_set(d->net, settings->node.engine.keys, settings->node.engine.key_count);
+        send_keys(d, &settings->node.engine);
         md_log(MD_LOG_NOTICE, "configuration and keys read anew");
     }
     free(settings);

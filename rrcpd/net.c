@@ -85,6 +85,19 @@ bool net_mail_take(struct net *net, struct net_mail *out)
     return net_box_take(&net->out, out);
 }
 
+static void change_keys(struct net *net, struct net_keys *keys)
+{
+    int err = rrcp_keys_set(net->engine, keys->keys, keys->count);
+
+    if (err == MD_ERR_STATE)
+        md_log(MD_LOG_ERROR, "authKeyFile: authentication is switched on or off by a restart only; "
+                             "the old keys stay");
+    else if (err == 0 && keys->count > 0)
+        md_log(MD_LOG_NOTICE, "key %u signs now, %u accepted", keys->keys[0].id, keys->count);
+    memset(keys, 0, sizeof(*keys));
+    free(keys);
+}
+
 static void take_mail(struct net *net, uint64_t now_ns)
 {
     struct net_mail mail;
@@ -99,6 +112,8 @@ static void take_mail(struct net *net, uint64_t now_ns)
             rrcp_stop(net->engine, now_ns, mail.value);
         } else if (mail.kind == NET_REPORT) {
             net_stats_log(net);
+        } else if (mail.kind == NET_KEYS) {
+            change_keys(net, mail.keys);
         }
     }
 }
@@ -397,13 +412,6 @@ int net_inbound_fd(const struct net *net)
 uint64_t net_inbound_bytes(const struct net *net)
 {
     return sizeof(struct attach_inbound_map) + net->config.inbound_bytes;
-}
-
-void net_keys_set(struct net *net, const struct rrcp_key keys[], uint32_t count)
-{
-    (void)net;
-    (void)keys;
-    (void)count;
 }
 
 uint64_t net_alive_ns(const struct net *net)

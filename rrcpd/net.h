@@ -45,16 +45,23 @@ enum net_mail_kind {
     NET_REMOVE,   /* user, value = enum rrcp_user_reason */
     NET_STOP,     /* leave the network in good order; value = reason */
     NET_REPORT,   /* write the statistics to the log */
+    NET_KEYS,     /* new keys of the group: `keys`, which the net loop frees */
     NET_ADDED,    /* from the net loop: user; value = port or a negative md_err */
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
     NET_STOPPED,
 };
 
+struct net_keys {
+    struct rrcp_key keys[RRCP_KEY_MAX];
+    uint32_t count;
+};
+
 struct net_mail {
     enum net_mail_kind kind;
     struct net_user *user;
     int value;
+    struct net_keys *keys;
 };
 
 struct net_config {
@@ -85,9 +92,6 @@ uint64_t net_inbound_bytes(const struct net *net);
 /* From the control loop. */
 void net_mail_send(struct net *net, struct net_mail mail);
 bool net_mail_take(struct net *net, struct net_mail *out);
-
-/* Keys of the group from now on; the first signs. */
-void net_keys_set(struct net *net, const struct rrcp_key keys[], uint32_t count);
 
 /* Monotonic ns of the net loop's last turn: it turns at least twice a second. */
 uint64_t net_alive_ns(const struct net *net);

@@ -219,19 +219,34 @@ void net_stats_user_remove(struct net *net, struct net_user *user)
     stats_entry_remove(segment, user->stat_wakes);
 }
 
+/* Several to a line: a place in the code may log only five lines a second. */
+static void log_rows(const struct row *rows, int count, const void *base)
+{
+    char text[900];
+    size_t used = 0;
+
+    for (int i = 0; i < count; i++) {
+        uint64_t value = value_at(base, rows[i].offset);
+
+        if (value == 0)
+            continue;
+        int wrote = snprintf(text + used, sizeof(text) - used, "%s%s=%llu", used ? " " : "",
+                             rows[i].name, (unsigned long long)value);
+        if (wrote > 0 && (size_t)wrote < sizeof(text) - used)
+            used += (size_t)wrote;
+        if (used > sizeof(text) - 100) {
+            md_log(MD_LOG_NOTICE, "%s", text);
+            used = 0;
+        }
+    }
+    if (used)
+        md_log(MD_LOG_NOTICE, "%s", text);
+}
+
 void net_stats_log(const struct net *net)
 {
-    const struct rrcp_counters *engine = rrcp_counters(net->engine);
-    const struct net_packet_counters *packet = &attach_node_io(net->node)->counters;
-
-    for (int i = 0; i < ENGINE_ROWS; i++)
-        if (value_at(engine, engine_rows[i].offset))
-            md_log(MD_LOG_NOTICE, "%s %llu", engine_rows[i].name,
-                   (unsigned long long)value_at(engine, engine_rows[i].offset));
-    for (int i = 0; i < PACKET_ROWS; i++)
-        if (value_at(packet, packet_rows[i].offset))
-            md_log(MD_LOG_NOTICE, "%s %llu", packet_rows[i].name,
-                   (unsigned long long)value_at(packet, packet_rows[i].offset));
+    log_rows(engine_rows, ENGINE_ROWS, rrcp_counters(net->engine));
+    log_rows(packet_rows, PACKET_ROWS, &attach_node_io(net->node)->counters);
 }
 
 /* ---- what the engine wants said -------------------------------------------------------------- */

@@ -248,6 +248,43 @@ def with_keys_only_members_are_heard(bed):
     assert stranger.result()["received"] == 0
 
 
+def keys_are_changed_without_a_pause(bed):
+    files = [os.path.join(bed.dir, f"keys{i}") for i in (1, 2)]
+    old, new = "1 " + "11" * 32 + "\n", "2 " + "22" * 32 + "\n"
+
+    def write(number, text):
+        with open(files[number], "w") as file:
+            file.write(text)
+
+    for number in (0, 1):
+        write(number, old)
+    daemons = [bed.rrcpd(i, f"*rrcp*authKeyFile : {files[i - 1]}") for i in (1, 2)]
+    sub = bed.perf("sub", 2, "-seconds", 5)
+    pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 5)
+    time.sleep(1)
+    for text in (old + new, new + old, new):
+        for number, daemon in enumerate(daemons):
+            lines = daemon.text().count("signs now")
+            write(number, text)
+            daemon.kill(signal.SIGHUP)
+            until(lambda: daemon.text().count("signs now") > lines, 5, daemon.text)
+    pub.result()
+    figures = sub.result()
+    clean(figures)
+    assert figures["gaps"] == 0, figures
+    assert "key 2 signs now, 1 accepted" in daemons[0].text()
+
+
+def the_statistics_are_written_to_the_log(bed):
+    daemon = bed.rrcpd(1)
+    bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-seconds", 1)
+    bed.perf("pub", 1, "-rate", 1000, "-seconds", 1).result()
+    clean(sub.result())
+    daemon.kill(signal.SIGUSR1)
+    until(lambda: "msgsSent=" in daemon.text(), 5, daemon.text)
+
+
 def the_engine_inside_needs_no_daemon(bed):
     config = bed.config("inside", "*rrcp*interface : lo")
     sub = bed.perf("sub", 1, "-in-process", "-seconds", 1, config=config)
