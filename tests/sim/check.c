@@ -398,10 +398,10 @@ void check_event(struct sim_check *check, int node, uint32_t index, const struct
     if (event->type == RRCP_EVENT_PEER_UP) {
         if (view->is_up)
             sim_fail(check->sim, "I14: node %d is told twice that node %d is up", node, life->node);
-        if (life->is_over && life->was_replaced_ns &&
-            simnet_now(sim_net(check->sim)) > life->was_replaced_ns + 3 * SEC)
-            sim_fail(check->sim, "I13: at node %d an old session of node %d came back", node,
-                     life->node);
+        for (uint32_t i = (uint32_t)(event->session & 0xffff) + 1; i < check->life_count; i++)
+            if (check->lives[i].node == life->node && check->views[node][i].is_up)
+                sim_fail(check->sim, "I13: at node %d an old session of node %d came back", node,
+                         life->node);
         view->is_up = view->was_up = true;
         return;
     }

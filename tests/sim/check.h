@@ -28,9 +28,8 @@ struct sim_life {
     int node;
     uint64_t begin_ns;
     bool is_over;
-    uint64_t was_replaced_ns; /* its node began another life */
-    uint32_t count;           /* multicast messages */
-    uint32_t seen;            /* of which packets were seen to begin */
+    uint32_t count; /* multicast messages */
+    uint32_t seen;  /* of which packets were seen to begin */
     struct sim_sent {
         uint64_t first;
         uint64_t last; /* packets; 0: not sent */

@@ -11,11 +11,13 @@ struct arguments {
     int nodes;
     bool trace;
     bool coverage;
+    bool stop;
     const char *figures;
 };
 
 static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
+    "               [--stop]                               at the first failure\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
     "       rrcpsim --list                                 names of the scenarios\n"
     "Each seed is one course of events; without --scenario the seed chooses it. A failing seed is\n"
@@ -149,6 +151,8 @@ static int parse(int argc, char **argv, struct arguments *args)
 
         if (strcmp(argv[i], "--trace") == 0) {
             args->trace = true;
+        } else if (strcmp(argv[i], "--stop") == 0) {
+            args->stop = true;
         } else if (strcmp(argv[i], "--coverage") == 0) {
             args->coverage = true;
         } else if (strcmp(argv[i], "--list") == 0) {
@@ -200,6 +204,8 @@ int main(int argc, char **argv)
         }
         passed += is_good;
         failed += !is_good;
+        if (!is_good && args.stop)
+            break;
     }
     int zeros = args.coverage ? print_coverage(&coverage) : 0;
 

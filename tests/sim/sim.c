@@ -376,6 +376,15 @@ static void submit_due(struct sim *sim, struct sim_node *node)
     }
 }
 
+static uint64_t sum_of(const uint8_t *bytes, uint32_t length)
+{
+    uint64_t sum = length;
+
+    for (uint32_t i = 0; i < length; i++)
+        sum = (sum ^ bytes[i]) * 0x100000001b3ull;
+    return sum;
+}
+
 static void send_packet(struct sim *sim, struct sim_node *node, const struct rrcp_packet *p)
 {
     int path = p->path;
@@ -390,6 +399,9 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         uint32_t at = (node->flight_head + node->flight_count++) % SIM_FLIGHTS;
 
         node->flights[at].buffer = p->buffer;
+        node->flights[at].length = p->length;
+        node->flights[at].bytes = p->bytes;
+        node->flights[at].sum = sum_of(p->bytes, p->length);
         node->flights[at].done_ns = simnet_now(sim->net) + 20 * US;
     }
     if (p->to) {
@@ -413,6 +425,9 @@ static void complete(struct sim *sim, struct sim_node *node)
 {
     while (node->flight_count > 0 &&
            node->flights[node->flight_head].done_ns <= simnet_now(sim->net)) {
+        if (sum_of(node->flights[node->flight_head].bytes,
+                   node->flights[node->flight_head].length) != node->flights[node->flight_head].sum)
+            sim_fail(sim, "node %d changed a packet that the transport still had", node->number);
         rrcp_sent(node->r, &node->flights[node->flight_head].buffer, 1);
         node->flight_head = (node->flight_head + 1) % SIM_FLIGHTS;
         node->flight_count--;
@@ -544,7 +559,6 @@ void sim_restart(struct sim *sim, int node)
         return;
     trace(sim, node, "starts again");
     sim->coverage->restarts++;
-    sim->check.lives[n->life].was_replaced_ns = simnet_now(sim->net);
     simnet_flush(sim->net, node);
     life_begin(sim, n);
 }
@@ -703,6 +717,22 @@ void sim_hostile(struct sim *sim, int packets)
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
+/* I5, I9: nothing is left over once all is well. */
+static void check_quiet(struct sim *sim, const struct sim_node *node)
+{
+    const struct rrcp_counters *c = rrcp_counters(node->r);
+    uint64_t peers = 0;
+
+    for (int i = 0; i < sim->options.nodes; i++)
+        peers += sim->nodes[i].r && &sim->nodes[i] != node && !sim->nodes[i].stopping_ns;
+    if (c->pool_use > 8)
+        sim_fail(sim, "I9: node %d still holds %llu packets", node->number,
+                 (unsigned long long)c->pool_use);
+    if (sim->is_long_settle && !sim->has_hostile && c->peers_now != peers)
+        sim_fail(sim, "I5: node %d believes in %llu peers, there are %llu", node->number,
+                 (unsigned long long)c->peers_now, (unsigned long long)peers);
+}
+
 void sim_settle(struct sim *sim)
 {
     const struct sim_load none = { 0 };
@@ -717,6 +747,7 @@ void sim_settle(struct sim *sim)
     for (int i = 0; i < sim->options.nodes && !sim_has_failed(sim); i++) {
         if (!sim->nodes[i].r || sim->nodes[i].stopping_ns)
             continue;
+        check_quiet(sim, &sim->nodes[i]);
         for (int j = 0; j < sim->options.nodes; j++)
             if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns)
                 check_end(&sim->check, i, sim->nodes[j].life, sim->nodes[i].r);

@@ -26,6 +26,9 @@ struct sim_node {
     uint64_t spin_ns;
     struct {
         uint32_t buffer;
+        uint32_t length;
+        const uint8_t *bytes;
+        uint64_t sum; /* of the bytes, which nobody may change meanwhile */
         uint64_t done_ns;
     } flights[SIM_FLIGHTS]; /* late completions */
     uint32_t flight_head, flight_count;
