@@ -204,6 +204,7 @@ struct rrcp_unicast {
     uint32_t rx_buffer[UNICAST_WINDOW];
     uint32_t rx_unacked;
     uint64_t ack_due_ns;
+    uint64_t rx_due_ns; /* packets ahead of a hole that nobody fills go then */
     uint32_t echo_tx_time;
     bool reset_wanted; /* tell it that we do not know the stream */
 };

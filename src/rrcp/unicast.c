@@ -26,6 +26,7 @@
 #define ACK_NS          (5 * RRCP_MS)
 #define ACK_PACKETS     2
 #define RESEND_NS_MAX   (1 * RRCP_S)
+#define RX_KEEP_NS      (2 * RESEND_NS_MAX) /* a sender that still cares repeats sooner */
 #define FAST_LATER      3
 #define FAST_NS_MIN     (1 * RRCP_MS)
 #define PIECE_BYTES_MIN 256
@@ -54,7 +55,7 @@ static struct rrcp_unicast *stream_open(struct rrcp *r, struct rrcp_peer *peer)
         return NULL;
     u->base = u->next = u->send_next = 1;
     u->their_window = UNICAST_WINDOW;
-    u->resend_due_ns = u->ack_due_ns = RRCP_NEVER;
+    u->resend_due_ns = u->ack_due_ns = u->rx_due_ns = RRCP_NEVER;
     for (int i = 0; i < UNICAST_WINDOW; i++)
         u->rx_buffer[i] = u->sent[i].buffer = RRCP_BUFFER_NONE;
     if (!peer)
@@ -597,6 +598,7 @@ static void drop_received(struct rrcp *r, struct rrcp_unicast *u)
         u->rx_buffer[i] = RRCP_BUFFER_NONE;
     }
     u->rx_have = 0;
+    u->rx_due_ns = RRCP_NEVER;
 }
 
 /* Is the packet of the stream as we know it? Begins a new one where that is what it says. */
@@ -684,6 +686,7 @@ void rrcp_udata_input(struct rrcp *r, struct rrcp_peer *peer, const struct packe
         receive_ahead(r, u, view, useq);
     else
         r->counters.dup_packets++;
+    u->rx_due_ns = u->rx_have > 0 ? r->now_ns + RX_KEEP_NS : RRCP_NEVER;
     if (u->rx_unacked >= ACK_PACKETS || u->rx_have > 0)
         send_ack(r, peer, u);
     else
@@ -721,13 +724,17 @@ void rrcp_unicast_tick(struct rrcp *r, struct rrcp_peer *peer)
         send_ack(r, peer, u);
     if (u->resend_due_ns <= r->now_ns)
         resend_due(r, peer, u);
+    if (u->rx_due_ns <= r->now_ns)
+        drop_received(r, u); /* its sender has given up, and will say so with what it sends next */
     if (u->queue_messages > 0 || u->again_count > 0)
         ready_add(r, u);
 }
 
 uint64_t rrcp_unicast_deadline(const struct rrcp_peer *peer)
 {
-    return rrcp_min(peer->unicast->ack_due_ns, peer->unicast->resend_due_ns);
+    const struct rrcp_unicast *u = peer->unicast;
+
+    return rrcp_min(rrcp_min(u->ack_due_ns, u->resend_due_ns), u->rx_due_ns);
 }
 
 static void stream_close(struct rrcp *r, struct rrcp_unicast *u)

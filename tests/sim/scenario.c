@@ -427,7 +427,10 @@ static void redundant(struct sim *sim, int nodes, struct md_prng *prng)
 
     load_all(sim, nodes, prng, 2000);
     sim_run(sim, 300 * MS);
-    faults.path_loss_ppm[md_prng_below(prng, 2)] = between(prng, 1, 3) == 1 ? 200000 : 1000000;
+    int lossy = (int)md_prng_below(prng, 2);
+
+    faults.path_loss_ppm[lossy] = between(prng, 1, 3) == 1 ? 200000 : 1000000;
+    faults.path_delay_ns[1 - lossy] = between(prng, 0, 4000) * US; /* less than the skew */
     set_in(sim, nodes, &faults);
     sim_run(sim, 5 * SEC);
 }
@@ -523,7 +526,7 @@ static void unicast(struct sim *sim, int nodes, struct md_prng *prng)
 {
     struct simnet_faults faults = { .loss_ppm = between(prng, 0, 100000),
                                     .reorder_ppm = 10000,
-                                    .reorder_ns = 2 * MS,
+                                    .reorder_ns = between(prng, 2, 400) * MS,
                                     .duplicate_ppm = 10000 };
 
     for (int i = 0; i < nodes; i++) {

@@ -80,7 +80,7 @@ struct simnet *simnet_create(const struct simnet_config *config)
     net->prng = md_prng_init(config->seed);
     net->nodes = allocate(nodes, sizeof(*net->nodes));
     net->blocked = allocate(nodes, nodes);
-    net->link_ns = allocate(nodes * nodes, sizeof(*net->link_ns));
+    net->link_ns = allocate(2 * nodes * nodes, sizeof(*net->link_ns));
     for (size_t i = 0; i < nodes; i++) {
         net->nodes[i].wake_ns = UINT64_MAX;
         net->nodes[i].in.delay_min_ns = 50000;
@@ -311,9 +311,11 @@ static void carry(struct simnet *net, int from, int to, struct packet *packet)
 {
     const struct simnet_faults *in = &net->nodes[to].in;
     const struct simnet_faults *out = &net->nodes[from].out;
-    uint64_t *link_ns = &net->link_ns[from * net->config.nodes + to];
+    uint64_t *link_ns = &net->link_ns[2 * (from * net->config.nodes + to) + packet->path];
     uint64_t spread = in->delay_max_ns - in->delay_min_ns;
     uint64_t at_ns = net->now_ns + in->delay_min_ns + out->delay_min_ns;
+
+    at_ns += in->path_delay_ns[packet->path];
 
     if (is_lost(net, from, to, packet->path, packet->length))
         return;

@@ -41,6 +41,7 @@ struct simnet_faults {
     uint32_t burst_end_ppm;   /* out of it, per packet; 0 = no bursts */
     uint32_t sender_loss_ppm; /* lost for all receivers at once */
     uint32_t path_loss_ppm[2];
+    uint64_t path_delay_ns[2]; /* on top of the others */
     uint32_t reorder_ppm;
     uint64_t reorder_ns; /* up to so much later than its turn */
     uint32_t duplicate_ppm;
