@@ -107,7 +107,9 @@ static bool split_host(const char *text, char host[256], uint16_t *port)
             return true;
         colon = bracket + 1;
     } else if (!colon || memchr(text, ':', (size_t)(colon - text))) {
-        snprintf(host, 256, "%s", text); /* no port, or an IPv6 address without one */
+        if (length >= 256)
+            return false;
+        memcpy(host, text, length + 1); /* no port, or an IPv6 address without one */
         return length > 0;
     } else {
         snprintf(host, 256, "%.*s", (int)(colon - text), text);
