@@ -538,10 +538,13 @@ static bool java_line(const struct bench *b, char *line)
 static void run_java(const struct bench *b)
 {
     static const char command[] = "sh '" RMDS_SOURCE_DIR "/tests/interop/run.sh' '" RMDS_BINARY_DIR
-                                  "' RwfBench '" RMDS_SOURCE_DIR "/conf/RDMFieldDictionary' 2>&1";
+                                  "' RwfBench '" RMDS_SOURCE_DIR "/conf/RDMFieldDictionary'";
+    char with_time[sizeof(command) + 16];
     char line[256];
+
+    snprintf(with_time, sizeof(with_time), "%s %s 2>&1", command, b->cpu_time ? "cpu" : "wall");
     /* A constant command of our own tree. NOLINTNEXTLINE(cert-env33-c) */
-    FILE *java = popen(command, "r");
+    FILE *java = popen(with_time, "r");
 
     if (!java)
         return;
