@@ -251,7 +251,7 @@ static struct rssl_config channel_config(const struct frame *frame)
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
     if (md_conf_bool(daemon, "allowCompMode")) {
         uint64_t type = md_conf_u64(daemon, "compressionType");
-        config.compression_bits = type == 0 ? 0 : (uint8_t)(1u << (type - 1));
+        config.compression_bits = (uint8_t)(type == 0 ? 0 : 1u << (type - 1));
     }
     return config;
 }
