@@ -79,7 +79,7 @@ function(rmds_program name)
 endfunction()
 
 # What `tools/rmds test` builds under ThreadSanitizer, and with libFuzzer: only what runs there.
-# A test with the label tsan that is not a unit test adds its programs: add_dependencies(tsan_tests x).
+# A test with the label threads that is not a unit test adds its programs: add_dependencies(tsan_tests x).
 add_custom_target(tsan_tests)
 add_custom_target(fuzzers)
 
@@ -110,7 +110,7 @@ function(rmds_unit_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 120
     SKIP_RETURN_CODE 77)
-  if("tsan" IN_LIST ARG_LABELS)
+  if("threads" IN_LIST ARG_LABELS OR "tsan" IN_LIST ARG_LABELS)
     add_dependencies(tsan_tests ${name})
   endif()
 endfunction()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A test joins a stage by its ctest labels:
-#   (none)   release and asan        tsan     also under ThreadSanitizer
+#   (none)   release and asan        threads  also under ThreadSanitizer
 #   long     only with --long        interop  not repeated under asan
 #   noasan   not under asan (it measures, or it brings its own processes)
 # Exit status 77 of a test is a skip; the last line it printed is the reason.
@@ -93,7 +93,7 @@ run_ctest_wrapped() {
         ctest() { command "${wrapper[@]}" ctest "$@"; }
         wrapper=("$@")
     fi
-    run_ctest tsan -L '^tsan$' "${ctest_labels[@]}"
+    run_ctest tsan -L '^(threads|tsan)$' "${ctest_labels[@]}"
     local status=$?
     [ $# -gt 0 ] && unset -f ctest
     return $status
