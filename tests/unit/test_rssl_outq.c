@@ -144,6 +144,20 @@ static void a_longer_message_is_cut_in_fragments(void **state)
     pair_destroy(f.pair);
 }
 
+static void the_fragment_id_0_is_never_used(void **state)
+{
+    struct fixture f = open_queue(20, 10, 10);
+    uint8_t bytes[128];
+
+    (void)state;
+    for (uint32_t i = 1; i <= 70000; i++) {
+        write_text(f.q, "123456789012345678901");
+        assert_true(end_take(&f.pair->server, 0, bytes, sizeof(bytes)) > 10);
+        assert_int_equal(bytes[8] << 8 | bytes[9], i <= 65535 ? i : i - 65535);
+    }
+    pair_destroy(f.pair);
+}
+
 static void room_reserved_and_not_committed_is_forgotten(void **state)
 {
     struct fixture f = open_queue(20, 10, 10);
@@ -323,6 +337,7 @@ int main(void)
         cmocka_unit_test(without_packing_each_message_has_its_frame),
         cmocka_unit_test(a_frame_is_filled_to_its_last_byte),
         cmocka_unit_test(a_longer_message_is_cut_in_fragments),
+        cmocka_unit_test(the_fragment_id_0_is_never_used),
         cmocka_unit_test(room_reserved_and_not_committed_is_forgotten),
         cmocka_unit_test(less_may_be_committed_than_was_reserved),
         cmocka_unit_test(a_queue_holds_its_maximum_and_no_more),
