@@ -1,0 +1,675 @@
+/* test_rrmp_chain.c - a source and sinks over a made-up backbone: states and races, one by one. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "rrmp/key.h"
+#include "rrmp/sink.h"
+#include "rrmp/source.h"
+
+#define MS       1000000ull
+#define SEC      1000000000ull
+
+#define SINKS    2u
+#define LINE_MAX 256u
+
+/* What one party has sent and nobody has got yet. */
+struct line {
+    struct {
+        struct rrmp_dest dest;
+        size_t length;
+        uint8_t bytes[512];
+    } sent[LINE_MAX];
+    size_t count;
+    bool is_full;
+    uint8_t room[65536];
+};
+
+/* Parties: the source is (1, 1), the sinks are (10, 1) and (11, 1). */
+struct chain {
+    uint64_t now_ns;
+    struct rrmp_source *source;
+    struct line from_source;
+    struct rrmp_sink *sinks[SINKS];
+    struct line from_sink[SINKS];
+    uint16_t svc;
+    uint8_t key[32];
+    size_t key_length;
+    uint32_t wanted; /* the source's item */
+    uint32_t images_wanted;
+    uint32_t unwanted;
+    bool answers;         /* IMAGE_WANTED and WANTED are answered with an image at once */
+    char log[SINKS][256]; /* a letter per event */
+    uint32_t item[SINKS];
+};
+
+static uint8_t *line_reserve(void *context, size_t length)
+{
+    struct line *line = context;
+
+    return line->is_full || length > sizeof(line->room) ? NULL : line->room;
+}
+
+static void line_commit(void *context, const struct rrmp_dest *dest, size_t length)
+{
+    struct line *line = context;
+
+    if (length == 0)
+        return;
+    assert_true(line->count < LINE_MAX && length <= sizeof(line->sent[0].bytes));
+    line->sent[line->count].dest = *dest;
+    line->sent[line->count].length = length;
+    memcpy(line->sent[line->count++].bytes, line->room, length);
+}
+
+static unsigned line_fill(void *context)
+{
+    return ((struct line *)context)->is_full ? 256 : 0;
+}
+
+static struct rrmp_send line_send(struct line *line)
+{
+    return (struct rrmp_send){
+        .context = line, .reserve = line_reserve, .commit = line_commit, .fill = line_fill
+    };
+}
+
+static void publish(struct chain *chain, uint8_t type, const char *text)
+{
+    uint8_t *room;
+
+    if (rrmp_source_publish_begin(chain->source, chain->wanted, type, strlen(text), &room) != 0)
+        return;
+    memcpy(room, text, strlen(text));
+    rrmp_source_publish_commit(chain->source, strlen(text));
+}
+
+static void image(struct chain *chain, bool is_solicited)
+{
+    const struct rrmp_part part = { .is_first = true,
+                                    .is_last = true,
+                                    .is_cached = true,
+                                    .is_solicited = is_solicited,
+                                    .state = 9 };
+    uint8_t *room;
+
+    if (rrmp_source_image_begin(chain->source, chain->now_ns, chain->wanted, &part, 5, &room) != 0)
+        return;
+    memcpy(room, "image", 5);
+    rrmp_source_publish_commit(chain->source, 5);
+}
+
+static void source_take(struct chain *chain)
+{
+    struct rrmp_source_event event;
+
+    while (rrmp_source_event(chain->source, &event, 1) == 1) {
+        if (event.kind == RRMP_SOURCE_WANTED)
+            chain->wanted = event.item;
+        chain->images_wanted += event.kind == RRMP_SOURCE_IMAGE_WANTED;
+        chain->unwanted += event.kind == RRMP_SOURCE_UNWANTED;
+        if (chain->answers &&
+            (event.kind == RRMP_SOURCE_WANTED || event.kind == RRMP_SOURCE_IMAGE_WANTED))
+            image(chain, true);
+    }
+}
+
+/* One letter per event: I image, U update, S status, = in step, ! suspect, X closed. */
+static void sink_take(struct chain *chain, uint32_t n)
+{
+    struct rrmp_sink_event event;
+
+    while (rrmp_sink_event(chain->sinks[n], &event, 1) == 1) {
+        char letter = 0;
+        if (event.kind == RRMP_SINK_IMAGE)
+            letter = 'I';
+        else if (event.kind == RRMP_SINK_MESSAGE)
+            letter = event.type == RRMP_UPDATE ? 'U' : 'S';
+        else if (event.kind == RRMP_SINK_IN_STEP)
+            letter = '=';
+        else if (event.kind == RRMP_SINK_STATE)
+            letter = '!';
+        else if (event.kind == RRMP_SINK_CLOSED)
+            letter = 'X';
+        else if (event.kind == RRMP_SINK_ACK)
+            letter = 'A';
+        else if (event.kind == RRMP_SINK_POST_LOST)
+            letter = 'N';
+        if (letter)
+            strncat(chain->log[n], (char[2]){ letter, 0 }, sizeof(chain->log[n]) - 1);
+    }
+}
+
+static void give(struct chain *chain, struct line *line, size_t i, uint64_t session)
+{
+    const struct rrmp_dest *dest = &line->sent[i].dest;
+    struct rrmp_message message = { .session = session,
+                                    .src_port = 1,
+                                    .dst_port = dest->port,
+                                    .topic = dest->topic,
+                                    .bytes = line->sent[i].bytes,
+                                    .length = line->sent[i].length };
+
+    if (session != 1 && dest->path != RRMP_PATH_MULTICAST) {
+        assert_int_equal(rrmp_source_input(chain->source, chain->now_ns, &message, 1), 1);
+        source_take(chain);
+        return;
+    }
+    if (session != 1) {
+        rrmp_source_input(chain->source, chain->now_ns, &message, 1);
+        source_take(chain);
+        return;
+    }
+    for (uint32_t n = 0; n < SINKS; n++) {
+        if (dest->path != RRMP_PATH_MULTICAST && dest->session != 10 + n)
+            continue;
+        assert_int_equal(rrmp_sink_input(chain->sinks[n], chain->now_ns, &message, 1), 1);
+        sink_take(chain, n);
+    }
+}
+
+/* Deliver what the source has sent, without the records numbered in `lost` (a bit each). */
+static void from_source(struct chain *chain, uint64_t lost)
+{
+    struct line *copy = malloc(sizeof(*copy));
+
+    assert_non_null(copy);
+    *copy = chain->from_source;
+    chain->from_source.count = 0;
+    for (size_t i = 0; i < copy->count; i++) {
+        if (!(lost & 1ull << i))
+            give(chain, copy, i, 1);
+    }
+    free(copy);
+}
+
+static void from_sinks(struct chain *chain)
+{
+    for (uint32_t n = 0; n < SINKS; n++) {
+        struct line *copy = malloc(sizeof(*copy));
+        assert_non_null(copy);
+        *copy = chain->from_sink[n];
+        chain->from_sink[n].count = 0;
+        for (size_t i = 0; i < copy->count; i++)
+            give(chain, copy, i, 10 + n);
+        free(copy);
+    }
+}
+
+static void settle(struct chain *chain)
+{
+    for (int i = 0; i < 8; i++) {
+        from_source(chain, 0);
+        from_sinks(chain);
+    }
+}
+
+static void sinks_tick(struct chain *chain)
+{
+    for (uint32_t n = 0; n < SINKS; n++) {
+        rrmp_sink_tick(chain->sinks[n], chain->now_ns, true);
+        sink_take(chain, n);
+    }
+}
+
+/* Time passes in steps of 10 ms, and everything sent arrives. */
+static void pass(struct chain *chain, uint64_t time_ns)
+{
+    uint64_t until = chain->now_ns + time_ns;
+
+    while (chain->now_ns < until) {
+        chain->now_ns += 10 * MS;
+        rrmp_source_tick(chain->source, chain->now_ns, true);
+        source_take(chain);
+        sinks_tick(chain);
+        settle(chain);
+    }
+}
+
+static int open_at(struct chain *chain, uint32_t n)
+{
+    const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
+                                         .priority_class = 1,
+                                         .priority_count = 1 };
+    int err = rrmp_sink_item_open(chain->sinks[n], chain->now_ns, &open, &chain->item[n]);
+
+    sinks_tick(chain);
+    return err;
+}
+
+static int setup_with(void **state, bool unicast_images)
+{
+    struct chain *chain = calloc(1, sizeof(*chain));
+    const struct rrmp_key key = {
+        .domain = 6, .members = RRMP_KEY_NAME, .name_type = 1, .name = { (const uint8_t *)"IBM", 3 }
+    };
+    const struct rrmp_service service = { .state = 3,
+                                          .features = 7,
+                                          .name = { (const uint8_t *)"RDFD", 4 } };
+
+    assert_non_null(chain);
+    struct md_wr wr = md_wr_init(chain->key, sizeof(chain->key));
+    rrmp_key_encode(&wr, &key);
+    chain->key_length = md_wr_length(&wr);
+    chain->now_ns = 1 * SEC;
+    chain->answers = true;
+    chain->wanted = RRMP_ITEM_NONE;
+    const struct rrmp_source_config config = { .name = "test",
+                                               .send = line_send(&chain->from_source),
+                                               .item_limit = 100,
+                                               .gap_log = 64,
+                                               .unicast_images = unicast_images };
+    assert_int_equal(rrmp_source_create(&config, &chain->source), MD_OK);
+    for (uint32_t n = 0; n < SINKS; n++) {
+        const struct rrmp_sink_config sink = { .send = line_send(&chain->from_sink[n]),
+                                               .item_limit = 100,
+                                               .instance_limit = 4 };
+        assert_int_equal(rrmp_sink_create(&sink, &chain->sinks[n]), MD_OK);
+        rrmp_sink_notice(
+            chain->sinks[n], chain->now_ns,
+            &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 10 + n, .port = 1 });
+    }
+    assert_int_equal(rrmp_source_service_offer(chain->source, chain->now_ns, &service, &chain->svc),
+                     MD_OK);
+    rrmp_source_notice(
+        chain->source, chain->now_ns,
+        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 });
+    pass(chain, 100 * MS);
+    *state = chain;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int setup_unicast(void **state)
+{
+    return setup_with(state, true);
+}
+
+static int teardown(void **state)
+{
+    struct chain *chain = *state;
+
+    rrmp_source_destroy(chain->source);
+    for (uint32_t n = 0; n < SINKS; n++)
+        rrmp_sink_destroy(chain->sinks[n]);
+    free(chain);
+    return 0;
+}
+
+static enum rrmp_sink_item_state state_of(struct chain *chain, uint32_t n)
+{
+    struct rrmp_sink_item info;
+
+    assert_true(rrmp_sink_item_info(chain->sinks[n], chain->item[n], &info));
+    return info.state;
+}
+
+static void an_opened_item_gets_its_image_and_then_updates(void **state)
+{
+    struct chain *chain = *state;
+
+    assert_int_equal(open_at(chain, 0), MD_OK);
+    settle(chain);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_LIVE);
+    publish(chain, RRMP_UPDATE, "one");
+    publish(chain, RRMP_UPDATE, "two");
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=UU");
+    assert_string_equal(chain->log[1], "");
+}
+
+static void a_unicast_image_that_overtakes_its_bind_waits_for_it(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain);
+    assert_int_equal(chain->from_source.count, 2);
+    assert_int_equal(chain->from_source.sent[0].bytes[0], RRMP_BIND);
+    publish(chain, RRMP_UPDATE, "one");
+    struct line *line = &chain->from_source;
+    give(chain, line, 1, 1); /* the image, by its own stream */
+    assert_string_equal(chain->log[0], "");
+    give(chain, line, 0, 1);
+    assert_string_equal(chain->log[0], "I=");
+    give(chain, line, 2, 1);
+    assert_string_equal(chain->log[0], "I=U");
+}
+
+static void what_comes_between_bind_and_unicast_image_is_held(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    struct line *line = &chain->from_source;
+    give(chain, line, 0, 1);
+    give(chain, line, 2, 1);
+    assert_string_equal(chain->log[0], "");
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_FILLING);
+    give(chain, line, 1, 1);
+    assert_string_equal(chain->log[0], "IU=");
+}
+
+static void a_second_requester_gets_an_image_of_its_own(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    settle(chain);
+    open_at(chain, 1);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "two");
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=UU");
+    assert_string_equal(chain->log[1], "I=U");
+    assert_int_equal(chain->images_wanted, 1);
+}
+
+static void a_lost_update_is_told_and_mended_when_the_next_one_comes(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    from_source(chain, 1);
+    publish(chain, RRMP_UPDATE, "two");
+    settle(chain);
+    sinks_tick(chain);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=!I=");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->item_seq_jumps, 1);
+}
+
+static void a_lost_update_that_nothing_follows_is_found_by_the_heartbeat(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    from_source(chain, 1);
+    pass(chain, 1200 * MS);
+    assert_string_equal(chain->log[0], "I=!I=");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->gap_items_hit, 1);
+}
+
+static void a_range_the_gap_log_does_not_hold_costs_the_whole_service(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    for (int i = 0; i < 100; i++)
+        publish(chain, RRMP_UPDATE, "x");
+    chain->from_source.count = 0; /* more than the 64 that are remembered */
+    pass(chain, 1500 * MS);
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->whole_service_recoveries, 1);
+    assert_string_equal(chain->log[0], "I=!I=");
+}
+
+static void an_item_nobody_wants_is_unbound_at_once_and_closed_after_the_linger(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    from_sinks(chain);
+    assert_int_equal(chain->from_source.count, 1);
+    assert_int_equal(chain->from_source.sent[0].bytes[0], RRMP_UNBIND);
+    pass(chain, 4900 * MS);
+    assert_int_equal(chain->unwanted, 0);
+    pass(chain, 200 * MS);
+    assert_int_equal(chain->unwanted, 1);
+}
+
+/* Race 1: the crossing image satisfies the second open, the second image is dropped. */
+static void an_image_that_crosses_a_close_serves_the_next_open(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain); /* the image is on its way */
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    open_at(chain, 0);
+    from_source(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    settle(chain);
+    sinks_tick(chain);
+    settle(chain);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_LIVE);
+    size_t length = strlen(chain->log[0]);
+    assert_true(length >= 3 && (strcmp(chain->log[0] + length - 1, "U") == 0 ||
+                                strcmp(chain->log[0] + length - 2, "I=") == 0));
+}
+
+/* Race 3: nothing of a restarted instance's old port is believed. */
+static void records_of_an_instance_that_has_ended_are_ignored(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    rrmp_sink_notice(
+        chain->sinks[0], chain->now_ns,
+        &(struct rrmp_notice){ .kind = RRMP_NOTICE_USER_DOWN, .session = 1, .port = 1 });
+    sink_take(chain, 0);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=!");
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_PARKED);
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->before_instance, 1);
+    pass(chain, 1200 * MS); /* its next INSTANCE makes it known again */
+    assert_string_equal(chain->log[0], "I=!I=");
+}
+
+/* Race 11: a refusal of an older request does not end the newer one. */
+static void a_final_refusal_closes_the_item(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_source_item_close(chain->source, chain->now_ns, chain->wanted,
+                           &(struct rrmp_ending){ .state = 34, .code = 1, .scope = 1 });
+    settle(chain);
+    assert_string_equal(chain->log[0], "X");
+}
+
+static void a_final_status_closes_the_item_for_all(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    open_at(chain, 1);
+    settle(chain);
+    rrmp_source_item_close(
+        chain->source, chain->now_ns, chain->wanted,
+        &(struct rrmp_ending){ .state = 34, .message = { (const uint8_t *)"c", 1 } });
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=X");
+    assert_string_equal(chain->log[1], "I=X");
+}
+
+static void a_status_reaches_those_who_still_wait(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_STATUS, "suspect");
+    settle(chain);
+    assert_string_equal(chain->log[0], "S");
+    image(chain, true);
+    settle(chain);
+    assert_string_equal(chain->log[0], "SI=");
+}
+
+static void a_silent_instance_is_left_after_its_time_but_only_when_the_input_is_empty(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    chain->now_ns += 4 * SEC;
+    rrmp_sink_tick(chain->sinks[0], chain->now_ns, false);
+    sink_take(chain, 0);
+    assert_string_equal(chain->log[0], "I=");
+    rrmp_sink_tick(chain->sinks[0], chain->now_ns, true);
+    sink_take(chain, 0);
+    assert_string_equal(chain->log[0], "I=!");
+}
+
+/* Race 15. */
+static void a_post_in_flight_when_its_instance_dies_is_answered_at_once(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_view bytes = { (const uint8_t *)"post", 4 };
+
+    open_at(chain, 0);
+    settle(chain);
+    assert_int_equal(
+        rrmp_sink_post(chain->sinks[0], chain->now_ns, chain->item[0], 0, bytes, bytes, true, 1),
+        MD_OK);
+    rrmp_sink_notice(chain->sinks[0], chain->now_ns,
+                     &(struct rrmp_notice){ .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 });
+    chain->now_ns += 2 * MS;
+    sinks_tick(chain);
+    assert_string_equal(chain->log[0], "I=!N");
+}
+
+static void a_full_ring_refuses_updates_and_loses_none(void **state)
+{
+    struct chain *chain = *state;
+    uint8_t *room;
+
+    open_at(chain, 0);
+    settle(chain);
+    chain->from_source.is_full = true;
+    assert_int_equal(rrmp_source_publish_begin(chain->source, chain->wanted, RRMP_UPDATE, 3, &room),
+                     MD_ERR_FULL);
+    assert_null(room);
+    chain->from_source.is_full = false;
+    publish(chain, RRMP_UPDATE, "one");
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=U");
+}
+
+static void a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
+                                         .is_private = true };
+
+    assert_int_equal(rrmp_sink_item_open(chain->sinks[0], chain->now_ns, &open, &chain->item[0]),
+                     MD_OK);
+    sinks_tick(chain);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=U");
+    assert_string_equal(chain->log[1], "");
+    rrmp_sink_notice(chain->sinks[0], chain->now_ns,
+                     &(struct rrmp_notice){ .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 });
+    chain->now_ns += 2 * MS;
+    sinks_tick(chain);
+    assert_string_equal(chain->log[0], "I=U!X"); /* the service is told suspect, the stream ends */
+}
+
+/* Race 18: an image asked for by another makes the item LIVE; the interest is registered all the
+ * same. */
+static void an_item_that_takes_anothers_image_still_registers_its_interest(void **state)
+{
+    struct chain *chain = *state;
+    struct rrmp_source_item info;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    from_sinks(chain);
+    open_at(chain, 1);
+    from_sinks(chain);
+    image(chain, true);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=");
+    assert_string_equal(chain->log[1], "I=");
+    pass(chain, 50 * MS);
+    assert_true(rrmp_source_item_info(chain->source, chain->wanted, &info));
+    assert_int_equal(info.requester_count, 2);
+}
+
+static void a_reissue_is_answered_to_those_who_wait_only(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_item_want_image(chain->sinks[0], chain->now_ns, chain->item[0]);
+    sinks_tick(chain);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=I=");
+    assert_int_equal(chain->images_wanted, 1);
+}
+
+static void a_refused_open_elsewhere_means_not_found_when_nobody_is_left(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_source_item_close(
+        chain->source, chain->now_ns, chain->wanted,
+        &(struct rrmp_ending){ .state = 26, .code = 13, .scope = RRMP_REFUSE_NOT_HERE });
+    settle(chain);
+    assert_string_equal(chain->log[0], "X");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(an_opened_item_gets_its_image_and_then_updates),
+        cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
+                                        setup_unicast, teardown),
+        cmocka_unit_test_setup_teardown(what_comes_between_bind_and_unicast_image_is_held,
+                                        setup_unicast, teardown),
+        TEST(a_second_requester_gets_an_image_of_its_own),
+        TEST(a_lost_update_is_told_and_mended_when_the_next_one_comes),
+        TEST(a_lost_update_that_nothing_follows_is_found_by_the_heartbeat),
+        TEST(a_range_the_gap_log_does_not_hold_costs_the_whole_service),
+        TEST(an_item_nobody_wants_is_unbound_at_once_and_closed_after_the_linger),
+        TEST(an_image_that_crosses_a_close_serves_the_next_open),
+        TEST(records_of_an_instance_that_has_ended_are_ignored),
+        TEST(a_final_refusal_closes_the_item),
+        TEST(a_final_status_closes_the_item_for_all),
+        TEST(a_status_reaches_those_who_still_wait),
+        TEST(a_silent_instance_is_left_after_its_time_but_only_when_the_input_is_empty),
+        TEST(a_post_in_flight_when_its_instance_dies_is_answered_at_once),
+        TEST(a_full_ring_refuses_updates_and_loses_none),
+        TEST(a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance),
+        TEST(an_item_that_takes_anothers_image_still_registers_its_interest),
+        TEST(a_reissue_is_answered_to_those_who_wait_only),
+        TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
