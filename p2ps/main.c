@@ -246,8 +246,8 @@ static struct rssl_config channel_config(const struct frame *frame)
     config.max_buffers = u32_of(daemon, "maxOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
-    config.breach_percent = (uint8_t)(md_conf_ppm(daemon, "outputThresholdBreach") / 10000);
-    config.ok_percent = (uint8_t)(md_conf_ppm(daemon, "outputThresholdOK") / 10000);
+    config.breach_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdBreach");
+    config.ok_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdOK");
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
     if (md_conf_bool(daemon, "allowCompMode")) {
         uint64_t type = md_conf_u64(daemon, "compressionType");

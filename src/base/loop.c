@@ -234,7 +234,9 @@ static void sources_disarm(struct md_loop *loop)
 /* Run what is ready without waiting. */
 static int poll_now(struct md_loop *loop)
 {
-    return event_base_loop(loop->base, EVLOOP_NONBLOCK) < 0 ? MD_ERR_SYS : MD_OK;
+    /* ONCE too: without it libevent goes on for as long as a level-triggered descriptor stays
+     * ready, and a callback that leaves the reading to a source would never come back to it. */
+    return event_base_loop(loop->base, EVLOOP_NONBLOCK | EVLOOP_ONCE) < 0 ? MD_ERR_SYS : MD_OK;
 }
 
 /* Wait, no longer than until `deadline`, and run what comes. */
