@@ -320,7 +320,8 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
     check->sim->messages++;
     if (!is_unicast) {
         check_multicast(check, node, life, view, &head, event);
-        sim_latency(check->sim, head.sent_ns);
+        if (life->node != node)
+            sim_latency(check->sim, head.sent_ns);
         return;
     }
     if (head.number <= view->unicast_last)

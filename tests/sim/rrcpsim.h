@@ -87,6 +87,7 @@ struct rrcp *sim_engine(struct sim *sim, int node);
 void sim_totals(const struct sim *sim, struct rrcp_counters *out);
 uint64_t sim_hash(const struct sim *sim); /* of everything that was sent and told */
 uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast messages */
+void sim_latency_forget(struct sim *sim);
 uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);
 void sim_allow_gaps(struct sim *sim, int node); /* despite no_gaps, at this node */
 /* NAK packets per packet that was lost for all: mean and largest, of a sender. */

@@ -80,6 +80,11 @@ void sim_latency(struct sim *sim, uint64_t sent_ns)
     sim->latency[step < LATENCY_STEPS ? step : LATENCY_STEPS - 1]++;
 }
 
+void sim_latency_forget(struct sim *sim)
+{
+    memset(sim->latency, 0, LATENCY_STEPS * sizeof(*sim->latency));
+}
+
 uint64_t sim_latency_ns(const struct sim *sim, double quantile)
 {
     uint64_t total = 0;
