@@ -26,6 +26,20 @@ void arena_fini(struct arena *arena)
     }
 }
 
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *keep = arena->block;
+
+    if (!keep)
+        return;
+    arena->block = keep->next;
+    arena_fini(arena);
+    memset(keep->bytes, 0, keep->used);
+    keep->used = 0;
+    keep->next = NULL;
+    arena->block = keep;
+}
+
 void *arena_take(struct arena *arena, size_t size)
 {
     size = (size + 15) & ~(size_t)15;

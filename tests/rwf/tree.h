@@ -31,6 +31,7 @@ struct arena {
 };
 
 void arena_fini(struct arena *arena);
+void arena_reset(struct arena *arena);              /* empty again, one block kept */
 void *arena_take(struct arena *arena, size_t size); /* zeroed; ends the program without memory */
 
 struct node *node_list(struct arena *arena, const char *head); /* head may be NULL */
