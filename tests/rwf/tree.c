@@ -156,10 +156,15 @@ size_t node_count(const struct node *list)
     return count;
 }
 
+static bool is_empty(const struct node *node)
+{
+    return node_is_word(node, "blank") || (node->kind == NODE_BYTES && node->bytes.length == 0);
+}
+
 bool node_equal(const struct node *a, const struct node *b)
 {
-    if (a->kind != b->kind)
-        return false;
+    if (a->kind != b->kind) /* no bytes are a blank, in either notation */
+        return is_empty(a) && is_empty(b);
     if (a->kind == NODE_NUMBER)
         return a->magnitude == b->magnitude && a->is_negative == b->is_negative;
     if (a->kind != NODE_LIST)
