@@ -25,6 +25,7 @@ void sink_start(struct world *world, struct proc *proc)
     for (uint32_t i = 0; i < ITEMS_MAX; i++)
         proc->sink_item[i] = RRMP_ITEM_NONE;
     proc->posts_open = 0;
+    proc->snapshots_open = 0;
 }
 
 /* ---- what consumers do ---- */
@@ -90,6 +91,88 @@ static void post(struct world *world, struct proc *proc, const struct watch *wat
         proc->posts_open++;
 }
 
+/* Streams of one consumer only, and questions that leave no stream. */
+static void special_open(struct world *world, struct proc *proc, bool is_private)
+{
+    static const uint8_t service[] = "SVC0";
+    uint32_t slot = md_prng_below(&world->random, PRIVATES_MAX);
+    uint8_t name[5] = { 'P' };
+    uint8_t bytes[64];
+    uint32_t item;
+    const struct world_item *it =
+        &world->items[md_prng_below(&world->random, world->plan.item_count)];
+    uint32_t number = proc->number << 16 | proc->next_private;
+    struct rrmp_sink_open open = { .is_private = is_private, .is_snapshot = !is_private };
+
+    open.service =
+        rrmp_sink_service_find(proc->sink, (struct rrmp_view){ .bytes = service, .length = 4 });
+    if (open.service == RRMP_SERVICE_NONE)
+        return;
+    if (!is_private) {
+        open.key = (struct rrmp_view){ .bytes = it->key, .length = it->key_length };
+        open.user = SNAPSHOT | (uint32_t)(it - world->items);
+        if (it->service == 0 &&
+            rrmp_sink_item_open(proc->sink, world->now_ns, &open, &item) == MD_OK)
+            proc->snapshots_open++;
+        return;
+    }
+    if (proc->privates[slot].is_open) {
+        rrmp_sink_item_close(proc->sink, world->now_ns, proc->privates[slot].item);
+        proc->privates[slot].is_open = false;
+        return;
+    }
+    md_put_be32(name + 1, number);
+    const struct rrmp_key key = { .domain = 6,
+                                  .members = RRMP_KEY_NAME,
+                                  .name_type = 1,
+                                  .qos = { .timeliness = 1, .rate = 1 },
+                                  .name = { .bytes = name, .length = sizeof(name) } };
+    struct md_wr wr = md_wr_init(bytes, sizeof(bytes));
+    rrmp_key_encode(&wr, &key);
+    open.key = (struct rrmp_view){ .bytes = bytes, .length = md_wr_length(&wr) };
+    open.user = PRIVATE | slot;
+    if (rrmp_sink_item_open(proc->sink, world->now_ns, &open, &item) != MD_OK)
+        return;
+    proc->next_private++;
+    proc->privates[slot].is_open = true;
+    proc->privates[slot].has_data = false;
+    proc->privates[slot].item = item;
+    proc->privates[slot].number = PRIVATE | number;
+    proc->privates[slot].counter = 0;
+    world->coverage->privates++;
+}
+
+/* R21: a private stream gives its owner every number, from the image on, or it ends. */
+static bool special_in(struct world *world, struct proc *proc, const struct rrmp_sink_event *event)
+{
+    if (event->item == RRMP_ITEM_NONE || !(event->user & (PRIVATE | SNAPSHOT)))
+        return false;
+    if (event->user & SNAPSHOT) {
+        if (event->kind == RRMP_SINK_CLOSED) {
+            proc->snapshots_open--;
+            world->coverage->snapshots++;
+        }
+        return true;
+    }
+    uint32_t slot = (uint32_t)event->user % PRIVATES_MAX;
+    if (event->kind == RRMP_SINK_CLOSED)
+        proc->privates[slot].is_open = false;
+    if (event->kind != RRMP_SINK_IMAGE && event->kind != RRMP_SINK_MESSAGE)
+        return true;
+    uint32_t item = md_be32(event->message.bytes + 1);
+    uint32_t counter = md_be32(event->message.bytes + 5);
+    bool is_next = event->kind == RRMP_SINK_IMAGE ? counter == 1 && !proc->privates[slot].has_data
+                                                  : counter == proc->privates[slot].counter + 1 &&
+                                                        proc->privates[slot].has_data;
+    if (!proc->privates[slot].is_open || item != proc->privates[slot].number || !is_next)
+        world_fail(world, "R21", "sink %u private %u: %u of %x after %u of %x", proc->number, slot,
+                   counter, item, proc->privates[slot].counter, proc->privates[slot].number);
+    proc->privates[slot].counter = counter;
+    proc->privates[slot].has_data = true;
+    world->coverage->private_updates++;
+    return true;
+}
+
 void sink_churn(struct world *world, struct proc *proc)
 {
     uint32_t at = md_prng_below(&world->random, world->plan.watch_count);
@@ -98,6 +181,12 @@ void sink_churn(struct world *world, struct proc *proc)
 
     if (world->now_ns < proc->hung_until_ns)
         return;
+    if (md_prng_below(&world->random, 8) == 0)
+        special_open(world, proc, md_prng_below(&world->random, 2));
+    if (md_prng_below(&world->random, 200) == 0)
+        rrmp_sink_dictionary(proc->sink, world->now_ns, 0,
+                             (struct rrmp_view){ .bytes = (const uint8_t *)"RWFFld", .length = 6 },
+                             7, 1);
     if (watch->state == WATCH_IDLE) {
         if (!world->is_quiet)
             watch_open(world, proc, watch, md_prng_below(&world->random, world->plan.item_count));
@@ -115,6 +204,9 @@ void sink_churn(struct world *world, struct proc *proc)
                                 (uint8_t)(1 + what % 3), 1 + what % 7);
     } else if (what < 65) {
         post(world, proc, watch);
+    } else if (what < 70) {
+        rrmp_sink_generic(proc->sink, proc->sink_item[watch->item],
+                          (struct rrmp_view){ .bytes = (const uint8_t *)"g", .length = 1 });
     }
     sink_events(world, proc);
     proc_soon(world, proc, world->now_ns);
@@ -269,7 +361,7 @@ static void state_in(struct world *world, struct proc *proc, const struct rrmp_s
     uint32_t number = RRMP_ITEM_NONE;
     while ((number = rrmp_sink_item_next(proc->sink, event, number)) != RRMP_ITEM_NONE) {
         struct rrmp_sink_item info;
-        if (rrmp_sink_item_info(proc->sink, number, &info))
+        if (rrmp_sink_item_info(proc->sink, number, &info) && !(info.user & (PRIVATE | SNAPSHOT)))
             state_take(world, proc, (uint32_t)info.user, event->state);
     }
 }
@@ -330,6 +422,8 @@ void sink_events(struct world *world, struct proc *proc)
                             "sink %u item %u event %u type %u to %u flags %x seq %u state %u",
                             proc->number, (uint32_t)event->user, event->kind, event->type,
                             event->to, event->flags, event->item_seq, event->state);
+            if (special_in(world, proc, event))
+                continue;
             switch ((enum rrmp_sink_event_kind)event->kind) {
             case RRMP_SINK_IMAGE:
                 image_in(world, proc, event);
@@ -357,8 +451,10 @@ void sink_events(struct world *world, struct proc *proc)
             case RRMP_SINK_DIRECTORY:
                 world->coverage->directory++;
                 break;
-            case RRMP_SINK_MERGE:
             case RRMP_SINK_DICTIONARY:
+                world->coverage->dictionaries++;
+                break;
+            case RRMP_SINK_MERGE:
                 break;
             }
         }
@@ -367,8 +463,41 @@ void sink_events(struct world *world, struct proc *proc)
 
 /* ---- what must hold all the time, and at the end ---- */
 
+/* R4: a missing update is told or healed in time. Who was hung himself, or waits for a source that
+ * is, is not judged. */
+static void lag_check(struct world *world, const struct proc *proc)
+{
+    const struct plan *plan = &world->plan;
+    bool is_simple = !plan->kills && !plan->hangs && !plan->node_kills && !plan->partitions &&
+                     !plan->laps && !plan->provider_losses && plan->service_count == 1;
+    uint64_t bound = is_simple ? 2300 * MS : 8 * SEC;
+
+    if (plan->ring_bytes < 1 << 20 || world->now_ns < bound)
+        return;
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        const struct proc *other = &world->procs[p];
+        bool is_meant = other->is_source || other == proc;
+        if (is_meant && (other->hung_until_ns + bound > world->now_ns ||
+                         other->woke_ns + bound > world->now_ns || !other->is_alive))
+            return;
+    }
+    for (uint32_t i = 0; i < plan->watch_count; i++) {
+        const struct watch *watch = &proc->watches[i];
+        const struct world_item *item = &world->items[watch->item];
+        uint32_t missing = item->counter - watch->counter;
+        if (watch->state != WATCH_STEP || watch->is_suspect || missing == 0)
+            continue;
+        uint32_t first = missing < 64 ? watch->counter + 1 : item->counter - 63;
+        if (world->now_ns - item->changed_ns[first % 64] > bound)
+            world_fail(world, "R4", "sink %u item %u: %u of %u for %.3f s and not told",
+                       proc->number, watch->item, watch->counter, item->counter,
+                       (double)(world->now_ns - item->changed_ns[first % 64]) / 1e9);
+    }
+}
+
 void sink_check(struct world *world, struct proc *proc)
 {
+    lag_check(world, proc);
     if (rrmp_sink_stats(proc->sink)->memory_now + rrmp_sink_stats(proc->sink)->held_bytes_now >
         rrmp_sink_memory_max(proc->sink))
         world_fail(world, "R14", "sink %u holds too much memory", proc->number);
@@ -397,6 +526,9 @@ void sink_check_end(struct world *world, struct proc *proc)
                    stats->held_bytes_now);
     if (proc->posts_open != 0 || stats->posts_now != 0)
         world_fail(world, "R6", "sink %u: %u posts without answer", proc->number, proc->posts_open);
+    if (proc->snapshots_open != 0)
+        world_fail(world, "R6", "sink %u: %u snapshots without answer", proc->number,
+                   proc->snapshots_open);
     for (int q = 0; q < 3; q++) {
         if (stats->queued_now[q] != 0)
             world_fail(world, "R13", "sink %u: queue %d holds %u", proc->number, q,

@@ -381,10 +381,62 @@ static uint32_t item_of(const struct world *world, const struct rrmp_view *key)
     return ITEMS_MAX;
 }
 
+/* A private stream: its name says whose it is, its numbers begin with 1. */
+static bool private_wanted(struct world *world, struct proc *proc,
+                           const struct rrmp_source_event *event)
+{
+    const struct rrmp_part part = { .is_first = true, .is_last = true, .state = OPEN_OK };
+    uint8_t bytes[128];
+    uint8_t *room;
+    struct rrmp_key key;
+
+    if (rrmp_key_decode(event->key.bytes, event->key.length, &key) != 0 || key.name.length != 5)
+        return false;
+    for (uint32_t i = 0; i < PRIVATES_MAX; i++) {
+        if (proc->privates[i].is_open)
+            continue;
+        uint32_t number = PRIVATE | md_be32(key.name.bytes + 1);
+        uint32_t length = message_put(bytes, 'R', number, 1, 0, 1);
+        if (rrmp_source_image_begin(proc->source, world->now_ns, event->item, &part, length,
+                                    &room) != 0)
+            return false;
+        memcpy(room, bytes, length);
+        rrmp_source_publish_commit(proc->source, length);
+        proc->privates[i].is_open = true;
+        proc->privates[i].item = event->item;
+        proc->privates[i].number = number;
+        proc->privates[i].counter = 1;
+        rrmp_source_item_set_user(proc->source, event->item, PRIVATE | i);
+        return true;
+    }
+    return false;
+}
+
+void source_privates(struct world *world, struct proc *proc)
+{
+    uint32_t i = md_prng_below(&world->random, PRIVATES_MAX);
+    uint8_t bytes[128];
+    uint8_t *room;
+
+    if (!proc->is_source || !proc->is_alive || world->now_ns < proc->hung_until_ns ||
+        !proc->privates[i].is_open)
+        return;
+    uint32_t length =
+        message_put(bytes, 'U', proc->privates[i].number, proc->privates[i].counter + 1, 0, 0);
+    if (rrmp_source_publish_begin(proc->source, proc->privates[i].item, RRMP_UPDATE, length,
+                                  &room) != 0)
+        return;
+    memcpy(room, bytes, length);
+    rrmp_source_publish_commit(proc->source, length);
+    proc->privates[i].counter++;
+}
+
 static void wanted(struct world *world, struct proc *proc, const struct rrmp_source_event *event)
 {
     uint32_t number = item_of(world, &event->key);
 
+    if (event->is_private && private_wanted(world, proc, event))
+        return;
     if (number == ITEMS_MAX || event->is_private) {
         const struct rrmp_ending ending = { .state = CLOSED, .code = 1 };
         rrmp_source_item_close(proc->source, world->now_ns, event->item, &ending);
@@ -483,6 +535,10 @@ void source_events(struct world *world, struct proc *proc)
                 wanted(world, proc, event);
                 break;
             case RRMP_SOURCE_UNWANTED:
+                if (event->is_private) {
+                    proc->privates[number % PRIVATES_MAX].is_open = false;
+                    break;
+                }
                 if (proc->image.is_open && proc->image.item == number)
                     proc->image.is_open = false;
                 proc->upstream[number] = (struct upstream){ .item = RRMP_ITEM_NONE };
@@ -502,7 +558,9 @@ void source_events(struct world *world, struct proc *proc)
             case RRMP_SOURCE_PRIORITY:
             case RRMP_SOURCE_ACTIVE:
             case RRMP_SOURCE_ASK_GONE:
+                break;
             case RRMP_SOURCE_GENERIC:
+                world->coverage->generics++;
                 break;
             }
         }

@@ -252,6 +252,11 @@ static const struct scenario {
 
 /* ---- the world ---- */
 
+static struct proc *any_proc(struct world *world)
+{
+    return &world->procs[md_prng_below(&world->random, world->proc_count)];
+}
+
 static void item_make(struct world *world, uint32_t number)
 {
     struct world_item *item = &world->items[number];
@@ -295,11 +300,6 @@ static void world_make(struct world *world)
     world_schedule(world, 200 * MS, EVENT_FAULT, 0, 0);
     if (plan->hostile_per_s)
         world_schedule(world, 100 * MS, EVENT_HOSTILE, 0, 0);
-}
-
-static struct proc *any_proc(struct world *world)
-{
-    return &world->procs[md_prng_below(&world->random, world->proc_count)];
 }
 
 static void lap(struct world *world, struct proc *proc)
@@ -436,6 +436,8 @@ static void event_run(struct world *world, struct event *event)
             return;
         event->a = md_prng_below(&world->random, world->plan.item_count);
         world->items[event->a].counter++;
+        world->items[event->a].changed_ns[world->items[event->a].counter % 64] = world->now_ns;
+        source_privates(world, any_proc(world));
         source_update(world, event->a);
         world_schedule(world,
                        world->now_ns +
@@ -687,6 +689,11 @@ static void coverage_print(const struct coverage *c)
         { "partitions", c->partitions },
         { "rings lapped", c->laps },
         { "providers lost", c->provider_losses },
+        { "private streams opened", c->privates },
+        { "their updates delivered", c->private_updates },
+        { "snapshots answered", c->snapshots },
+        { "generic messages up", c->generics },
+        { "dictionary parts", c->dictionaries },
         { "posts taken", c->posts },
         { "acks", c->acks },
         { "posts without answer", c->post_lost },

@@ -20,6 +20,9 @@
 #define ITEMS_MAX    400
 #define SERVICES_MAX 2
 #define WATCHES_MAX  300
+#define PRIVATES_MAX 8
+#define PRIVATE      0x40000000u /* user words and items of private streams */
+#define SNAPSHOT     0x20000000u /* user words of snapshots */
 #define MESSAGE_MAX  65536
 
 /*
@@ -144,7 +147,6 @@ struct watch {
     bool may_jump;   /* told suspect (or asked again) since the last data */
     bool was_told;   /* anything at all said since the open */
     uint64_t opened_ns;
-    uint64_t lagging_ns; /* since when an update is missing; 0 not */
 };
 
 struct proc {
@@ -183,6 +185,15 @@ struct proc {
     struct watch watches[WATCHES_MAX];
     uint32_t sink_item[ITEMS_MAX]; /* the engine's number of an item of the world */
     uint32_t posts_open;
+    uint32_t snapshots_open;
+    struct {
+        bool is_open;
+        bool has_data;
+        uint32_t item; /* the engine's */
+        uint32_t number;
+        uint32_t counter;
+    } privates[PRIVATES_MAX]; /* of both kinds of process */
+    uint32_t next_private;
 };
 
 struct node {
@@ -228,8 +239,8 @@ struct world_item {
     uint8_t key[64];
     uint16_t key_length;
     uint16_t parts;
-    bool is_refused; /* the provider does not know it */
-    uint64_t changed_ns;
+    bool is_refused;         /* the provider does not know it */
+    uint64_t changed_ns[64]; /* when each of the last counters came */
 };
 
 struct coverage {
@@ -238,6 +249,7 @@ struct coverage {
     uint64_t opens, closes, reissues, posts, acks, post_lost, hostile;
     uint64_t rows[16];
     uint64_t gap_hits, whole, failovers, unicast_images, held_over, audits, audit_mended;
+    uint64_t privates, private_updates, snapshots, generics, dictionaries;
     uint64_t redundant, not_held, ring_full, told_ns_max, directory;
 };
 
@@ -299,6 +311,7 @@ void source_events(struct world *world, struct proc *proc);
 void source_feeds(struct world *world, struct proc *proc);
 void source_feed_put(struct world *world, struct proc *proc, struct feed feed);
 void source_update(struct world *world, uint32_t item);
+void source_privates(struct world *world, struct proc *proc);
 void source_provider(struct world *world, struct proc *proc, bool is_up);
 uint32_t message_put(uint8_t *out, uint8_t kind, uint32_t item, uint32_t counter, uint16_t part,
                      uint16_t parts);
