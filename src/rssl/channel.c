@@ -88,10 +88,8 @@ void rssl_channel_detail(struct rssl_channel *ch, const char *before, uint64_t a
 
     at = put_number(put_text(at, end, before), end, a);
     at = put_text(at, end, between);
-    if (strchr(between, ','))
-        at = put_number(at, end, b);
     if (after)
-        at = put_text(at, end, after);
+        at = put_text(put_number(at, end, b), end, after);
     *at = '\0';
 }
 

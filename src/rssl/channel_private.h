@@ -78,7 +78,8 @@ struct rssl_channel {
  * queued stays only if `flush`. */
 void rssl_channel_fail(struct rssl_channel *ch, enum rssl_reason reason, bool flush);
 
-/* ch->detail = text and two numbers, in plain words: "frame of 7000 bytes, 6147 agreed". */
+/* ch->detail = texts with two numbers in between: "length 7000, at most 6147 agreed". With `after`
+ * NULL there is only the first number. */
 void rssl_channel_detail(struct rssl_channel *ch, const char *before, uint64_t a,
                          const char *between, uint64_t b, const char *after);
 

@@ -100,7 +100,7 @@ static const uint8_t *next_whole(struct rssl_channel *ch, size_t *length)
 static void fail_frame(struct rssl_channel *ch, enum rssl_reason reason, const struct frame *frame)
 {
     if (ch->detail[0] == '\0')
-        rssl_channel_detail(ch, "flags ", frame->flags, ", extended ", frame->extended, NULL);
+        rssl_channel_detail(ch, "flags ", frame->flags, ", extended ", frame->extended, "");
     rssl_channel_fail(ch, reason, false);
 }
 
@@ -188,7 +188,7 @@ static struct rssl_partial *begin_partial(struct rssl_channel *ch, const struct 
         drop_partial(ch, partial);
     if (frame->total > ch->config.message_max) {
         rssl_channel_detail(ch, "message of ", frame->total, " bytes, at most ",
-                            ch->config.message_max, NULL);
+                            ch->config.message_max, "");
         rssl_channel_fail(ch, RSSL_REASON_TOO_BIG, false);
         return NULL;
     }

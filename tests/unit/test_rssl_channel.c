@@ -480,6 +480,31 @@ static void illegal_frames_end_the_channel_and_odd_ones_do_not(void **state)
     }
 }
 
+static void a_reason_comes_with_what_was_wrong(void **state)
+{
+    static const struct {
+        const char *hex;
+        const char *detail;
+    } cases[] = {
+        { "1804", "length 6148, at most 6147 agreed" },
+        { "000b0308000186a10001aa", "message of 100001 bytes, at most 100000" },
+        { "000b0308000000020001aa000803040001bbcc", "fragments beyond the 2 bytes announced" },
+        { "000400aa", "flags 0, extended 0" },
+        { "0007120001aa00", "a packed length runs over the end of its frame, 1 bytes left" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pair *pair = pair_create();
+        uint8_t bytes[64];
+        pair->server_config.message_max = 100000;
+        pair_connect(pair, 0);
+        end_give(&pair->server, 0, bytes, unhex(cases[i].hex, bytes));
+        assert_string_equal(rssl_channel_reason_detail(pair->server.ch), cases[i].detail);
+        pair_destroy(pair);
+    }
+}
+
 static void a_frame_that_inflates_beyond_a_frame_is_a_bomb(void **state)
 {
     /* 7000 zeros, as LZ4: one literal, a match at distance 1 */
@@ -597,6 +622,7 @@ int main(void)
         cmocka_unit_test(http_is_answered_in_its_own_words),
         cmocka_unit_test(malformed_answers_end_the_channel),
         cmocka_unit_test(illegal_frames_end_the_channel_and_odd_ones_do_not),
+        cmocka_unit_test(a_reason_comes_with_what_was_wrong),
         cmocka_unit_test(a_frame_that_inflates_beyond_a_frame_is_a_bomb),
         cmocka_unit_test(too_many_messages_in_fragments_at_once_are_refused),
         cmocka_unit_test(the_memory_promised_to_fragments_is_bounded),
