@@ -306,6 +306,58 @@ static void members_of_newer_peers_survive_a_splice(void **state)
     assert_memory_equal(out, newer, sizeof(newer));
 }
 
+static void the_second_key_of_a_refresh_is_carried_through(void **state)
+{
+    const struct rwf_splice strip = { .ops = RWF_SPLICE_STRIP_KEY };
+    struct rwf_msg msg = refresh;
+    uint8_t buffer[200];
+    uint8_t out[200];
+    size_t length;
+    struct rwf_msg got;
+    (void)state;
+
+    msg.flags |= RWF_REFRESH_HAS_REQ_KEY;
+    msg.req_key = (struct rwf_key){ .flags = RWF_KEY_HAS_NAME, .name = rwf_text("as asked") };
+    struct rwf_bytes bytes = encoded(&msg, buffer, sizeof(buffer));
+    assert_int_equal(rwf_msg_decode(bytes, &got), RWF_OK);
+    assert_true(rwf_key_equal(&got.key, &msg.key));
+    assert_true(rwf_key_equal(&got.req_key, &msg.req_key));
+
+    assert_int_equal(rwf_splice(bytes, &strip, out, sizeof(out), &length), RWF_OK);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &got), RWF_OK);
+    assert_false(rwf_msg_has_key(&got));
+    assert_true(rwf_key_equal(&got.req_key, &msg.req_key));
+}
+
+static void a_splice_changes_single_members(void **state)
+{
+    const struct rwf_splice splice = {
+        .ops = RWF_SPLICE_SEQ_NUM | RWF_SPLICE_STRIP_CONF_INFO | RWF_SPLICE_STRIP_SERVICE,
+        .seq_num = 4711,
+    };
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .flags = RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_HAS_CONF_INFO | RWF_UPDATE_HAS_KEY,
+        .update_type = RWF_UPDATE_TRADE,
+        .seq_num = 1,
+        .conf_count = 3,
+        .key = refresh.key,
+    };
+    uint8_t buffer[200];
+    uint8_t out[200];
+    size_t length;
+    struct rwf_msg got;
+    (void)state;
+
+    struct rwf_bytes bytes = encoded(&msg, buffer, sizeof(buffer));
+    assert_int_equal(rwf_splice(bytes, &splice, out, sizeof(out), &length), RWF_OK);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &got), RWF_OK);
+    assert_int_equal(got.flags, RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_HAS_KEY);
+    assert_int_equal(got.seq_num, 4711);
+    assert_int_equal(got.key.flags, RWF_KEY_HAS_NAME);
+    assert_true(rwf_bytes_equal(got.key.name, msg.key.name));
+}
+
 static void a_splice_that_does_not_fit_says_how_much_would(void **state)
 {
     const struct rwf_splice set = { .ops = RWF_SPLICE_SET_KEY, .key = &refresh.key };
@@ -358,6 +410,8 @@ int main(void)
         cmocka_unit_test(a_key_with_the_own_service_id_is_inserted),
         cmocka_unit_test(flags_that_need_a_second_byte_move_the_members),
         cmocka_unit_test(members_of_newer_peers_survive_a_splice),
+        cmocka_unit_test(the_second_key_of_a_refresh_is_carried_through),
+        cmocka_unit_test(a_splice_changes_single_members),
         cmocka_unit_test(a_splice_that_does_not_fit_says_how_much_would),
         cmocka_unit_test(keys_compare_by_their_members),
     };
