@@ -403,20 +403,25 @@ int rwf_field_add(struct rwf_encoder *enc, int16_t id, const struct rwf_value *v
  * The frequent types have a short way when there is room to spare and no set data: id, a length
  * byte, the content.
  */
-static inline bool field_is_plain(const struct rwf_encoder *enc)
+static inline uint8_t *field_place(struct rwf_encoder *enc, struct rwf_level **top)
 {
-    const struct rwf_level *level = &enc->level[enc->depth];
+    struct rwf_level *level = &enc->level[enc->depth];
 
-    return level->phase == PHASE_FIELDS && enc->end - enc->pos >= FIELD_ROOM &&
-           enc->err == RWF_OK && level->count < UINT16_MAX;
+    *top = level;
+    if (level->phase == PHASE_FIELDS && enc->end - enc->pos >= FIELD_ROOM && enc->err == RWF_OK &&
+        level->count < UINT16_MAX)
+        return enc->pos;
+    return NULL;
 }
 
-static inline int field_plain(struct rwf_encoder *enc, int16_t id, unsigned length)
+/* Place and level are passed on: after a store of bytes the compiler has to fetch them again. */
+static inline int field_done(struct rwf_encoder *enc, struct rwf_level *level, uint8_t *p,
+                             int16_t id, unsigned length)
 {
-    md_put_be16(enc->pos, (uint16_t)id);
-    enc->pos[2] = (uint8_t)length;
-    enc->pos += 3 + length;
-    enc->level[enc->depth].count++;
+    enc->pos = p + 3 + length;
+    level->count++;
+    md_put_be16(p, (uint16_t)id);
+    p[2] = (uint8_t)length;
     return RWF_OK;
 }
 
@@ -439,66 +444,88 @@ static __attribute__((noinline)) int field_rare(struct rwf_encoder *enc, int16_t
 
 int rwf_field_add_int(struct rwf_encoder *enc, int16_t id, int64_t value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_INT, NULL, (uint64_t)value);
     unsigned length = wire_int_size(value);
-    wire_store8(enc->pos + 3, (uint64_t)value, length);
-    return field_plain(enc, id, length);
+    wire_store8(p + 3, (uint64_t)value, length);
+    return field_done(enc, level, p, id, length);
 }
 
 int rwf_field_add_uint(struct rwf_encoder *enc, int16_t id, uint64_t value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_UINT, NULL, value);
     unsigned length = wire_uint_size(value);
-    wire_store8(enc->pos + 3, value, length);
-    return field_plain(enc, id, length);
+    wire_store8(p + 3, value, length);
+    return field_done(enc, level, p, id, length);
 }
 
 int rwf_field_add_real(struct rwf_encoder *enc, int16_t id, const struct rwf_real *value)
 {
-    if (!field_is_plain(enc) || value->hint > RWF_HINT_FRACTION_256)
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p || value->hint > RWF_HINT_FRACTION_256)
         return field_rare(enc, id, RWF_TYPE_REAL, value, 0);
-    unsigned length = wire_int_size(value->value);
-    enc->pos[3] = value->hint;
-    wire_store8(enc->pos + 4, (uint64_t)value->value, length);
-    return field_plain(enc, id, 1 + length);
+    int64_t number = value->value;
+    unsigned length = wire_int_size(number);
+    p[3] = value->hint;
+    wire_store8(p + 4, (uint64_t)number, length);
+    return field_done(enc, level, p, id, 1 + length);
 }
 
 int rwf_field_add_enum(struct rwf_encoder *enc, int16_t id, uint16_t value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_ENUM, NULL, value);
     unsigned length = wire_uint_size(value);
-    wire_store8(enc->pos + 3, value, length);
-    return field_plain(enc, id, length);
+    wire_store8(p + 3, value, length);
+    return field_done(enc, level, p, id, length);
 }
 
 int rwf_field_add_date(struct rwf_encoder *enc, int16_t id, const struct rwf_date *value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_DATE, value, 0);
-    wire_put_date(enc->pos + 3, value);
-    return field_plain(enc, id, 4);
+    wire_put_date(p + 3, value);
+    return field_done(enc, level, p, id, 4);
 }
 
 int rwf_field_add_time(struct rwf_encoder *enc, int16_t id, const struct rwf_time *value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_TIME, value, 0);
     unsigned length = wire_time_size(value);
-    wire_put_time(enc->pos + 3, length, value);
-    return field_plain(enc, id, length);
+    wire_put_time(p + 3, length, value);
+    return field_done(enc, level, p, id, length);
 }
 
 int rwf_field_add_datetime(struct rwf_encoder *enc, int16_t id, const struct rwf_datetime *value)
 {
-    if (!field_is_plain(enc))
+    struct rwf_level *level;
+    uint8_t *p = field_place(enc, &level);
+
+    if (!p)
         return field_rare(enc, id, RWF_TYPE_DATETIME, value, 0);
     unsigned length = wire_time_size(&value->time);
-    wire_put_date(enc->pos + 3, &value->date);
-    wire_put_time(enc->pos + 7, length, &value->time);
-    return field_plain(enc, id, 4 + length);
+    wire_put_date(p + 3, &value->date);
+    wire_put_time(p + 7, length, &value->time);
+    return field_done(enc, level, p, id, 4 + length);
 }
 
 int rwf_field_start(struct rwf_encoder *enc, int16_t id, unsigned type)
