@@ -1,0 +1,335 @@
+/* seqdata.c - see seqdata.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "seqdata.h"
+
+#include <string.h>
+
+/*
+ * The stock update with the bytes that change left as they are in the stock message; where they
+ * stand is in the table below.
+ *
+ *   3 BID 22      10 ASK 25     17 BIDSIZE 30   22 ASKSIZE 31    27 TRDPRC_1 6   34 TRDVOL_1 178
+ *  40 ACVOL_1 32  47 NETCHNG_1  53 TRDTIM_1 18  59 PRCTCK_1 14   63 TRADE_DATE   70 PRC_QL2 131
+ *
+ * The volume of the trade has two mantissa bytes here, not the one of the stock message, since
+ * ACVOL_1 has three and not four.
+ */
+static const uint8_t frame[SEQDATA_UPDATE_BYTES] = {
+    0x08, 0x00, 0x0c,                         /* standard data, 12 fields */
+    0x00, 0x16, 0x04, 0x0c, 0x00, 0x9b, 0x82, /* BID */
+    0x00, 0x19, 0x04, 0x0c, 0x00, 0x9b, 0x87, /* ASK */
+    0x00, 0x1e, 0x02, 0x0e, 0x01,             /* BIDSIZE */
+    0x00, 0x1f, 0x02, 0x0e, 0x01,             /* ASKSIZE */
+    0x00, 0x06, 0x04, 0x0c, 0x00, 0x9b, 0x84, /* TRDPRC_1 */
+    0x00, 0xb2, 0x03, 0x0e, 0x01, 0x00,       /* TRDVOL_1 */
+    0x00, 0x20, 0x04, 0x0e, 0x40, 0x00, 0x00, /* ACVOL_1 */
+    0x00, 0x0b, 0x03, 0x0c, 0x02, 0x17,       /* NETCHNG_1 */
+    0x00, 0x12, 0x03, 0x0f, 0x34, 0x0c,       /* TRDTIM_1 */
+    0x00, 0x0e, 0x01, 0x01,                   /* PRCTCK_1 */
+    0x00, 0x10, 0x04, 0x10, 0x0b, 0x07, 0xd5, /* TRADE_DATE */
+    0x00, 0x83, 0x01, 0x01,                   /* PRC_QL2 */
+};
+
+enum {
+    AT_BID = 7,
+    AT_ASK = 14,
+    AT_BID_SIZE = 21,
+    AT_ASK_SIZE = 26,
+    AT_PRICE = 31,
+    AT_TRADE_VOLUME = 38,
+    AT_VOLUME = 44,
+    AT_NET_CHANGE = 51,
+    AT_TIME = 56,
+    AT_TICK = 62,
+    AT_DATE = 66,
+    AT_QUALIFIER = 73,
+};
+
+/* The fields that stand in the image alone, and how their values are made of the name. */
+enum image_kind {
+    KIND_PRICE,
+    KIND_AMOUNT,
+    KIND_TIME,
+    KIND_DATE,
+    KIND_ENUM,
+    KIND_UINT,
+    KIND_TEXT,
+};
+
+struct image_field {
+    int16_t fid;
+    uint8_t kind; /* enum image_kind */
+};
+
+/* None that another field ripples into: a cache that ripples would change it. */
+static const struct image_field image_fields[] = {
+    { 1, KIND_UINT },      { 2, KIND_UINT },     { 3, KIND_TEXT },     { 4, KIND_ENUM },
+    { 5, KIND_TIME },      { 12, KIND_PRICE },   { 13, KIND_PRICE },   { 15, KIND_ENUM },
+    { 17, KIND_DATE },     { 19, KIND_PRICE },   { 21, KIND_PRICE },   { 40, KIND_ENUM },
+    { 42, KIND_AMOUNT },   { 43, KIND_AMOUNT },  { 44, KIND_ENUM },    { 47, KIND_PRICE },
+    { 48, KIND_PRICE },    { 50, KIND_PRICE },   { 51, KIND_PRICE },   { 53, KIND_ENUM },
+    { 54, KIND_ENUM },     { 55, KIND_AMOUNT },  { 56, KIND_PRICE },   { 75, KIND_PRICE },
+    { 76, KIND_PRICE },    { 77, KIND_AMOUNT },  { 78, KIND_TEXT },    { 79, KIND_DATE },
+    { 99, KIND_ENUM },     { 100, KIND_PRICE },  { 105, KIND_TEXT },   { 110, KIND_ENUM },
+    { 111, KIND_ENUM },    { 117, KIND_ENUM },   { 118, KIND_ENUM },   { 133, KIND_ENUM },
+    { 137, KIND_PRICE },   { 138, KIND_PRICE },  { 139, KIND_PRICE },  { 143, KIND_PRICE },
+    { 183, KIND_AMOUNT },  { 184, KIND_AMOUNT }, { 196, KIND_ENUM },   { 197, KIND_ENUM },
+    { 198, KIND_PRICE },   { 259, KIND_UINT },   { 285, KIND_TIME },   { 372, KIND_PRICE },
+    { 373, KIND_AMOUNT },  { 383, KIND_AMOUNT }, { 392, KIND_DATE },   { 2942, KIND_DATE },
+    { 3404, KIND_PRICE },  { 3408, KIND_PRICE }, { 3409, KIND_PRICE }, { 3576, KIND_PRICE },
+    { 3577, KIND_AMOUNT }, { 3859, KIND_UINT },
+};
+
+#define IMAGE_ONLY_COUNT (sizeof(image_fields) / sizeof(image_fields[0]))
+#define UPDATE_COUNT     12
+#define IMAGE_COUNT      (IMAGE_ONLY_COUNT + UPDATE_COUNT)
+
+/* splitmix64's finish: well mixed and the same everywhere. */
+static inline uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+static inline void put16(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
+static inline void put24(uint8_t *at, uint32_t value)
+{
+    at[0] = (uint8_t)(value >> 16);
+    put16(at + 1, value);
+}
+
+uint64_t seqdata_item(const void *name, size_t length)
+{
+    const uint8_t *byte = name;
+    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ byte[i]) * 0x100000001b3ull;
+    return mix(hash);
+}
+
+void seqdata_update(uint64_t item, uint32_t count, uint8_t out[SEQDATA_UPDATE_BYTES])
+{
+    uint32_t carried = count & SEQDATA_COUNT_MASK;
+    uint64_t h = mix(item + carried * 0x9e3779b97f4a7c15ull);
+    /* 327.68 to 491.51: three mantissa bytes, and so is all that lies near it. */
+    uint32_t bid = 0x8000u + (uint32_t)(h & 0x3fff);
+
+    memcpy(out, frame, SEQDATA_UPDATE_BYTES);
+    put24(out + AT_BID, bid);
+    put24(out + AT_ASK, bid + 1 + (uint32_t)(h >> 14 & 7));
+    out[AT_BID_SIZE] = (uint8_t)(1 + (h >> 17 & 0x3f));
+    out[AT_ASK_SIZE] = (uint8_t)(1 + (h >> 23 & 0x3f));
+    put24(out + AT_PRICE, bid + (uint32_t)(h >> 29 & 3));
+    put16(out + AT_TRADE_VOLUME, 0x100u + (uint32_t)(h >> 31 & 0xfff));
+    put24(out + AT_VOLUME, SEQDATA_BASE + carried);
+    put16(out + AT_NET_CHANGE, 0x100u + (uint32_t)(h >> 43 & 0xff));
+    out[AT_TIME] = (uint8_t)(9 + (h >> 51 & 7));
+    out[AT_TIME + 1] = (uint8_t)(h >> 54 & 0x1f);
+    out[AT_TIME + 2] = (uint8_t)(h >> 59 & 0x1f);
+    out[AT_TICK] = (uint8_t)(1 + (carried & 1));
+    out[AT_QUALIFIER] = (uint8_t)(1 + (carried >> 1 & 1));
+}
+
+static size_t append(uint8_t *out, int16_t fid, const uint8_t *content, size_t length)
+{
+    put16(out, (uint16_t)fid);
+    out[2] = (uint8_t)length;
+    memcpy(out + 3, content, length);
+    return 3 + length;
+}
+
+static size_t image_field(uint8_t *out, const struct image_field *field, uint64_t item,
+                          const char *name, size_t name_length)
+{
+    uint64_t h = mix(item ^ (uint64_t)(uint16_t)field->fid << 48);
+    uint8_t content[16];
+
+    switch ((enum image_kind)field->kind) {
+    case KIND_PRICE:
+        content[0] = 0x0c; /* two decimals */
+        put24(content + 1, 0x8000u + (uint32_t)(h & 0x3fff));
+        return append(out, field->fid, content, 4);
+    case KIND_AMOUNT:
+        content[0] = 0x0e; /* whole */
+        put24(content + 1, 0x8000u + (uint32_t)(h & 0x3fffff));
+        return append(out, field->fid, content, 4);
+    case KIND_TIME:
+        content[0] = (uint8_t)(8 + (h & 7));
+        content[1] = (uint8_t)(h >> 8 & 0x1f);
+        content[2] = (uint8_t)(h >> 16 & 0x1f);
+        return append(out, field->fid, content, 3);
+    case KIND_DATE:
+        content[0] = (uint8_t)(1 + (h & 0xf));
+        content[1] = (uint8_t)(1 + (h >> 8 & 7));
+        put16(content + 2, 2005);
+        return append(out, field->fid, content, 4);
+    case KIND_ENUM:
+        content[0] = (uint8_t)(1 + (h & 1));
+        return append(out, field->fid, content, 1);
+    case KIND_UINT:
+        content[0] = (uint8_t)(1 + (h & 0x7f));
+        return append(out, field->fid, content, 1);
+    case KIND_TEXT:
+        /* The longest text that every of these fields holds is four bytes. */
+        return append(out, field->fid, (const uint8_t *)name, name_length < 4 ? name_length : 4);
+    }
+    return 0;
+}
+
+size_t seqdata_image(uint64_t item, const char *name, size_t name_length, uint32_t count,
+                     uint8_t *out)
+{
+    size_t length = SEQDATA_UPDATE_BYTES;
+
+    seqdata_update(item, count, out);
+    for (size_t i = 0; i < IMAGE_ONLY_COUNT; i++)
+        length += image_field(out + length, &image_fields[i], item, name, name_length);
+    put16(out + 1, (uint32_t)IMAGE_COUNT);
+    return length;
+}
+
+const char *seqdata_verdict_name(enum seqdata_verdict verdict)
+{
+    switch (verdict) {
+    case SEQDATA_GOOD:
+        return "good";
+    case SEQDATA_NO_COUNT:
+        return "no sequence number in ACVOL_1";
+    case SEQDATA_WRONG_VALUE:
+        return "wrong value";
+    case SEQDATA_MISSING:
+        return "field missing";
+    case SEQDATA_BROKEN:
+        return "not a field list";
+    }
+    return "?";
+}
+
+/* What ACVOL_1 says: a whole number of three mantissa bytes from SEQDATA_BASE on. */
+static bool read_count(struct rwf_bytes content, uint32_t *count)
+{
+    struct rwf_real real;
+
+    if (rwf_real_decode(content, &real) != RWF_OK || real.hint != RWF_HINT_EXP_0 ||
+        real.value < SEQDATA_BASE || real.value > SEQDATA_BASE + SEQDATA_COUNT_MASK)
+        return false;
+    *count = (uint32_t)real.value & SEQDATA_COUNT_MASK;
+    return true;
+}
+
+static enum seqdata_verdict find_count(struct rwf_bytes payload, uint32_t *count)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = rwf_field_list_decode(payload, NULL, &list);
+
+    while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
+        if (field.id == SEQDATA_FID_COUNT)
+            return read_count(field.content, count) ? SEQDATA_GOOD : SEQDATA_NO_COUNT;
+    }
+    return rc < 0 ? SEQDATA_BROKEN : SEQDATA_NO_COUNT;
+}
+
+/* Compare field by field with what should be there, in whatever order they come. */
+static enum seqdata_verdict compare(struct rwf_bytes payload, struct rwf_bytes wanted,
+                                    size_t wanted_count, bool is_partial, int *fid)
+{
+    struct rwf_field_list list, expected;
+    struct rwf_field field, want = { .id = 0 };
+    size_t found = 0;
+    int rc = rwf_field_list_decode(payload, NULL, &list);
+
+    (void)rwf_field_list_decode(wanted, NULL, &expected);
+    while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
+        if (field.id >= SEQDATA_FID_TIME && field.id <= SEQDATA_FID_TIME + 2)
+            continue;
+        *fid = field.id;
+        size_t tries = 0;
+        /* Mostly the next one; else once around. */
+        while (tries++ <= wanted_count) {
+            if (rwf_field_list_next(&expected, &want) <= 0) {
+                (void)rwf_field_list_decode(wanted, NULL, &expected);
+                continue;
+            }
+            if (want.id == field.id)
+                break;
+        }
+        if (want.id != field.id || !rwf_bytes_equal(want.content, field.content))
+            return SEQDATA_WRONG_VALUE;
+        found++;
+    }
+    if (rc < 0)
+        return SEQDATA_BROKEN;
+    *fid = 0;
+    return found < wanted_count && !is_partial ? SEQDATA_MISSING : SEQDATA_GOOD;
+}
+
+enum seqdata_verdict seqdata_update_check(uint64_t item, struct rwf_bytes payload, bool is_partial,
+                                          uint32_t *count, int *fid)
+{
+    uint8_t wanted[SEQDATA_UPDATE_BYTES];
+    const uint8_t *p = payload.data;
+
+    *fid = 0;
+    *count = 0;
+    /* As it was sent: one comparison does. A 13th field can only be the time. */
+    if (payload.length >= SEQDATA_UPDATE_BYTES && p[AT_VOLUME - 1] == 0x0e &&
+        p[AT_VOLUME] >= SEQDATA_BASE >> 16 && p[AT_VOLUME] < 0x80 &&
+        (payload.length == SEQDATA_UPDATE_BYTES ||
+         (payload.length >= SEQDATA_UPDATE_BYTES + 3 && p[2] == 13 &&
+          p[SEQDATA_UPDATE_BYTES] == SEQDATA_FID_TIME >> 8 &&
+          p[SEQDATA_UPDATE_BYTES + 1] == (SEQDATA_FID_TIME & 0xff)))) {
+        uint32_t carried =
+            (uint32_t)p[AT_VOLUME] << 16 | (uint32_t)p[AT_VOLUME + 1] << 8 | p[AT_VOLUME + 2];
+        *count = carried & SEQDATA_COUNT_MASK;
+        seqdata_update(item, *count, wanted);
+        uint8_t fields = payload.length == SEQDATA_UPDATE_BYTES ? UPDATE_COUNT : UPDATE_COUNT + 1;
+        if (p[0] == wanted[0] && p[1] == 0 && p[2] == fields &&
+            memcmp(p + 3, wanted + 3, SEQDATA_UPDATE_BYTES - 3) == 0)
+            return SEQDATA_GOOD;
+    }
+    enum seqdata_verdict verdict = find_count(payload, count);
+    if (verdict != SEQDATA_GOOD)
+        return verdict;
+    seqdata_update(item, *count, wanted);
+    return compare(payload, rwf_bytes(wanted, sizeof(wanted)), UPDATE_COUNT, is_partial, fid);
+}
+
+enum seqdata_verdict seqdata_image_check(uint64_t item, const char *name, size_t name_length,
+                                         struct rwf_bytes payload, bool is_partial, uint32_t *count,
+                                         int *fid)
+{
+    uint8_t wanted[SEQDATA_IMAGE_MAX];
+
+    *fid = 0;
+    *count = 0;
+    enum seqdata_verdict verdict = find_count(payload, count);
+    if (verdict != SEQDATA_GOOD)
+        return verdict;
+    size_t length = seqdata_image(item, name, name_length, *count, wanted);
+    return compare(payload, rwf_bytes(wanted, length), IMAGE_COUNT, is_partial, fid);
+}
+
+enum seqdata_step seqdata_step(uint32_t last, uint32_t count, uint32_t *by)
+{
+    uint32_t ahead = (count - last) & SEQDATA_COUNT_MASK;
+
+    *by = 0;
+    if (ahead == 1)
+        return SEQDATA_NEXT;
+    if (ahead == 0)
+        return SEQDATA_DUPLICATE;
+    if (ahead <= SEQDATA_COUNT_MASK / 2) {
+        *by = ahead - 1;
+        return SEQDATA_GAP;
+    }
+    *by = SEQDATA_COUNT_MASK + 1 - ahead;
+    return SEQDATA_REORDER;
+}

@@ -1,0 +1,488 @@
+/* main.c - rmdstestclient: options, and everything put on one loop. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cpu.h"
+#include "base/err.h"
+#include "conf/options.h"
+#include "dictionary.h"
+#include "seqdata.h"
+#include "tc.h"
+
+#define PROGRAM "rmdstestclient"
+
+/* What the command line says, before it is understood. */
+struct words {
+    const char *service, *hosts, *port, *wire, *user, *password, *position, *application_id;
+    const char *list, *names, *domain, *decode, *log, *window, *lmfile, *read_factor, *interval;
+    const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
+    const char *json, *stats, *seed, *dict;
+    bool times, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle, nodelay;
+    bool help, version;
+};
+
+static int usage(const char *what, const char *value)
+{
+    fprintf(stderr, PROGRAM ": %s%s%s; -help lists the options\n", what, value ? ": " : "",
+            value ? value : "");
+    return TC_OPTIONS;
+}
+
+static bool parse_real(const char *text, double low, double high, double *out)
+{
+    char *end;
+
+    if (!text)
+        return true;
+    errno = 0;
+    *out = strtod(text, &end);
+    return errno == 0 && end != text && *end == 0 && *out >= low && *out <= high;
+}
+
+static bool parse_uint(const char *text, unsigned low, unsigned high, unsigned *out)
+{
+    double value = *out;
+
+    if (!parse_real(text, low, high, &value) || value != floor(value))
+        return false;
+    *out = (unsigned)value;
+    return true;
+}
+
+static bool parse_port(const char *text, uint16_t *out)
+{
+    struct servent *service = getservbyname(text, "tcp");
+    unsigned value = 0;
+
+    if (service) {
+        *out = ntohs((uint16_t)service->s_port);
+        return true;
+    }
+    if (!parse_uint(text, 1, 65535, &value) || value == 0)
+        return false;
+    *out = (uint16_t)value;
+    return true;
+}
+
+/* HOST or HOST:PORT or [ADDRESS]:PORT, separated by commas; cuts the text in place. */
+static int parse_hosts(char *text, uint16_t port, struct tc_options *o)
+{
+    char *rest = NULL;
+
+    for (char *host = strtok_r(text, ",", &rest); host; host = strtok_r(NULL, ",", &rest)) {
+        if (o->host_count == HOSTS_MAX)
+            return usage("-h: at most 16 hosts", NULL);
+        uint16_t own = port;
+        char *colon = strrchr(host, ':');
+        if (colon && (strchr(host, ':') == colon || (colon > host && colon[-1] == ']'))) {
+            *colon = 0;
+            if (!parse_port(colon + 1, &own))
+                return usage("-h: not a port", colon + 1);
+        }
+        size_t length = strlen(host);
+        if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
+            host[length - 1] = 0;
+            host++;
+        }
+        if (!*host)
+            return usage("-h is HOST[:PORT],...", NULL);
+        o->hosts[o->host_count] = host;
+        o->ports[o->host_count++] = own;
+    }
+    return o->host_count ? TC_OK : usage("-h is HOST[:PORT],...", NULL);
+}
+
+static int parse_view(const char *text, struct tc_options *o)
+{
+    char *end;
+
+    while (text && *text) {
+        long fid = strtol(text, &end, 10);
+        if (end == text || (*end && *end != ',') || fid < INT16_MIN || fid > INT16_MAX ||
+            o->view_count == VIEW_MAX)
+            return usage("-view is a list of at most 256 field ids, as 22,25,6", text);
+        o->view[o->view_count++] = (int16_t)fid;
+        text = *end ? end + 1 : end;
+    }
+    return TC_OK;
+}
+
+static int understand_numbers(const struct words *w, struct tc_options *o)
+{
+    unsigned seed = 1;
+
+    o->window = 500;
+    o->read_factor = 12;
+    o->conns = 1;
+    o->log = 1;
+    o->timeout_s = 60;
+    if (!parse_uint(w->decode, 0, 3, &o->decode))
+        return usage("-d is 0 to 3", w->decode);
+    if (!parse_uint(w->log, 0, 3, &o->log))
+        return usage("-l is 0 to 3", w->log);
+    if (!parse_uint(w->window, 1, 1000000, &o->window))
+        return usage("-o is the number of requests under way, 1 to 1000000", w->window);
+    if (!parse_uint(w->read_factor, 0, 1000, &o->read_factor))
+        return usage("-rf is the number of reads at once, 0 to 1000", w->read_factor);
+    if (!parse_uint(w->batch, 0, 4000, &o->batch))
+        return usage("-batch is the number of items in a request, 0 to 4000", w->batch);
+    if (!parse_uint(w->conns, 1, 100000, &o->conns))
+        return usage("-conns is the number of connections, 1 to 100000", w->conns);
+    if (!parse_uint(w->slow, 0, 10000000, &o->slow_us))
+        return usage("-slow is a number of microseconds", w->slow);
+    if (!parse_uint(w->seed, 0, 4000000000u, &seed))
+        return usage("-seed is a number", w->seed);
+    if (!parse_real(w->interval, 0, 86400, &o->interval_s))
+        return usage("-I is a number of seconds", w->interval);
+    if (!parse_real(w->secs, 0, 1e9, &o->secs))
+        return usage("-secs is a number of seconds", w->secs);
+    if (!parse_real(w->discard, 0, 1e9, &o->discard_s))
+        return usage("-discard is a number of seconds", w->discard);
+    if (!parse_real(w->timeout, 0, 1e9, &o->timeout_s))
+        return usage("-timeout is a number of seconds, 0: for ever", w->timeout);
+    if (!parse_real(w->post, 0, 1e6, &o->post_rate))
+        return usage("-post is a rate per second", w->post);
+    if (!parse_real(w->want, 0, 1e12, &o->want_rate))
+        return usage("-want is a rate per second", w->want);
+    o->seed = seed;
+    return TC_OK;
+}
+
+static int understand(const struct words *w, struct tc *tc)
+{
+    struct tc_options *o = &tc->options;
+    uint16_t port = 14002;
+
+    *o = (struct tc_options){
+        .user = w->user ? w->user : "rmds",
+        .password = w->password,
+        .position = w->position ? w->position : "127.0.0.1/net",
+        .application_id = w->application_id ? w->application_id : "256",
+        .lmfile = w->lmfile,
+        .json = w->json,
+        .stats = w->stats,
+        .times = w->times || w->lmfile,
+        .seqcheck = w->seqcheck,
+        .exit_when_open = w->exit_when_open,
+        .snapshot = w->snapshot,
+        .split = w->split,
+        .rtt = w->rtt,
+        .no_shuffle = w->no_shuffle,
+        .commands = true,
+    };
+    if (!w->service)
+        return usage("-S SERVICE is needed", NULL);
+    tc->services[tc->service_count++] = w->service;
+    if (w->wire && strcmp(w->wire, "rssl") != 0)
+        return usage("-ct: only rssl is spoken, not", w->wire);
+    if (w->port && !parse_port(w->port, &port))
+        return usage("-p is a port, 1 to 65535, or a name of /etc/services", w->port);
+    tc->hosts = strdup(w->hosts ? w->hosts : "localhost");
+    int rc = tc->hosts ? parse_hosts(tc->hosts, port, o) : TC_FILE;
+    if (rc == TC_OK)
+        rc = understand_numbers(w, o);
+    if (rc == TC_OK)
+        rc = parse_view(w->view, o);
+    if (rc == TC_OK && !w->list && !w->names)
+        rc = usage("-f FILE or -il ITEM,... is needed", NULL);
+    return rc;
+}
+
+static int service_index(struct tc *tc, const char *name)
+{
+    if (!name)
+        return 0;
+    for (size_t i = 0; i < tc->service_count; i++) {
+        if (strcmp(tc->services[i], name) == 0)
+            return (int)i;
+    }
+    if (tc->service_count == SERVICES_MAX)
+        return -1;
+    tc->services[tc->service_count] = name;
+    return (int)tc->service_count++;
+}
+
+static int load_items(const struct words *w, struct tc *tc)
+{
+    unsigned domain = RWF_DOMAIN_MARKET_PRICE;
+    char error[512] = "out of memory";
+
+    if (!parse_uint(w->domain, 1, 255, &domain))
+        return usage("-md is a domain, 1 to 255", w->domain);
+    if ((w->list && itemlist_load(&tc->list, w->list, error, sizeof(error)) != MD_OK) ||
+        (w->names && itemlist_add_names(&tc->list, w->names, error, sizeof(error)) != MD_OK) ||
+        itemlist_deduplicate(&tc->list) != MD_OK) {
+        fprintf(stderr, PROGRAM ": %s\n", error);
+        return TC_FILE;
+    }
+    if (tc->list.duplicate_count)
+        fprintf(stderr, PROGRAM ": %zu items stood in the list more than once\n",
+                tc->list.duplicate_count);
+    if (tc->list.count == 0)
+        return usage("the item list is empty", w->list);
+    tc->items = calloc(tc->list.count, sizeof(*tc->items));
+    if (!tc->items)
+        return TC_FILE;
+    for (size_t i = 0; i < tc->list.count; i++) {
+        const struct itemlist_entry *entry = &tc->list.entries[i];
+        int service = service_index(tc, entry->service);
+        if (service < 0)
+            return usage("more than 16 services in the item list", entry->service);
+        tc->items[tc->item_count++] = (struct tc_item){
+            .name = entry->name,
+            .name_length = entry->name_length,
+            .hash = seqdata_item(entry->name, entry->name_length),
+            .domain = entry->domain ? entry->domain : (uint8_t)domain,
+            .service = (uint8_t)service,
+        };
+    }
+    return TC_OK;
+}
+
+static int load_dictionary(const struct words *w, struct tc *tc)
+{
+    char error[512];
+
+    if (tc->options.decode < 2)
+        return TC_OK;
+    tc->options.download = !w->dict;
+    if (w->dict && tool_dictionary_load(w->dict, &tc->dictionary, error, sizeof(error)) != MD_OK) {
+        fprintf(stderr, PROGRAM ": %s\n", error);
+        return TC_FILE;
+    }
+    return TC_OK;
+}
+
+static int set_scheduling(const struct words *w)
+{
+    struct md_cpu_set cpus;
+    unsigned priority = 0;
+
+    if (w->cpu && (md_cpu_set_parse(w->cpu, &cpus) != MD_OK || md_cpu_bind(&cpus) != MD_OK))
+        return usage("-cpu is a list of CPUs this process may use, as 0-3,8", w->cpu);
+    if (!w->fifo)
+        return TC_OK;
+    if (!parse_uint(w->fifo, 1, 99, &priority))
+        return usage("-fifo is a priority, 1 to 99", w->fifo);
+    if (md_sched_set(MD_SCHED_FIFO, (int)priority) != MD_OK)
+        fprintf(stderr, PROGRAM ": -fifo %s: %s; running without\n", w->fifo, strerror(errno));
+    return TC_OK;
+}
+
+static void on_signal(void *owner, int signal)
+{
+    struct tc *tc = owner;
+
+    (void)signal;
+    tc->is_over = true;
+    md_loop_stop(tc->loop);
+}
+
+static void on_post(void *owner)
+{
+    struct tc *tc = owner;
+
+    if (tc->is_measuring)
+        conn_post(&tc->conns[tc->posts_sent % tc->options.conns]);
+}
+
+/* Many connections need many descriptors. */
+static void raise_limits(unsigned conns)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= conns + 64ul)
+        return;
+    limit.rlim_cur = conns + 64ul < limit.rlim_max ? conns + 64ul : limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int start(struct tc *tc)
+{
+    unsigned conns = tc->options.conns;
+
+    raise_limits(conns);
+    if (md_loop_create(0, &tc->loop) != MD_OK || client_context_create(NULL, &tc->context) != MD_OK)
+        return TC_FILE;
+    tc->conns = calloc(conns, sizeof(*tc->conns));
+    if (!tc->conns)
+        return TC_FILE;
+    int rc = report_open(tc);
+    for (unsigned i = 0; i < conns && rc == TC_OK; i++) {
+        if (conn_create(tc, &tc->conns[i], i) != MD_OK)
+            rc = TC_FILE;
+    }
+    if (rc != TC_OK)
+        return rc;
+    (void)md_loop_signal_add(tc->loop, SIGINT, on_signal, tc, &tc->signals[0]);
+    (void)md_loop_signal_add(tc->loop, SIGTERM, on_signal, tc, &tc->signals[1]);
+    if (tc->options.post_rate > 0 &&
+        md_loop_timer_create(tc->loop, on_post, tc, &tc->post_timer) == MD_OK)
+        (void)md_loop_timer_every(tc->post_timer, (uint64_t)(1e9 / tc->options.post_rate));
+    (void)console_start(tc);
+    for (unsigned i = 0; i < conns; i++)
+        conn_dial(&tc->conns[i]);
+    return TC_OK;
+}
+
+static void stop(struct tc *tc)
+{
+    struct md_loop_timer *timers[] = { tc->interval_timer, tc->end_timer, tc->measure_timer,
+                                       tc->flush_timer, tc->post_timer };
+    struct latency *all[] = { tc->latency,   tc->sampled,   tc->interval, tc->thirds[0],
+                              tc->thirds[1], tc->thirds[2], tc->posts };
+
+    console_stop(tc);
+    for (unsigned i = 0; tc->conns && i < tc->options.conns; i++)
+        conn_destroy(&tc->conns[i]);
+    free(tc->conns);
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+        md_loop_timer_destroy(timers[i]);
+    for (size_t i = 0; i < 2; i++) {
+        if (tc->signals[i])
+            md_loop_signal_remove(tc->signals[i]);
+    }
+    client_context_destroy(tc->context);
+    if (tc->loop)
+        md_loop_destroy(tc->loop);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        latency_destroy(all[i]);
+    rwf_dictionary_destroy(tc->dictionary);
+    itemlist_fini(&tc->list);
+    free(tc->items);
+    free(tc->hosts);
+    free(tc);
+}
+
+static void help(const struct md_option *options, size_t count)
+{
+    printf(PROGRAM " - opens items, measures and checks what comes\n\n"
+                   "usage: " PROGRAM
+                   " -S SERVICE -h HOST -p PORT (-f FILE | -il ITEM,...) [option]...\n\n");
+    for (size_t i = 0; i < count; i++) {
+        char left[64];
+        if (!options[i].help)
+            continue;
+        snprintf(left, sizeof(left), "-%s%s%s", options[i].name, options[i].argument ? " " : "",
+                 options[i].argument ? options[i].argument : "");
+        printf("  %-20s %s\n", left, options[i].help);
+    }
+    printf("\nAll options may be written with two dashes. Exit codes: 0 logged in and all items "
+           "opened,\n1 options, 2 a file, 3 not logged in, 4 not all items opened, 5 -seqcheck "
+           "found something.\nSee " PROGRAM "(1).\n");
+}
+
+/* The published command line has "decodeFormat 3", without a dash: give it one. */
+static void mend_words(int argc, char **argv)
+{
+    static char dashed[] = "-decodeFormat";
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "decodeFormat") == 0)
+            argv[i] = dashed;
+    }
+}
+
+static int run(const struct words *w)
+{
+    struct tc *tc = calloc(1, sizeof(*tc));
+
+    if (!tc)
+        return TC_FILE;
+    itemlist_init(&tc->list);
+    int rc = understand(w, tc);
+    if (rc == TC_OK)
+        rc = load_items(w, tc);
+    if (rc == TC_OK)
+        rc = load_dictionary(w, tc);
+    if (rc == TC_OK)
+        rc = set_scheduling(w);
+    if (rc == TC_OK)
+        rc = start(tc);
+    if (rc == TC_OK) {
+        (void)md_loop_run(tc->loop);
+        report_end(tc);
+        rc = report_exit_code(tc);
+    }
+    stop(tc);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct words w = { .help = false };
+    const struct md_option options[] = {
+        { "S", "SERVICE", MD_OPTION_STRING, &w.service, "service" },
+        { "h", "HOST[:PORT],...", MD_OPTION_STRING, &w.hosts, "hosts, tried in turn (localhost)" },
+        { "p", "PORT", MD_OPTION_STRING, &w.port, "port (14002)" },
+        { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" },
+        { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" },
+        { "md", "DOMAIN", MD_OPTION_STRING, &w.domain, "domain of the items (6)" },
+        { "ct", "rssl", MD_OPTION_STRING, &w.wire, "connection type" },
+        { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" },
+        { "pw", "PASSWORD", MD_OPTION_STRING, &w.password, "password" },
+        { "pos", "POSITION", MD_OPTION_STRING, &w.position, "position (127.0.0.1/net)" },
+        { "aid", "ID", MD_OPTION_STRING, &w.application_id, "application id (256)" },
+        { "o", "N", MD_OPTION_STRING, &w.window, "requests under way at most (500)" },
+        { "batch", "N", MD_OPTION_STRING, &w.batch, "ask for N items in one request" },
+        { "snap", NULL, MD_OPTION_FLAG, &w.snapshot, "snapshots, no streams" },
+        { "view", "FID,...", MD_OPTION_STRING, &w.view, "only these fields" },
+        { "conns", "N", MD_OPTION_STRING, &w.conns, "connections, each with the whole list (1)" },
+        { "split", NULL, MD_OPTION_FLAG, &w.split, "each connection has its share of the list" },
+        { "inorder", NULL, MD_OPTION_FLAG, &w.no_shuffle,
+          "every connection opens the list in the same order" },
+        { "seed", "N", MD_OPTION_STRING, &w.seed, "of the orders" },
+        { "tt", NULL, MD_OPTION_FLAG, &w.times, "evaluate the times in TIM_TRK_1" },
+        { "lmfile", "FILE", MD_OPTION_STRING, &w.lmfile, "write every latency" },
+        { "secs", "SECONDS", MD_OPTION_STRING, &w.secs, "measure so long, then end" },
+        { "discard", "SECONDS", MD_OPTION_STRING, &w.discard, "first let so much time pass" },
+        { "want", "RATE", MD_OPTION_STRING, &w.want, "say so when 99 % of this is not reached" },
+        { "seqcheck", NULL, MD_OPTION_FLAG, &w.seqcheck, "judge sequence and content" },
+        { "d", "0..3", MD_OPTION_STRING, &w.decode,
+          "decode: headers, field ids, values, values by dictionary (0)" },
+        { "decodeFormat", "0..3", MD_OPTION_STRING, &w.decode, NULL },
+        { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the server" },
+        { "l", "0..3", MD_OPTION_STRING, &w.log,
+          "print: nothing, statistics, images and states, every message (1)" },
+        { "I", "SECONDS", MD_OPTION_STRING, &w.interval, "a line of statistics every so often" },
+        { "stats", "FILE", MD_OPTION_STRING, &w.stats, "where these lines go" },
+        { "json", "FILE", MD_OPTION_STRING, &w.json, "write the result; -: standard output" },
+        { "X", NULL, MD_OPTION_FLAG, &w.exit_when_open, "end when all items have their image" },
+        { "timeout", "SECONDS", MD_OPTION_STRING, &w.timeout,
+          "give up when not all is open by then (60; 0: never)" },
+        { "post", "RATE", MD_OPTION_STRING, &w.post, "posts per second, to be acknowledged" },
+        { "rtt", NULL, MD_OPTION_FLAG, &w.rtt, "answer round-trip messages" },
+        { "rrt", NULL, MD_OPTION_FLAG, &w.rtt, NULL },
+        { "tss", NULL, MD_OPTION_FLAG, &w.time_stats, "accepted" },
+        { "rf", "N", MD_OPTION_STRING, &w.read_factor, "reads at once (12)" },
+        { "slow", "US", MD_OPTION_STRING, &w.slow,
+          "pause after each batch, to be a slow consumer" },
+        { "cpu", "LIST", MD_OPTION_STRING, &w.cpu, "CPUs to run on" },
+        { "fifo", "PRIORITY", MD_OPTION_STRING, &w.fifo, "SCHED_FIFO" },
+        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text" },
+        { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },
+    };
+    const size_t count = sizeof(options) / sizeof(options[0]);
+    struct md_option_list words = { .count = 0 };
+
+    mend_words(argc, argv);
+    if (md_options_parse(PROGRAM, options, count, argc, argv, &words) != MD_OK)
+        return TC_OPTIONS;
+    if (w.help) {
+        help(options, count);
+        return TC_OK;
+    }
+    if (w.version) {
+        md_version_print(PROGRAM);
+        return TC_OK;
+    }
+    if (words.count > 0)
+        return usage("what is this", words.item[0]);
+    return run(&w);
+}

@@ -1,0 +1,201 @@
+/* tc.h - rmdstestclient: what its parts know of each other. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TC_H
+#define TC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/loop.h"
+#include "client/session.h"
+#include "itemlist.h"
+#include "latency.h"
+#include "link.h"
+#include "rmds/rwf.h"
+#include "rmds/rwf_dictionary.h"
+
+#define SERVICES_MAX 16
+#define HOSTS_MAX    16
+#define VIEW_MAX     256
+#define STREAM_FIRST 5 /* 1 login, 2 directory, 3 and 4 dictionaries */
+#define NO_ITEM      UINT32_MAX
+#define MESSAGE_MAX  65536
+
+/*
+ * One thread, one loop, any number of connections. Each connection opens the list, in an order of
+ * its own, or its share of it. The clock of the measurement starts when every item of every
+ * connection has its image (or its refusal).
+ */
+struct tc;
+
+/* Exit codes. */
+enum tc_exit {
+    TC_OK = 0,
+    TC_OPTIONS = 1,
+    TC_FILE = 2,
+    TC_NO_LOGIN = 3, /* not connected or not logged in */
+    TC_NOT_OPEN = 4, /* not every item was opened */
+    TC_SEQUENCE = 5, /* -seqcheck found loss, doubles, disorder or wrong content */
+};
+
+struct tc_item {
+    const char *name;
+    uint64_t hash; /* seqdata_item() */
+    uint8_t name_length;
+    uint8_t domain;
+    uint8_t service; /* index */
+};
+
+enum slot_state {
+    SLOT_WAITING, /* not asked for yet */
+    SLOT_ASKED,
+    SLOT_OPEN,
+    SLOT_DONE,   /* a snapshot is there */
+    SLOT_FAILED, /* refused for good */
+};
+
+/* What a stream id of a connection stands for: slots[stream id - STREAM_FIRST]. */
+struct slot {
+    uint32_t item;  /* NO_ITEM: the stream of a batch */
+    uint32_t count; /* last sequence number seen */
+    uint8_t state;  /* enum slot_state */
+    bool has_count;
+    bool was_suspect;
+    bool is_counted; /* among those that are settled, for the start of the clock */
+};
+
+enum conn_state {
+    CONN_DOWN,
+    CONN_CONNECTING,
+    CONN_LOGIN,
+    CONN_DIRECTORY,
+    CONN_DICTIONARY,
+    CONN_UP
+};
+
+struct conn {
+    struct tc *tc;
+    struct link *link;
+    struct rssl_outq *outq;
+    struct md_loop_timer *timer; /* to dial again, to ask again */
+    enum conn_state state;
+    uint32_t number;
+    uint32_t host; /* which of the list is next */
+    struct slot *slots;
+    uint32_t slot_count;
+    uint32_t next; /* slot to ask for next */
+    uint32_t pending;
+    uint32_t settled; /* slots with an image or a refusal, once each */
+    uint32_t wanted;  /* items of this connection */
+    uint32_t open;
+    bool was_logged_in;
+    bool retry_waits;
+    int32_t next_post; /* slot */
+    uint16_t service_ids[SERVICES_MAX];
+    bool service_known[SERVICES_MAX];
+    char peer[96];
+};
+
+struct tc_options {
+    const char *user, *password, *position, *application_id, *lmfile, *json, *stats;
+    const char *hosts[HOSTS_MAX];
+    uint16_t ports[HOSTS_MAX];
+    size_t host_count;
+    unsigned decode, log, window, read_factor, batch, conns;
+    double interval_s, secs, discard_s, timeout_s, post_rate, want_rate;
+    unsigned slow_us;
+    bool times, seqcheck, exit_when_open, snapshot, split, rtt, nodelay, commands, no_shuffle;
+    uint64_t seed;
+    int16_t view[VIEW_MAX];
+    size_t view_count;
+    bool download;
+};
+
+struct tc_stats {
+    uint64_t updates, refreshes, statuses, generics, acks, naks, bytes, errors;
+    uint64_t logins, lost_connections;
+    uint64_t timed; /* updates with the time in them */
+    /* -seqcheck */
+    uint64_t checked, gaps, missing, duplicates, reorders, wrong, early;
+    uint64_t resyncs, told_missing; /* an image jumped ahead: loss that was told */
+    uint64_t suspects;
+    uint64_t rtt;
+};
+
+struct tc {
+    struct tc_options options;
+    struct md_loop *loop;
+    struct client_context *context;
+    struct rwf_dictionary *dictionary;
+    struct itemlist list;
+    struct tc_item *items;
+    size_t item_count;
+    const char *services[SERVICES_MAX];
+    size_t service_count;
+    struct conn *conns;
+    uint64_t wanted, settled, failed; /* slots of all connections */
+    uint64_t started_ns, open_ns, measure_ns, end_ns;
+    bool is_measuring;
+    bool is_over;
+    struct tc_stats stats;
+    struct tc_stats at_measure; /* when the measurement began */
+    struct tc_stats printed;    /* by the last statistics line */
+    uint64_t printed_ns, printed_cpu_ns;
+    struct latency *latency;  /* every time stamp */
+    struct latency *sampled;  /* one each tenth of a second: the published method */
+    struct latency *interval; /* since the last statistics line */
+    struct latency *thirds[3];
+    struct latency *posts; /* post to acknowledgement */
+    uint64_t sample_due_ns;
+    uint64_t discarded;
+    FILE *lmfile, *stats_file;
+    uint64_t last_update_ns;
+    struct md_loop_timer *interval_timer, *end_timer, *measure_timer, *flush_timer, *post_timer;
+    struct md_loop_signal *signals[2];
+    struct console *console;
+    char *hosts;         /* -h, cut */
+    uint32_t complaints; /* printed so far */
+    uint32_t next_post_id;
+    uint64_t post_ns[4096]; /* when, by id modulo */
+    uint64_t posts_sent;
+    uint8_t message[MESSAGE_MAX];
+};
+
+/* conn.c */
+int conn_create(struct tc *tc, struct conn *conn, uint32_t number);
+void conn_destroy(struct conn *conn);
+void conn_dial(struct conn *conn);
+void conn_ask(struct conn *conn);                      /* for as many items as the window allows */
+void conn_again(struct conn *conn, struct slot *slot); /* in a second */
+int conn_send(struct conn *conn, const struct rwf_encoder *enc);
+void conn_pause(struct conn *conn, bool pause);
+void conn_close_item(struct conn *conn, struct slot *slot);
+void conn_post(struct conn *conn);
+
+/* setup.c: login, directory, dictionary */
+void setup_start(struct conn *conn);
+bool setup_message(struct conn *conn, const struct rwf_msg *msg); /* false: not one of these */
+
+/* data.c: items */
+void data_message(struct conn *conn, const struct rssl_event *event);
+
+/* decode.c: as deep as asked for; false: it cannot be decoded */
+bool decode_payload(struct tc *tc, const struct tc_item *item, const struct rwf_msg *msg);
+
+/* report.c */
+void report_settled(struct tc *tc); /* one slot more has its image or its refusal */
+void report_line(struct tc *tc);
+void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us);
+int report_open(struct tc *tc);
+void report_end(struct tc *tc);
+int report_exit_code(const struct tc *tc);
+void report_complain(struct tc *tc, const struct conn *conn, const struct tc_item *item,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* commands.c */
+int console_start(struct tc *tc);
+void console_stop(struct tc *tc);
+
+#endif

@@ -1,0 +1,197 @@
+/* emit.c - one update of one item, to everyone who watches it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "rmds/rwf.h"
+#include "sds.h"
+#include "seqdata.h"
+
+/* What a write of this much gains by being larger is little. */
+#define FLUSH_BYTES 60000u
+
+#define AT_DOMAIN   3
+#define AT_STREAM   4
+
+/*
+ * Messages are built by copying: a header encoded once, then the payload. What changes is the
+ * domain, the stream id, with the time one field more, and with the convention the values.
+ */
+struct emitter {
+    struct sds *sds;
+    struct watch *pending; /* the next one to get `message`; NULL: none is under way */
+    struct item *item;     /* whose update it is */
+    size_t length;
+    size_t header_length;
+    uint8_t header[64];
+    size_t type_at; /* of the update type within the header */
+    uint8_t message[MESSAGE_MAX];
+};
+
+int emitter_create(struct sds *sds, struct emitter **out)
+{
+    struct emitter *emitter = calloc(1, sizeof(*emitter));
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .stream_id = 1,
+        .container = RWF_TYPE_FIELD_LIST,
+        .update_type = 0xfa, /* to be found again */
+    };
+
+    *out = emitter;
+    if (!emitter)
+        return MD_ERR_NOMEM;
+    emitter->sds = sds;
+    rwf_encoder_init(&enc, emitter->header, sizeof(emitter->header));
+    rwf_msg_encode(&enc, &msg);
+    emitter->header_length = rwf_encoder_bytes(&enc).length;
+    emitter->type_at = AT_STREAM + 4;
+    while (emitter->type_at < emitter->header_length && emitter->header[emitter->type_at] != 0xfa)
+        emitter->type_at++;
+    return MD_OK;
+}
+
+void emitter_destroy(struct emitter *emitter)
+{
+    free(emitter);
+}
+
+void emitter_forget(struct emitter *emitter, const struct watch *watch)
+{
+    if (emitter && emitter->pending == watch)
+        emitter->pending = watch->next;
+}
+
+/* One field more, at the end: the time in microseconds, as long as it has to be. */
+static size_t add_time(uint8_t *payload, size_t length, uint64_t us)
+{
+    unsigned bytes = us ? (71u - (unsigned)__builtin_clzll(us)) / 8 : 1;
+    uint16_t count = (uint16_t)((payload[1] << 8 | payload[2]) + 1);
+
+    md_put_be16(payload + 1, count);
+    md_put_be16(payload + length, SEQDATA_FID_TIME);
+    payload[length + 2] = (uint8_t)bytes;
+    for (unsigned i = 0; i < bytes; i++)
+        payload[length + 3 + i] = (uint8_t)(us >> (8 * (bytes - 1 - i)));
+    return length + 3 + bytes;
+}
+
+/* The payload of the item's next update. */
+static size_t build_payload(struct emitter *emitter, struct item *item, uint8_t *payload)
+{
+    const struct sample_item *sample = item->sample;
+
+    item->count++;
+    if (!sample || sample->update_count == 0) {
+        seqdata_update(item->hash, item->count, payload);
+        emitter->message[emitter->type_at] = RWF_UPDATE_QUOTE;
+        return SEQDATA_UPDATE_BYTES;
+    }
+    const struct sample_update *update = &sample->updates[item->step];
+    if (++item->step == sample->update_count) {
+        item->step = 0;
+        item->is_silent = !emitter->sds->options.loop;
+    }
+    memcpy(payload, update->payload, update->length);
+    emitter->message[emitter->type_at] = update->type;
+    return update->length;
+}
+
+static void build(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns)
+{
+    uint8_t *payload = emitter->message + emitter->header_length;
+    uint64_t stamp_ns = 0;
+
+    /* The published method: just before the encode. */
+    if (is_stamped)
+        stamp_ns = emitter->sds->options.due ? due_ns : md_clock_mono_ns();
+    memcpy(emitter->message, emitter->header, emitter->header_length);
+    emitter->message[AT_DOMAIN] = item->domain;
+    size_t length = build_payload(emitter, item, payload);
+    if (is_stamped) {
+        length = add_time(payload, length, stamp_ns / MD_NS_PER_US);
+        emitter->sds->stats.stamped++;
+    }
+    emitter->length = emitter->header_length + length;
+    emitter->sds->stats.updates++;
+}
+
+/* False: its queue is full. */
+static bool deliver(struct emitter *emitter, const struct watch *watch)
+{
+    struct client *client = watch->client;
+
+    if (!client->outq || rssl_outq_message_max(client->outq) == 0)
+        return true; /* on its way out */
+    uint8_t *room = rssl_outq_reserve(client->outq, emitter->length);
+    if (!room) {
+        client->unflushed = 0;
+        if (link_flush(client->link) != MD_OK)
+            return false;
+        room = rssl_outq_reserve(client->outq, emitter->length);
+        if (!room)
+            return false;
+    }
+    memcpy(room, emitter->message, emitter->length);
+    md_put_be32(room + AT_STREAM, (uint32_t)watch->stream_id);
+    rssl_outq_commit(client->outq, emitter->length);
+    emitter->sds->stats.messages++;
+    client->unflushed += emitter->length;
+    if (client->unflushed >= FLUSH_BYTES) {
+        client->unflushed = 0;
+        (void)link_flush(client->link);
+    }
+    return true;
+}
+
+/* The faults that tests of a checker ask for: lose one in n, send one in n twice. */
+static unsigned copies(struct emitter *emitter)
+{
+    struct sds *sds = emitter->sds;
+
+    if (sds->options.drop_every && sds->stats.updates % sds->options.drop_every == 0) {
+        sds->stats.dropped++;
+        return 0;
+    }
+    if (sds->options.duplicate_every && sds->stats.updates % sds->options.duplicate_every == 0) {
+        sds->stats.duplicated++;
+        return 2;
+    }
+    return 1;
+}
+
+bool emitter_update(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns)
+{
+    if (!emitter->pending) {
+        if (item->is_silent)
+            return true;
+        build(emitter, item, is_stamped, due_ns);
+        unsigned n = copies(emitter);
+        if (n == 0)
+            return true;
+        if (n == 2 && item->watches)
+            (void)deliver(emitter, item->watches);
+        emitter->pending = item->watches;
+    }
+    while (emitter->pending) {
+        if (!deliver(emitter, emitter->pending))
+            return false;
+        emitter->pending = emitter->pending->next;
+    }
+    return true;
+}
+
+bool emitter_resume(struct emitter *emitter)
+{
+    while (emitter->pending) {
+        if (!deliver(emitter, emitter->pending))
+            return false;
+        emitter->pending = emitter->pending->next;
+    }
+    return true;
+}

@@ -1,0 +1,193 @@
+/* ticker.c - the bursts: as many updates as the rate says, at even distances. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "schedule.h"
+#include "sds.h"
+
+#define RETRY_NS  100000u     /* a client's queue is full: look again */
+#define BEHIND_NS MD_NS_PER_S /* later than this, bursts are given up and counted */
+#define TURN_MAX  32768u      /* updates before the loop gets to read requests */
+
+/*
+ * A publisher that is late sends what it owes at once and says so (late_max_ns): a burst is never
+ * dropped silently. Only what is more than a second overdue is given up, and counted.
+ */
+struct ticker {
+    struct sds *sds;
+    struct md_loop_timer *timer;
+    struct schedule schedule;
+    uint64_t left;   /* updates of the burst under way */
+    uint64_t stamps; /* of these, with the time */
+    uint64_t size;   /* of the burst */
+    uint64_t due_ns; /* of the burst */
+    bool is_in_burst;
+    struct ticker_stats stats;
+};
+
+static void next_burst(struct ticker *ticker, uint64_t now_ns)
+{
+    struct sds *sds = ticker->sds;
+    const struct sds_options *options = &sds->options;
+
+    ticker->due_ns = schedule_due_ns(&ticker->schedule);
+    if (now_ns - ticker->due_ns > ticker->stats.late_max_ns)
+        ticker->stats.late_max_ns = now_ns - ticker->due_ns;
+    ticker->left = schedule_share(&ticker->schedule, ticker->schedule.rate);
+    ticker->stamps = 0;
+    if (options->stamps_all)
+        ticker->stamps = ticker->left;
+    else if (options->stamps)
+        ticker->stamps = schedule_share(&ticker->schedule, options->stamp_rate);
+    /* Time stamps go out also when nothing else does. */
+    if (ticker->left < ticker->stamps)
+        ticker->left = ticker->stamps;
+    ticker->size = ticker->left;
+    ticker->stats.wanted += ticker->left;
+    ticker->is_in_burst = true;
+    schedule_advance(&ticker->schedule);
+}
+
+/* Whether the next update of the burst is one of those with the time. */
+static bool is_stamp(struct ticker *ticker)
+{
+    if (ticker->stamps == 0)
+        return false;
+    switch (ticker->sds->options.place) {
+    case PLACE_FIRST:
+        break;
+    case PLACE_LAST:
+        if (ticker->left > ticker->stamps)
+            return false;
+        break;
+    case PLACE_UNIFORM: /* each selection of places is as likely */
+        if (ticker->stamps < ticker->left &&
+            md_prng_below(&ticker->sds->prng, (uint32_t)ticker->left) >= ticker->stamps)
+            return false;
+        break;
+    }
+    return true;
+}
+
+static struct item *next_item(struct sds *sds)
+{
+    if (sds->cursor >= sds->open_count)
+        sds->cursor = 0;
+    return sds->open[sds->cursor++];
+}
+
+/* The item that carries the time: the one named, if it is open. */
+static struct item *stamped_item(struct sds *sds)
+{
+    const char *name = sds->options.stamp_item;
+
+    if (name && name[0] == '*' && !name[1])
+        return next_item(sds);
+    if (!name)
+        return sds->open[0];
+    return sds->stamp_item && sds->stamp_item->at != SIZE_MAX ? sds->stamp_item : NULL;
+}
+
+/* True when the burst is complete. */
+static bool go_on(struct ticker *ticker, uint64_t *budget)
+{
+    struct sds *sds = ticker->sds;
+
+    while (ticker->left > 0 && *budget > 0 && sds->open_count > 0) {
+        struct item *item = NULL;
+        bool stamped = is_stamp(ticker);
+        if (stamped) {
+            ticker->stamps--;
+            item = sds->options.stamps_all ? next_item(sds) : stamped_item(sds);
+            stamped = item != NULL;
+        }
+        if (!item)
+            item = next_item(sds);
+        ticker->left--;
+        --*budget;
+        if (!emitter_update(sds->emitter, item, stamped, ticker->due_ns)) {
+            ticker->stats.blocked++;
+            return false;
+        }
+    }
+    return ticker->left == 0;
+}
+
+static void on_tick(void *owner)
+{
+    struct ticker *ticker = owner;
+    struct sds *sds = ticker->sds;
+    uint64_t budget = TURN_MAX, now_ns = md_clock_mono_ns();
+
+    if (sds->open_count == 0) { /* nothing is wanted of us: not late either */
+        ticker->is_in_burst = false;
+        schedule_start(&ticker->schedule, ticker->schedule.rate, ticker->schedule.ticks_per_second,
+                       now_ns);
+        (void)md_loop_timer_after(ticker->timer, 10 * MD_NS_PER_MS);
+        return;
+    }
+    if (!emitter_resume(sds->emitter)) {
+        (void)md_loop_timer_after(ticker->timer, RETRY_NS);
+        return;
+    }
+    ticker->stats.skipped += schedule_skip(&ticker->schedule, now_ns, BEHIND_NS);
+    while (budget > 0 && (ticker->is_in_burst || schedule_due_ns(&ticker->schedule) <= now_ns)) {
+        if (!ticker->is_in_burst)
+            next_burst(ticker, now_ns);
+        if (!go_on(ticker, &budget))
+            break;
+        ticker->is_in_burst = false;
+        sds_clients_flush(sds);
+    }
+    sds_clients_flush(sds);
+    if (ticker->is_in_burst)
+        (void)md_loop_timer_after(ticker->timer, budget > 0 ? RETRY_NS : 0);
+    else
+        (void)md_loop_timer_at(ticker->timer, schedule_due_ns(&ticker->schedule));
+}
+
+int ticker_create(struct sds *sds, struct ticker **out)
+{
+    struct ticker *ticker = calloc(1, sizeof(*ticker));
+
+    *out = ticker;
+    if (!ticker)
+        return MD_ERR_NOMEM;
+    ticker->sds = sds;
+    schedule_start(&ticker->schedule, sds->options.rate, sds->options.ticks_per_second,
+                   md_clock_mono_ns());
+    int rc = md_loop_timer_create(sds->loop, on_tick, ticker, &ticker->timer);
+    if (rc == MD_OK)
+        rc = md_loop_timer_after(ticker->timer, 0);
+    return rc;
+}
+
+void ticker_destroy(struct ticker *ticker)
+{
+    if (!ticker)
+        return;
+    md_loop_timer_destroy(ticker->timer);
+    free(ticker);
+}
+
+void ticker_set_rate(struct ticker *ticker, uint64_t rate)
+{
+    schedule_start(&ticker->schedule, rate, ticker->schedule.ticks_per_second, md_clock_mono_ns());
+    (void)md_loop_timer_after(ticker->timer, 0);
+}
+
+void ticker_set_ticks(struct ticker *ticker, uint32_t ticks_per_second)
+{
+    schedule_start(&ticker->schedule, ticker->schedule.rate, ticks_per_second, md_clock_mono_ns());
+    (void)md_loop_timer_after(ticker->timer, 0);
+}
+
+void ticker_stats(struct ticker *ticker, struct ticker_stats *out)
+{
+    ticker->stats.rate = ticker->schedule.rate;
+    ticker->stats.ticks_per_second = ticker->schedule.ticks_per_second;
+    *out = ticker->stats;
+    ticker->stats.late_max_ns = 0;
+}
