@@ -103,6 +103,7 @@ void cache_destroy(struct cache *cache)
         return;
     while (cache->images)
         cache_image_free(cache, cache->images);
+    free(cache->scratch);
     free(cache);
 }
 
@@ -171,21 +172,42 @@ static struct rwf_bytes raw_part(const struct cache_image *image, uint32_t part)
 
 /* ---- applying ---- */
 
+static enum cache_kind kind_for(unsigned container)
+{
+    if (container == RWF_TYPE_FIELD_LIST)
+        return CACHE_KIND_FIELDS;
+    return cache_merged_is_for(container) ? CACHE_KIND_MERGED : CACHE_KIND_RAW;
+}
+
+static int apply_payload(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
+{
+    switch ((enum cache_kind)image->kind) {
+    case CACHE_KIND_FIELDS:
+        return cache_fields_start(cache, image, payload);
+    case CACHE_KIND_MERGED:
+        return cache_merged_update(cache, image, payload);
+    case CACHE_KIND_RAW:
+        break;
+    }
+    return keep_raw(cache, image, payload);
+}
+
 static int apply_refresh(struct cache *cache, struct cache_image *image, const struct rwf_msg *msg)
 {
     bool starts = image->kind == CACHE_KIND_RAW && image->raw_count == 0;
 
     if (starts || image->is_complete || msg->flags & RWF_REFRESH_CLEAR_CACHE) {
         empty(cache, image);
-        image->kind = msg->container == RWF_TYPE_FIELD_LIST ? CACHE_KIND_FIELDS : CACHE_KIND_RAW;
+        image->kind = (uint8_t)kind_for(msg->container);
         int err = cache_charge(cache, image, sizeof(*image));
         if (err == MD_OK)
             err = keep_head(cache, image, msg);
         if (err != MD_OK)
             return err;
     }
-    int err = image->kind == CACHE_KIND_FIELDS ? cache_fields_start(cache, image, msg->payload)
-                                               : keep_raw(cache, image, msg->payload);
+    if (msg->container != image->head.container)
+        return MD_ERR_MALFORMED; /* the parts of one image have one type */
+    int err = apply_payload(cache, image, msg->payload);
     if (err != MD_OK)
         return err;
     image->is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
@@ -199,9 +221,10 @@ static int apply_update(struct cache *cache, struct cache_image *image, const st
         image->head.seq_num = msg->seq_num;
     if (msg->container == RWF_TYPE_NO_DATA || msg->payload.length == 0)
         return MD_OK;
-    if (image->kind != CACHE_KIND_FIELDS || msg->container != RWF_TYPE_FIELD_LIST)
+    if (image->kind == CACHE_KIND_RAW || msg->container != image->head.container)
         return MD_ERR_UNSUPPORTED;
-    return cache_fields_update(cache, image, msg->payload);
+    return image->kind == CACHE_KIND_FIELDS ? cache_fields_update(cache, image, msg->payload)
+                                            : cache_merged_update(cache, image, msg->payload);
 }
 
 static int apply_status(struct cache_image *image, const struct rwf_msg *msg)
@@ -290,6 +313,20 @@ static int raw_encode(const struct cache_image *image, struct cache_cursor *curs
     return MD_OK;
 }
 
+static int encode_part(const struct cache_image *image, struct cache_cursor *cursor,
+                       struct rwf_encoder *enc, bool *is_last)
+{
+    switch ((enum cache_kind)image->kind) {
+    case CACHE_KIND_FIELDS:
+        return cache_fields_part(image, cursor, enc, is_last);
+    case CACHE_KIND_MERGED:
+        return cache_merged_part(image, cursor, enc, is_last);
+    case CACHE_KIND_RAW:
+        break;
+    }
+    return raw_encode(image, cursor, enc, is_last);
+}
+
 int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
                      size_t size, size_t *length, bool *is_last)
 {
@@ -303,8 +340,7 @@ int cache_image_part(const struct cache_image *image, struct cache_cursor *curso
         msg.flags |= RWF_REFRESH_CLEAR_CACHE;
     rwf_encoder_init(&enc, out, size);
     rwf_msg_start(&enc, &msg);
-    rc = image->kind == CACHE_KIND_FIELDS ? cache_fields_part(image, cursor, &enc, is_last)
-                                          : raw_encode(image, cursor, &enc, is_last);
+    rc = encode_part(image, cursor, &enc, is_last);
     if (rc >= 0)
         rc = rwf_msg_finish(&enc);
     if (rc < 0)

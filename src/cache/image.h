@@ -23,6 +23,7 @@ struct cache_field {
 enum cache_kind {
     CACHE_KIND_RAW,    /* the payloads of the refresh as they came, one behind the other */
     CACHE_KIND_FIELDS, /* a field list */
+    CACHE_KIND_MERGED, /* any other container with rules: one encoded container, changed whole */
 };
 
 struct cache_image {
@@ -43,8 +44,11 @@ struct cache_image {
     struct cache_image *previous;
 };
 
+#define CACHE_MERGED_MAX (4u << 20) /* a larger container is not kept */
+
 struct cache {
     struct cache_config config;
+    uint8_t *scratch; /* CACHE_MERGED_MAX bytes, made when first needed */
     struct cache_stats stats;
     struct cache_image *images;
 };
@@ -53,6 +57,12 @@ struct cache {
 int cache_bytes_grow(struct cache *cache, struct cache_image *image, struct cache_bytes *bytes,
                      size_t more);
 int cache_charge(struct cache *cache, struct cache_image *image, size_t more);
+
+/* ---- merged.c ---- */
+bool cache_merged_is_for(unsigned container);
+int cache_merged_update(struct cache *cache, struct cache_image *image, struct rwf_bytes payload);
+int cache_merged_part(const struct cache_image *image, struct cache_cursor *cursor,
+                      struct rwf_encoder *enc, bool *is_last);
 
 /* ---- fields.c ---- */
 int cache_fields_start(struct cache *cache, struct cache_image *image, struct rwf_bytes payload);

@@ -5,8 +5,7 @@
 #include "base/err.h"
 #include "private.h"
 
-#define ASK_NS    15000000000ull
-#define PART_SIZE 60000
+#define ASK_NS 15000000000ull
 
 static uint32_t take_ask(struct srcdist_core *core)
 {
@@ -78,7 +77,7 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
 
     while (!is_last) {
         size_t length;
-        if (cache_image_part(image, &cursor, core->part, PART_SIZE, &length, &is_last) != MD_OK)
+        if (srcdist_cached_part(core, image, &cursor, &length, &is_last) != MD_OK)
             break;
         struct rrmp_part part = {
             .is_first = is_first,

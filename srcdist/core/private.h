@@ -240,6 +240,9 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
 /* A state that is ours to say, as a STATUS of the item. */
 void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
                            uint8_t code, const char *text);
+/* The next part of an image from the cache, in core->part. */
+int srcdist_cached_part(struct srcdist_core *core, const struct cache_image *image,
+                        struct cache_cursor *cursor, size_t *length, bool *is_last);
 int srcdist_publish_cached(struct srcdist_core *core, uint32_t item);
 void srcdist_publish_queue_image(struct srcdist_core *core, uint32_t item);
 void srcdist_publish_images(struct srcdist_core *core);

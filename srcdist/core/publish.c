@@ -382,6 +382,17 @@ void srcdist_publish_queue_image(struct srcdist_core *core, uint32_t item)
                       (core->image_queue_room - 1)] = item;
 }
 
+int srcdist_cached_part(struct srcdist_core *core, const struct cache_image *image,
+                        struct cache_cursor *cursor, size_t *length, bool *is_last)
+{
+    int err = cache_image_part(image, cursor, core->part, PART_SIZE, length, is_last);
+
+    /* Containers that are not given out in parts need room for all of it. */
+    if (err == MD_ERR_FULL)
+        err = cache_image_part(image, cursor, core->part, core->part_size, length, is_last);
+    return err;
+}
+
 /* All parts of the image, one after the other. MD_ERR_FULL: it was begun anew, later. */
 int srcdist_publish_cached(struct srcdist_core *core, uint32_t item)
 {
@@ -399,8 +410,7 @@ int srcdist_publish_cached(struct srcdist_core *core, uint32_t item)
         return MD_OK;
     while (!is_last) {
         size_t length;
-        if (cache_image_part(it->image, &cursor, core->part, PART_SIZE, &length, &is_last) !=
-            MD_OK) {
+        if (srcdist_cached_part(core, it->image, &cursor, &length, &is_last) != MD_OK) {
             rrmp_source_image_abort(core->source, item);
             return MD_OK;
         }

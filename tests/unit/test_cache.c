@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -189,6 +190,134 @@ static void a_container_that_cannot_be_applied_is_good_until_its_first_update(vo
     cache_destroy(cache);
 }
 
+/* A map message: rows of (action, key, field 22, field 25); a field of 0 is not sent. */
+struct row {
+    uint8_t action;
+    const char *key;
+    uint16_t bid;
+    uint16_t ask;
+};
+
+static struct rwf_bytes map_of(uint8_t *buffer, size_t size, uint8_t msg_class, uint16_t flags,
+                               const struct row rows[], size_t count)
+{
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = 7,
+        .flags = flags,
+        .container = RWF_TYPE_MAP,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+    struct rwf_map_info info = { .key_type = RWF_TYPE_ASCII, .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_encoder_init(&enc, buffer, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_map_start(&enc, &info);
+    for (size_t i = 0; i < count; i++) {
+        struct rwf_map_entry entry = { .action = rows[i].action, .key = rwf_text(rows[i].key) };
+        if (entry.action == RWF_MAP_DELETE) {
+            rwf_map_add(&enc, &entry);
+            continue;
+        }
+        rwf_map_entry_start(&enc, &entry);
+        rwf_field_list_start(&enc, NULL);
+        if (rows[i].bid)
+            rwf_field_add_uint(&enc, 22, rows[i].bid);
+        if (rows[i].ask)
+            rwf_field_add_uint(&enc, 25, rows[i].ask);
+        rwf_field_list_finish(&enc);
+        rwf_map_entry_finish(&enc);
+    }
+    rwf_map_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+/* Field `id` of the row, UINT64_MAX when there is no such row. */
+static uint64_t cell_of(struct rwf_bytes payload, const char *key, int16_t id)
+{
+    struct rwf_map map;
+    struct rwf_map_entry entry;
+
+    assert_int_equal(rwf_map_decode(payload, &map), RWF_OK);
+    while (rwf_map_next(&map, &entry) > 0) {
+        assert_int_equal(entry.action, RWF_MAP_ADD);
+        if (rwf_bytes_equal(entry.key, rwf_text(key)))
+            return field_of(entry.data, id);
+    }
+    return UINT64_MAX;
+}
+
+static void rows_of_a_map_are_added_changed_and_deleted(void **state)
+{
+    static const struct row first[] = { { RWF_MAP_ADD, "A", 1, 2 },
+                                        { RWF_MAP_ADD, "B", 3, 4 },
+                                        { RWF_MAP_ADD, "C", 5, 6 } };
+    static const struct row change[] = { { RWF_MAP_UPDATE, "A", 0, 20 },
+                                         { RWF_MAP_DELETE, "B", 0, 0 },
+                                         { RWF_MAP_ADD, "C", 50, 0 },
+                                         { RWF_MAP_ADD, "D", 7, 8 },
+                                         { RWF_MAP_UPDATE, "D", 70, 0 } };
+    uint8_t in[512];
+    uint8_t out[512];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    assert_int_equal(
+        cache_apply(cache, &image,
+                    map_of(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, first, 3)),
+        MD_OK);
+    assert_int_equal(
+        cache_apply(cache, &image, map_of(in, sizeof(in), RWF_CLASS_UPDATE, 0, change, 4)), MD_OK);
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+    assert_int_equal(cell_of(msg.payload, "A", 22), 1);
+    assert_int_equal(cell_of(msg.payload, "A", 25), 20);
+    assert_true(cell_of(msg.payload, "B", 22) == UINT64_MAX);
+    assert_int_equal(cell_of(msg.payload, "C", 22), 50);
+    assert_true(cell_of(msg.payload, "C", 25) == UINT64_MAX);
+    assert_int_equal(cell_of(msg.payload, "D", 25), 8);
+    cache_destroy(cache);
+}
+
+static void a_map_goes_out_in_parts_that_together_are_the_image(void **state)
+{
+    struct row rows[40];
+    char keys[40][8];
+    uint8_t in[2048];
+    uint8_t out[128];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+    unsigned found = 0;
+    unsigned parts = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 40; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "K%u", i);
+        rows[i] = (struct row){ RWF_MAP_ADD, keys[i], (uint16_t)(i + 1), 0 };
+    }
+    assert_int_equal(
+        cache_apply(cache, &image,
+                    map_of(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, rows, 40)),
+        MD_OK);
+    while (!is_last) {
+        struct rwf_msg msg;
+        size_t length;
+        assert_int_equal(cache_image_part(image, &cursor, out, sizeof(out), &length, &is_last),
+                         MD_OK);
+        assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &msg), RWF_OK);
+        for (unsigned i = 0; i < 40; i++)
+            found += cell_of(msg.payload, keys[i], 22) == i + 1;
+        parts++;
+    }
+    assert_true(parts > 2);
+    assert_int_equal(found, 40);
+    cache_destroy(cache);
+}
+
 static void memory_is_counted_bounded_and_given_back(void **state)
 {
     static const uint16_t some[][2] = { { 1, 11 } };
@@ -221,6 +350,8 @@ int main(void)
         cmocka_unit_test(a_refresh_replaces_what_was_there),
         cmocka_unit_test(an_image_in_parts_is_valid_with_the_last_one_and_goes_out_in_parts),
         cmocka_unit_test(a_container_that_cannot_be_applied_is_good_until_its_first_update),
+        cmocka_unit_test(rows_of_a_map_are_added_changed_and_deleted),
+        cmocka_unit_test(a_map_goes_out_in_parts_that_together_are_the_image),
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,111 @@
+/* merged.c - images of maps, vectors, filter lists, element lists and series. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "image.h"
+#include "merge.h"
+
+bool cache_merged_is_for(unsigned container)
+{
+    switch (container) {
+    case RWF_TYPE_ELEMENT_LIST:
+    case RWF_TYPE_MAP:
+    case RWF_TYPE_VECTOR:
+    case RWF_TYPE_FILTER_LIST:
+    case RWF_TYPE_SERIES:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct rwf_bytes container_of_image(const struct cache_image *image)
+{
+    return rwf_bytes(image->arena.data, image->arena.length);
+}
+
+int cache_merged_update(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
+{
+    struct rwf_encoder enc;
+    struct rwf_msg frame = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .domain = image->head.domain,
+        .container = image->head.container,
+    };
+
+    if (!cache->scratch)
+        cache->scratch = malloc(CACHE_MERGED_MAX);
+    if (!cache->scratch)
+        return MD_ERR_NOMEM;
+    /* A container stands in a message; the head of this one is cut off again. */
+    rwf_encoder_init(&enc, cache->scratch, CACHE_MERGED_MAX);
+    rwf_msg_start(&enc, &frame);
+    size_t head = rwf_encoder_bytes(&enc).length;
+    int rc = cache_merge(&enc, image->head.container, container_of_image(image), payload, NULL);
+    if (rc >= 0)
+        rc = rwf_msg_finish(&enc);
+    if (rc < 0)
+        return rc;
+    struct rwf_bytes whole = rwf_encoder_bytes(&enc);
+    struct rwf_bytes merged = rwf_bytes(whole.data + head, whole.length - head);
+    if (merged.length > image->arena.length) {
+        int err =
+            cache_bytes_grow(cache, image, &image->arena, merged.length - image->arena.length);
+        if (err != MD_OK)
+            return err;
+    }
+    if (merged.length)
+        memcpy(image->arena.data, merged.data, merged.length);
+    image->arena.length = (uint32_t)merged.length;
+    return MD_OK;
+}
+
+/* ---- giving out ---- */
+
+/* Rows of a map from cursor->next on, as many as fit; the summary with the first part. */
+static int map_part(const struct cache_image *image, struct cache_cursor *cursor,
+                    struct rwf_encoder *enc, bool *is_last)
+{
+    struct rwf_map map;
+    struct rwf_map_entry entry;
+    uint32_t at = 0;
+    uint32_t first = cursor->next;
+    int rc = rwf_map_decode(container_of_image(image), &map);
+
+    if (rc < 0)
+        return rc;
+    struct rwf_map_info info = map.info;
+    info.flags &= (uint8_t)~RWF_MAP_HAS_ENTRY_PERM;
+    if (cursor->part > 0)
+        info.flags &= (uint8_t)~RWF_MAP_HAS_SUMMARY;
+    *is_last = true;
+    rwf_map_start(enc, &info);
+    while ((rc = rwf_map_next(&map, &entry)) > 0) {
+        struct rwf_mark mark = rwf_encoder_mark(enc);
+
+        if (at++ < cursor->next)
+            continue;
+        if (rwf_map_add(enc, &entry) < 0) {
+            rwf_encoder_rollback(enc, &mark);
+            *is_last = false;
+            break;
+        }
+        cursor->next++;
+    }
+    if (rc < 0)
+        return rc;
+    if (!*is_last && cursor->next == first)
+        return MD_ERR_FULL;
+    return rwf_map_finish(enc);
+}
+
+int cache_merged_part(const struct cache_image *image, struct cache_cursor *cursor,
+                      struct rwf_encoder *enc, bool *is_last)
+{
+    if (image->head.container == RWF_TYPE_MAP)
+        return map_part(image, cursor, enc, is_last);
+    *is_last = true; /* the other containers are small and go out whole */
+    return rwf_raw_add(enc, container_of_image(image));
+}
