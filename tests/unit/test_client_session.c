@@ -488,6 +488,46 @@ static void a_listener_on_all_addresses_takes_both_families(void **state)
     assert_int_equal(strncmp(client_session_peer(f->clients[0].session), "127.0.0.1:", 10), 0);
 }
 
+static void a_host_may_be_a_name_and_the_local_address_chosen(void **state)
+{
+    struct fixture *f = *state;
+
+    f->dial.host = "localhost";
+    f->dial.options.interface = "127.0.0.1";
+    f->dial.options.send_buffer = f->server_options.recv_buffer = 100000;
+    for (unsigned attempt = 0; attempt < 2; attempt++) {
+        /* The name may have an address of the other family, which then cannot be dialed from
+         * here: the next attempt takes the next one. */
+        struct client_session *session;
+        f->dial.options.attempt = attempt;
+        if (client_session_dial(f->context, &f->dial, md_clock_mono_ns(), &session) != MD_OK)
+            continue;
+        f->clients[f->client_count++].session = session;
+        run_until(f, all_open);
+        assert_int_equal(strncmp(client_session_peer(f->servers[0].session), "127.0.0.1:", 10), 0);
+        return;
+    }
+    fail_msg("localhost cannot be dialed");
+}
+
+static void writing_to_an_end_that_is_closed_says_so(void **state)
+{
+    struct fixture *f = *state;
+    struct net_stream *near, *far;
+    struct md_slice slice = { (const uint8_t *)"x", 1 };
+    uint8_t byte;
+
+    assert_int_equal(f->transport->dial(&f->dial.options, NULL, f->dial.port, &near), MD_OK);
+    assert_int_equal(net_listener_accept(f->listener, &far), MD_OK);
+    assert_int_equal(net_stream_write(far, &slice, 1), 1);
+    net_stream_close(far);
+    assert_int_equal(net_stream_write(near, &slice, 1), MD_ERR_CLOSED);
+    assert_string_equal(net_stream_error(near), "the other end is closed");
+    assert_int_equal(net_stream_read(near, &byte, 1), 1); /* what was on the way still comes */
+    assert_int_equal(net_stream_read(near, &byte, 1), MD_ERR_CLOSED);
+    net_stream_close(near);
+}
+
 static void a_port_where_nobody_listens_is_told_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -619,6 +659,12 @@ int main(void)
         OVER(polled),
         cmocka_unit_test_setup_teardown(ipv6_serves_as_ipv4_does, set_up_tcp, tear_down),
         cmocka_unit_test_setup_teardown(a_listener_on_all_addresses_takes_both_families, set_up_tcp,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_host_may_be_a_name_and_the_local_address_chosen,
+                                        set_up_tcp, tear_down),
+        cmocka_unit_test_setup_teardown(writing_to_an_end_that_is_closed_says_so, set_up_pipe,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(writing_to_an_end_that_is_closed_says_so, set_up_polled,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_port_where_nobody_listens_is_told_at_once, set_up_tcp,
                                         tear_down),
