@@ -331,8 +331,7 @@ static int open_all(struct net *net, char *why, size_t why_size)
     struct attach_inbound_config inbound = { .size = net->config.inbound_bytes,
                                              .lag_max = net->config.lag_max,
                                              .session = rrcp_session(net->engine),
-                                             .message_max = node.engine.message_bytes_max,
-                                             .locked = net->config.lock_memory };
+                                             .message_max = node.engine.message_bytes_max };
     err = attach_inbound_create(&inbound, &net->inbound);
     if (err) {
         snprintf(why, why_size,

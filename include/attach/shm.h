@@ -121,7 +121,6 @@ struct attach_inbound_config {
     uint64_t lag_max;
     uint64_t session;
     uint64_t message_max;
-    bool locked; /* fault all pages in now */
 };
 
 int attach_inbound_create(const struct attach_inbound_config *config,

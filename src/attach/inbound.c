@@ -136,15 +136,15 @@ static void row_message(struct attach_inbound_writer *writer, const struct rrcp_
 static int map_open(struct attach_inbound_writer *writer,
                     const struct attach_inbound_config *config)
 {
-    int flags = MAP_SHARED | (config->locked ? MAP_POPULATE : 0);
-
     writer->fd = memfd_create("rrcpd-inbound", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (writer->fd < 0)
         return MD_ERR_SYS;
     writer->map_bytes = sizeof(struct attach_inbound_map) + config->size;
     if (ftruncate(writer->fd, (off_t)writer->map_bytes) != 0)
         return MD_ERR_SYS;
-    void *map = mmap(NULL, writer->map_bytes, PROT_READ | PROT_WRITE, flags, writer->fd, 0);
+    /* All pages now: a fault per page on the first lap would cost more than writing the page. */
+    void *map = mmap(NULL, writer->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                     writer->fd, 0);
     if (map == MAP_FAILED)
         return MD_ERR_SYS;
     writer->map = map;

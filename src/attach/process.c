@@ -46,7 +46,7 @@ static int map_checked(int fd, uint64_t bytes, const struct attach_inbound_map *
     *out = NULL;
     if (bytes < sizeof(struct attach_inbound_map))
         return MD_ERR_MALFORMED;
-    void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (memory == MAP_FAILED)
         return MD_ERR_SYS;
     const struct attach_inbound_map *map = memory;
