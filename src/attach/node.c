@@ -14,6 +14,13 @@
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
 
+/* What is used first of the packet pool is faulted in at the start; the rest when it is needed. */
+#define WARM_BYTES (32u << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* How long a full send queue is left alone. */
 #define BLOCKED_NS 200000ull
 
@@ -97,6 +104,13 @@ static int open_io(const struct attach_node_config *config, struct net_udp_repor
     return err;
 }
 
+/* Advice only: a kernel that takes none of it is slower for the first seconds. */
+static void warm_up(void *memory, size_t size)
+{
+    (void)madvise(memory, size, MADV_HUGEPAGE);
+    (void)madvise(memory, size < WARM_BYTES ? size : WARM_BYTES, MADV_POPULATE_WRITE);
+}
+
 static int open_engine(struct attach_node *node, const struct attach_node_config *config,
                        uint16_t unicast_port)
 {
@@ -133,6 +147,7 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
         return MD_ERR_NOMEM;
     node->packet_memory = memory;
     engine.packet_memory = memory;
+    warm_up(memory, node->packet_memory_size);
     int err = net_packet_memory(node->io, memory, node->packet_memory_size);
     return err ? err : rrcp_create(&engine, &env, &node->engine);
 }
