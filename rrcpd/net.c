@@ -31,6 +31,7 @@
 enum { INPUT_ROUNDS = 4, ROUNDS_MAX = 8 };
 
 #define SLEEP_MAX_NS 400000000ull
+#define HELD_NS      200000ull /* how often readers that are waited for are looked at */
 #define STATS_NS     250000000ull
 
 /* ---- mail ----------------------------------------------------------------------------------- */
@@ -162,6 +163,12 @@ static int turn(struct net *net)
 
     if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
         take_mail(net, md_clock_mono_ns());
+    net->is_held = net->config.node.engine.flow_control == RRCP_FLOW_CONTROL_MIN &&
+                   net_users_behind(net, md_clock_mono_ns());
+    if (net->is_held) {
+        attach_node_output(net->node, md_clock_mono_ns());
+        return 0;
+    }
     /* Users first: looking at their rings is no system call, looking at the network is. */
     for (int i = 0; i < ROUNDS_MAX; i++) {
         uint64_t now_ns = md_clock_mono_ns();
@@ -205,6 +212,12 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
     uint64_t now_ns = md_clock_mono_ns();
     uint64_t deadline_ns = attach_node_deadline(net->node);
 
+    if (net->is_held) {
+        struct timespec pause = { .tv_nsec = HELD_NS };
+
+        nanosleep(&pause, NULL);
+        return;
+    }
     if (deadline_ns <= now_ns || !attach_node_is_idle(net->node))
         return;
     if (net->config.busy_poll_ns) {

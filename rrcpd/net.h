@@ -37,7 +37,7 @@ struct net_user {
     uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
     struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes;
-    uint64_t lag_high;
+    uint64_t cursor_seen, cursor_ns; /* flowControl min: its reader's position, and since when */
 };
 
 enum net_mail_kind {

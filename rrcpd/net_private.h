@@ -38,6 +38,7 @@ struct net {
     int user_count;
     int user_next; /* whose turn it is */
     bool is_full;  /* the engine takes no more messages now */
+    bool is_held;  /* flowControl min: a local reader is far behind */
     bool is_stopping, has_stopped;
     struct rrcp_event events[NET_EVENT_MAX];
 
@@ -53,6 +54,7 @@ int net_users_submit(struct net *net, uint64_t now_ns); /* bytes given to the en
 void net_users_wake(struct net *net);                   /* readers that sleep */
 bool net_users_arm(struct net *net);                    /* false: something is there */
 void net_users_disarm(struct net *net);
+bool net_users_behind(struct net *net, uint64_t now_ns); /* flowControl min: wait for readers */
 void net_user_add(struct net *net, struct net_user *user);
 void net_user_leave(struct net *net, struct net_user *user, enum rrcp_user_reason reason);
 

@@ -100,8 +100,11 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
         user->bytes += msg.length;
         bytes += (int)msg.length + 24;
     }
-    if (bytes > 0)
+    if (bytes > 0) {
         attach_outbound_release(&user->ring);
+        if (attach_outbound_wake(&user->ring))
+            (void)!write(user->wake_fd, "", 1);
+    }
     if (found < 0)
         violated(net, user);
     return bytes;
@@ -176,4 +179,34 @@ void net_users_disarm(struct net *net)
 {
     for (int i = 0; i < net->user_count; i++)
         atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 0, memory_order_relaxed);
+}
+
+/*
+ * With flowControl min nobody is to lose anything that can be waited for, so what holds for
+ * receivers of the network holds for local readers too: one that is more than half of what it may
+ * lag behind is waited for as long as it gets on, and no longer than fcTimeout when it does not.
+ * The position is the user's word; a lie costs at most that time once, since it stands still.
+ */
+bool net_users_behind(struct net *net, uint64_t now_ns)
+{
+    uint64_t written = attach_inbound_position(net->inbound);
+    uint64_t timeout_ns = net->config.node.engine.flow_control_timeout_ns;
+    bool is_behind = false;
+
+    for (int i = 0; i < net->user_count; i++) {
+        struct net_user *user = net->users[i];
+        uint64_t cursor = atomic_load_explicit(&user->map->cursor, memory_order_relaxed);
+
+        if (user->is_leaving || cursor == 0 || cursor > written)
+            continue;
+        if (cursor > user->cursor_seen) {
+            user->cursor_seen = cursor;
+            user->cursor_ns = now_ns;
+        }
+        if (written - user->cursor_seen > net->config.lag_max / 2 &&
+            written - user->cursor_seen <= net->config.inbound_bytes &&
+            now_ns - user->cursor_ns < timeout_ns)
+            is_behind = true;
+    }
+    return is_behind;
 }

@@ -150,9 +150,9 @@ struct attach_piece {
 };
 
 /*
- * Queue one message, gathered from `pieces`. MD_ERR_FULL: the outbound ring has no room (flush and
- * come back: attach_room() tells). MD_ERR_CLOSED: no daemon. MD_ERR_RANGE: longer than
- * maxMsgSize, or a reserved topic.
+ * Queue one message, gathered from `pieces`. MD_ERR_FULL: the outbound ring has no room; flush, and
+ * come back when the descriptor is readable, as it will be when half of the ring is free.
+ * MD_ERR_CLOSED: no daemon. MD_ERR_RANGE: longer than maxMsgSize, or a reserved topic.
  */
 int attach_send(struct attach *user, const struct attach_target *target,
                 const struct attach_piece pieces[], int count);

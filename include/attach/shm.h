@@ -166,6 +166,7 @@ struct attach_outbound_map {
     alignas(64) _Atomic uint64_t tail;          /* consumer */
     alignas(64) _Atomic uint32_t daemon_sleeps; /* consumer: ring the doorbell */
     alignas(64) _Atomic uint32_t reader_sleeps; /* this user's inbound reader sleeps: wake it */
+    _Atomic uint32_t producer_waits;            /* it found the ring full: wake it at a half */
     _Atomic uint64_t cursor;                    /* its position, for statistics only */
     alignas(ATTACH_PAGE) uint8_t data[];
 };
@@ -196,6 +197,8 @@ void attach_outbound_reader_init(struct attach_outbound_reader *reader,
 int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg *out);
 void attach_outbound_take(struct attach_outbound_reader *reader);
 void attach_outbound_release(struct attach_outbound_reader *reader);
+/* The producer found the ring full and half of it is free again: wake it (told once). */
+bool attach_outbound_wake(struct attach_outbound_reader *reader);
 bool attach_outbound_waiting(struct attach_outbound_reader *reader); /* looks at shared memory */
 
 /* ---- the attach socket ---------------------------------------------------------------------- */

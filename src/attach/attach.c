@@ -69,10 +69,8 @@ static int claim(struct attach *user, const struct attach_target *target, size_t
 {
     int err = outbound_claim(&user->out, target, length, room);
 
-    if (err == MD_ERR_FULL) {
+    if (err == MD_ERR_FULL)
         user->counters.send_full++;
-        outbound_publish(&user->out);
-    }
     return err;
 }
 

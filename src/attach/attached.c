@@ -219,6 +219,13 @@ static void look_at_socket(struct attached *a, uint64_t now_ns)
 static void drain_rings(struct attached *a)
 {
     uint8_t bytes[16];
+    struct outbound_writer *out = &a->user.out;
+
+    if (out->is_waiting &&
+        atomic_load_explicit(&out->map->producer_waits, memory_order_relaxed) == 0) {
+        out->is_waiting = false; /* the daemon took the flag, so it writes a byte */
+        a->rings_owed++;
+    }
 
     while (a->rings_owed > 0) {
         ssize_t got = read(a->wake_fd, bytes, sizeof(bytes));

@@ -15,6 +15,7 @@ struct outbound_writer {
     uint64_t published; /* what the consumer knows of */
     uint64_t tail;      /* as last read */
     uint64_t claimed;   /* bytes of the open claim, 0 = none */
+    bool is_waiting;    /* the daemon was asked to wake us when there is room */
 };
 
 void outbound_writer_init(struct outbound_writer *writer, struct attach_outbound_map *map,

@@ -139,6 +139,19 @@ void attach_outbound_release(struct attach_outbound_reader *reader)
     atomic_store_explicit(&reader->map->tail, reader->tail, memory_order_release);
 }
 
+bool attach_outbound_wake(struct attach_outbound_reader *reader)
+{
+    _Atomic uint32_t *flag = &reader->map->producer_waits;
+
+    attach_fence(
+        memory_order_seq_cst); /* our tail before its flag, as it writes flag before tail */
+    if (atomic_load_explicit(flag, memory_order_relaxed) == 0)
+        return false;
+    uint64_t head = atomic_load_explicit(&reader->map->head, memory_order_relaxed);
+    return head - reader->tail <= reader->size / 2 &&
+           atomic_exchange_explicit(flag, 0, memory_order_relaxed) != 0;
+}
+
 /* ---- the attach socket ---------------------------------------------------------------------- */
 
 int attach_request_check(const void *bytes, size_t length, struct attach_request *out)

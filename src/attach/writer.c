@@ -21,6 +21,14 @@ static bool has_room(struct outbound_writer *writer, uint64_t need)
     if (writer->head + need - writer->tail <= writer->size)
         return true;
     writer->tail = atomic_load_explicit(&writer->map->tail, memory_order_acquire);
+    if (writer->head + need - writer->tail <= writer->size)
+        return true;
+    /* Full. Ask to be woken, then look once more: the consumer may just have been done. */
+    outbound_publish(writer);
+    writer->is_waiting = true;
+    atomic_store_explicit(&writer->map->producer_waits, 1, memory_order_relaxed);
+    attach_fence(memory_order_seq_cst);
+    writer->tail = atomic_load_explicit(&writer->map->tail, memory_order_acquire);
     return writer->head + need - writer->tail <= writer->size;
 }
 

@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -27,19 +26,17 @@ static void drain(struct publisher *p)
     }
 }
 
-/* The ring is full: let the daemon have the CPU, then wait a little. */
+/* The ring is full: let the daemon have the CPU, then sleep until half of the ring is free. */
 static void stall(struct publisher *p, int attempt)
 {
-    struct timespec pause = { .tv_nsec = 20000 };
-
     p->stalls++;
     attach_flush(p->user);
-    if (attempt < 4)
+    if (attempt < 4) {
         sched_yield();
-    else
-        nanosleep(&pause, NULL);
-    if (attempt % 16 == 15 || p->options->settings->config.in_process)
-        drain(p);
+        return;
+    }
+    drain(p);
+    perf_wait(p->user, perf_now() + MD_NS_PER_MS, false);
 }
 
 static bool send_one(struct publisher *p, enum perf_kind kind, uint64_t seq)
