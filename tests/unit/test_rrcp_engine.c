@@ -1,0 +1,672 @@
+/* test_rrcp_engine.c - engines that talk to each other through arrays, and a made-up clock. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "rrcp/rrcp.h"
+
+#define MS    1000000ull
+#define NODES 3
+#define HELD  64
+
+typedef bool (*drop_fn)(const struct rrcp_packet *packet, int from, int to);
+
+struct net {
+    struct rrcp *r[NODES];
+    int port[NODES];
+    uint64_t now;
+    drop_fn drop;
+    bool is_cut[NODES]; /* hears nothing and is not heard */
+    struct rrcp_event events[4096];
+    int owners[4096];
+    int count;
+    uint8_t text[4096][32]; /* the beginning of each message */
+    struct rrcp_config config;
+};
+
+static void *take(void *context, size_t bytes)
+{
+    (void)context;
+    return calloc(1, bytes);
+}
+
+static void give(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    free(memory);
+}
+
+static void address_of(int node, struct rrcp_address *out)
+{
+    *out = (struct rrcp_address){ .length = 2, .bytes = { 1, (uint8_t)node } };
+}
+
+static void node_start(struct net *net, int node, uint64_t session)
+{
+    struct rrcp_env env = { .take = take, .give = give, .seed = { session, 7 } };
+    const struct rrcp_user user = { .receives = true };
+    struct rrcp_config config = net->config;
+    char name[16];
+
+    snprintf(name, sizeof(name), "node%d", node);
+    config.network = "test";
+    config.node = name;
+    config.session = session;
+    assert_int_equal(rrcp_create(&config, &env, &net->r[node]), MD_OK);
+    net->port[node] = rrcp_user_add(net->r[node], &user);
+}
+
+static void drain(struct net *net, int node)
+{
+    struct rrcp_event out[16];
+    int n;
+
+    while ((n = rrcp_event(net->r[node], out, 16)) > 0)
+        for (int i = 0; i < n && net->count < 4096; i++, net->count++) {
+            net->events[net->count] = out[i];
+            net->owners[net->count] = node;
+            memset(net->text[net->count], 0, 32);
+            if (out[i].bytes && out[i].length)
+                memcpy(net->text[net->count], out[i].bytes,
+                       out[i].length < 31 ? out[i].length : 31);
+        }
+}
+
+static void deliver(struct net *net, int from, const struct rrcp_packet *p, int to)
+{
+    struct rrcp_address home;
+    struct rrcp_arrival in = { .bytes = p->bytes, .length = p->length, .path = p->path };
+
+    if (to == from || !net->r[to] || net->is_cut[from] || net->is_cut[to])
+        return;
+    if (net->drop && net->drop(p, from, to))
+        return;
+    address_of(from, &home);
+    in.from = &home;
+    in.is_group = p->to == NULL;
+    rrcp_input(net->r[to], net->now, &in, 1);
+    drain(net, to);
+}
+
+static bool speak(struct net *net, int node)
+{
+    struct rrcp_packet out[16];
+    int n = rrcp_output(net->r[node], net->now, out, 16);
+
+    for (int i = 0; i < n; i++)
+        for (int to = 0; to < NODES; to++)
+            if (!out[i].to || out[i].to->bytes[1] == to)
+                deliver(net, node, &out[i], to);
+    drain(net, node);
+    return n > 0;
+}
+
+/* Everybody's loop, in steps of 0.1 ms. */
+static void run(struct net *net, uint64_t for_ns)
+{
+    uint64_t end = net->now + for_ns;
+
+    for (; net->now < end; net->now += MS / 10) {
+        bool again = true;
+
+        for (int i = 0; i < NODES; i++)
+            if (net->r[i]) {
+                rrcp_input(net->r[i], net->now, NULL, 0);
+                rrcp_tick(net->r[i], net->now);
+                drain(net, i);
+            }
+        for (int rounds = 0; again && rounds < 50; rounds++) {
+            again = false;
+            for (int i = 0; i < NODES; i++)
+                again |= net->r[i] && speak(net, i);
+        }
+    }
+}
+
+static struct net *net_make(void)
+{
+    struct net *net = calloc(1, sizeof(*net));
+
+    assert_non_null(net);
+    net->now = 100000 * MS;
+    rrcp_config_init(&net->config);
+    net->config.pool_packets = 1024;
+    net->config.window_packets = 256;
+    net->config.missing_max = 128;
+    net->config.peers_max = 16;
+    net->config.arrivals_max = 16;
+    return net;
+}
+
+static void net_start(struct net *net)
+{
+    for (int i = 0; i < NODES; i++)
+        node_start(net, i, 1001u + (uint64_t)i);
+    run(net, 300 * MS);
+    net->count = 0;
+}
+
+static void net_free(struct net *net)
+{
+    for (int i = 0; i < NODES; i++)
+        rrcp_destroy(net->r[i]);
+    free(net);
+}
+
+static int say(struct net *net, int node, const char *text)
+{
+    struct rrcp_msg msg = { .bytes = (const uint8_t *)text,
+                            .length = (uint32_t)strlen(text),
+                            .topic = 1 };
+
+    return rrcp_submit(net->r[node], net->now, net->port[node], &msg);
+}
+
+/* The index of an event at a node; -1: none. */
+static int find(const struct net *net, int node, int type, const char *text)
+{
+    for (int i = 0; i < net->count; i++)
+        if (net->owners[i] == node && net->events[i].type == type &&
+            (!text || strcmp((const char *)net->text[i], text) == 0))
+            return i;
+    return -1;
+}
+
+static int count(const struct net *net, int node, int type)
+{
+    int n = 0;
+
+    for (int i = 0; i < net->count; i++)
+        n += net->owners[i] == node && net->events[i].type == type;
+    return n;
+}
+
+/* ---- sending and repair ------------------------------------------------------------------- */
+
+static bool drop_first_data(const struct rrcp_packet *p, int from, int to)
+{
+    (void)from;
+    return to == 1 && p->type == 1 && md_be64(p->bytes + 24) == 2 && !(p->bytes[4] & 1);
+}
+
+static void a_lost_packet_is_asked_for_and_delivered_in_its_place(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    net->drop = drop_first_data;
+    for (int i = 0; i < 3; i++) {
+        say(net, 0, i == 0 ? "one" : i == 1 ? "two" : "three");
+        run(net, MS / 10);
+    }
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "one") >= 0);
+    assert_int_equal(find(net, 1, RRCP_EVENT_MSG, "three"), -1);
+    run(net, 30 * MS);
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") > 0);
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "three") > find(net, 1, RRCP_EVENT_MSG, "two"));
+    assert_int_equal(count(net, 1, RRCP_EVENT_GAP), 0);
+    assert_int_equal(rrcp_counters(net->r[1])->packets_repaired, 1);
+    net_free(net);
+}
+
+static void a_lost_tail_is_noticed_by_the_next_beacon(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    say(net, 0, "one");
+    run(net, MS / 10);
+    net->drop = drop_first_data;
+    say(net, 0, "two");
+    run(net, 40 * MS);
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") >= 0);
+    net_free(net);
+}
+
+static bool drop_two_for_ever(const struct rrcp_packet *p, int from, int to)
+{
+    (void)from;
+    return to == 1 && p->type == 1 && md_be64(p->bytes + 24) == 2;
+}
+
+static void what_cannot_be_repaired_is_told_as_a_gap_in_its_place(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    net->drop = drop_two_for_ever;
+    for (int i = 0; i < 3; i++) {
+        say(net, 0, i == 0 ? "one" : i == 1 ? "two" : "three");
+        run(net, MS / 10);
+    }
+    run(net, 600 * MS);
+    int gap = find(net, 1, RRCP_EVENT_GAP, NULL);
+
+    assert_true(gap > find(net, 1, RRCP_EVENT_MSG, "one"));
+    assert_true(gap < find(net, 1, RRCP_EVENT_MSG, "three"));
+    assert_true(net->events[gap].seq == 2 && net->events[gap].last == 2);
+    assert_int_equal(net->events[gap].reason, RRCP_GAP_TIMEOUT);
+    assert_int_equal(count(net, 2, RRCP_EVENT_GAP), 0);
+    net_free(net);
+}
+
+static void nothing_flows_before_three_beacons_then_tx_ready_is_told(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    for (int i = 0; i < NODES; i++)
+        node_start(net, i, 1001u + (uint64_t)i);
+    assert_int_equal(say(net, 0, "early"), MD_ERR_FULL);
+    run(net, 150 * MS);
+    assert_true(find(net, 0, RRCP_EVENT_TX_READY, NULL) >= 0);
+    assert_int_equal(say(net, 0, "now"), MD_OK);
+    net_free(net);
+}
+
+static void a_large_message_arrives_in_one_piece(void **state)
+{
+    struct net *net = net_make();
+    static uint8_t large[100000];
+    struct rrcp_msg msg = { .bytes = large, .length = sizeof(large), .topic = 1 };
+
+    (void)state;
+    net_start(net);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    run(net, 20 * MS);
+    int at = find(net, 2, RRCP_EVENT_MSG, NULL);
+
+    assert_true(at >= 0);
+    assert_int_equal(net->events[at].length, sizeof(large));
+    net_free(net);
+}
+
+static void a_message_that_can_never_fit_is_refused(void **state)
+{
+    struct net *net = net_make();
+    static uint8_t large[5u << 20];
+    struct rrcp_msg msg = { .bytes = large, .length = sizeof(large), .topic = 1 };
+    struct rrcp_msg reserved = { .topic = RRCP_TOPIC_USER_DOWN };
+
+    (void)state;
+    net_start(net);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_ERR_RANGE);
+    msg.length = 2u << 20; /* within message_bytes_max, but not within half this pool */
+    assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_ERR_RANGE);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &reserved), MD_ERR_RANGE);
+    net_free(net);
+}
+
+static void a_full_pool_makes_users_wait_until_it_is_low_again(void **state)
+{
+    struct net *net = net_make();
+    static uint8_t body[1400];
+    struct rrcp_msg msg = { .bytes = body, .length = sizeof(body), .topic = 1 };
+
+    (void)state;
+    net->config.pool_packets = 128;
+    net->config.pool_high = 40;
+    net->config.pool_low = 20;
+    net->config.unsent_max = 1000;
+    net_start(net);
+    for (int i = 0; i < 60 && rrcp_submit(net->r[0], net->now, 1, &msg) == MD_OK; i++)
+        ;
+    assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_ERR_FULL);
+    assert_int_equal(rrcp_counters(net->r[0])->over_entered, 1);
+    run(net, 150 * MS);
+    assert_int_equal(rrcp_counters(net->r[0])->over_left, 1);
+    assert_true(find(net, 0, RRCP_EVENT_TX_READY, NULL) >= 0);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_OK);
+    net_free(net);
+}
+
+/* ---- peers -------------------------------------------------------------------------------- */
+
+static void a_silent_peer_goes_down_and_comes_back_with_a_gap(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    say(net, 0, "one");
+    run(net, 10 * MS);
+    net->is_cut[0] = true;
+    for (int i = 0; i < 10; i++) {
+        say(net, 0, "unheard");
+        run(net, MS);
+    }
+    run(net, 3600 * MS);
+    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+
+    assert_true(down >= 0);
+    assert_int_equal(net->events[down].reason, RRCP_DOWN_TIMEOUT);
+    net->is_cut[0] = false;
+    run(net, 1200 * MS);
+    int up = find(net, 1, RRCP_EVENT_PEER_UP, NULL);
+    int gap = find(net, 1, RRCP_EVENT_GAP, NULL);
+
+    assert_true(up > down && gap > up);
+    assert_int_equal(net->events[gap].reason, RRCP_GAP_REJOIN);
+    assert_int_equal(net->events[gap].count, 10);
+    net_free(net);
+}
+
+static void a_node_that_was_paused_reads_before_it_judges(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    net->now += 5000 * MS; /* it slept, and has not looked at its network yet */
+    rrcp_tick(net->r[1], net->now);
+    drain(net, 1);
+    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_DOWN), 0);
+    assert_true(rrcp_deadline(net->r[1]) < net->now + MS); /* do not sleep now */
+    rrcp_input(net->r[1], net->now + MS, NULL, 0);
+    rrcp_tick(net->r[1], net->now + MS);
+    drain(net, 1);
+    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_DOWN), 2);
+    net_free(net);
+}
+
+static void bye_is_told_at_once(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    say(net, 0, "last words");
+    rrcp_stop(net->r[0], net->now, 1);
+    run(net, 100 * MS);
+    assert_true(rrcp_is_stopped(net->r[0]));
+    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+
+    assert_true(down > find(net, 1, RRCP_EVENT_MSG, "last words"));
+    assert_int_equal(net->events[down].reason, RRCP_DOWN_BYE);
+    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_UP), 0);
+    net_free(net);
+}
+
+static void a_restarted_node_replaces_its_former_self(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    rrcp_destroy(net->r[0]);
+    node_start(net, 0, 2001);
+    run(net, 20 * MS);
+    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+
+    assert_true(down >= 0);
+    assert_true(net->events[down].session == 1001);
+    assert_int_equal(net->events[down].reason, RRCP_DOWN_REPLACED);
+    assert_int_equal(rrcp_counters(net->r[1])->peers_now, 2);
+    net_free(net);
+}
+
+static void a_joiner_gets_and_asks_for_nothing_from_before(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    node_start(net, 0, 1001);
+    run(net, 300 * MS);
+    for (int i = 0; i < 20; i++) {
+        say(net, 0, "before");
+        run(net, MS);
+    }
+    node_start(net, 1, 1002);
+    for (int i = 0; i < 20; i++) {
+        say(net, 0, "after");
+        run(net, MS);
+    }
+    assert_int_equal(find(net, 1, RRCP_EVENT_MSG, "before"), -1);
+    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 20);
+    assert_int_equal(rrcp_counters(net->r[1])->retrans_req_sent, 0);
+    net_free(net);
+}
+
+/* ---- users -------------------------------------------------------------------------------- */
+
+static void the_death_of_a_user_follows_its_last_message_everywhere(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    say(net, 0, "last");
+    assert_int_equal(rrcp_user_remove(net->r[0], net->now, net->port[0], RRCP_USER_REASON_DIED),
+                     MD_OK);
+    run(net, MS);
+    for (int i = 1; i < NODES; i++) {
+        int down = find(net, i, RRCP_EVENT_USER_DOWN, NULL);
+
+        assert_true(down > find(net, i, RRCP_EVENT_MSG, "last"));
+        assert_int_equal(net->events[down].source_port, net->port[0]);
+        assert_int_equal(net->events[down].reason, RRCP_USER_REASON_DIED);
+    }
+    net_free(net);
+}
+
+static void a_port_is_given_once_and_users_are_counted(void **state)
+{
+    struct net *net = net_make();
+    const struct rrcp_user user = { .receives = true };
+
+    (void)state;
+    net_start(net);
+    for (int i = 2; i <= RRCP_USER_MAX; i++)
+        assert_int_equal(rrcp_user_add(net->r[0], &user), i);
+    assert_int_equal(rrcp_user_add(net->r[0], &user), MD_ERR_FULL);
+    rrcp_user_remove(net->r[0], net->now, 5, RRCP_USER_REASON_DETACHED);
+    assert_int_equal(rrcp_user_add(net->r[0], &user), RRCP_USER_MAX + 1);
+    net_free(net);
+}
+
+static void other_local_users_hear_a_message_in_the_order_of_the_network(void **state)
+{
+    struct net *net = net_make();
+    const struct rrcp_user user = { .receives = true };
+
+    (void)state;
+    net_start(net);
+    say(net, 0, "to nobody here");
+    run(net, MS);
+    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 0); /* its sender is alone */
+    rrcp_user_add(net->r[0], &user);
+    say(net, 0, "first");
+    say(net, 0, "second");
+    run(net, MS);
+    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 2);
+    assert_true(find(net, 0, RRCP_EVENT_MSG, "second") > find(net, 0, RRCP_EVENT_MSG, "first"));
+    net_free(net);
+}
+
+/* ---- directed ----------------------------------------------------------------------------- */
+
+static void a_directed_message_reaches_one_node_by_either_way(void **state)
+{
+    struct net *net = net_make();
+    struct rrcp_msg msg = { .bytes = (const uint8_t *)"you", .length = 3, .topic = 5, .port = 9 };
+
+    (void)state;
+    net_start(net);
+    msg.session = rrcp_session(net->r[2]);
+    for (uint16_t flags = 0; flags <= RRCP_MSG_UNICAST; flags++) {
+        msg.flags = flags;
+        assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+        run(net, 5 * MS);
+    }
+    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 0);
+    assert_int_equal(count(net, 2, RRCP_EVENT_MSG), 2);
+    msg.session = rrcp_session(net->r[0]); /* to itself, both ways */
+    for (uint16_t flags = 0; flags <= RRCP_MSG_UNICAST; flags++) {
+        msg.flags = flags;
+        assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+        run(net, 5 * MS);
+    }
+    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 2);
+    msg.session = 4711;
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_ERR_NOT_FOUND);
+    net_free(net);
+}
+
+static int dropped_unicast;
+
+static bool drop_some_unicast(const struct rrcp_packet *p, int from, int to)
+{
+    (void)from;
+    (void)to;
+    return (p->type == 2 || p->type == 3) && dropped_unicast++ % 3 == 0;
+}
+
+static void unicast_comes_in_order_though_packets_are_lost(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    dropped_unicast = 0;
+    net_start(net);
+    net->drop = drop_some_unicast;
+    for (int i = 0; i < 100; i++) {
+        char text[16];
+        struct rrcp_msg msg = { .bytes = (const uint8_t *)text, .flags = RRCP_MSG_UNICAST };
+
+        msg.session = rrcp_session(net->r[1]);
+        msg.length = (uint32_t)snprintf(text, sizeof(text), "message %d", i);
+        assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+        run(net, MS / 5);
+    }
+    run(net, 2000 * MS);
+    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 100);
+    for (int i = 0, want = 0; i < net->count; i++)
+        if (net->owners[i] == 1 && net->events[i].type == RRCP_EVENT_MSG) {
+            char text[16];
+
+            snprintf(text, sizeof(text), "message %d", want++);
+            assert_string_equal((char *)net->text[i], text);
+        }
+    net_free(net);
+}
+
+/* ---- determinism and memory --------------------------------------------------------------- */
+
+static uint64_t sum_of_a_run(void)
+{
+    struct net *net = net_make();
+    uint64_t sum = 0;
+
+    dropped_unicast = 0;
+    net_start(net);
+    net->drop = drop_first_data;
+    for (int i = 0; i < 50; i++) {
+        say(net, i % NODES, "text");
+        run(net, MS);
+    }
+    for (int i = 0; i < net->count; i++)
+        sum = sum * 31 + net->events[i].seq + net->events[i].type + net->events[i].time_ns;
+    for (int i = 0; i < NODES; i++)
+        sum = sum * 31 + rrcp_counters(net->r[i])->bytes_sent;
+    net_free(net);
+    return sum;
+}
+
+static void the_same_inputs_give_the_same_outputs(void **state)
+{
+    (void)state;
+    assert_true(sum_of_a_run() == sum_of_a_run());
+}
+
+/* A data packet of an invented peer. */
+static void feed_data(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq)
+{
+    uint8_t bytes[56] = { 0 };
+    struct rrcp_address from = { .length = 3,
+                                 .bytes = { 1, (uint8_t)(session >> 8), (uint8_t)session } };
+    struct rrcp_arrival in = { .bytes = bytes, .length = 56, .is_group = true, .from = &from };
+    struct rrcp_event out[16];
+
+    md_put_be16(bytes, 0x5252);
+    bytes[2] = 0x10;
+    bytes[3] = 1;
+    md_put_be16(bytes + 6, 56);
+    md_put_be64(bytes + 8, session);
+    uint32_t id = 2166136261u;
+
+    for (const char *c = "test"; *c; c++)
+        id = (id ^ (uint8_t)*c) * 16777619u;
+    md_put_be32(bytes + 16, id);
+    md_put_be64(bytes + 24, seq);
+    md_put_be32(bytes + 32, 100);
+    md_put_be16(bytes + 36, 1);
+    md_put_be16(bytes + 38, 40);
+    md_put_be16(bytes + 40, 4);
+    bytes[42] = 0xc0;
+    rrcp_input(r, now, &in, 1);
+    while (rrcp_event(r, out, 16) > 0)
+        ;
+}
+
+static void a_hundred_peers_with_holes_stay_within_the_stated_memory(void **state)
+{
+    struct net *net = net_make();
+    const struct rrcp_user user = { .receives = true };
+
+    (void)state;
+    rrcp_config_init(&net->config);
+    node_start(net, 0, 1001);
+    for (int i = 0; i < 23; i++)
+        assert_true(rrcp_user_add(net->r[0], &user) > 0);
+    for (uint64_t peer = 0; peer < 100; peer++) {
+        feed_data(net->r[0], net->now, 5000 + peer, 10);
+        feed_data(net->r[0], net->now, 5000 + peer, 12);
+    }
+    assert_int_equal(rrcp_counters(net->r[0])->peers_now, 100);
+    /* The figure of src/rrcp/README.md, default configuration. */
+    print_message("24 users, 100 peers with holes: %llu KiB\n",
+                  (unsigned long long)rrcp_counters(net->r[0])->memory_bytes / 1024);
+    assert_true(rrcp_counters(net->r[0])->memory_bytes_high < 192u << 20);
+    net_free(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_packet_is_asked_for_and_delivered_in_its_place),
+        cmocka_unit_test(a_lost_tail_is_noticed_by_the_next_beacon),
+        cmocka_unit_test(what_cannot_be_repaired_is_told_as_a_gap_in_its_place),
+        cmocka_unit_test(nothing_flows_before_three_beacons_then_tx_ready_is_told),
+        cmocka_unit_test(a_large_message_arrives_in_one_piece),
+        cmocka_unit_test(a_message_that_can_never_fit_is_refused),
+        cmocka_unit_test(a_full_pool_makes_users_wait_until_it_is_low_again),
+        cmocka_unit_test(a_silent_peer_goes_down_and_comes_back_with_a_gap),
+        cmocka_unit_test(a_node_that_was_paused_reads_before_it_judges),
+        cmocka_unit_test(bye_is_told_at_once),
+        cmocka_unit_test(a_restarted_node_replaces_its_former_self),
+        cmocka_unit_test(a_joiner_gets_and_asks_for_nothing_from_before),
+        cmocka_unit_test(the_death_of_a_user_follows_its_last_message_everywhere),
+        cmocka_unit_test(a_port_is_given_once_and_users_are_counted),
+        cmocka_unit_test(other_local_users_hear_a_message_in_the_order_of_the_network),
+        cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
+        cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
+        cmocka_unit_test(the_same_inputs_give_the_same_outputs),
+        cmocka_unit_test(a_hundred_peers_with_holes_stay_within_the_stated_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
