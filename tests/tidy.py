@@ -130,7 +130,8 @@ def check_parameters(files):
     readers = "\n".join(
         text_of(f)
         for f in files
-        if CODE.match(f) and not f.startswith(("src/conf/", "tests/", "tools/rmdscnf/"))
+        if f == "src/conf/check.c"
+        or (CODE.match(f) and not f.startswith(("src/conf/", "tests/", "tools/rmdscnf/")))
     )
     readers += "\n".join(text_of(f) for f in files if f.startswith("tools/rmds"))
     used = set(re.findall(r'"(\w+)(?:\.[^"]*)?"', readers)) | set(
@@ -163,8 +164,7 @@ def main():
                     say(path, number, "a path of somebody's machine")
     check_dead(files)
     check_readmes(files)
-    if "--parameters" in sys.argv or os.environ.get("RMDS_TIDY_PARAMETERS"):
-        check_parameters(files)
+    check_parameters(files)
     for finding in findings:
         print(finding)
     return 1 if findings else 0

@@ -98,7 +98,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Shared pool of the inbound providers' port; 0 = bounded by each connection alone." },
     { "numInputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 10000, "10"),
       "Read buffers of each connection." },
-    { "numInputBuffers", BUS, SRC, 0, INT("buffers", 1, 10000, "10"),
+    { "numInputBuffers", BUS, SRC, NOT_YET, INT("buffers", 1, 10000, "10"),
       "Read buffers of each inbound provider." },
     { "maxFragmentSize", DAEMON, P2PS | SRC, 0, INT("bytes", 512, 65535, "6144"),
       "RSSL fragment size that is announced, and the size of an output buffer." },
@@ -214,13 +214,13 @@ const struct md_conf_row md_conf_rows[] = {
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
     { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),
       "5 = RSSL. 4 = legacy SSL, which is not spoken: an error." },
-    { "numIpcInputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 10000, "10"),
+    { "numIpcInputBuffers", ROUTE, SRC, NOT_YET, INT("buffers", 1, 10000, "10"),
       "Read buffers of a connection to a provider." },
     { "numIpcOutputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of a connection to a provider." },
     { "serverPort", BUS, SRC, 0, PORTNO(0, "14003"),
       "TCP port on which non-interactive providers connect; 0 opens none." },
-    { "inputBias", BUS, SRC, 0, INT("%", 1, 99, "60"),
+    { "inputBias", BUS, SRC, NOT_YET, INT("%", 1, 99, "60"),
       "Share of each turn of the loop spent reading providers: at most this many per cent of "
       "1,000 messages." },
     { "serviceList", DAEMON, SRC, 0, LIST(""),
@@ -228,7 +228,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
       "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
       "each request goes to the provider, none = nobody does." },
-    { "cacheType", SERVICE, SRC, 0, WORD("sinkDriven|broadcast", "sinkDriven"),
+    { "cacheType", SERVICE, SRC, NOT_YET, WORD("sinkDriven|broadcast", "sinkDriven"),
       "sinkDriven: items are opened at the provider on request. broadcast: the provider sends "
       "all items unasked." },
     { "dataType", SERVICE, SRC, 0, INT("", 1, 255, "6"),
@@ -352,7 +352,7 @@ const struct md_conf_row md_conf_rows[] = {
       "A sender ignores repeated requests for a packet for at most this long." },
     { "tbchold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
       "How long a sent multicast packet is kept for retransmission." },
-    { "tpphold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
+    { "tpphold", RRCP, ALL, NOT_YET, TIME("100ms", 1 * MS, 600 * SEC, "20"),
       "How long a sent unicast packet is kept." },
     { "nmissing", RRCP, ALL, 0, INT("packets", 1, 1000000, "4096"),
       "A longer hole is not asked for but declared lost." },
@@ -370,7 +370,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "rxWindow", RRCP, ALL, 0, INT("packets", 64, 1 << 22, "32768"),
       "Packets of one peer kept behind a hole, rounded up to a power of two." },
     { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"), "Most peers known at a time." },
-    { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
+    { "maxJump", RRCP, ALL, NOT_YET, INT("packets", 1024, 1ll << 32, "1000000"),
       "Data further ahead than this is believed only after a beacon." },
     { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },
@@ -381,7 +381,7 @@ const struct md_conf_row md_conf_rows[] = {
       "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
     { "congestionControl", RRCP, ALL, 0, WORD("off|aimd", "off"),
       "aimd: slow down to half of maxDataRate while many peers report loss." },
-    { "disconnectOnGaps", RRCP, ALL, 0, BOOL("False"),
+    { "disconnectOnGaps", RRCP, ALL, NOT_YET, BOOL("False"),
       "True: leave and rejoin the network on a gap that cannot be mended." },
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
       "Keys of the group; empty = packets are not authenticated, said in a WARNING. Re-read on "
@@ -427,12 +427,12 @@ const struct md_conf_row md_conf_rows[] = {
     { "numaNode", DAEMON, ALL, 0, INT("", -1, 255, "-1"),
       "NUMA node of the threads and their memory; -1 = not bound." },
     { "lockMemory", DAEMON, ALL, 0, BOOL("False"), "Keep all memory in RAM (mlockall)." },
-    { "hugePages", DAEMON, ALL, 0, BOOL("False"),
+    { "hugePages", DAEMON, ALL, NOT_YET, BOOL("False"),
       "Ask for huge pages for pools and rings; ordinary ones where there are none." },
     { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
-    { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
+    { "memoryLimit", DAEMON, ALL, NOT_YET, INT("bytes", 0, BYTES_MAX, "0"),
       "Ceiling behind every limit that is 0 = none; at it new work is refused while what is open "
       "flows on. 0 = half of the machine's memory or of the cgroup's limit." },
 
@@ -450,9 +450,10 @@ const struct md_conf_row md_conf_rows[] = {
       "A log file that grows over this is put aside; 0 = never." },
     { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),
       "How many old log files are kept." },
-    { "statusPort", DAEMON, ALL, 0, PORTNO(0, "0"),
+    { "statusPort", DAEMON, ALL, NOT_YET, PORTNO(0, "0"),
       "TCP port of /metrics, JSON and the status page; 0 = none." },
-    { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
+    { "statusAddress", DAEMON, ALL, NOT_YET, ADDRESS("127.0.0.1"),
+      "Address that port listens on." },
 
     /* ---- tools/rmds ---- */
     { "startList", RMDS, MD_CONF_TOOLS, 0, LIST(""),
