@@ -121,8 +121,7 @@ static void take_events(struct p2ps_mount *mount, uint64_t now_ns)
                 break;
             case RSSL_EVENT_CLOSED:
                 log_end(mount);
-                if (rssl_channel_is_finished(mount->channel) ||
-                    rssl_channel_reason(mount->channel) != RSSL_REASON_REFUSED_BY_US)
+                if (rssl_channel_is_finished(mount->channel)) /* else it has last words to send */
                     bury(mount);
                 break;
             }
@@ -134,7 +133,10 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
 {
     struct p2ps_worker *worker = mount->worker;
 
-    for (int i = 0; i < READS_A_TURN && !mount->is_dead; i++) {
+    /* What TLS holds above the descriptor must be read now: nothing would wake us for it. */
+    for (int i = 0;
+         !mount->is_dead && (i < READS_A_TURN || (mount->watch && net_stream_poll(mount->stream)));
+         i++) {
         int64_t got = net_stream_read(mount->stream, worker->input, sizeof(worker->input));
 
         if (got == MD_ERR_AGAIN)
