@@ -212,7 +212,8 @@ struct rssl_outq *rssl_channel_outq(struct rssl_channel *ch);
 /* Close the open frame and list what is to be written, oldest first. 0: nothing. */
 size_t rssl_channel_output(struct rssl_channel *ch, struct md_slice *slices, size_t max);
 
-/* The first `length` of these bytes are written. */
+/* The first `length` of these bytes are written. Say so also when it was none: that is how a peer
+ * that does not read is noticed. */
 void rssl_channel_sent(struct rssl_channel *ch, uint64_t now_ns, size_t length);
 
 /* Orderly end from our side: what is queued goes out, nothing more is taken in. CLOSED follows as
