@@ -137,6 +137,48 @@ def a_stopped_subscriber_costs_the_others_nothing(bed):
         assert figures["overruns"] == 0 and figures["gaps"] == 0, figures
 
 
+def lossless_transfer_waits_for_a_stopped_reader_only_once(bed):
+    lines = ("*rrcp*flowControl : min", "*rrcp*inboundRing : 16M", "*rrcp*userQLimit : 2048",
+             "*rrcp*udpRecvBufSize : 16384")
+    for i in (1, 2):
+        bed.rrcpd(i, *lines)
+    subs = [bed.perf("sub", 2, "-seconds", 5, "-timeout", 5) for _ in range(2)]
+    pub = bed.perf("pub", 1, "-rate", 50000, "-seconds", 5)
+    time.sleep(1)
+    subs[0].kill(signal.SIGSTOP)
+    time.sleep(3)
+    subs[0].kill(signal.SIGCONT)
+    pub.result()
+    figures = subs[1].result()
+    clean(figures)
+    assert figures["gaps"] == 0, figures
+    clean(subs[0].result(), lost=None)
+
+
+def many_users_and_peers_fit_in_the_memory_stated(bed):
+    peers = int(os.environ.get("RRCP_PEERS", "16"))
+    daemon = bed.rrcpd(1)
+    bed.rrcpd(2)
+    config = bed.config("peer", "*rrcp*interface : lo", "*rrcp*maxPktPoolSize : 2000",
+                        "*rrcp*pktPoolLimitHigh : 1800", "*rrcp*pktPoolLimitLow : 1500")
+    crowd = [bed.perf("sub", 1, "-in-process", "-topic", 1, "-timeout", 30, config=config)
+             for _ in range(peers)]
+    users = [bed.perf("sub", 1, "-seconds", 3, "-timeout", 8) for _ in range(24)]
+    until(lambda: bed.counters(1)["peersNow"] >= peers + 1, 60, "not all peers are seen")
+    pub = bed.perf("pub", 2, "-rate", 20000, "-seconds", 3)
+    pub.result()
+    for user in users:
+        clean(user.result())
+    with open(f"/proc/{daemon.pid}/status") as file:
+        resident = int([line for line in file if line.startswith("VmRSS")][0].split()[1]) // 1024
+    counters = bed.counters(1)
+    print(f"{peers} peers, 24 users: resident {resident} MiB, engine "
+          f"{counters['memoryBytes.high'] >> 20} MiB")
+    assert resident < 750, resident
+    for peer in crowd:
+        peer.kill(signal.SIGTERM)
+
+
 def two_networks_run_side_by_side(bed):
     for network, port in (("net1", 8500), ("net2", 8502)):
         for i in (1, 2):
