@@ -108,12 +108,16 @@ class Bed:
               env=None):
         """An rrcpd that is ready. Lines are rmds.cnf."""
         config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *lines)
+        log = os.path.join(self.dir, f"rrcpd.{network}.{instance}.log")
+        before = 0  # of its predecessors of the same name
+        if os.path.exists(log):
+            with open(log, errors="replace") as file:
+                before = file.read().count("NOTICE ready")
         program = self.start(f"rrcpd.{network}.{instance}",
                              [*prefix, f"{BIN}/rrcpd", network, "-c", config, "-instance",
                               str(instance), "-fg"], space, env)
-        until(lambda: os.path.exists(f"{self.dir}/rrcpd.{network}.{instance}.sock") and
-              "ready" in program.text().split("NOTICE")[-1] or "NOTICE ready" in program.text(),
-              10, lambda: f"rrcpd {instance} is not ready: {program.text()}")
+        until(lambda: program.text().count("NOTICE ready") > before, 10,
+              lambda: f"rrcpd {instance} is not ready: {program.text()}")
         return program
 
     def perf(self, mode, instance, *words, network="net1", config=None, space=None):

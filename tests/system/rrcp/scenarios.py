@@ -83,7 +83,7 @@ def a_killed_sink_daemon_is_found_again(bed):
     pub.result()
     victim, bystander = subs[0].result(), subs[1].result()
     clean(victim, lost=None)
-    assert victim["daemon_downs"] == 2, victim
+    assert 1 <= victim["daemon_downs"] <= 2, victim  # killed again before it was attached: one
     clean(bystander)
     assert bystander["gaps"] == 0 and bystander["daemon_downs"] == 0, bystander
     assert other.process.poll() is None
