@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rssl_pair.h"
 
+#include <zlib.h>
+
 #include "base/writer.h"
 #include "rssl/handshake.h"
 
@@ -526,6 +528,34 @@ static void a_frame_that_inflates_beyond_a_frame_is_a_bomb(void **state)
     pair_destroy(pair);
 }
 
+static void the_same_as_zlib(void **state)
+{
+    static uint8_t zeros[7000];
+    uint8_t frame[512] = { 0, 0, 0x04 };
+    struct pair *pair = pair_create();
+    z_stream z = { .next_in = zeros, .next_out = frame + 3, .avail_out = sizeof(frame) - 3 };
+
+    (void)state;
+    pair->server_config.compression_bits = pair->client_config.compression_bits =
+        RSSL_COMPRESSION_BIT_ZLIB;
+    pair_connect(pair, 0);
+    assert_int_equal(deflateInit(&z, 9), Z_OK);
+    for (int i = 0; i < 2; i++) { /* as much as a frame may hold; then one byte more */
+        z.next_in = zeros;
+        z.avail_in = 6147u + (unsigned)i;
+        z.next_out = frame + 3;
+        z.avail_out = sizeof(frame) - 3;
+        assert_int_equal(deflate(&z, Z_SYNC_FLUSH), Z_OK);
+        size_t length = sizeof(frame) - z.avail_out;
+        md_put_be16(frame, (uint16_t)length);
+        end_give(&pair->server, 0, frame, length);
+        assert_int_equal(pair->server.messages, 1);
+    }
+    assert_int_equal(rssl_channel_reason(pair->server.ch), RSSL_REASON_BAD_COMPRESSION);
+    deflateEnd(&z);
+    pair_destroy(pair);
+}
+
 static void too_many_messages_in_fragments_at_once_are_refused(void **state)
 {
     struct pair *pair = pair_create();
@@ -624,6 +654,7 @@ int main(void)
         cmocka_unit_test(illegal_frames_end_the_channel_and_odd_ones_do_not),
         cmocka_unit_test(a_reason_comes_with_what_was_wrong),
         cmocka_unit_test(a_frame_that_inflates_beyond_a_frame_is_a_bomb),
+        cmocka_unit_test(the_same_as_zlib),
         cmocka_unit_test(too_many_messages_in_fragments_at_once_are_refused),
         cmocka_unit_test(the_memory_promised_to_fragments_is_bounded),
         cmocka_unit_test(whatever_is_written_is_read_back),
