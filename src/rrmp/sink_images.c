@@ -11,6 +11,8 @@
  * come and stands before them.
  */
 
+#define FIRST_AFTER_LOSS 0x80u /* beside RRMP_SINK_TO_*: consumers must hear of a hole first */
+
 static struct sink_slot *slot_of(const struct rrmp_sink *sink, const struct sink_item *item)
 {
     if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
@@ -344,11 +346,14 @@ static uint8_t first_judge(struct rrmp_sink *sink, uint32_t number, const struct
         return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
     uint32_t expected = is_solicited ? slot->last_seq : slot->last_seq + 1;
     if (rrmp_after(image->item_seq, expected))
-        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP | 0x80; /* something before it was lost */
+        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP |
+               FIRST_AFTER_LOSS; /* something before it was lost */
     if (rrmp_after(expected, image->item_seq))
         return 0; /* old */
+    /* What was lost may have been the SUSPECT of a group or service that this image ends. */
+    bool is_in_doubt = sink_link_at(sink, item->link)->is_in_doubt;
     if (!is_solicited)
-        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
+        return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP | (is_in_doubt ? FIRST_AFTER_LOSS : 0);
     return item->wants_image ? RRMP_SINK_TO_WAIT : 0;
 }
 
@@ -366,7 +371,7 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
         return;
     }
     bool is_rebound = item->state == RRMP_SINK_LIVE && item->handle != image->handle;
-    if (to & 0x80 || is_rebound) {
+    if (to & FIRST_AFTER_LOSS || is_rebound) {
         /* The image itself mends it, but consumers must hear of the hole first. */
         sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
         to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;

@@ -110,7 +110,7 @@ static void ask_provider(struct world *world, struct proc *proc, uint32_t number
 
     if (up->is_asked)
         return;
-    up->is_asked = up->is_open = true;
+    up->is_asked = up->is_open = up->is_sending = true;
     if (item->is_refused) {
         source_feed_put(world, proc, (struct feed){ .kind = FEED_CLOSED, .item = number });
         return;
@@ -132,7 +132,7 @@ void source_update(struct world *world, uint32_t number)
     for (uint32_t p = 0; p < world->proc_count; p++) {
         struct proc *proc = &world->procs[p];
         if (!proc->is_alive || !proc->is_source || !proc->is_provider_up ||
-            !proc->upstream[number].is_open)
+            !proc->upstream[number].is_sending)
             continue;
         source_feed_put(world, proc,
                         (struct feed){ .kind = is_news ? FEED_NEWS : FEED_UPDATE,
@@ -145,6 +145,8 @@ void source_update(struct world *world, uint32_t number)
 void source_provider(struct world *world, struct proc *proc, bool is_up)
 {
     proc->epoch++;
+    for (uint32_t i = 0; i < ITEMS_MAX; i++)
+        proc->upstream[i].is_sending = false;
     source_feed_put(world, proc, (struct feed){ .kind = is_up ? FEED_UP : FEED_DOWN });
     proc->is_provider_up = is_up;
     if (!is_up)
@@ -513,8 +515,11 @@ static void dictionary(struct proc *proc, const struct rrmp_source_event *event)
 
     for (int part = 0; part < 2; part++) {
         if (rrmp_source_dictionary_begin(proc->source, event->ask, part ? RRMP_DICT_LAST : 0,
-                                         event->key, version, 10, &room) != 0)
+                                         event->key, version, 10, &room) != 0) {
+            const struct rrmp_ending later = { .scope = RRMP_REFUSE_LATER };
+            rrmp_source_refuse(proc->source, event->ask, &later); /* he asks again */
             return;
+        }
         memset(room, 'D', 10);
         rrmp_source_publish_commit(proc->source, 10);
     }

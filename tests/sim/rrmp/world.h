@@ -121,8 +121,9 @@ struct queue {
 
 /* src_dist's view of one item of the world. */
 struct upstream {
-    bool is_open;  /* at the provider */
-    bool is_asked; /* a refresh is under way */
+    bool is_open;    /* at the provider */
+    bool is_sending; /* the provider's side: it has the stream open */
+    bool is_asked;   /* a refresh is under way */
     bool is_cached;
     bool is_image_due; /* IMAGE_WANTED was said while nothing could be done */
     uint32_t counter;
