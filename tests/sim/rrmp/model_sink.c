@@ -470,7 +470,7 @@ static void lag_check(struct world *world, const struct proc *proc)
     const struct plan *plan = &world->plan;
     bool is_simple = !plan->kills && !plan->hangs && !plan->node_kills && !plan->partitions &&
                      !plan->laps && !plan->provider_losses && plan->service_count == 1;
-    uint64_t bound = is_simple ? 2300 * MS : 8 * SEC;
+    uint64_t bound = is_simple ? 2600 * MS : 8 * SEC;
 
     if (plan->ring_bytes < 1 << 20 || world->now_ns < bound)
         return;
