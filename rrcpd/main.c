@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "attach/settings.h"
@@ -26,6 +27,9 @@
 /* A net loop that has not turned for this long is hung: the watchdog is not fed. */
 #define HUNG_NS (5 * MD_NS_PER_S)
 
+/* In the environment of a daemon that begins anew in the same process. */
+#define REJOIN "RRCPD_REJOIN"
+
 enum { WHY_BYTES = 512, SIGNAL_MAX = 6 };
 
 struct rrcpd {
@@ -43,6 +47,7 @@ struct rrcpd {
     struct net *net;
     struct users *users;
     bool is_stopping;
+    bool must_rejoin;
     bool was_hung;
     enum md_log_severity severity;
     uint64_t watchdog_ns, watchdog_at_ns;
@@ -58,6 +63,34 @@ static void mail_here(void *owner)
     md_loop_wake_ring(d->mail);
 }
 
+static void leave(struct rrcpd *d, const char *why, int reason)
+{
+    d->is_stopping = true;
+    md_log(MD_LOG_NOTICE, "stopping (%s)", why);
+    notify_send(d->must_rejoin ? "RELOADING=1" : "STOPPING=1");
+    users_stop(d->users);
+    net_mail_send(d->net, (struct net_mail){ .kind = NET_STOP, .value = reason });
+    (void)md_loop_timer_after(d->deadline, STOP_NS);
+}
+
+static void stop(struct rrcpd *d, int signal)
+{
+    d->must_rejoin = false;
+    if (d->is_stopping)
+        md_loop_stop(d->loop); /* asked twice: at once */
+    else
+        leave(d, strsignal(signal), 1);
+}
+
+/* disconnectOnGaps: leave, and begin anew as a new session of the same process. */
+static void rejoin(struct rrcpd *d)
+{
+    if (d->is_stopping)
+        return;
+    d->must_rejoin = true;
+    leave(d, "a gap that cannot be mended; joining the network anew", 2);
+}
+
 static void on_mail(void *owner)
 {
     struct rrcpd *d = owner;
@@ -66,6 +99,8 @@ static void on_mail(void *owner)
     while (d->net && net_mail_take(d->net, &mail)) {
         if (mail.kind == NET_STOPPED)
             md_loop_stop(d->loop);
+        else if (mail.kind == NET_GAP)
+            rejoin(d);
         else if (d->users)
             users_mail(d->users, &mail);
     }
@@ -97,20 +132,6 @@ static void on_deadline(void *owner)
 
     md_log(MD_LOG_WARNING, "the network was not left in time; ending all the same");
     md_loop_stop(d->loop);
-}
-
-static void stop(struct rrcpd *d, int signal)
-{
-    if (d->is_stopping) {
-        md_loop_stop(d->loop); /* asked twice: at once */
-        return;
-    }
-    d->is_stopping = true;
-    md_log(MD_LOG_NOTICE, "stopping (%s)", strsignal(signal));
-    notify_send("STOPPING=1");
-    users_stop(d->users);
-    net_mail_send(d->net, (struct net_mail){ .kind = NET_STOP, .value = 1 });
-    (void)md_loop_timer_after(d->deadline, STOP_NS);
 }
 
 static void log_statistics(struct rrcpd *d)
@@ -332,6 +353,7 @@ static int open_network(struct rrcpd *d)
                                  .is_fifo = md_conf_word(&object, "schedPolicy") == 1,
                                  .priority = (int)md_conf_u64(&object, "schedPriority"),
                                  .lock_memory = d->settings.node.lock_memory,
+                                 .wants_gaps = md_conf_bool(&object, "disconnectOnGaps"),
                                  .process = d->process,
                                  .stats = d->stats,
                                  .mail_here = mail_here,
@@ -369,6 +391,26 @@ static int open_loop(struct rrcpd *d)
     return 0;
 }
 
+/* Of the process; the net loop's thread, made later, inherits it. */
+static void be_nice(const struct md_conf_object *daemon)
+{
+    int nice_value = (int)md_conf_i64(daemon, "nice");
+
+    if (nice_value && setpriority(PRIO_PROCESS, 0, nice_value) != 0)
+        md_log(MD_LOG_WARNING, "nice: %d: %s", nice_value, strerror(errno));
+}
+
+/* Of the control loop alone, so after the net loop's thread was made. */
+static void bind_control(const struct md_conf_object *daemon)
+{
+    const char *text = md_conf_string(daemon, "mainThreadCpu");
+    struct md_cpu_set cpus;
+
+    if (*text && (md_cpu_set_parse(text, &cpus) != 0 || md_cpu_bind(&cpus) != 0))
+        md_log(MD_LOG_WARNING, "mainThreadCpu: %s: none of these CPUs may be used; not bound",
+               text);
+}
+
 static int start(struct rrcpd *d)
 {
     char why[WHY_BYTES];
@@ -383,11 +425,14 @@ static int start(struct rrcpd *d)
     }
     if (md_conf_bool(&daemon, "lockMemory") && md_mem_lock_all() != 0)
         md_log(MD_LOG_WARNING, "lockMemory: %s; raise the limit (memlock)", strerror(errno));
+    be_nice(&daemon);
     code = open_places(d);
     if (!code)
         code = open_loop(d);
     if (!code)
         code = open_network(d);
+    if (!code)
+        bind_control(&daemon);
     return code;
 }
 
@@ -443,15 +488,23 @@ int main(int argc, char **argv)
     }
     snprintf(d->process, sizeof(d->process), "rrcpd.%s", md_conf_network(d->conf));
     signal(SIGPIPE, SIG_IGN);
-    if (!d->options.foreground)
+    if (!d->options.foreground && !getenv(REJOIN))
         become_daemon(d);
+    unsetenv(REJOIN);
     md_clock_init();
     code = start(d);
     if (code == 0)
         run(d);
     else
         tell_parent(d, code);
+    bool must_rejoin = d->must_rejoin;
     end(d);
     free(d);
+    if (must_rejoin) {
+        setenv(REJOIN, "1", 1);
+        (void)execv("/proc/self/exe", argv);
+        fprintf(stderr, "rrcpd: cannot begin anew: %s\n", strerror(errno));
+        code = MD_EXIT_FILE;
+    }
     return code;
 }

@@ -121,16 +121,29 @@ static void take_mail(struct net *net, uint64_t now_ns)
 
 /* ---- a turn --------------------------------------------------------------------------------- */
 
+/* disconnectOnGaps: told once; the control loop leaves the network and joins it anew. */
+static void report_gap(struct net *net, const struct rrcp_event *gap)
+{
+    if (gap->reason == RRCP_GAP_REJOIN)
+        return;
+    net->config.wants_gaps = false;
+    net_box_put(&net->out, (struct net_mail){ .kind = NET_GAP, .value = (int)gap->reason });
+    net->config.mail_here(net->config.owner);
+}
+
 static void deliver(struct net *net)
 {
     int count;
 
     while ((count = rrcp_event(net->engine, net->events, NET_EVENT_MAX)) > 0)
         for (int i = 0; i < count; i++) {
-            if (net->events[i].type == RRCP_EVENT_TX_READY)
+            if (net->events[i].type == RRCP_EVENT_TX_READY) {
                 net->is_full = false;
-            else
-                attach_inbound_put(net->inbound, &net->events[i]);
+                continue;
+            }
+            if (net->events[i].type == RRCP_EVENT_GAP && net->config.wants_gaps)
+                report_gap(net, &net->events[i]);
+            attach_inbound_put(net->inbound, &net->events[i]);
         }
 }
 
@@ -325,6 +338,10 @@ static void warn_about_buffers(const struct net_config *config, const struct net
                "udpRecvBufSize: asked for %zu KB, the kernel grants %zu KB; raise it with sysctl "
                "net.core.rmem_max=%zu",
                asked / 1024, report->receive_buffer_got / 1024, asked);
+    if (report->port_is_ephemeral)
+        md_log(MD_LOG_WARNING,
+               "multicastPort or unicastPort lies in net.ipv4.ip_local_port_range, where any "
+               "program may get it by chance; choose another or raise the range's lower end");
     if (config->node.engine.key_count == 0)
         md_log(MD_LOG_WARNING, "authKeyFile is not set: packets are not authenticated");
 }

@@ -50,6 +50,7 @@ enum net_mail_kind {
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
     NET_STOPPED,
+    NET_GAP, /* packets were lost for good; value = enum rrcp_gap_reason */
 };
 
 struct net_keys {
@@ -73,6 +74,7 @@ struct net_config {
     bool is_fifo;
     int priority;
     bool lock_memory;
+    bool wants_gaps;     /* send NET_GAP at the first gap */
     const char *process; /* prefix of the statistics' paths */
     struct stats_segment *stats;
     void (*mail_here)(void *owner); /* called in the net thread: mail for the control loop */

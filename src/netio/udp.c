@@ -83,6 +83,7 @@ static void limits(const struct net_packet_io *io, struct net_packet_limits *out
 
     *out = (struct net_packet_limits){ .payload_max = udp->payload_max,
                                        .batch_max = SEND_IOV_MAX,
+                                       .bits_per_s = udp->paths[0].bits_per_s,
                                        .path_count = (uint8_t)udp->path_count,
                                        .wants_equal_sizes = udp->paths[0].has_gso };
 }

@@ -169,6 +169,36 @@ static int choose_interface(struct udp_setup *setup, const char *wanted, struct 
     return err;
 }
 
+/* A fixed port inside the range the kernel takes ephemeral ports from may be taken by anybody. */
+static bool is_ephemeral(uint16_t port)
+{
+    unsigned low = 0;
+    unsigned high = 0;
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+
+    if (!file)
+        return false;
+    bool is_read = fscanf(file, "%u %u", &low, &high) == 2;
+    fclose(file);
+    return is_read && port != 0 && port >= low && port <= high;
+}
+
+/* Bits per second, 0 where the interface does not say. */
+static uint64_t interface_speed(const char *name)
+{
+    char path[64 + IF_NAMESIZE];
+    long megabits = 0;
+
+    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld", &megabits) != 1 || megabits < 0)
+        megabits = 0;
+    fclose(file);
+    return (uint64_t)megabits * 1000000;
+}
+
 /* ---- sockets -------------------------------------------------------------------------------- */
 
 static int set_int(int fd, int level, int name, int value)
@@ -366,6 +396,9 @@ int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted, st
     ignore_own_packets(path);
     int probe = 0;
     socklen_t length = sizeof(probe);
+    setup->report->port_is_ephemeral =
+        is_ephemeral(setup->config->group_port) || is_ephemeral(setup->config->unicast_port);
+    path->bits_per_s = interface_speed(path->name);
     path->has_gso = !setup->config->no_segmentation &&
                     getsockopt(path->unicast_fd, IPPROTO_UDP, UDP_SEGMENT, &probe, &length) == 0;
     return 0;

@@ -20,6 +20,7 @@ struct udp_path {
     struct sockaddr_storage group, local;
     socklen_t group_length;
     unsigned index;
+    uint64_t bits_per_s;
     char name[IF_NAMESIZE];
     bool is_broadcast, has_gso, has_gro;
     uint32_t overflow_group, overflow_unicast; /* last SO_RXQ_OVFL values seen */

@@ -155,6 +155,19 @@ def lossless_transfer_waits_for_a_stopped_reader_only_once(bed):
     clean(subs[0].result(), lost=None)
 
 
+def a_gap_makes_it_leave_and_rejoin_when_asked_to(bed):
+    bed.rrcpd(1)
+    sink = bed.rrcpd(2, "*rrcp*disconnectOnGaps : True", "*rrcp*lossPct : 20",
+                     "*rrcp*nmissing : 1", "*rrcp*faultSeed : 3")
+    sub = bed.perf("sub", 2, "-seconds", 3, "-timeout", 4)
+    bed.perf("pub", 1, "-rate", 20000, "-seconds", 5).result()
+    figures = sub.result()
+    clean(figures, lost=None)
+    assert figures["daemon_downs"] >= 1, figures
+    assert "joining the network anew" in sink.text(), sink.text()
+    assert sink.process.poll() is None  # the same process
+
+
 def many_users_and_peers_fit_in_the_memory_stated(bed):
     peers = int(os.environ.get("RRCP_PEERS", "16"))
     daemon = bed.rrcpd(1)
