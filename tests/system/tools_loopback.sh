@@ -1,0 +1,153 @@
+#!/bin/bash
+# tools_loopback.sh - sink_driven_src and rmdstestclient over loopback: right when all is well, and
+# never silent when it is not. Usage: tools_loopback.sh SOURCE_DIR BIN_DIR
+# SPDX-License-Identifier: Apache-2.0
+set -u
+source_dir=$1
+bin=$2
+dir=$(mktemp -d "${TMPDIR:-/tmp}/tools_loopback.XXXXXX")
+sds_pid=
+failures=0
+
+finish() {
+    [ -n "$sds_pid" ] && kill "$sds_pid" 2>/dev/null
+    wait
+    rm -rf "$dir"
+}
+trap finish EXIT
+
+fail() {
+    echo "FAILED: $*"
+    sed 's/^/    /' "$dir/tc.out" | tail -8
+    sed 's/^/    sds: /' "$dir/sds.out" | tail -3
+    failures=$((failures + 1))
+}
+
+# start_sds OPTION...: commands go to file descriptor 5; the port is in $port.
+start_sds() {
+    rm -f "$dir/commands"
+    mkfifo "$dir/commands"
+    : >"$dir/sds.out"
+    "$bin/sink_driven_src" -S RDFD -N 0 -L 127.0.0.1 -c "$@" <"$dir/commands" >"$dir/sds.out" 2>"$dir/sds.err" &
+    sds_pid=$!
+    exec 5>"$dir/commands"
+    port=
+    for _ in $(seq 200); do
+        port=$(sed -n 's/.*listening on port //p' "$dir/sds.out")
+        [ -n "$port" ] && return 0
+        kill -0 "$sds_pid" 2>/dev/null || break
+        sleep 0.05
+    done
+    cat "$dir/sds.err"
+    fail "sink_driven_src $* does not start"
+    return 1
+}
+
+stop_sds() {
+    echo q >&5
+    exec 5>&-
+    wait "$sds_pid"
+    sds_pid=
+}
+
+# expect CODE PATTERN OPTION...: what rmdstestclient ends with and says.
+expect() {
+    local code=$1 pattern=$2
+    shift 2
+    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" "$@" </dev/null >"$dir/tc.out" 2>&1
+    local rc=$?
+    [ $rc -eq "$code" ] || fail "rmdstestclient $*: exit code $rc, wanted $code"
+    grep -qE -- "$pattern" "$dir/tc.out" || fail "rmdstestclient $*: no line like '$pattern'"
+}
+
+"$bin/sink_driven_src" -mklist 500 IT >"$dir/list"
+
+echo "all is well"
+start_sds -seqdata -U 20000 -tps 1000 -tsa || exit 1
+expect 0 "0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" -f "$dir/list" -seqcheck -tt -secs 1
+expect 0 "1000 of 1000 items open on 2 connections" -f "$dir/list" -conns 2 -seqcheck -secs 1
+expect 0 "500 of 500 items open on 3 connections" -f "$dir/list" -conns 3 -split -X
+expect 0 "500 of 500 items" -f "$dir/list" -batch 100 -X -o 50
+expect 0 "2 of 2 items" -il A,B -snap -X
+expect 0 "REFRESH A MARKET_PRICE" -il A -d 3 -l 3 -X
+expect 0 " BID +22 " -il A -d 3 -l 3 -X
+expect 0 "5 posts, [1-5] acknowledged, 0 refused|[0-9]+ posts, [0-9]+ acknowledged, 0 refused" -il A -post 100 -secs 1
+expect 0 "^# summary count=[1-9]" -il A -secs 1 -lmfile /dev/stdout
+expect 0 "\"samples\": [1-9]" -il A -secs 1 -tt -json -
+expect 0 "^20[0-9-]*T[0-9:]*Z,[0-9]+,[0-9]+,0,1,0," -il A -secs 2 -I 0.5
+
+echo "failover to the second host"
+expect 0 "1 of 1 items" -h "127.0.0.1:1,127.0.0.1:$port" -il A -X
+
+echo "refusals"
+expect 4 "0 of 1 items open|updates in" -S NONE -il A -X -timeout 1
+stop_sds
+expect 3 "refused" -il A -X -timeout 1
+
+echo "the order of options and their dashes do not matter"
+start_sds --seqdata --U=1000 --ts --UL 100 '--tsn' '*' || exit 1
+expect 0 "latency \(all\): [1-9]" -f "$dir/list" --tt --secs=1
+stop_sds
+
+echo "the published command lines"
+start_sds -Q "$source_dir/conf/sample.xml" -q GOOG.O -K -tcpnodel -ts -tsn RTRSY.O -UL 10 -tps 500 || exit 1
+echo "ur 5000" >&5
+{ echo RTRSY.O; cat "$dir/list"; } >"$dir/rdf.500kitems"
+expect 0 "latency \(all\): [1-9]" -md 6 decodeFormat 3 -l 1 -o 500 -u rmds -tt -lmfile "$dir/result" \
+    -f "$dir/rdf.500kitems" -ct rssl -rf 12 -secs 1
+grep -q "^# rmds-latency 1 host=" "$dir/result" || fail "the latency file has no head"
+grep -q "^# summary count=[1-9]" "$dir/result" || fail "the latency file has no summary"
+expect 0 "2 of 2 items" -il RTRSY.O,X -u USER -pw PW -I 1 -X -d 3 -rtt -tss -ct rssl
+stop_sds
+
+echo "lost updates show"
+start_sds -seqdata -U 20000 -drop 1000 || exit 1
+expect 5 "[1-9][0-9]* gaps, [1-9][0-9]* lost, 0 duplicates" -f "$dir/list" -seqcheck -secs 1
+stop_sds
+
+echo "doubled updates show"
+start_sds -seqdata -U 20000 -dup 1000 || exit 1
+expect 5 "0 gaps, 0 lost, [1-9][0-9]* duplicates" -f "$dir/list" -seqcheck -secs 1
+stop_sds
+
+echo "other data than the convention's show"
+start_sds -Q "$source_dir/conf/sample.xml" -q GOOG.O -K -U 1000 || exit 1
+expect 5 "[1-9][0-9]* wrong" -f "$dir/list" -seqcheck -secs 1
+stop_sds
+
+echo "a sample without -K ends"
+start_sds -Q "$source_dir/conf/sample.xml" -q GOOG.O -U 1000 || exit 1
+expect 0 "8 updates in" -il A -secs 1
+stop_sds
+
+echo "a rate that is not reached shows on both sides"
+start_sds -seqdata -U 100000000 -tsa -due || exit 1
+expect 0 "NOT REACHED" -f "$dir/list" -secs 1 -tt -want 100000000 -slow 1000
+echo st >&5
+stop_sds
+grep -q "NOT REACHED\|[1-9][0-9]* given up\|late [1-9]" "$dir/sds.out" || fail "the publisher hides that it is late"
+
+echo "with -due a late publisher shows in the latency, with the published method it does not"
+# A slow consumer holds the publisher up; what was due then is sent later.
+start_sds -seqdata -U 200000 -tps 10 -tsa -due || exit 1
+expect 0 "latency \(all\): [1-9]" -f "$dir/list" -secs 1 -tt
+stop_sds
+
+echo "commands"
+start_sds -seqdata || exit 1
+"$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -il A -l 2 -secs 3 </dev/null >"$dir/tc.out" 2>&1 &
+tc_pid=$!
+for _ in $(seq 100); do
+    grep -q "1 of 1 items" "$dir/tc.out" && break
+    sleep 0.05
+done
+printf 'it A suspect\nit A refresh\nit A update\nsv RDFD down\nsv RDFD up\nit A close\n' >&5
+wait $tc_pid
+[ $? -eq 4 ] || fail "a closed item is not an error for rmdstestclient"
+grep -q "STATUS  A OPEN/SUSPECT" "$dir/tc.out" || fail "it A suspect"
+grep -q "service RDFD is down" "$dir/tc.out" || fail "sv RDFD down"
+grep -q "STATUS  A CLOSED/SUSPECT" "$dir/tc.out" || fail "it A close"
+stop_sds
+
+[ $failures -eq 0 ] && echo "all good"
+exit $((failures > 0))
