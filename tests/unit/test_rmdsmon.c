@@ -1,0 +1,216 @@
+/* test_rmdsmon.c - what the monitor shows of daemons that are well, hung, and dead. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "stats/segment.h"
+
+struct fixture {
+    char dir[128];
+    char output[1u << 20];
+    int rc;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    const char *tmp = getenv("TMPDIR");
+
+    assert_non_null(f);
+    snprintf(f->dir, sizeof(f->dir), "%s/test_rmdsmon.XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(f->dir));
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char command[256];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
+    assert_int_equal(system(command), 0);
+    free(f);
+    return 0;
+}
+
+static void run(struct fixture *f, const char *program, const char *options)
+{
+    char command[1024];
+
+    snprintf(command, sizeof(command), "'%s/bin/%s' -shm '%s' -watch 0 %s 2>&1 </dev/null",
+             RMDS_BINARY_DIR, program, f->dir, options);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    size_t n = fread(f->output, 1, sizeof(f->output) - 1, pipe);
+    f->output[n] = 0;
+    f->rc = WEXITSTATUS(pclose(pipe));
+}
+
+static struct stats_segment *open_segment(struct fixture *f, const char *process)
+{
+    struct stats_config config = { .shm_dir = f->dir, .process = process, .instance = "1" };
+    struct stats_segment *segment;
+
+    assert_int_equal(stats_segment_open(&config, &segment, NULL), MD_OK);
+    stats_segment_beat(segment, md_clock_mono_ns());
+    return segment;
+}
+
+static void expect(const struct fixture *f, const char *text)
+{
+    if (!strstr(f->output, text))
+        fail_msg("no \"%s\" in:\n%s", text, f->output);
+}
+
+static void an_empty_host_has_nothing_to_show(void **state)
+{
+    run(*state, "rmdsmon", "--once");
+    assert_int_equal(((struct fixture *)*state)->rc, 3);
+    expect(*state, "0 instances");
+}
+
+static void a_healthy_daemon_is_ok_and_its_counters_are_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+    struct stats_entry *mounts = stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.0.mounts");
+    struct stats_entry *more = stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.1.mounts");
+
+    stats_gauge_set(mounts, 40);
+    stats_gauge_set(more, 10);
+    md_ctr_set(stats_counter(segment, "p2ps.worker.0.updatesIn"), 123456);
+    stats_string_add(segment, "p2ps.mount.1.user", "evil\"\033[31m");
+    run(f, "rmdsmon", "--once");
+    assert_int_equal(f->rc, 0);
+    expect(f, "p2ps.1         ok");
+    expect(f, " 50 ");
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"p2ps.worker.0.updatesIn\": 123456");
+    expect(f, "evil\\\"\\u001b[31m");
+    run(f, "rmdsmon", "-mobprint");
+    expect(f, ".1.p2ps\n");
+    expect(f, "p2ps.worker.0.mounts: Gauge: 40\n");
+    expect(f, "Children:");
+    run(f, "rmdsmon", "-print MOUNTS");
+    expect(f, "p2ps.worker.0.mounts");
+    assert_null(strstr(f->output, "\033"));
+    run(f, "rmdsmon", "-print NONSENSE");
+    assert_int_equal(f->rc, 1);
+    stats_segment_close(segment);
+}
+
+static void a_slow_consumer_is_a_warning(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.0.mountsSlowNow"), 2);
+    run(f, "rmdsmon", "--once");
+    assert_int_equal(f->rc, 0);
+    expect(f, "WARN");
+    expect(f, "2 slow consumers");
+    stats_segment_close(segment);
+}
+
+static void a_daemon_whose_heart_stands_still_is_hung(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "src_dist");
+
+    stats_segment_beat(segment, md_clock_mono_ns() - 60 * MD_NS_PER_S);
+    run(f, "rmdsmon", "--once");
+    assert_int_equal(f->rc, 4);
+    expect(f, "src_dist.1     HUNG");
+    expect(f, "last heartbeat 60 s ago");
+    stats_segment_close(segment);
+}
+
+static void a_daemon_that_was_killed_is_dead_and_still_readable(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+
+    pid_t child = fork();
+    if (child == 0) {
+        struct stats_config config = { .shm_dir = f->dir,
+                                       .process = "rrcpd.net1",
+                                       .instance = "1" };
+        struct stats_segment *segment;
+        if (stats_segment_open(&config, &segment, NULL) == MD_OK) {
+            stats_segment_beat(segment, md_clock_mono_ns());
+            md_ctr_set(stats_counter(segment, "rrcpd.net1.msgsRcvd"), 77);
+        }
+        _exit(0); /* without taking its segment away */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    run(f, "rmdsmon", "--once");
+    assert_int_equal(f->rc, 4);
+    expect(f, "rrcpd.net1.1   DEAD");
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"rrcpd.net1.msgsRcvd\": 77");
+    expect(f, "\"state\": \"DEAD\"");
+}
+
+static void each_name_shows_its_own_daemons(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *p2ps = open_segment(f, "p2ps"), *rrcpd = open_segment(f, "rrcpd.net1");
+
+    run(f, "p2psmon", "--csv");
+    expect(f, "\np2ps.1,ok,");
+    assert_null(strstr(f->output, "rrcpd"));
+    run(f, "rrcpmon", "--csv");
+    expect(f, "\nrrcpd.net1.1,ok,");
+    run(f, "adsmon", "--csv");
+    expect(f, "\np2ps.1,ok,");
+    run(f, "adhmon", "--csv");
+    assert_int_equal(f->rc, 3);
+    stats_segment_close(p2ps);
+    stats_segment_close(rrcpd);
+}
+
+static void a_file_that_is_no_segment_does_no_harm(void **state)
+{
+    struct fixture *f = *state;
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/rmds.p2ps.9", f->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("not a segment", file);
+    fclose(file);
+    run(f, "rmdsmon", "--once");
+    assert_int_equal(f->rc, 4);
+    expect(f, "cannot be read");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_empty_host_has_nothing_to_show, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_healthy_daemon_is_ok_and_its_counters_are_shown, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_daemon_whose_heart_stands_still_is_hung, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_daemon_that_was_killed_is_dead_and_still_readable, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(each_name_shows_its_own_daemons, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_no_segment_does_no_harm, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

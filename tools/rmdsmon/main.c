@@ -1,0 +1,191 @@
+/* main.c - rmdsmon: what the daemons of this host are doing, from their statistics. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "conf/options.h"
+#include "monitor.h"
+
+#define PROGRAM "rmdsmon"
+
+struct words {
+    const char *config, *instance, *shm_dir, *section, *watch, *process;
+    bool once, json, csv, objects, help, version;
+};
+
+/* The names under which the program is known, and what each shows. */
+static const char *process_of(const char *argv0)
+{
+    static const struct {
+        const char *name;
+        const char *process;
+    } names[] = {
+        { "p2psmon", "p2ps" },    { "adsmon", "p2ps" },   { "src_distmon", "src_dist" },
+        { "adhmon", "src_dist" }, { "rrcpmon", "rrcpd" },
+    };
+    const char *slash = strrchr(argv0, '/');
+    const char *base = slash ? slash + 1 : argv0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i].name, base) == 0)
+            return names[i].process;
+    }
+    return NULL;
+}
+
+static void help(const struct md_option *options, size_t count)
+{
+    printf(PROGRAM " - the daemons on this host, live\n\nusage: " PROGRAM " [option]...\n\n");
+    for (size_t i = 0; i < count; i++) {
+        char left[64];
+        snprintf(left, sizeof(left), "-%s%s%s", options[i].name, options[i].argument ? " " : "",
+                 options[i].argument ? options[i].argument : "");
+        printf("  %-20s %s\n", left, options[i].help);
+    }
+    printf(
+        "\nCalled p2psmon, src_distmon or rrcpmon it shows those alone (adsmon, adhmon: the first "
+        "two).\nExit codes: 0 all well, 1 options, 2 the folder cannot be read, 3 nothing is "
+        "running,\n4 a daemon is dead or hung. See " PROGRAM "(1).\n");
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 80)
+        return size.ws_col;
+    return isatty(STDOUT_FILENO) ? 80 : 400;
+}
+
+static int print_all(const struct monitor *monitor, const struct words *w)
+{
+    bool is_terminal = isatty(STDOUT_FILENO) != 0;
+
+    if (w->json)
+        print_json(monitor, stdout);
+    else if (w->csv)
+        print_csv(monitor, stdout);
+    else if (w->objects)
+        print_objects(monitor, stdout, w->section ? w->section : "ALL");
+    else if (w->section)
+        print_section(monitor, stdout, w->section);
+    else
+        print_overview(monitor, stdout, is_terminal, terminal_width());
+    if (monitor->count == 0)
+        return 3;
+    for (size_t i = 0; i < monitor->count; i++) {
+        if (monitor_rank(&monitor->instances[i]) >= 2)
+            return 4;
+    }
+    return 0;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec pause = { .tv_sec = (time_t)seconds,
+                              .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Plain output: once, or again and again. Rates need two looks. */
+static int run_plain(struct monitor *monitor, const struct words *w, double interval_s)
+{
+    int rc = 0;
+
+    if (monitor_look(monitor, md_clock_mono_ns()) != MD_OK) {
+        fprintf(stderr, PROGRAM ": cannot read %s\n", monitor->shm_dir);
+        return 2;
+    }
+    do {
+        pause_for(interval_s);
+        if (interval_s > 0)
+            (void)monitor_look(monitor, md_clock_mono_ns());
+        rc = print_all(monitor, w);
+    } while (!w->once && w->watch && interval_s > 0);
+    return rc;
+}
+
+/* shmDir of the configuration named with -c. */
+static int find_shm_dir(const struct words *w, const char **out, struct md_conf **conf)
+{
+    struct md_conf_options options = { .program = "p2ps", .file = w->config };
+
+    *conf = NULL;
+    *out = w->shm_dir ? w->shm_dir : "/dev/shm";
+    if (w->shm_dir || !w->config)
+        return 0;
+    (void)md_conf_load(&options, conf);
+    if (!*conf) {
+        fprintf(stderr, PROGRAM ": cannot read %s\n", w->config);
+        return 2;
+    }
+    struct md_conf_object object = md_conf_object(*conf, MD_CONF_DAEMON, NULL);
+    *out = md_conf_string(&object, "shmDir");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct words w = { .process = process_of(argv[0]) };
+    const struct md_option options[] = {
+        { "c", "FILE", MD_OPTION_STRING, &w.config, "rmds.cnf, for its shmDir" },
+        { "shm", "FOLDER", MD_OPTION_STRING, &w.shm_dir, "where the statistics are (/dev/shm)" },
+        { "instance", "N", MD_OPTION_STRING, &w.instance, "only this instance" },
+        { "process", "NAME", MD_OPTION_STRING, &w.process, "only these: p2ps, src_dist, rrcpd" },
+        { "once", NULL, MD_OPTION_FLAG, &w.once, "print the overview once, plainly" },
+        { "watch", "SECONDS", MD_OPTION_STRING, &w.watch,
+          "interval (1); with a plain form: print it again and again" },
+        { "print", "SECTION", MD_OPTION_STRING, &w.section,
+          "MOUNTS SERVICES ITEMS RRCP ROUTES CONFIG MEMORY ALL" },
+        { "mobprint", NULL, MD_OPTION_FLAG, &w.objects,
+          "managed objects, as collectors read them" },
+        { "json", NULL, MD_OPTION_FLAG, &w.json, "everything as JSON" },
+        { "csv", NULL, MD_OPTION_FLAG, &w.csv, "the overview as CSV" },
+        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text" },
+        { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },
+    };
+    const size_t count = sizeof(options) / sizeof(options[0]);
+    struct md_option_list words = { .count = 0 };
+    struct md_conf *conf = NULL;
+    const char *shm_dir;
+    char *end = NULL;
+
+    if (md_options_parse(PROGRAM, options, count, argc, argv, &words) != MD_OK)
+        return 1;
+    if (w.help) {
+        help(options, count);
+        return 0;
+    }
+    if (w.version) {
+        md_version_print(PROGRAM);
+        return 0;
+    }
+    double interval_s = w.watch ? strtod(w.watch, &end) : 1;
+    if (words.count > 0 || (w.watch && (end == w.watch || *end || interval_s < 0)) ||
+        (w.section && !monitor_is_section(w.section))) {
+        fprintf(stderr, PROGRAM ": %s; -help lists the options\n",
+                words.count > 0 ? "there are no arguments but options"
+                : w.section ? "-print is one of MOUNTS SERVICES ITEMS RRCP ROUTES CONFIG MEMORY "
+                              "ALL"
+                            : "-watch is a number of seconds");
+        return 1;
+    }
+    int rc = find_shm_dir(&w, &shm_dir, &conf);
+    struct monitor *monitor = rc == 0 ? calloc(1, sizeof(*monitor)) : NULL;
+    if (monitor) {
+        monitor_init(monitor, shm_dir, w.process, w.instance);
+        bool is_plain = w.once || w.section || w.objects || w.json || w.csv ||
+                        !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
+        rc = is_plain ? run_plain(monitor, &w, interval_s) : screen_run(monitor, interval_s);
+        monitor_fini(monitor);
+    }
+    free(monitor);
+    md_conf_destroy(conf);
+    return rc;
+}

@@ -1,0 +1,298 @@
+/* monitor.c - see monitor.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "monitor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+static const char *const sections[] = { "MOUNTS", "SERVICES", "ITEMS",  "RRCP",
+                                        "ROUTES", "CONFIG",   "MEMORY", "ALL" };
+
+void monitor_init(struct monitor *monitor, const char *shm_dir, const char *process,
+                  const char *number)
+{
+    *monitor = (struct monitor){ .shm_dir = shm_dir, .process = process, .number = number };
+}
+
+void monitor_fini(struct monitor *monitor)
+{
+    for (size_t i = 0; i < monitor->count; i++)
+        stats_reader_close(monitor->instances[i].reader);
+    monitor->count = 0;
+}
+
+bool monitor_sum(const struct monitor_instance *instance, const char *name, uint64_t *sum)
+{
+    struct stats_value value;
+    size_t at = 0, length = strlen(name);
+    bool found = false;
+
+    *sum = 0;
+    while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
+        size_t path_length = strlen(value.path);
+        if (path_length <= length || strcmp(value.path + path_length - length, name) != 0 ||
+            value.path[path_length - length - 1] != '.' ||
+            (value.kind != STATS_KIND_COUNTER && value.kind != STATS_KIND_GAUGE))
+            continue;
+        *sum += value.value;
+        found = true;
+    }
+    return found;
+}
+
+/* The first of these names that there is, or -1. */
+static double figure(const struct monitor_instance *instance, const char *const names[])
+{
+    uint64_t sum;
+
+    for (; *names; names++) {
+        if (monitor_sum(instance, *names, &sum))
+            return (double)sum;
+    }
+    return -1;
+}
+
+static double rate(double now, uint64_t last, double seconds)
+{
+    return now < 0 || seconds <= 0 || now < (double)last ? -1 : (now - (double)last) / seconds;
+}
+
+/* What one line should say of trouble; the first thing found. */
+static void take_notes(struct monitor_instance *instance)
+{
+    static const struct {
+        const char *name;
+        const char *text;
+    } troubles[] = {
+        { "mountsSlowNow", "slow consumers" },
+        { "servicesDown", "services down" },
+        { "overNow", "over the send limit" },
+    };
+    uint64_t sum;
+
+    instance->is_warning = false;
+    instance->note[0] = 0;
+    if (!instance->is_readable) {
+        snprintf(instance->note, sizeof(instance->note), "the statistics cannot be read");
+        return;
+    }
+    if (instance->liveness == STATS_DEAD || instance->liveness == STATS_HUNG) {
+        snprintf(instance->note, sizeof(instance->note), "pid %d, last heartbeat %.0f s ago",
+                 (int)stats_reader_pid(instance->reader), (double)instance->heartbeat_age_ns / 1e9);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+        if (!monitor_sum(instance, troubles[i].name, &sum) || sum == 0)
+            continue;
+        snprintf(instance->note, sizeof(instance->note), "%llu %s", (unsigned long long)sum,
+                 troubles[i].text);
+        instance->is_warning = true;
+        return;
+    }
+    if (instance->figures.queue_percent > 70) {
+        snprintf(instance->note, sizeof(instance->note), "queues are %.0f %% full",
+                 instance->figures.queue_percent);
+        instance->is_warning = true;
+    }
+}
+
+static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
+{
+    static const char *const in[] = { "updatesIn", "msgsRcvd", NULL };
+    static const char *const out[] = { "updatesOut", "msgsSent", NULL };
+    static const char *const clients[] = { "mounts", "providers", "users", NULL };
+    static const char *const items[] = { "itemsOpen", NULL };
+    static const char *const used[] = { "outBuffersInUse", "poolUse", NULL };
+    static const char *const room[] = { "outBuffersMax", "poolSize", NULL };
+    static const char *const gaps[] = { "gapsSeen", "gapsDetected", NULL };
+    static const char *const naks[] = { "retransReqSent", NULL };
+    struct monitor_figures *f = &instance->figures;
+    double seconds = (double)(now_ns - instance->last_read_ns) / 1e9;
+    double now_in = figure(instance, in), now_out = figure(instance, out);
+
+    f->in_per_s = instance->has_last ? rate(now_in, instance->last_in, seconds) : -1;
+    f->out_per_s = instance->has_last ? rate(now_out, instance->last_out, seconds) : -1;
+    f->clients = figure(instance, clients);
+    f->items = figure(instance, items);
+    f->gaps = figure(instance, gaps);
+    f->naks = figure(instance, naks);
+    double filled = figure(instance, used), all = figure(instance, room);
+    f->queue_percent = filled >= 0 && all > 0 ? 100 * filled / all : -1;
+    instance->last_in = now_in < 0 ? 0 : (uint64_t)now_in;
+    instance->last_out = now_out < 0 ? 0 : (uint64_t)now_out;
+    instance->last_read_ns = now_ns;
+    instance->has_last = true;
+}
+
+static void look_at(struct monitor *monitor, struct monitor_instance *instance, uint64_t now_ns)
+{
+    char file[STATS_NAME_BYTES + 8];
+
+    snprintf(file, sizeof(file), "rmds.%s", instance->name);
+    if (instance->reader && stats_reader_is_replaced(instance->reader)) {
+        stats_reader_close(instance->reader);
+        instance->reader = NULL;
+        instance->has_last = false;
+    }
+    if (!instance->reader)
+        (void)stats_reader_open(monitor->shm_dir, file, &instance->reader);
+    instance->is_readable = instance->reader != NULL;
+    if (instance->is_readable) {
+        (void)stats_reader_refresh(instance->reader);
+        uint64_t beat_ns = stats_reader_heartbeat_ns(instance->reader);
+        uint64_t wall_ns = md_clock_wall_ns(), start_ns = stats_reader_start_ns(instance->reader);
+        instance->liveness = stats_reader_liveness(instance->reader, now_ns);
+        instance->heartbeat_age_ns = now_ns > beat_ns ? now_ns - beat_ns : 0;
+        instance->uptime_s = wall_ns > start_ns ? (wall_ns - start_ns) / MD_NS_PER_S : 0;
+        take_figures(instance, now_ns);
+    }
+    take_notes(instance);
+}
+
+/* "rrcpd.net1.1": the process is what stands before the last dot. */
+static void split_name(struct monitor_instance *instance)
+{
+    const char *dot = strrchr(instance->name, '.');
+
+    snprintf(instance->process, sizeof(instance->process), "%.*s",
+             dot ? (int)(dot - instance->name) : (int)strlen(instance->name), instance->name);
+    snprintf(instance->number, sizeof(instance->number), "%s", dot ? dot + 1 : "");
+}
+
+static bool is_wanted(const struct monitor *monitor, const struct monitor_instance *instance)
+{
+    size_t length = monitor->process ? strlen(monitor->process) : 0;
+
+    if (monitor->number && strcmp(monitor->number, instance->number) != 0)
+        return false;
+    return length == 0 || (strncmp(instance->process, monitor->process, length) == 0 &&
+                           (instance->process[length] == 0 || instance->process[length] == '.'));
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct monitor_instance *x = a, *y = b;
+    int by_rank = monitor_rank(y) - monitor_rank(x);
+
+    return by_rank ? by_rank : strcmp(x->name, y->name);
+}
+
+/* Forget those whose file is gone. */
+static void drop_missing(struct monitor *monitor, char (*names)[STATS_NAME_BYTES], int count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < monitor->count; i++) {
+        bool is_there = false;
+        for (int j = 0; j < count && !is_there; j++)
+            is_there = strcmp(names[j] + 5, monitor->instances[i].name) == 0;
+        if (is_there) {
+            if (kept != i)
+                monitor->instances[kept] = monitor->instances[i];
+            kept++;
+        } else {
+            stats_reader_close(monitor->instances[i].reader);
+        }
+    }
+    monitor->count = kept;
+}
+
+static void add_new(struct monitor *monitor, const char *name)
+{
+    struct monitor_instance instance = { .reader = NULL };
+
+    for (size_t i = 0; i < monitor->count; i++) {
+        if (strcmp(monitor->instances[i].name, name) == 0)
+            return;
+    }
+    snprintf(instance.name, sizeof(instance.name), "%s", name);
+    split_name(&instance);
+    if (is_wanted(monitor, &instance) && monitor->count < MONITOR_MAX)
+        monitor->instances[monitor->count++] = instance;
+}
+
+int monitor_look(struct monitor *monitor, uint64_t now_ns)
+{
+    char(*names)[STATS_NAME_BYTES] = calloc(MONITOR_MAX, STATS_NAME_BYTES);
+
+    if (!names)
+        return MD_ERR_NOMEM;
+    int count = stats_segment_list(monitor->shm_dir, names, MONITOR_MAX);
+    if (count > MONITOR_MAX)
+        count = MONITOR_MAX;
+    if (count >= 0) {
+        drop_missing(monitor, names, count);
+        for (int i = 0; i < count; i++) {
+            if (strncmp(names[i], "rmds.", 5) == 0)
+                add_new(monitor, names[i] + 5);
+        }
+        for (size_t i = 0; i < monitor->count; i++)
+            look_at(monitor, &monitor->instances[i], now_ns);
+        qsort(monitor->instances, monitor->count, sizeof(monitor->instances[0]), compare);
+    }
+    free(names);
+    return count < 0 ? MD_ERR_SYS : MD_OK;
+}
+
+int monitor_rank(const struct monitor_instance *instance)
+{
+    if (!instance->is_readable)
+        return 4;
+    switch (instance->liveness) {
+    case STATS_DEAD:
+        return 3;
+    case STATS_HUNG:
+        return 2;
+    case STATS_ALIVE:
+        break;
+    }
+    return instance->is_warning ? 1 : 0;
+}
+
+const char *monitor_state(const struct monitor_instance *instance)
+{
+    static const char *const names[] = { "ok", "WARN", "HUNG", "DEAD", "?" };
+
+    return names[monitor_rank(instance)];
+}
+
+bool monitor_is_section(const char *section)
+{
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+        if (strcmp(sections[i], section) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By the words of the path. */
+bool monitor_in_section(const char *section, const struct stats_value *value)
+{
+    static const struct {
+        const char *section;
+        const char *words[6];
+    } rules[] = {
+        { "MOUNTS", { ".mount.", ".mounts", "mount", "login", NULL } },
+        { "SERVICES", { ".service", NULL } },
+        { "ITEMS", { "item", "Item", "watches", "update", "refresh", NULL } },
+        { "RRCP", { "rrcpd.", ".rrcp.", "attach", NULL } },
+        { "ROUTES", { ".route", "providers", "requestsOut", NULL } },
+        { "CONFIG", { ".config.", NULL } },
+        { "MEMORY", { "Bytes", "pool", "emory", "uffers", "rss", NULL } },
+    };
+
+    if (strcmp(section, "ALL") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (strcmp(rules[i].section, section) != 0)
+            continue;
+        for (size_t w = 0; rules[i].words[w]; w++) {
+            if (strstr(value->path, rules[i].words[w]))
+                return true;
+        }
+    }
+    return false;
+}

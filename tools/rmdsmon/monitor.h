@@ -1,0 +1,82 @@
+/* monitor.h - the instances on this host, as their statistics segments show them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONITOR_H
+#define MONITOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stats/reader.h"
+
+#define MONITOR_MAX 256
+
+/* The figures of the overview; rates need two looks. A negative one is not known. */
+struct monitor_figures {
+    double in_per_s, out_per_s;
+    double clients, items;
+    double queue_percent;
+    double gaps, naks;
+};
+
+struct monitor_instance {
+    char name[STATS_NAME_BYTES]; /* "p2ps.1", "rrcpd.net1.1" */
+    char process[STATS_NAME_BYTES];
+    char number[STATS_NAME_BYTES];
+    struct stats_reader *reader;
+    enum stats_liveness liveness;
+    bool is_readable;
+    bool is_warning;
+    uint64_t uptime_s;
+    uint64_t heartbeat_age_ns;
+    uint64_t read_ns;
+    uint64_t last_in, last_out, last_read_ns; /* of the look before */
+    bool has_last;
+    struct monitor_figures figures;
+    char note[160];
+};
+
+struct monitor {
+    const char *shm_dir;
+    const char *process; /* only these; NULL: all */
+    const char *number;
+    struct monitor_instance instances[MONITOR_MAX];
+    size_t count;
+};
+
+void monitor_init(struct monitor *monitor, const char *shm_dir, const char *process,
+                  const char *number);
+void monitor_fini(struct monitor *monitor);
+
+/* Look at all of them: those that are new are opened, those that went are forgotten. Sorted by
+ * trouble, then by name. MD_OK, or MD_ERR_SYS when the folder cannot be read. */
+int monitor_look(struct monitor *monitor, uint64_t now_ns);
+
+/* "ok", "WARN", "HUNG", "DEAD", "?" */
+const char *monitor_state(const struct monitor_instance *instance);
+
+/* The same, by trouble: 0 for ok. */
+int monitor_rank(const struct monitor_instance *instance);
+
+/* The sum of all counters of this name, whatever stands before: "p2ps.worker.0.mounts". */
+bool monitor_sum(const struct monitor_instance *instance, const char *name, uint64_t *sum);
+
+/* True when the value belongs into the section; "ALL" takes all. */
+bool monitor_in_section(const char *section, const struct stats_value *value);
+bool monitor_is_section(const char *section);
+
+/* print.c */
+void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width);
+void print_section(const struct monitor *monitor, FILE *out, const char *section);
+void print_objects(const struct monitor *monitor, FILE *out, const char *section);
+void print_json(const struct monitor *monitor, FILE *out);
+void print_csv(const struct monitor *monitor, FILE *out);
+/* "1,234", "201,334", "10.0 M" */
+void print_count(char *out, size_t size, double value);
+void print_value(char *out, size_t size, const struct stats_value *value);
+
+/* screen.c: until q; an exit code */
+int screen_run(struct monitor *monitor, double interval_s);
+
+#endif

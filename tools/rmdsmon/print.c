@@ -1,0 +1,275 @@
+/* print.c - the overview and the sections, as text, JSON and CSV. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "monitor.h"
+
+void print_count(char *out, size_t size, double value)
+{
+    if (value < 0)
+        snprintf(out, size, "-");
+    else if (value >= 1e7)
+        snprintf(out, size, "%.1f M", value / 1e6);
+    else if (value >= 1e6)
+        snprintf(out, size, "%.2f M", value / 1e6);
+    else if (value >= 999.5)
+        snprintf(out, size, "%u,%03u", (unsigned)(value + 0.5) / 1000,
+                 (unsigned)(value + 0.5) % 1000);
+    else
+        snprintf(out, size, "%.0f", value);
+}
+
+static void print_uptime(char *out, size_t size, uint64_t seconds)
+{
+    if (seconds >= 86400)
+        snprintf(out, size, "%llud%02lluh", (unsigned long long)(seconds / 86400),
+                 (unsigned long long)(seconds % 86400 / 3600));
+    else if (seconds >= 3600)
+        snprintf(out, size, "%lluh%02llum", (unsigned long long)(seconds / 3600),
+                 (unsigned long long)(seconds % 3600 / 60));
+    else
+        snprintf(out, size, "%llum%02llus", (unsigned long long)(seconds / 60),
+                 (unsigned long long)(seconds % 60));
+}
+
+static void print_line(const struct monitor_instance *instance, FILE *out, bool colour, int width)
+{
+    const struct monitor_figures *f = &instance->figures;
+    char up[24] = "-", in[24], sent[24], queue[16] = "-", clients[24], items[24], loss[48] = "-";
+    char line[512];
+    int rank = monitor_rank(instance);
+
+    if (instance->is_readable)
+        print_uptime(up, sizeof(up), instance->uptime_s);
+    print_count(in, sizeof(in), f->in_per_s);
+    print_count(sent, sizeof(sent), f->out_per_s);
+    print_count(clients, sizeof(clients), f->clients);
+    print_count(items, sizeof(items), f->items);
+    if (f->queue_percent >= 0)
+        snprintf(queue, sizeof(queue), "%.0f %%", f->queue_percent);
+    if (f->naks >= 0)
+        snprintf(loss, sizeof(loss), "%.0f nak %.0f gap", f->naks, f->gaps < 0 ? 0 : f->gaps);
+    else if (f->gaps >= 0)
+        snprintf(loss, sizeof(loss), "%.0f gap", f->gaps);
+    snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %6s %7s %9s %-12s %s", instance->name,
+             monitor_state(instance), up, in, sent, queue, clients, items, loss, instance->note);
+    if (colour)
+        fprintf(out, "%s%.*s\033[0m\n",
+                rank >= 2   ? "\033[31m"
+                : rank == 1 ? "\033[33m"
+                            : "",
+                width, line);
+    else
+        fprintf(out, "%.*s\n", width, line);
+}
+
+void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width)
+{
+    char host[64] = "localhost";
+    size_t troubled = 0;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    for (size_t i = 0; i < monitor->count; i++)
+        troubled += monitor_rank(&monitor->instances[i]) > 0;
+    fprintf(out, "rmdsmon  host %s  %zu instance%s  %zu in trouble\n", host, monitor->count,
+            monitor->count == 1 ? "" : "s", troubled);
+    fprintf(out, "%.*s\n", width,
+            " INSTANCE       STATE      UP      in/s     out/s queues clients     items loss"
+            "         note");
+    for (size_t i = 0; i < monitor->count; i++)
+        print_line(&monitor->instances[i], out, colour, width);
+    fflush(out);
+}
+
+/* Nothing that a terminal, JSON or a parser of lines would misread. */
+static void print_text(FILE *out, const char *text, bool is_json)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (is_json && (c == '"' || c == '\\'))
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(out, is_json ? "\\u%04x" : "\\x%02x", c);
+        else
+            fputc(c, out);
+    }
+}
+
+void print_value(char *out, size_t size, const struct stats_value *value)
+{
+    switch (value->kind) {
+    case STATS_KIND_STRING:
+        snprintf(out, size, "%s", value->text ? value->text : "");
+        return;
+    case STATS_KIND_HISTOGRAM:
+        snprintf(out, size, "n %llu p50 %llu p99 %llu p99.9 %llu max %llu",
+                 value->hist ? (unsigned long long)md_hist_count(value->hist) : 0,
+                 value->hist ? (unsigned long long)md_hist_percentile(value->hist, 50) : 0,
+                 value->hist ? (unsigned long long)md_hist_percentile(value->hist, 99) : 0,
+                 value->hist ? (unsigned long long)md_hist_percentile(value->hist, 99.9) : 0,
+                 value->hist ? (unsigned long long)md_hist_max(value->hist) : 0);
+        return;
+    case STATS_KIND_GAUGE:
+        snprintf(out, size, "%llu (most %llu)", (unsigned long long)value->value,
+                 (unsigned long long)value->aux);
+        return;
+    default:
+        snprintf(out, size, "%llu", (unsigned long long)value->value);
+        return;
+    }
+}
+
+void print_section(const struct monitor *monitor, FILE *out, const char *section)
+{
+    struct stats_value value;
+    char text[256];
+
+    for (size_t i = 0; i < monitor->count; i++) {
+        const struct monitor_instance *instance = &monitor->instances[i];
+        size_t at = 0;
+        fprintf(out, "%s %s %s\n", instance->name, monitor_state(instance), instance->note);
+        while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
+            if (!monitor_in_section(section, &value))
+                continue;
+            print_value(text, sizeof(text), &value);
+            fprintf(out, "  %-48s ", value.path);
+            print_text(out, text, false);
+            fputc('\n', out);
+        }
+    }
+    fflush(out);
+}
+
+static const char *type_name(enum stats_kind kind)
+{
+    switch (kind) {
+    case STATS_KIND_COUNTER:
+        return "Counter";
+    case STATS_KIND_GAUGE:
+        return "Gauge";
+    case STATS_KIND_STRING:
+        return "String";
+    case STATS_KIND_TIME:
+        return "Time";
+    case STATS_KIND_HISTOGRAM:
+        return "Histogram";
+    case STATS_KIND_FREE:
+        break;
+    }
+    return "?";
+}
+
+/* The managed objects as public collectors read them: one object for each instance. */
+void print_objects(const struct monitor *monitor, FILE *out, const char *section)
+{
+    struct stats_value value;
+    char host[64] = "localhost", text[256];
+
+    (void)gethostname(host, sizeof(host) - 1);
+    host[strcspn(host, ".")] = 0;
+    for (size_t i = 0; i < monitor->count; i++) {
+        const struct monitor_instance *instance = &monitor->instances[i];
+        size_t at = 0;
+        fprintf(out, "Instance: %s.%s.%s\n", host, instance->number, instance->process);
+        fprintf(out, "state: String: %s\n", monitor_state(instance));
+        while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
+            if (!monitor_in_section(section, &value))
+                continue;
+            if (value.kind == STATS_KIND_GAUGE)
+                snprintf(text, sizeof(text), "%llu", (unsigned long long)value.value);
+            else
+                print_value(text, sizeof(text), &value);
+            fprintf(out, "%s: %s: ", value.path, type_name(value.kind));
+            print_text(out, text, false);
+            fputc('\n', out);
+        }
+        fprintf(out, "Children:\n\n");
+    }
+    fflush(out);
+}
+
+static void json_number(FILE *out, const char *name, double value)
+{
+    if (value < 0)
+        fprintf(out, ", \"%s\": null", name);
+    else
+        fprintf(out, ", \"%s\": %.1f", name, value);
+}
+
+static void json_value(FILE *out, const struct stats_value *value)
+{
+    fprintf(out, "\"");
+    print_text(out, value->path, true);
+    fprintf(out, "\": ");
+    if (value->kind == STATS_KIND_STRING) {
+        fprintf(out, "\"");
+        print_text(out, value->text ? value->text : "", true);
+        fprintf(out, "\"");
+    } else if (value->kind == STATS_KIND_HISTOGRAM && value->hist) {
+        fprintf(out,
+                "{\"count\": %llu, \"mean\": %.2f, \"p50\": %llu, \"p99\": %llu, \"p999\": %llu, "
+                "\"max\": %llu}",
+                (unsigned long long)md_hist_count(value->hist), md_hist_mean(value->hist),
+                (unsigned long long)md_hist_percentile(value->hist, 50),
+                (unsigned long long)md_hist_percentile(value->hist, 99),
+                (unsigned long long)md_hist_percentile(value->hist, 99.9),
+                (unsigned long long)md_hist_max(value->hist));
+    } else {
+        fprintf(out, "%llu", (unsigned long long)value->value);
+    }
+}
+
+void print_json(const struct monitor *monitor, FILE *out)
+{
+    struct stats_value value;
+
+    fprintf(out, "{\"time_ns\": %llu, \"instances\": [", (unsigned long long)md_clock_wall_ns());
+    for (size_t i = 0; i < monitor->count; i++) {
+        const struct monitor_instance *instance = &monitor->instances[i];
+        const char *comma = "";
+        size_t at = 0;
+        fprintf(out, "%s\n {\"name\": \"", i ? "," : "");
+        print_text(out, instance->name, true);
+        fprintf(out, "\", \"state\": \"%s\", \"uptime_s\": %llu, \"note\": \"",
+                monitor_state(instance), (unsigned long long)instance->uptime_s);
+        print_text(out, instance->note, true);
+        fprintf(out, "\"");
+        json_number(out, "in_per_s", instance->figures.in_per_s);
+        json_number(out, "out_per_s", instance->figures.out_per_s);
+        json_number(out, "clients", instance->figures.clients);
+        json_number(out, "items", instance->figures.items);
+        fprintf(out, ",\n  \"values\": {");
+        while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
+            fprintf(out, "%s", comma);
+            json_value(out, &value);
+            comma = ", ";
+        }
+        fprintf(out, "}}");
+    }
+    fprintf(out, "\n]}\n");
+    fflush(out);
+}
+
+void print_csv(const struct monitor *monitor, FILE *out)
+{
+    fprintf(out, "instance,state,uptime_s,in_per_s,out_per_s,clients,items,queue_percent,gaps,"
+                 "naks,note\n");
+    for (size_t i = 0; i < monitor->count; i++) {
+        const struct monitor_instance *instance = &monitor->instances[i];
+        const struct monitor_figures *f = &instance->figures;
+        double values[] = { f->in_per_s,      f->out_per_s, f->clients, f->items,
+                            f->queue_percent, f->gaps,      f->naks };
+        fprintf(out, "%s,%s,%llu", instance->name, monitor_state(instance),
+                (unsigned long long)instance->uptime_s);
+        for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+            if (values[v] < 0)
+                fprintf(out, ",");
+            else
+                fprintf(out, ",%.1f", values[v]);
+        }
+        fprintf(out, ",\"%s\"\n", instance->note);
+    }
+    fflush(out);
+}
