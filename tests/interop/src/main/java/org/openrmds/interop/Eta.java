@@ -118,8 +118,9 @@ final class Eta {
             writeArgs.clear();
             writeArgs.priority(WritePriorities.HIGH);
             int rc = channel.write(buffer, writeArgs, error);
-            while (rc == TransportReturnCodes.WRITE_CALL_AGAIN) {
+            while (rc == TransportReturnCodes.WRITE_CALL_AGAIN || rc == TransportReturnCodes.NO_BUFFERS) {
                 flush(taker);
+                if (rc == TransportReturnCodes.NO_BUFFERS) rest();
                 rc = channel.write(buffer, writeArgs, error);
             }
             if (rc < TransportReturnCodes.SUCCESS && rc != TransportReturnCodes.WRITE_FLUSH_FAILED)
