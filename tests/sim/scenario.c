@@ -65,11 +65,17 @@ static void loss_setup(struct sim_options *o, struct md_prng *prng)
 static void loss(struct sim *sim, int nodes, struct md_prng *prng)
 {
     struct simnet_faults faults = { .loss_ppm = between(prng, 1000, 15000) };
+    struct rrcp_counters sum;
 
     load_all(sim, nodes, prng, 4000);
     sim_run(sim, 300 * MS);
     set_in(sim, nodes, &faults);
     sim_run(sim, 2 * SEC);
+    sim_totals(sim, &sum);
+    if (sum.retrans_pkts_sent > 2 * sum.packets_missing + 20)
+        sim_fail(sim, "I12: %llu repairs for %llu lost packets",
+                 (unsigned long long)sum.retrans_pkts_sent,
+                 (unsigned long long)sum.packets_missing);
 }
 
 static void burst(struct sim *sim, int nodes, struct md_prng *prng)
@@ -90,12 +96,21 @@ static void sender_loss(struct sim *sim, int nodes, struct md_prng *prng)
     for (int i = 0; i < nodes; i++)
         simnet_out(sim_net(sim), i)->sender_loss_ppm = between(prng, 1000, 30000);
     sim_run(sim, 2 * SEC);
+    for (int i = 0; i < nodes && sim_is_up(sim, i); i++) {
+        uint32_t p99, max;
+        double mean;
+
+        sim_nak_stats(sim, i, &mean, &p99, &max);
+        if (mean > 5 || p99 > 20)
+            sim_fail(sim, "I11: a packet of node %d was asked for %.1f times, p99 %u", i, mean,
+                     p99);
+    }
 }
 
 /* One receiver loses a third: it alone pays. */
 static void bad_receiver_setup(struct sim_options *o, struct md_prng *prng)
 {
-    (void)prng;
+    o->config.repair_rate = between(prng, 300, 1000) * 1000; /* 40 % of it for one peer */
     o->no_gaps = true;
     o->nodes = o->nodes < 3 ? 3 : o->nodes;
 }

@@ -180,6 +180,7 @@ static void life_begin(struct sim *sim, struct sim_node *node)
     node->is_full = false;
     node->flight_count = 0;
     MD_ASSERT(rrcp_create(&config, &env, &node->r) == MD_OK);
+    node->memory_base = node->memory;
     attach_users(node);
     node->next_message_ns = simnet_now(sim->net) + 200 * MS;
     simnet_wake(sim->net, node->number, simnet_now(sim->net));
@@ -439,6 +440,17 @@ static void complete(struct sim *sim, struct sim_node *node)
     }
 }
 
+/* What the engine may take from its environment beyond what create took: see its README. */
+static uint64_t memory_max(const struct sim *sim, const struct sim_node *node)
+{
+    const struct rrcp_config *c = &sim->options.config;
+    uint64_t windows = c->windows_max < c->peers_max ? c->windows_max : c->peers_max;
+    uint64_t peers = 2 * c->peers_max; /* the dead ones, until their last event is taken */
+
+    return node->memory_base + peers * (1024 + 6144 + 65536) +
+           windows * (16ull + 1) * c->window_packets + c->assembly_bytes_max + c->unicast_bytes_max;
+}
+
 /* I8, I9, I10: whatever waits has a timer, and nothing is over its bound. */
 static void check_bounds(struct sim *sim, struct sim_node *node)
 {
@@ -447,6 +459,10 @@ static void check_bounds(struct sim *sim, struct sim_node *node)
     uint64_t due_ns = rrcp_deadline(node->r);
     struct rrcp_peer_info info;
 
+    if (node->memory > memory_max(sim, node) || node->memory != c->memory_bytes)
+        sim_fail(sim, "I10: node %d has taken %llu bytes, counts %llu and may have %llu",
+                 node->number, (unsigned long long)node->memory,
+                 (unsigned long long)c->memory_bytes, (unsigned long long)memory_max(sim, node));
     if (c->pool_use > sim->options.config.pool_packets)
         sim_fail(sim, "I10: node %d uses %llu packets", node->number,
                  (unsigned long long)c->pool_use);

@@ -34,6 +34,7 @@ struct sim_node {
     uint32_t flight_head, flight_count;
     struct rrcp_counters last; /* of its lives that are over, summed */
     uint64_t memory;
+    uint64_t memory_base; /* what create took */
     char name_text[32];
 };
 
