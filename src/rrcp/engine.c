@@ -309,6 +309,7 @@ static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
     r->counters.bytes_rcvd += arrival->length;
     peer->heard_ns = r->now_ns;
     peer->path = arrival->path & 1;
+    r->is_group_arrival = arrival->is_group;
     if (arrival->is_group)
         peer->group_ns = r->now_ns;
     if (r->config.path_count > 1)

@@ -418,6 +418,7 @@ struct rrcp {
     struct md_prng prng;
     struct rrcp_counters counters;
     uint64_t now_ns;
+    bool is_group_arrival;   /* the packet being looked at came by the group */
     uint64_t input_empty_ns; /* when the network was last found empty */
     uint32_t chunks_end_max; /* packet limit without trailer */
 

@@ -310,7 +310,8 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
         r->counters.packets_repaired++;
         r->useful_repairs++;
         peer->repaired++;
-        if (slot->state == SLOT_ASKED && slot->tries == 1)
+        /* One to all may answer somebody who asked before us, and would seem too quick. */
+        if (slot->state == SLOT_ASKED && slot->tries == 1 && !r->is_group_arrival)
             rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - slot->asked_us) * RRCP_US);
     } else {
         r->counters.reordered_packets++;

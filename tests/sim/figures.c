@@ -17,6 +17,7 @@ struct figure {
     uint32_t sender_loss_ppm;
     uint32_t bad_receiver_ppm; /* the first one's loss */
     enum rrcp_retry retry;
+    uint64_t warm_ns; /* until round trips are known; 0: 1.5 s */
     uint64_t run_ns;
     uint64_t repair_rate;
     uint64_t repair_burst;
@@ -101,7 +102,7 @@ static struct result measure(const struct figure *f, uint64_t seed)
         simnet_in(sim_net(sim), i)->delay_max_ns = f->one_way_ns - 10 * US + f->jitter_ns;
     }
     sim_load(sim, 0, &load);
-    sim_run(sim, 1500 * MS);
+    sim_run(sim, f->warm_ns ? f->warm_ns : 1500 * MS);
     sim_totals(sim, &before);
     sim_latency_forget(sim);
     set_faults(sim, f);
@@ -227,6 +228,7 @@ static int figure_delay(void)
             f.one_way_ns = one_ways[j];
             f.jitter_ns = 0;
             f.sender_loss_ppm = 50000;
+            f.warm_ns = 2 * SEC + (uint64_t)sizes[i] * 25 * MS; /* 50 STATUS a second */
             f.run_ns = (sizes[i] > 100 ? 8 : 20) * SEC;
             struct result r = measure(&f, 1);
 
