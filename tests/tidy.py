@@ -123,6 +123,14 @@ def check_readmes(files):
             say(folder, 0, "no README.md")
 
 
+def check_links(path, lines):
+    for number, line in enumerate(lines, 1):
+        for link in re.findall(r"\]\(([^)#\s]+)", line):
+            target = os.path.join(ROOT, os.path.dirname(path), link)
+            if "://" not in link and not os.path.exists(target):
+                say(path, number, f"dead link {link}")
+
+
 def check_parameters(files):
     """A row of the table is marked absent exactly when no program reads it."""
     table = text_of("src/conf/table.c")
@@ -157,6 +165,8 @@ def main():
             check_head(path, lines)
             check_includes(path, lines)
             check_header(path, text)
+        if path.endswith(".md"):
+            check_links(path, lines)
         if CODE.match(path) or path.endswith((".sh", ".py", ".md", ".cmake", ".txt", ".scd")):
             check_lines(path, lines)
             for number, line in enumerate(lines, 1):
