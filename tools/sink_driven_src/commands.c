@@ -112,6 +112,7 @@ static void help(void)
     printf("ur RATE          updates per second, all items together\n"
            "ul RATE          of these, with the time in TIM_TRK_1\n"
            "tps N            bursts per second\n"
+           "due on|off       the time is that at which the update was due\n"
            "st               statistics\n"
            "it NAME [close|refresh|update|suspect]\n"
            "sv SERVICE up|down\n"
@@ -137,6 +138,8 @@ void sds_command(struct sds *sds, char *line)
             ticker_set_rate(sds->ticker, value);
         else
             sds->options.stamp_rate = value;
+    } else if (strcmp(verb, "due") == 0 && first) {
+        sds->options.due = strcmp(first, "on") == 0;
     } else if (strcmp(verb, "tps") == 0) {
         if (number(first, 1, 1000000, &value))
             ticker_set_ticks(sds->ticker, (uint32_t)value);
