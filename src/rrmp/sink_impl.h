@@ -83,21 +83,25 @@ struct sink_chain {
 
 struct sink_item {
     uint32_t next_free;
+    /* What an event needs stands together. */
+    uint32_t link; /* RRMP_NIL: parked */
+    uint16_t service;
+    uint16_t group;
+    uint64_t user;
+    uint8_t in_use;
+    uint8_t state;    /* enum rrmp_sink_item_state */
+    uint8_t is_dying; /* CLOSED was said: freed when that event has been taken */
+    /* The rest. */
     uint32_t service_next; /* all items of the service */
     uint32_t service_prev;
     uint32_t queue_next;
     uint32_t queue_prev;
-    uint32_t link; /* RRMP_NIL: parked */
     uint32_t handle;
-    uint32_t request_id; /* newest sent; 0: none */
-    uint32_t tag;        /* of the image expected or under way */
-    uint32_t stamp;      /* of the last group or service STATE that concerned it */
-    uint32_t check_seq;  /* an audit says the instance is there; look again later */
-    uint16_t service;
-    uint16_t group;
-    uint16_t part; /* next one of the image under way */
-    uint8_t in_use;
-    uint8_t state;         /* enum rrmp_sink_item_state */
+    uint32_t request_id;   /* newest sent; 0: none */
+    uint32_t tag;          /* of the image expected or under way */
+    uint32_t stamp;        /* of the last group or service STATE that concerned it */
+    uint32_t check_seq;    /* an audit says the instance is there; look again later */
+    uint16_t part;         /* next one of the image under way */
     uint8_t queue;         /* enum sink_queue */
     uint8_t bucket;        /* of the recovery queue */
     uint8_t tries;         /* REQUESTs without answer at this instance */
@@ -114,7 +118,6 @@ struct sink_item {
     uint8_t is_multicast; /* holding failed: image by multicast */
     uint8_t is_priority_due;
     uint8_t is_ending; /* a private stream that has to end: its timer says so */
-    uint8_t is_dying;  /* CLOSED was said: freed when that event has been taken */
     uint8_t priority_class;
     uint32_t priority_count;
     struct {
@@ -128,7 +131,6 @@ struct sink_item {
     uint16_t message_length;
     struct sink_chain held;
     uint64_t asked_ns;
-    uint64_t user;
     uint32_t dying_next;
     struct rrmp_timer timer;
 };
@@ -279,6 +281,7 @@ struct rrmp_sink {
 
     uint32_t next_id;
     uint32_t next_query;
+    uint32_t next_post;
     uint32_t next_stamp;
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;

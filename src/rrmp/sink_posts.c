@@ -26,7 +26,8 @@ static struct sink_post *post_at(const struct rrmp_sink *sink, uint32_t number)
     return rrmp_slots_at(&sink->posts, number);
 }
 
-/* Post ids are slot numbers with a count above: a late answer to another post is seen as such. */
+/* A post id is a count times the limit, plus the slot: the answer finds its slot by a division, and
+ * a late answer to an earlier post in it is seen as such. */
 static uint32_t post_enter(struct rrmp_sink *sink, uint32_t instance, uint64_t cookie)
 {
     uint32_t number = rrmp_slots_take(&sink->posts);
@@ -36,7 +37,9 @@ static uint32_t post_enter(struct rrmp_sink *sink, uint32_t instance, uint64_t c
     struct sink_post *post = post_at(sink, number);
     post->in_use = true;
     post->instance = instance;
-    post->id = ++sink->next_query;
+    uint32_t limit = sink->config.post_limit;
+    sink->next_post = (sink->next_post + 1) % (UINT32_MAX / limit);
+    post->id = sink->next_post * limit + number;
     post->cookie = cookie;
     rrmp_wheel_set(&sink->post_wheel, number, sink->now_ns + POST_NS);
     return number;
@@ -119,16 +122,17 @@ void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_re
 {
     const struct rrmp_ack *ack = &record->u.ack;
 
-    for (uint32_t n = 0; n < sink->posts.high; n++) {
-        struct sink_post *post = post_at(sink, n);
-        if (!post->in_use || post->id != ack->post_id || post->instance != instance)
-            continue;
-        struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_ACK);
-        event->cookie = post->cookie;
-        event->message = ack->message;
-        post_free(sink, n);
+    uint32_t number = ack->post_id % sink->config.post_limit;
+
+    if (number >= sink->posts.high)
         return;
-    }
+    const struct sink_post *post = post_at(sink, number);
+    if (!post->in_use || post->id != ack->post_id || post->instance != instance)
+        return; /* late, or never ours */
+    struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_ACK);
+    event->cookie = post->cookie;
+    event->message = ack->message;
+    post_free(sink, number);
 }
 
 /* No answer will come from there: the timers that say so are due now. */

@@ -82,26 +82,31 @@ enum news_list {
 
 struct source_item {
     uint32_t next_free;
-    uint32_t svc_next; /* all items of the service */
-    uint32_t svc_prev;
+    /* What publishing looks at stands together. */
     uint16_t svc;
     uint16_t group;
+    uint32_t handle;
+    uint32_t item_seq;
+    uint32_t active_count;
+    uint32_t asks;
+    uint8_t in_use;
+    uint8_t is_private;
+    uint8_t image_mode; /* of the image between FIRST and LAST; enum image_mode */
+    uint8_t image_cached;
+    uint64_t user;
+    /* The rest. */
+    uint32_t svc_next; /* all items of the service */
+    uint32_t svc_prev;
     uint64_t key_hash;
     uint64_t table_hash;
     uint64_t active; /* requesters 0..63 */
     uint64_t standby;
     struct source_wide *wide;
-    uint32_t handle;
-    uint32_t item_seq;
     uint32_t interest_count; /* active and standby bits */
-    uint32_t active_count;
-    uint32_t asks;
-    uint32_t stamp; /* of the last gap query it was listed in */
+    uint32_t stamp;          /* of the last gap query it was listed in */
     uint8_t *key;
     uint16_t key_length;
-    uint16_t owner; /* of a private stream */
-    uint8_t in_use;
-    uint8_t is_private;
+    uint16_t owner;    /* of a private stream */
     uint8_t has_image; /* the provider has sent an image once */
     uint8_t is_kept;   /* made by the caller */
     uint8_t is_lingering;
@@ -114,10 +119,8 @@ struct source_item {
     uint8_t in_list[2]; /* enum news_list */
     uint32_t priority_count;
     uint32_t list_next[2];
-    uint8_t image_mode; /* of the image between FIRST and LAST; enum image_mode */
     uint8_t image_path; /* enum rrmp_path */
-    uint8_t image_cached;
-    uint8_t state; /* after the newest image or status */
+    uint8_t state;      /* after the newest image or status */
     uint8_t code;
     uint16_t image_part;
     uint32_t image_tag;
@@ -127,7 +130,6 @@ struct source_item {
     uint64_t image_due_ns;
     const uint8_t *request; /* RWF REQUEST of the opener, until WANTED is taken */
     size_t request_length;
-    uint64_t user;
     struct rrmp_timer timer;
 };
 
