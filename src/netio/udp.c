@@ -193,9 +193,11 @@ static void fill_message(struct udp_io *udp, const struct udp_path *path, int m,
     udp->out_packets[m] = run;
 }
 
-static void count_sent(struct udp_io *udp, int first, int count)
+static void count_sent(struct udp_io *udp, struct udp_path *path, int first, int count)
 {
     for (int m = first; m < first + count; m++) {
+        if (path->has_filter && udp->out[m].msg_hdr.msg_name == &path->group)
+            path->own_filtered++;
         udp->io.counters.packets_sent += (uint64_t)udp->out_packets[m];
         for (size_t i = 0; i < udp->out[m].msg_hdr.msg_iovlen; i++)
             udp->io.counters.bytes_sent += udp->out[m].msg_hdr.msg_iov[i].iov_len;
@@ -245,7 +247,7 @@ static int send_on_path(struct udp_io *udp, struct udp_path *path,
                             MSG_DONTWAIT | MSG_NOSIGNAL);
         udp->io.counters.send_calls++;
         if (sent > 0) {
-            count_sent(udp, done, sent);
+            count_sent(udp, path, done, sent);
         } else {
             int verdict = refused(udp, path, done);
 
@@ -289,7 +291,8 @@ static int udp_send(struct net_packet_io *io, const struct net_packet packets[],
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static void read_control(struct udp_io *udp, int m, uint32_t *overflow, uint32_t *segment)
+static void read_control(struct udp_io *udp, int m, uint32_t own, uint32_t *overflow,
+                         uint32_t *segment)
 {
     struct msghdr *message = &udp->in[m].msg_hdr;
 
@@ -299,8 +302,11 @@ static void read_control(struct udp_io *udp, int m, uint32_t *overflow, uint32_t
             uint32_t value;
 
             memcpy(&value, CMSG_DATA(c), sizeof(value));
-            udp->io.counters.receive_drops += value - *overflow;
-            *overflow = value;
+            /* Both wrap, and own packets may not all have come back yet: compare by distance. */
+            if ((int32_t)(value - own - *overflow) > 0) {
+                udp->io.counters.receive_drops += value - own - *overflow;
+                *overflow = value - own;
+            }
         } else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
             int value;
 
@@ -369,7 +375,8 @@ static bool begin_message(struct udp_io *udp)
     struct udp_path *path = &udp->paths[udp->in_path];
     uint32_t *overflow = udp->in_is_group ? &path->overflow_group : &path->overflow_unicast;
 
-    read_control(udp, udp->taken, overflow, &udp->segment_bytes);
+    read_control(udp, udp->taken, udp->in_is_group ? path->own_filtered : 0, overflow,
+                 &udp->segment_bytes);
     if (message->msg_hdr.msg_flags & MSG_TRUNC) {
         udp->io.counters.truncated++;
         return false;

@@ -224,7 +224,7 @@ static size_t set_buffer(int fd, int force, int plain, size_t bytes)
  * must hear it. This filter drops it in the kernel, before it costs a queue slot and a copy.
  * Offsets: the filter sees the UDP header at 0; SKF_NET_OFF is the IP header.
  */
-static void ignore_own_packets(const struct udp_path *path)
+static void ignore_own_packets(struct udp_path *path)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)&path->local;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&path->local;
@@ -258,7 +258,8 @@ static void ignore_own_packets(const struct udp_path *path)
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0xffffffff);
     program.len = n;
     /* Without it the engine drops the same packets by their session; only slower. */
-    (void)setsockopt(path->group_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+    path->has_filter =
+        setsockopt(path->group_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
 }
 
 static int set_sending(struct udp_setup *setup, struct udp_path *path)

@@ -23,7 +23,9 @@ struct udp_path {
     uint64_t bits_per_s;
     char name[IF_NAMESIZE];
     bool is_broadcast, has_gso, has_gro;
-    uint32_t overflow_group, overflow_unicast; /* last SO_RXQ_OVFL values seen */
+    uint32_t overflow_group, overflow_unicast; /* drops counted so far */
+    uint32_t own_filtered; /* our own packets the filter dropped: the kernel counts them as drops */
+    bool has_filter;
 };
 
 struct udp_setup {
