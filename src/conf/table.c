@@ -381,7 +381,7 @@ const struct md_conf_row md_conf_rows[] = {
       "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
     { "congestionControl", RRCP, ALL, 0, WORD("off|aimd", "off"),
       "aimd: slow down to half of maxDataRate while many peers report loss." },
-    { "disconnectOnGaps", RRCP, ALL, NOT_YET, BOOL("False"),
+    { "disconnectOnGaps", RRCP, ALL, 0, BOOL("False"),
       "True: leave and rejoin the network on a gap that cannot be mended." },
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
       "Keys of the group; empty = packets are not authenticated, said in a WARNING. Re-read on "
