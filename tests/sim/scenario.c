@@ -471,14 +471,15 @@ static void redundant_loss(struct sim *sim, int nodes, struct md_prng *prng)
 static void flow_setup(struct sim_options *o, struct md_prng *prng)
 {
     o->config.flow_control = RRCP_FLOW_CONTROL_MIN;
-    o->drain_per_s = between(prng, 3000, 10000);
+    o->drain_per_s = between(prng, 2000, 5000);
+    o->socket_bytes = 1200000; /* half a window fits, more does not */
     o->no_gaps = true;
 }
 
 /* The sender could overrun everybody and must not. */
 static void flow(struct sim *sim, int nodes, struct md_prng *prng)
 {
-    struct sim_load load = { .per_s = between(prng, 20000, 60000), .burst = 50, .bytes_max = 600 };
+    struct sim_load load = { .per_s = between(prng, 40000, 80000), .burst = 50, .bytes_max = 600 };
 
     (void)nodes;
     sim_load(sim, 0, &load);

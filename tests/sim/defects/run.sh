@@ -2,7 +2,7 @@
 # run.sh - prove that the simulator finds each deliberate defect of the engine within 500 seeds.
 # SPDX-License-Identifier: Apache-2.0
 #
-# usage: run.sh [NAME...]      names without .patch; none = all
+# usage: run.sh [NAME...]      names without .patch; none = all; SEEDS=A..B and SCENARIO=NAME narrow it
 #
 # Each patch is applied to a copy of the engine, built with the simulator and run until a seed
 # fails. Prints one line each; exit status 1 if any defect was not found.
@@ -35,7 +35,7 @@ for name in "$@"; do
             -o broken ./*.o tree/src/rrcp/*.c -lm); then
         echo "$name: does not build"; missed=$((missed + 1)); continue
     fi
-    found=$(timeout 300 "$work/broken" --seeds "$seeds" --stop 2>&1 | grep -v passed | tail -1)
+    found=$(timeout 900 "$work/broken" --seeds "$seeds" ${SCENARIO:+--scenario "$SCENARIO"} --stop 2>&1 | grep -v passed | tail -1)
     if [ -n "$found" ]; then
         echo "$name: found: ${found%% (replay*}"
     else
