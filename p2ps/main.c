@@ -17,7 +17,7 @@
 
 #define WORKERS_MAX   64
 #define LISTENERS_MAX 2
-#define HUNG_TURNS_S  5
+#define HUNG_NS       5000000000ull
 
 struct listener {
     struct net_listener *listener;
@@ -40,6 +40,8 @@ struct p2ps {
     struct md_loop_timer *accept_pause;
     uint32_t mounts_max;
     struct md_ctr *mounts_rejected;
+    uint64_t started_ns;
+    int exit_code;
 };
 
 /* ---- connections ---- */
@@ -347,6 +349,41 @@ static void on_reload(void *owner)
         p2ps_worker_entitle_again(p2ps->workers[i]);
 }
 
+/* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
+static void give_up_unattached(struct p2ps *p2ps, uint64_t now_ns)
+{
+    uint64_t timeout_ns = md_conf_time_ns(&p2ps->frame.daemon, "attachTimeout");
+
+    if (!p2ps->frame.options.no_retry || now_ns - p2ps->started_ns < timeout_ns)
+        return;
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        if (atomic_load_explicit(&p2ps->workers[i]->has_attached, memory_order_relaxed))
+            return;
+    }
+    md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
+    p2ps->exit_code = MD_EXIT_ATTACH;
+    md_loop_stop(p2ps->frame.loop);
+}
+
+/* False: a worker hangs. */
+static bool on_beat(void *owner)
+{
+    struct p2ps *p2ps = owner;
+    uint64_t now_ns = md_loop_now(p2ps->frame.loop);
+    bool all_alive = true;
+
+    give_up_unattached(p2ps, now_ns);
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        uint64_t alive_ns = atomic_load_explicit(&p2ps->workers[i]->alive_ns, memory_order_relaxed);
+        if (now_ns > alive_ns + HUNG_NS && alive_ns != 0) {
+            md_log(MD_LOG_ERROR, "worker %u hangs since %llu s", i,
+                   (unsigned long long)((now_ns - alive_ns) / 1000000000u));
+            all_alive = false;
+        }
+    }
+    return all_alive;
+}
+
 /* ---- life ---- */
 
 static int build(struct p2ps *p2ps)
@@ -401,7 +438,7 @@ int main(int argc, char **argv)
         .summary = "p2ps - serves RSSL consumers from the backbone",
     };
     struct p2ps *p2ps = calloc(1, sizeof(*p2ps));
-    struct frame_hooks hooks = { .owner = p2ps, .reload = on_reload };
+    struct frame_hooks hooks = { .owner = p2ps, .reload = on_reload, .beat = on_beat };
 
     if (!p2ps)
         return MD_EXIT_FILE;
@@ -413,8 +450,9 @@ int main(int argc, char **argv)
     code = build(p2ps);
     if (code < 0) {
         frame_ready(&p2ps->frame);
+        p2ps->started_ns = md_loop_now(p2ps->frame.loop);
         frame_run(&p2ps->frame);
-        code = MD_EXIT_OK;
+        code = p2ps->exit_code;
     }
     take_down(p2ps);
     free(p2ps);

@@ -28,6 +28,8 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
     struct p2ps_worker *worker = owner;
 
     if (notice->kind == RRMP_NOTICE_ATTACHED)
+        atomic_store_explicit(&worker->has_attached, true, memory_order_relaxed);
+    if (notice->kind == RRMP_NOTICE_ATTACHED)
         md_log(MD_LOG_NOTICE, "backbone: worker %u attached, port %u", worker->config.index,
                notice->port);
     else if (notice->kind == RRMP_NOTICE_DETACHED)
@@ -141,6 +143,7 @@ static void on_mount_timer(void *owner)
         if (now_ns >= p2ps_mount_deadline(mount))
             p2ps_mount_tick(mount, now_ns);
     }
+    atomic_store_explicit(&worker->alive_ns, now_ns, memory_order_relaxed);
     p2ps_worker_stats_show(worker);
     if (worker->stop_asked)
         finish_stop(worker);

@@ -60,6 +60,8 @@ struct p2ps_worker {
     bool entitle_again;
     bool stop;
     _Atomic uint32_t mount_count;
+    _Atomic bool has_attached; /* to an rrcpd, at some time */
+    _Atomic uint64_t alive_ns; /* the loop turned then */
     struct p2ps_worker_stats *stats;
 };
 

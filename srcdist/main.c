@@ -15,6 +15,7 @@
 #include "route_loop.h"
 
 #define ROUTES_MAX 64
+#define HUNG_NS    5000000000ull
 
 struct src_dist {
     struct frame frame;
@@ -23,6 +24,8 @@ struct src_dist {
     struct net_tls *server_tls;
     char instance_name[300];
     char position[128];
+    uint64_t started_ns;
+    int exit_code;
 };
 
 static uint32_t u32_of(const struct md_conf_object *object, const char *param)
@@ -357,6 +360,34 @@ static void on_reload(void *owner)
         md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
 }
 
+/* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
+static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
+{
+    uint64_t timeout_ns = md_conf_time_ns(&sd->frame.daemon, "attachTimeout");
+
+    if (!sd->frame.options.no_retry || now_ns - sd->started_ns < timeout_ns ||
+        atomic_load_explicit(&sd->loop->has_attached, memory_order_relaxed))
+        return;
+    md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
+    sd->exit_code = MD_EXIT_ATTACH;
+    md_loop_stop(sd->frame.loop);
+}
+
+/* False: the route loop hangs. */
+static bool on_beat(void *owner)
+{
+    struct src_dist *sd = owner;
+    uint64_t now_ns = md_loop_now(sd->frame.loop);
+    uint64_t alive_ns = atomic_load_explicit(&sd->loop->alive_ns, memory_order_relaxed);
+
+    give_up_unattached(sd, now_ns);
+    if (alive_ns == 0 || now_ns < alive_ns + HUNG_NS)
+        return true;
+    md_log(MD_LOG_ERROR, "the route loop hangs since %llu s",
+           (unsigned long long)((now_ns - alive_ns) / 1000000000u));
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static const struct md_program program = {
@@ -364,7 +395,7 @@ int main(int argc, char **argv)
         .summary = "src_dist - brings providers to the backbone",
     };
     struct src_dist *sd = calloc(1, sizeof(*sd));
-    struct frame_hooks hooks = { .owner = sd, .reload = on_reload };
+    struct frame_hooks hooks = { .owner = sd, .reload = on_reload, .beat = on_beat };
 
     if (!sd)
         return MD_EXIT_FILE;
@@ -376,8 +407,9 @@ int main(int argc, char **argv)
     code = build(sd);
     if (code < 0) {
         frame_ready(&sd->frame);
+        sd->started_ns = md_loop_now(sd->frame.loop);
         frame_run(&sd->frame);
-        code = MD_EXIT_OK;
+        code = sd->exit_code;
     }
     if (sd->loop)
         route_loop_stop(sd->loop);

@@ -26,6 +26,8 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
     struct route_loop *loop = owner;
 
     if (notice->kind == RRMP_NOTICE_ATTACHED)
+        atomic_store_explicit(&loop->has_attached, true, memory_order_relaxed);
+    if (notice->kind == RRMP_NOTICE_ATTACHED)
         md_log(MD_LOG_NOTICE, "backbone: attached, port %u", notice->port);
     else if (notice->kind == RRMP_NOTICE_DETACHED)
         md_log(MD_LOG_ERROR, "backbone: lost its rrcpd; trying again every second");
@@ -130,6 +132,7 @@ static void on_timer(void *owner)
 {
     struct route_loop *loop = owner;
 
+    atomic_store_explicit(&loop->alive_ns, md_loop_now(loop->loop), memory_order_relaxed);
     route_loop_stats_show(loop);
     if (loop->stop_at_ns && md_loop_now(loop->loop) >= loop->stop_at_ns)
         md_loop_stop(loop->loop);

@@ -41,6 +41,8 @@ struct route_loop {
     uint64_t flush_at_ns;
     uint64_t stop_at_ns;
     _Atomic bool stop;
+    _Atomic bool has_attached; /* to an rrcpd, at some time */
+    _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;
 };
 
