@@ -68,7 +68,8 @@ static void check_image(struct conn *conn, struct slot *slot, const struct tc_it
     slot->has_count = true;
 }
 
-static void check_update(struct conn *conn, struct slot *slot, const struct tc_item *item,
+/* True when it is what the convention says, whatever its place in the sequence. */
+static bool check_update(struct conn *conn, struct slot *slot, const struct tc_item *item,
                          struct rwf_bytes payload)
 {
     struct tc *tc = conn->tc;
@@ -80,18 +81,18 @@ static void check_update(struct conn *conn, struct slot *slot, const struct tc_i
         seqdata_update_check(item->hash, payload, tc->options.view_count > 0, &count, &fid);
     if (__builtin_expect(verdict != SEQDATA_GOOD, 0)) {
         wrong(conn, item, "update", verdict, fid);
-        return;
+        return false;
     }
     if (__builtin_expect(slot->has_count && count == ((slot->count + 1) & SEQDATA_COUNT_MASK), 1)) {
         slot->count = count;
-        return;
+        return true;
     }
     if (!slot->has_count) {
         tc->stats.early++;
         report_complain(tc, conn, item, "update %u before its image", count);
         slot->count = count;
         slot->has_count = true;
-        return;
+        return true;
     }
     uint32_t last = slot->count;
     switch (seqdata_step(last, count, &by)) {
@@ -112,6 +113,7 @@ static void check_update(struct conn *conn, struct slot *slot, const struct tc_i
         report_complain(tc, conn, item, "out of order: %u after %u", count, last);
         break;
     }
+    return true;
 }
 
 /* ---- time ---- */
@@ -172,9 +174,10 @@ static void on_update(struct conn *conn, const struct rssl_event *event,
     }
     const struct tc_item *item = &tc->items[slot->item];
     struct rwf_bytes payload = rwf_bytes(event->bytes + peek->payload_at, peek->payload_length);
-    if (tc->options.seqcheck)
-        check_update(conn, slot, item, payload);
-    if (tc->options.times) {
+    bool is_known = tc->options.seqcheck && check_update(conn, slot, item, payload);
+    /* An update of the convention that has its bare length is known to carry no time. */
+    if (tc->options.times &&
+        !(is_known && !tc->options.view_count && payload.length == SEQDATA_UPDATE_BYTES)) {
         uint64_t stamp_us = find_time(payload);
         if (stamp_us)
             report_latency(tc, md_clock_mono_ns(), stamp_us);
