@@ -33,7 +33,7 @@ def large_messages_are_cut_and_put_together(bed):
     bed.rrcpd(1)
     bed.rrcpd(2)
     sub = bed.perf("sub", 2, "-seconds", 1, "-size", 1000000)
-    bed.perf("pub", 1, "-rate", 50, "-size", 1000000, "-seconds", 1).result()
+    bed.perf("pub", 1, "-rate", 10, "-size", 1000000, "-seconds", 1).result()
     clean(sub.result())
 
 
