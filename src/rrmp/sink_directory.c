@@ -274,6 +274,9 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
+        /* Who waits to be mended does not become fine by what others are told. */
+        if ((state & 7) == RRMP_DATA_OK && (item->is_told || item->state == RRMP_SINK_QUEUED))
+            is_meant = false;
         if (is_meant) {
             item->stamp = stamp;
             has_any = true;

@@ -462,8 +462,13 @@ int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_
         if (err)
             return err;
     }
-    if (item->image_mode == IMAGE_NONE)
-        return MD_ERR_STATE; /* aborted before: the rest of it is worth nothing */
+    if (item->image_mode == IMAGE_NONE) {
+        /* Aborted or refused before: the rest of it is worth nothing, but who waits is said again,
+         * for the caller may have taken this image for the answer to it. */
+        if (part->is_last)
+            image_done(source, number);
+        return MD_ERR_STATE;
+    }
     if (item->image_mode == IMAGE_DISCARD) {
         if (part->is_last)
             image_done(source, number);

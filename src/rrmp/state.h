@@ -11,6 +11,8 @@ enum rrmp_state {
     RRMP_STATE_CLOSED = 4 << 3 | 2,
 };
 
+#define RRMP_DATA_OK 1
+
 enum rrmp_code {
     RRMP_CODE_NONE = 0,
     RRMP_CODE_NOT_FOUND = 1,

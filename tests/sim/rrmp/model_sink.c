@@ -349,6 +349,7 @@ static void state_take(struct world *world, struct proc *proc, uint32_t item, ui
         watch->may_jump = watch->may_jump || is_suspect;
         watch->was_told = true;
         world->coverage->suspects += is_suspect;
+        world->told_suspect += is_suspect;
     }
 }
 

@@ -208,6 +208,8 @@ static int part_write(struct world *world, struct proc *proc, uint32_t number, u
     if (up->item == RRMP_ITEM_NONE)
         return MD_ERR_STATE;
     int err = rrmp_source_image_begin(proc->source, world->now_ns, up->item, &said, length, &room);
+    world_trace(world, "source %u item %u image part %u of %u at %u: %s", proc->number, number,
+                part, parts, counter, md_err_name(err));
     if (err)
         return err;
     memcpy(room, bytes, length);
@@ -535,6 +537,8 @@ void source_events(struct world *world, struct proc *proc)
             const struct rrmp_source_event *event = &events[i];
             uint32_t number = (uint32_t)rrmp_source_item_user(proc->source, event->item);
             world->coverage->rows[event->kind & 15]++;
+            world_trace(world, "source %u item %u event %u flag %d", proc->number, number,
+                        event->kind, event->flag);
             switch (event->kind) {
             case RRMP_SOURCE_WANTED:
                 wanted(world, proc, event);

@@ -154,6 +154,29 @@ static void losses(struct world *world)
     world->plan.unicast_loss_ppm = 500;
 }
 
+/* Most losses are followed by nothing of the same item: only svcSeq and heartbeat tell of them. */
+static void losses_sparse(struct world *world)
+{
+    losses(world);
+    world->plan.item_count = 300;
+    world->plan.watch_count = 200;
+    world->plan.updates_per_s = 60;
+    world->plan.churn_per_s = 40;
+    world->plan.loss_ppm = 20000;
+    world->plan.loss_run = 2;
+    world->plan.unicast_loss_ppm = 5000;
+}
+
+static void many_parts(struct world *world)
+{
+    losses(world);
+    world->plan.source_cache = false;
+    world->plan.item_count = 10;
+    world->plan.churn_per_s = 100;
+    world->plan.loss_ppm = 10000;
+    world->plan.loss_run = 2;
+}
+
 static void losses_unicast(struct world *world)
 {
     losses(world);
@@ -238,6 +261,8 @@ static const struct scenario {
     { "no_faults_unicast", no_faults_unicast },
     { "no_faults_no_cache", no_faults_no_cache },
     { "losses", losses },
+    { "losses_sparse", losses_sparse },
+    { "many_parts", many_parts },
     { "losses_unicast", losses_unicast },
     { "restarts", restarts },
     { "failover", failover },
@@ -544,6 +569,12 @@ static bool is_faultless(const struct plan *plan)
 /* Interest on both sides, at the end: R6. */
 static void check_interest(struct world *world)
 {
+    const struct plan *plan = &world->plan;
+    bool is_ample = plan->handle_limit >= 4096 && plan->ring_bytes >= 1 << 20 &&
+                    !plan->group_changes_per_s && plan->hold_records > 2;
+
+    if (is_faultless(plan) && is_ample && world->told_suspect)
+        world_fail(world, "R2", "%u times told suspect without any fault", world->told_suspect);
     for (uint32_t p = 0; p < world->plan.source_count; p++) {
         struct proc *proc = &world->procs[p];
         if (!proc->is_alive)
@@ -562,6 +593,8 @@ static void check_interest(struct world *world)
                     holders +=
                         rrmp_sink_instance_is(sink->sink, has.instance, proc->session, proc->port);
             }
+            if (is_there && info.requester_count == 0)
+                world_fail(world, "R6", "source %u item %u: open upstream for nobody", p, i);
             if ((is_there ? info.requester_count : 0) != holders)
                 world_fail(world, "R6", "source %u item %u: %u bits of interest, %u holders", p, i,
                            is_there ? info.requester_count : 0, holders);

@@ -271,6 +271,7 @@ struct world {
     uint64_t next_session;
     uint64_t hash; /* of everything delivered: the run's fingerprint */
     uint64_t calm_ns;
+    uint32_t told_suspect;
     char failure[400];
     struct coverage *coverage;
 };
