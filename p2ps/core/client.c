@@ -90,6 +90,13 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
     c->is_used = false;
 }
 
+void p2ps_client_doom(struct p2ps_core *core, uint32_t client)
+{
+    core->stats.no_buffer_events++;
+    core->clients[client].closing = true;
+    p2ps_client_touch(core, client); /* the list that is looked at when the batch is over */
+}
+
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);

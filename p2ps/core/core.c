@@ -10,6 +10,7 @@
 #define SECOND_NS          1000000000ull
 #define SERVICES_MAX       1024
 #define CLIENTS_DEFAULT    1000
+#define CLIENTS_MAX        65535 /* they are 16 bits of a ticket */
 #define POSTS_DEFAULT      10000
 #define MESSAGE_DEFAULT    (4u << 20)
 #define MAKE_FORMS_AT_ONCE 4 /* forms of one record that may each need a whole message */
@@ -18,6 +19,8 @@ static void take_defaults(struct p2ps_core_config *config)
 {
     if (config->client_limit == 0)
         config->client_limit = CLIENTS_DEFAULT;
+    if (config->client_limit > CLIENTS_MAX)
+        config->client_limit = CLIENTS_MAX;
     if (config->message_max == 0)
         config->message_max = MESSAGE_DEFAULT;
     if (config->login_timeout_ns == 0)

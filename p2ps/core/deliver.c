@@ -30,7 +30,7 @@ static bool start_record(struct p2ps_core *core, const struct rrmp_sink_event *e
 
 /* ---- slow clients ---- */
 
-static void owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
 {
     struct p2ps_client *c = &core->clients[w->client];
 
@@ -130,7 +130,8 @@ static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *even
         w->state = P2PS_WATCH_FILLING;
         return true;
     case P2PS_WATCH_FILLING:
-        return true;
+        /* One that missed a part needs the whole again. */
+        return !(w->flags & P2PS_WATCH_OWED_IMAGE) || (event->flags & RRMP_IMAGE_FIRST);
     case P2PS_WATCH_STEP:
         return (event->to & RRMP_SINK_TO_STEP) != 0;
     }
@@ -146,9 +147,10 @@ static void put_image(struct p2ps_core *core, struct p2ps_watch *w, struct p2ps_
 
     if (!made || made->length == 0)
         return;
+    forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
     if (c->front->put(c->self, made, w->stream_id, solicited,
                       (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK) {
-        owe(core, w, P2PS_WATCH_OWED_IMAGE);
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
         return;
     }
     core->stats.refresh_out++;
@@ -190,12 +192,14 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
         bool was_last = it->watch_count == 1;
 
         if (!(w->flags & P2PS_WATCH_SNAPSHOT) || w->state != P2PS_WATCH_FILLING ||
-            (w->flags & P2PS_WATCH_OWED && !ends_by_itself))
+            w->flags & P2PS_WATCH_OWED)
             continue;
         p2ps_item_watch_remove(core, item, i);
         if (was_last)
             return;
     }
+    if (ends_by_itself)
+        it->sink_item = RRMP_ITEM_NONE; /* who had no room for it is told so later */
 }
 
 /* ---- updates, generic messages, statuses ---- */
@@ -230,7 +234,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
             continue;
         if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {
             core->stats.conflated++;
-            owe(core, w, P2PS_WATCH_OWED_IMAGE);
+            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
             continue;
         }
         core->stats.updates_out++;
@@ -256,8 +260,7 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
         if (!takes_message(w, event->to))
             continue;
         if (c->front->put(c->self, &made, w->stream_id, false, false) != MD_OK) {
-            core->stats.no_buffer_events++;
-            c->closing = true; /* it may not be dropped, and cannot be kept */
+            p2ps_client_doom(core, w->client); /* it may not be dropped, and cannot be kept */
             continue;
         }
         core->stats.generic_out++;
@@ -364,11 +367,20 @@ static void deliver_state(struct p2ps_core *core, const struct rrmp_sink_event *
     }
 }
 
+/* Ended by the source's own words, or by the engine's. */
 static void item_closed(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct rwf_state state = event_state(event);
     uint32_t item = (uint32_t)event->user;
+    struct rwf_msg msg;
 
+    if (event->type == RRMP_STATUS) {
+        state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, event->code, "");
+        if (rwf_msg_decode(p2ps_bytes(event->message), &msg) != RWF_OK)
+            core->stats.decode_errors++;
+        else if (msg.flags & RWF_STATUS_HAS_STATE)
+            state = msg.state;
+    }
     core->items[item].has_ended = true;
     p2ps_item_state(core, item, &state);
 }
@@ -454,7 +466,11 @@ void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client)
             continue;
         struct p2ps_item *it = &core->items[item];
         struct p2ps_watch *w = &it->watches[at];
-        if (w->flags & P2PS_WATCH_OWED_STATUS) {
+        if (it->sink_item == RRMP_ITEM_NONE) {
+            struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                                RWF_CODE_NO_RESOURCES, "No room for the image");
+            p2ps_watch_status(core, item, at, &state);
+        } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
             struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
             forgive(core, w, P2PS_WATCH_OWED_STATUS);
             p2ps_watch_status(core, item, at, &state);

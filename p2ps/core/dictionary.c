@@ -50,6 +50,6 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
     } else if (err != MD_OK ||
                (request->is_streaming &&
                 p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK)) {
-        c->closing = true;
+        p2ps_client_doom(core, client);
     }
 }

@@ -138,7 +138,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
     if (request->no_refresh)
         return;
     if (send_refresh(core, client, true, request) != MD_OK)
-        c->closing = true;
+        p2ps_client_doom(core, client);
 }
 
 void p2ps_directory_owed(struct p2ps_core *core, uint32_t client)

@@ -36,8 +36,8 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client)
     };
 
     if (c->front->login_refresh(c->self, &refresh) != MD_OK) {
-        core->stats.no_buffer_events++;
-        c->closing = true;
+        p2ps_client_doom(core, client);
+        return;
     }
     p2ps_client_touch(core, client);
 }
@@ -114,7 +114,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
 
     c->login_stream = request->stream_id;
     if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN) != MD_OK) {
-        c->closing = true;
+        p2ps_client_doom(core, client);
         return;
     }
     copy_text(c->user, request->user);
@@ -126,6 +126,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->allow_suspect = request->allow_suspect_data;
     c->permission_expressions = request->permission_expressions;
     c->wants_rtt = request->wants_rtt;
+    c->pause_all = request->pause;
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,
                      "this port is for consumers; providers connect to src_dist");

@@ -16,7 +16,7 @@ static void answer(struct p2ps_core *core, uint32_t client, const struct omm_ack
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     if (c->front->ack(c->self, ack) != MD_OK) {
-        core->stats.no_buffer_events++;
+        p2ps_client_doom(core, client);
         return;
     }
     core->stats.acks_out++;

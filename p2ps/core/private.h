@@ -43,8 +43,9 @@ struct p2ps_watch {
     uint32_t client;
     int32_t stream_id;
     uint16_t form;
-    uint16_t flags; /* enum p2ps_watch_flags */
-    uint8_t state;  /* enum p2ps_watch_state */
+    uint16_t flags;    /* enum p2ps_watch_flags */
+    uint8_t state;     /* enum p2ps_watch_state */
+    uint16_t question; /* the last one asked of the authority about it */
 };
 
 struct p2ps_item {
@@ -149,13 +150,14 @@ struct p2ps_core {
     uint32_t post_room;
     uint32_t post_free;
     struct p2ps_service services[1024];
-    uint64_t sweep_ns; /* when timers of clients are next looked at */
+    uint16_t questions; /* asked of the authority about items */
+    uint64_t sweep_ns;  /* when timers of clients are next looked at */
     uint8_t *make_buffer;
     size_t make_size;
     size_t make_used;       /* by forms of the present record */
     struct p2ps_made *made; /* by form, of the record `made_epoch` */
-    uint32_t *made_epoch;
-    uint32_t epoch;
+    uint64_t *made_epoch;
+    uint64_t epoch;
     struct rwf_key record_key; /* of the present record, once a form asked for it */
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */
@@ -168,6 +170,8 @@ struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client);
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
 /* It has no room: from now on it is watched. */
 void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
+/* What it must be told has no room: it is cut as soon as the tables may change. */
+void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
 /* Ends the connection from our side: all its streams are dropped, the front closes it. */
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason);
 void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client);
@@ -220,6 +224,8 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
 void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text);
 
 /* ---- deliver.c ---- */
+/* The watch missed something for lack of room: P2PS_WATCH_OWED_IMAGE or _STATUS. */
+void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
 /* Asks the authority again for every watch; false when none is left and the item is gone. */
 bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item);
 void p2ps_deliver_events(struct p2ps_core *core);

@@ -140,17 +140,24 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
 
 /* ---- entitlement ---- */
 
-/* A ticket names the question: a login (stream id 0) or one stream of a client. */
+/*
+ * A ticket names the question: a login (serial and client), or, with this bit, one stream of a
+ * client and which question about it, so that a late answer is not taken for one to another.
+ */
+#define TICKET_ITEM      0x80000000u
+#define TICKET_QUESTIONS 0x7fffu
+
 static uint64_t item_ticket(const struct p2ps_watch *w)
 {
-    return (uint64_t)(uint32_t)w->stream_id << 32 | w->client | 0x80000000u;
+    return (uint64_t)(uint32_t)w->stream_id << 32 | TICKET_ITEM | (uint32_t)w->question << 16 |
+           w->client;
 }
 
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer)
 {
     const struct p2ps_item *it = &core->items[item];
-    const struct p2ps_watch *w = &it->watches[watch];
+    struct p2ps_watch *w = &it->watches[watch];
     const struct p2ps_client *c = p2ps_client_at(core, w->client);
     struct rrmp_sink_service service;
     struct rwf_key key;
@@ -173,6 +180,7 @@ enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, ui
         query.permission_data.data = (const char *)it->perm_data + 2;
         query.permission_data.length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
     }
+    w->question = ++core->questions & TICKET_QUESTIONS;
     return core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
 }
 
@@ -216,7 +224,8 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
 static void answer_item(struct p2ps_core *core, const struct entitle_answer *answer)
 {
-    uint32_t client = (uint32_t)answer->ticket & 0x7fffffffu;
+    uint32_t client = (uint32_t)answer->ticket & 0xffffu;
+    uint16_t question = (uint16_t)(answer->ticket >> 16) & TICKET_QUESTIONS;
     int32_t stream_id = (int32_t)(answer->ticket >> 32);
 
     if (client >= core->client_room || !core->clients[client].is_used)
@@ -225,7 +234,7 @@ static void answer_item(struct p2ps_core *core, const struct entitle_answer *ans
     if (item >= P2PS_STREAM_DICTIONARY)
         return;
     uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
-    if (watch == P2PS_NONE)
+    if (watch == P2PS_NONE || core->items[item].watches[watch].question != question)
         return;
     if (answer->verdict == ENTITLE_ALLOW)
         p2ps_watch_permitted(core, item, watch);
@@ -242,7 +251,7 @@ void p2ps_entitle_answers(struct p2ps_core *core)
         count = core->config.authority.answers(core->config.authority.self, answers, 16);
         for (int i = 0; i < count; i++) {
             uint32_t client = (uint32_t)answers[i].ticket;
-            if (client & 0x80000000u)
+            if (client & TICKET_ITEM)
                 answer_item(core, &answers[i]);
             else if (client < core->client_room && core->clients[client].is_used &&
                      core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))

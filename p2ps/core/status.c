@@ -25,7 +25,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
     };
 
     if (c->front->status(c->self, &status) != MD_OK) {
-        core->stats.no_buffer_events++;
+        p2ps_client_doom(core, client); /* nobody would tell it later */
         return;
     }
     core->stats.status_out++;
@@ -68,14 +68,11 @@ bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
     if (p2ps_item_key(core, item, &key, &qos))
         status.key = &key;
     if (c->front->status(c->self, &status) != MD_OK) {
-        core->stats.no_buffer_events++;
-        if (!(w->flags & (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)))
-            c->owed_count++;
-        w->flags |= P2PS_WATCH_OWED_STATUS;
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
         if (!ends)
             return false;
         /* The stream ends and there is no room to say so: only cutting the connection is honest. */
-        c->closing = true;
+        p2ps_client_doom(core, w->client);
     } else {
         core->stats.status_out++;
         p2ps_client_touch(core, w->client);

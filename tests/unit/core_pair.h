@@ -1,0 +1,898 @@
+/* core_pair.h - src_dist and p2ps cores in one process, with a model provider and model clients. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_PAIR_H
+#define CORE_PAIR_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "p2ps/core/core.h"
+#include "p2ps/core/rwf_forms.h"
+#include "srcdist/core/core.h"
+
+/*
+ * The backbone is two arrays of records: src_dist is (1, 1), p2ps is (2, 1). The provider keeps a
+ * counter per item, and its image and its updates are a function of it. A client is a second front:
+ * what the core tells it becomes a line of letters per stream,
+ *
+ *     L login   D directory   d change of it   g group   I image   i unsolicited image   U update
+ *     S status that leaves the stream open   ! data state suspect   X closed   R closed, recover
+ *     A ack     N nak         G generic        T round trip   M encoded message
+ *     J conflation started    j real time again
+ */
+#define PAIR_MS          1000000ull
+#define PAIR_SEC         1000000000ull
+#define PAIR_RECORDS     4096
+#define PAIR_RECORD_SIZE 2048
+#define PAIR_STREAMS     64
+#define PAIR_ITEMS       64
+#define PAIR_CLIENTS     4
+#define PAIR_LETTERS     512
+#define PAIR_HEARD       256
+#define PAIR_SERVICE_ID  7
+#define PAIR_FIELD       32 /* the counter; field 22 is twice as much */
+#define PAIR_UNLIMITED   UINT32_MAX
+
+struct pair_line {
+    struct {
+        struct rrmp_dest dest;
+        size_t length;
+        uint8_t bytes[PAIR_RECORD_SIZE];
+    } sent[PAIR_RECORDS];
+    size_t count;
+    uint8_t room[65536];
+};
+
+struct pair_item {
+    bool is_open;
+    int32_t stream_id;
+    uint8_t domain;
+    bool is_private;
+    bool is_streaming;
+    uint32_t counter;
+    char name[32];
+};
+
+struct pair;
+
+struct pair_provider {
+    struct pair *pair;
+    bool is_here;
+    uint32_t id; /* of the core */
+    bool answers;
+    bool service_up;
+    bool closed; /* by the core */
+    unsigned parts;
+    uint32_t requests;
+    uint32_t reissues;
+    uint32_t closes;
+    uint32_t posts;
+    uint32_t generics;
+    uint8_t refusal; /* stream state of the next answers, 0: an image */
+    uint8_t nak;
+    const char *perm_data;
+    struct pair_item items[PAIR_ITEMS];
+    struct {
+        size_t length;
+        uint8_t bytes[512];
+    } heard[PAIR_HEARD];
+    size_t heard_count;
+};
+
+struct pair_stream {
+    int32_t id;
+    char letters[PAIR_LETTERS];
+    size_t count;
+    uint32_t counter; /* as last delivered, by image or update */
+    uint8_t code;
+    uint8_t data_state;
+    uint8_t stream_state;
+    uint16_t flags;
+    uint32_t fields; /* of the last image or update */
+    bool has_key;
+    char text[128];
+};
+
+struct pair_client {
+    struct pair *pair;
+    uint32_t id;
+    bool closed; /* by the core */
+    char reason[64];
+    uint32_t room; /* messages it takes; PAIR_UNLIMITED */
+    uint32_t room_max;
+    uint32_t flushes;
+    struct pair_stream streams[PAIR_STREAMS];
+};
+
+struct pair {
+    uint64_t now_ns;
+    struct pair_line down; /* from src_dist */
+    struct pair_line up;   /* from p2ps */
+    struct pair_line moving;
+    struct srcdist_core *source;
+    struct p2ps_core *sink;
+    struct pair_provider provider;
+    struct pair_client clients[PAIR_CLIENTS];
+    /* The authority answers at once, or late. */
+    bool authority_is_late;
+    bool authority_denies;
+    const char *authority_denies_item;
+    const char *authority_denies_data; /* one byte of permission data */
+    struct entitle_answer late[PAIR_STREAMS];
+    size_t late_count;
+    bool answers_now;
+    bool source_caches;
+    const struct srcdist_stage_ops *const *stages;
+    void *const *stage_selves;
+    bool lose_down; /* records of src_dist are lost */
+};
+
+/* ---- the backbone ---- */
+
+static inline uint8_t *pair_reserve(void *context, size_t length)
+{
+    struct pair_line *line = context;
+
+    return length > sizeof(line->room) || line->count == PAIR_RECORDS ? NULL : line->room;
+}
+
+static inline void pair_commit(void *context, const struct rrmp_dest *dest, size_t length)
+{
+    struct pair_line *line = context;
+
+    if (length == 0)
+        return;
+    assert_true(length <= PAIR_RECORD_SIZE);
+    line->sent[line->count].dest = *dest;
+    line->sent[line->count].length = length;
+    memcpy(line->sent[line->count++].bytes, line->room, length);
+}
+
+static inline unsigned pair_fill(void *context)
+{
+    const struct pair_line *line = context;
+
+    return (unsigned)(line->count * 256 / PAIR_RECORDS);
+}
+
+static inline bool pair_move(struct pair *pair, struct pair_line *line, uint64_t from, bool lose)
+{
+    size_t count = line->count;
+
+    for (size_t i = 0; i < count; i++)
+        pair->moving.sent[i] = line->sent[i];
+    line->count = 0;
+    for (size_t i = 0; i < count && !lose; i++) {
+        const struct rrmp_dest *dest = &pair->moving.sent[i].dest;
+        struct rrmp_message message = {
+            .session = from,
+            .src_port = 1,
+            .dst_port = dest->path == RRMP_PATH_MULTICAST ? 0 : dest->port,
+            .topic = dest->path == RRMP_PATH_MULTICAST ? dest->topic : 0,
+            .bytes = pair->moving.sent[i].bytes,
+            .length = pair->moving.sent[i].length,
+        };
+
+        if (dest->path != RRMP_PATH_MULTICAST && dest->session != (from == 1 ? 2 : 1))
+            continue;
+        if (from == 1)
+            p2ps_core_backbone(pair->sink, pair->now_ns, &message, 1);
+        else
+            srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
+    }
+    return count > 0;
+}
+
+/* ---- the provider ---- */
+
+static inline void pair_say(struct pair_provider *p, struct rwf_encoder *enc)
+{
+    assert_int_equal(rwf_encoder_error(enc), RWF_OK);
+    assert_int_equal(
+        srcdist_provider_message(p->pair->source, p->pair->now_ns, p->id, rwf_encoder_bytes(enc)),
+        MD_OK);
+}
+
+static inline void pair_fields(struct rwf_encoder *enc, uint32_t counter, bool whole)
+{
+    rwf_field_list_start(enc, NULL);
+    rwf_field_add_uint(enc, PAIR_FIELD, counter);
+    if (whole)
+        rwf_field_add_uint(enc, 22, 2ull * counter);
+    rwf_field_list_finish(enc);
+}
+
+static inline void pair_say_image(struct pair_provider *p, const struct pair_item *it,
+                                  bool is_solicited)
+{
+    uint8_t bytes[1024];
+    struct rwf_encoder enc;
+
+    for (unsigned part = 0; part < p->parts; part++) {
+        struct rwf_msg msg = {
+            .msg_class = RWF_CLASS_REFRESH,
+            .domain = it->domain,
+            .stream_id = it->stream_id,
+            .container = RWF_TYPE_FIELD_LIST,
+            .flags =
+                (uint16_t)((is_solicited ? RWF_REFRESH_SOLICITED : 0) |
+                           (part == 0 ? RWF_REFRESH_CLEAR_CACHE : 0) |
+                           (part + 1 == p->parts ? RWF_REFRESH_COMPLETE : 0) |
+                           (p->perm_data ? RWF_REFRESH_HAS_PERM_DATA : 0) |
+                           (it->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) | RWF_REFRESH_HAS_QOS),
+            .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
+            .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
+            .state = { .stream_state =
+                           it->is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
+                       .data_state = RWF_DATA_OK },
+        };
+        if (p->perm_data)
+            msg.perm_data = rwf_text(p->perm_data);
+        rwf_encoder_init(&enc, bytes, sizeof(bytes));
+        rwf_msg_start(&enc, &msg);
+        pair_fields(&enc, it->counter, true);
+        rwf_msg_finish(&enc);
+        pair_say(p, &enc);
+    }
+}
+
+static inline void pair_say_status(struct pair_provider *p, const struct pair_item *it,
+                                   uint8_t stream_state, uint8_t data_state, uint8_t code)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .stream_id = it->stream_id,
+        .domain = it->domain,
+        .flags = it->is_private ? RWF_STATUS_PRIVATE_STREAM : 0,
+        .state = { .stream_state = stream_state,
+                   .data_state = data_state,
+                   .code = code,
+                   .text = rwf_text("the provider says so") },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_status_encode(&enc, &status);
+    pair_say(p, &enc);
+}
+
+static inline struct pair_item *pair_item(struct pair *pair, const char *name)
+{
+    for (size_t i = 0; i < PAIR_ITEMS; i++) {
+        if (pair->provider.items[i].is_open && strcmp(pair->provider.items[i].name, name) == 0)
+            return &pair->provider.items[i];
+    }
+    return NULL;
+}
+
+/* The next update of that item, published but not delivered yet. */
+static inline void pair_update(struct pair *pair, const char *name)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct pair_item *it = pair_item(pair, name);
+
+    assert_non_null(it);
+    it->counter++;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .container = RWF_TYPE_FIELD_LIST,
+    };
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, it->counter, true);
+    rwf_msg_finish(&enc);
+    pair_say(&pair->provider, &enc);
+}
+
+static inline void pair_say_directory(struct pair_provider *p, bool is_update)
+{
+    uint8_t bytes[1024];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = {
+        .stream_id = OMM_DIRECTORY_STREAM,
+        .is_update = is_update,
+        .is_solicited = !is_update,
+        .is_first = true,
+        .is_complete = true,
+        .is_streaming = true,
+        .filter = 0x1f,
+    };
+    struct omm_service service = {
+        .id = 99,
+        .action = is_update ? RWF_MAP_UPDATE : RWF_MAP_ADD,
+        .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
+        .name = rwf_text("RDFD"),
+        .capability_count = 2,
+        .capabilities = { 6, 7 },
+        .is_up = p->service_up,
+        .is_accepting = p->service_up,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &service);
+    omm_directory_encode_finish(&enc);
+    pair_say(p, &enc);
+}
+
+static inline void pair_accept_login(struct pair_provider *p, const struct rwf_msg *msg)
+{
+    uint8_t bytes[1024];
+    struct rwf_encoder enc;
+    struct omm_login_refresh refresh = {
+        .stream_id = msg->stream_id,
+        .is_solicited = true,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .user = rwf_text("user"),
+        .single_open = true,
+        .allow_suspect_data = true,
+        .support_post = true,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_login_refresh_encode(&enc, &refresh);
+    pair_say(p, &enc);
+}
+
+static inline struct pair_item *pair_item_of(struct pair_provider *p, int32_t stream_id)
+{
+    for (size_t i = 0; i < PAIR_ITEMS; i++) {
+        if (p->items[i].is_open && p->items[i].stream_id == stream_id)
+            return &p->items[i];
+    }
+    return NULL;
+}
+
+static inline void pair_answer(struct pair_provider *p, struct pair_item *it)
+{
+    if (strncmp(it->name, "VOID", 4) == 0) {
+        pair_say_status(p, it, RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_FOUND);
+        it->is_open = false;
+    } else if (p->refusal) {
+        pair_say_status(p, it, p->refusal, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES);
+        it->is_open = false;
+    } else {
+        pair_say_image(p, it, true);
+        it->is_open = it->is_streaming;
+    }
+}
+
+static inline void pair_item_request(struct pair_provider *p, const struct rwf_msg *msg)
+{
+    struct pair_item *it = pair_item_of(p, msg->stream_id);
+
+    if (it) {
+        p->reissues++;
+    } else {
+        size_t slot = 0;
+        while (p->items[slot].is_open && slot + 1 < PAIR_ITEMS)
+            slot++;
+        it = &p->items[slot];
+        *it = (struct pair_item){
+            .is_open = true,
+            .stream_id = msg->stream_id,
+            .domain = msg->domain,
+            .is_private = (msg->flags & RWF_REQUEST_PRIVATE_STREAM) != 0,
+            .is_streaming = (msg->flags & RWF_REQUEST_STREAMING) != 0,
+            .counter = 100,
+        };
+        assert_true(msg->key.name.length < sizeof(it->name));
+        memcpy(it->name, msg->key.name.data, msg->key.name.length);
+        p->requests++;
+    }
+    if (p->answers && !(msg->flags & RWF_REQUEST_NO_REFRESH))
+        pair_answer(p, it);
+}
+
+static inline void pair_ack(struct pair_provider *p, const struct rwf_msg *msg)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    struct omm_ack ack = {
+        .stream_id = msg->stream_id,
+        .domain = msg->domain,
+        .ack_id = msg->post_id,
+        .has_seq_num = (msg->flags & RWF_POST_HAS_SEQ_NUM) != 0,
+        .seq_num = msg->seq_num,
+        .nak_code = p->nak,
+    };
+
+    p->posts++;
+    if (!(msg->flags & RWF_POST_ACK))
+        return;
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_ack_encode(&enc, &ack);
+    pair_say(p, &enc);
+}
+
+static inline void pair_provider_take(struct pair_provider *p, struct rwf_bytes bytes)
+{
+    struct rwf_msg msg;
+    struct pair_item *it;
+
+    assert_int_equal(rwf_msg_decode(bytes, &msg), RWF_OK);
+    if (msg.msg_class == RWF_CLASS_POST) {
+        pair_ack(p, &msg);
+    } else if (msg.msg_class == RWF_CLASS_GENERIC) {
+        p->generics++;
+    } else if (msg.msg_class == RWF_CLASS_CLOSE) {
+        it = pair_item_of(p, msg.stream_id);
+        if (it)
+            it->is_open = false;
+        p->closes++;
+    } else if (msg.domain == RWF_DOMAIN_LOGIN) {
+        pair_accept_login(p, &msg);
+    } else if (msg.domain == RWF_DOMAIN_SOURCE) {
+        pair_say_directory(p, false);
+    } else {
+        pair_item_request(p, &msg);
+    }
+}
+
+/* The link: what the core asks waits here until the provider's turn. */
+static inline int pair_provider_hear(void *self, struct rwf_bytes bytes)
+{
+    struct pair_provider *p = self;
+
+    if (p->heard_count == PAIR_HEARD)
+        return MD_ERR_FULL;
+    assert_true(bytes.length <= sizeof(p->heard[0].bytes));
+    p->heard[p->heard_count].length = bytes.length;
+    memcpy(p->heard[p->heard_count++].bytes, bytes.data, bytes.length);
+    return MD_OK;
+}
+
+static inline void pair_provider_closed(void *self, const char *reason)
+{
+    struct pair_provider *p = self;
+
+    (void)reason;
+    p->closed = true;
+    p->is_here = false;
+}
+
+static const struct srcdist_link pair_link = { pair_provider_hear, pair_provider_closed };
+
+static inline bool pair_provider_turn(struct pair_provider *p)
+{
+    size_t count = p->heard_count;
+
+    for (size_t i = 0; i < count && p->is_here; i++)
+        pair_provider_take(p, rwf_bytes(p->heard[i].bytes, p->heard[i].length));
+    /* What was asked meanwhile is for the next turn. */
+    p->heard_count -= count;
+    memmove(p->heard, p->heard + count, p->heard_count * sizeof(p->heard[0]));
+    return count > 0;
+}
+
+static inline void pair_provider_comes(struct pair *pair)
+{
+    struct pair_provider *p = &pair->provider;
+
+    assert_false(p->is_here);
+    p->is_here = true;
+    p->heard_count = 0;
+    memset(p->items, 0, sizeof(p->items));
+    assert_int_equal(srcdist_provider_add(pair->source, pair->now_ns, SRCDIST_INTERACTIVE, 0,
+                                          "model", &pair_link, p, &p->id),
+                     MD_OK);
+}
+
+static inline void pair_provider_goes(struct pair *pair)
+{
+    pair->provider.is_here = false;
+    srcdist_provider_gone(pair->source, pair->now_ns, pair->provider.id);
+}
+
+static inline struct srcdist_service_config pair_service(void *owner, struct rwf_bytes name)
+{
+    struct pair *pair = owner;
+
+    (void)name;
+    return (struct srcdist_service_config){
+        .id = PAIR_SERVICE_ID,
+        .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
+        .load_factor = 1,
+    };
+}
+
+/* Until nothing moves any more; no time passes. */
+static inline void pair_settle(struct pair *pair)
+{
+    bool moved = true;
+
+    for (int i = 0; i < 1000 && moved; i++) {
+        moved = pair_provider_turn(&pair->provider);
+        srcdist_core_settle(pair->source, pair->now_ns);
+        p2ps_core_settle(pair->sink, pair->now_ns);
+        p2ps_core_flush(pair->sink);
+        moved |= pair_move(pair, &pair->down, 1, pair->lose_down);
+        moved |= pair_move(pair, &pair->up, 2, false);
+    }
+    assert_false(moved);
+}
+
+static inline void pair_pass(struct pair *pair, uint64_t time_ns)
+{
+    uint64_t until = pair->now_ns + time_ns;
+
+    while (pair->now_ns < until) {
+        pair->now_ns += 20 * PAIR_MS;
+        srcdist_core_tick(pair->source, pair->now_ns, true);
+        p2ps_core_tick(pair->sink, pair->now_ns, true);
+        pair_settle(pair);
+    }
+}
+
+/* ---- the front ---- */
+
+static inline struct pair_stream *pair_stream(struct pair_client *c, int32_t id)
+{
+    for (size_t i = 0; i < PAIR_STREAMS; i++) {
+        if (c->streams[i].id == id || c->streams[i].id == 0) {
+            c->streams[i].id = id;
+            return &c->streams[i];
+        }
+    }
+    fail_msg("too many streams");
+    return NULL;
+}
+
+/* One more letter, if the client has room for a message. */
+static inline int pair_note(struct pair_client *c, int32_t id, char letter)
+{
+    struct pair_stream *s = pair_stream(c, id);
+
+    if (c->room == 0)
+        return MD_ERR_FULL;
+    if (c->room != PAIR_UNLIMITED)
+        c->room--;
+    assert_true(s->count + 1 < PAIR_LETTERS);
+    s->letters[s->count++] = letter;
+    return MD_OK;
+}
+
+static inline void pair_note_state(struct pair_client *c, int32_t id, const struct rwf_state *state)
+{
+    struct pair_stream *s = pair_stream(c, id);
+
+    s->stream_state = state->stream_state;
+    s->data_state = state->data_state;
+    s->code = state->code;
+    snprintf(s->text, sizeof(s->text), "%.*s", (int)state->text.length,
+             (const char *)state->text.data);
+}
+
+static inline void pair_read_fields(struct pair_stream *s, const struct rwf_msg *msg)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    uint64_t value;
+
+    s->fields = 0;
+    if (msg->container != RWF_TYPE_FIELD_LIST ||
+        rwf_field_list_decode(msg->payload, NULL, &list) < 0)
+        return;
+    while (rwf_field_list_next(&list, &field) > 0) {
+        s->fields++;
+        if (field.id == PAIR_FIELD && rwf_uint_decode(field.content, &value) == RWF_OK)
+            s->counter = (uint32_t)value;
+    }
+}
+
+static inline int pair_front_put(void *self, const struct p2ps_made *made, int32_t stream_id,
+                                 bool solicited, bool snapshot)
+{
+    struct pair_client *c = self;
+    struct pair_stream *s = pair_stream(c, stream_id);
+    uint8_t bytes[PAIR_RECORD_SIZE];
+    struct rwf_msg msg;
+    char letter = '?';
+
+    assert_true(made->length <= sizeof(bytes));
+    p2ps_rwf_write(bytes, made, stream_id, solicited, snapshot);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(bytes, made->length), &msg), RWF_OK);
+    assert_int_equal(msg.stream_id, stream_id);
+    if (msg.msg_class == RWF_CLASS_REFRESH)
+        letter = msg.flags & RWF_REFRESH_SOLICITED ? 'I' : 'i';
+    else if (msg.msg_class == RWF_CLASS_UPDATE)
+        letter = 'U';
+    else if (msg.msg_class == RWF_CLASS_GENERIC)
+        letter = 'G';
+    int err = pair_note(c, stream_id, letter);
+    if (err != MD_OK)
+        return err;
+    if (msg.msg_class == RWF_CLASS_REFRESH)
+        pair_note_state(c, stream_id, &msg.state);
+    s->flags = msg.flags;
+    s->has_key = rwf_msg_has_key(&msg);
+    pair_read_fields(s, &msg);
+    return MD_OK;
+}
+
+static inline int pair_front_login(void *self, const struct omm_login_refresh *refresh)
+{
+    int err = pair_note(self, refresh->stream_id, 'L');
+
+    if (err == MD_OK)
+        pair_note_state(self, refresh->stream_id, &refresh->state);
+    return err;
+}
+
+static inline char pair_status_letter(const struct rwf_state *state)
+{
+    if (state->stream_state == RWF_STREAM_CLOSED_RECOVER)
+        return 'R';
+    if (state->stream_state != RWF_STREAM_OPEN)
+        return 'X';
+    if (state->code == RWF_CODE_JIT_CONFLATION_STARTED)
+        return 'J';
+    if (state->code == RWF_CODE_REALTIME_RESUMED)
+        return 'j';
+    return state->data_state == RWF_DATA_SUSPECT ? '!' : 'S';
+}
+
+static inline int pair_front_status(void *self, const struct omm_status *status)
+{
+    int err = pair_note(self, status->stream_id, pair_status_letter(&status->state));
+
+    if (err == MD_OK) {
+        pair_note_state(self, status->stream_id, &status->state);
+        pair_stream(self, status->stream_id)->flags = status->flags;
+    }
+    return err;
+}
+
+static inline int pair_front_ack(void *self, const struct omm_ack *ack)
+{
+    int err = pair_note(self, ack->stream_id, ack->nak_code ? 'N' : 'A');
+
+    if (err == MD_OK)
+        pair_stream(self, ack->stream_id)->code = ack->nak_code;
+    return err;
+}
+
+static inline int pair_front_rtt(void *self, int32_t stream_id, const struct omm_rtt *rtt)
+{
+    (void)rtt;
+    return pair_note(self, stream_id, 'T');
+}
+
+static inline int pair_front_directory(void *self, const struct omm_directory_head *head,
+                                       const struct omm_service services[], size_t count)
+{
+    int err = pair_note(self, head->stream_id, head->is_update ? 'd' : 'D');
+
+    if (err == MD_OK && count > 0)
+        pair_stream(self, head->stream_id)->data_state = services[0].is_up ? 1 : 2;
+    if (err == MD_OK)
+        pair_stream(self, head->stream_id)->fields = (uint32_t)count;
+    return err;
+}
+
+static inline int pair_front_group(void *self, int32_t stream_id, uint16_t service_id,
+                                   const struct omm_group *group)
+{
+    (void)service_id;
+    (void)group;
+    return pair_note(self, stream_id, 'g');
+}
+
+static inline int pair_front_message(void *self, struct rwf_bytes message)
+{
+    struct rwf_msg msg;
+
+    assert_int_equal(rwf_msg_decode(message, &msg), RWF_OK);
+    return pair_note(self, msg.stream_id, 'M');
+}
+
+static inline void pair_front_flush(void *self)
+{
+    struct pair_client *c = self;
+
+    c->flushes++;
+}
+
+static inline unsigned pair_front_fill(const void *self)
+{
+    const struct pair_client *c = self;
+
+    return c->room == PAIR_UNLIMITED ? 0 : (c->room_max - c->room) * 100 / c->room_max;
+}
+
+static inline void pair_front_close(void *self, const char *reason)
+{
+    struct pair_client *c = self;
+
+    c->closed = true;
+    snprintf(c->reason, sizeof(c->reason), "%s", reason);
+}
+
+static const struct p2ps_front pair_front = {
+    .name = "model",
+    .make = p2ps_rwf_make,
+    .put = pair_front_put,
+    .login_refresh = pair_front_login,
+    .status = pair_front_status,
+    .ack = pair_front_ack,
+    .rtt = pair_front_rtt,
+    .directory = pair_front_directory,
+    .group = pair_front_group,
+    .message = pair_front_message,
+    .flush = pair_front_flush,
+    .fill = pair_front_fill,
+    .close = pair_front_close,
+};
+
+/* ---- the authority ---- */
+
+static inline enum entitle_verdict pair_judge(const struct pair *pair,
+                                              const struct entitle_query *query)
+{
+    const char *item = pair->authority_denies_item;
+
+    if (query->kind == ENTITLE_LOGIN)
+        return pair->authority_denies ? ENTITLE_DENY : ENTITLE_ALLOW;
+    if (pair->authority_denies_data && query->permission_data.length == 1 &&
+        query->permission_data.data[0] == *pair->authority_denies_data)
+        return ENTITLE_DENY;
+    return item && query->item.length == strlen(item) &&
+                   memcmp(query->item.data, item, query->item.length) == 0
+               ? ENTITLE_DENY
+               : ENTITLE_ALLOW;
+}
+
+static inline enum entitle_verdict pair_ask(void *self, const struct entitle_query *query,
+                                            uint64_t ticket, struct entitle_answer *out)
+{
+    struct pair *pair = self;
+    enum entitle_verdict verdict = pair_judge(pair, query);
+
+    *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
+    if (!pair->authority_is_late)
+        return verdict;
+    assert_true(pair->late_count < PAIR_STREAMS);
+    pair->late[pair->late_count++] = *out;
+    return ENTITLE_PENDING;
+}
+
+static inline int pair_answers(void *self, struct entitle_answer out[], int max)
+{
+    struct pair *pair = self;
+    int count = 0;
+
+    while (pair->answers_now && pair->late_count > 0 && count < max) {
+        out[count++] = pair->late[0];
+        memmove(pair->late, pair->late + 1, --pair->late_count * sizeof(pair->late[0]));
+    }
+    return count;
+}
+
+/* ---- clients ---- */
+
+static inline struct pair_client *pair_client_comes(struct pair *pair, unsigned n)
+{
+    struct pair_client *c = &pair->clients[n];
+
+    *c = (struct pair_client){ .pair = pair, .room = PAIR_UNLIMITED, .room_max = 1 };
+    assert_int_equal(
+        p2ps_client_add(pair->sink, pair->now_ns, &pair_front, c, "10.1.1.1:5", 0x0a010101, &c->id),
+        MD_OK);
+    return c;
+}
+
+static inline struct omm_login_request pair_login_request(void)
+{
+    return (struct omm_login_request){
+        .stream_id = 1,
+        .is_streaming = true,
+        .user = rwf_text("joe"),
+        .name_type = RWF_NAME_LOGIN_USER,
+        .single_open = true,
+        .allow_suspect_data = true,
+    };
+}
+
+static inline void pair_login(struct pair_client *c)
+{
+    struct omm_login_request request = pair_login_request();
+
+    p2ps_client_login(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_settle(c->pair);
+}
+
+/* A client that is logged in. */
+static inline struct pair_client *pair_client(struct pair *pair, unsigned n)
+{
+    struct pair_client *c = pair_client_comes(pair, n);
+
+    pair_login(c);
+    assert_string_equal(pair_stream(c, 1)->letters, "L");
+    return c;
+}
+
+static inline struct omm_item_request pair_request(int32_t stream_id, const char *name)
+{
+    return (struct omm_item_request){
+        .stream_id = stream_id,
+        .domain = 6,
+        .is_streaming = true,
+        .key = { .flags = RWF_KEY_HAS_SERVICE_ID | RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE,
+                 .service_id = PAIR_SERVICE_ID,
+                 .name = rwf_text(name),
+                 .name_type = RWF_NAME_RIC },
+        .container = RWF_TYPE_NO_DATA,
+    };
+}
+
+static inline void pair_ask_item(struct pair_client *c, const struct omm_item_request *request)
+{
+    p2ps_client_item(c->pair->sink, c->pair->now_ns, c->id, request);
+    pair_settle(c->pair);
+    pair_pass(c->pair, 20 * PAIR_MS);
+}
+
+static inline void pair_open(struct pair_client *c, int32_t stream_id, const char *name)
+{
+    struct omm_item_request request = pair_request(stream_id, name);
+
+    pair_ask_item(c, &request);
+}
+
+static inline const char *pair_heard(struct pair_client *c, int32_t stream_id)
+{
+    return pair_stream(c, stream_id)->letters;
+}
+
+/* ---- life ---- */
+
+static inline void pair_create(struct pair *pair, struct p2ps_core_config config)
+{
+    const struct srcdist_core_config source = {
+        .source = { .name = "test", .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
+        .service_owner = pair,
+        .service = pair_service,
+        .user = "openrmds",
+        .position = "127.0.0.1/net",
+        .application_name = "src_dist",
+        .stages = pair->stages,
+        .stage_selves = pair->stage_selves,
+    };
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 };
+
+    pair->now_ns = PAIR_SEC;
+    pair->provider.pair = pair;
+    pair->provider.answers = true;
+    pair->provider.service_up = true;
+    pair->provider.parts = 1;
+    config.sink.send = (struct rrmp_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
+    config.authority = (struct entitle_authority){ pair_ask, pair_answers, pair };
+    config.client_limit = PAIR_CLIENTS;
+    config.message_max = 65536;
+    assert_int_equal(srcdist_core_create(&source, &pair->source), MD_OK);
+    assert_int_equal(p2ps_core_create(&config, &pair->sink), MD_OK);
+    srcdist_core_notice(pair->source, pair->now_ns, &notice);
+    notice.session = 2;
+    p2ps_core_notice(pair->sink, pair->now_ns, &notice);
+    pair_provider_comes(pair);
+    pair_pass(pair, 200 * PAIR_MS);
+}
+
+static inline void pair_destroy(struct pair *pair)
+{
+    p2ps_core_destroy(pair->sink);
+    srcdist_core_destroy(pair->source);
+}
+
+#endif

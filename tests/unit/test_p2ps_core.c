@@ -1,0 +1,990 @@
+/* test_p2ps_core.c - provider, src_dist, backbone, p2ps, consumers: one behaviour after the other.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+static int setup_with(void **state, struct p2ps_core_config config)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair_create(pair, config);
+    *state = pair;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, (struct p2ps_core_config){ .item_limit_per_mount = 40 });
+}
+
+static int teardown(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_destroy(pair);
+    free(pair);
+    return 0;
+}
+
+/* ---- login ---- */
+
+static void a_login_is_answered(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+
+    assert_int_equal(pair_stream(c, 1)->data_state, RWF_DATA_OK);
+    assert_int_equal(p2ps_core_stats(c->pair->sink)->login_accepted, 1);
+}
+
+static void a_login_that_is_refused_is_told_why_and_the_connection_ends(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+
+    pair->authority_denies = true;
+    pair_login(c);
+    assert_string_equal(pair_heard(c, 1), "X");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_NOT_ENTITLED);
+    pair_pass(pair, 4 * PAIR_SEC);
+    assert_true(c->closed);
+}
+
+static void a_login_waits_for_a_slow_authority_and_others_do_not(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *other = pair_client(pair, 1);
+    struct pair_client *c = pair_client_comes(pair, 0);
+
+    pair->authority_is_late = true;
+    pair_login(c);
+    assert_string_equal(pair_heard(c, 1), "");
+    pair->authority_is_late = false;
+    pair_open(other, 5, "IBM.N");
+    assert_string_equal(pair_heard(other, 5), "I");
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L");
+}
+
+static void an_item_before_the_login_is_refused(void **state)
+{
+    struct pair_client *c = pair_client_comes(*state, 0);
+
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "R");
+}
+
+static void a_client_that_never_logs_in_is_let_go(void **state)
+{
+    struct pair_client *c = pair_client_comes(*state, 0);
+
+    pair_pass(*state, 63 * PAIR_SEC);
+    assert_true(c->closed);
+}
+
+static void logout_ends_all_streams_and_the_connection(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 1);
+    pair_pass(pair, 10 * PAIR_SEC);
+    assert_true(c->closed);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+    assert_null(pair_item(pair, "IBM.N"));
+}
+
+static void a_login_may_begin_paused(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request request = pair_login_request();
+
+    request.pause = true;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_open(c, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
+/* ---- directory ---- */
+
+static void ask_directory(struct pair_client *c)
+{
+    const struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP,
+    };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_settle(c->pair);
+}
+
+static void the_directory_shows_the_service_and_its_changes(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    assert_string_equal(pair_heard(c, 2), "D");
+    assert_int_equal(pair_stream(c, 2)->fields, 1);
+    assert_int_equal(pair_stream(c, 2)->data_state, 1);
+    pair_provider_goes(pair);
+    pair_pass(pair, 1 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 2)->data_state, 2);
+    pair_provider_comes(pair);
+    pair_pass(pair, 1 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 2)->data_state, 1);
+}
+
+/* ---- items ---- */
+
+static void an_item_gets_its_image_and_then_its_updates(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(pair_stream(c, 5)->counter, 100);
+    assert_true(pair_stream(c, 5)->has_key);
+    pair_update(pair, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_false(pair_stream(c, 5)->has_key);
+}
+
+static void a_second_consumer_shares_the_stream_to_the_provider(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_open(b, 9, "IBM.N");
+    assert_int_equal(pair->provider.requests, 1);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 9), "I");
+    assert_int_equal(pair_stream(b, 9)->counter, 101);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IUU");
+    assert_string_equal(pair_heard(b, 9), "IU");
+}
+
+static void one_consumer_may_open_an_item_twice(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_open(c, 6, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(c, 6), "IU");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(c, 6), "IUU");
+}
+
+static void an_image_of_several_parts_arrives_whole(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.parts = 3;
+    pair_open(c, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IIIU");
+}
+
+static void a_snapshot_ends_with_its_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(pair_stream(c, 5)->stream_state, RWF_STREAM_NON_STREAMING);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_snapshot_of_an_open_item_ends_alone(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(7, "IBM.N");
+
+    pair_open(a, 5, "IBM.N");
+    request.is_streaming = false;
+    pair_ask_item(b, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 7), "I");
+    assert_int_equal(pair_stream(b, 7)->stream_state, RWF_STREAM_NON_STREAMING);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 1);
+}
+
+static void an_unknown_service_is_said_to_be_so(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.key.service_id = 1234;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_SOURCE_UNKNOWN);
+}
+
+static void an_unknown_item_is_told_as_the_provider_says(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+
+    pair_open(c, 5, "VOID.N");
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_FOUND);
+    assert_string_equal(pair_stream(c, 5)->text, "the provider says so");
+    assert_int_equal(p2ps_core_stats(c->pair->sink)->items_now, 0);
+}
+
+static void a_domain_the_service_does_not_have_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.domain = 10;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
+}
+
+static void a_quality_nobody_has_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.has_qos = true;
+    request.qos = (struct rwf_qos){ .timeliness = RWF_TIMELINESS_DELAYED_UNKNOWN,
+                                    .rate = RWF_RATE_TICK_BY_TICK };
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
+}
+
+static void more_items_than_a_mount_may_have_are_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    char name[16];
+
+    for (int32_t i = 0; i < 41; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_open(c, 5 + i, name);
+    }
+    assert_string_equal(pair_heard(c, 44), "I");
+    assert_string_equal(pair_heard(c, 45), "X");
+    assert_int_equal(pair_stream(c, 45)->code, RWF_CODE_TOO_MANY_ITEMS);
+}
+
+static void closing_the_last_stream_closes_at_the_provider(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_pass(pair, 10 * PAIR_SEC);
+    assert_int_equal(pair->provider.closes, 1);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+    assert_int_equal(srcdist_core_stats(pair->source)->items_now, 0);
+}
+
+static void a_paused_item_is_quiet_and_resumes_with_an_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(c, &request);
+    request.pause = true;
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    request.pause = false;
+    request.no_refresh = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "II");
+    assert_int_equal(pair_stream(c, 5)->counter, 101);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IIU");
+}
+
+static void resuming_without_a_refresh_tells_what_was_missed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(c, &request);
+    request.pause = true;
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    request.pause = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_int_equal(pair_stream(c, 5)->counter, 101);
+}
+
+static void pausing_everything_holds_for_all_streams(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_login_request login = pair_login_request();
+
+    pair_open(c, 5, "IBM.N");
+    pair_open(c, 6, "DELL.O");
+    login.pause = true;
+    login.no_refresh = true;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    login.pause = false;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    pair_settle(pair);
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_string_equal(pair_heard(c, 6), "I");
+    assert_int_equal(pair_stream(c, 5)->counter, 101);
+}
+
+static void a_reissue_is_answered_to_the_one_who_asked(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(a, &request);
+    pair_open(b, 5, "IBM.N");
+    pair_ask_item(a, &request);
+    assert_string_equal(pair_heard(a, 5), "II");
+    assert_string_equal(pair_heard(b, 5), "I");
+}
+
+static void a_reissue_may_not_change_the_item(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_open(c, 5, "DELL.O");
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
+}
+
+static void keys_in_updates_come_to_who_asked_for_them(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(a, &request);
+    request.key_in_updates = true;
+    pair_ask_item(b, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_false(pair_stream(a, 5)->has_key);
+    assert_true(pair_stream(b, 5)->has_key);
+    assert_int_equal(pair_stream(b, 5)->counter, 101);
+}
+
+/* ---- batch and view ---- */
+
+/* A payload with what is asked for: names, a view of one field. */
+static struct rwf_bytes asks(uint8_t *bytes, size_t size, const char *const *names, size_t count,
+                             int16_t field)
+{
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, size);
+    rwf_element_list_start(&enc, NULL);
+    if (count) {
+        rwf_element_start(&enc, rwf_text(":ItemList"), RWF_TYPE_ARRAY);
+        rwf_array_start(&enc, RWF_TYPE_ASCII, 0);
+        for (size_t i = 0; i < count; i++)
+            rwf_array_add_bytes(&enc, rwf_text(names[i]));
+        rwf_array_finish(&enc);
+        rwf_element_finish(&enc);
+    }
+    if (field) {
+        uint8_t id[2] = { (uint8_t)(field >> 8), (uint8_t)field };
+        rwf_element_add_uint(&enc, ":ViewType", 1);
+        rwf_element_start(&enc, rwf_text(":ViewData"), RWF_TYPE_ARRAY);
+        rwf_array_start(&enc, RWF_TYPE_INT, 2);
+        rwf_array_add_bytes(&enc, rwf_bytes(id, 2));
+        rwf_array_finish(&enc);
+        rwf_element_finish(&enc);
+    }
+    rwf_element_list_finish(&enc);
+    assert_int_equal(rwf_encoder_error(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static void a_batch_opens_each_item_on_a_stream_of_its_own(void **state)
+{
+    static const char *const names[] = { "A.N", "VOID.N", "C.N" };
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(10, "");
+    uint8_t bytes[256];
+
+    request.key.flags = RWF_KEY_HAS_SERVICE_ID;
+    request.is_batch = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = asks(bytes, sizeof(bytes), names, 3, 0);
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 10), "X");
+    assert_int_equal(pair_stream(c, 10)->data_state, RWF_DATA_OK);
+    assert_string_equal(pair_heard(c, 11), "I");
+    assert_string_equal(pair_heard(c, 12), "X");
+    assert_string_equal(pair_heard(c, 13), "I");
+}
+
+static void a_batch_without_a_list_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(10, "");
+
+    request.is_batch = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 10), "X");
+    assert_int_equal(pair_stream(c, 10)->code, RWF_CODE_UNABLE_TO_REQUEST_AS_BATCH);
+}
+
+static void a_view_gives_its_fields_and_no_others(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+    uint8_t bytes[256];
+
+    pair_open(a, 5, "IBM.N");
+    assert_int_equal(pair_stream(a, 5)->fields, 2);
+    request.has_view = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = asks(bytes, sizeof(bytes), NULL, 0, PAIR_FIELD);
+    pair_ask_item(b, &request);
+    assert_int_equal(pair_stream(b, 5)->fields, 1);
+    assert_int_equal(pair_stream(b, 5)->counter, 100);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair_stream(a, 5)->fields, 2);
+    assert_int_equal(pair_stream(b, 5)->fields, 1);
+    request.payload = asks(bytes, sizeof(bytes), NULL, 0, 999);
+    pair_ask_item(b, &request);
+    assert_string_equal(pair_heard(b, 5), "IUI");
+    assert_int_equal(pair_stream(b, 5)->fields, 0);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(b, 5), "IUI"); /* nothing of it is in the view */
+}
+
+/* ---- entitlement ---- */
+
+static void an_item_one_may_not_see_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->authority_denies_item = "IBM.N";
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void nothing_is_seen_before_a_slow_authority_has_answered(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair->authority_is_late = true;
+    pair_open(b, 6, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 6), "");
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(b, 6), "I");
+}
+
+static void a_late_answer_is_not_taken_for_another_question(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->authority_is_late = true;
+    pair_open(c, 5, "IBM.N"); /* yes, one day */
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair->authority_denies_item = "DELL.O";
+    pair_open(c, 5, "DELL.O"); /* no, later */
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "X");
+}
+
+static void permission_data_of_the_image_are_asked_about_before_it_is_seen(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->authority_denies_data = "7";
+    pair->provider.perm_data = "7";
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+}
+
+static void new_rules_hold_for_what_is_open(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_open(c, 6, "DELL.O");
+    pair->authority_denies_item = "IBM.N";
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_string_equal(pair_heard(c, 6), "I");
+}
+
+static void new_rules_of_a_slow_authority_hold_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair->authority_denies_item = "IBM.N";
+    pair->authority_is_late = true;
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IX");
+}
+
+/* ---- the provider's failures ---- */
+
+static void a_provider_lost_makes_items_suspect_and_brings_them_back(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!");
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!i");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I!iU");
+}
+
+static void an_item_asked_while_the_service_is_down_waits_for_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "!");
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!I");
+}
+
+static void a_client_without_single_open_recovers_itself(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request login = pair_login_request();
+
+    login.single_open = false;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    pair_open(c, 5, "IBM.N");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IR");
+    pair_open(c, 6, "IBM.N");
+    assert_string_equal(pair_heard(c, 6), "R");
+}
+
+static void an_item_closed_by_the_provider_is_closed_with_its_words(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_string_equal(pair_stream(c, 5)->text, "the provider says so");
+}
+
+static void closed_recover_is_hidden_and_mended(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct pair_item *it;
+
+    pair_open(c, 5, "IBM.N");
+    it = pair_item(pair, "IBM.N");
+    it->is_open = false;
+    pair_say_status(&pair->provider, it, RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                    RWF_CODE_NO_RESOURCES);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I!");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NO_RESOURCES);
+    pair_pass(pair, 10 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!i");
+}
+
+static void a_provider_that_always_says_recover_is_asked_ever_more_slowly(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.refusal = RWF_STREAM_CLOSED_RECOVER;
+    pair_open(c, 5, "IBM.N");
+    pair_pass(pair, 60 * PAIR_SEC);
+    assert_true(pair->provider.requests < 40);
+    assert_null(strchr(pair_heard(c, 5), 'R'));
+}
+
+static void lost_records_are_told_and_mended(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP, .session = 1 };
+
+    pair_open(c, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair->lose_down = true;
+    pair_settle(pair);
+    pair->lose_down = false;
+    p2ps_core_notice(pair->sink, pair->now_ns, &gap);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_pass(pair, 5 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_non_null(strchr(pair_heard(c, 5), '!'));
+    assert_non_null(strchr(pair_heard(c, 5), 'i'));
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+}
+
+/* ---- posts, generic messages, private streams ---- */
+
+static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_POST,
+        .domain = 6,
+        .stream_id = stream_id,
+        .flags = RWF_POST_HAS_POST_ID | RWF_POST_ACK | RWF_POST_COMPLETE | RWF_POST_HAS_SEQ_NUM |
+                 RWF_POST_HAS_KEY,
+        .post_id = id,
+        .seq_num = 3,
+        .key = pair_request(0, "IBM.N").key,
+        .container = RWF_TYPE_FIELD_LIST,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, 1, true);
+    rwf_msg_finish(&enc);
+    struct rwf_bytes whole = rwf_encoder_bytes(&enc);
+    assert_int_equal(rwf_msg_decode(whole, &msg), RWF_OK);
+    p2ps_client_post(c->pair->sink, c->pair->now_ns, c->id, &msg, whole);
+    pair_settle(c->pair);
+}
+
+static void posts_are_acknowledged_by_the_provider(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    post(c, 5, 71);
+    assert_string_equal(pair_heard(c, 5), "IA");
+    post(c, 1, 72);
+    assert_string_equal(pair_heard(c, 1), "LA");
+    pair->provider.nak = RWF_NAK_ACCESS_DENIED;
+    post(c, 5, 73);
+    assert_string_equal(pair_heard(c, 5), "IAN");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
+    assert_int_equal(pair->provider.posts, 3);
+}
+
+static void a_post_to_a_source_that_is_gone_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    post(c, 1, 72);
+    pair_pass(pair, 30 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LN");
+}
+
+static void a_private_stream_is_never_shared_nor_recovered(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    pair_ask_item(a, &request);
+    pair_ask_item(b, &request);
+    assert_int_equal(pair->provider.requests, 2);
+    assert_string_equal(pair_heard(a, 5), "I");
+    assert_true(pair_stream(a, 5)->flags & RWF_REFRESH_PRIVATE_STREAM);
+    assert_string_equal(pair_heard(b, 5), "I");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(strlen(pair_heard(a, 5)), 2);
+    assert_non_null(strpbrk(pair_heard(a, 5), "XR"));
+    assert_true(pair_stream(a, 5)->flags & RWF_STATUS_PRIVATE_STREAM);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_tunnel_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    request.is_qualified = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+}
+
+/* ---- stages ---- */
+
+#define HELD_MAX 16
+
+/* Drops every third update, and holds one of the others back for a while. */
+struct test_stage {
+    unsigned seen;
+    struct {
+        uint32_t item;
+        size_t length;
+        uint8_t bytes[256];
+    } held[HELD_MAX];
+    size_t held_count;
+    uint64_t due_ns;
+};
+
+static enum srcdist_stage_verdict stage_update(void *self, uint32_t item, struct rwf_bytes *message,
+                                               uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+
+    if (++stage->seen % 3 == 0)
+        return SRCDIST_STAGE_DROP;
+    if (stage->held_count == HELD_MAX)
+        return SRCDIST_STAGE_DROP;
+    stage->held[stage->held_count].item = item;
+    stage->held[stage->held_count].length = message->length;
+    memcpy(stage->held[stage->held_count++].bytes, message->data, message->length);
+    stage->due_ns = now_ns + 100 * PAIR_MS;
+    return SRCDIST_STAGE_HOLD;
+}
+
+static void stage_drain(void *self, uint32_t item, struct srcdist_stage_chain *chain,
+                        unsigned index, uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < stage->held_count; i++) {
+        if (item != UINT32_MAX && stage->held[i].item != item)
+            stage->held[kept++] = stage->held[i];
+        else
+            srcdist_stage_release(chain, index, stage->held[i].item,
+                                  rwf_bytes(stage->held[i].bytes, stage->held[i].length), now_ns);
+    }
+    stage->held_count = kept;
+}
+
+static void stage_forget(void *self, uint32_t item)
+{
+    struct test_stage *stage = self;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < stage->held_count; i++) {
+        if (stage->held[i].item != item)
+            stage->held[kept++] = stage->held[i];
+    }
+    stage->held_count = kept;
+}
+
+static void stage_tick(void *self, struct srcdist_stage_chain *chain, unsigned index,
+                       uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+
+    if (stage->held_count && now_ns >= stage->due_ns)
+        stage_drain(self, UINT32_MAX, chain, index, now_ns);
+}
+
+static uint64_t stage_deadline(void *self)
+{
+    const struct test_stage *stage = self;
+
+    return stage->held_count ? stage->due_ns : UINT64_MAX;
+}
+
+static const struct srcdist_stage_ops stage_ops = { "test",       stage_update, stage_drain,
+                                                    stage_forget, stage_tick,   stage_deadline };
+static const struct srcdist_stage_ops *const stage_list[] = { &stage_ops, NULL };
+
+/* The pair, and behind it the stage. */
+struct staged {
+    struct pair pair;
+    struct test_stage stage;
+    void *selves[1];
+};
+
+static int setup_staged(void **state)
+{
+    struct staged *staged = calloc(1, sizeof(*staged));
+
+    assert_non_null(staged);
+    staged->selves[0] = &staged->stage;
+    staged->pair.stages = stage_list;
+    staged->pair.stage_selves = staged->selves;
+    staged->pair.source_caches = true;
+    pair_create(&staged->pair, (struct p2ps_core_config){ 0 });
+    *state = staged;
+    return 0;
+}
+
+static void a_stage_that_drops_and_holds_leaves_no_hole(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink));
+
+    pair_open(a, 5, "IBM.N");
+    for (int i = 0; i < 10; i++)
+        pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "I"); /* all held or dropped */
+    /* The image a second one gets contains what was held: it has been let go before. */
+    pair_open(b, 5, "IBM.N");
+    assert_string_equal(pair_heard(a, 5), "IUUUUUUU");
+    assert_int_equal(pair_stream(a, 5)->counter, 110);
+    assert_string_equal(pair_heard(b, 5), "I");
+    assert_int_equal(pair_stream(b, 5)->counter, 110);
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair_stream(a, 5)->counter, 111);
+    assert_int_equal(pair_stream(b, 5)->counter, 111);
+    assert_string_equal(pair_heard(b, 5), "IU");
+    assert_int_equal(stats->item_seq_jumps, 0);
+    assert_int_equal(stats->svc_seq_jumps, 0);
+    assert_int_equal(stats->gap_queries, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_login_is_answered),
+        TEST(a_login_that_is_refused_is_told_why_and_the_connection_ends),
+        TEST(a_login_waits_for_a_slow_authority_and_others_do_not),
+        TEST(an_item_before_the_login_is_refused),
+        TEST(a_client_that_never_logs_in_is_let_go),
+        TEST(logout_ends_all_streams_and_the_connection),
+        TEST(a_login_may_begin_paused),
+        TEST(the_directory_shows_the_service_and_its_changes),
+        TEST(an_item_gets_its_image_and_then_its_updates),
+        TEST(a_second_consumer_shares_the_stream_to_the_provider),
+        TEST(one_consumer_may_open_an_item_twice),
+        TEST(an_image_of_several_parts_arrives_whole),
+        TEST(a_snapshot_ends_with_its_image),
+        TEST(a_snapshot_of_an_open_item_ends_alone),
+        TEST(an_unknown_service_is_said_to_be_so),
+        TEST(an_unknown_item_is_told_as_the_provider_says),
+        TEST(a_domain_the_service_does_not_have_is_refused),
+        TEST(a_quality_nobody_has_is_refused),
+        TEST(more_items_than_a_mount_may_have_are_refused),
+        TEST(closing_the_last_stream_closes_at_the_provider),
+        TEST(a_paused_item_is_quiet_and_resumes_with_an_image),
+        TEST(resuming_without_a_refresh_tells_what_was_missed),
+        TEST(pausing_everything_holds_for_all_streams),
+        TEST(a_reissue_is_answered_to_the_one_who_asked),
+        TEST(a_reissue_may_not_change_the_item),
+        TEST(keys_in_updates_come_to_who_asked_for_them),
+        TEST(a_batch_opens_each_item_on_a_stream_of_its_own),
+        TEST(a_batch_without_a_list_is_refused),
+        TEST(a_view_gives_its_fields_and_no_others),
+        TEST(an_item_one_may_not_see_is_closed),
+        TEST(nothing_is_seen_before_a_slow_authority_has_answered),
+        TEST(a_late_answer_is_not_taken_for_another_question),
+        TEST(permission_data_of_the_image_are_asked_about_before_it_is_seen),
+        TEST(new_rules_hold_for_what_is_open),
+        TEST(new_rules_of_a_slow_authority_hold_too),
+        TEST(a_provider_lost_makes_items_suspect_and_brings_them_back),
+        TEST(an_item_asked_while_the_service_is_down_waits_for_it),
+        TEST(a_client_without_single_open_recovers_itself),
+        TEST(an_item_closed_by_the_provider_is_closed_with_its_words),
+        TEST(closed_recover_is_hidden_and_mended),
+        TEST(a_provider_that_always_says_recover_is_asked_ever_more_slowly),
+        TEST(lost_records_are_told_and_mended),
+        TEST(posts_are_acknowledged_by_the_provider),
+        TEST(a_post_to_a_source_that_is_gone_is_refused),
+        TEST(a_private_stream_is_never_shared_nor_recovered),
+        TEST(a_tunnel_is_refused),
+        cmocka_unit_test_setup_teardown(a_stage_that_drops_and_holds_leaves_no_hole, setup_staged,
+                                        teardown),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
