@@ -542,7 +542,7 @@ static void unicast_setup(struct sim_options *o, struct md_prng *prng)
 static void unicast(struct sim *sim, int nodes, struct md_prng *prng)
 {
     struct simnet_faults faults = { .loss_ppm = between(prng, 0, 100000),
-                                    .reorder_ppm = 10000,
+                                    .reorder_ppm = between(prng, 10000, 100000),
                                     .reorder_ns = between(prng, 2, 400) * MS,
                                     .duplicate_ppm = 10000 };
 
