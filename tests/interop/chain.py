@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""chain.py - the whole chain on the loopback of a network namespace of its own, for one test.
+
+    chain.py BIN_DIR [-set LINE]... [-in-process] -- COMMAND [ARGUMENT...]
+
+Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and runs COMMAND with
+
+    CHAIN_DIR            a folder of its own, the current one of COMMAND; access.conf in it is the
+                         accessFile, empty (that is: none) unless -set says otherwise
+    CHAIN_PROVIDER_PORT  where src_dist looks for an interactive provider
+    CHAIN_NIPROV_PORT    where src_dist listens for non-interactive providers
+    CHAIN_P2PS_PORT      where p2ps serves consumers
+
+COMMAND asks for things in lines on its standard output that begin with '@', and reads one line
+with the answer ("ok" or a reason) from its standard input:
+
+    @stop NAME    ends rrcpd1, rrcpd2, src_dist or p2ps with SIGTERM and waits for its end
+    @kill NAME    the same with SIGKILL
+    @start NAME   starts it again and waits until it is ready
+    @hup NAME     sends SIGHUP
+
+Exit status: that of COMMAND; 1 when a program of the chain died, would not end, or left something
+behind; 77 when there can be no namespace here.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PROVIDER_PORT, NIPROV_PORT, P2PS_PORT = 14002, 14003, 14002 + 200
+READY_S, END_S = 20, 10
+COMMAND_S = 270
+SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Program:
+    """One program of the chain."""
+
+    def __init__(self, name, arguments, folder):
+        self.name, self.arguments, self.folder = name, arguments, folder
+        self.process = None
+        self.notify = None
+        self.runs = 0
+
+    def start(self):
+        path = os.path.join(self.folder, self.name + ".notify")
+        if os.path.exists(path):
+            os.unlink(path)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(path)
+        self.notify.settimeout(0.2)
+        self.runs += 1
+        with open(self.log_path(), "ab") as log:
+            self.process = subprocess.Popen(
+                self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=dict(os.environ, NOTIFY_SOCKET=path))
+
+    def log_path(self):
+        return os.path.join(self.folder, self.name + ".out")
+
+    def wait_ready(self):
+        end = time.monotonic() + READY_S
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                return "%s ended with %d" % (self.name, self.process.returncode)
+            try:
+                if b"READY=1" in self.notify.recv(4096):
+                    return "ok"
+            except socket.timeout:
+                pass
+        return "%s is not ready after %d s" % (self.name, READY_S)
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it; "ok", or what was wrong with its end."""
+        if self.process is None:
+            return "ok"
+        died = self.process.poll()
+        if died is None:
+            self.process.send_signal(number)
+            try:
+                self.process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                died = "would not end"
+        self.notify.close()
+        status, self.process = self.process.returncode, None
+        if died is not None:
+            return "%s: %s" % (self.name, died if isinstance(died, str) else "died: %d" % died)
+        if number == signal.SIGTERM and status != 0:
+            return "%s ended with %d" % (self.name, status)
+        return "ok"
+
+
+class Chain:
+    def __init__(self, binaries, lines, in_process, folder):
+        self.folder = folder
+        self.conf = os.path.join(folder, "rmds.cnf")
+        self.failures = []
+        for sub in ("run", "shm", "log"):
+            os.mkdir(os.path.join(folder, sub))
+        open(os.path.join(folder, "access.conf"), "w").close()
+        for name in ("RDMFieldDictionary", "enumtype.def"):  # EMA providers look for them here
+            shutil.copy(os.path.join(SOURCE_DIR, "conf", name), folder)
+        with open(self.conf, "w") as out:
+            out.write("\n".join(self.conf_lines(in_process) + lines) + "\n")
+        self.programs = {}
+        plan = [] if in_process else [("rrcpd1", "rrcpd", 1), ("rrcpd2", "rrcpd", 2)]
+        plan += [("src_dist", "src_dist", 1), ("p2ps", "p2ps", 1)]
+        for name, program, instance in plan:
+            self.programs[name] = Program(name, [
+                os.path.join(binaries, program), "-c", self.conf, "-instance", str(instance),
+                "-fg"], folder)
+
+    def conf_lines(self, in_process):
+        lines = ["*%sDir : %s/%s" % (what, self.folder, what) for what in ("run", "shm", "log")]
+        lines += [
+            "*rrcp*interface : lo",
+            "*rrcp*multicastAddress : 239.255.82.82",
+            "*rrcp*authKeyFile :",
+            "*src_dist*1.route*hostList : 127.0.0.1:%d" % PROVIDER_PORT,
+            "*src_dist*serverPort : %d" % NIPROV_PORT,
+            "*p2ps*rsslPort : %d" % P2PS_PORT,
+            "*p2ps*accessFile : ",
+        ]
+        if in_process:
+            lines.append("*inProcess : True")
+        else:
+            lines += ["*src_dist*rrcpdInstance : 1", "*p2ps*rrcpdInstance : 2"]
+        return lines
+
+    def start(self):
+        for program in self.programs.values():
+            program.start()
+            said = program.wait_ready()
+            if said != "ok":
+                self.failures.append(said)
+                return False
+        return True
+
+    def command(self, line):
+        words = line[1:].split()
+        program = self.programs.get(words[1]) if len(words) == 2 else None
+        if program is None:
+            return "no such thing: " + line
+        if words[0] == "start":
+            program.start()
+            return program.wait_ready()
+        if words[0] == "stop":
+            return program.stop()
+        if words[0] == "kill":
+            return program.stop(signal.SIGKILL)
+        if words[0] == "hup":
+            program.process.send_signal(signal.SIGHUP)
+            return "ok"
+        return "no such thing: " + line
+
+    def stop(self):
+        for program in reversed(list(self.programs.values())):
+            said = program.stop()
+            if said != "ok":
+                self.failures.append(said)
+        for sub in ("run", "shm"):
+            for where, _, files in os.walk(os.path.join(self.folder, sub)):
+                self.failures += ["left behind: " + os.path.join(where, name) for name in files
+                                  if not name.endswith(".lock")]
+
+    def run(self, command):
+        """The command's exit status; answers what it asks meanwhile."""
+        env = dict(os.environ, CHAIN_DIR=self.folder, CHAIN_PROVIDER_PORT=str(PROVIDER_PORT),
+                   CHAIN_NIPROV_PORT=str(NIPROV_PORT), CHAIN_P2PS_PORT=str(P2PS_PORT))
+        child = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True, bufsize=1)
+        watchdog = threading.Timer(COMMAND_S, child.kill)
+        watchdog.start()
+        for line in child.stdout:
+            if line.startswith("@"):
+                said = self.command(line.strip())
+                print("%s: %s" % (line.strip(), said), flush=True)
+                child.stdin.write(said + "\n")
+                child.stdin.flush()
+            else:
+                print(line, end="", flush=True)
+        watchdog.cancel()
+        return child.wait()
+
+    def show_logs(self):
+        for program in self.programs.values():
+            print("---- %s" % program.name)
+            with open(program.log_path(), errors="replace") as log:
+                print("".join(log.readlines()[-60:]), end="")
+
+
+def enter_namespace():
+    """Runs this program again in a network namespace of its own."""
+    if os.environ.get("CHAIN_NAMESPACE") == "1":
+        del os.environ["CHAIN_NAMESPACE"]
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run(["ip", "link", "set", "lo", "multicast", "on"], check=True)
+        subprocess.run(["ip", "route", "add", "224.0.0.0/4", "dev", "lo"], check=False)
+        return
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        print("SKIP: no unshare or ip in the path")
+        sys.exit(77)
+    unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
+    if subprocess.run(unshare + ["true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("SKIP: no network namespace can be made here")
+        sys.exit(77)
+    os.environ["CHAIN_NAMESPACE"] = "1"
+    os.execvp(unshare[0], unshare + [sys.executable] + sys.argv)
+
+
+def main():
+    arguments = sys.argv[1:]
+    if len(arguments) < 3 or "--" not in arguments:
+        print(__doc__)
+        return 2
+    cut = arguments.index("--")
+    command, options = arguments[cut + 1:], arguments[1:cut]
+    enter_namespace()
+    lines = [options[i + 1] for i, word in enumerate(options) if word == "-set"]
+    folder = tempfile.mkdtemp(prefix="chain.")
+    lines = [line.replace("CHAIN_DIR", folder) for line in lines]
+    chain = Chain(os.path.abspath(arguments[0]), lines, "-in-process" in options, folder)
+    status = 1
+    try:
+        if chain.start():
+            status = chain.run(command)
+    finally:
+        chain.stop()
+    for failure in chain.failures:
+        print("chain: " + failure)
+    if chain.failures and status in (0, 77):
+        status = 1
+    if status not in (0, 77):
+        chain.show_logs()
+    if not os.environ.get("CHAIN_KEEP"):
+        shutil.rmtree(folder)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,361 @@
+/* ChainProvider.java - an EMA interactive provider whose items do as their names say. */
+/* SPDX-License-Identifier: Apache-2.0 */
+package org.openrmds.interop;
+
+import com.refinitiv.ema.access.ComplexType;
+import com.refinitiv.ema.access.DataType;
+import com.refinitiv.ema.access.ElementList;
+import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.FilterEntry;
+import com.refinitiv.ema.access.FilterList;
+import com.refinitiv.ema.access.GenericMsg;
+import com.refinitiv.ema.access.MapEntry;
+import com.refinitiv.ema.access.Msg;
+import com.refinitiv.ema.access.OmmProvider;
+import com.refinitiv.ema.access.OmmProviderClient;
+import com.refinitiv.ema.access.OmmProviderEvent;
+import com.refinitiv.ema.access.OmmState;
+import com.refinitiv.ema.access.PostMsg;
+import com.refinitiv.ema.access.RefreshMsg;
+import com.refinitiv.ema.access.ReqMsg;
+import com.refinitiv.ema.access.StatusMsg;
+import com.refinitiv.ema.access.UpdateMsg;
+import com.refinitiv.ema.rdm.EmaRdm;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+
+/*
+ * NONE.*    is not known         DENY.*   may not be seen       SILENT.* gets no answer
+ * PARTS.*   has an image in three parts                         RETRY.*  closed-recover once
+ * others    have an image and as many updates as publish() makes
+ */
+final class ChainProvider implements OmmProviderClient, AutoCloseable {
+    static final class Item {
+        long handle;
+        String name;
+        String service;
+        int domain;
+        long count;
+        boolean isPrivate;
+        boolean isStreaming;
+    }
+
+    private final OmmProvider provider;
+    private final Map<Long, Item> items = new LinkedHashMap<>();
+    private final List<String> log = new ArrayList<>();
+    private final Map<String, Long> counters;
+    private final Map<String, Integer> refused = new LinkedHashMap<>();
+    private long loginHandle;
+    private int serviceId;
+
+    ChainProvider() {
+        this(new LinkedHashMap<>());
+    }
+
+    /* `counters` outlive the provider: a restarted one goes on where the old one was. */
+    ChainProvider(Map<String, Long> counters) {
+        this.counters = counters;
+        provider =
+                EmaFactory.createOmmProvider(
+                        EmaFactory.createOmmIProviderConfig()
+                                .port(ChainKit.port("PROVIDER")),
+                        this);
+    }
+
+    synchronized Item item(String name) {
+        for (Item item : items.values()) if (item.name.equals(name)) return item;
+        return null;
+    }
+
+    synchronized int openItems() {
+        return items.size();
+    }
+
+    /* What happened, one line each: "req NAME", "reissue NAME", "close NAME", "post ..." */
+    synchronized int count(Predicate<String> wanted) {
+        return (int) log.stream().filter(wanted).count();
+    }
+
+    void await(String what, Predicate<String> wanted) {
+        await(what, 1, wanted);
+    }
+
+    synchronized void await(String what, int times, Predicate<String> wanted) {
+        long end = System.nanoTime() + ChainKit.SECONDS * 1000000000L;
+        while (count(wanted) < times) {
+            long left = (end - System.nanoTime()) / 1000000;
+            if (left <= 0)
+                throw new IllegalStateException("the provider saw no " + what + ": " + tail());
+            try {
+                wait(left);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+    }
+
+    private String tail() {
+        return log.subList(Math.max(0, log.size() - 20), log.size()).toString();
+    }
+
+    private void note(String line) {
+        log.add(line);
+        notifyAll();
+    }
+
+    /* `updates` more for the item. */
+    synchronized void publish(String name, int updates) {
+        Item item = item(name);
+        ChainKit.check(item != null, "the provider has no item " + name);
+        for (int i = 0; i < updates; i++) update(item);
+    }
+
+    synchronized void publishAll() {
+        for (Item item : items.values()) if (item.isStreaming) update(item);
+    }
+
+    private void update(Item item) {
+        item.count++;
+        counters.put(item.name, item.count);
+        UpdateMsg msg =
+                EmaFactory.createUpdateMsg()
+                        .domainType(item.domain)
+                        .payload(ChainKit.fields(item.name, item.count, false));
+        provider.submit(msg, item.handle);
+    }
+
+    synchronized void refresh(String name, boolean solicited) {
+        image(item(name), solicited);
+    }
+
+    private void image(Item item, boolean solicited) {
+        RefreshMsg msg =
+                EmaFactory.createRefreshMsg()
+                        .domainType(item.domain)
+                        .serviceName(item.service)
+                        .name(item.name)
+                        .solicited(solicited)
+                        .complete(true)
+                        .clearCache(true)
+                        .privateStream(item.isPrivate)
+                        .state(
+                                item.isStreaming
+                                        ? OmmState.StreamState.OPEN
+                                        : OmmState.StreamState.NON_STREAMING,
+                                OmmState.DataState.OK,
+                                OmmState.StatusCode.NONE,
+                                "all is well")
+                        .payload(ChainKit.fields(item.name, item.count, true));
+        provider.submit(msg, item.handle);
+        if (!item.isStreaming) items.remove(item.handle);
+    }
+
+    /* The image of domain MARKET_BY_ORDER in three parts: a map with one order in each. */
+    private void parts(Item item) {
+        for (int part = 0; part < 3; part++) {
+            com.refinitiv.ema.access.Map map =
+                    ChainKit.map(
+                            DataType.DataTypes.ASCII,
+                            EmaFactory.createMapEntry()
+                                    .keyAscii(
+                                            "order" + part,
+                                            MapEntry.MapAction.ADD,
+                                            ChainKit.fields(item.name, part, false)));
+            provider.submit(
+                    EmaFactory.createRefreshMsg()
+                            .domainType(item.domain)
+                            .serviceName(item.service)
+                            .name(item.name)
+                            .solicited(true)
+                            .partNum(part)
+                            .clearCache(part == 0)
+                            .complete(part == 2)
+                            .state(OmmState.StreamState.OPEN, OmmState.DataState.OK)
+                            .payload(map),
+                    item.handle);
+        }
+    }
+
+    synchronized void status(String name, int stream, int data, int code, String text) {
+        Item item = item(name);
+        statusTo(item.handle, item, stream, data, code, text);
+        if (stream != OmmState.StreamState.OPEN) items.remove(item.handle);
+    }
+
+    private void statusTo(long handle, Item item, int stream, int data, int code, String text) {
+        provider.submit(
+                EmaFactory.createStatusMsg()
+                        .domainType(item.domain)
+                        .serviceName(item.service)
+                        .name(item.name)
+                        .privateStream(item.isPrivate)
+                        .state(stream, data, code, text),
+                handle);
+    }
+
+    synchronized void generic(String name, String keyName, String text) {
+        Item item = item(name);
+        provider.submit(
+                EmaFactory.createGenericMsg()
+                        .domainType(item.domain)
+                        .name(keyName)
+                        .payload(
+                                ChainKit.elements(
+                                        EmaFactory.createElementEntry().ascii("Text", text))),
+                item.handle);
+    }
+
+    /* A change of the service, to all: STATE with an optional Status, or its end. */
+    synchronized void serviceState(boolean isUp, OmmStateText status) {
+        ElementList state =
+                ChainKit.elements(
+                        EmaFactory.createElementEntry().uintValue("ServiceState", isUp ? 1 : 0),
+                        EmaFactory.createElementEntry()
+                                .uintValue("AcceptingRequests", isUp ? 1 : 0));
+        if (status != null)
+            state.add(
+                    EmaFactory.createElementEntry()
+                            .state("Status", status.stream(), status.data(), 0, status.text()));
+        FilterList filters = EmaFactory.createFilterList();
+        filters.add(
+                EmaFactory.createFilterEntry().elementList(2, FilterEntry.FilterAction.SET, state));
+        directory(MapEntry.MapAction.UPDATE, filters);
+    }
+
+    record OmmStateText(int stream, int data, String text) {}
+
+    private void directory(int action, ComplexType payload) {
+        com.refinitiv.ema.access.Map map =
+                ChainKit.map(
+                        DataType.DataTypes.UINT,
+                        EmaFactory.createMapEntry().keyUInt(serviceId, action, payload));
+        provider.submit(
+                EmaFactory.createUpdateMsg()
+                        .domainType(EmaRdm.MMT_DIRECTORY)
+                        .payload(map),
+                0);
+    }
+
+    @Override
+    public synchronized void onReqMsg(ReqMsg msg, OmmProviderEvent event) {
+        if (msg.domainType() == EmaRdm.MMT_LOGIN) {
+            loginHandle = event.handle();
+            note("login " + msg.name());
+            provider.submit(
+                    EmaFactory.createRefreshMsg()
+                            .domainType(EmaRdm.MMT_LOGIN)
+                            .name(msg.name())
+                            .nameType(EmaRdm.USER_NAME)
+                            .complete(true)
+                            .solicited(true)
+                            .state(OmmState.StreamState.OPEN, OmmState.DataState.OK)
+                            .attrib(
+                                    ChainKit.elements(
+                                            EmaFactory.createElementEntry()
+                                                    .uintValue("SupportOMMPost", 1))),
+                    event.handle());
+            return;
+        }
+        Item item = new Item();
+        item.handle = event.handle();
+        item.name = msg.name();
+        item.service = msg.serviceName();
+        item.domain = msg.domainType();
+        item.isPrivate = msg.privateStream();
+        item.isStreaming = msg.interestAfterRefresh();
+        item.count = counters.getOrDefault(item.name, 0L);
+        serviceId = msg.serviceId();
+        note("req " + item.name);
+        answer(item);
+    }
+
+    private void answer(Item item) {
+        int suspect = OmmState.DataState.SUSPECT;
+        if (item.name.startsWith("NONE.")) {
+            int code = OmmState.StatusCode.NOT_FOUND;
+            statusTo(item.handle, item, OmmState.StreamState.CLOSED, suspect, code, "not known");
+        } else if (item.name.startsWith("DENY.")) {
+            int code = OmmState.StatusCode.NOT_AUTHORIZED;
+            statusTo(item.handle, item, OmmState.StreamState.CLOSED, suspect, code, "not for you");
+        } else if (item.name.startsWith("RETRY.") && refused.merge(item.name, 1, Integer::sum) == 1) {
+            statusTo(item.handle, item, OmmState.StreamState.CLOSED_RECOVER, suspect, 0, "later");
+        } else if (item.name.startsWith("SILENT.")) {
+            items.put(item.handle, item);
+        } else if (item.name.startsWith("PARTS.")) {
+            items.put(item.handle, item);
+            parts(item);
+        } else {
+            items.put(item.handle, item);
+            image(item, true);
+        }
+    }
+
+    @Override
+    public synchronized void onReissue(ReqMsg msg, OmmProviderEvent event) {
+        Item item = items.get(event.handle());
+        note("reissue " + (item == null ? msg.name() : item.name));
+        if (item == null || !msg.initialImage()) return;
+        if (item.name.startsWith("PARTS.")) parts(item);
+        else if (!item.name.startsWith("SILENT.")) image(item, true);
+    }
+
+    @Override
+    public synchronized void onClose(ReqMsg msg, OmmProviderEvent event) {
+        Item item = items.remove(event.handle());
+        note("close " + (item == null ? "?" : item.name));
+    }
+
+    /* Posts whose name or text begins with NAK are refused; others are published and acknowledged. */
+    @Override
+    public synchronized void onPostMsg(PostMsg msg, OmmProviderEvent event) {
+        String name = msg.hasName() ? msg.name() : "";
+        Item item = items.get(event.handle());
+        boolean onStream = item != null;
+        note(
+                "post "
+                        + (onStream ? "on " + item.name : "off " + name)
+                        + " "
+                        + DataType.asString(msg.payload().dataType()));
+        if (item == null) item = item(name);
+        if (msg.payload().dataType() == DataType.DataTypes.UPDATE_MSG && item != null) {
+            UpdateMsg posted = msg.payload().updateMsg();
+            note("posted by " + msg.publisherIdUserId());
+            provider.submit(
+                    EmaFactory.createUpdateMsg()
+                            .domainType(item.domain)
+                            .publisherId(msg.publisherIdUserId(), msg.publisherIdUserAddress())
+                            .payload(posted.payload().fieldList()),
+                    item.handle);
+        }
+        if (!msg.solicitAck()) return;
+        com.refinitiv.ema.access.AckMsg ack =
+                EmaFactory.createAckMsg().domainType(msg.domainType()).ackId(msg.postId());
+        if (msg.hasSeqNum()) ack.seqNum(msg.seqNum());
+        if (name.startsWith("NAK")) ack.nackCode(1).text("no posts here");
+        provider.submit(ack, event.handle());
+    }
+
+    @Override
+    public synchronized void onGenericMsg(GenericMsg msg, OmmProviderEvent event) {
+        Item item = items.get(event.handle());
+        note("generic " + (msg.hasName() ? msg.name() : "") + (item == null ? "" : " on " + item.name));
+        if (item != null && msg.hasName()) generic(item.name, "echo", msg.name());
+    }
+
+    @Override
+    public void onRefreshMsg(RefreshMsg msg, OmmProviderEvent event) {}
+
+    @Override
+    public void onStatusMsg(StatusMsg msg, OmmProviderEvent event) {}
+
+    @Override
+    public void onAllMsg(Msg msg, OmmProviderEvent event) {}
+
+    @Override
+    public void close() {
+        provider.uninitialize();
+    }
+}
