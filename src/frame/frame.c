@@ -37,8 +37,8 @@ static void notify(const struct frame *frame, const char *text)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&address,
-               (socklen_t)length) < 0)
+    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+               (const struct sockaddr *)&address, (socklen_t)length) < 0)
         md_log(MD_LOG_DEBUG, "notify: %s: %s", path, strerror(errno));
     close(fd);
 }

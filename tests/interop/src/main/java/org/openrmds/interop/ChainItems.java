@@ -56,6 +56,7 @@ public final class ChainItems {
         report.test("two consumers share one provider stream", ChainItems::sharing);
         report.test("10000 items stream at once", ChainItems::manyItems);
         report.test("a closed consumer leaves no interest", ChainItems::logout);
+        if (report.hasFailed()) System.out.println("the provider saw " + provider.tail());
         provider.close();
         report.end();
     }

@@ -501,6 +501,10 @@ final class ChainKit {
             System.out.println((said.equals("ok") ? "ok     " : "") + name + (said.equals("ok") ? "" : " " + said) + " (" + ms + " ms)");
         }
 
+        boolean hasFailed() {
+            return failed > 0;
+        }
+
         void end() {
             System.out.println(done + " tests, " + failed + " failed");
             System.exit(failed == 0 ? 0 : 1);

@@ -97,7 +97,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         }
     }
 
-    private String tail() {
+    synchronized String tail() {
         return log.subList(Math.max(0, log.size() - 20), log.size()).toString();
     }
 
