@@ -210,6 +210,7 @@ struct rrmp_sink_item {
     struct rrmp_view key;
 };
 
+/* Answers for an item that has ended, too, until all events were taken. */
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
 /* Its key, also of an item that has just ended, until the events of that turn are taken. */
 bool rrmp_sink_item_key(const struct rrmp_sink *sink, uint32_t item, struct rrmp_view *key);

@@ -453,9 +453,12 @@ void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t n
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct rrmp_sink_item *out)
 {
     memset(out, 0, sizeof(*out));
-    if (!sink_item_exists(sink, number))
+    if (number >= sink->items.high)
         return false;
+    /* One that ends is known until the events about it are taken: its image may be among them. */
     const struct sink_item *item = sink_item_at(sink, number);
+    if (!item->in_use)
+        return false;
     *out = (struct rrmp_sink_item){
         .state = (enum rrmp_sink_item_state)item->state,
         .service = item->service,
