@@ -544,7 +544,7 @@ static void unicast_comes_in_order_though_packets_are_lost(void **state)
     net_start(net);
     net->drop = drop_some_unicast;
     for (int i = 0; i < 100; i++) {
-        char text[16];
+        char text[32];
         struct rrcp_msg msg = { .bytes = (const uint8_t *)text, .flags = RRCP_MSG_UNICAST };
 
         msg.session = rrcp_session(net->r[1]);
@@ -556,7 +556,7 @@ static void unicast_comes_in_order_though_packets_are_lost(void **state)
     assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 100);
     for (int i = 0, want = 0; i < net->count; i++)
         if (net->owners[i] == 1 && net->events[i].type == RRCP_EVENT_MSG) {
-            char text[16];
+            char text[32];
 
             snprintf(text, sizeof(text), "message %d", want++);
             assert_string_equal((char *)net->text[i], text);
