@@ -295,6 +295,5 @@ int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, con
     if (mount->next)
         mount->next->previous = mount;
     worker->mounts = mount;
-    atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
     return MD_OK;
 }

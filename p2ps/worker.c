@@ -166,8 +166,10 @@ static void on_wake(void *owner)
     worker->entitle_again = false;
     worker->stop_asked |= worker->stop;
     pthread_mutex_unlock(&worker->lock);
-    for (unsigned i = 0; i < count; i++)
-        p2ps_mount_create(worker, handed[i].stream, handed[i].refusal);
+    for (unsigned i = 0; i < count; i++) {
+        if (p2ps_mount_create(worker, handed[i].stream, handed[i].refusal) != MD_OK)
+            atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    }
     if (entitle_again)
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
     if (worker->stop_asked && worker->stop_until_ns == 0) {
@@ -182,8 +184,11 @@ int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, cons
 
     pthread_mutex_lock(&worker->lock);
     is_full = worker->handed_count == P2PS_HANDED_MAX;
-    if (!is_full)
+    if (!is_full) {
         worker->handed[worker->handed_count++] = (struct p2ps_handed){ stream, refusal };
+        /* Counted now: else a burst would all go to one worker, and past maxMounts. */
+        atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    }
     pthread_mutex_unlock(&worker->lock);
     if (is_full) {
         net_stream_close(stream);

@@ -59,9 +59,9 @@ struct p2ps_worker {
     unsigned handed_count;
     bool entitle_again;
     bool stop;
-    _Atomic uint32_t mount_count;
-    _Atomic bool has_attached; /* to an rrcpd, at some time */
-    _Atomic uint64_t alive_ns; /* the loop turned then */
+    _Atomic uint32_t mount_count; /* those handed over, too */
+    _Atomic bool has_attached;    /* to an rrcpd, at some time */
+    _Atomic uint64_t alive_ns;    /* the loop turned then */
     struct p2ps_worker_stats *stats;
 };
 

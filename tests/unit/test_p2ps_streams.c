@@ -369,6 +369,26 @@ static void a_consumer_that_leaves_is_forgotten(void **state)
     run_until(f, nobody_is_mounted);
 }
 
+/* What the control loop decides by must not lag behind what it does. */
+static void a_connection_counts_as_soon_as_it_is_handed_over(void **state)
+{
+    struct fixture *f = *state;
+    struct net_stream *stream;
+    uint32_t handed = 0;
+
+    for (size_t i = 0; i < CONSUMERS_MAX; i++)
+        connect_one(f);
+    for (int i = 0; i < 60000 && handed < CONSUMERS_MAX; i++) {
+        while (net_listener_accept(f->listener, &stream) == MD_OK) {
+            assert_int_equal(p2ps_worker_hand(f->worker, stream, NULL), MD_OK);
+            handed++;
+            assert_int_equal(mount_count(f), handed);
+        }
+        poll(NULL, 0, 1);
+    }
+    run_until(f, all_served);
+}
+
 static void one_too_many_is_told_so(void **state)
 {
     struct fixture *f = *state;
@@ -408,7 +428,9 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
 #define ALL_OVER(how)                                                                              \
     OVER(how, a_consumer_logs_in_and_gets_the_dictionary),                                         \
         OVER(how, many_consumers_are_served_side_by_side),                                         \
-        OVER(how, a_consumer_that_leaves_is_forgotten), OVER(how, one_too_many_is_told_so),        \
+        OVER(how, a_consumer_that_leaves_is_forgotten),                                            \
+        OVER(how, a_connection_counts_as_soon_as_it_is_handed_over),                               \
+        OVER(how, one_too_many_is_told_so),                                                        \
         OVER(how, what_is_no_rssl_is_cut_and_the_others_are_served)
 
 int main(void)
