@@ -51,6 +51,26 @@ stop_sds() {
     sds_pid=
 }
 
+pid_of() { runner status "$dir/c.cnf" | sed -n "s/.* $1 .*pid \\([0-9]*\\).*/\\1/p"; }
+
+# survives NAME: a program is killed under a consumer, then the whole system started anew; the data go on.
+survives() {
+    local rc
+    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -f "$dir/short" -seqcheck -l 2 -secs 12 </dev/null \
+        >"$dir/tc.out" 2>&1 &
+    local tc_pid=$!
+    for _ in $(seq 100); do grep -q "100 of 100 items" "$dir/tc.out" && break; sleep 0.1; done
+    kill -9 "$(pid_of "$1")"
+    sleep 0.5
+    runner down "$dir/c.cnf" >/dev/null
+    runner up "$dir/c.cnf" >/dev/null
+    wait $tc_pid
+    rc=$?
+    [ $rc -eq 0 ] || fail "$1 killed: exit code $rc, wanted 0"
+    grep -qE "SUSPECT|is down|connection 0 to" "$dir/tc.out" || fail "$1 killed: nobody was told"
+    grep -qE " updates in 1[0-9]" "$dir/tc.out" || fail "$1 killed: no summary"
+}
+
 # expect CODE PATTERN OPTION...
 expect() {
     local code=$1 pattern=$2 rc
@@ -95,6 +115,11 @@ rc=$?
 [ $rc -eq 0 ] || fail "a provider's restart: exit code $rc, wanted 0"
 grep -q "SUSPECT\|is down" "$dir/tc.out" || fail "nobody was told that the provider is gone"
 grep -qE "[1-9][0-9]* resyncs|0 gaps, 0 lost" "$dir/tc.out" || fail "no data after the provider's return"
+stop_sds
+
+echo "src_dist is killed, then everything started anew"
+start_sds -N 14102 -U 10000
+survives src_dist.1
 stop_sds
 
 echo "a non-interactive provider"

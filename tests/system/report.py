@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""report.py SOURCE - the report of a benchmark: every form of it, from rows that are awkward."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import sys
+import tempfile
+import xml.dom.minidom
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(sys.argv[1], "tools/report"))
+import report  # noqa: E402
+
+ROWS = [
+    {"rate": 1000, "mean_us": 120.5, "rounds": [118.0, 120.5, 131.0], "lost": 0, "reached": True},
+    {"rate": 100000, "mean_us": 161.25, "rounds": [150.0, 161.25, 170.0], "lost": 3, "reached": False},
+]
+
+
+def check(condition, what):
+    if not condition:
+        print("FAILED:", what)
+        sys.exit(1)
+
+
+chart = report.Chart("A <title> & more", "x", "y", log_x=True, log_y=True)
+chart.line("ours", [(r["rate"], r["mean_us"]) for r in ROWS], marks=True)
+chart.line("nothing known", [(1, None), (2, 0)])
+chart.band([(r["rate"], min(r["rounds"])) for r in ROWS],
+           [(r["rate"], max(r["rounds"])) for r in ROWS], "#0b6")
+xml.dom.minidom.parseString(chart.svg())
+empty = report.Chart("empty", "x", "y")
+xml.dom.minidom.parseString(empty.svg())
+one = report.Chart("one point", "x", "y", log_x=True)
+one.line("only", [(1000, 5)])
+xml.dom.minidom.parseString(one.svg())
+bars = report.Chart("bars", "x", "y")
+bars.bar(0, 10, 5)
+xml.dom.minidom.parseString(bars.svg())
+
+page = report.page("T", "S <b>", [chart, bars], [("Rows", ROWS, ["rate", "mean_us", "none"])],
+                   {"cpu": "<script>"}, ["note"])
+check("<script>" not in page and "<b>" not in page, "text is not escaped")
+check("http://" not in page.replace("http://www.w3.org/2000/svg", ""), "the page looks outside")
+
+same = report.compare(ROWS, ROWS, "rate", "mean_us")
+check([r["verdict"] for r in same] == ["cannot be told"] * 2, "a run differs from itself")
+slower = [dict(r, mean_us=r["mean_us"] * 2, rounds=[x * 2 for x in r["rounds"]]) for r in ROWS]
+check([r["verdict"] for r in report.compare(slower, ROWS, "rate", "mean_us")] == ["slower"] * 2,
+      "twice as slow is not seen")
+check([r["verdict"] for r in report.compare(ROWS, slower, "rate", "mean_us")] == ["faster"] * 2,
+      "twice as fast is not seen")
+
+with tempfile.TemporaryDirectory() as folder:
+    base = os.path.join(folder, "new", "latency")
+    extra = os.path.join(folder, "extra.json")
+    report.write(base, "latency", {"cpus": 2}, ROWS, ["rate", "mean_us"], page, extra, {"best": 1})
+    with open(extra, encoding="utf-8") as file:
+        result = json.load(file)
+    check(result["machine"] == {"cpus": 2} and result["results"] == ROWS, "the JSON")
+    with open(base + ".csv", encoding="utf-8") as file:
+        check(file.read().splitlines() == ["rate,mean_us", "1000,120.5", "100000,161.25"], "the CSV")
+    check(os.path.exists(base + ".html"), "the page")
+
+latency = report.published(sys.argv[1], "published-rmds-latency.csv")
+check(any(float(r["updates_per_s"]) == 1000 and float(r["mean_us"]) == 132 for r in latency),
+      "the published figures")
+print("all good")
