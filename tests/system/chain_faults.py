@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""chain_faults.py VICTIM - kill -9 of one daemon of the chain under load, and it is started again.
+
+The checking consumer must have lost nothing silently: each missing update was covered by a suspect
+state and a fresh image. VICTIM is an entry of startList in conf/examples/traditional.cnf, or
+`provider`.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import conf_examples
+
+ITEMS, RATE = 200, 5000
+
+
+def consumer(items):
+    return conf_examples.tool(
+        "rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", "demo", "-seqcheck",
+        "-secs", "15", "-l", "1", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def provider():
+    return conf_examples.tool(
+        "sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", str(RATE), "-tps", "100",
+        "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
+
+
+def kill_entry(run, system, name):
+    state = system.load()
+    victim = next(p for p in state["programs"] if p["name"] == name)
+    os.kill(victim["pid"], signal.SIGKILL)
+    os.waitpid(victim["pid"], 0)
+    program, trouble, log = run.start(system, run.Entry(name), 90)
+    assert not trouble, f"{name} did not come back: {trouble}, {log}"
+    state["programs"] = [program if p is victim else p for p in state["programs"]]
+    system.save(state)
+
+
+def judge(text, code):
+    print(text)
+    updates = re.search(r"(\d+) updates in", text)
+    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, (\d+) out of order, "
+                         r"(\d+) wrong, (\d+) before their image; (\d+) resyncs", text)
+    assert code == 0, "the consumer was not satisfied"
+    assert updates and sequence, "no figures"
+    assert [int(n) for n in sequence.groups()[1:7]] == [0] * 6, "something was lost silently"
+    # Data flowed for most of the run: before the fault and again after it.
+    assert int(updates[1]) > RATE * 15 // 3, "the data did not come back"
+
+
+def main():
+    victim = sys.argv[1]
+    conf = os.path.join(conf_examples.ROOT, "conf", "examples", "traditional.cnf")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RMDS_STATE"] = os.path.join(folder, "state")
+        run = conf_examples.load_run()
+        system = run.System(conf)
+        items = os.path.join(folder, "items")
+        with open(items, "w", encoding="ascii") as out:
+            conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
+        source = provider()
+        client = None
+        try:
+            assert run.up(system) == 0, "it did not start"
+            client = consumer(items)
+            time.sleep(3)  # some data before the fault; nothing is concluded from the time itself
+            if victim == "provider":
+                source.kill()
+                source.wait()
+                source = provider()
+            else:
+                kill_entry(run, system, victim)
+            text, _ = client.communicate(timeout=90)
+            judge(text, client.returncode)
+        finally:
+            if client and client.poll() is None:
+                client.kill()
+            run.down(system)
+            source.terminate()
+            source.wait()
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    main()
