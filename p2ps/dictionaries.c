@@ -178,6 +178,14 @@ static int encode(void *self, const struct omm_dictionary_request *request,
     return rc;
 }
 
+unsigned p2ps_dictionary_field_type(void *store, int16_t field_id)
+{
+    const struct p2ps_dictionary_store *self = store;
+    const struct rwf_field_def *field = rwf_dictionary_field(self->dictionary, field_id);
+
+    return field ? field->rwf_type : 0;
+}
+
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store)
 {
     return (struct p2ps_dictionaries){ .encode = encode, .self = store };

@@ -14,6 +14,8 @@ struct p2ps_dictionary_store;
 int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
                                  struct p2ps_dictionary_store **out);
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
+/* The type of a field, for the cache: enum rwf_type, 0 when not known. `store` as context. */
+unsigned p2ps_dictionary_field_type(void *store, int16_t field_id);
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store);
 
 #endif

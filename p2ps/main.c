@@ -291,6 +291,11 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .aggregate_item_limit = md_conf_u64(daemon, "aggregateItemLimit"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
+        .conflate_max = u32_of(daemon, "conflateMax"),
+        .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
+        .keeps_images = md_conf_bool(daemon, "enableCache"),
+        .field_type = p2ps_dictionary_field_type,
+        .field_context = p2ps->dictionaries,
         .random = random_seed(),
     };
 }

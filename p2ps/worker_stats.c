@@ -11,16 +11,22 @@
 struct row {
     const char *name;
     size_t offset;
-    bool is_level; /* u32, a gauge; else u64, a counter */
+    bool is_level; /* a gauge; else a counter */
+    bool is_wide;  /* u64; counters always */
 };
 
 #define COUNTER(name, member)                                                                      \
     {                                                                                              \
-        name, offsetof(struct p2ps_core_stats, member), false                                      \
+        name, offsetof(struct p2ps_core_stats, member), false, true                                \
     }
 #define LEVEL(name, member)                                                                        \
     {                                                                                              \
-        name, offsetof(struct p2ps_core_stats, member), true                                       \
+        name, offsetof(struct p2ps_core_stats, member), true, false                                \
+    }
+
+#define LEVEL_WIDE(name, member)                                                                   \
+    {                                                                                              \
+        name, offsetof(struct p2ps_core_stats, member), true, true                                 \
     }
 
 static const struct row rows[] = {
@@ -45,6 +51,9 @@ static const struct row rows[] = {
     COUNTER("noBufferEvents", no_buffer_events),
     COUNTER("loginAccepted", login_accepted),
     COUNTER("loginRejected", login_rejected),
+    COUNTER("imagesFromCache", images_from_cache),
+    LEVEL_WIDE("imagesNow", images_now),
+    LEVEL_WIDE("imageBytes", image_bytes_now),
     COUNTER("notEntitled", not_entitled),
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),
@@ -96,10 +105,12 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker)
 
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const char *at = from + rows[i].offset;
+        uint64_t value = rows[i].is_wide ? *(const uint64_t *)(const void *)at
+                                         : *(const uint32_t *)(const void *)at;
         if (rows[i].is_level)
-            stats_gauge_set(stats->entries[i], *(const uint32_t *)(const void *)at);
+            stats_gauge_set(stats->entries[i], value);
         else
-            md_ctr_set(&stats->entries[i]->value, *(const uint64_t *)(const void *)at);
+            md_ctr_set(&stats->entries[i]->value, value);
     }
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);

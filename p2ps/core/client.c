@@ -7,7 +7,8 @@
 #include "base/err.h"
 #include "private.h"
 
-#define SECOND_NS 1000000000ull
+#define SECOND_NS       1000000000ull
+#define CATCH_UP_ROUNDS 4 /* of one flush; the rest is for the next turn */
 
 struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
 {
@@ -128,7 +129,34 @@ void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client)
     core->stats.mounts_slow_now++;
 }
 
-void p2ps_core_flush(struct p2ps_core *core)
+void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    if (!c->is_slow)
+        return;
+    c->slow_since_ns = now_ns;
+    if (c->directory_owed)
+        p2ps_directory_owed(core, client);
+    p2ps_deliver_owed(core, client);
+    if (c->owed_count == 0 && !c->directory_owed) {
+        c->is_slow = false;
+        core->stats.mounts_slow_now--;
+    }
+}
+
+/* A client that fell behind and has room again. */
+static void catch_up(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (c->is_used && c->is_slow && !c->closing &&
+        c->front->fill(c->self) < core->config.owed_fill_percent)
+        p2ps_client_writable(core, core->now_ns, client);
+}
+
+static void flush_touched(struct p2ps_core *core)
 {
     for (uint32_t i = 0; i < core->touched_count; i++) {
         struct p2ps_client *c = &core->clients[core->touched[i]];
@@ -138,20 +166,16 @@ void p2ps_core_flush(struct p2ps_core *core)
     core->touched_count = 0;
 }
 
-void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+void p2ps_core_flush(struct p2ps_core *core)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
-
-    core->now_ns = now_ns;
-    if (c->is_slow)
-        c->slow_since_ns = now_ns;
-    if (c->directory_owed)
-        p2ps_directory_owed(core, client);
-    if (c->owed_count)
-        p2ps_deliver_owed(core, client);
-    if (c->is_slow && c->owed_count == 0 && !c->directory_owed) {
-        c->is_slow = false;
-        core->stats.mounts_slow_now--;
+    flush_touched(core);
+    /* All may have gone out at once: then nothing else would wake us for what is owed. */
+    for (int round = 0; core->stats.mounts_slow_now && round < CATCH_UP_ROUNDS; round++) {
+        for (uint32_t i = 0; i < core->client_room; i++)
+            catch_up(core, i);
+        if (core->touched_count == 0)
+            return;
+        flush_touched(core);
     }
 }
 
@@ -186,6 +210,7 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
         core->stats.mounts_cut_slow++;
         p2ps_client_cut(core, client, "output buffer overflow");
     } else {
+        catch_up(core, client);
         tick_rtt(core, client);
     }
 }

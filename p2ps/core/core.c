@@ -12,6 +12,7 @@
 #define CLIENTS_DEFAULT    1000
 #define CLIENTS_MAX        65535 /* they are 16 bits of a ticket */
 #define POSTS_DEFAULT      10000
+#define PART_MAX           60000 /* of an image out of the cache */
 #define MESSAGE_DEFAULT    (4u << 20)
 #define MAKE_FORMS_AT_ONCE 4 /* forms of one record that may each need a whole message */
 
@@ -27,6 +28,10 @@ static void take_defaults(struct p2ps_core_config *config)
         config->login_timeout_ns = 60 * SECOND_NS;
     if (config->slow_timeout_ns == 0)
         config->slow_timeout_ns = 10 * SECOND_NS;
+    if (config->conflate_max == 0)
+        config->conflate_max = 100000;
+    if (config->owed_fill_percent == 0)
+        config->owed_fill_percent = 30;
     if (!config->application_name)
         config->application_name = "openrmds p2ps";
 }
@@ -50,9 +55,11 @@ static bool take_tables(struct p2ps_core *core)
     core->made = calloc(P2PS_FORMS_MAX, sizeof(*core->made));
     core->made_epoch = calloc(P2PS_FORMS_MAX, sizeof(*core->made_epoch));
     core->make_buffer = malloc(core->make_size);
+    core->part_size = core->config.message_max < PART_MAX ? core->config.message_max : PART_MAX;
+    core->part = malloc(core->part_size);
     core->directory_scratch = calloc(SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     return core->clients && core->touched && core->posts && core->forms && core->made &&
-           core->made_epoch && core->make_buffer && core->directory_scratch;
+           core->made_epoch && core->make_buffer && core->part && core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -66,7 +73,14 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
     take_defaults(&core->config);
     core->item_free = P2PS_NONE;
     core->epoch = 1;
+    struct cache_config cache = {
+        .bytes_max = config->image_bytes_max,
+        .field_type = config->field_type,
+        .context = config->field_context,
+    };
     int err = take_tables(core) ? rrmp_sink_create(&core->config.sink, &core->sink) : MD_ERR_NOMEM;
+    if (err == MD_OK && config->keeps_images)
+        err = cache_create(&cache, &core->cache);
     if (err != MD_OK) {
         p2ps_core_destroy(core);
         return err;
@@ -98,6 +112,8 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->made);
     free(core->made_epoch);
     free(core->make_buffer);
+    free(core->part);
+    cache_destroy(core->cache);
     free(core->directory_scratch);
     free(core->items);
     free(core);
@@ -137,6 +153,17 @@ void p2ps_core_notice(struct p2ps_core *core, uint64_t now_ns, const struct rrmp
     p2ps_deliver_events(core);
 }
 
+static void count_images(struct p2ps_core *core)
+{
+    struct cache_stats stats;
+
+    if (!core->cache)
+        return;
+    cache_stats(core->cache, &stats);
+    core->stats.images_now = stats.images_now;
+    core->stats.image_bytes_now = stats.bytes_now;
+}
+
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty)
 {
     core->now_ns = now_ns;
@@ -146,6 +173,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty
     p2ps_deliver_events(core);
     p2ps_clients_tick(core);
     cut_hopeless(core);
+    count_images(core);
 }
 
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)

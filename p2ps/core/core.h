@@ -49,7 +49,13 @@ struct p2ps_core_config {
     uint32_t message_max;          /* longest message to a client */
     uint64_t login_timeout_ns;     /* 0: 60 s */
     uint64_t slow_timeout_ns;      /* 0: 10 s without progress cuts a client that is full */
-    uint64_t rtt_interval_ns;      /* 0: no round-trip measurement */
+    uint32_t conflate_max;         /* streams of a client that may be behind; 0: 100000 */
+    unsigned owed_fill_percent;    /* images it missed are given below this fill; 0: 30 */
+    bool keeps_images;             /* enableCache */
+    uint64_t image_bytes_max;      /* for all of them, 0: no limit of its own */
+    unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
+    void *field_context;
+    uint64_t rtt_interval_ns; /* 0: no round-trip measurement */
     uint64_t random;
 };
 
@@ -75,6 +81,9 @@ struct p2ps_core_stats {
     uint64_t not_entitled;
     uint64_t gaps_seen;
     uint64_t items_recovered;
+    uint64_t images_from_cache;
+    uint64_t image_bytes_now;
+    uint64_t images_now;
     uint32_t mounts_now;
     uint32_t mounts_slow_now;
     uint32_t items_now;

@@ -8,8 +8,8 @@
 #include "private.h"
 
 #define EVENTS_MAX 256
-/* A client that missed something is given images while its output is filled less than this. */
-#define OWED_FILL_PERCENT 30
+/* Streams looked at for what they are owed, in one go. */
+#define OWED_STREAMS 4096
 
 static bool start_record(struct p2ps_core *core, const struct rrmp_sink_event *event,
                          struct p2ps_record *record)
@@ -39,6 +39,8 @@ void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
         c->owed_count++;
     w->flags |= flag;
     p2ps_client_is_slow(core, w->client);
+    if (c->owed_count > core->config.conflate_max)
+        p2ps_client_doom(core, w->client);
 }
 
 static void forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
@@ -48,6 +50,38 @@ static void forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
     w->flags &= (uint16_t)~flag;
     if (!(w->flags & P2PS_WATCH_OWED))
         core->clients[w->client].owed_count--;
+}
+
+/*
+ * A client that fell behind is told so when it can be told anything again: conflation started, the
+ * image with what it missed, real time again.
+ */
+static bool tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK,
+                                        RWF_CODE_JIT_CONFLATION_STARTED, "Updates were left out");
+
+    if (!(it->watches[watch].flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
+        it->watches[watch].flags & P2PS_WATCH_CONFLATED)
+        return true;
+    p2ps_watch_status(core, item, watch, &state);
+    if (it->watches[watch].flags & P2PS_WATCH_OWED_STATUS)
+        return false;
+    it->watches[watch].flags |= P2PS_WATCH_CONFLATED;
+    return true;
+}
+
+static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
+
+    if (it->data_state == RWF_DATA_OK)
+        p2ps_watch_status(core, item, watch, &state);
+    if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
+        it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;
 }
 
 /* ---- permission data ---- */
@@ -138,9 +172,23 @@ static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *even
     return false;
 }
 
-static void put_image(struct p2ps_core *core, struct p2ps_watch *w, struct p2ps_record *record,
+void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+
+    forgive(core, w, P2PS_WATCH_OWED_IMAGE);
+    forgive(core, w, P2PS_WATCH_OWED_STATUS);
+    w->flags &= (uint16_t) ~(P2PS_WATCH_UNSOLICITED | P2PS_WATCH_MISSED);
+    w->flags |= P2PS_WATCH_HAD_IMAGE;
+    if (w->flags & P2PS_WATCH_CONFLATED)
+        tell_resumed(core, item, watch);
+}
+
+static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record *record,
                       bool is_last)
 {
+    struct p2ps_watch *w = &core->items[record->item].watches[watch];
     struct p2ps_client *c = &core->clients[w->client];
     const struct p2ps_made *made = p2ps_form_make(core, w->form, record);
     bool solicited = w->state == P2PS_WATCH_FILLING && !(w->flags & P2PS_WATCH_UNSOLICITED);
@@ -155,11 +203,8 @@ static void put_image(struct p2ps_core *core, struct p2ps_watch *w, struct p2ps_
     }
     core->stats.refresh_out++;
     p2ps_client_touch(core, w->client);
-    if (is_last) {
-        forgive(core, w, P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS);
-        w->flags &= (uint16_t) ~(P2PS_WATCH_UNSOLICITED | P2PS_WATCH_MISSED);
-        w->flags |= P2PS_WATCH_HAD_IMAGE;
-    }
+    if (is_last)
+        p2ps_watch_has_image(core, record->item, watch);
 }
 
 static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *event)
@@ -176,13 +221,14 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->data_state = event->state & 7;
     it->code = event->code;
     it->is_state_known = true;
+    p2ps_image_part(core, event, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
     for (uint32_t i = it->watch_count; i-- > 0;) {
         struct p2ps_watch *w = &it->watches[i];
 
         if (takes_image(w, event) &&
             !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
-            put_image(core, w, &record, is_last);
+            put_image(core, i, &record, is_last);
     }
     it->has_ended = ends_by_itself;
     if (!is_last)
@@ -218,6 +264,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     core->stats.updates_in++;
     if (!start_record(core, event, &record) || !check_perm_data(core, &record))
         return;
+    p2ps_image_update(core, event, &record);
     struct p2ps_item *it = &core->items[record.item];
     struct p2ps_watch *end = it->watches + it->watch_count;
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
@@ -294,6 +341,7 @@ static void in_step(struct p2ps_core *core, uint32_t item)
         if (w->state == P2PS_WATCH_FILLING)
             w->state = P2PS_WATCH_STEP;
     }
+    p2ps_image_in_step(core, item);
 }
 
 /* ---- states ---- */
@@ -450,35 +498,54 @@ void p2ps_deliver_events(struct p2ps_core *core)
 
 /* ---- what slow clients are owed ---- */
 
+static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[at];
+
+    if (it->sink_item == RRMP_ITEM_NONE) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                            RWF_CODE_NO_RESOURCES, "No room for the image");
+        p2ps_watch_status(core, item, at, &state);
+        return;
+    }
+    if (w->flags & P2PS_WATCH_OWED_IMAGE) {
+        forgive(core, w, P2PS_WATCH_OWED_STATUS); /* the image says it, or its waiting does */
+        if (!tell_conflated(core, item, at))
+            return;
+        forgive(core, w, P2PS_WATCH_OWED_IMAGE);
+        if (w->flags & P2PS_WATCH_HAD_IMAGE)
+            w->flags |= P2PS_WATCH_UNSOLICITED;
+        p2ps_watch_wants_image(core, item, at);
+    } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+        forgive(core, w, P2PS_WATCH_OWED_STATUS);
+        if (w->flags & P2PS_WATCH_CONFLATED)
+            tell_resumed(core, item, at);
+        else
+            p2ps_watch_status(core, item, at, &state);
+    }
+}
+
 void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t cursor = 0;
+    bool has_wrapped = false;
     uint32_t item;
 
-    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
-        if (c->front->fill(c->self) >= OWED_FILL_PERCENT)
+    for (unsigned i = 0; i < OWED_STREAMS && c->owed_count && !c->closing; i++) {
+        if (c->front->fill(c->self) >= core->config.owed_fill_percent)
             return;
-        if (item >= P2PS_STREAM_DICTIONARY)
-            continue;
-        uint32_t at = p2ps_item_watch_find(core, item, client, id);
-        if (at == P2PS_NONE)
-            continue;
-        struct p2ps_item *it = &core->items[item];
-        struct p2ps_watch *w = &it->watches[at];
-        if (it->sink_item == RRMP_ITEM_NONE) {
-            struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                                RWF_CODE_NO_RESOURCES, "No room for the image");
-            p2ps_watch_status(core, item, at, &state);
-        } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
-            struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
-            forgive(core, w, P2PS_WATCH_OWED_STATUS);
-            p2ps_watch_status(core, item, at, &state);
-        } else if (w->flags & P2PS_WATCH_OWED_IMAGE) {
-            forgive(core, w, P2PS_WATCH_OWED_IMAGE);
-            if (w->flags & P2PS_WATCH_HAD_IMAGE)
-                w->flags |= P2PS_WATCH_UNSOLICITED;
-            p2ps_watch_wants_image(core, item, at);
+        int32_t id = p2ps_idmap_next(&c->streams, &c->owed_cursor, &item);
+        if (id == 0) {
+            c->owed_cursor = 0;
+            if (has_wrapped)
+                return;
+            has_wrapped = true;
+        } else if (item < P2PS_STREAM_DICTIONARY) {
+            uint32_t at = p2ps_item_watch_find(core, item, client, id);
+            if (at != P2PS_NONE && core->items[item].watches[at].flags & P2PS_WATCH_OWED)
+                give_owed(core, item, at);
         }
     }
 }

@@ -37,6 +37,7 @@ uint32_t p2ps_item_take(struct p2ps_core *core)
         .sink_item = RRMP_ITEM_NONE,
         .stream_state = RWF_STREAM_OPEN,
         .data_state = RWF_DATA_SUSPECT,
+        .image_state = P2PS_WATCH_NEW,
     };
     core->stats.items_now++;
     return item;
@@ -46,6 +47,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
 
+    p2ps_image_forget(core, item);
     free(it->watches);
     free(it->perm_data);
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };

@@ -3,6 +3,7 @@
 #ifndef P2PS_PRIVATE_H
 #define P2PS_PRIVATE_H
 
+#include "cache/cache.h"
 #include "core.h"
 #include "idmap.h"
 
@@ -62,7 +63,9 @@ struct p2ps_item {
     uint32_t watch_count;
     uint32_t watch_room;
     struct p2ps_watch *watches;
-    uint8_t *perm_data; /* the last that came, its length in front (u16) */
+    uint8_t *perm_data;        /* the last that came, its length in front (u16) */
+    struct cache_image *image; /* NULL: none is kept */
+    uint8_t image_state;       /* of the image, as if it were a watch: enum p2ps_watch_state */
     uint32_t next_free;
 };
 
@@ -94,7 +97,8 @@ struct p2ps_client {
     int32_t directory_service; /* -1: all */
     uint32_t serial;           /* of this use of the slot */
     uint32_t item_streams;
-    uint32_t owed_count; /* watches with OWED flags */
+    uint32_t owed_count;  /* watches with OWED flags */
+    uint32_t owed_cursor; /* in `streams`: where to look for them next */
     uint64_t opened_ns;
     uint64_t slow_since_ns;
     uint64_t rtt_sent_ns;
@@ -150,8 +154,11 @@ struct p2ps_core {
     uint32_t post_room;
     uint32_t post_free;
     struct p2ps_service services[1024];
-    uint16_t questions; /* asked of the authority about items */
-    uint64_t sweep_ns;  /* when timers of clients are next looked at */
+    uint16_t questions;  /* asked of the authority about items */
+    uint64_t sweep_ns;   /* when timers of clients are next looked at */
+    struct cache *cache; /* NULL: images are the source's business */
+    uint8_t *part;       /* of an image out of the cache */
+    size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;
     size_t make_used;       /* by forms of the present record */
@@ -231,6 +238,20 @@ bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item);
 void p2ps_deliver_events(struct p2ps_core *core);
 /* Tells a watch that was left out for lack of room what it is owed, as far as there is room now. */
 void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client);
+
+/* The last part of an image is out: nothing is owed, and conflation has ended. */
+void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+
+/* ---- image.c ---- */
+void p2ps_image_part(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                     const struct p2ps_record *record);
+void p2ps_image_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                       const struct p2ps_record *record);
+void p2ps_image_in_step(struct p2ps_core *core, uint32_t item);
+void p2ps_image_forget(struct p2ps_core *core, uint32_t item);
+/* The kept image to a watch, at once; false when there is none to give. A snapshot ends with it;
+ * who has no room is owed it. */
+bool p2ps_image_give(struct p2ps_core *core, uint32_t item, uint32_t watch);
 
 /* ---- login.c ---- */
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client,

@@ -198,6 +198,8 @@ void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watc
     struct p2ps_item *it = &core->items[item];
 
     it->watches[watch].state = P2PS_WATCH_NEW;
+    if (p2ps_image_give(core, item, watch))
+        return;
     rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
 }
 
@@ -213,6 +215,8 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
         w->state = P2PS_WATCH_STEP;
         return;
     }
+    if (p2ps_image_give(core, item, watch))
+        return;
     rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
     /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {

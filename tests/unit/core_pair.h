@@ -109,6 +109,7 @@ struct pair_client {
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
     uint32_t flushes;
+    bool drains; /* each flush makes all its room free again */
     struct pair_stream streams[PAIR_STREAMS];
 };
 
@@ -702,6 +703,8 @@ static inline void pair_front_flush(void *self)
     struct pair_client *c = self;
 
     c->flushes++;
+    if (c->drains)
+        c->room = c->room_max;
 }
 
 static inline unsigned pair_front_fill(const void *self)

@@ -1,0 +1,383 @@
+/* test_p2ps_behind.c - images out of the cache, and clients that cannot keep up. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+static int setup_with(void **state, bool keeps_images)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair_create(pair, (struct p2ps_core_config){
+                          .keeps_images = keeps_images,
+                          .conflate_max = 8,
+                          .owed_fill_percent = 50,
+                      });
+    *state = pair;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, true);
+}
+
+static int setup_without_cache(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int teardown(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_destroy(pair);
+    free(pair);
+    return 0;
+}
+
+static void room(struct pair_client *c, uint32_t now, uint32_t max)
+{
+    c->room = now;
+    c->room_max = max;
+}
+
+static void room_again(struct pair_client *c, uint32_t now)
+{
+    c->room = now;
+    p2ps_client_writable(c->pair->sink, c->pair->now_ns, c->id);
+    pair_settle(c->pair);
+    pair_pass(c->pair, 20 * PAIR_MS);
+}
+
+/* ---- the cache ---- */
+
+static void a_second_image_comes_at_once_and_nobody_is_asked(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(9, "IBM.N");
+
+    pair_open(a, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair->provider.answers = false;
+    p2ps_client_item(pair->sink, pair->now_ns, b->id, &request);
+    assert_string_equal(pair_heard(b, 9), "I");
+    assert_int_equal(pair_stream(b, 9)->counter, 101);
+    assert_int_equal(pair_stream(b, 9)->data_state, RWF_DATA_OK);
+    assert_true(pair_stream(b, 9)->has_key);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IUU");
+    assert_string_equal(pair_heard(b, 9), "IU");
+    assert_int_equal(pair->provider.requests, 1);
+    assert_int_equal(pair->provider.reissues, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->images_from_cache, 1);
+}
+
+static void a_stale_image_is_given_as_stale(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    pair_open(b, 9, "IBM.N");
+    assert_string_equal(pair_heard(b, 9), "I");
+    assert_int_equal(pair_stream(b, 9)->stream_state, RWF_STREAM_OPEN);
+    assert_int_equal(pair_stream(b, 9)->data_state, RWF_DATA_SUSPECT);
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(a, 5), "I!i");
+    assert_string_equal(pair_heard(b, 9), "Ii");
+    assert_int_equal(pair_stream(b, 9)->data_state, RWF_DATA_OK);
+    pair_open(b, 10, "IBM.N");
+    assert_int_equal(pair_stream(b, 10)->data_state, RWF_DATA_OK);
+}
+
+static void a_snapshot_from_the_cache_ends_with_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(6, "IBM.N");
+
+    pair_open(c, 5, "IBM.N");
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 6), "I");
+    assert_int_equal(pair_stream(c, 6)->stream_state, RWF_STREAM_NON_STREAMING);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 1);
+}
+
+static void a_reissue_is_answered_from_the_cache(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "IUI");
+    assert_int_equal(pair_stream(c, 5)->counter, 101);
+    assert_int_equal(pair->provider.reissues, 0);
+}
+
+static void what_one_may_not_see_is_not_given_from_the_cache(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair->authority_denies_item = "IBM.N";
+    pair_open(b, 9, "IBM.N");
+    assert_string_equal(pair_heard(b, 9), "X");
+}
+
+static void images_take_memory_only_while_the_item_is_open(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_open(c, 6, "DELL.O");
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 2);
+    assert_true(p2ps_core_stats(pair->sink)->image_bytes_now > 0);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    pair_pass(pair, 10 * PAIR_SEC);
+    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->image_bytes_now, 0);
+}
+
+static void a_private_image_is_not_kept(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    pair_ask_item(c, &request);
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 0);
+}
+
+/* ---- clients that are behind ---- */
+
+static void behind(struct pair *pair, const char *heard, uint32_t reissues)
+{
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    reissues += pair->provider.reissues;
+    room(a, 0, 10);
+    for (int i = 0; i < 5; i++)
+        pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "I");
+    assert_string_equal(pair_heard(b, 5), "IUUUUU");
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 1);
+    room_again(a, 10);
+    assert_string_equal(pair_heard(a, 5), heard);
+    assert_int_equal(pair_stream(a, 5)->counter, 105);
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 0);
+    assert_int_equal(pair->provider.reissues, reissues);
+    room(a, PAIR_UNLIMITED, 1);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair_stream(a, 5)->counter, 106);
+    assert_string_equal(pair_heard(b, 5), "IUUUUUU");
+}
+
+static void a_client_that_was_behind_is_told_and_gets_an_image(void **state)
+{
+    behind(*state, "IJij", 0);
+}
+
+static void without_a_cache_the_image_comes_from_the_source(void **state)
+{
+    behind(*state, "IJij", 1);
+}
+
+static void a_burst_that_goes_out_at_once_needs_no_other_event(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    c->drains = true;
+    room(c, 4, 4);
+    for (int i = 0; i < 9; i++)
+        pair_update(pair, "IBM.N");
+    pair_move(pair, &pair->down, 1, false);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    p2ps_core_flush(pair->sink);
+    assert_string_equal(pair_heard(c, 5), "IUUUUJij");
+    assert_int_equal(pair_stream(c, 5)->counter, 109);
+}
+
+static void who_makes_no_progress_is_cut_and_nobody_else_notices(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    room(a, 0, 10);
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, 9 * PAIR_SEC);
+    assert_false(a->closed);
+    pair_pass(pair, 4 * PAIR_SEC);
+    assert_true(a->closed);
+    assert_string_equal(a->reason, "output buffer overflow");
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_cut_slow, 1);
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 0);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(b, 5), "IUU");
+}
+
+static void too_many_items_behind_is_the_end(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    char name[16];
+
+    for (int32_t i = 0; i < 9; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_open(c, 5 + i, name);
+    }
+    room(c, 0, 10);
+    for (int i = 0; i < 9; i++) {
+        assert_false(c->closed);
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_update(pair, name);
+        pair_settle(pair);
+    }
+    assert_true(c->closed);
+    assert_string_equal(c->reason, "output buffer overflow");
+}
+
+static void a_status_that_ends_a_stream_is_told_or_the_connection_ends(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    assert_true(c->closed);
+}
+
+static void a_suspect_state_is_told_later(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    room_again(c, 10);
+    assert_string_equal(pair_heard(c, 5), "I!");
+}
+
+static void half_an_image_is_followed_by_a_whole_one(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.parts = 3;
+    room(c, 2, 10);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "II");
+    room_again(c, 10);
+    assert_string_equal(pair_heard(c, 5), "IIIII");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IIIIIU");
+}
+
+static void a_snapshot_without_room_is_not_forgotten(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    room(c, 0, 10);
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "");
+    room_again(c, 10);
+    assert_string_equal(pair_heard(c, 5), "R");
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_recovery_is_given_while_there_is_room(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    char name[16];
+
+    for (int32_t i = 0; i < 6; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_open(c, 5 + i, name);
+    }
+    room(c, 6, 6); /* the suspect states, and no image */
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    for (int32_t i = 0; i < 6; i++)
+        assert_string_equal(pair_heard(c, 5 + i), "I!");
+    for (int turn = 0; turn < 6; turn++)
+        room_again(c, 6);
+    for (int32_t i = 0; i < 6; i++) {
+        assert_int_equal(pair_heard(c, 5 + i)[strlen(pair_heard(c, 5 + i)) - 1] == 'j' ||
+                             pair_heard(c, 5 + i)[strlen(pair_heard(c, 5 + i)) - 1] == 'i',
+                         true);
+        assert_int_equal(pair_stream(c, 5 + i)->data_state, RWF_DATA_OK);
+    }
+    assert_false(c->closed);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_second_image_comes_at_once_and_nobody_is_asked),
+        TEST(a_stale_image_is_given_as_stale),
+        TEST(a_snapshot_from_the_cache_ends_with_it),
+        TEST(a_reissue_is_answered_from_the_cache),
+        TEST(what_one_may_not_see_is_not_given_from_the_cache),
+        TEST(images_take_memory_only_while_the_item_is_open),
+        TEST(a_private_image_is_not_kept),
+        TEST(a_client_that_was_behind_is_told_and_gets_an_image),
+        cmocka_unit_test_setup_teardown(without_a_cache_the_image_comes_from_the_source,
+                                        setup_without_cache, teardown),
+        TEST(a_burst_that_goes_out_at_once_needs_no_other_event),
+        TEST(who_makes_no_progress_is_cut_and_nobody_else_notices),
+        TEST(too_many_items_behind_is_the_end),
+        TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
+        TEST(a_suspect_state_is_told_later),
+        cmocka_unit_test_setup_teardown(half_an_image_is_followed_by_a_whole_one,
+                                        setup_without_cache, teardown),
+        TEST(a_snapshot_without_room_is_not_forgotten),
+        TEST(a_recovery_is_given_while_there_is_room),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
