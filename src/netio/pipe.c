@@ -363,8 +363,8 @@ static int pipe_accept(struct net_listener *base, struct net_stream **out)
     if (listener->waiting_count > 0) {
         *out = &listener->waiting[0]->base;
         listener->waiting_count--;
-        memmove(listener->waiting, listener->waiting + 1,
-                listener->waiting_count * sizeof(listener->waiting[0]));
+        for (size_t i = 0; i < listener->waiting_count; i++)
+            listener->waiting[i] = listener->waiting[i + 1];
         rc = MD_OK;
     } else {
         clear_event(listener->event);

@@ -227,8 +227,8 @@ static int tcp_dial(const struct net_stream_options *options, const char *host, 
     *out = NULL;
     if (rc != MD_OK)
         return rc;
-    unsigned count = 0;
-    for (struct addrinfo *at = list; at; at = at->ai_next)
+    unsigned count = 1; /* a name that was found has an address */
+    for (struct addrinfo *at = list->ai_next; at; at = at->ai_next)
         count++;
     struct addrinfo *to = list;
     for (unsigned skip = options->attempt % count; skip > 0; skip--)
@@ -334,7 +334,7 @@ static int open_socket(const struct net_stream_options *options, const struct ad
 
 static uint16_t port_of(int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t length = sizeof(address);
     uint16_t port = 0;
 

@@ -169,34 +169,39 @@ static int choose_interface(struct udp_setup *setup, const char *wanted, struct 
     return err;
 }
 
+/* The first line of a file of the kernel's; "" if it cannot be read. */
+static void read_line(const char *path, char *text, int size)
+{
+    FILE *file = fopen(path, "re");
+
+    if (!file || !fgets(text, size, file))
+        text[0] = 0;
+    if (file)
+        fclose(file);
+}
+
 /* A fixed port inside the range the kernel takes ephemeral ports from may be taken by anybody. */
 static bool is_ephemeral(uint16_t port)
 {
-    unsigned low = 0;
-    unsigned high = 0;
-    FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    char text[64];
+    char *end = text;
 
-    if (!file)
-        return false;
-    bool is_read = fscanf(file, "%u %u", &low, &high) == 2;
-    fclose(file);
-    return is_read && port != 0 && port >= low && port <= high;
+    read_line("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
+    unsigned long low = strtoul(text, &end, 10);
+    unsigned long high = strtoul(end, NULL, 10);
+    return port != 0 && port >= low && port <= high; /* 0 to 0 if it cannot be read */
 }
 
 /* Bits per second, 0 where the interface does not say. */
 static uint64_t interface_speed(const char *name)
 {
     char path[64 + IF_NAMESIZE];
-    long megabits = 0;
+    char text[64];
 
     snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%ld", &megabits) != 1 || megabits < 0)
-        megabits = 0;
-    fclose(file);
-    return (uint64_t)megabits * 1000000;
+    read_line(path, text, sizeof(text));
+    long megabits = strtol(text, NULL, 10);
+    return megabits > 0 ? (uint64_t)megabits * 1000000 : 0;
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
