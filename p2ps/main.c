@@ -17,7 +17,9 @@
 
 #define WORKERS_MAX   64
 #define LISTENERS_MAX 2
-#define HUNG_NS       5000000000ull
+/* A client that does not read ties up this much of the kernel, and what its own window takes. */
+#define UNSENT_MAX (256u << 10)
+#define HUNG_NS    5000000000ull
 
 struct listener {
     struct net_listener *listener;
@@ -114,6 +116,7 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
         .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
         .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
         .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
+        .unsent_max = UNSENT_MAX,
         .tls = p2ps->tls,
     };
 

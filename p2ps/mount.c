@@ -242,6 +242,20 @@ void p2ps_mount_poll(struct p2ps_mount *mount)
                       (ready & NET_WRITABLE ? MD_LOOP_WRITE : 0));
 }
 
+void p2ps_mount_watch(struct p2ps_mount *mount)
+{
+    const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
+
+    if (outq->is_slow == mount->is_slow || mount->is_closing)
+        return;
+    mount->is_slow = outq->is_slow;
+    if (mount->is_slow)
+        md_log(MD_LOG_WARNING, "mount: host=%s slow: %u of %u buffers in use",
+               net_stream_peer(mount->stream), rssl_outq_depth(outq), outq->config.max_buffers);
+    else
+        md_log(MD_LOG_NOTICE, "mount: host=%s keeps up again", net_stream_peer(mount->stream));
+}
+
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns)
 {
     if (mount->is_closing && now_ns > mount->closing_until_ns) {

@@ -19,6 +19,7 @@ struct p2ps_mount {
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
     bool is_dead;             /* to be freed at the end of the turn */
     bool is_closing;          /* what is queued still goes out */
+    bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t closing_until_ns;
     struct p2ps_mount *next;
     struct p2ps_mount *previous;
@@ -33,6 +34,8 @@ void p2ps_mount_destroy(struct p2ps_mount *mount);
 
 /* Time has passed, or a poll-driven stream may have something. */
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns);
+/* Logs when the mount has become slow, or is no more: outputThresholdBreach, outputThresholdOK. */
+void p2ps_mount_watch(struct p2ps_mount *mount);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
 /* Write what is queued, as far as the stream takes it. */

@@ -9,6 +9,8 @@
 /* Administrative messages are rare; a directory part of this size holds hundreds of services. */
 #define SCRATCH_SIZE 60000
 #define STATUS_SIZE  8192 /* a key of any size, and a text */
+/* This share of the output is kept for what may not be lost. */
+#define KEPT_SHARE 8
 
 static struct rssl_outq *outq_of(const void *self)
 {
@@ -23,8 +25,10 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
                bool snapshot)
 {
     struct rssl_outq *outq = outq_of(self);
-    uint8_t *room = rssl_outq_reserve(outq, made->length);
 
+    if (!made->is_vital && outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes)
+        return MD_ERR_FULL;
+    uint8_t *room = rssl_outq_reserve(outq, made->length);
     if (!room)
         return MD_ERR_FULL;
     p2ps_rwf_write(room, made, stream_id, solicited, snapshot);
@@ -143,6 +147,11 @@ static void flush(void *self)
     p2ps_mount_flush(self);
 }
 
+static bool is_full(const void *self)
+{
+    return rssl_outq_depth(outq_of(self)) > 1;
+}
+
 static unsigned fill(const void *self)
 {
     const struct rssl_outq *outq = outq_of(self);
@@ -170,6 +179,7 @@ const struct p2ps_front p2ps_rssl_front = {
     .group = group,
     .message = message,
     .flush = flush,
+    .is_full = is_full,
     .fill = fill,
     .close = close_mount,
 };

@@ -89,7 +89,9 @@ static int work(void *owner)
         worker->input_is_empty = false;
     }
     p2ps_core_settle(worker->core, now_ns);
-    if (!worker->config.timed_writes)
+    if (worker->config.timed_writes)
+        p2ps_core_flush_full(worker->core);
+    else
         p2ps_core_flush(worker->core);
     attach_flush(worker->attach);
     reap(worker);
@@ -140,6 +142,7 @@ static void on_mount_timer(void *owner)
 
     for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
         next = mount->next;
+        p2ps_mount_watch(mount);
         if (now_ns >= p2ps_mount_deadline(mount))
             p2ps_mount_tick(mount, now_ns);
     }

@@ -36,6 +36,7 @@ struct net_stream_options {
     bool nodelay;             /* TCP_NODELAY */
     uint32_t send_buffer;     /* bytes; 0 = the kernel tunes it */
     uint32_t recv_buffer;     /* likewise */
+    uint32_t unsent_max;      /* bytes the kernel may hold before it has sent them; 0 = no bound */
     const char *interface;    /* local address to bind; NULL = any */
     struct net_tls *tls;      /* needed by net_tls_transport; must outlive the stream */
     const char *tls_host;     /* client: the name the certificate must show; NULL = that dialed */

@@ -212,8 +212,6 @@ struct rrmp_sink_item {
 
 /* Answers for an item that has ended, too, until all events were taken. */
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
-/* Its key, also of an item that has just ended, until the events of that turn are taken. */
-bool rrmp_sink_item_key(const struct rrmp_sink *sink, uint32_t item, struct rrmp_view *key);
 void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint64_t user);
 /* The next item a STATE event of scope group or service is about, after `item` (RRMP_ITEM_NONE:
  * the first); RRMP_ITEM_NONE ends. Ask while handling that event; opening and closing items

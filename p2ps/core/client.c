@@ -179,6 +179,24 @@ void p2ps_core_flush(struct p2ps_core *core)
     }
 }
 
+void p2ps_core_flush_full(struct p2ps_core *core)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        uint32_t client = core->touched[i];
+        struct p2ps_client *c = &core->clients[client];
+
+        if (!c->is_slow && !c->front->is_full(c->self)) {
+            core->touched[kept++] = client;
+            continue;
+        }
+        c->is_touched = false;
+        c->front->flush(c->self);
+    }
+    core->touched_count = kept;
+}
+
 static void tick_rtt(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);

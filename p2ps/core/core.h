@@ -103,6 +103,8 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
 void p2ps_core_flush(struct p2ps_core *core);
+/* Only those with a full frame or more; the others wait for p2ps_core_flush(). */
+void p2ps_core_flush_full(struct p2ps_core *core);
 
 /* ---- clients ---- */
 

@@ -298,7 +298,11 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
     core->stats.generic_in++;
     if (!start_record(core, event, &record))
         return;
-    struct p2ps_made made = { .bytes = record.message.data, .length = record.message.length };
+    struct p2ps_made made = {
+        .bytes = record.message.data,
+        .length = record.message.length,
+        .is_vital = true,
+    };
     struct p2ps_item *it = &core->items[record.item];
     for (uint32_t i = 0; i < it->watch_count; i++) {
         struct p2ps_watch *w = &it->watches[i];

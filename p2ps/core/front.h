@@ -47,6 +47,7 @@ struct p2ps_made {
     const uint8_t *bytes;
     size_t length;     /* 0: this form has nothing to say about this record */
     uint32_t state_at; /* refreshes: offset of the state byte, 0 if none */
+    bool is_vital;     /* may be neither dropped nor given later */
 };
 
 struct p2ps_front {
@@ -58,7 +59,8 @@ struct p2ps_front {
                 size_t size, struct p2ps_made *made);
 
     /* Queue `made` for one stream of one client. `solicited`, `snapshot`: patch a refresh so.
-     * MD_ERR_FULL: no room now. Called for every message of every watch. */
+     * MD_ERR_FULL: no room now; some of it is kept for vital and administrative messages, so that
+     * a client that falls behind can still be told so. Called for every message of every watch. */
     int (*put)(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
                bool snapshot);
 
@@ -76,6 +78,8 @@ struct p2ps_front {
 
     /* Send what is queued; once per batch for each client that got something. */
     void (*flush)(void *self);
+    /* So much is queued that waiting for more would not make fewer system calls. */
+    bool (*is_full)(const void *self);
     /* How much of the client's output is in use, in percent. */
     unsigned (*fill)(const void *self);
     /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */

@@ -132,11 +132,11 @@ bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *
                    struct rwf_qos *qos)
 {
     const struct p2ps_item *it = &core->items[item];
-    struct rrmp_view bytes;
+    struct rrmp_sink_item info;
     uint8_t domain;
 
-    if (!rrmp_sink_item_key(core->sink, it->sink_item, &bytes) ||
-        itemkey_decode(bytes.bytes, bytes.length, &domain, key, qos) != RWF_OK)
+    if (!rrmp_sink_item_info(core->sink, it->sink_item, &info) ||
+        itemkey_decode(info.key.bytes, info.key.length, &domain, key, qos) != RWF_OK)
         return false;
     key->flags |= RWF_KEY_HAS_SERVICE_ID;
     key->service_id = core->services[it->service].id;

@@ -188,6 +188,8 @@ static struct net_stream *make_stream(int fd, const struct net_stream_options *o
     stream->fd = fd;
     if (options->nodelay)
         set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options->unsent_max)
+        set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int)options->unsent_max);
     return &stream->base;
 }
 

@@ -474,16 +474,6 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
     return true;
 }
 
-bool rrmp_sink_item_key(const struct rrmp_sink *sink, uint32_t number, struct rrmp_view *key)
-{
-    *key = (struct rrmp_view){ 0 };
-    if (number >= sink->items.high || !sink_item_at(sink, number)->in_use)
-        return false;
-    const struct sink_item *item = sink_item_at(sink, number);
-    *key = (struct rrmp_view){ .bytes = item->key, .length = item->key_length };
-    return true;
-}
-
 void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint64_t user)
 {
     if (sink_item_exists(sink, item))

@@ -108,6 +108,7 @@ struct pair_client {
     char reason[64];
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
+    uint32_t queued; /* since the last flush */
     uint32_t flushes;
     bool drains; /* each flush makes all its room free again */
     struct pair_stream streams[PAIR_STREAMS];
@@ -559,6 +560,7 @@ static inline int pair_note(struct pair_client *c, int32_t id, char letter)
         return MD_ERR_FULL;
     if (c->room != PAIR_UNLIMITED)
         c->room--;
+    c->queued++;
     assert_true(s->count + 1 < PAIR_LETTERS);
     s->letters[s->count++] = letter;
     return MD_OK;
@@ -703,8 +705,17 @@ static inline void pair_front_flush(void *self)
     struct pair_client *c = self;
 
     c->flushes++;
+    c->queued = 0;
     if (c->drains)
         c->room = c->room_max;
+}
+
+/* Five messages fill a frame of the model. */
+static inline bool pair_front_is_full(const void *self)
+{
+    const struct pair_client *c = self;
+
+    return c->queued >= 5;
 }
 
 static inline unsigned pair_front_fill(const void *self)
@@ -734,6 +745,7 @@ static const struct p2ps_front pair_front = {
     .group = pair_front_group,
     .message = pair_front_message,
     .flush = pair_front_flush,
+    .is_full = pair_front_is_full,
     .fill = pair_front_fill,
     .close = pair_front_close,
 };

@@ -353,6 +353,30 @@ static void a_recovery_is_given_while_there_is_room(void **state)
     assert_false(c->closed);
 }
 
+static void timed_writes_wait_for_a_full_frame(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    pair_open(b, 6, "DELL.O");
+    a->flushes = 0;
+    b->flushes = 0;
+    for (int i = 0; i < 3; i++) {
+        pair_update(pair, "IBM.N");
+        pair_update(pair, "DELL.O");
+    }
+    pair_move(pair, &pair->down, 1, false);
+    p2ps_core_flush_full(pair->sink);
+    assert_int_equal(a->flushes, 0);
+    assert_int_equal(b->flushes, 1);
+    p2ps_core_flush(pair->sink);
+    assert_int_equal(a->flushes, 1);
+    assert_int_equal(b->flushes, 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -376,6 +400,7 @@ int main(void)
                                         setup_without_cache, teardown),
         TEST(a_snapshot_without_room_is_not_forgotten),
         TEST(a_recovery_is_given_while_there_is_room),
+        TEST(timed_writes_wait_for_a_full_frame),
     };
 #undef TEST
 
