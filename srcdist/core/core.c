@@ -86,6 +86,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         srcdist_streams_fini(&core->providers[i].streams);
         free(core->providers[i].groups);
         free(core->providers[i].pending);
+        free(core->providers[i].closes);
     }
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)
         free(core->services[i].text);
@@ -140,6 +141,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
     if (now_ns >= core->sweep_ns) {
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
+        srcdist_services_tick(core);
         srcdist_items_tick(core);
         srcdist_asks_tick(core);
         srcdist_posts_tick(core);

@@ -54,15 +54,57 @@ static void uncount(struct srcdist_core *core, struct srcdist_item *it)
     core->providers[it->provider].outstanding--;
 }
 
-static void close_stream(struct srcdist_core *core, struct srcdist_item *it, uint8_t domain)
+static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                      uint8_t domain)
 {
-    struct srcdist_provider *p = &core->providers[it->provider];
     struct rwf_encoder enc;
 
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-    omm_close_encode(&enc, it->stream_id, domain);
-    if (p->kind == SRCDIST_INTERACTIVE && srcdist_provider_send(core, it->provider, &enc) == MD_OK)
-        core->stats.closes_out++;
+    omm_close_encode(&enc, stream_id, domain);
+    int err = srcdist_provider_send(core, provider, &enc);
+    core->stats.closes_out += err == MD_OK;
+    return err;
+}
+
+/* A CLOSE that is lost would leave the stream open there for good: it is sent when there is room.
+ */
+static void owe_close(struct srcdist_provider *p, int32_t stream_id, uint8_t domain)
+{
+    if (p->close_count == p->close_room) {
+        uint32_t room = p->close_room ? p->close_room * 2 : 256;
+        struct srcdist_owed_close *closes = realloc(p->closes, room * sizeof(*closes));
+        if (!closes)
+            return;
+        p->closes = closes;
+        p->close_room = room;
+    }
+    p->closes[p->close_count++] =
+        (struct srcdist_owed_close){ .stream_id = stream_id, .domain = domain };
+}
+
+static void close_stream(struct srcdist_core *core, struct srcdist_item *it, uint8_t domain)
+{
+    struct srcdist_provider *p = &core->providers[it->provider];
+
+    if (p->kind != SRCDIST_INTERACTIVE)
+        return;
+    if (p->close_count > 0 || send_close(core, it->provider, it->stream_id, domain) == MD_ERR_FULL)
+        owe_close(p, it->stream_id, domain);
+}
+
+/* False while some are still owed. */
+static bool pay_closes(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = &core->providers[provider];
+    uint32_t done = 0;
+
+    while (done < p->close_count && send_close(core, provider, p->closes[done].stream_id,
+                                               p->closes[done].domain) != MD_ERR_FULL)
+        done++;
+    p->close_count -= done;
+    if (done)
+        memmove(p->closes, p->closes + done, p->close_count * sizeof(*p->closes));
+    return p->close_count == 0;
 }
 
 /* Ends what the item has at its provider; `tell`: with a CLOSE. */
@@ -232,6 +274,9 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
+    /* Before requests: one of them may take the id of a stream that is being closed. */
+    if (p->close_count > 0 && !pay_closes(core, provider))
+        return;
     while (p->pending_count > 0 && p->outstanding < window_of(core, p)) {
         uint32_t item = p->pending[p->pending_first & (p->pending_room - 1)];
         struct srcdist_item *it = &core->items[item];
@@ -465,20 +510,6 @@ void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_even
 
 /* ---- time ---- */
 
-static bool in_grace(const struct srcdist_core *core, uint32_t service)
-{
-    for (uint32_t i = 0; i < core->provider_room; i++) {
-        const struct srcdist_provider *p = &core->providers[i];
-        if (!p->is_used || p->kind != SRCDIST_NON_INTERACTIVE)
-            continue;
-        for (uint32_t k = 0; k < p->offer_count; k++) {
-            if (p->offers[k].service == service && core->now_ns < p->grace_until_ns)
-                return true;
-        }
-    }
-    return false;
-}
-
 /* An item of a broadcast service that nobody publishes: awaited for a while, then not found. */
 static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
 {
@@ -496,7 +527,7 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
         ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT;
         ending.code = RWF_CODE_NONE;
         ending.text = srcdist_view(rwf_text("The source did not publish this item again"));
-    } else if (in_grace(core, it->service)) {
+    } else if (srcdist_service_in_grace(core, it->service)) {
         srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
                               "Waiting for the source to publish the item");
         it->due_ns = core->now_ns + SECOND_NS;

@@ -38,6 +38,11 @@ struct srcdist_group {
     uint8_t bytes[15];
 };
 
+struct srcdist_owed_close {
+    int32_t stream_id;
+    uint8_t domain;
+};
+
 struct srcdist_provider {
     bool is_used;
     bool supports_post;
@@ -66,6 +71,9 @@ struct srcdist_provider {
     uint32_t pending_room;
     uint32_t pending_first;
     uint32_t pending_count;
+    struct srcdist_owed_close *closes; /* CLOSEs the connection had no room for, oldest first */
+    uint32_t close_room;
+    uint32_t close_count;
     char name[SRCDIST_NAME_MAX];
     char user[SRCDIST_NAME_MAX];
 };
@@ -77,6 +85,7 @@ struct srcdist_service {
     bool is_offered; /* to the backbone */
     bool is_up;
     bool is_broadcast; /* from non-interactive providers */
+    bool is_complete;  /* what is not published by now does not exist */
     uint16_t svc;      /* the source engine's index */
     struct srcdist_service_config config;
     struct omm_service info; /* views point to `text` */
@@ -206,6 +215,9 @@ bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
 void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service);
 /* The best provider that has the service up, or SRCDIST_NONE. */
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
+/* True while a provider that has just come may still be publishing its items. */
+bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service);
+void srcdist_services_tick(struct srcdist_core *core);
 void srcdist_service_status(struct srcdist_core *core, uint32_t service,
                             const struct rwf_state *state);
 

@@ -90,8 +90,12 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     srcdist_streams_fini(&p->streams);
     free(p->groups);
     free(p->pending);
+    free(p->closes);
     p->groups = NULL;
     p->pending = NULL;
+    p->closes = NULL;
+    p->close_count = 0;
+    p->close_room = 0;
     p->is_used = false;
     core->stats.providers_now--;
 }

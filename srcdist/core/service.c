@@ -172,13 +172,39 @@ static bool any_post_support(const struct srcdist_core *core, uint32_t service)
     return provider != SRCDIST_NONE && core->providers[provider].supports_post;
 }
 
+bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used || p->kind != SRCDIST_NON_INTERACTIVE || core->now_ns >= p->grace_until_ns)
+            continue;
+        for (uint32_t k = 0; k < p->offer_count; k++) {
+            if (p->offers[k].service == service)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Up, and what a broadcast source has not published until now it does not publish at all. */
+static bool is_complete(const struct srcdist_core *core, uint32_t service)
+{
+    const struct srcdist_service *s = &core->services[service];
+
+    return s->is_broadcast && s->is_up && !srcdist_service_in_grace(core, service);
+}
+
 static void announce(struct srcdist_core *core, uint32_t service)
 {
     struct srcdist_service *s = &core->services[service];
     uint8_t *tlv_bytes = core->scratch;
+
+    s->is_complete = is_complete(core, service);
     struct rrmp_service description = {
         .id = s->config.id,
-        .state = s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
+        .state = (uint8_t)((s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0) |
+                           (s->is_complete ? RRMP_SERVICE_COMPLETE : 0)),
         .priority = s->config.priority,
         .kind = s->is_broadcast,
         .image_from = s->config.cache_location == SRCDIST_CACHE_SRC_DIST,
@@ -241,6 +267,16 @@ void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)
     announce(core, service);
     if (!was_up && s->is_up)
         srcdist_items_place(core, service);
+}
+
+void srcdist_services_tick(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        const struct srcdist_service *s = &core->services[i];
+
+        if (s->is_used && s->is_offered && s->is_complete != is_complete(core, i))
+            announce(core, i);
+    }
 }
 
 void srcdist_service_status(struct srcdist_core *core, uint32_t service,

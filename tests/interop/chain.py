@@ -7,7 +7,7 @@
 Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and runs COMMAND with
 
     CHAIN_DIR            a folder of its own, the current one of COMMAND; access.conf in it is the
-                         accessFile, empty (that is: none) unless -set says otherwise
+                         accessFile, which lets everybody in at first
     CHAIN_PROVIDER_PORT  where src_dist looks for an interactive provider
     CHAIN_NIPROV_PORT    where src_dist listens for non-interactive providers
     CHAIN_P2PS_PORT      where p2ps serves consumers
@@ -106,7 +106,8 @@ class Chain:
         self.failures = []
         for sub in ("run", "shm", "log"):
             os.mkdir(os.path.join(folder, sub))
-        open(os.path.join(folder, "access.conf"), "w").close()
+        with open(os.path.join(folder, "access.conf"), "w") as out:
+            out.write("user *\n")
         for name in ("RDMFieldDictionary", "enumtype.def"):  # EMA providers look for them here
             shutil.copy(os.path.join(SOURCE_DIR, "conf", name), folder)
         with open(self.conf, "w") as out:
@@ -128,7 +129,7 @@ class Chain:
             "*src_dist*1.route*hostList : 127.0.0.1:%d" % PROVIDER_PORT,
             "*src_dist*serverPort : %d" % NIPROV_PORT,
             "*p2ps*rsslPort : %d" % P2PS_PORT,
-            "*p2ps*accessFile : ",
+            "*p2ps*accessFile : %s/access.conf" % self.folder,
         ]
         if in_process:
             lines.append("*inProcess : True")

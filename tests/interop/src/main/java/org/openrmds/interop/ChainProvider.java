@@ -41,6 +41,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         long count;
         boolean isPrivate;
         boolean isStreaming;
+        long client;
     }
 
     private final OmmProvider provider;
@@ -48,7 +49,6 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
     private final List<String> log = new ArrayList<>();
     private final Map<String, Long> counters;
     private final Map<String, Integer> refused = new LinkedHashMap<>();
-    private long loginHandle;
     private int serviceId;
 
     ChainProvider() {
@@ -242,8 +242,9 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
     @Override
     public synchronized void onReqMsg(ReqMsg msg, OmmProviderEvent event) {
         if (msg.domainType() == EmaRdm.MMT_LOGIN) {
-            loginHandle = event.handle();
             note("login " + msg.name());
+            /* Whoever was here before has gone, whether the library has said so or not. */
+            items.values().removeIf(item -> item.client != event.clientHandle());
             provider.submit(
                     EmaFactory.createRefreshMsg()
                             .domainType(EmaRdm.MMT_LOGIN)
@@ -261,6 +262,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         }
         Item item = new Item();
         item.handle = event.handle();
+        item.client = event.clientHandle();
         item.name = msg.name();
         item.service = msg.serviceName();
         item.domain = msg.domainType();
