@@ -177,6 +177,7 @@ final class ChainKit {
         private String broken;
         private long updates;
         private boolean keepsUpdates = true;
+        private volatile int serviceId;
 
         Consumer() {
             this("user");
@@ -188,6 +189,11 @@ final class ChainKit {
 
         Consumer(OmmConsumerConfig config) {
             consumer = EmaFactory.createOmmConsumer(config.host("localhost:" + port("P2PS")));
+        }
+
+        /* Of the last message that had one. */
+        int serviceId() {
+            return serviceId;
         }
 
         OmmConsumer ema() {
@@ -338,6 +344,7 @@ final class ChainKit {
             one.domain = msg.domainType();
             one.streamId = msg.streamId();
             one.name = msg.hasName() ? msg.name() : null;
+            if (msg.hasServiceId()) serviceId = msg.serviceId();
             one.text = keepsUpdates ? msg.toString() : "";
             takeFields(one, msg.payload().data());
             return one;
