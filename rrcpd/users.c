@@ -230,6 +230,8 @@ void users_mail(struct users *users, const struct net_mail *mail)
     struct user *user = mail->user ? mail->user->owner : NULL;
 
     (void)users;
+    if (!user)
+        return; /* mail about the network itself is not ours */
     if (mail->kind == NET_ADDED)
         added(user, mail->value);
     else if (mail->kind == NET_VIOLATED && user->state == STATE_UP)

@@ -290,10 +290,13 @@ bool attach_node_is_idle(struct attach_node *node)
 
 static bool parse_key(const char *line, struct rrcp_key *out)
 {
-    unsigned id;
-    char hex[65];
+    char *end;
+    unsigned long id = strtoul(line, &end, 10);
 
-    if (sscanf(line, "%u %64[0-9a-fA-F]", &id, hex) != 2 || id > 255 || strlen(hex) != 64)
+    if (end == line || id > 255 || (*end != ' ' && *end != '\t'))
+        return false;
+    const char *hex = end + strspn(end, " \t");
+    if (strspn(hex, "0123456789abcdefABCDEF") != 64)
         return false;
     out->id = (uint8_t)id;
     for (int i = 0; i < 32; i++) {
