@@ -101,8 +101,11 @@ void cache_destroy(struct cache *cache)
 {
     if (!cache)
         return;
-    while (cache->images)
-        cache_image_free(cache, cache->images);
+    for (struct cache_image *image = cache->images, *next; image; image = next) {
+        next = image->next;
+        empty(cache, image);
+        free(image);
+    }
     free(cache->scratch);
     free(cache);
 }
@@ -111,7 +114,7 @@ void cache_destroy(struct cache *cache)
 
 static void keep(struct cache_bytes *members, struct rwf_bytes *view)
 {
-    if (view->length)
+    if (view->length && members->data)
         memcpy(members->data + members->length, view->data, view->length);
     *view = rwf_bytes(members->data + members->length, view->length);
     members->length += (uint32_t)view->length;

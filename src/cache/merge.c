@@ -227,7 +227,7 @@ static int new_rows(struct rwf_encoder *enc, const struct rwf_map *list, struct 
 {
     struct rwf_map walk = changes;
     struct rwf_map_entry change;
-    struct rwf_map_entry other;
+    struct rwf_map_entry other = { 0 };
     int rc;
 
     while ((rc = rwf_map_next(&walk, &change)) > 0) {
