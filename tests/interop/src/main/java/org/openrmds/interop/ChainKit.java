@@ -494,7 +494,7 @@ final class ChainKit {
         void test(String name, Test test) {
             long start = System.nanoTime();
             String filter = System.getenv("CHAIN_ONLY");
-            if (filter != null && !name.contains(filter)) return;
+            if (filter != null && !name.matches(".*(" + filter + ").*")) return;
             String said = "ok";
             try {
                 test.run();
