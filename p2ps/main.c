@@ -102,7 +102,7 @@ static void on_listener(void *owner, int fd, unsigned events)
     }
     if (err == MD_ERR_AGAIN)
         return;
-    md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", strerror(errno));
+    md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", net_error());
     pause_accepting(p2ps, 0);
     md_loop_timer_after(p2ps->accept_pause, 1000000000ull);
 }
@@ -125,7 +125,7 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
     listener->p2ps = p2ps;
     if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
         md_log(MD_LOG_CRITICAL, "port %u: %s; set another one in rmds.cnf, or stop who has it",
-               port, strerror(errno));
+               port, net_error());
         return MD_EXIT_PORT;
     }
     if (md_loop_fd_add(p2ps->frame.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,

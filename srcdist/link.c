@@ -153,7 +153,7 @@ static void dial(struct link *link, uint64_t now_ns)
 {
     struct client_dial to = {
         .transport = link->is_encrypted ? &net_tls_transport : &net_tcp_transport,
-        .options = { .nodelay = true, .tls = link->tls },
+        .options = link->options,
         .host = link->hosts[link->host_at],
         .port = link->ports[link->host_at],
         .rssl = link->rssl,

@@ -34,7 +34,8 @@ struct link {
     unsigned host_count;
     unsigned host_at;
     bool is_encrypted;
-    struct net_tls *tls;
+    struct net_stream_options options;
+    struct net_tls *tls;  /* that of options, owned */
     uint64_t retry_ns;    /* the next delay */
     uint64_t retry_at_ns; /* when to dial */
     struct rssl_config rssl;

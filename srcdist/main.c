@@ -1,6 +1,5 @@
 /* main.c - src_dist: brings providers to the backbone. Wiring and configuration only. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +142,18 @@ static int route_tls(struct link *link, const struct md_conf_object *route)
     return MD_ERR_SYS;
 }
 
+static struct net_stream_options stream_options(const struct src_dist *sd, struct net_tls *tls)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+
+    return (struct net_stream_options){
+        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
+        .send_buffer = u32_of(daemon, "tcpSendBufSize"),
+        .recv_buffer = u32_of(daemon, "tcpRecvBufSize"),
+        .tls = tls,
+    };
+}
+
 static int add_route(struct src_dist *sd, unsigned number)
 {
     char name[16];
@@ -173,6 +184,7 @@ static int add_route(struct src_dist *sd, unsigned number)
         free(link);
         return MD_ERR_SYS;
     }
+    link->options = stream_options(sd, link->tls);
     md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
            link->host_count > 1 ? " and others" : "");
     route_loop_add_route(sd->loop, link);
@@ -229,7 +241,7 @@ static struct rssl_config server_channel(const struct src_dist *sd,
 
 static int listen_on(struct src_dist *sd, const struct net_transport *transport, uint16_t port)
 {
-    struct net_stream_options options = { .nodelay = true, .tls = sd->server_tls };
+    struct net_stream_options options = stream_options(sd, sd->server_tls);
     struct net_listener *listener;
 
     if (port == 0)
@@ -237,7 +249,7 @@ static int listen_on(struct src_dist *sd, const struct net_transport *transport,
     if (transport->listen(&options, NULL, port, &listener) != MD_OK) {
         md_log(MD_LOG_CRITICAL,
                "port %u: %s; set serverPort of transmissionBus, or stop who has it", port,
-               strerror(errno));
+               net_error());
         return MD_EXIT_PORT;
     }
     md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",

@@ -104,6 +104,10 @@ const char *net_stream_peer(const struct net_stream *stream);
 /* What went wrong, for a log line: "Connection refused", "certificate has expired". */
 const char *net_stream_error(const struct net_stream *stream);
 
+/* Why the last dial, listen or accept of this thread failed (MD_ERR_SYS), for a log line: "Address
+ * already in use". Ask before anything else is called. */
+const char *net_error(void);
+
 /* Take the next waiting connection. MD_ERR_AGAIN: none. MD_ERR_SYS: e.g. out of descriptors; pause.
  */
 int net_listener_accept(struct net_listener *listener, struct net_stream **out);

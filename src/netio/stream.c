@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "netio/stream.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "stream_private.h"
@@ -20,6 +21,11 @@ const struct net_transport *net_transport_find(const char *name)
             return all[i];
     }
     return NULL;
+}
+
+const char *net_error(void)
+{
+    return strerror(errno);
 }
 
 void net_stream_close(struct net_stream *stream)
