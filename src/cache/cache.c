@@ -48,9 +48,13 @@ int cache_bytes_grow(struct cache *cache, struct cache_image *image, struct cach
 static void empty(struct cache *cache, struct cache_image *image)
 {
     free(image->members.data);
+    image->members = (struct cache_bytes){ 0 };
     free(image->arena.data);
+    image->arena = (struct cache_bytes){ 0 };
     free(image->fields);
+    image->fields = NULL;
     free(image->raw_ends);
+    image->raw_ends = NULL;
     cache->stats.bytes_now -= image->bytes;
     struct cache_image *next = image->next;
     struct cache_image *previous = image->previous;
