@@ -47,18 +47,17 @@ int cache_bytes_grow(struct cache *cache, struct cache_image *image, struct cach
 
 static void empty(struct cache *cache, struct cache_image *image)
 {
-    free(image->members.data);
-    image->members = (struct cache_bytes){ 0 };
-    free(image->arena.data);
-    image->arena = (struct cache_bytes){ 0 };
-    free(image->fields);
-    image->fields = NULL;
-    free(image->raw_ends);
-    image->raw_ends = NULL;
-    cache->stats.bytes_now -= image->bytes;
     struct cache_image *next = image->next;
     struct cache_image *previous = image->previous;
-    *image = (struct cache_image){ .next = next, .previous = previous };
+
+    free(image->members.data);
+    free(image->arena.data);
+    free(image->fields);
+    free(image->raw_ends);
+    cache->stats.bytes_now -= image->bytes;
+    memset(image, 0, sizeof(*image));
+    image->next = next;
+    image->previous = previous;
 }
 
 static struct cache_image *new_image(struct cache *cache)

@@ -132,6 +132,7 @@ static void close_frame(struct rssl_outq *q)
 
     if (!frame)
         return;
+    MD_ASSERT(q->tail); /* it holds the open frame */
     uint32_t before = q->tail->end;
     size_t payload = (size_t)(q->pos - frame) - RSSL_FRAME_HEADER;
     if (q->frame_message_count == 1) {
@@ -180,6 +181,7 @@ static uint64_t fragments_bytes(const struct rssl_outq *q, size_t length)
 {
     uint64_t piece = piece_max(q, q->config.frame_max - FRAGMENT_HEADER_MAX);
 
+    MD_ASSERT(piece > 0);
     return length + ((uint64_t)length / piece + 1) * FRAGMENT_HEADER_MAX;
 }
 
@@ -482,6 +484,8 @@ void rssl_outq_sent(struct rssl_outq *q, size_t length)
     q->stats.wire_bytes += length;
     while (length > 0) {
         struct rssl_chunk *chunk = q->head;
+
+        MD_ASSERT(chunk); /* as many bytes are queued as were sent */
         size_t here = chunk->end - chunk->start;
         if (length < here) {
             chunk->start += (uint32_t)length;
