@@ -32,7 +32,9 @@ class System:
 
     def __init__(self, conf):
         self.conf = os.path.realpath(conf)
-        tag = hashlib.sha256(self.conf.encode()).hexdigest()[:12]
+        # RMDS_STATE keeps two systems of one configuration apart, such as two tests side by side.
+        own = self.conf + os.environ.get("RMDS_STATE", "")
+        tag = hashlib.sha256(own.encode()).hexdigest()[:12]
         base = os.environ.get("RMDS_STATE") or os.path.join(
             os.environ.get("XDG_RUNTIME_DIR") or "/tmp", f"openrmds-{os.getuid()}"
         )
@@ -227,7 +229,10 @@ def status(system):
 def stop(program):
     if not alive(program):
         return True
-    os.kill(program["pid"], signal.SIGTERM)
+    try:
+        os.kill(program["pid"], signal.SIGTERM)
+    except ProcessLookupError:
+        return True
     deadline = time.monotonic() + STOP_S
     while time.monotonic() < deadline:
         try:

@@ -376,7 +376,8 @@ static void dump_hex(struct rwfdump *dump, const uint8_t *text, size_t length)
 static bool is_text(const uint8_t *bytes, size_t length)
 {
     for (size_t i = 0; i < length && i < 512; i++)
-        if ((bytes[i] < 0x20 && !memchr("\t\r\n", bytes[i], 3)) || bytes[i] > 0x7e)
+        if ((bytes[i] < 0x20 && bytes[i] != '\t' && bytes[i] != '\r' && bytes[i] != '\n') ||
+            bytes[i] > 0x7e)
             return false;
     return length > 0;
 }

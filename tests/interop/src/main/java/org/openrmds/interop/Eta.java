@@ -137,6 +137,12 @@ final class Eta {
         /* Flush, and read meanwhile, so that neither end waits for the other. */
         void flush(Consumer<byte[]> taker) {
             int rc = channel.flush(error);
+            /* A message of many fragments needs that many buffers: the queue is kept short. */
+            while (rc > 200_000) {
+                read(taker);
+                rest();
+                rc = channel.flush(error);
+            }
             if (rc < TransportReturnCodes.SUCCESS) failed = true;
             read(taker);
         }
@@ -155,7 +161,7 @@ final class Eta {
         options.majorVersion(14);
         options.minorVersion(1);
         options.tcpOpts().tcpNoDelay(true);
-        options.guaranteedOutputBuffers(500);
+        options.guaranteedOutputBuffers(800);
         return options;
     }
 
@@ -175,7 +181,7 @@ final class Eta {
         options.majorVersion(14);
         options.minorVersion(1);
         options.tcpOpts().tcpNoDelay(true);
-        options.guaranteedOutputBuffers(500);
+        options.guaranteedOutputBuffers(800);
         options.maxOutputBuffers(2000);
         return options;
     }
