@@ -285,7 +285,7 @@ static void stream_close(struct stream *stream)
 
 static void dump_rssl(struct rwfdump *dump, const uint8_t *bytes, size_t length)
 {
-    struct stream stream;
+    struct stream stream = { 0 };
 
     if (stream_open(&stream, dump))
         tap_input(stream.tap, 0, bytes, length, false);
@@ -356,7 +356,7 @@ static void dump_hex_line(struct rwfdump *dump, struct stream *stream, const cha
 static void dump_hex(struct rwfdump *dump, const uint8_t *text, size_t length)
 {
     uint8_t *bytes = malloc(length / 2 + 1);
-    struct stream stream;
+    struct stream stream = { 0 };
 
     if (bytes && stream_open(&stream, dump)) {
         for (size_t at = 0; at < length;) {
