@@ -19,7 +19,7 @@ for _ in $(seq 100); do
 done
 [ -n "$port" ] || { echo "the provider does not listen"; exit 1; }
 : >"$dir/consumer"
-stdbuf -oL "$1/example_consumer" 127.0.0.1 "$port" me 1 TRI.N >"$dir/consumer" &
+"$1/example_consumer" 127.0.0.1 "$port" me 1 TRI.N >"$dir/consumer" &
 consumer=$!
 for _ in $(seq 200); do
     [ "$(grep -c UPDATE "$dir/consumer")" -ge 2 ] && break

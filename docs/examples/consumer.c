@@ -73,6 +73,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: consumer HOST PORT USER SERVICE-ID ITEM\n");
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen when it is written, also through a pipe */
     rmds_options_init(&options);
     options.host = argv[1];
     options.port = (uint16_t)atoi(argv[2]);
