@@ -117,8 +117,11 @@ void cache_destroy(struct cache *cache)
 
 static void keep(struct cache_bytes *members, struct rwf_bytes *view)
 {
-    if (view->length && members->data)
-        memcpy(members->data + members->length, view->data, view->length);
+    if (view->length == 0 || !members->data) {
+        *view = rwf_bytes(NULL, 0);
+        return;
+    }
+    memcpy(members->data + members->length, view->data, view->length);
     *view = rwf_bytes(members->data + members->length, view->length);
     members->length += (uint32_t)view->length;
 }
@@ -173,7 +176,7 @@ static struct rwf_bytes raw_part(const struct cache_image *image, uint32_t part)
 {
     uint32_t start = part ? image->raw_ends[part - 1] : 0;
 
-    return rwf_bytes(image->arena.data + start, image->raw_ends[part] - start);
+    return rwf_bytes(cache_bytes_at(&image->arena, start), image->raw_ends[part] - start);
 }
 
 /* ---- applying ---- */

@@ -52,7 +52,7 @@ static int store(struct cache *cache, struct cache_image *image, struct cache_fi
         image->arena.length += (uint32_t)room;
     }
     if (content.length)
-        memcpy(image->arena.data + field->at, content.data, content.length);
+        memcpy(cache_bytes_at(&image->arena, field->at), content.data, content.length);
     field->length = (uint16_t)content.length;
     return MD_OK;
 }
@@ -66,7 +66,7 @@ static int widen(struct cache *cache, struct cache_image *image, struct cache_fi
     if (err != MD_OK)
         return err;
     if (field->length)
-        memcpy(image->arena.data + image->arena.length, image->arena.data + field->at,
+        memcpy(image->arena.data + image->arena.length, cache_bytes_at(&image->arena, field->at),
                field->length);
     field->at = image->arena.length;
     field->room = (uint16_t)room;
@@ -79,8 +79,8 @@ static int apply_partial(struct cache *cache, struct cache_image *image, struct 
                          struct rwf_bytes content)
 {
     size_t length = field->length;
-    int err = rwf_rmtes_apply(image->arena.data + field->at, field->room, &length, content.data,
-                              content.length);
+    int err = rwf_rmtes_apply(cache_bytes_at(&image->arena, field->at), field->room, &length,
+                              content.data, content.length);
 
     for (size_t room = 256; err == MD_ERR_FULL && room <= PARTIAL_ROOM_MAX; room *= 4) {
         if (room <= field->room)
@@ -89,8 +89,8 @@ static int apply_partial(struct cache *cache, struct cache_image *image, struct 
         if (grown != MD_OK)
             return grown;
         length = field->length;
-        err = rwf_rmtes_apply(image->arena.data + field->at, field->room, &length, content.data,
-                              content.length);
+        err = rwf_rmtes_apply(cache_bytes_at(&image->arena, field->at), field->room, &length,
+                              content.data, content.length);
     }
     if (err == MD_OK)
         field->length = (uint16_t)length;
@@ -161,8 +161,9 @@ int cache_fields_part(const struct cache_image *image, struct cache_cursor *curs
         const struct cache_field *field = &image->fields[cursor->next];
         struct rwf_mark mark = rwf_encoder_mark(enc);
 
-        if (rwf_field_add_bytes(enc, field->id,
-                                rwf_bytes(image->arena.data + field->at, field->length)) < 0) {
+        if (rwf_field_add_bytes(
+                enc, field->id,
+                rwf_bytes(cache_bytes_at(&image->arena, field->at), field->length)) < 0) {
             rwf_encoder_rollback(enc, &mark);
             break;
         }

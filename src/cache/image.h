@@ -12,6 +12,12 @@ struct cache_bytes {
     uint32_t room;
 };
 
+/* The byte at an offset; NULL as long as there are none at all. */
+static inline uint8_t *cache_bytes_at(const struct cache_bytes *bytes, size_t at)
+{
+    return bytes->data ? bytes->data + at : NULL;
+}
+
 /* One field of a field list: its content lies in the image's arena. */
 struct cache_field {
     int16_t id;

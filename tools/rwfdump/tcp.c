@@ -117,7 +117,8 @@ static struct connection *add(struct tcp *tcp, const struct packet_segment *segm
 {
     struct connection *c;
 
-    if (tcp->connection_count == CONNECTIONS_MAX) { /* the one not heard of for longest goes */
+    if (tcp->connection_count == CONNECTIONS_MAX &&
+        tcp->connections) { /* the one not heard of for longest goes */
         struct connection **last = &tcp->connections;
 
         while ((*last)->next)
