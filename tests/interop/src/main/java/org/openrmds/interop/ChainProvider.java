@@ -83,9 +83,14 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         await(what, 1, wanted);
     }
 
+    /* Each line is looked at once: ten thousand awaited ones must not cost ten thousand walks of the log. */
     synchronized void await(String what, int times, Predicate<String> wanted) {
         long end = System.nanoTime() + ChainKit.SECONDS * 1000000000L;
-        while (count(wanted) < times) {
+        int looked = 0;
+        int found = 0;
+        while (true) {
+            for (; looked < log.size(); looked++) if (wanted.test(log.get(looked))) found++;
+            if (found >= times) return;
             long left = (end - System.nanoTime()) / 1000000;
             if (left <= 0)
                 throw new IllegalStateException("the provider saw no " + what + ": " + tail());
