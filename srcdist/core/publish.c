@@ -47,43 +47,42 @@ static int convert(struct srcdist_core *core, const struct rwf_peek *peek, struc
 
 /* ---- the end of the chain of stages: number and send ---- */
 
+static void count_applied(struct srcdist_core *core, int err)
+{
+    if (err == MD_OK)
+        core->stats.cache_applied++;
+    else
+        core->stats.cache_failed++;
+}
+
+static void cache_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
+{
+    struct srcdist_item *it = srcdist_item_at(core, item);
+
+    if (it && it->image)
+        count_applied(core, cache_apply(core->cache, &it->image, message));
+}
+
+/* What has gone out, or nobody wanted, is in the image; what comes again is not. */
 static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
 {
     struct srcdist_core *core = owner;
     uint8_t *room;
     int err = rrmp_source_publish_begin(core->source, item, RRMP_UPDATE, message.length, &room);
 
-    if (err == MD_ERR_STATE)
-        return MD_OK; /* nobody takes it now */
-    if (err != MD_OK) {
+    if (err != MD_OK && err != MD_ERR_STATE) {
         core->stats.backbone_refused++;
         return err;
     }
-    memcpy(room, message.data, message.length);
-    rwf_patch_stream_id(room, 0);
-    rrmp_source_publish_commit(core->source, message.length);
-    core->stats.updates_out++;
+    if (err == MD_OK) {
+        memcpy(room, message.data, message.length);
+        rwf_patch_stream_id(room, 0);
+        rrmp_source_publish_commit(core->source, message.length);
+        core->stats.updates_out++;
+    }
+    cache_update(core, item, message);
     return MD_OK;
 }
-
-/* The last stage: what goes on from here is in the image. */
-static enum srcdist_stage_verdict cache_update(void *self, uint32_t item, struct rwf_bytes *message,
-                                               uint64_t now_ns)
-{
-    struct srcdist_core *core = self;
-    struct srcdist_item *it = srcdist_item_at(core, item);
-
-    (void)now_ns;
-    if (!it || !it->image)
-        return SRCDIST_STAGE_PASS;
-    if (cache_apply(core->cache, &it->image, *message) == MD_OK)
-        core->stats.cache_applied++;
-    else
-        core->stats.cache_failed++;
-    return SRCDIST_STAGE_PASS;
-}
-
-static const struct srcdist_stage_ops cache_stage = { .name = "cache", .update = cache_update };
 
 int srcdist_chain_create(struct srcdist_core *core)
 {
@@ -92,13 +91,11 @@ int srcdist_chain_create(struct srcdist_core *core)
     chain->sink = send_update;
     chain->owner = core;
     for (unsigned i = 0; core->config.stages && core->config.stages[i]; i++) {
-        if (chain->count == SRCDIST_STAGES_MAX - 1)
+        if (chain->count == SRCDIST_STAGES_MAX)
             return MD_ERR_RANGE;
         chain->ops[chain->count] = core->config.stages[i];
         chain->selves[chain->count++] = core->config.stage_selves[i];
     }
-    chain->ops[chain->count] = &cache_stage;
-    chain->selves[chain->count++] = core;
     return MD_OK;
 }
 
@@ -113,7 +110,7 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         core->stats.decode_errors++;
         return MD_OK;
     }
-    /* Until there is room nothing has happened: a stage or the cache must not see it twice. */
+    /* Until there is room nothing has happened: a stage must not see it twice. */
     if (core->config.source.send.fill(core->config.source.send.context) > 250) {
         core->stats.backbone_refused++;
         return MD_ERR_FULL;
@@ -188,10 +185,7 @@ static void cache_refresh(struct srcdist_core *core, struct srcdist_item *it,
         return;
     if (it->is_private)
         return;
-    if (cache_apply(core->cache, &it->image, message) == MD_OK)
-        core->stats.cache_applied++;
-    else
-        core->stats.cache_failed++;
+    count_applied(core, cache_apply(core->cache, &it->image, message));
 }
 
 static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_t item,

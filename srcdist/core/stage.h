@@ -14,7 +14,9 @@
  * the last stage, what is dropped leaves no hole; and since every stage is told before an image is
  * cut, an image contains exactly the updates that have gone before it.
  *
- * Cache apply is the last stage. Field filter, type filter and time conflation are stages to come.
+ * Behind the last stage an update is numbered, sent, and then applied to the cached image: an
+ * update that finds no room comes again, and must not be in the image yet. Field filter, type
+ * filter and time conflation are stages to come.
  */
 struct srcdist_stage_chain;
 
@@ -45,7 +47,7 @@ struct srcdist_stage_ops {
 
 #define SRCDIST_STAGES_MAX 8
 
-/* Behind the last stage: number and send. MD_ERR_FULL: no room on the backbone now. */
+/* Behind the last stage: number, send, apply. MD_ERR_FULL: no room on the backbone now. */
 typedef int (*srcdist_stage_sink_fn)(void *owner, uint32_t item, struct rwf_bytes message);
 
 struct srcdist_stage_chain {

@@ -48,6 +48,7 @@ struct pair_line {
         uint8_t bytes[PAIR_RECORD_SIZE];
     } sent[PAIR_RECORDS];
     size_t count;
+    bool is_full; /* takes nothing, whatever its fill says */
     uint8_t room[65536];
 };
 
@@ -96,7 +97,7 @@ struct pair_stream {
     uint8_t data_state;
     uint8_t stream_state;
     uint16_t flags;
-    uint32_t fields; /* of the last image or update */
+    uint32_t fields; /* of the last image or update; rows, where it is a vector */
     bool has_key;
     char text[128];
 };
@@ -143,7 +144,9 @@ static inline uint8_t *pair_reserve(void *context, size_t length)
 {
     struct pair_line *line = context;
 
-    return length > sizeof(line->room) || line->count == PAIR_RECORDS ? NULL : line->room;
+    bool has_room = length <= sizeof(line->room) && line->count < PAIR_RECORDS && !line->is_full;
+
+    return has_room ? line->room : NULL;
 }
 
 static inline void pair_commit(void *context, const struct rrmp_dest *dest, size_t length)
@@ -577,6 +580,16 @@ static inline void pair_note_state(struct pair_client *c, int32_t id, const stru
              (const char *)state->text.data);
 }
 
+static inline void pair_read_rows(struct pair_stream *s, const struct rwf_msg *msg)
+{
+    struct rwf_vector vector;
+    struct rwf_vector_entry entry;
+
+    assert_int_equal(rwf_vector_decode(msg->payload, &vector), RWF_OK);
+    while (rwf_vector_next(&vector, &entry) > 0)
+        s->fields++;
+}
+
 static inline void pair_read_fields(struct pair_stream *s, const struct rwf_msg *msg)
 {
     struct rwf_field_list list;
@@ -584,6 +597,8 @@ static inline void pair_read_fields(struct pair_stream *s, const struct rwf_msg 
     uint64_t value;
 
     s->fields = 0;
+    if (msg->container == RWF_TYPE_VECTOR)
+        pair_read_rows(s, msg);
     if (msg->container != RWF_TYPE_FIELD_LIST ||
         rwf_field_list_decode(msg->payload, NULL, &list) < 0)
         return;

@@ -931,6 +931,70 @@ static void a_stage_that_drops_and_holds_leaves_no_hole(void **state)
     assert_int_equal(stats->gap_queries, 0);
 }
 
+/* ---- a backbone without room ---- */
+
+static int setup_source_caches(void **state)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair->source_caches = true;
+    pair_create(pair, (struct p2ps_core_config){ 0 });
+    *state = pair;
+    return 0;
+}
+
+/* What srcdist_provider_message() says to a vector with one row, put in front of the others. */
+static int say_row(struct pair *pair, const struct pair_item *it, uint8_t msg_class, uint16_t flags,
+                   uint8_t action)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .flags = flags,
+        .container = RWF_TYPE_VECTOR,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+    struct rwf_vector_info info = { .container = RWF_TYPE_OPAQUE };
+    struct rwf_vector_entry row = { .action = action, .data = rwf_text("row") };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_vector_start(&enc, &info);
+    rwf_vector_add(&enc, &row);
+    rwf_vector_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return srcdist_provider_message(pair->source, pair->now_ns, pair->provider.id,
+                                    rwf_encoder_bytes(&enc));
+}
+
+static void an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair->provider.answers = false;
+    pair_open(a, 5, "IBM.N");
+    const struct pair_item *it = pair_item(pair, "IBM.N");
+    assert_int_equal(say_row(pair, it, RWF_CLASS_REFRESH,
+                             RWF_REFRESH_SOLICITED | RWF_REFRESH_COMPLETE, RWF_VECTOR_SET),
+                     MD_OK);
+    pair_settle(pair);
+    pair->down.is_full = true;
+    assert_int_equal(say_row(pair, it, RWF_CLASS_UPDATE, 0, RWF_VECTOR_INSERT), MD_ERR_FULL);
+    pair->down.is_full = false;
+    assert_int_equal(say_row(pair, it, RWF_CLASS_UPDATE, 0, RWF_VECTOR_INSERT), MD_OK);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    pair_open(b, 5, "IBM.N");
+    assert_string_equal(pair_heard(b, 5), "I");
+    assert_int_equal(pair_stream(b, 5)->fields, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -983,6 +1047,9 @@ int main(void)
         TEST(a_tunnel_is_refused),
         cmocka_unit_test_setup_teardown(a_stage_that_drops_and_holds_leaves_no_hole, setup_staged,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once,
+            setup_source_caches, teardown),
     };
 #undef TEST
 
