@@ -29,7 +29,9 @@ struct listener {
 
 struct p2ps {
     struct frame frame;
-    struct attach_settings settings;
+    const struct md_conf *conf; /* as it was at the start */
+    struct attach_settings *settings[P2PS_NETWORKS_MAX];
+    unsigned network_count;
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
     const struct entitle_rules *rules;
@@ -223,6 +225,74 @@ static int load_rules(struct p2ps *p2ps)
     return MD_OK;
 }
 
+/* ---- networks ---- */
+
+static int add_network(struct p2ps *p2ps, const char *name)
+{
+    struct attach_settings *settings = calloc(1, sizeof(*settings));
+    char why[256];
+
+    if (!settings)
+        return MD_ERR_NOMEM;
+    p2ps->settings[p2ps->network_count++] = settings;
+    int err = attach_settings_read(p2ps->frame.conf, name, settings, why, sizeof(why));
+    if (err != MD_OK)
+        md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
+    return err;
+}
+
+static int network_index(const struct p2ps *p2ps, const char *name)
+{
+    for (unsigned i = 0; i < p2ps->network_count; i++) {
+        if (strcmp(p2ps->settings[i]->network, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static int read_networks(struct p2ps *p2ps)
+{
+    char name[64];
+    int err = MD_OK;
+
+    for (size_t i = 0;
+         err == MD_OK && md_conf_list(&p2ps->frame.daemon, "networkList", i, name, sizeof(name));
+         i++) {
+        if (network_index(p2ps, name) >= 0) {
+            md_log(MD_LOG_WARNING, "networkList names %s twice", name);
+        } else if (p2ps->network_count == P2PS_NETWORKS_MAX) {
+            md_log(MD_LOG_CRITICAL, "networkList: more than %u networks", P2PS_NETWORKS_MAX);
+            err = MD_ERR_RANGE;
+        } else {
+            err = add_network(p2ps, name);
+        }
+    }
+    if (err == MD_OK && p2ps->network_count == 0)
+        err = add_network(p2ps, md_conf_network(p2ps->frame.conf));
+    return err;
+}
+
+/* Asked by the workers; what the configuration says of a service is constant. */
+static int service_network(void *owner, struct rrmp_view name)
+{
+    const struct p2ps *p2ps = owner;
+    char text[256];
+
+    snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.bytes);
+    struct md_conf_object service = md_conf_object(p2ps->conf, MD_CONF_SERVICE, text);
+    const char *network = md_conf_string(&service, "network");
+    int index = network[0] ? network_index(p2ps, network) : -1;
+    if (network[0] && index < 0)
+        md_log(MD_LOG_ERROR, "service %s: its network %s is not in networkList", text, network);
+    return index;
+}
+
+static void warn_operator(void *owner, const char *text)
+{
+    (void)owner;
+    md_log(MD_LOG_WARNING, "%s", text);
+}
+
 /* ---- workers ---- */
 
 static uint32_t u32_of(const struct md_conf_object *object, const char *param)
@@ -287,6 +357,8 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
                                   ? u32_of(daemon, "rebalanceRate") : 0,
         },
         .authority = entitle_rules_authority(&p2ps->rules),
+        .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
+        .network_count = p2ps->network_count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .client_limit = p2ps->mounts_max,
         .item_limit = md_conf_u64(daemon, "itemLimit"),
@@ -309,7 +381,6 @@ static int create_workers(struct p2ps *p2ps)
     struct p2ps_worker_config config = {
         .frame = &p2ps->frame,
         .core = core_config(p2ps),
-        .attach = p2ps->settings.config,
         .channel = channel_config(&p2ps->frame),
         .pool.shared_bytes =
             md_conf_u64(daemon, "poolSize") * md_conf_u64(daemon, "maxFragmentSize"),
@@ -321,11 +392,14 @@ static int create_workers(struct p2ps *p2ps)
 
     if (config.flush_interval_ns == 0)
         config.timed_writes = false;
-    config.attach.process = p2ps->process;
+    for (unsigned i = 0; i < p2ps->network_count; i++) {
+        config.attach[i] = p2ps->settings[i]->config;
+        config.attach[i].process = p2ps->process;
+        config.attach[i].user_name = name;
+    }
     for (unsigned i = 0; i < md_conf_u64(daemon, "workers") && i < WORKERS_MAX; i++) {
         config.index = i;
         snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->frame.conf), i);
-        config.attach.user_name = name;
         int err = p2ps_worker_create(&config, &p2ps->workers[i]);
         if (err != MD_OK) {
             md_log(MD_LOG_CRITICAL, "worker %u: %s", i, md_err_name(err));
@@ -397,14 +471,12 @@ static bool on_beat(void *owner)
 static int build(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->frame.daemon;
-    char why[256];
 
+    p2ps->conf = p2ps->frame.conf;
     p2ps->mounts_max = u32_of(daemon, "maxMounts");
     p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
-    if (attach_settings_read(p2ps->frame.conf, NULL, &p2ps->settings, why, sizeof(why)) != MD_OK) {
-        md_log(MD_LOG_CRITICAL, "%s", why);
+    if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;
-    }
     if (load_rules(p2ps) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
@@ -435,6 +507,8 @@ static void take_down(struct p2ps *p2ps)
         struct entitle_rules *owned;
     } rules = { .constant = p2ps->rules };
     entitle_rules_destroy(rules.owned);
+    for (unsigned i = 0; i < p2ps->network_count; i++)
+        free(p2ps->settings[i]);
     net_tls_destroy(p2ps->tls);
     frame_stop(&p2ps->frame);
 }

@@ -18,46 +18,60 @@
 
 static void on_messages(void *owner, const struct rrmp_message *messages, size_t count)
 {
-    struct p2ps_worker *worker = owner;
+    const struct p2ps_worker_network *network = owner;
+    struct p2ps_worker *worker = network->worker;
 
-    p2ps_core_backbone(worker->core, md_loop_now(worker->loop), messages, count);
+    p2ps_core_backbone(worker->core, network->index, md_loop_now(worker->loop), messages, count);
 }
 
 static void on_notice(void *owner, const struct rrmp_notice *notice)
 {
-    struct p2ps_worker *worker = owner;
+    const struct p2ps_worker_network *network = owner;
+    struct p2ps_worker *worker = network->worker;
+    unsigned index = worker->config.index;
+    const char *name = worker->config.attach[network->index].network;
 
     if (notice->kind == RRMP_NOTICE_ATTACHED)
         atomic_store_explicit(&worker->has_attached, true, memory_order_relaxed);
     if (notice->kind == RRMP_NOTICE_ATTACHED)
-        md_log(MD_LOG_NOTICE, "backbone: worker %u attached, port %u", worker->config.index,
+        md_log(MD_LOG_NOTICE, "backbone %s: worker %u attached, port %u", name, index,
                notice->port);
     else if (notice->kind == RRMP_NOTICE_DETACHED)
-        md_log(MD_LOG_ERROR, "backbone: worker %u lost its rrcpd; trying again every second",
-               worker->config.index);
+        md_log(MD_LOG_ERROR, "backbone %s: worker %u lost its rrcpd; trying again every second",
+               name, index);
     else if (notice->kind == RRMP_NOTICE_OVERRUN)
-        md_log(MD_LOG_WARNING, "backbone: worker %u was lapped on the inbound ring (userQLimit)",
-               worker->config.index);
-    p2ps_core_notice(worker->core, md_loop_now(worker->loop), notice);
+        md_log(MD_LOG_WARNING, "backbone %s: worker %u was lapped on the inbound ring (userQLimit)",
+               name, index);
+    p2ps_core_notice(worker->core, network->index, md_loop_now(worker->loop), notice);
 }
 
-static int poll_backbone(struct p2ps_worker *worker)
+static int poll_network(struct p2ps_worker_network *network)
 {
+    struct p2ps_worker *worker = network->worker;
     const struct uplink_handler handler = {
-        .owner = worker,
+        .owner = network,
         .messages = on_messages,
         .notice = on_notice,
     };
     int total = 0;
 
     for (int i = 0; i < POLLS_A_TURN; i++) {
-        int count = uplink_poll(worker->attach, md_loop_now(worker->loop), &handler);
+        int count = uplink_poll(network->attach, md_loop_now(worker->loop), &handler);
         if (count == 0) {
-            worker->input_is_empty = true;
+            worker->empty_networks |= 1u << network->index;
             break;
         }
         total += count;
     }
+    return total;
+}
+
+static int poll_backbone(struct p2ps_worker *worker)
+{
+    int total = 0;
+
+    for (unsigned i = 0; i < worker->config.core.network_count; i++)
+        total += poll_network(&worker->networks[i]);
     return total;
 }
 
@@ -85,15 +99,16 @@ static int work(void *owner)
         }
     }
     if (now_ns >= p2ps_core_deadline(worker->core)) {
-        p2ps_core_tick(worker->core, now_ns, worker->input_is_empty);
-        worker->input_is_empty = false;
+        p2ps_core_tick(worker->core, now_ns, worker->empty_networks);
+        worker->empty_networks = 0;
     }
     p2ps_core_settle(worker->core, now_ns);
     if (worker->config.timed_writes)
         p2ps_core_flush_full(worker->core);
     else
         p2ps_core_flush(worker->core);
-    attach_flush(worker->attach);
+    for (unsigned i = 0; i < worker->config.core.network_count; i++)
+        attach_flush(worker->networks[i].attach);
     reap(worker);
     return done;
 }
@@ -102,10 +117,11 @@ static uint64_t deadline(void *owner)
 {
     struct p2ps_worker *worker = owner;
     uint64_t result = p2ps_core_deadline(worker->core);
-    uint64_t attach = attach_deadline(worker->attach);
 
-    if (attach < result)
-        result = attach;
+    for (unsigned i = 0; i < worker->config.core.network_count; i++) {
+        uint64_t attach = attach_deadline(worker->networks[i].attach);
+        result = attach < result ? attach : result;
+    }
     if (worker->polled_mounts && md_loop_now(worker->loop) + NET_POLL_INTERVAL_NS < result)
         result = md_loop_now(worker->loop) + NET_POLL_INTERVAL_NS;
     return result;
@@ -222,11 +238,28 @@ static int create_loop(struct p2ps_worker *worker)
         err = md_loop_timer_create(worker->loop, on_flush_timer, worker, &worker->flush_timer);
     if (err == MD_OK)
         err = md_loop_timer_create(worker->loop, on_mount_timer, worker, &worker->mount_timer);
-    if (err == MD_OK)
-        err = md_loop_fd_add(worker->loop, attach_fd(worker->attach), MD_LOOP_READ, on_attach,
-                             worker, &worker->attach_watch);
+    for (unsigned i = 0; i < worker->config.core.network_count && err == MD_OK; i++) {
+        struct p2ps_worker_network *network = &worker->networks[i];
+        err = md_loop_fd_add(worker->loop, attach_fd(network->attach), MD_LOOP_READ, on_attach,
+                             worker, &network->watch);
+    }
     if (err == MD_OK)
         err = md_loop_source_add(worker->loop, &ops, worker, &worker->source);
+    return err;
+}
+
+static int open_networks(struct p2ps_worker *worker)
+{
+    int err = MD_OK;
+
+    for (unsigned i = 0; i < worker->config.core.network_count && err == MD_OK; i++) {
+        struct p2ps_worker_network *network = &worker->networks[i];
+        network->worker = worker;
+        network->index = i;
+        err = attach_open(&worker->config.attach[i], &network->attach);
+        if (err == MD_OK)
+            worker->config.core.sends[i] = uplink_send(network->attach);
+    }
     return err;
 }
 
@@ -239,12 +272,12 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
     if (err != MD_OK)
         return err;
     worker->config = *config;
+    if (worker->config.core.network_count == 0)
+        worker->config.core.network_count = 1;
     pthread_mutex_init(&worker->lock, NULL);
-    err = attach_open(&config->attach, &worker->attach);
-    if (err == MD_OK) {
-        worker->config.core.sink.send = uplink_send(worker->attach);
+    err = open_networks(worker);
+    if (err == MD_OK)
         err = p2ps_core_create(&worker->config.core, &worker->core);
-    }
     if (err == MD_OK)
         err = rssl_pool_create(&config->pool, &worker->pool);
     if (err == MD_OK)
@@ -311,14 +344,16 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
     p2ps_core_destroy(worker->core);
     rssl_pool_destroy(worker->pool);
     md_loop_source_remove(worker->source);
-    md_loop_fd_remove(worker->attach_watch);
+    for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)
+        md_loop_fd_remove(worker->networks[i].watch);
     md_loop_timer_destroy(worker->mount_timer);
     md_loop_timer_destroy(worker->flush_timer);
     if (worker->wake)
         md_loop_wake_destroy(worker->wake);
     if (worker->loop)
         md_loop_destroy(worker->loop);
-    attach_close(worker->attach);
+    for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)
+        attach_close(worker->networks[i].attach);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
 }

@@ -19,7 +19,7 @@ struct p2ps_worker_config {
     unsigned index;
     const struct frame *frame;
     struct p2ps_core_config core;
-    struct attach_config attach;
+    struct attach_config attach[P2PS_NETWORKS_MAX]; /* core.network_count of them */
     struct rssl_config channel;
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
@@ -33,24 +33,31 @@ struct p2ps_handed {
     const char *refusal;
 };
 
+/* The worker's place on one network of the backbone. */
+struct p2ps_worker_network {
+    struct p2ps_worker *worker;
+    unsigned index;
+    struct attach *attach;
+    struct md_loop_fd *watch;
+};
+
 struct p2ps_worker {
     struct p2ps_worker_config config;
     pthread_t thread;
     bool has_thread;
     struct md_loop *loop;
     struct md_loop_source *source;
-    struct md_loop_fd *attach_watch;
     struct md_loop_wake *wake; /* connections were handed over, or an order was given */
     struct md_loop_timer *flush_timer;
     struct md_loop_timer *mount_timer;
-    struct attach *attach;
+    struct p2ps_worker_network networks[P2PS_NETWORKS_MAX];
     struct p2ps_core *core;
     struct rssl_pool *pool;
     struct p2ps_mount *mounts;
     struct p2ps_mount *dead;
     uint32_t polled_mounts; /* those without a descriptor */
     uint8_t input[P2PS_INPUT_SIZE];
-    bool input_is_empty; /* the backbone was found empty since the last tick */
+    uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;
     /* Written by the control loop and the worker; a short lock, never on the data path. */

@@ -13,15 +13,28 @@
 #include "netio/stream.h"
 #include "route_loop.h"
 
-#define ROUTES_MAX 64
-#define HUNG_NS    5000000000ull
+#define ROUTES_MAX   64
+#define NETWORKS_MAX 8
+#define HUNG_NS      5000000000ull
+
+struct src_dist;
+
+/* One network of the backbone and the loop that serves it, an instance of its own. */
+struct network {
+    struct src_dist *sd;
+    unsigned index;
+    struct attach_settings settings;
+    struct route_loop *loop;
+    char instance_name[300];
+    char stats_group[80];
+};
 
 struct src_dist {
     struct frame frame;
-    struct attach_settings settings;
-    struct route_loop *loop;
+    const struct md_conf *conf; /* as it was at the start */
+    struct network *networks[NETWORKS_MAX];
+    unsigned network_count;
     struct net_tls *server_tls;
-    char instance_name[300];
     char position[128];
     uint64_t started_ns;
     int exit_code;
@@ -46,6 +59,14 @@ static bool is_listed(const struct md_conf_object *daemon, struct rwf_bytes name
     return i == 0; /* no list: all of them */
 }
 
+/* A service that the configuration puts on another network is not offered on this one. */
+static bool is_elsewhere(const struct network *network, const struct md_conf_object *service)
+{
+    const char *name = md_conf_string(service, "network");
+
+    return name[0] && strcmp(name, network->settings.network) != 0;
+}
+
 /* Called on the route loop when a provider first names a service; the configuration is constant. */
 static struct srcdist_service_config service_config(void *owner, struct rwf_bytes name)
 {
@@ -54,14 +75,15 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
         SRCDIST_CACHE_SRC_DIST,
         SRCDIST_CACHE_NONE,
     };
-    struct src_dist *sd = owner;
+    const struct network *network = owner;
+    const struct src_dist *sd = network->sd;
     char text[256];
 
     snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.data);
-    struct md_conf_object service = md_conf_object(sd->frame.conf, MD_CONF_SERVICE, text);
+    struct md_conf_object service = md_conf_object(sd->conf, MD_CONF_SERVICE, text);
     const char *vendor = md_conf_string(&service, "vendor");
     struct srcdist_service_config config = {
-        .is_refused = !is_listed(&sd->frame.daemon, name),
+        .is_refused = !is_listed(&sd->frame.daemon, name) || is_elsewhere(network, &service),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
         .cache_location = locations[md_conf_word(&service, "cacheLocation")],
         .priority = (uint8_t)md_conf_u64(&service, "sourcePriority"),
@@ -70,7 +92,9 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
     };
 
     if (config.is_refused)
-        md_log(MD_LOG_WARNING, "service %s is not in serviceList: not offered", text);
+        md_log(MD_LOG_WARNING,
+               "service %s is not in serviceList, or of another network than %s: not offered", text,
+               network->settings.network);
     else
         md_log(MD_LOG_NOTICE, "service %s is known now", text);
     return config;
@@ -154,6 +178,16 @@ static struct net_stream_options stream_options(const struct src_dist *sd, struc
     };
 }
 
+static struct network *find_network(const struct src_dist *sd, const char *name)
+{
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (!name[0] || strcmp(sd->networks[i]->settings.network, name) == 0)
+            return sd->networks[i];
+    }
+    md_log(MD_LOG_CRITICAL, "network %s is not in networkList", name);
+    return NULL;
+}
+
 static int add_route(struct src_dist *sd, unsigned number)
 {
     char name[16];
@@ -180,14 +214,15 @@ static int add_route(struct src_dist *sd, unsigned number)
         free(link);
         return MD_OK; /* no route */
     }
-    if (route_tls(link, &route) != MD_OK) {
+    struct network *network = find_network(sd, md_conf_string(&route, "network"));
+    if (!network || route_tls(link, &route) != MD_OK) {
         free(link);
         return MD_ERR_SYS;
     }
     link->options = stream_options(sd, link->tls);
     md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
            link->host_count > 1 ? " and others" : "");
-    route_loop_add_route(sd->loop, link);
+    route_loop_add_route(network->loop, link);
     return MD_OK;
 }
 
@@ -239,7 +274,8 @@ static struct rssl_config server_channel(const struct src_dist *sd,
     return config;
 }
 
-static int listen_on(struct src_dist *sd, const struct net_transport *transport, uint16_t port)
+static int listen_on(struct src_dist *sd, struct network *network,
+                     const struct net_transport *transport, uint16_t port)
 {
     struct net_stream_options options = stream_options(sd, sd->server_tls);
     struct net_listener *listener;
@@ -254,7 +290,7 @@ static int listen_on(struct src_dist *sd, const struct net_transport *transport,
     }
     md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",
            net_listener_port(listener), transport->name);
-    return route_loop_add_listener(sd->loop, listener) == MD_OK ? -1 : MD_EXIT_FILE;
+    return route_loop_add_listener(network->loop, listener) == MD_OK ? -1 : MD_EXIT_FILE;
 }
 
 static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
@@ -269,14 +305,17 @@ static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
         .is_server = true,
         .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
     };
+    struct network *network = find_network(sd, md_conf_string(bus, "network"));
     char error[256];
 
+    if (!network)
+        return MD_EXIT_CONFIG;
     if (tls_port && net_tls_create(&config, error, sizeof(error), &sd->server_tls) != MD_OK) {
         md_log(MD_LOG_CRITICAL, "tls: %s", error);
         return MD_EXIT_FILE;
     }
-    int code = listen_on(sd, &net_tcp_transport, md_conf_port(bus, "serverPort"));
-    return code < 0 ? listen_on(sd, &net_tls_transport, tls_port) : code;
+    int code = listen_on(sd, network, &net_tcp_transport, md_conf_port(bus, "serverPort"));
+    return code < 0 ? listen_on(sd, network, &net_tls_transport, tls_port) : code;
 }
 
 /* ---- life ---- */
@@ -290,15 +329,17 @@ static uint64_t random_seed(void)
     return seed;
 }
 
-static struct srcdist_core_config core_config(struct src_dist *sd)
+static struct srcdist_core_config core_config(struct network *network)
 {
+    struct src_dist *sd = network->sd;
     const struct md_conf_object *daemon = &sd->frame.daemon;
 
-    snprintf(sd->instance_name, sizeof(sd->instance_name), "%s.0", sd->frame.identity);
+    snprintf(network->instance_name, sizeof(network->instance_name), "%s.%u", sd->frame.identity,
+             network->index);
     snprintf(sd->position, sizeof(sd->position), "127.0.0.1/%s", md_conf_node(sd->frame.conf));
     return (struct srcdist_core_config){
         .source = {
-            .name = sd->instance_name,
+            .name = network->instance_name,
             .start_ms = md_clock_wall_ns() / 1000000,
             .random = random_seed(),
             .item_limit = u32_of(daemon, "itemLimit"),
@@ -306,9 +347,9 @@ static struct srcdist_core_config core_config(struct src_dist *sd)
             .close_linger_ns = md_conf_time_ns(daemon, "closeLinger"),
             .orphan_linger_ns = md_conf_time_ns(daemon, "orphanLinger"),
             .image_linger_ns = md_conf_time_ns(daemon, "imageLinger"),
-            .unicast_images = sd->settings.uses_point_to_point,
+            .unicast_images = network->settings.uses_point_to_point,
         },
-        .service_owner = sd,
+        .service_owner = network,
         .service = service_config,
         .user = "src_dist",
         .position = sd->position,
@@ -327,40 +368,114 @@ static uint64_t round_up_power(uint64_t value)
     return power;
 }
 
-static int build(struct src_dist *sd)
+static int add_network(struct src_dist *sd, const char *name)
 {
-    struct md_conf_object bus = md_conf_object(sd->frame.conf, MD_CONF_BUS, NULL);
-    struct md_conf_object any = md_conf_object(sd->frame.conf, MD_CONF_SERVICE, "");
-    char user_name[64];
+    struct network *network = calloc(1, sizeof(*network));
     char why[256];
 
-    if (attach_settings_read(sd->frame.conf, NULL, &sd->settings, why, sizeof(why)) != MD_OK) {
-        md_log(MD_LOG_CRITICAL, "%s", why);
-        return MD_EXIT_CONFIG;
+    if (!network)
+        return MD_ERR_NOMEM;
+    network->sd = sd;
+    network->index = sd->network_count;
+    sd->networks[sd->network_count++] = network;
+    int err = attach_settings_read(sd->conf, name, &network->settings, why, sizeof(why));
+    if (err != MD_OK)
+        md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
+    return err;
+}
+
+static bool has_network(const struct src_dist *sd, const char *name)
+{
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (strcmp(sd->networks[i]->settings.network, name) == 0)
+            return true;
     }
+    return false;
+}
+
+static int read_networks(struct src_dist *sd)
+{
+    char name[64];
+    int err = MD_OK;
+
+    for (size_t i = 0;
+         err == MD_OK && md_conf_list(&sd->frame.daemon, "networkList", i, name, sizeof(name));
+         i++) {
+        if (has_network(sd, name)) {
+            md_log(MD_LOG_WARNING, "networkList names %s twice", name);
+        } else if (sd->network_count == NETWORKS_MAX) {
+            md_log(MD_LOG_CRITICAL, "networkList: more than %d networks", NETWORKS_MAX);
+            err = MD_ERR_RANGE;
+        } else {
+            err = add_network(sd, name);
+        }
+    }
+    if (err == MD_OK && sd->network_count == 0)
+        err = add_network(sd, md_conf_network(sd->conf));
+    return err;
+}
+
+static int create_loop(struct network *network, const struct md_conf_object *bus)
+{
+    struct src_dist *sd = network->sd;
+    struct md_conf_object any = md_conf_object(sd->conf, MD_CONF_SERVICE, "");
+    char user_name[64];
+
+    if (sd->network_count > 1)
+        snprintf(network->stats_group, sizeof(network->stats_group), "%s.",
+                 network->settings.network);
     struct route_loop_config config = {
         .frame = &sd->frame,
-        .core = core_config(sd),
-        .attach = sd->settings.config,
-        .accepted = server_channel(sd, &bus),
-        .pool.shared_bytes = md_conf_u64(&bus, "poolSize") * 6144,
+        .index = network->index,
+        .stats_group = network->stats_group,
+        .core = core_config(network),
+        .attach = network->settings.config,
+        .accepted = server_channel(sd, bus),
+        .pool.shared_bytes = md_conf_u64(bus, "poolSize") * 6144,
         .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
         .flush_interval_ns = md_conf_time_ns(&any, "rrmpFlushInterval"),
     };
     config.core.source.gap_log = (uint32_t)round_up_power(config.core.source.gap_log);
     snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->frame.conf));
     config.attach.user_name = user_name;
-    int err = route_loop_create(&config, &sd->loop);
-    if (err != MD_OK) {
-        md_log(MD_LOG_CRITICAL, "route loop: %s", md_err_name(err));
+    int err = route_loop_create(&config, &network->loop);
+    if (err != MD_OK)
+        md_log(MD_LOG_CRITICAL, "route loop of %s: %s", network->settings.network,
+               md_err_name(err));
+    return err;
+}
+
+static int build(struct src_dist *sd)
+{
+    struct md_conf_object bus = md_conf_object(sd->frame.conf, MD_CONF_BUS, NULL);
+
+    sd->conf = sd->frame.conf;
+    if (read_networks(sd) != MD_OK)
         return MD_EXIT_CONFIG;
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (create_loop(sd->networks[i], &bus) != MD_OK)
+            return MD_EXIT_CONFIG;
     }
     if (add_routes(sd) != MD_OK)
         return MD_EXIT_CONFIG;
     int code = open_ports(sd, &bus);
-    if (code >= 0)
-        return code;
-    return route_loop_start(sd->loop) == MD_OK ? -1 : MD_EXIT_FILE;
+    for (unsigned i = 0; code < 0 && i < sd->network_count; i++)
+        code = route_loop_start(sd->networks[i]->loop) == MD_OK ? -1 : MD_EXIT_FILE;
+    return code;
+}
+
+static void take_down(struct src_dist *sd)
+{
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (sd->networks[i]->loop)
+            route_loop_stop(sd->networks[i]->loop);
+    }
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        route_loop_destroy(sd->networks[i]->loop);
+        free(sd->networks[i]);
+    }
+    net_tls_destroy(sd->server_tls);
+    frame_stop(&sd->frame);
 }
 
 static void on_reload(void *owner)
@@ -377,27 +492,35 @@ static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
 {
     uint64_t timeout_ns = md_conf_time_ns(&sd->frame.daemon, "attachTimeout");
 
-    if (!sd->frame.options.no_retry || now_ns - sd->started_ns < timeout_ns ||
-        atomic_load_explicit(&sd->loop->has_attached, memory_order_relaxed))
+    if (!sd->frame.options.no_retry || now_ns - sd->started_ns < timeout_ns)
         return;
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (atomic_load_explicit(&sd->networks[i]->loop->has_attached, memory_order_relaxed))
+            return;
+    }
     md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
     sd->exit_code = MD_EXIT_ATTACH;
     md_loop_stop(sd->frame.loop);
 }
 
-/* False: the route loop hangs. */
+/* False: a route loop hangs. */
 static bool on_beat(void *owner)
 {
     struct src_dist *sd = owner;
     uint64_t now_ns = md_loop_now(sd->frame.loop);
-    uint64_t alive_ns = atomic_load_explicit(&sd->loop->alive_ns, memory_order_relaxed);
+    bool all_alive = true;
 
     give_up_unattached(sd, now_ns);
-    if (alive_ns == 0 || now_ns < alive_ns + HUNG_NS)
-        return true;
-    md_log(MD_LOG_ERROR, "the route loop hangs since %llu s",
-           (unsigned long long)((now_ns - alive_ns) / 1000000000u));
-    return false;
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        const struct network *network = sd->networks[i];
+        uint64_t alive_ns = atomic_load_explicit(&network->loop->alive_ns, memory_order_relaxed);
+        if (alive_ns == 0 || now_ns < alive_ns + HUNG_NS)
+            continue;
+        md_log(MD_LOG_ERROR, "the route loop of %s hangs since %llu s", network->settings.network,
+               (unsigned long long)((now_ns - alive_ns) / 1000000000u));
+        all_alive = false;
+    }
+    return all_alive;
 }
 
 int main(int argc, char **argv)
@@ -423,11 +546,7 @@ int main(int argc, char **argv)
         frame_run(&sd->frame);
         code = sd->exit_code;
     }
-    if (sd->loop)
-        route_loop_stop(sd->loop);
-    route_loop_destroy(sd->loop);
-    net_tls_destroy(sd->server_tls);
-    frame_stop(&sd->frame);
+    take_down(sd);
     free(sd);
     return code;
 }

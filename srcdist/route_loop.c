@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "route_loop.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -28,9 +29,11 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
     if (notice->kind == RRMP_NOTICE_ATTACHED)
         atomic_store_explicit(&loop->has_attached, true, memory_order_relaxed);
     if (notice->kind == RRMP_NOTICE_ATTACHED)
-        md_log(MD_LOG_NOTICE, "backbone: attached, port %u", notice->port);
+        md_log(MD_LOG_NOTICE, "backbone %s: attached, port %u", loop->config.attach.network,
+               notice->port);
     else if (notice->kind == RRMP_NOTICE_DETACHED)
-        md_log(MD_LOG_ERROR, "backbone: lost its rrcpd; trying again every second");
+        md_log(MD_LOG_ERROR, "backbone %s: lost its rrcpd; trying again every second",
+               loop->config.attach.network);
     srcdist_core_notice(loop->core, md_loop_now(loop->loop), notice);
 }
 
@@ -238,8 +241,10 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
 static void *run(void *argument)
 {
     struct route_loop *loop = argument;
+    char cpu[32];
 
-    frame_bind_thread(loop->config.frame, "sourceThreadCpu.0");
+    snprintf(cpu, sizeof(cpu), "sourceThreadCpu.%u", loop->config.index);
+    frame_bind_thread(loop->config.frame, cpu);
     md_loop_timer_every(loop->timer, SHOW_NS);
     if (md_loop_run(loop->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "the route loop failed");

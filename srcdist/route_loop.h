@@ -14,6 +14,8 @@
 
 struct route_loop_config {
     const struct frame *frame;
+    unsigned index;          /* of the loop, for its thread's name in the configuration */
+    const char *stats_group; /* in front of the counters' names, "" or "net1." */
     struct srcdist_core_config core;
     struct attach_config attach;
     struct rssl_config accepted; /* channels of providers that connect to us */

@@ -23,29 +23,29 @@ struct row {
     }
 
 static const struct row rows[] = {
-    LEVEL("src_dist.providers", providers_now),
-    LEVEL("src_dist.services", services_now),
-    LEVEL("src_dist.servicesUp", services_up_now),
-    LEVEL("src_dist.items", items_now),
-    LEVEL("src_dist.itemsPending", pending_now),
-    LEVEL("src_dist.itemsOpen", open_now),
-    COUNTER("src_dist.messagesIn", messages_in),
-    COUNTER("src_dist.updatesIn", updates_in),
-    COUNTER("src_dist.updatesOut", updates_out),
-    COUNTER("src_dist.refreshIn", refresh_in),
-    COUNTER("src_dist.refreshOut", refresh_out),
-    COUNTER("src_dist.statusIn", status_in),
-    COUNTER("src_dist.statusOut", status_out),
-    COUNTER("src_dist.requestsOut", requests_out),
-    COUNTER("src_dist.reissuesOut", reissues_out),
-    COUNTER("src_dist.closesOut", closes_out),
-    COUNTER("src_dist.postsOut", posts_out),
-    COUNTER("src_dist.acksIn", acks_in),
-    COUNTER("src_dist.decodeErrors", decode_errors),
-    COUNTER("src_dist.unknownStreams", unknown_streams),
-    COUNTER("src_dist.backboneRefused", backbone_refused),
-    COUNTER("src_dist.cacheApplied", cache_applied),
-    COUNTER("src_dist.cacheFailed", cache_failed),
+    LEVEL("providers", providers_now),
+    LEVEL("services", services_now),
+    LEVEL("servicesUp", services_up_now),
+    LEVEL("items", items_now),
+    LEVEL("itemsPending", pending_now),
+    LEVEL("itemsOpen", open_now),
+    COUNTER("messagesIn", messages_in),
+    COUNTER("updatesIn", updates_in),
+    COUNTER("updatesOut", updates_out),
+    COUNTER("refreshIn", refresh_in),
+    COUNTER("refreshOut", refresh_out),
+    COUNTER("statusIn", status_in),
+    COUNTER("statusOut", status_out),
+    COUNTER("requestsOut", requests_out),
+    COUNTER("reissuesOut", reissues_out),
+    COUNTER("closesOut", closes_out),
+    COUNTER("postsOut", posts_out),
+    COUNTER("acksIn", acks_in),
+    COUNTER("decodeErrors", decode_errors),
+    COUNTER("unknownStreams", unknown_streams),
+    COUNTER("backboneRefused", backbone_refused),
+    COUNTER("cacheApplied", cache_applied),
+    COUNTER("cacheFailed", cache_failed),
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -60,14 +60,17 @@ int route_loop_stats_create(struct route_loop *loop)
 {
     struct route_loop_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = loop->config.frame->stats;
+    const char *group = loop->config.stats_group;
 
     if (!stats)
         return MD_ERR_NOMEM;
     for (size_t i = 0; i < ROW_COUNT; i++)
-        stats->entries[i] = stats_entry_add(
-            segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER, rows[i].name);
-    stats->loop_turns = stats_entry_add(segment, STATS_KIND_COUNTER, "src_dist.loopTurns");
-    stats->loop_max_us = stats_entry_add(segment, STATS_KIND_GAUGE, "src_dist.loopMaxUs");
+        stats->entries[i] =
+            stats_entry_addf(segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER,
+                             "src_dist.%s%s", group, rows[i].name);
+    stats->loop_turns =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%sloopTurns", group);
+    stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%sloopMaxUs", group);
     loop->stats = stats;
     return MD_OK;
 }

@@ -8,7 +8,6 @@
 #include "private.h"
 
 #define SECOND_NS          1000000000ull
-#define SERVICES_MAX       1024
 #define CLIENTS_DEFAULT    1000
 #define CLIENTS_MAX        65535 /* they are 16 bits of a ticket */
 #define POSTS_DEFAULT      10000
@@ -57,7 +56,7 @@ static bool take_tables(struct p2ps_core *core)
     core->make_buffer = malloc(core->make_size);
     core->part_size = core->config.message_max < PART_MAX ? core->config.message_max : PART_MAX;
     core->part = malloc(core->part_size);
-    core->directory_scratch = calloc(SERVICES_MAX + 1, sizeof(*core->directory_scratch));
+    core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     return core->clients && core->touched && core->posts && core->forms && core->made &&
            core->made_epoch && core->make_buffer && core->part && core->directory_scratch;
 }
@@ -78,7 +77,7 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         .field_type = config->field_type,
         .context = config->field_context,
     };
-    int err = take_tables(core) ? rrmp_sink_create(&core->config.sink, &core->sink) : MD_ERR_NOMEM;
+    int err = take_tables(core) ? p2ps_networks_create(core) : MD_ERR_NOMEM;
     if (err == MD_OK && config->keeps_images)
         err = cache_create(&cache, &core->cache);
     if (err != MD_OK) {
@@ -104,7 +103,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     }
     for (uint32_t i = 0; i < core->form_count; i++)
         free(core->forms[i].fields);
-    rrmp_sink_destroy(core->sink);
+    p2ps_networks_destroy(core);
     free(core->clients);
     free(core->touched);
     free(core->posts);
@@ -132,12 +131,12 @@ static void cut_hopeless(struct p2ps_core *core)
     }
 }
 
-void p2ps_core_backbone(struct p2ps_core *core, uint64_t now_ns,
+void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
                         const struct rrmp_message *messages, size_t count)
 {
     core->now_ns = now_ns;
     while (count > 0) {
-        size_t taken = rrmp_sink_input(core->sink, now_ns, messages, count);
+        size_t taken = rrmp_sink_input(core->sinks[network], now_ns, messages, count);
 
         p2ps_deliver_events(core);
         messages += taken;
@@ -146,10 +145,11 @@ void p2ps_core_backbone(struct p2ps_core *core, uint64_t now_ns,
     cut_hopeless(core);
 }
 
-void p2ps_core_notice(struct p2ps_core *core, uint64_t now_ns, const struct rrmp_notice *notice)
+void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
+                      const struct rrmp_notice *notice)
 {
     core->now_ns = now_ns;
-    rrmp_sink_notice(core->sink, now_ns, notice);
+    rrmp_sink_notice(core->sinks[network], now_ns, notice);
     p2ps_deliver_events(core);
 }
 
@@ -164,10 +164,11 @@ static void count_images(struct p2ps_core *core)
     core->stats.image_bytes_now = stats.bytes_now;
 }
 
-void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty)
+void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks)
 {
     core->now_ns = now_ns;
-    rrmp_sink_tick(core->sink, now_ns, input_is_empty);
+    for (unsigned i = 0; i < core->config.network_count; i++)
+        rrmp_sink_tick(core->sinks[i], now_ns, empty_networks >> i & 1);
     p2ps_deliver_events(core);
     p2ps_entitle_answers(core);
     p2ps_deliver_events(core);
@@ -185,9 +186,13 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
 
 uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 {
-    uint64_t deadline = rrmp_sink_deadline(core->sink);
+    uint64_t deadline = core->sweep_ns;
 
-    return deadline < core->sweep_ns ? deadline : core->sweep_ns;
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        uint64_t sink = rrmp_sink_deadline(core->sinks[i]);
+        deadline = sink < deadline ? sink : deadline;
+    }
+    return deadline;
 }
 
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
@@ -204,7 +209,7 @@ const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)
     return &core->stats;
 }
 
-const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core)
+const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network)
 {
-    return core->sink;
+    return core->sinks[network];
 }

@@ -15,8 +15,8 @@
 
 /*
  * One core is one worker: it has clients of its own, an item table of its own and one requester on
- * the backbone, and shares nothing mutable with other workers. The shell around it (worker.c, or a
- * simulator)
+ * each network of the backbone, numbered from 0, and shares nothing mutable with other workers. The
+ * shell around it (worker.c, or a simulator)
  *
  *     gives it the backbone        p2ps_core_backbone(), p2ps_core_notice()
  *     gives it clients' requests   p2ps_client_*()
@@ -37,8 +37,22 @@ struct p2ps_dictionaries {
     void *self;
 };
 
+/* What several networks need to be told and have to tell. */
+struct p2ps_service_policy {
+    void *owner;
+    /* The network that carries this service, or -1: the first that announces it. May be NULL. */
+    int (*network)(void *owner, struct rrmp_view name);
+    /* A sentence for the operator. May be NULL. */
+    void (*warn)(void *owner, const char *text);
+};
+
+#define P2PS_NETWORKS_MAX 8
+
 struct p2ps_core_config {
-    struct rrmp_sink_config sink;
+    struct rrmp_sink_config sink; /* of each network */
+    struct rrmp_send sends[P2PS_NETWORKS_MAX];
+    unsigned network_count; /* 0: one, and it is reached through sink.send */
+    struct p2ps_service_policy services;
     struct entitle_authority authority;
     struct p2ps_dictionaries dictionaries;
     const char *application_name; /* shown to consumers at login */
@@ -82,6 +96,7 @@ struct p2ps_core_stats {
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
+    uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t images_now;
     uint32_t mounts_now;
@@ -96,10 +111,13 @@ void p2ps_core_destroy(struct p2ps_core *core);
 
 /* ---- the backbone ---- */
 
-void p2ps_core_backbone(struct p2ps_core *core, uint64_t now_ns,
+void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
                         const struct rrmp_message *messages, size_t count);
-void p2ps_core_notice(struct p2ps_core *core, uint64_t now_ns, const struct rrmp_notice *notice);
-void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, bool input_is_empty);
+void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
+                      const struct rrmp_notice *notice);
+/* `empty_networks`: bit n is set when the input of network n was found empty since the last tick.
+ */
+void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
 void p2ps_core_flush(struct p2ps_core *core);
@@ -154,6 +172,6 @@ struct p2ps_client_info {
 bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out);
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
-const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core);
+const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
 
 #endif

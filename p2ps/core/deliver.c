@@ -388,8 +388,10 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
     }
 }
 
-static void deliver_state(struct p2ps_core *core, const struct rrmp_sink_event *event)
+static void deliver_state(struct p2ps_core *core, unsigned network,
+                          const struct rrmp_sink_event *event)
 {
+    const struct rrmp_sink *sink = core->sinks[network];
     struct rwf_state state = event_state(event);
     uint32_t heard_filter = 0;
 
@@ -399,21 +401,24 @@ static void deliver_state(struct p2ps_core *core, const struct rrmp_sink_event *
         p2ps_item_state(core, (uint32_t)event->user, &state);
         return;
     }
+    uint16_t service = p2ps_service_bind(core, network, event->service);
+    if (service == RRMP_SERVICE_NONE)
+        return;
     if (event->scope == RRMP_SINK_SCOPE_GROUP) {
         heard_filter = OMM_FILTER_GROUP;
-        p2ps_directory_group(core, event->service, event->instance, event->group, &state);
+        p2ps_directory_group(core, service, event->instance, event->group, &state);
     } else if (event->instance == 0xFFFF) {
         heard_filter = OMM_FILTER_STATE;
-        p2ps_directory_status(core, event->service, &state);
+        p2ps_directory_status(core, service, &state);
     }
     /* Walked with a stop ahead, since telling a state may close the item it stands on. */
-    uint32_t next = rrmp_sink_item_next(core->sink, event, RRMP_ITEM_NONE);
+    uint32_t next = rrmp_sink_item_next(sink, event, RRMP_ITEM_NONE);
     while (next != RRMP_ITEM_NONE) {
         struct rrmp_sink_item info;
         uint32_t sink_item = next;
 
-        next = rrmp_sink_item_next(core->sink, event, sink_item);
-        if (!rrmp_sink_item_info(core->sink, sink_item, &info) || info.user >= core->item_room)
+        next = rrmp_sink_item_next(sink, event, sink_item);
+        if (!rrmp_sink_item_info(sink, sink_item, &info) || info.user >= core->item_room)
             continue;
         state_of_one(core, (uint32_t)info.user, &state, heard_filter);
     }
@@ -440,19 +445,30 @@ static void item_closed(struct p2ps_core *core, const struct rrmp_sink_event *ev
 /* ---- the batch ---- */
 
 /* An earlier event of the same batch may have ended the item this one is about. */
-static bool is_stale(const struct p2ps_core *core, const struct rrmp_sink_event *event)
+static bool is_stale(const struct p2ps_core *core, unsigned network,
+                     const struct rrmp_sink_event *event)
 {
     bool is_of_item = event->kind == RRMP_SINK_IMAGE || event->kind == RRMP_SINK_MESSAGE ||
                       event->kind == RRMP_SINK_IN_STEP || event->kind == RRMP_SINK_CLOSED ||
                       (event->kind == RRMP_SINK_STATE && event->scope == RRMP_SINK_SCOPE_ITEM);
 
     return is_of_item &&
-           (event->user >= core->item_room || core->items[event->user].sink_item != event->item);
+           (event->user >= core->item_room || core->items[event->user].network != network ||
+            core->items[event->user].sink_item != event->item);
 }
 
-static void deliver_event(struct p2ps_core *core, const struct rrmp_sink_event *event)
+static void directory_event(struct p2ps_core *core, unsigned network, uint16_t sink_service)
 {
-    if (is_stale(core, event))
+    uint16_t service = p2ps_service_bind(core, network, sink_service);
+
+    if (service != RRMP_SERVICE_NONE)
+        p2ps_directory_changed(core, service);
+}
+
+static void deliver_event(struct p2ps_core *core, unsigned network,
+                          const struct rrmp_sink_event *event)
+{
+    if (is_stale(core, network, event))
         return;
     switch ((enum rrmp_sink_event_kind)event->kind) {
     case RRMP_SINK_MESSAGE:
@@ -470,7 +486,7 @@ static void deliver_event(struct p2ps_core *core, const struct rrmp_sink_event *
         in_step(core, (uint32_t)event->user);
         break;
     case RRMP_SINK_STATE:
-        deliver_state(core, event);
+        deliver_state(core, network, event);
         break;
     case RRMP_SINK_CLOSED:
         item_closed(core, event);
@@ -478,7 +494,7 @@ static void deliver_event(struct p2ps_core *core, const struct rrmp_sink_event *
     case RRMP_SINK_MERGE:
         break; /* group ids towards clients follow with the next refresh */
     case RRMP_SINK_DIRECTORY:
-        p2ps_directory_changed(core, event->service);
+        directory_event(core, network, event->service);
         break;
     case RRMP_SINK_ACK:
     case RRMP_SINK_POST_LOST:
@@ -494,9 +510,11 @@ void p2ps_deliver_events(struct p2ps_core *core)
     struct rrmp_sink_event events[EVENTS_MAX];
     size_t count;
 
-    while ((count = rrmp_sink_event(core->sink, events, EVENTS_MAX)) > 0) {
-        for (size_t i = 0; i < count; i++)
-            deliver_event(core, &events[i]);
+    for (unsigned network = 0; network < core->config.network_count; network++) {
+        while ((count = rrmp_sink_event(core->sinks[network], events, EVENTS_MAX)) > 0) {
+            for (size_t i = 0; i < count; i++)
+                deliver_event(core, network, &events[i]);
+        }
     }
 }
 

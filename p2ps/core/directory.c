@@ -8,8 +8,6 @@
 #include "itemkey/itemkey.h"
 #include "private.h"
 
-#define SERVICES_MAX 1024
-
 static struct rwf_bytes field_dictionary(void)
 {
     return rwf_text("RWFFld");
@@ -63,7 +61,7 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
 {
     struct rrmp_sink_service service;
 
-    if (!rrmp_sink_service(core->sink, index, &service))
+    if (!p2ps_service_read(core, index, &service))
         return false;
     *out = (struct omm_service){
         .id = service.id,
@@ -78,10 +76,8 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
 
 uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id)
 {
-    struct rrmp_sink_service service;
-
-    for (uint16_t i = 0; i < SERVICES_MAX && rrmp_sink_service(core->sink, i, &service); i++) {
-        if (service.id == service_id)
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (core->services[i].id == service_id)
             return i;
     }
     return RRMP_SERVICE_NONE;
@@ -104,9 +100,9 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
         .filter = request->filter & (OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP),
     };
 
-    for (uint16_t i = 0; i < SERVICES_MAX; i++) {
+    for (uint16_t i = 0; i < core->service_count; i++) {
         if (!load_service(core, i, request->filter, &services[count]))
-            break;
+            continue;
         if (!request->has_service_id || services[count].id == request->service_id)
             count++;
     }
@@ -193,11 +189,10 @@ static void tell_service(struct p2ps_core *core, const struct omm_service *servi
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
     struct omm_service service;
-    struct p2ps_service *told = &core->services[index];
 
-    if (index >= SERVICES_MAX ||
-        !load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
+    if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
         return;
+    struct p2ps_service *told = &core->services[index];
     bool goes_down = told->is_told && told->is_up && !service.is_up;
 
     service.action = told->is_told ? RWF_MAP_UPDATE : RWF_MAP_ADD;
@@ -207,7 +202,6 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
         service.status =
             p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
     }
-    told->id = service.id;
     told->is_told = true;
     told->is_up = service.is_up;
     told->is_accepting = service.is_accepting;
@@ -218,7 +212,7 @@ void p2ps_directory_status(struct p2ps_core *core, uint16_t index, const struct 
 {
     struct omm_service service;
 
-    if (index >= SERVICES_MAX || !load_service(core, index, OMM_FILTER_STATE, &service))
+    if (!load_service(core, index, OMM_FILTER_STATE, &service))
         return;
     service.action = RWF_MAP_UPDATE;
     service.has_status = true;

@@ -87,7 +87,7 @@ static void start_record(struct p2ps_core *core, uint32_t item, size_t length,
     struct rrmp_sink_item info;
 
     *record = (struct p2ps_record){ .message = rwf_bytes(core->part, length), .item = item };
-    if (rrmp_sink_item_info(core->sink, core->items[item].sink_item, &info)) {
+    if (rrmp_sink_item_info(p2ps_item_sink(core, item), core->items[item].sink_item, &info)) {
         md_put_be16(record->group, info.instance);
         md_put_be16(record->group + 2, info.group);
     }

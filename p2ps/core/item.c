@@ -96,7 +96,7 @@ void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
     if (it->watch_count > 0)
         return;
     if (it->sink_item != RRMP_ITEM_NONE && !it->has_ended)
-        rrmp_sink_item_close(core->sink, core->now_ns, it->sink_item);
+        rrmp_sink_item_close(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
     p2ps_item_give(core, item);
 }
 
@@ -135,7 +135,7 @@ bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *
     struct rrmp_sink_item info;
     uint8_t domain;
 
-    if (!rrmp_sink_item_info(core->sink, it->sink_item, &info) ||
+    if (!rrmp_sink_item_info(p2ps_item_sink(core, item), it->sink_item, &info) ||
         itemkey_decode(info.key.bytes, info.key.length, &domain, key, qos) != RWF_OK)
         return false;
     key->flags |= RWF_KEY_HAS_SERVICE_ID;

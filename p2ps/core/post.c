@@ -126,8 +126,9 @@ static void send_post(struct p2ps_core *core, uint32_t client, const struct rwf_
         return;
     }
     struct rrmp_view message = { core->make_buffer, length };
-    int err =
-        rrmp_sink_post(core->sink, core->now_ns, sink_item, service, key, message, wants_ack, slot);
+    const struct p2ps_service *s = &core->services[service];
+    int err = rrmp_sink_post(core->sinks[s->network], core->now_ns, sink_item, s->sink_service, key,
+                             message, wants_ack, slot);
     if (err == MD_OK)
         return;
     if (slot != P2PS_NONE)
@@ -172,7 +173,7 @@ void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
         const struct p2ps_item *it = &core->items[index];
         struct rrmp_sink_item info;
 
-        if (rrmp_sink_item_info(core->sink, it->sink_item, &info))
+        if (rrmp_sink_item_info(p2ps_item_sink(core, index), it->sink_item, &info))
             send_post(core, client, msg, bytes, it->sink_item, it->service, info.key,
                       it->is_private);
         else
@@ -202,7 +203,7 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
     if (index >= P2PS_STREAM_DICTIONARY)
         return;
     if (to_backbone(core, c, bytes, false, &length) == RWF_OK)
-        rrmp_sink_generic(core->sink, core->items[index].sink_item,
+        rrmp_sink_generic(p2ps_item_sink(core, index), core->items[index].sink_item,
                           (struct rrmp_view){ core->make_buffer, length });
 }
 

@@ -15,6 +15,7 @@
 #define P2PS_STREAM_DICTIONARY 0xFFFFFFFCu
 
 #define P2PS_FORMS_MAX         4096
+#define P2PS_SERVICES_MAX      1024
 #define P2PS_TEXT_MAX          128
 
 enum p2ps_watch_state {
@@ -51,7 +52,8 @@ struct p2ps_watch {
 
 struct p2ps_item {
     uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free, `next` below */
-    uint16_t service;   /* of the sink */
+    uint16_t service;   /* of the core */
+    uint8_t network;
     uint8_t domain;
     uint8_t stream_state; /* what consumers were last told */
     uint8_t data_state;
@@ -128,8 +130,10 @@ struct p2ps_post {
     uint32_t next_free;
 };
 
-/* A service as last told to the clients, to tell only what changed. */
+/* A service, on which network it is, and what the clients were last told of it. */
 struct p2ps_service {
+    uint16_t sink_service; /* its number on that network */
+    uint8_t network;
     bool is_told;
     bool is_up;
     bool is_accepting;
@@ -138,7 +142,7 @@ struct p2ps_service {
 
 struct p2ps_core {
     struct p2ps_core_config config;
-    struct rrmp_sink *sink;
+    struct rrmp_sink *sinks[P2PS_NETWORKS_MAX]; /* network_count of them */
     struct p2ps_core_stats stats;
     struct p2ps_client *clients;
     uint32_t client_room;
@@ -153,11 +157,13 @@ struct p2ps_core {
     struct p2ps_post *posts;
     uint32_t post_room;
     uint32_t post_free;
-    struct p2ps_service services[1024];
-    uint16_t questions;  /* asked of the authority about items */
-    uint64_t sweep_ns;   /* when timers of clients are next looked at */
-    struct cache *cache; /* NULL: images are the source's business */
-    uint8_t *part;       /* of an image out of the cache */
+    struct p2ps_service services[P2PS_SERVICES_MAX];
+    uint16_t service_count;
+    uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
+    uint16_t questions;    /* asked of the authority about items */
+    uint64_t sweep_ns;     /* when timers of clients are next looked at */
+    struct cache *cache;   /* NULL: images are the source's business */
+    uint8_t *part;         /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;
@@ -183,6 +189,17 @@ void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason);
 void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client);
 void p2ps_clients_tick(struct p2ps_core *core);
+
+/* ---- network.c ---- */
+int p2ps_networks_create(struct p2ps_core *core);
+void p2ps_networks_destroy(struct p2ps_core *core);
+struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item);
+/* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
+ * used there. */
+uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service);
+/* The service with the id that consumers know it by; false past the last. */
+bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
+                       struct rrmp_sink_service *out);
 
 /* ---- status.c ---- */
 struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text);

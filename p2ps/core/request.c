@@ -42,7 +42,7 @@ static bool find_service(struct p2ps_core *core, struct opening *open)
     else
         open->service = RRMP_SERVICE_NONE;
     if (open->service == RRMP_SERVICE_NONE ||
-        !rrmp_sink_service(core->sink, open->service, &open->description)) {
+        !p2ps_service_read(core, open->service, &open->description)) {
         close_with(core, open, RWF_CODE_SOURCE_UNKNOWN, "Unknown service");
         return false;
     }
@@ -163,8 +163,7 @@ enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, ui
     struct rwf_key key;
     struct rwf_qos qos;
 
-    if (!p2ps_item_key(core, item, &key, &qos) ||
-        !rrmp_sink_service(core->sink, it->service, &service)) {
+    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service)) {
         *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
         return ENTITLE_DENY;
     }
@@ -200,7 +199,7 @@ void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watc
     it->watches[watch].state = P2PS_WATCH_NEW;
     if (p2ps_image_give(core, item, watch))
         return;
-    rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
+    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
 }
 
 void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
@@ -217,7 +216,7 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
     }
     if (p2ps_image_give(core, item, watch))
         return;
-    rrmp_sink_item_want_image(core->sink, core->now_ns, it->sink_item);
+    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
     /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
         struct rwf_state state =
@@ -266,21 +265,23 @@ void p2ps_entitle_answers(struct p2ps_core *core)
 
 /* ---- opening ---- */
 
-static uint32_t item_of_sink(const struct p2ps_core *core, uint32_t sink_item)
+static uint32_t item_of_sink(const struct rrmp_sink *sink, uint32_t sink_item)
 {
     struct rrmp_sink_item info;
 
-    return rrmp_sink_item_info(core->sink, sink_item, &info) ? (uint32_t)info.user : P2PS_NONE;
+    return rrmp_sink_item_info(sink, sink_item, &info) ? (uint32_t)info.user : P2PS_NONE;
 }
 
 /* The item behind the key: the one that is open, or a new one. P2PS_NONE: refused and told. */
 static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
 {
     const struct omm_item_request *request = open->request;
+    const struct p2ps_service *service = &core->services[open->service];
+    struct rrmp_sink *sink = core->sinks[service->network];
     struct rwf_key key = open->key;
     uint8_t bytes[RRMP_KEY_SIZE_MAX];
     struct rrmp_sink_open sink_open = {
-        .service = open->service,
+        .service = service->sink_service,
         .priority_class = request->has_priority ? request->priority_class : 1,
         .priority_count = request->has_priority ? request->priority_count : 1,
         .is_snapshot = !request->is_streaming,
@@ -296,7 +297,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     sink_open.key.bytes = bytes;
     /* A snapshot of an item that is open is one more watch on it. */
     if (!request->is_streaming && !request->is_private &&
-        rrmp_sink_item_find(core->sink, open->service, sink_open.key) != RRMP_ITEM_NONE)
+        rrmp_sink_item_find(sink, sink_open.service, sink_open.key) != RRMP_ITEM_NONE)
         sink_open.is_snapshot = false;
     if (request->is_private && request->container != RWF_TYPE_NO_DATA)
         sink_open.message = (struct rrmp_view){ request->payload.data, request->payload.length };
@@ -306,11 +307,11 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
         return P2PS_NONE;
     }
     sink_open.user = item;
-    int err = rrmp_sink_item_open(core->sink, core->now_ns, &sink_open, &sink_item);
+    int err = rrmp_sink_item_open(sink, core->now_ns, &sink_open, &sink_item);
     if (err != MD_OK) {
         p2ps_item_give(core, item);
         if (err == MD_ERR_EXISTS)
-            return item_of_sink(core, sink_item);
+            return item_of_sink(sink, sink_item);
         close_with(core, open, err == MD_ERR_FULL ? RWF_CODE_TOO_MANY_ITEMS : RWF_CODE_NO_RESOURCES,
                    "No more items can be opened");
         return P2PS_NONE;
@@ -318,6 +319,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     struct p2ps_item *it = &core->items[item];
     it->sink_item = sink_item;
     it->service = open->service;
+    it->network = service->network;
     it->domain = request->domain;
     it->is_private = request->is_private;
     it->is_snapshot = sink_open.is_snapshot;
@@ -479,8 +481,8 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
     else
         w->flags &= (uint16_t)~P2PS_WATCH_PAUSED;
     if (request->has_priority)
-        rrmp_sink_item_priority(core->sink, core->now_ns, it->sink_item, request->priority_class,
-                                request->priority_count);
+        rrmp_sink_item_priority(p2ps_item_sink(core, item), core->now_ns, it->sink_item,
+                                request->priority_class, request->priority_count);
     bool missed = !request->pause && (w->flags & P2PS_WATCH_MISSED);
     w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
     if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed)) {

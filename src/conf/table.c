@@ -292,6 +292,12 @@ const struct md_conf_row md_conf_rows[] = {
     /* ---- the backbone ---- */
     { "networkName", DAEMON | RRCP, ALL, 0, TEXT("net1"),
       "Name of the backbone network; one rrcpd serves one network." },
+    { "networkList", DAEMON, P2PS | SRC, 0, LIST(""),
+      "Backbone networks to take part in, each through its own rrcpd; empty: networkName alone." },
+    { "network", SERVICE, P2PS | SRC, 0, TEXT(""),
+      "Network of networkList that carries the service; empty: the first that announces it." },
+    { "network", ROUTE | BUS, SRC, 0, TEXT(""),
+      "Network of networkList that the providers' services go to; empty: the first." },
     { "multicastAddress", RRCP, ALL, 0, ADDRESS("239.255.82.82"),
       "IPv4 or IPv6 multicast group, or the broadcast address of a subnet." },
     { "multicastPort", RRCP, ALL, 0, PORTNO(1, "8500"), "UDP port of the group." },

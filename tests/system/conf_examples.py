@@ -2,7 +2,8 @@
 """conf_examples.py EXAMPLE.cnf - starts an example of conf/examples and sends data through it.
 
 A provider stands on each port that the example names for providers, a checking consumer connects
-to each port for consumers: every item opens, every update arrives once and in order.
+to each port for consumers: every item opens, every update arrives once and in order. A port may be
+followed by the service it is about, "14102:IDNS"; without, that is RDFD.
 """
 # SPDX-License-Identifier: Apache-2.0
 import importlib.util
@@ -39,24 +40,24 @@ def load_run():
 
 def ports_of(conf):
     with open(conf, encoding="ascii") as lines:
-        found = re.search(r"^! ports: providers ([\d ]+), consumers ([\d ]+)$", lines.read(), re.M)
-    return found[1].split(), found[2].split()
+        found = re.search(r"^! ports: providers ([\w: ]+), consumers ([\w: ]+)$", lines.read(), re.M)
+    return [[(word + ":RDFD").split(":")[:2] for word in words.split()] for words in found.groups()]
 
 
 def tool(*words, **more):
     return subprocess.Popen([os.path.join(BIN, words[0]), *words[1:]], stdin=subprocess.DEVNULL, **more)
 
 
-def check_consumer(port, items):
+def check_consumer(port, service, items):
     client = subprocess.run(
-        [os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", port, "-f", items,
+        [os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "127.0.0.1", "-p", port, "-f", items,
          "-u", "demo", "-seqcheck", "-secs", "2", "-l", "1"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=90)
     text = client.stdout + client.stderr
     updates = re.search(r"(\d+) updates in", text)
     sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, "
                          r"(\d+) out of order, (\d+) wrong", text)
-    print(f"port {port}:\n{text}")
+    print(f"port {port}, service {service}:\n{text}")
     assert client.returncode == 0, "the consumer was not satisfied"
     assert updates and int(updates[1]) > 0, "no update arrived"
     assert sequence and [int(n) for n in sequence.groups()[1:]] == [0] * 5, "not every update once, in order"
@@ -72,12 +73,13 @@ def main():
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
             tool("sink_driven_src", "-mklist", "100", "X", stdout=out).wait()
-        children = [tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", "1000",
-                         "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL) for port in providers]
+        children = [tool("sink_driven_src", "-S", service, "-N", port, "-L", "127.0.0.1", "-U", "1000",
+                         "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
+                    for port, service in providers]
         try:
             assert run.up(system) == 0, "it did not start"
-            for port in consumers:
-                check_consumer(port, items)
+            for port, service in consumers:
+                check_consumer(port, service, items)
             assert run.status(system) == 0, "a program is gone"
         finally:
             run.down(system)

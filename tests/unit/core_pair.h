@@ -117,6 +117,9 @@ struct pair_client {
 
 struct pair {
     uint64_t now_ns;
+    unsigned network;      /* of the p2ps core, that this backbone is */
+    const char *service;   /* its name; NULL: RDFD */
+    uint16_t service_id;   /* 0: PAIR_SERVICE_ID */
     struct pair_line down; /* from src_dist */
     struct pair_line up;   /* from p2ps */
     struct pair_line moving;
@@ -189,7 +192,7 @@ static inline bool pair_move(struct pair *pair, struct pair_line *line, uint64_t
         if (dest->path != RRMP_PATH_MULTICAST && dest->session != (from == 1 ? 2 : 1))
             continue;
         if (from == 1)
-            p2ps_core_backbone(pair->sink, pair->now_ns, &message, 1);
+            p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, &message, 1);
         else
             srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
     }
@@ -317,7 +320,7 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .id = 99,
         .action = is_update ? RWF_MAP_UPDATE : RWF_MAP_ADD,
         .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
-        .name = rwf_text("RDFD"),
+        .name = rwf_text(p->pair->service ? p->pair->service : "RDFD"),
         .capability_count = 2,
         .capabilities = { 6, 7 },
         .is_up = p->service_up,
@@ -506,7 +509,7 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
 
     (void)name;
     return (struct srcdist_service_config){
-        .id = PAIR_SERVICE_ID,
+        .id = pair->service_id ? pair->service_id : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
     };
@@ -535,7 +538,7 @@ static inline void pair_pass(struct pair *pair, uint64_t time_ns)
     while (pair->now_ns < until) {
         pair->now_ns += 20 * PAIR_MS;
         srcdist_core_tick(pair->source, pair->now_ns, true);
-        p2ps_core_tick(pair->sink, pair->now_ns, true);
+        p2ps_core_tick(pair->sink, pair->now_ns, 1);
         pair_settle(pair);
     }
 }
@@ -887,7 +890,7 @@ static inline const char *pair_heard(struct pair_client *c, int32_t stream_id)
 
 /* ---- life ---- */
 
-static inline void pair_create(struct pair *pair, struct p2ps_core_config config)
+static inline void pair_create_source(struct pair *pair)
 {
     const struct srcdist_core_config source = {
         .source = { .name = "test", .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
@@ -906,15 +909,22 @@ static inline void pair_create(struct pair *pair, struct p2ps_core_config config
     pair->provider.answers = true;
     pair->provider.service_up = true;
     pair->provider.parts = 1;
+    assert_int_equal(srcdist_core_create(&source, &pair->source), MD_OK);
+    srcdist_core_notice(pair->source, pair->now_ns, &notice);
+}
+
+static inline void pair_create(struct pair *pair, struct p2ps_core_config config)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
+
+    pair_create_source(pair);
     config.sink.send = (struct rrmp_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
     config.authority = (struct entitle_authority){ pair_ask, pair_answers, pair };
     config.client_limit = PAIR_CLIENTS;
     config.message_max = 65536;
-    assert_int_equal(srcdist_core_create(&source, &pair->source), MD_OK);
+    config.sends[0] = config.sink.send;
     assert_int_equal(p2ps_core_create(&config, &pair->sink), MD_OK);
-    srcdist_core_notice(pair->source, pair->now_ns, &notice);
-    notice.session = 2;
-    p2ps_core_notice(pair->sink, pair->now_ns, &notice);
+    p2ps_core_notice(pair->sink, 0, pair->now_ns, &notice);
     pair_provider_comes(pair);
     pair_pass(pair, 200 * PAIR_MS);
 }

@@ -702,7 +702,7 @@ static void lost_records_are_told_and_mended(void **state)
     pair->lose_down = true;
     pair_settle(pair);
     pair->lose_down = false;
-    p2ps_core_notice(pair->sink, pair->now_ns, &gap);
+    p2ps_core_notice(pair->sink, 0, pair->now_ns, &gap);
     pair_update(pair, "IBM.N");
     pair_settle(pair);
     pair_pass(pair, 5 * PAIR_SEC);
@@ -908,7 +908,7 @@ static void a_stage_that_drops_and_holds_leaves_no_hole(void **state)
     struct pair *pair = *state;
     struct pair_client *a = pair_client(pair, 0);
     struct pair_client *b = pair_client(pair, 1);
-    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink));
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink, 0));
 
     pair_open(a, 5, "IBM.N");
     for (int i = 0; i < 10; i++)

@@ -89,10 +89,10 @@ static void start_worker(struct fixture *f)
     struct p2ps_worker_config config = {
         .frame = &f->frame,
         .channel = rssl_config_default(RSSL_ROLE_SERVER),
-        .attach = { .network = "net1",
-                    .rrcpd_instance = "1",
-                    .run_dir = f->files.folder,
-                    .user_name = "p2ps.test.worker0" },
+        .attach = { { .network = "net1",
+                      .rrcpd_instance = "1",
+                      .run_dir = f->files.folder,
+                      .user_name = "p2ps.test.worker0" } },
     };
 
     assert_int_equal(p2ps_dictionary_store_create(&f->frame.daemon, &f->dictionaries), MD_OK);

@@ -1,0 +1,140 @@
+/* network.c - the networks of the backbone, and which of them carries which service. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "private.h"
+
+/*
+ * Each network has a requester of its own, which numbers services, items and instances for itself.
+ * Consumers see one directory: a service has one number here and is bound to one network, said by
+ * the configuration or the first that announces it. So no item is ever open on two.
+ */
+
+#define NOT_BOUND  0xFFFFu
+#define NOT_WANTED 0xFFFEu
+#define IDS        65535u
+
+int p2ps_networks_create(struct p2ps_core *core)
+{
+    struct p2ps_core_config *config = &core->config;
+    int err = MD_OK;
+
+    if (config->network_count == 0) {
+        config->network_count = 1;
+        config->sends[0] = config->sink.send;
+    }
+    size_t count = (size_t)config->network_count * P2PS_SERVICES_MAX;
+    core->service_map = malloc(count * sizeof(*core->service_map));
+    if (!core->service_map)
+        return MD_ERR_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        core->service_map[i] = NOT_BOUND;
+    for (unsigned i = 0; i < config->network_count && err == MD_OK; i++) {
+        config->sink.send = config->sends[i];
+        config->sink.random += i;
+        err = rrmp_sink_create(&config->sink, &core->sinks[i]);
+    }
+    return err;
+}
+
+void p2ps_networks_destroy(struct p2ps_core *core)
+{
+    for (unsigned i = 0; i < core->config.network_count; i++)
+        rrmp_sink_destroy(core->sinks[i]);
+    free(core->service_map);
+}
+
+struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item)
+{
+    return core->sinks[core->items[item].network];
+}
+
+/* ---- services ---- */
+
+static void warn(const struct p2ps_core *core, struct rrmp_view name, const char *what)
+{
+    const struct p2ps_service_policy *policy = &core->config.services;
+    char text[RRMP_NAME_MAX + 160];
+
+    if (!policy->warn)
+        return;
+    snprintf(text, sizeof(text), "service %.*s %s", (int)name.length, (const char *)name.bytes,
+             what);
+    policy->warn(policy->owner, text);
+}
+
+static bool is_wanted(struct p2ps_core *core, unsigned network, struct rrmp_view name)
+{
+    const struct p2ps_service_policy *policy = &core->config.services;
+    int wanted = policy->network ? policy->network(policy->owner, name) : -1;
+
+    if (wanted >= 0)
+        return (unsigned)wanted == network;
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        uint16_t there =
+            i == network ? RRMP_SERVICE_NONE : rrmp_sink_service_find(core->sinks[i], name);
+        if (there == RRMP_SERVICE_NONE ||
+            core->service_map[i * P2PS_SERVICES_MAX + there] >= NOT_WANTED)
+            continue;
+        core->stats.services_twice++;
+        warn(core, name,
+             "is announced on two networks and taken from the first; set its network to say "
+             "which");
+        return false;
+    }
+    return true;
+}
+
+/* Ids are the same on all p2ps unless two names meet in one; then the later one moves on. */
+static uint16_t free_id(const struct p2ps_core *core, const struct rrmp_sink_service *description)
+{
+    uint32_t id = description->id;
+
+    while (p2ps_directory_find(core, (uint16_t)id) != RRMP_SERVICE_NONE)
+        id = id % (IDS - 1) + 1;
+    if (id != description->id)
+        warn(core, description->name,
+             "has the id of a service of another network and gets another one; set serviceId");
+    return (uint16_t)id;
+}
+
+uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service)
+{
+    struct rrmp_sink_service description;
+
+    if (sink_service >= P2PS_SERVICES_MAX)
+        return RRMP_SERVICE_NONE;
+    uint16_t *map = &core->service_map[network * P2PS_SERVICES_MAX + sink_service];
+    if (*map == NOT_WANTED)
+        return RRMP_SERVICE_NONE;
+    if (*map != NOT_BOUND)
+        return *map;
+    if (core->service_count == P2PS_SERVICES_MAX ||
+        !rrmp_sink_service(core->sinks[network], sink_service, &description))
+        return RRMP_SERVICE_NONE;
+    if (!is_wanted(core, network, description.name)) {
+        *map = NOT_WANTED;
+        return RRMP_SERVICE_NONE;
+    }
+    *map = core->service_count;
+    core->services[core->service_count] = (struct p2ps_service){
+        .network = (uint8_t)network,
+        .sink_service = sink_service,
+        .id = free_id(core, &description),
+    };
+    return core->service_count++;
+}
+
+bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
+                       struct rrmp_sink_service *out)
+{
+    if (service >= core->service_count)
+        return false;
+    const struct p2ps_service *s = &core->services[service];
+    if (!rrmp_sink_service(core->sinks[s->network], s->sink_service, out))
+        return false;
+    out->id = s->id;
+    return true;
+}

@@ -1,0 +1,209 @@
+/* test_p2ps_networks.c - one p2ps core on two networks: one directory, each item on one of them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+/* The first pair has the p2ps core; the second is another network with a source of its own. */
+struct two {
+    struct pair pair[2];
+    int wanted; /* what the configuration says of every service: a network, or -1 */
+    char warning[256];
+};
+
+static int say_network(void *owner, struct rrmp_view name)
+{
+    const struct two *two = owner;
+
+    (void)name;
+    return two->wanted;
+}
+
+static void keep_warning(void *owner, const char *text)
+{
+    struct two *two = owner;
+
+    snprintf(two->warning, sizeof(two->warning), "%s", text);
+}
+
+static void settle(struct two *two)
+{
+    for (int i = 0; i < 3; i++) {
+        pair_settle(&two->pair[0]);
+        pair_settle(&two->pair[1]);
+    }
+}
+
+static void pass(struct two *two, uint64_t time_ns)
+{
+    uint64_t until = two->pair[0].now_ns + time_ns;
+
+    while (two->pair[0].now_ns < until) {
+        two->pair[0].now_ns += 20 * PAIR_MS;
+        two->pair[1].now_ns = two->pair[0].now_ns;
+        srcdist_core_tick(two->pair[0].source, two->pair[0].now_ns, true);
+        srcdist_core_tick(two->pair[1].source, two->pair[1].now_ns, true);
+        p2ps_core_tick(two->pair[0].sink, two->pair[0].now_ns, 3);
+        settle(two);
+    }
+}
+
+static void start(struct two *two, const char *service, uint16_t id)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
+    struct pair *second = &two->pair[1];
+    struct p2ps_core_config config = {
+        .network_count = 2,
+        .services = { .owner = two, .network = say_network, .warn = keep_warning },
+    };
+
+    config.sends[1] = (struct rrmp_send){ &second->up, pair_reserve, pair_commit, pair_fill };
+    pair_create(&two->pair[0], config);
+    second->network = 1;
+    second->service = service;
+    second->service_id = id;
+    second->sink = two->pair[0].sink;
+    pair_create_source(second);
+    second->now_ns = two->pair[0].now_ns;
+    p2ps_core_notice(second->sink, 1, second->now_ns, &notice);
+    pair_provider_comes(second);
+    pass(two, 400 * PAIR_MS);
+}
+
+static int setup(void **state)
+{
+    struct two *two = calloc(1, sizeof(*two));
+
+    assert_non_null(two);
+    two->wanted = -1;
+    *state = two;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct two *two = *state;
+
+    pair_destroy(&two->pair[0]);
+    srcdist_core_destroy(two->pair[1].source);
+    free(two);
+    return 0;
+}
+
+static void ask_directory(struct two *two, struct pair_client *c)
+{
+    struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP,
+    };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+    settle(two);
+}
+
+static void open_item(struct two *two, struct pair_client *c, int32_t stream, uint16_t service)
+{
+    struct omm_item_request request = pair_request(stream, "IBM.N");
+
+    request.key.service_id = service;
+    pair_ask_item(c, &request);
+    settle(two);
+}
+
+static void consumers_see_the_services_of_both_networks(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "OTHER", 9);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    ask_directory(two, c);
+    assert_string_equal(pair_heard(c, 2), "D");
+    assert_int_equal(pair_stream(c, 2)->fields, 2);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    open_item(two, c, 6, 9);
+    assert_int_equal(two->pair[0].provider.requests, 1);
+    assert_int_equal(two->pair[1].provider.requests, 1);
+    pair_update(&two->pair[0], "IBM.N");
+    pair_update(&two->pair[1], "IBM.N");
+    pair_update(&two->pair[1], "IBM.N");
+    settle(two);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(c, 6), "IUU");
+    assert_string_equal(two->warning, "");
+}
+
+static void a_network_that_falls_silent_costs_its_own_services_only(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "OTHER", 9);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    open_item(two, c, 6, 9);
+    two->pair[1].lose_down = true;
+    pass(two, 5 * PAIR_SEC);
+    pair_update(&two->pair[0], "IBM.N");
+    settle(two);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(c, 6), "I!");
+    two->pair[1].lose_down = false;
+    pass(two, 3 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 6)->data_state, 1);
+    assert_string_equal(pair_heard(c, 5), "IU");
+}
+
+static void the_same_service_on_two_networks_is_taken_from_the_first(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "RDFD", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    ask_directory(two, c);
+    assert_int_equal(pair_stream(c, 2)->fields, 1);
+    assert_non_null(strstr(two->warning, "RDFD is announced on two networks"));
+    assert_int_equal(p2ps_core_stats(two->pair[0].sink)->services_twice, 1);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    assert_int_equal(two->pair[0].provider.requests, 1);
+    assert_int_equal(two->pair[1].provider.requests, 0);
+}
+
+static void the_configuration_says_which_network_a_service_is_on(void **state)
+{
+    struct two *two = *state;
+
+    two->wanted = 1;
+    start(two, "RDFD", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    assert_int_equal(two->pair[0].provider.requests, 0);
+    assert_int_equal(two->pair[1].provider.requests, 1);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_string_equal(two->warning, "");
+}
+
+static void two_services_with_one_id_are_told_apart(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "OTHER", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    open_item(two, c, 6, PAIR_SERVICE_ID + 1);
+    assert_int_equal(two->pair[0].provider.requests, 1);
+    assert_int_equal(two->pair[1].provider.requests, 1);
+    assert_non_null(strstr(two->warning, "OTHER has the id of a service of another network"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(consumers_see_the_services_of_both_networks),
+        TEST(a_network_that_falls_silent_costs_its_own_services_only),
+        TEST(the_same_service_on_two_networks_is_taken_from_the_first),
+        TEST(the_configuration_says_which_network_a_service_is_on),
+        TEST(two_services_with_one_id_are_told_apart),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
