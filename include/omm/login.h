@@ -63,7 +63,7 @@ struct omm_login_refresh {
     bool support_view;
     bool support_pause;
     bool support_standby;
-    uint8_t standby_mode;             /* bits: 1 login based, 2 service based */
+    uint8_t standby_mode;             /* OMM_STANDBY_BY_* */
     bool support_dictionary_download; /* to providers */
 };
 
@@ -84,6 +84,9 @@ int omm_rtt_encode(struct rwf_encoder *enc, int32_t stream_id, const struct omm_
 int omm_rtt_decode(const struct rwf_msg *msg, struct omm_rtt *out);
 
 /* Warm standby: GENERIC on the login stream, key name ConsumerConnectionStatus. */
+#define OMM_STANDBY_BY_LOGIN   1u
+#define OMM_STANDBY_BY_SERVICE 2u
+
 enum omm_standby_role {
     OMM_STANDBY_ACTIVE = 0,
     OMM_STANDBY_STANDBY = 1,

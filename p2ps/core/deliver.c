@@ -272,7 +272,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
 
         if (!takes_message(w, event->to) || w->flags & P2PS_WATCH_OWED_IMAGE)
             continue;
-        if (w->flags & P2PS_WATCH_PAUSED || c->pause_all) {
+        if (w->flags & (P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY) || c->pause_all) {
             w->flags |= P2PS_WATCH_MISSED;
             continue;
         }

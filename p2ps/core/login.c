@@ -33,6 +33,8 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client)
         .support_batch = 1,
         .support_view = true,
         .support_pause = true,
+        .support_standby = true,
+        .standby_mode = OMM_STANDBY_BY_LOGIN | OMM_STANDBY_BY_SERVICE,
     };
 
     if (c->front->login_refresh(c->self, &refresh) != MD_OK) {

@@ -198,8 +198,12 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
     if (index == P2PS_STREAM_LOGIN) {
         if (omm_rtt_decode(msg, &rtt) == RWF_OK && rtt.ticks == c->rtt_sent_ns)
             c->rtt_latency_us = (now_ns - rtt.ticks) / 1000;
+        else
+            p2ps_standby_login(core, client, msg);
         return; /* unknown ones are ignored */
     }
+    if (index == P2PS_STREAM_DIRECTORY)
+        p2ps_standby_directory(core, client, msg);
     if (index >= P2PS_STREAM_DICTIONARY)
         return;
     if (to_backbone(core, c, bytes, false, &length) == RWF_OK)

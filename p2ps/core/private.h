@@ -36,6 +36,7 @@ enum p2ps_watch_flags {
     P2PS_WATCH_CONFLATED = 0x80,    /* told JIT_CONFLATION_STARTED */
     P2PS_WATCH_NO_REFRESH = 0x100,  /* wants updates without an image */
     P2PS_WATCH_UNSOLICITED = 0x200, /* did not ask for the image it waits for */
+    P2PS_WATCH_STANDBY = 0x400,     /* its client follows another p2ps: images, no updates */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -90,6 +91,7 @@ struct p2ps_client {
     bool directory_streaming;
     bool directory_owed;
     bool closing;
+    bool is_standby;     /* for all services: it follows another p2ps */
     uint8_t login_state; /* enum p2ps_login_state */
     uint8_t login_name_type;
     bool login_no_refresh;
@@ -109,6 +111,7 @@ struct p2ps_client {
     uint32_t address_v4;
     const struct p2ps_front *front;
     void *self;
+    uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
@@ -283,6 +286,13 @@ void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t ins
                           uint16_t group, const struct rwf_state *state);
 /* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
 uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id);
+
+/* ---- standby.c ---- */
+/* Does the client follow another p2ps for this service now? */
+bool p2ps_standby_is(const struct p2ps_client *c, uint16_t service);
+/* Generic messages of the login and the directory stream that tell the client's roles. */
+void p2ps_standby_login(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg);
+void p2ps_standby_directory(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg);
 
 /* ---- post.c ---- */
 void p2ps_post_answer(struct p2ps_core *core, const struct rrmp_sink_event *event);

@@ -346,7 +346,10 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         .flags = (uint16_t)((request->is_streaming ? 0 : P2PS_WATCH_SNAPSHOT) |
                             (request->pause ? P2PS_WATCH_PAUSED : 0) |
                             (request->no_refresh ? P2PS_WATCH_NO_REFRESH : 0) |
-                            (request->is_private ? P2PS_WATCH_PRIVATE : 0)),
+                            (request->is_private ? P2PS_WATCH_PRIVATE : 0) |
+                            (p2ps_standby_is(p2ps_client_at(core, open->client), open->service)
+                                 ? P2PS_WATCH_STANDBY
+                                 : 0)),
     };
     if (p2ps_item_watch_add(core, item, &watch) != MD_OK) {
         close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");

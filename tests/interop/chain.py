@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """chain.py - the whole chain on the loopback of a network namespace of its own, for one test.
 
-    chain.py BIN_DIR [-set LINE]... [-in-process] -- COMMAND [ARGUMENT...]
+    chain.py BIN_DIR [-set LINE]... [-in-process] [-two-p2ps] -- COMMAND [ARGUMENT...]
 
 Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and runs COMMAND with
 
@@ -11,19 +11,22 @@ Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and
     CHAIN_PROVIDER_PORT  where src_dist looks for an interactive provider
     CHAIN_NIPROV_PORT    where src_dist listens for non-interactive providers
     CHAIN_P2PS_PORT      where p2ps serves consumers
+    CHAIN_P2PS2_PORT     with -two-p2ps, where the second one, p2ps2, does
 
 COMMAND asks for things in lines on its standard output that begin with '@', and reads one line
 with the answer ("ok" or a reason) from its standard input:
 
-    @stop NAME    ends rrcpd1, rrcpd2, src_dist or p2ps with SIGTERM and waits for its end
+    @stop NAME    ends rrcpd1, rrcpd2, src_dist, p2ps or p2ps2 with SIGTERM and waits for its end
     @kill NAME    the same with SIGKILL
     @start NAME   starts it again and waits until it is ready
     @hup NAME     sends SIGHUP
+    @level NAME PATH N   waits until its statistics entry PATH is N
 
 Exit status: that of COMMAND; 1 when a program of the chain died, would not end, or left something
 behind; 77 when there can be no namespace here.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -34,7 +37,7 @@ import tempfile
 import threading
 import time
 
-PROVIDER_PORT, NIPROV_PORT, P2PS_PORT = 14002, 14003, 14002 + 200
+PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
 READY_S, END_S = 20, 10
 COMMAND_S = 270
 SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,6 +67,23 @@ class Program:
 
     def log_path(self):
         return os.path.join(self.folder, self.name + ".out")
+
+    def wait_level(self, path, value):
+        """Until the statistics entry `path` of the program is `value`."""
+        monitor = os.path.join(os.path.dirname(self.arguments[0]), "rmdsmon")
+        segment = "%s.%s" % (os.path.basename(self.arguments[0]), self.arguments[4])
+        end = time.monotonic() + READY_S
+        seen = None
+        while time.monotonic() < end:
+            said = subprocess.run([monitor, "-shm", os.path.join(self.folder, "shm"), "-json"],
+                                  capture_output=True, text=True, check=False).stdout
+            for instance in json.loads(said)["instances"] if said else []:
+                if instance["name"] == segment:
+                    seen = str(instance["values"].get(path))
+            if seen == value:
+                return "ok"
+            time.sleep(0.05)
+        return "%s: %s is %s, not %s, after %d s" % (self.name, path, seen, value, READY_S)
 
     def wait_ready(self):
         end = time.monotonic() + READY_S
@@ -100,7 +120,7 @@ class Program:
 
 
 class Chain:
-    def __init__(self, binaries, lines, in_process, folder):
+    def __init__(self, binaries, lines, in_process, two_p2ps, folder):
         self.folder = folder
         self.conf = os.path.join(folder, "rmds.cnf")
         self.failures = []
@@ -115,6 +135,7 @@ class Chain:
         self.programs = {}
         plan = [] if in_process else [("rrcpd1", "rrcpd", 1), ("rrcpd2", "rrcpd", 2)]
         plan += [("src_dist", "src_dist", 1), ("p2ps", "p2ps", 1)]
+        plan += [("p2ps2", "p2ps", 2)] if two_p2ps else []
         for name, program, instance in plan:
             self.programs[name] = Program(name, [
                 os.path.join(binaries, program), "-c", self.conf, "-instance", str(instance),
@@ -128,7 +149,8 @@ class Chain:
             "*rrcp*authKeyFile :",
             "*src_dist*1.route*hostList : 127.0.0.1:%d" % PROVIDER_PORT,
             "*src_dist*serverPort : %d" % NIPROV_PORT,
-            "*p2ps*rsslPort : %d" % P2PS_PORT,
+            "*1.p2ps*rsslPort : %d" % P2PS_PORT,
+            "*2.p2ps*rsslPort : %d" % P2PS2_PORT,
             "*p2ps*accessFile : %s/access.conf" % self.folder,
         ]
         if in_process:
@@ -148,9 +170,11 @@ class Chain:
 
     def command(self, line):
         words = line[1:].split()
-        program = self.programs.get(words[1]) if len(words) == 2 else None
+        program = self.programs.get(words[1]) if len(words) > 1 else None
         if program is None:
             return "no such thing: " + line
+        if words[0] == "level" and len(words) == 4:
+            return program.wait_level(words[2], words[3])
         if words[0] == "start":
             program.start()
             return program.wait_ready()
@@ -176,7 +200,8 @@ class Chain:
     def run(self, command):
         """The command's exit status; answers what it asks meanwhile."""
         env = dict(os.environ, CHAIN_DIR=self.folder, CHAIN_PROVIDER_PORT=str(PROVIDER_PORT),
-                   CHAIN_NIPROV_PORT=str(NIPROV_PORT), CHAIN_P2PS_PORT=str(P2PS_PORT))
+                   CHAIN_NIPROV_PORT=str(NIPROV_PORT), CHAIN_P2PS_PORT=str(P2PS_PORT),
+                   CHAIN_P2PS2_PORT=str(P2PS2_PORT))
         child = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True, bufsize=1)
         watchdog = threading.Timer(COMMAND_S, child.kill)
@@ -229,7 +254,8 @@ def main():
     lines = [options[i + 1] for i, word in enumerate(options) if word == "-set"]
     folder = tempfile.mkdtemp(prefix="chain.")
     lines = [line.replace("CHAIN_DIR", folder) for line in lines]
-    chain = Chain(os.path.abspath(arguments[0]), lines, "-in-process" in options, folder)
+    chain = Chain(os.path.abspath(arguments[0]), lines, "-in-process" in options,
+                  "-two-p2ps" in options, folder)
     status = 1
     try:
         if chain.start():

@@ -191,6 +191,17 @@ final class ChainKit {
             consumer = EmaFactory.createOmmConsumer(config.host("localhost:" + port("P2PS")));
         }
 
+        private Consumer(String file, String name) {
+            consumer =
+                    EmaFactory.createOmmConsumer(
+                            EmaFactory.createOmmConsumerConfig(file).username(name).consumerName(name));
+        }
+
+        /* Connected as the library's own configuration file says for the consumer `name`. */
+        static Consumer ofFile(String file, String name) {
+            return new Consumer(file, name);
+        }
+
         /* Of the last message that had one. */
         int serviceId() {
             return serviceId;

@@ -1,0 +1,83 @@
+/* standby.c - consumers that are connected to two p2ps and follow one of them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "private.h"
+
+/*
+ * A standby watch is like a paused one: the item is open for it, images and states are given, and
+ * updates are held back. When its client comes to follow us it is given a fresh image of every
+ * item, since it marks what it had of the other p2ps as lost until one comes.
+ */
+
+bool p2ps_standby_is(const struct p2ps_client *c, uint16_t service)
+{
+    return c->is_standby ||
+           (service < P2PS_SERVICES_MAX && c->standby_services[service / 64] >> (service % 64) & 1);
+}
+
+static void set_watch(struct p2ps_core *core, uint32_t item, uint32_t watch, bool is_standby)
+{
+    struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    if (is_standby) {
+        w->flags |= P2PS_WATCH_STANDBY;
+        return;
+    }
+    w->flags &= (uint16_t)~P2PS_WATCH_STANDBY;
+    if (w->state != P2PS_WATCH_STEP)
+        return; /* the image it asked for is still to come */
+    w->flags |= P2PS_WATCH_UNSOLICITED;
+    p2ps_watch_wants_image(core, item, watch);
+}
+
+/* What the client was told about its role holds for all streams it has. */
+static void apply(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t cursor = 0;
+    uint32_t item;
+
+    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
+        if (item >= P2PS_STREAM_DICTIONARY)
+            continue;
+        uint32_t watch = p2ps_item_watch_find(core, item, client, id);
+        if (watch == P2PS_NONE)
+            continue;
+        bool was = (core->items[item].watches[watch].flags & P2PS_WATCH_STANDBY) != 0;
+        bool is = p2ps_standby_is(c, core->items[item].service);
+        if (was != is)
+            set_watch(core, item, watch, is);
+    }
+}
+
+void p2ps_standby_login(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint64_t role;
+
+    if (omm_connection_status_decode(msg, &role) != RWF_OK)
+        return;
+    c->is_standby = role == OMM_STANDBY_STANDBY;
+    apply(core, client);
+}
+
+void p2ps_standby_directory(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct omm_consumer_status status;
+    uint16_t service_id;
+    uint64_t role;
+
+    if (omm_consumer_status_start(msg, &status) != RWF_OK)
+        return;
+    while (omm_consumer_status_next(&status, &service_id, &role) > 0) {
+        uint16_t service = p2ps_directory_find(core, service_id);
+        if (service >= P2PS_SERVICES_MAX)
+            continue;
+        uint64_t bit = 1ull << (service % 64);
+        if (role == OMM_STANDBY_STANDBY)
+            c->standby_services[service / 64] |= bit;
+        else
+            c->standby_services[service / 64] &= ~bit;
+    }
+    apply(core, client);
+}
