@@ -15,8 +15,10 @@
  * state) and its container. Messages are taken as the backbone carries them (no key, no group,
  * stream id 0) and images are given out in the same form.
  *
- * Memory is taken as images grow, within `bytes_max` for all of them; an image that would go above
- * it becomes invalid. Applying an update to an image whose fields are all known allocates nothing.
+ * An image is one block that holds the encoded refresh, as long as it is on the wire and some 30
+ * bytes, and updates are applied where it stands. Memory is taken as images grow, within
+ * `bytes_max` for all of them; an image that would go above it becomes invalid. Applying an update
+ * that makes the image no longer than it once was allocates nothing.
  */
 struct cache;
 struct cache_image; /* NULL is an item that has none yet */
@@ -31,28 +33,30 @@ struct cache_config {
 
 struct cache_stats {
     uint64_t images_now;
-    uint64_t bytes_now;
-    uint64_t applied; /* messages */
-    uint64_t failed;  /* messages that could not be applied */
-    uint64_t refused; /* for bytes_max */
+    uint64_t bytes_now; /* with what the heap adds */
+    uint64_t applied;   /* messages */
+    uint64_t failed;    /* messages that could not be applied */
+    uint64_t refused;   /* for bytes_max */
 };
 
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
-void cache_destroy(struct cache *cache); /* with all its images; NULL is allowed */
+void cache_destroy(struct cache *cache); /* its images have been freed; NULL is allowed */
 
 /*
  * Apply a REFRESH (one part after the other: the first part, or one with CLEAR_CACHE, starts anew;
  * the image is whole with REFRESH_COMPLETE), an UPDATE or a STATUS. *image is made at the first
- * refresh. MD_OK; MD_ERR_UNSUPPORTED: the container cannot be applied (opaque, XML, ...): the image
- * keeps only what the refresh said and is invalid after the first update; MD_ERR_MALFORMED or
- * MD_ERR_FULL or MD_ERR_NOMEM: invalid from now on. DO_NOT_CACHE messages change nothing.
+ * refresh, and may move at any message. MD_OK; MD_ERR_UNSUPPORTED: the container cannot be applied
+ * (opaque, XML, ...): the image keeps only what the refresh said and is invalid after the first
+ * update; MD_ERR_MALFORMED or MD_ERR_FULL or MD_ERR_NOMEM: invalid from now on, and MD_ERR_STATE
+ * until the next refresh begins. DO_NOT_CACHE messages change nothing. Without an image any part of
+ * a refresh begins one: the caller knows which is the first.
  */
 int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_bytes message);
 
 /* A whole image that contains everything applied: it may be given out. NULL is not valid. */
 bool cache_image_is_valid(const struct cache_image *image);
 
-/* What the image's state is; changed by refreshes and statuses. */
+/* What the image's state is, less its text; changed by refreshes and statuses. */
 struct rwf_state cache_image_state(const struct cache_image *image);
 void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint8_t data_state,
                            uint8_t code);

@@ -98,6 +98,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
             p2ps_idmap_fini(&core->clients[i].streams);
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
+        cache_image_free(core->cache, core->items[i].image);
         free(core->items[i].watches);
         free(core->items[i].perm_data);
     }

@@ -5,86 +5,89 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/cursor.h"
 #include "base/err.h"
+#include "base/writer.h"
 #include "image.h"
 
-#define BYTES_MIN 64
+#define HEAP_HEADER 8  /* what the heap of the C library adds to a block, */
+#define HEAP_STEP   16 /* and how it rounds */
+#define HEAD_GROWTH 8  /* by flags that the refresh did not have, and room to encode in */
+#define RAW_LENGTH  4  /* in front of each part of what is kept as it came */
 
 /* ---- memory ---- */
 
-int cache_charge(struct cache *cache, struct cache_image *image, size_t more)
+uint8_t *cache_scratch(struct cache *cache)
 {
-    if (cache->config.bytes_max && cache->stats.bytes_now + more > cache->config.bytes_max) {
+    if (!cache->scratch)
+        cache->scratch = malloc(CACHE_MERGED_MAX);
+    return cache->scratch;
+}
+
+/* What a block with so much room takes of the heap. */
+static size_t cost_of(size_t room)
+{
+    size_t size = offsetof(struct cache_image, bytes) + room + HEAP_HEADER;
+
+    size = (size + HEAP_STEP - 1) & ~(size_t)(HEAP_STEP - 1);
+    return size < 2 * HEAP_STEP ? 2 * HEAP_STEP : size;
+}
+
+static size_t cost_of_image(const struct cache_image *image)
+{
+    return image ? cost_of(image->room) : 0;
+}
+
+/* A block for `room` bytes or a few more, what is in *image moved to it. */
+static int take_room(struct cache *cache, struct cache_image **image, size_t room)
+{
+    size_t old_cost = cost_of_image(*image);
+    size_t cost = cost_of(room);
+    size_t others = cache->stats.bytes_now - old_cost;
+
+    if (room > UINT32_MAX / 2)
+        return MD_ERR_FULL;
+    if (cache->config.bytes_max && others + cost > cache->config.bytes_max) {
         cache->stats.refused++;
         return MD_ERR_FULL;
     }
-    cache->stats.bytes_now += more;
-    image->bytes += more;
-    return MD_OK;
-}
-
-int cache_bytes_grow(struct cache *cache, struct cache_image *image, struct cache_bytes *bytes,
-                     size_t more)
-{
-    size_t wanted = (size_t)bytes->length + more;
-
-    if (wanted <= bytes->room)
-        return MD_OK;
-    if (wanted > UINT32_MAX / 2)
-        return MD_ERR_FULL;
-    /* Images hardly grow after their first refresh: an eighth more, not double. */
-    size_t room = wanted + wanted / 8 < BYTES_MIN ? BYTES_MIN : wanted + wanted / 8;
-    int err = cache_charge(cache, image, room - bytes->room);
-    if (err != MD_OK)
-        return err;
-    uint8_t *data = realloc(bytes->data, room);
-    if (!data)
+    struct cache_image *moved = realloc(*image, cost - HEAP_HEADER);
+    if (!moved)
         return MD_ERR_NOMEM;
-    bytes->data = data;
-    bytes->room = (uint32_t)room;
+    if (!*image) {
+        memset(moved, 0, sizeof(*moved));
+        cache->stats.images_now++;
+    }
+    moved->room = (uint32_t)(cost - HEAP_HEADER - offsetof(struct cache_image, bytes));
+    cache->stats.bytes_now = others + cost;
+    *image = moved;
     return MD_OK;
 }
 
-static void empty(struct cache *cache, struct cache_image *image)
+int cache_resize(struct cache *cache, struct cache_image **image, size_t at, size_t old,
+                 size_t fresh)
 {
-    struct cache_image *next = image->next;
-    struct cache_image *previous = image->previous;
+    size_t wanted = (*image)->length - old + fresh;
 
-    free(image->members.data);
-    free(image->arena.data);
-    free(image->fields);
-    free(image->raw_ends);
-    cache->stats.bytes_now -= image->bytes;
-    memset(image, 0, sizeof(*image));
-    image->next = next;
-    image->previous = previous;
-}
-
-static struct cache_image *new_image(struct cache *cache)
-{
-    struct cache_image *image = calloc(1, sizeof(*image));
-
-    if (!image)
-        return NULL;
-    image->next = cache->images;
-    if (image->next)
-        image->next->previous = image;
-    cache->images = image;
-    cache->stats.images_now++;
-    return image;
+    if (wanted > (*image)->room) {
+        /* Who grows by a field that became longer does so a few times: some room for these. */
+        int err = take_room(cache, image, wanted + wanted / 32);
+        if (err != MD_OK)
+            return err;
+    }
+    uint8_t *p = (*image)->bytes + at;
+    if (fresh != old)
+        memmove(p + fresh, p + old, (*image)->length - at - old);
+    (*image)->length = (uint32_t)wanted;
+    return MD_OK;
 }
 
 void cache_image_free(struct cache *cache, struct cache_image *image)
 {
     if (!image)
         return;
-    empty(cache, image);
-    if (image->previous)
-        image->previous->next = image->next;
-    else
-        cache->images = image->next;
-    if (image->next)
-        image->next->previous = image->previous;
+    cache->stats.bytes_now -= cost_of_image(image);
     cache->stats.images_now--;
     free(image);
 }
@@ -104,82 +107,43 @@ void cache_destroy(struct cache *cache)
 {
     if (!cache)
         return;
-    for (struct cache_image *image = cache->images, *next; image; image = next) {
-        next = image->next;
-        empty(cache, image);
-        free(image);
-    }
+    MD_ASSERT(cache->stats.images_now == 0);
     free(cache->scratch);
     free(cache);
 }
 
-/* ---- the head of the last refresh ---- */
+/* ---- the first part of a refresh ---- */
 
-static void keep(struct cache_bytes *members, struct rwf_bytes *view)
-{
-    if (view->length == 0 || !members->data) {
-        *view = rwf_bytes(NULL, 0);
-        return;
-    }
-    memcpy(members->data + members->length, view->data, view->length);
-    *view = rwf_bytes(members->data + members->length, view->length);
-    members->length += (uint32_t)view->length;
-}
-
-static int keep_head(struct cache *cache, struct cache_image *image, const struct rwf_msg *msg)
+static struct rwf_msg head_of(const struct rwf_msg *msg)
 {
     struct rwf_msg head = *msg;
 
-    image->members.length = 0;
-    int err = cache_bytes_grow(cache, image, &image->members,
-                               head.state.text.length + head.group_id.length +
-                                   head.perm_data.length + head.ext_header.length);
-    if (err != MD_OK)
-        return err;
-    keep(&image->members, &head.state.text);
-    keep(&image->members, &head.group_id);
-    keep(&image->members, &head.perm_data);
-    keep(&image->members, &head.ext_header);
     head.key = (struct rwf_key){ 0 };
     head.req_key = (struct rwf_key){ 0 };
     head.payload = rwf_bytes(NULL, 0);
     head.flags &=
-        (uint16_t) ~(RWF_REFRESH_SOLICITED | RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE |
-                     RWF_REFRESH_HAS_KEY | RWF_REFRESH_HAS_REQ_KEY | RWF_REFRESH_HAS_PART_NUM |
-                     RWF_REFRESH_HAS_POST_USER_INFO);
-    image->head = head;
+        (uint16_t) ~(RWF_REFRESH_SOLICITED | RWF_REFRESH_HAS_KEY | RWF_REFRESH_HAS_REQ_KEY |
+                     RWF_REFRESH_HAS_PART_NUM | RWF_REFRESH_HAS_POST_USER_INFO);
+    head.flags |= RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE;
+    return head;
+}
+
+static int put_head(struct cache_image *image, const struct rwf_msg *msg)
+{
+    struct rwf_msg head = head_of(msg);
+    struct rwf_encoder enc;
+    struct rwf_layout layout;
+
+    rwf_encoder_init(&enc, image->bytes, image->room);
+    if (rwf_msg_encode(&enc, &head) != RWF_OK ||
+        rwf_layout_decode(rwf_encoder_bytes(&enc), &layout) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    image->payload_at = (uint32_t)rwf_encoder_bytes(&enc).length;
+    image->length = image->payload_at;
+    image->state_at = (uint8_t)layout.state.at;
+    image->seq_at = (uint8_t)layout.seq_num.at;
     return MD_OK;
 }
-
-/* ---- containers that are kept as they came ---- */
-
-static int keep_raw(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
-{
-    int err = cache_bytes_grow(cache, image, &image->arena, payload.length);
-
-    if (err == MD_OK)
-        err = cache_charge(cache, image, sizeof(*image->raw_ends));
-    if (err != MD_OK)
-        return err;
-    uint32_t *ends = realloc(image->raw_ends, (image->raw_count + 1) * sizeof(*ends));
-    if (!ends)
-        return MD_ERR_NOMEM;
-    if (payload.length)
-        memcpy(image->arena.data + image->arena.length, payload.data, payload.length);
-    image->arena.length += (uint32_t)payload.length;
-    image->raw_ends = ends;
-    ends[image->raw_count++] = image->arena.length;
-    return MD_OK;
-}
-
-static struct rwf_bytes raw_part(const struct cache_image *image, uint32_t part)
-{
-    uint32_t start = part ? image->raw_ends[part - 1] : 0;
-
-    return rwf_bytes(cache_bytes_at(&image->arena, start), image->raw_ends[part] - start);
-}
-
-/* ---- applying ---- */
 
 static enum cache_kind kind_for(unsigned container)
 {
@@ -188,11 +152,74 @@ static enum cache_kind kind_for(unsigned container)
     return cache_merged_is_for(container) ? CACHE_KIND_MERGED : CACHE_KIND_RAW;
 }
 
-static int apply_payload(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
+/* What the image was is forgotten; its block serves again if it is not much too large. */
+static int start(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg,
+                 size_t message_length)
 {
-    switch ((enum cache_kind)image->kind) {
+    size_t room = message_length + HEAD_GROWTH;
+    int err = MD_OK;
+
+    if (*image)
+        (*image)->length = 0;
+    if (!*image || (*image)->room < room || (*image)->room > room + room / 8 + 64)
+        err = take_room(cache, image, room);
+    if (err != MD_OK)
+        return err;
+    (*image)->kind = (uint8_t)kind_for(msg->container);
+    (*image)->container = (uint8_t)msg->container;
+    (*image)->is_complete = false;
+    (*image)->is_broken = false;
+    (*image)->state_at = 0;
+    return put_head(*image, msg);
+}
+
+/* ---- containers that are kept as they came ---- */
+
+static int keep_raw(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+{
+    size_t at = (*image)->length;
+    int err = cache_resize(cache, image, at, 0, RAW_LENGTH + payload.length);
+
+    if (err != MD_OK)
+        return err;
+    md_put_be32((*image)->bytes + at, (uint32_t)payload.length);
+    if (payload.length)
+        memcpy((*image)->bytes + at + RAW_LENGTH, payload.data, payload.length);
+    return MD_OK;
+}
+
+/* The part that begins at *at, which moves behind it. */
+static struct rwf_bytes raw_next(const struct cache_image *image, size_t *at)
+{
+    const uint8_t *p = image->bytes + *at;
+    struct rwf_bytes part = rwf_bytes(p + RAW_LENGTH, md_be32(p));
+
+    *at += RAW_LENGTH + part.length;
+    return part;
+}
+
+static int raw_part(const struct cache_image *image, struct cache_cursor *cursor,
+                    struct rwf_encoder *enc, bool *is_last)
+{
+    size_t at = cursor->part ? cursor->next : image->payload_at;
+    int rc = rwf_raw_add(enc, raw_next(image, &at));
+
+    if (rc < 0)
+        return rc;
+    cursor->next = (uint32_t)at;
+    *is_last = at == image->length;
+    return MD_OK;
+}
+
+/* ---- applying ---- */
+
+static int apply_payload(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
+                         bool starts)
+{
+    switch ((enum cache_kind)(*image)->kind) {
     case CACHE_KIND_FIELDS:
-        return cache_fields_start(cache, image, payload);
+        return starts ? cache_fields_start(cache, image, payload)
+                      : cache_fields_update(cache, image, payload);
     case CACHE_KIND_MERGED:
         return cache_merged_update(cache, image, payload);
     case CACHE_KIND_RAW:
@@ -201,50 +228,43 @@ static int apply_payload(struct cache *cache, struct cache_image *image, struct 
     return keep_raw(cache, image, payload);
 }
 
-static int apply_refresh(struct cache *cache, struct cache_image *image, const struct rwf_msg *msg)
+static int apply_refresh(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg,
+                         size_t message_length)
 {
-    bool starts = image->kind == CACHE_KIND_RAW && image->raw_count == 0;
+    bool starts = !*image || (*image)->is_complete || msg->flags & RWF_REFRESH_CLEAR_CACHE;
+    int err = starts ? start(cache, image, msg, message_length) : MD_OK;
 
-    if (starts || image->is_complete || msg->flags & RWF_REFRESH_CLEAR_CACHE) {
-        empty(cache, image);
-        image->kind = (uint8_t)kind_for(msg->container);
-        int err = cache_charge(cache, image, sizeof(*image));
-        if (err == MD_OK)
-            err = keep_head(cache, image, msg);
-        if (err != MD_OK)
-            return err;
-    }
-    if (msg->container != image->head.container)
-        return MD_ERR_MALFORMED; /* the parts of one image have one type */
-    int err = apply_payload(cache, image, msg->payload);
-    if (err != MD_OK)
-        return err;
-    image->is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
-    image->is_valid = image->is_complete;
-    return MD_OK;
+    if (err == MD_OK && (*image)->is_broken)
+        err = MD_ERR_STATE; /* the parts before are not in it */
+    if (err == MD_OK && msg->container != (*image)->container)
+        err = MD_ERR_MALFORMED; /* the parts of one image have one type */
+    if (err == MD_OK)
+        err = apply_payload(cache, image, msg->payload, starts);
+    if (*image)
+        (*image)->is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
+    return err;
 }
 
-static int apply_update(struct cache *cache, struct cache_image *image, const struct rwf_msg *msg)
+static int apply_update(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg)
 {
-    if (msg->flags & RWF_UPDATE_HAS_SEQ_NUM && image->head.flags & RWF_REFRESH_HAS_SEQ_NUM)
-        image->head.seq_num = msg->seq_num;
+    if ((*image)->is_broken)
+        return MD_ERR_STATE;
+    if (msg->flags & RWF_UPDATE_HAS_SEQ_NUM && (*image)->seq_at)
+        md_put_be32((*image)->bytes + (*image)->seq_at, msg->seq_num);
     if (msg->container == RWF_TYPE_NO_DATA || msg->payload.length == 0)
         return MD_OK;
-    if (image->kind == CACHE_KIND_RAW || msg->container != image->head.container)
+    if ((*image)->kind == CACHE_KIND_RAW || msg->container != (*image)->container)
         return MD_ERR_UNSUPPORTED;
-    return image->kind == CACHE_KIND_FIELDS ? cache_fields_update(cache, image, msg->payload)
-                                            : cache_merged_update(cache, image, msg->payload);
+    return apply_payload(cache, image, msg->payload, false);
 }
 
-static int apply_status(struct cache_image *image, const struct rwf_msg *msg)
+static void apply_status(struct cache_image *image, const struct rwf_state *state)
 {
-    if (msg->flags & RWF_STATUS_HAS_STATE) {
-        image->head.state.stream_state = msg->state.stream_state;
-        if (msg->state.data_state != RWF_DATA_NO_CHANGE)
-            image->head.state.data_state = msg->state.data_state;
-        image->head.state.code = msg->state.code;
-    }
-    return MD_OK;
+    struct rwf_state old = cache_image_state(image);
+
+    cache_image_set_state(
+        image, state->stream_state,
+        state->data_state == RWF_DATA_NO_CHANGE ? old.data_state : state->data_state, state->code);
 }
 
 static bool is_not_cached(const struct rwf_msg *msg)
@@ -253,40 +273,36 @@ static bool is_not_cached(const struct rwf_msg *msg)
            (msg->msg_class == RWF_CLASS_UPDATE && msg->flags & RWF_UPDATE_DO_NOT_CACHE);
 }
 
-static int apply(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg)
+static int apply(struct cache *cache, struct cache_image **image, struct rwf_bytes message)
 {
-    if (!*image && msg->msg_class == RWF_CLASS_REFRESH)
-        *image = new_image(cache);
-    if (!*image)
-        return msg->msg_class == RWF_CLASS_REFRESH ? MD_ERR_NOMEM : MD_OK;
-    switch (msg->msg_class) {
-    case RWF_CLASS_REFRESH:
-        return apply_refresh(cache, *image, msg);
-    case RWF_CLASS_UPDATE:
-        return apply_update(cache, *image, msg);
-    case RWF_CLASS_STATUS:
-        return apply_status(*image, msg);
-    default:
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(message, &msg) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    if (is_not_cached(&msg))
         return MD_OK;
-    }
+    if (msg.msg_class == RWF_CLASS_REFRESH)
+        return apply_refresh(cache, image, &msg, message.length);
+    if (!*image)
+        return MD_OK;
+    if (msg.msg_class == RWF_CLASS_UPDATE)
+        return apply_update(cache, image, &msg);
+    if (msg.msg_class == RWF_CLASS_STATUS && msg.flags & RWF_STATUS_HAS_STATE)
+        apply_status(*image, &msg.state);
+    return MD_OK;
 }
 
 int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_bytes message)
 {
-    struct rwf_msg msg;
-    int err = rwf_msg_decode(message, &msg) == RWF_OK ? MD_OK : MD_ERR_MALFORMED;
+    int err = apply(cache, image, message);
 
-    if (err == MD_OK && is_not_cached(&msg))
-        return MD_OK;
-    if (err == MD_OK)
-        err = apply(cache, image, &msg);
     if (err == MD_OK) {
         cache->stats.applied++;
         return MD_OK;
     }
     cache->stats.failed++;
     if (*image)
-        (*image)->is_valid = false;
+        (*image)->is_broken = true;
     return err;
 }
 
@@ -294,32 +310,23 @@ int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_byte
 
 bool cache_image_is_valid(const struct cache_image *image)
 {
-    return image && image->is_valid;
+    return image && image->is_complete && !image->is_broken;
 }
 
 struct rwf_state cache_image_state(const struct cache_image *image)
 {
-    return image->head.state;
+    const uint8_t *p = image->bytes + image->state_at;
+
+    return (struct rwf_state){ .stream_state = p[0] >> 3, .data_state = p[0] & 7, .code = p[1] };
 }
 
 void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint8_t data_state,
                            uint8_t code)
 {
-    image->head.state.stream_state = stream_state;
-    image->head.state.data_state = data_state;
-    image->head.state.code = code;
-}
+    uint8_t *p = image->bytes + image->state_at;
 
-static int raw_encode(const struct cache_image *image, struct cache_cursor *cursor,
-                      struct rwf_encoder *enc, bool *is_last)
-{
-    int rc = rwf_raw_add(enc, raw_part(image, cursor->next));
-
-    if (rc < 0)
-        return rc;
-    cursor->next++;
-    *is_last = cursor->next == image->raw_count;
-    return MD_OK;
+    p[0] = (uint8_t)(stream_state << 3 | (data_state & 7));
+    p[1] = code;
 }
 
 static int encode_part(const struct cache_image *image, struct cache_cursor *cursor,
@@ -333,18 +340,20 @@ static int encode_part(const struct cache_image *image, struct cache_cursor *cur
     case CACHE_KIND_RAW:
         break;
     }
-    return raw_encode(image, cursor, enc, is_last);
+    return raw_part(image, cursor, enc, is_last);
 }
 
-int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
+/* One of several parts: the head, with other flags, and as much of the container as fits. */
+static int make_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
                      size_t size, size_t *length, bool *is_last)
 {
-    struct rwf_msg msg = image->head;
+    struct rwf_msg msg;
     struct rwf_encoder enc;
-    int rc;
+    int rc = rwf_msg_decode(rwf_bytes(image->bytes, image->payload_at), &msg);
 
-    *length = 0;
-    *is_last = true;
+    if (rc < 0)
+        return rc;
+    msg.flags &= (uint16_t) ~(RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE);
     if (cursor->part == 0)
         msg.flags |= RWF_REFRESH_CLEAR_CACHE;
     rwf_encoder_init(&enc, out, size);
@@ -356,14 +365,25 @@ int cache_image_part(const struct cache_image *image, struct cache_cursor *curso
         return rc;
     *length = rwf_encoder_bytes(&enc).length;
     cursor->part++;
-    if (*is_last)
-        rc = rwf_patch_flags(out, *length, RWF_REFRESH_COMPLETE, 0);
-    return rc;
+    return *is_last ? rwf_patch_flags(out, *length, RWF_REFRESH_COMPLETE, 0) : MD_OK;
+}
+
+int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
+                     size_t size, size_t *length, bool *is_last)
+{
+    *length = 0;
+    *is_last = true;
+    if (cursor->part > 0 || image->kind == CACHE_KIND_RAW || image->length > size)
+        return make_part(image, cursor, out, size, length, is_last);
+    memcpy(out, image->bytes, image->length);
+    *length = image->length;
+    cursor->part++;
+    return MD_OK;
 }
 
 size_t cache_image_bytes(const struct cache_image *image)
 {
-    return image ? image->bytes : 0;
+    return cost_of_image(image);
 }
 
 void cache_stats(const struct cache *cache, struct cache_stats *out)

@@ -1,175 +1,409 @@
-/* fields.c - images that are field lists. */
+/* fields.c - images that are field lists: changed where they stand, in their encoded form. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/cursor.h"
 #include "base/err.h"
+#include "base/writer.h"
 #include "image.h"
 #include "rmds/rwf_rmtes.h"
 
 #define PARTIAL_ROOM_MAX 16384 /* a string that a command makes longer is refused */
+#define FIELDS_MAX       65535
 
-static struct cache_field *find(struct cache_image *image, int16_t id)
+#define LENGTH_LONG      0xfeu /* first byte of a length in three bytes */
+
+/* ---- where things stand in the list ---- */
+
+static size_t info_size(const uint8_t *list)
 {
-    for (uint32_t i = 0; i < image->field_count; i++) {
-        if (image->fields[i].id == id)
-            return &image->fields[i];
+    return list[0] & RWF_LIST_HAS_INFO ? 1u + list[1] : 0;
+}
+
+static size_t count_at(const struct cache_image *image)
+{
+    return image->payload_at + 1 + info_size(image->bytes + image->payload_at);
+}
+
+/* A content with its length in front, in the shortest form. */
+static size_t packed_size(size_t length)
+{
+    return length + (length < LENGTH_LONG ? 1 : 3);
+}
+
+/* The content that stands there, its length in whichever form. */
+static struct rwf_bytes packed_at(const uint8_t *p)
+{
+    return p[0] < LENGTH_LONG ? rwf_bytes(p + 1, p[0]) : rwf_bytes(p + 3, md_be16(p + 1));
+}
+
+static size_t packed_end(const uint8_t *p, size_t at)
+{
+    return at + (p[at] < LENGTH_LONG ? 1u + p[at] : 3u + md_be16(p + at + 1));
+}
+
+/* Most contents are a few bytes: two stores that may overlap instead of a call. */
+static void copy(uint8_t *to, const uint8_t *from, size_t length)
+{
+    if (length > 8) {
+        memcpy(to, from, length);
+    } else if (length >= 4) {
+        uint32_t first;
+        uint32_t last;
+        memcpy(&first, from, 4);
+        memcpy(&last, from + length - 4, 4);
+        memcpy(to, &first, 4);
+        memcpy(to + length - 4, &last, 4);
+    } else if (length > 0) {
+        uint8_t middle = from[length / 2];
+        uint8_t last = from[length - 1];
+        to[0] = from[0];
+        to[length / 2] = middle;
+        to[length - 1] = last;
     }
-    return NULL;
 }
 
-static int add(struct cache *cache, struct cache_image *image, int16_t id, struct cache_field **out)
+static void pack(uint8_t *p, struct rwf_bytes content)
 {
-    if (image->field_count == image->field_room) {
-        uint32_t room = image->field_room ? image->field_room * 2 : 16;
-        int err = cache_charge(cache, image, (room - image->field_room) * sizeof(*image->fields));
-        if (err != MD_OK)
-            return err;
-        struct cache_field *fields = realloc(image->fields, room * sizeof(*fields));
-        if (!fields)
-            return MD_ERR_NOMEM;
-        image->fields = fields;
-        image->field_room = room;
+    if (content.length < LENGTH_LONG) {
+        *p++ = (uint8_t)content.length;
+    } else {
+        *p++ = LENGTH_LONG;
+        md_put_be16(p, (uint16_t)content.length);
+        p += 2;
     }
-    *out = &image->fields[image->field_count++];
-    **out = (struct cache_field){ .id = id };
-    return MD_OK;
+    copy(p, content.data, content.length);
 }
 
-/* The content of a field; one that grew gets a new place at the end of the arena. */
-static int store(struct cache *cache, struct cache_image *image, struct cache_field *field,
-                 struct rwf_bytes content)
-{
-    if (content.length > UINT16_MAX)
-        return MD_ERR_RANGE;
-    if (content.length > field->room) {
-        size_t room = (content.length + 7) & ~(size_t)7;
-        int err = cache_bytes_grow(cache, image, &image->arena, room);
-        if (err != MD_OK)
-            return err;
-        field->at = image->arena.length;
-        field->room = (uint16_t)(room > UINT16_MAX ? UINT16_MAX : room);
-        image->arena.length += (uint32_t)room;
-    }
-    if (content.length)
-        memcpy(cache_bytes_at(&image->arena, field->at), content.data, content.length);
-    field->length = (uint16_t)content.length;
-    return MD_OK;
-}
-
-/* More room for a content that stays as it is. */
-static int widen(struct cache *cache, struct cache_image *image, struct cache_field *field,
-                 size_t room)
-{
-    int err = cache_bytes_grow(cache, image, &image->arena, room);
-
-    if (err != MD_OK)
-        return err;
-    if (field->length)
-        memcpy(image->arena.data + image->arena.length, cache_bytes_at(&image->arena, field->at),
-               field->length);
-    field->at = image->arena.length;
-    field->room = (uint16_t)room;
-    image->arena.length += (uint32_t)room;
-    return MD_OK;
-}
-
-/* A string update that says what to change in the string we have. */
-static int apply_partial(struct cache *cache, struct cache_image *image, struct cache_field *field,
-                         struct rwf_bytes content)
-{
-    size_t length = field->length;
-    int err = rwf_rmtes_apply(cache_bytes_at(&image->arena, field->at), field->room, &length,
-                              content.data, content.length);
-
-    for (size_t room = 256; err == MD_ERR_FULL && room <= PARTIAL_ROOM_MAX; room *= 4) {
-        if (room <= field->room)
-            continue;
-        int grown = widen(cache, image, field, room);
-        if (grown != MD_OK)
-            return grown;
-        length = field->length;
-        err = rwf_rmtes_apply(cache_bytes_at(&image->arena, field->at), field->room, &length,
-                              content.data, content.length);
-    }
-    if (err == MD_OK)
-        field->length = (uint16_t)length;
-    return err;
-}
+/* ---- changing the image ---- */
 
 static bool takes_partial(const struct cache *cache, int16_t id, struct rwf_bytes content)
 {
+    if (!rwf_rmtes_is_partial(content.data, content.length))
+        return false;
     unsigned type =
         cache->config.field_type ? cache->config.field_type(cache->config.context, id) : 0;
-
-    return (type == 0 || type == RWF_TYPE_RMTES) &&
-           rwf_rmtes_is_partial(content.data, content.length);
+    return type == 0 || type == RWF_TYPE_RMTES;
 }
 
-static int put(struct cache *cache, struct cache_image *image, struct cache_field *field,
+/* A string update that says what to change in the string we have: *content becomes the result. */
+static int apply_partial(struct cache *cache, struct rwf_bytes old, struct rwf_bytes *content)
+{
+    uint8_t *string = cache_scratch(cache);
+    size_t length = old.length;
+
+    if (!string)
+        return MD_ERR_NOMEM;
+    if (old.length)
+        memcpy(string, old.data, old.length);
+    int err = rwf_rmtes_apply(string, old.length > PARTIAL_ROOM_MAX ? old.length : PARTIAL_ROOM_MAX,
+                              &length, content->data, content->length);
+    *content = rwf_bytes(string, length);
+    return err;
+}
+
+/* The content at `at` becomes another one. */
+static int put(struct cache *cache, struct cache_image **image, size_t at, int16_t id,
                struct rwf_bytes content)
 {
-    if (takes_partial(cache, field->id, content))
-        return apply_partial(cache, image, field, content);
-    return store(cache, image, field, content);
+    size_t old = packed_end((*image)->bytes, at) - at;
+    int err = MD_OK;
+
+    if (takes_partial(cache, id, content))
+        err = apply_partial(cache, packed_at((*image)->bytes + at), &content);
+    size_t fresh = packed_size(content.length);
+    if (err == MD_OK && fresh != old)
+        err = cache_resize(cache, image, at, old, fresh);
+    if (err == MD_OK)
+        pack((*image)->bytes + at, content);
+    return err;
 }
 
-static int apply_all(struct cache *cache, struct cache_image *image, struct rwf_bytes payload,
-                     bool is_update)
+static int append(struct cache *cache, struct cache_image **image, int16_t id,
+                  struct rwf_bytes content)
+{
+    size_t at = (*image)->length;
+    uint16_t count = md_be16((*image)->bytes + count_at(*image));
+    int err = count == FIELDS_MAX ? MD_ERR_RANGE : MD_OK;
+
+    if (err == MD_OK && takes_partial(cache, id, content))
+        err = apply_partial(cache, rwf_bytes(NULL, 0), &content);
+    if (err == MD_OK)
+        err = cache_resize(cache, image, at, 0, 2 + packed_size(content.length));
+    if (err != MD_OK)
+        return err;
+    md_put_be16((*image)->bytes + at, (uint16_t)id);
+    pack((*image)->bytes + at + 2, content);
+    md_put_be16((*image)->bytes + count_at(*image), (uint16_t)(count + 1));
+    return MD_OK;
+}
+
+/* ---- an update whose fields stand in the order of the image ---- */
+
+/* Where the field of that id begins, at or behind `at`; the end of the list if it does not. */
+static size_t seek(const struct cache_image *image, size_t at, int16_t id)
+{
+    const uint8_t *bytes = image->bytes;
+
+    while (at < image->length && (int16_t)md_be16(bytes + at) != id)
+        at = packed_end(bytes, at + 2);
+    MD_ASSERT(at <= image->length);
+    return at;
+}
+
+/*
+ * Most updates come in the order in which the fields of the image came, so that each is found
+ * behind the one before. 1: `field` is the first one that is not; 0: that was all; or an error.
+ */
+static int change_in_order(struct cache *cache, struct cache_image **image,
+                           struct rwf_field_list *list, struct rwf_field *field)
+{
+    size_t at = count_at(*image) + 2;
+    int rc;
+
+    while ((rc = rwf_field_list_next(list, field)) > 0) {
+        at = seek(*image, at, field->id);
+        if (at == (*image)->length)
+            return 1;
+        int err = put(cache, image, at + 2, field->id, field->content);
+        if (err != MD_OK)
+            return err;
+        at = packed_end((*image)->bytes, at + 2);
+    }
+    return rc < 0 ? MD_ERR_MALFORMED : 0;
+}
+
+/* ---- fields in any order ---- */
+
+#define CHANGES_MAX 64u
+#define BUCKETS     64u
+
+/* Some fields of the update, found by id, so that one walk over the image serves all of them. */
+struct changes {
+    struct change {
+        const uint8_t *data; /* its content */
+        uint16_t length;
+        int16_t id;
+        uint8_t next; /* in its bucket, number + 1 */
+        bool is_done;
+    } change[CHANGES_MAX];
+    unsigned count;
+    bool has_ahead;
+    struct rwf_field ahead; /* the first one of the next lot */
+    uint8_t buckets[BUCKETS];
+};
+
+static struct change *find(struct changes *c, int16_t id)
+{
+    unsigned n = c->buckets[(uint16_t)id % BUCKETS];
+
+    while (n && c->change[n - 1].id != id)
+        n = c->change[n - 1].next;
+    return n ? &c->change[n - 1] : NULL;
+}
+
+static bool add(struct changes *c, const struct rwf_field *field)
+{
+    uint8_t *bucket = &c->buckets[(uint16_t)field->id % BUCKETS];
+
+    if (c->count == CHANGES_MAX || (*bucket && find(c, field->id)))
+        return false;
+    struct change *change = &c->change[c->count];
+    change->data = field->content.data;
+    change->length = (uint16_t)field->content.length;
+    change->id = field->id;
+    change->next = *bucket;
+    change->is_done = false;
+    *bucket = (uint8_t)++c->count;
+    return true;
+}
+
+/* The next lot: until it is full, or an id comes again. An error of the list; 0 at its end. */
+static int next_changes(struct changes *c, struct rwf_field_list *list)
+{
+    int rc = 1;
+
+    c->count = 0;
+    memset(c->buckets, 0, sizeof(c->buckets));
+    for (;;) {
+        if (!c->has_ahead && (rc = rwf_field_list_next(list, &c->ahead)) <= 0)
+            return rc < 0 ? rc : c->count > 0;
+        c->has_ahead = !add(c, &c->ahead);
+        if (c->has_ahead)
+            return 1;
+    }
+}
+
+static int change_present(struct cache *cache, struct cache_image **image, struct changes *c)
+{
+    size_t at = count_at(*image) + 2;
+    unsigned left = c->count;
+
+    while (left > 0 && at < (*image)->length) {
+        struct change *change = find(c, (int16_t)md_be16((*image)->bytes + at));
+
+        at += 2;
+        if (change) {
+            int err = put(cache, image, at, change->id, rwf_bytes(change->data, change->length));
+            if (err != MD_OK)
+                return err;
+            change->is_done = true;
+            left--;
+        }
+        at = packed_end((*image)->bytes, at);
+    }
+    return MD_OK;
+}
+
+static int change_all(struct cache *cache, struct cache_image **image, struct changes *c)
+{
+    int err = change_present(cache, image, c);
+
+    for (unsigned i = 0; err == MD_OK && i < c->count; i++) {
+        const struct change *change = &c->change[i];
+        if (!change->is_done)
+            err = append(cache, image, change->id, rwf_bytes(change->data, change->length));
+    }
+    return err;
+}
+
+/* `first` and what is left of the list. */
+static int change_in_lots(struct cache *cache, struct cache_image **image,
+                          struct rwf_field_list *list, const struct rwf_field *first)
+{
+    struct changes changes;
+    int err = MD_OK;
+    int rc;
+
+    changes.has_ahead = true;
+    changes.ahead = *first;
+    while (err == MD_OK && (rc = next_changes(&changes, list)) != 0)
+        err = rc < 0 ? MD_ERR_MALFORMED : change_all(cache, image, &changes);
+    return err;
+}
+
+/* ---- the list as a whole ---- */
+
+/* Dictionary and template number of the list become those of `payload`. */
+static int put_info(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+{
+    size_t at = (*image)->payload_at + 1;
+    size_t size = info_size(payload.data);
+
+    int err = cache_resize(cache, image, at, info_size((*image)->bytes + at - 1), size);
+    if (err != MD_OK)
+        return err;
+    memcpy((*image)->bytes + at, payload.data + 1, size);
+    (*image)->bytes[at - 1] |= RWF_LIST_HAS_INFO;
+    return MD_OK;
+}
+
+static int put_empty_list(struct cache *cache, struct cache_image **image)
+{
+    size_t at = (*image)->payload_at;
+    int err = cache_resize(cache, image, at, 0, 3);
+
+    if (err != MD_OK)
+        return err;
+    (*image)->bytes[at] = RWF_LIST_HAS_STANDARD_DATA;
+    md_put_be16((*image)->bytes + at + 1, 0);
+    return MD_OK;
+}
+
+int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
 {
     struct rwf_field_list list;
-    struct rwf_field incoming;
-    int rc = rwf_field_list_decode(payload, NULL, &list);
+    struct rwf_field field;
+    int err = MD_OK;
 
-    if (rc < 0)
+    if (rwf_field_list_decode(payload, NULL, &list) < 0)
         return MD_ERR_MALFORMED;
     if (list.info.flags & RWF_LIST_HAS_SET_DATA)
         return MD_ERR_UNSUPPORTED; /* its definitions are not in the message */
-    if (list.info.flags & RWF_LIST_HAS_INFO || !is_update)
-        image->info = list.info;
-    while ((rc = rwf_field_list_next(&list, &incoming)) > 0) {
-        struct cache_field *field = find(image, incoming.id);
-        int err = field ? MD_OK : add(cache, image, incoming.id, &field);
-        if (err == MD_OK)
-            err = put(cache, image, field, incoming.content);
-        if (err != MD_OK)
-            return err;
+    if ((*image)->length == (*image)->payload_at)
+        err = put_empty_list(cache, image);
+    if (err == MD_OK && list.info.flags & RWF_LIST_HAS_INFO)
+        err = put_info(cache, image, payload);
+    if (err == MD_OK)
+        err = change_in_order(cache, image, &list, &field);
+    return err > 0 ? change_in_lots(cache, image, &list, &field) : err;
+}
+
+/* ---- the first part of a refresh ---- */
+
+static void forget_seen(struct cache *cache, struct rwf_bytes payload)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+
+    rwf_field_list_decode(payload, NULL, &list);
+    while (rwf_field_list_next(&list, &field) > 0)
+        cache->seen[(uint16_t)field.id / 64] = 0;
+}
+
+/* Whether it can stand as it is: standard data alone, whole contents, every id once. */
+static bool is_plain(struct cache *cache, struct rwf_bytes *payload)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = rwf_field_list_decode(*payload, NULL, &list);
+
+    if (rc < 0 || (list.info.flags & ~RWF_LIST_HAS_INFO) != RWF_LIST_HAS_STANDARD_DATA)
+        return false;
+    while ((rc = rwf_field_list_next(&list, &field)) > 0) {
+        uint64_t *word = &cache->seen[(uint16_t)field.id / 64];
+        uint64_t bit = 1ull << (uint16_t)field.id % 64;
+
+        if (*word & bit || takes_partial(cache, field.id, field.content))
+            break;
+        *word |= bit;
     }
-    return rc < 0 ? MD_ERR_MALFORMED : MD_OK;
+    forget_seen(cache, *payload);
+    payload->length = (size_t)(list.pos - payload->data); /* less what stands behind the list */
+    return rc == 0;
 }
 
-int cache_fields_start(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
+int cache_fields_start(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
 {
-    return apply_all(cache, image, payload, false);
+    struct rwf_bytes plain = payload;
+
+    if (!is_plain(cache, &plain))
+        return cache_fields_update(cache, image, payload);
+    int err = cache_resize(cache, image, (*image)->payload_at, 0, plain.length);
+    if (err == MD_OK)
+        memcpy((*image)->bytes + (*image)->payload_at, plain.data, plain.length);
+    return err;
 }
 
-int cache_fields_update(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
-{
-    return apply_all(cache, image, payload, true);
-}
+/* ---- giving out ---- */
 
 int cache_fields_part(const struct cache_image *image, struct cache_cursor *cursor,
                       struct rwf_encoder *enc, bool *is_last)
 {
-    struct rwf_field_list_info info = image->info;
+    struct rwf_field_list list;
+    struct rwf_field field;
     uint32_t first = cursor->next;
+    uint32_t at = 0;
+    int err = rwf_field_list_decode(cache_payload(image), NULL, &list);
 
-    info.flags &= RWF_LIST_HAS_INFO;
-    info.flags |= RWF_LIST_HAS_STANDARD_DATA;
-    rwf_field_list_start(enc, &info);
-    while (cursor->next < image->field_count) {
-        const struct cache_field *field = &image->fields[cursor->next];
+    if (err < 0)
+        return err;
+    *is_last = true;
+    list.info.flags |= RWF_LIST_HAS_STANDARD_DATA;
+    rwf_field_list_start(enc, &list.info);
+    while (rwf_field_list_next(&list, &field) > 0) {
         struct rwf_mark mark = rwf_encoder_mark(enc);
 
-        if (rwf_field_add_bytes(
-                enc, field->id,
-                rwf_bytes(cache_bytes_at(&image->arena, field->at), field->length)) < 0) {
+        if (at++ < first)
+            continue;
+        if (rwf_field_add_bytes(enc, field.id, field.content) < 0) {
             rwf_encoder_rollback(enc, &mark);
+            *is_last = false;
             break;
         }
         cursor->next++;
     }
-    *is_last = cursor->next == image->field_count;
     if (!*is_last && cursor->next == first)
         return MD_ERR_FULL;
     return rwf_field_list_finish(enc);

@@ -1,6 +1,5 @@
 /* merged.c - images of maps, vectors, filter lists, element lists and series. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -21,45 +20,33 @@ bool cache_merged_is_for(unsigned container)
     }
 }
 
-static struct rwf_bytes container_of_image(const struct cache_image *image)
-{
-    return rwf_bytes(image->arena.data, image->arena.length);
-}
-
-int cache_merged_update(struct cache *cache, struct cache_image *image, struct rwf_bytes payload)
+int cache_merged_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
 {
     struct rwf_encoder enc;
+    struct rwf_bytes old = cache_payload(*image);
     struct rwf_msg frame = {
         .msg_class = RWF_CLASS_UPDATE,
-        .domain = image->head.domain,
-        .container = image->head.container,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .container = (*image)->container,
     };
 
-    if (!cache->scratch)
-        cache->scratch = malloc(CACHE_MERGED_MAX);
-    if (!cache->scratch)
+    if (!cache_scratch(cache))
         return MD_ERR_NOMEM;
     /* A container stands in a message; the head of this one is cut off again. */
-    rwf_encoder_init(&enc, cache->scratch, CACHE_MERGED_MAX);
+    rwf_encoder_init(&enc, cache_scratch(cache), CACHE_MERGED_MAX);
     rwf_msg_start(&enc, &frame);
     size_t head = rwf_encoder_bytes(&enc).length;
-    int rc = cache_merge(&enc, image->head.container, container_of_image(image), payload, NULL);
+    int rc = cache_merge(&enc, (*image)->container, old, payload, NULL);
     if (rc >= 0)
         rc = rwf_msg_finish(&enc);
     if (rc < 0)
         return rc;
     struct rwf_bytes whole = rwf_encoder_bytes(&enc);
-    struct rwf_bytes merged = rwf_bytes(whole.data + head, whole.length - head);
-    if (merged.length > image->arena.length) {
-        int err =
-            cache_bytes_grow(cache, image, &image->arena, merged.length - image->arena.length);
-        if (err != MD_OK)
-            return err;
-    }
-    if (merged.length)
-        memcpy(image->arena.data, merged.data, merged.length);
-    image->arena.length = (uint32_t)merged.length;
-    return MD_OK;
+    size_t length = whole.length - head;
+    int err = cache_resize(cache, image, (*image)->payload_at, old.length, length);
+    if (err == MD_OK && length)
+        memcpy((*image)->bytes + (*image)->payload_at, whole.data + head, length);
+    return err;
 }
 
 /* ---- giving out ---- */
@@ -72,7 +59,7 @@ static int map_part(const struct cache_image *image, struct cache_cursor *cursor
     struct rwf_map_entry entry;
     uint32_t at = 0;
     uint32_t first = cursor->next;
-    int rc = rwf_map_decode(container_of_image(image), &map);
+    int rc = rwf_map_decode(cache_payload(image), &map);
 
     if (rc < 0)
         return rc;
@@ -104,8 +91,8 @@ static int map_part(const struct cache_image *image, struct cache_cursor *cursor
 int cache_merged_part(const struct cache_image *image, struct cache_cursor *cursor,
                       struct rwf_encoder *enc, bool *is_last)
 {
-    if (image->head.container == RWF_TYPE_MAP)
+    if (image->container == RWF_TYPE_MAP)
         return map_part(image, cursor, enc, is_last);
     *is_last = true; /* the other containers are small and go out whole */
-    return rwf_raw_add(enc, container_of_image(image));
+    return rwf_raw_add(enc, cache_payload(image));
 }

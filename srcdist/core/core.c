@@ -90,6 +90,8 @@ void srcdist_core_destroy(struct srcdist_core *core)
     }
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)
         free(core->services[i].text);
+    for (uint32_t i = 0; i < core->item_room; i++)
+        cache_image_free(core->cache, core->items[i].image);
     rrmp_source_destroy(core->source);
     cache_destroy(core->cache);
     free(core->providers);

@@ -178,12 +178,12 @@ static int send_image_part(struct srcdist_core *core, uint32_t item, const struc
 }
 
 static void cache_refresh(struct srcdist_core *core, struct srcdist_item *it,
-                          struct rwf_bytes message)
+                          struct rwf_bytes message, bool is_first)
 {
     if (core->services[it->service].config.cache_location != SRCDIST_CACHE_SRC_DIST &&
         !core->services[it->service].is_broadcast)
         return;
-    if (it->is_private)
+    if (it->is_private || (!it->image && !is_first))
         return;
     count_applied(core, cache_apply(core->cache, &it->image, message));
 }
@@ -207,7 +207,7 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
         return err;
     srcdist_ask_item_image(core, item, message, &part);
     core->stats.refresh_in++;
-    cache_refresh(core, it, message);
+    cache_refresh(core, it, message, part.is_first);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
         it->is_image_due = false;

@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (length > sizeof(out) || cursor.part > 100000)
             abort();
     }
+    cache_image_free(cache, image);
     cache_destroy(cache);
     return 0;
 }

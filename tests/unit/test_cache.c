@@ -99,6 +99,7 @@ static void updates_change_the_fields_they_name(void **state)
     assert_int_equal(field_of(msg.payload, 25), 40000);
     assert_int_equal(field_of(msg.payload, 6), 7);
     assert_int_equal(field_of(msg.payload, 30), 5);
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -119,6 +120,7 @@ static void a_refresh_replaces_what_was_there(void **state)
     struct rwf_msg msg = image_of(image, out, sizeof(out));
     assert_true(field_of(msg.payload, 1) == UINT64_MAX);
     assert_int_equal(field_of(msg.payload, 2), 3);
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -156,6 +158,7 @@ static void an_image_in_parts_is_valid_with_the_last_one_and_goes_out_in_parts(v
     }
     assert_true(parts > 1);
     assert_int_equal(found, 4);
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -187,6 +190,7 @@ static void a_container_that_cannot_be_applied_is_good_until_its_first_update(vo
     rwf_msg_encode(&enc, &msg);
     assert_int_equal(cache_apply(cache, &image, rwf_encoder_bytes(&enc)), MD_ERR_UNSUPPORTED);
     assert_false(cache_image_is_valid(image));
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -278,6 +282,7 @@ static void rows_of_a_map_are_added_changed_and_deleted(void **state)
     assert_int_equal(cell_of(msg.payload, "C", 22), 50);
     assert_true(cell_of(msg.payload, "C", 25) == UINT64_MAX);
     assert_int_equal(cell_of(msg.payload, "D", 25), 8);
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -315,6 +320,7 @@ static void a_map_goes_out_in_parts_that_together_are_the_image(void **state)
     }
     assert_true(parts > 2);
     assert_int_equal(found, 40);
+    cache_image_free(cache, image);
     cache_destroy(cache);
 }
 
@@ -343,6 +349,226 @@ static void memory_is_counted_bounded_and_given_back(void **state)
     cache_destroy(cache);
 }
 
+/* ---- fields of any length, against a model ---- */
+
+#define MODEL_IDS     40u
+#define MODEL_CONTENT 300u
+
+struct model {
+    int16_t ids[MODEL_IDS]; /* in the order of their first coming */
+    size_t count;
+    size_t length[MODEL_IDS];
+    uint8_t content[MODEL_IDS][MODEL_CONTENT];
+};
+
+static uint32_t draw(uint64_t *random, uint32_t below)
+{
+    *random = *random * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(*random >> 33) % below;
+}
+
+static void model_put(struct model *model, int16_t id, const uint8_t *content, size_t length)
+{
+    size_t i = 0;
+
+    while (i < model->count && model->ids[i] != id)
+        i++;
+    if (i == model->count)
+        model->ids[model->count++] = id;
+    memcpy(model->content[i], content, length);
+    model->length[i] = length;
+}
+
+/* A list of random fields, which may come twice and be as long as they like; the model follows. */
+static struct rwf_bytes random_list(uint64_t *random, struct model *model, uint8_t msg_class,
+                                    uint8_t *buffer, size_t size)
+{
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = 6,
+        .flags = msg_class == RWF_CLASS_REFRESH ? RWF_REFRESH_COMPLETE : 0,
+        .container = RWF_TYPE_FIELD_LIST,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+    struct rwf_field_list_info info = { .flags = RWF_LIST_HAS_INFO | RWF_LIST_HAS_STANDARD_DATA,
+                                        .dictionary_id = 1 };
+
+    info.list_num = (uint16_t)draw(random, 3);
+    rwf_encoder_init(&enc, buffer, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, draw(random, 2) ? &info : NULL);
+    for (unsigned left = draw(random, 2 * MODEL_IDS); left > 0; left--) {
+        int16_t id = (int16_t)(64 * draw(random, MODEL_IDS) - 1000);
+        uint8_t content[MODEL_CONTENT];
+        size_t length = draw(random, draw(random, 8) ? 6 : MODEL_CONTENT);
+        memset(content, (int)draw(random, 26) + 'a', sizeof(content));
+        rwf_field_add_bytes(&enc, id, rwf_bytes(content, length));
+        model_put(model, id, content, length);
+    }
+    rwf_field_list_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static void assert_is_model(const struct cache_image *image, const struct model *model)
+{
+    uint8_t out[32768];
+    struct rwf_field_list list;
+    struct rwf_field field;
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+
+    assert_int_equal(rwf_field_list_decode(msg.payload, NULL, &list), RWF_OK);
+    assert_int_equal(list.count, model->count);
+    for (size_t i = 0; i < model->count; i++) {
+        assert_int_equal(rwf_field_list_next(&list, &field), 1);
+        assert_int_equal(field.id, model->ids[i]);
+        assert_true(rwf_bytes_equal(field.content, rwf_bytes(model->content[i], model->length[i])));
+    }
+    assert_int_equal(rwf_field_list_next(&list, &field), 0);
+    assert_true(list.pos == list.end);
+}
+
+static void fields_keep_their_order_whatever_length_they_become(void **state)
+{
+    static uint8_t in[65536];
+    uint64_t random = 1;
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        struct model model = { .count = 0 };
+        for (int step = 0; step < 40; step++) {
+            uint8_t msg_class = step ? RWF_CLASS_UPDATE : RWF_CLASS_REFRESH;
+            struct rwf_bytes message = random_list(&random, &model, msg_class, in, sizeof(in));
+            assert_int_equal(cache_apply(cache, &image, message), MD_OK);
+            assert_is_model(image, &model);
+        }
+    }
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
+/* ---- what else an image remembers ---- */
+
+static struct rwf_bytes one_text(uint8_t *buffer, size_t size, struct rwf_msg msg, const char *text)
+{
+    struct rwf_encoder enc;
+
+    msg.domain = 6;
+    msg.container = RWF_TYPE_FIELD_LIST;
+    msg.state = (struct rwf_state){ .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK };
+    rwf_encoder_init(&enc, buffer, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, NULL);
+    rwf_field_add_bytes(&enc, 3, rwf_text(text));
+    rwf_field_list_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static void a_partial_update_changes_the_string_and_a_status_the_state(void **state)
+{
+    const struct rwf_msg refresh = {
+        .msg_class = RWF_CLASS_REFRESH,
+        .flags = RWF_REFRESH_COMPLETE | RWF_REFRESH_HAS_SEQ_NUM | RWF_REFRESH_HAS_KEY,
+        .seq_num = 7,
+        .key = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text("IBM.N") },
+    };
+    const struct rwf_msg update = { .msg_class = RWF_CLASS_UPDATE,
+                                    .flags = RWF_UPDATE_HAS_SEQ_NUM,
+                                    .seq_num = 8 };
+    const struct rwf_msg status = {
+        .msg_class = RWF_CLASS_STATUS,
+        .domain = 6,
+        .flags = RWF_STATUS_HAS_STATE,
+        .container = RWF_TYPE_NO_DATA,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_SUSPECT, .code = 3 },
+    };
+    uint8_t in[256];
+    uint8_t out[256];
+    struct rwf_encoder enc;
+    struct rwf_field_list list;
+    struct rwf_field field;
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    cache_apply(cache, &image, one_text(in, sizeof(in), refresh, "ABCDEF"));
+    assert_int_equal(cache_apply(cache, &image, one_text(in, sizeof(in), update, "\x1b[6`xyz")),
+                     MD_OK);
+    rwf_encoder_init(&enc, in, sizeof(in));
+    rwf_msg_encode(&enc, &status);
+    assert_int_equal(cache_apply(cache, &image, rwf_encoder_bytes(&enc)), MD_OK);
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+    assert_int_equal(msg.seq_num, 8);
+    assert_int_equal(msg.flags & RWF_REFRESH_HAS_KEY, 0);
+    assert_int_equal(msg.state.data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(msg.state.code, 3);
+    rwf_field_list_decode(msg.payload, NULL, &list);
+    assert_int_equal(rwf_field_list_next(&list, &field), 1);
+    assert_true(rwf_bytes_equal(field.content, rwf_text("ABCDEFxyz")));
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
+static void an_image_of_which_a_part_is_missing_is_not_valid(void **state)
+{
+    static const uint16_t some[][2] = { { 1, 11 } };
+    uint8_t in[256];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    (void)state;
+    cache_apply(cache, &image, fields(in, sizeof(in), RWF_CLASS_REFRESH, 0, some, 1));
+    struct rwf_bytes second = fields(in, sizeof(in), RWF_CLASS_REFRESH, 0, some, 1);
+    in[second.length - 2] = 0xff; /* the length of its field */
+    assert_int_equal(cache_apply(cache, &image, second), MD_ERR_MALFORMED);
+    assert_int_equal(
+        cache_apply(cache, &image,
+                    fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, some, 1)),
+        MD_ERR_STATE);
+    assert_false(cache_image_is_valid(image));
+    assert_int_equal(
+        cache_apply(cache, &image,
+                    fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, some, 1)),
+        MD_OK);
+    assert_true(cache_image_is_valid(image));
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
+static void an_image_costs_what_it_is_on_the_wire_and_little_more(void **state)
+{
+    uint16_t many[70][2];
+    uint8_t in[1024];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+    struct cache_stats stats;
+
+    (void)state;
+    for (uint16_t i = 0; i < 70; i++) {
+        many[i][0] = (uint16_t)(i + 1);
+        many[i][1] = 40000;
+    }
+    struct rwf_bytes message = fields(in, sizeof(in), RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE,
+                                      (const uint16_t(*)[2])many, 70);
+    size_t encoded = message.length;
+    assert_int_equal(cache_apply(cache, &image, message), MD_OK);
+    cache_stats(cache, &stats);
+    assert_int_equal(stats.bytes_now, cache_image_bytes(image));
+    assert_true(stats.bytes_now <= encoded + 56);
+    /* An update of values as long as they were needs no memory. */
+    assert_int_equal(
+        cache_apply(cache, &image,
+                    fields(in, sizeof(in), RWF_CLASS_UPDATE, 0, (const uint16_t(*)[2])many, 30)),
+        MD_OK);
+    assert_int_equal(cache_image_bytes(image), stats.bytes_now);
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +579,10 @@ int main(void)
         cmocka_unit_test(rows_of_a_map_are_added_changed_and_deleted),
         cmocka_unit_test(a_map_goes_out_in_parts_that_together_are_the_image),
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
+        cmocka_unit_test(fields_keep_their_order_whatever_length_they_become),
+        cmocka_unit_test(a_partial_update_changes_the_string_and_a_status_the_state),
+        cmocka_unit_test(an_image_of_which_a_part_is_missing_is_not_valid),
+        cmocka_unit_test(an_image_costs_what_it_is_on_the_wire_and_little_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
