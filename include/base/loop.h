@@ -8,8 +8,9 @@
 
 /*
  * A turn of the loop: read the clock once, run what the kernel reported and the timers that are
- * due, then ask every source to work. If no source did anything and nothing is due, spin for
- * `busy_poll_ns`, then sleep until a descriptor, a timer, a wake-up or a source's deadline.
+ * due, then ask every source to work; while the sources are busy, only each fourth turn asks the
+ * kernel. If no source did anything and nothing is due, spin for `busy_poll_ns`, then sleep until
+ * a descriptor, a timer, a wake-up or a source's deadline.
  *
  * A loop and all that hangs on it belong to the thread that runs it; only md_loop_wake_ring() and
  * md_loop_stop() may be called from elsewhere. Callbacks may add and remove anything, themselves

@@ -74,18 +74,24 @@ static inline void md_put_be16(uint8_t *p, uint16_t v)
     p[1] = (uint8_t)v;
 }
 
+/*
+ * One swap and one store each. From single bytes the compiler builds wider values by way of the
+ * stack, and loads there what it has just stored in smaller pieces: the processor must wait.
+ */
 static inline void md_put_be32(uint8_t *p, uint32_t v)
 {
-    p[0] = (uint8_t)(v >> 24);
-    p[1] = (uint8_t)(v >> 16);
-    p[2] = (uint8_t)(v >> 8);
-    p[3] = (uint8_t)v;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap32(v);
+#endif
+    memcpy(p, &v, sizeof(v));
 }
 
 static inline void md_put_be64(uint8_t *p, uint64_t v)
 {
-    md_put_be32(p, (uint32_t)(v >> 32));
-    md_put_be32(p + 4, (uint32_t)v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    memcpy(p, &v, sizeof(v));
 }
 
 static inline void md_wr_u8(struct md_wr *wr, uint8_t v)

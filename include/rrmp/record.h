@@ -486,12 +486,11 @@ uint32_t rrmp_topic(const void *name, size_t length);
 static inline void rrmp_tick_put(uint8_t *p, uint8_t type, uint8_t flags, uint16_t svc,
                                  uint32_t svc_seq, uint32_t handle, uint32_t item_seq)
 {
-    p[0] = type;
-    p[1] = (uint8_t)(RRMP_VERSION << 4 | flags);
-    md_put_be16(p + 2, svc);
-    md_put_be32(p + 4, svc_seq);
-    md_put_be32(p + 8, handle);
-    md_put_be32(p + 12, item_seq);
+    uint32_t first =
+        (uint32_t)type << 24 | (uint32_t)(uint8_t)(RRMP_VERSION << 4 | flags) << 16 | svc;
+
+    md_put_be64(p, (uint64_t)first << 32 | svc_seq);
+    md_put_be64(p + 8, (uint64_t)handle << 32 | item_seq);
 }
 
 #endif

@@ -304,8 +304,32 @@ static void put_other(struct attach_inbound_writer *writer, const struct rrcp_ev
     write_record(writer, record, event->bytes, event->bytes ? event->length : 0);
 }
 
+/* Field by field, in place: a copy of a record just filled would wait for its small stores. */
+static void put_message(struct attach_inbound_writer *writer, const struct rrcp_event *event)
+{
+    uint32_t length = (uint32_t)sizeof(struct attach_record) + event->length;
+    struct attach_record *record = (void *)reserve(writer, length);
+
+    record->length = length;
+    record->type = ATTACH_RECORD_MSG;
+    record->flags = flags_of(writer, event);
+    record->session = event->session;
+    record->seq = event->seq;
+    record->topic = event->topic;
+    record->src_port = event->source_port;
+    record->dst_port = event->destination_port;
+    record->rx_ns = event->time_ns;
+    if (event->length)
+        memcpy(record + 1, event->bytes, event->length);
+}
+
 void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_event *event)
 {
+    if (event->type == RRCP_EVENT_MSG) {
+        row_message(writer, event);
+        put_message(writer, event);
+        return;
+    }
     struct attach_record record = { .type = event->type,
                                     .session = event->session,
                                     .seq = event->seq,
@@ -313,14 +337,7 @@ void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_
                                     .src_port = event->source_port,
                                     .dst_port = event->destination_port,
                                     .rx_ns = event->time_ns };
-
-    if (event->type != RRCP_EVENT_MSG) {
-        put_other(writer, event, &record);
-        return;
-    }
-    row_message(writer, event);
-    record.flags = flags_of(writer, event);
-    write_record(writer, &record, event->bytes, event->length);
+    put_other(writer, event, &record);
 }
 
 bool attach_inbound_publish(struct attach_inbound_writer *writer)

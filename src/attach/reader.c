@@ -62,13 +62,13 @@ static void track_remove(struct inbound_reader *reader, uint64_t session)
 }
 
 /* False: no room to note it; the batch must end before this record. */
-static bool touch(struct inbound_reader *reader, const struct attach_record *record)
+static bool touch(struct inbound_reader *reader, const struct attach_event *message)
 {
     uint32_t last = reader->touched_count - 1;
 
     if (reader->touched_count == 0 ||
-        reader->tracks[reader->touched[last].track].session != record->session) {
-        uint32_t track = track_find(reader, record->session);
+        reader->tracks[reader->touched[last].track].session != message->session) {
+        uint32_t track = track_find(reader, message->session);
 
         if (track == ATTACH_SESSION_MAX)
             return true; /* not in the table either */
@@ -80,8 +80,8 @@ static bool touch(struct inbound_reader *reader, const struct attach_record *rec
         reader->touched[last].last_seq = 0;
     }
     reader->touched[last].messages++;
-    if (!(record->flags & ATTACH_FLAG_UNICAST))
-        reader->touched[last].last_seq = record->seq;
+    if (!(message->flags & ATTACH_FLAG_UNICAST))
+        reader->touched[last].last_seq = message->seq;
     return true;
 }
 
@@ -217,22 +217,29 @@ static void lapped(struct inbound_reader *reader)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* What the writer may be changing meanwhile, read once; `whole` is its length in the ring. */
+struct head {
+    const struct attach_record *record;
+    uint32_t length; /* the one that was checked */
+    uint16_t type;
+};
+
 /* The record at `position`: its length in the ring with padding, or READ_LAPPED if it is torn. */
 static int64_t record_at(const struct inbound_reader *reader, uint64_t position, uint64_t limit,
-                         struct attach_record *out)
+                         struct head *out)
 {
     uint64_t offset = position & (reader->size - 1);
     uint64_t to_end = reader->size - offset;
+    const struct attach_record *record = (const void *)(reader->data + offset);
 
-    memcpy(out, reader->data + offset, 8);
+    *out = (struct head){ .record = record,
+                          .length = __atomic_load_n(&record->length, __ATOMIC_RELAXED),
+                          .type = __atomic_load_n(&record->type, __ATOMIC_RELAXED) };
     if (out->type == ATTACH_RECORD_PAD)
         return out->length == to_end && to_end <= limit ? (int64_t)to_end : READ_LAPPED;
     uint64_t whole = ((uint64_t)out->length + 7) & ~7ull;
-    if (out->length < sizeof(*out) || whole > to_end || whole > limit)
+    if (out->length < sizeof(*record) || whole > to_end || whole > limit)
         return READ_LAPPED;
-    uint32_t length = out->length;
-    memcpy(out, reader->data + offset, sizeof(*out));
-    out->length = length; /* the one that was checked */
     return (int64_t)whole;
 }
 
@@ -250,16 +257,17 @@ static bool is_wanted(const struct inbound_reader *reader, const struct attach_e
     return !reader->want || reader->want(reader->want_argument, event);
 }
 
-static void event_of_message(const struct attach_record *record, const uint8_t *bytes,
-                             struct attach_event *out)
+static void event_of_message(const struct head *head, struct attach_event *out)
 {
+    const struct attach_record *record = head->record;
+
     *out = (struct attach_event){ .type = ATTACH_MESSAGE,
                                   .flags = (uint8_t)record->flags,
                                   .src_port = record->src_port,
                                   .dst_port = record->dst_port,
                                   .topic = record->topic,
-                                  .length = record->length - (uint32_t)sizeof(*record),
-                                  .bytes = bytes,
+                                  .length = head->length - (uint32_t)sizeof(*record),
+                                  .bytes = (const uint8_t *)(record + 1),
                                   .session = record->session,
                                   .seq = record->seq,
                                   .rx_ns = record->rx_ns };
@@ -312,19 +320,21 @@ static int other_event(struct inbound_reader *reader, const struct attach_record
     }
 }
 
-static int read_other(struct inbound_reader *reader, const struct attach_record *record,
-                      int64_t whole, struct attach_event *out)
+static int read_other(struct inbound_reader *reader, const struct head *head, int64_t whole,
+                      struct attach_event *out)
 {
     uint64_t begin = reader->cursor;
-    uint32_t length = record->length - (uint32_t)sizeof(*record);
+    struct attach_record record = *head->record;
+    uint32_t length = head->length - (uint32_t)sizeof(record);
 
     if (length > reader->copy_size)
         return READ_LAPPED;
-    memcpy(reader->copy, reader->data + (begin & (reader->size - 1)) + sizeof(*record), length);
+    memcpy(reader->copy, head->record + 1, length);
     if (!is_whole(reader, begin))
         return READ_LAPPED;
+    record.length = head->length;
     reader->cursor = begin + (uint64_t)whole;
-    return other_event(reader, record, reader->copy, out);
+    return other_event(reader, &record, reader->copy, out);
 }
 
 /*
@@ -341,25 +351,23 @@ static int read_messages(struct inbound_reader *reader, uint64_t written,
 
     *other = false;
     while (position != written && count < max) {
-        struct attach_record record;
-        int64_t whole = record_at(reader, position, written - position, &record);
+        struct head head;
+        int64_t whole = record_at(reader, position, written - position, &head);
 
         if (whole == READ_LAPPED)
             return READ_LAPPED;
-        if (record.type != ATTACH_RECORD_PAD) {
-            const uint8_t *payload =
-                reader->data + (position & (reader->size - 1)) + sizeof(record);
+        if (head.type != ATTACH_RECORD_PAD) {
             struct attach_event *event = &events[count];
 
-            if (record.type != ATTACH_RECORD_MSG) {
+            if (head.type != ATTACH_RECORD_MSG) {
                 *other = true;
                 break;
             }
-            event_of_message(&record, payload, event);
-            if (used + event->length > reader->copy_size || !touch(reader, &record))
+            event_of_message(&head, event);
+            if (used + event->length > reader->copy_size || !touch(reader, event))
                 break;
             if (is_wanted(reader, event)) {
-                memcpy(reader->copy + used, payload, event->length);
+                memcpy(reader->copy + used, event->bytes, event->length);
                 event->bytes = reader->copy + used;
                 used += (event->length + 7u) & ~7u;
                 count++;
@@ -400,10 +408,10 @@ int inbound_read(struct inbound_reader *reader, struct attach_event events[], in
         if (count > 0)
             return count;
         if (count == 0 && other) {
-            struct attach_record record;
-            int64_t whole = record_at(reader, reader->cursor, written - reader->cursor, &record);
+            struct head head;
+            int64_t whole = record_at(reader, reader->cursor, written - reader->cursor, &head);
 
-            count = whole == READ_LAPPED ? READ_LAPPED : read_other(reader, &record, whole, events);
+            count = whole == READ_LAPPED ? READ_LAPPED : read_other(reader, &head, whole, events);
             if (count > 0)
                 return count;
         }

@@ -63,16 +63,16 @@ int outbound_claim(struct outbound_writer *writer, const struct attach_target *t
 void outbound_target(struct outbound_writer *writer, const struct attach_target *target)
 {
     uint32_t offset = (uint32_t)writer->head & (writer->size - 1);
-    struct attach_outbound_record record = {
-        .type = ATTACH_OUTBOUND_SEND,
-        .flags = target->path == ATTACH_PATH_UNICAST ? ATTACH_OUTBOUND_UNICAST : 0,
-        .dst_session = target->path == ATTACH_PATH_MULTICAST ? 0 : target->dst_session,
-        .topic = target->topic,
-        .dst_port = target->dst_port,
-    };
+    /* Field by field, in place: a copy of a record just filled would wait for its small stores. */
+    struct attach_outbound_record *record = (void *)(writer->map->data + offset);
 
     MD_ASSERT(writer->claimed != 0);
-    memcpy(writer->map->data + offset, &record, sizeof(record));
+    record->type = ATTACH_OUTBOUND_SEND;
+    record->flags = target->path == ATTACH_PATH_UNICAST ? ATTACH_OUTBOUND_UNICAST : 0;
+    record->dst_session = target->path == ATTACH_PATH_MULTICAST ? 0 : target->dst_session;
+    record->topic = target->topic;
+    record->dst_port = target->dst_port;
+    record->zero = 0;
 }
 
 void outbound_commit(struct outbound_writer *writer, size_t length)

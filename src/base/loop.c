@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -17,11 +18,24 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+/* Busy turns between two looks at the descriptors: a look costs a system call, work often none. */
+#define TURNS_A_POLL 4
+
+/*
+ * Time. libevent would set its timer anew for every wait; here one timerfd bounds the sleep. It is
+ * left as it is when it ends the sleep too early: then the loop wakes once for nothing, which is
+ * rarer than a turn by orders of magnitude.
+ */
 struct md_loop {
     struct event_base *base;
     struct md_loop_source *sources; /* in the order of adding */
+    struct md_loop_timer *timers;   /* that run, in no order */
     struct md_loop_wake *stopper;
-    struct event sleep_end; /* bounds the sleep by the sources' deadlines */
+    struct event alarm;
+    int alarm_fd;
+    unsigned busy_turns; /* since the last look at the descriptors */
+    uint64_t alarm_ns;   /* when it will ring, MD_NEVER if it will not */
+    uint64_t timers_ns;  /* no timer is due before */
     uint64_t now_ns;
     uint64_t busy_poll_ns;
     uint64_t idle_since_ns;
@@ -42,8 +56,12 @@ struct md_loop_fd {
 };
 
 struct md_loop_timer {
-    struct event event;
+    struct md_loop_timer *next; /* of those that run */
+    struct md_loop_timer **link;
     struct md_loop *loop;
+    uint64_t due_ns;
+    uint64_t period_ns; /* 0: once */
+    uint64_t ran_turn;  /* at most once in a turn */
     md_loop_fn fn;
     void *owner;
 };
@@ -78,14 +96,6 @@ struct md_loop_source {
     bool is_armed;
 };
 
-static struct timeval timeval_of(uint64_t ns)
-{
-    uint64_t us = ns / MD_NS_PER_US + (ns % MD_NS_PER_US != 0);
-
-    return (struct timeval){ .tv_sec = (time_t)(us / 1000000),
-                             .tv_usec = (suseconds_t)(us % 1000000) };
-}
-
 /* What the kernel reported may have taken a while to come: time is read again before it is used. */
 static void awake(struct md_loop *loop)
 {
@@ -95,11 +105,40 @@ static void awake(struct md_loop *loop)
     }
 }
 
-static void on_sleep_end(evutil_socket_t fd, short what, void *arg)
+static void on_alarm(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd;
+    struct md_loop *loop = arg;
+    uint64_t rings;
+
     (void)what;
-    (void)arg;
+    ssize_t got = read(fd, &rings, sizeof(rings));
+    (void)got; /* EAGAIN: it was set anew meanwhile */
+    loop->alarm_ns = MD_NEVER;
+}
+
+static int alarm_open(struct md_loop *loop)
+{
+    loop->alarm_ns = loop->timers_ns = MD_NEVER;
+    loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->alarm_fd < 0)
+        return MD_ERR_SYS;
+    event_assign(&loop->alarm, loop->base, loop->alarm_fd, EV_READ | EV_PERSIST, on_alarm, loop);
+    return event_add(&loop->alarm, NULL) == 0 ? MD_OK : MD_ERR_SYS;
+}
+
+/* Let the alarm ring no later than at `deadline`. */
+static int alarm_by(struct md_loop *loop, uint64_t deadline, uint64_t now)
+{
+    uint64_t wait = deadline - now;
+    const struct itimerspec when = { .it_value = { .tv_sec = (time_t)(wait / MD_NS_PER_S),
+                                                   .tv_nsec = (long)(wait % MD_NS_PER_S) } };
+
+    if (loop->alarm_ns <= deadline)
+        return MD_OK;
+    if (timerfd_settime(loop->alarm_fd, 0, &when, NULL) != 0)
+        return MD_ERR_SYS;
+    loop->alarm_ns = deadline;
+    return MD_OK;
 }
 
 static void on_stop(void *owner)
@@ -114,19 +153,22 @@ int md_loop_create(uint64_t busy_poll_ns, struct md_loop **out)
     *out = NULL;
     struct md_loop *loop = calloc(1, sizeof(*loop));
     struct event_config *config = event_config_new();
+    if (loop)
+        loop->alarm_fd = -1;
     if (!loop || !config)
         goto fail;
-    /* No locks: nothing of libevent is called from other threads. Timers finer than epoll's ms. */
-    if (event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_PRECISE_TIMER) != 0)
+    /* No locks: nothing of libevent is called from other threads. */
+    if (event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) != 0)
         goto fail;
     err = MD_ERR_SYS;
     loop->base = event_base_new_with_config(config);
     if (!loop->base)
         goto fail;
-    event_assign(&loop->sleep_end, loop->base, -1, 0, on_sleep_end, loop);
     loop->busy_poll_ns = busy_poll_ns;
     loop->now_ns = loop->idle_since_ns = md_clock_mono_ns();
-    err = md_loop_wake_create(loop, on_stop, loop, &loop->stopper);
+    err = alarm_open(loop);
+    if (!err)
+        err = md_loop_wake_create(loop, on_stop, loop, &loop->stopper);
     if (err)
         goto fail;
     event_config_free(config);
@@ -137,6 +179,8 @@ fail:
         event_config_free(config);
     if (loop && loop->base)
         event_base_free(loop->base);
+    if (loop && loop->alarm_fd >= 0)
+        close(loop->alarm_fd);
     free(loop);
     return err;
 }
@@ -164,7 +208,8 @@ void md_loop_destroy(struct md_loop *loop)
     MD_ASSERT(!loop->is_walking);
     bury_sources(loop);
     MD_ASSERT(loop->sources == NULL);
-    event_del(&loop->sleep_end);
+    event_del(&loop->alarm);
+    close(loop->alarm_fd);
     md_loop_wake_destroy(loop->stopper);
     event_base_free(loop->base);
     free(loop);
@@ -231,12 +276,87 @@ static void sources_disarm(struct md_loop *loop)
     loop->is_walking = false;
 }
 
+/* ---- timers ---- */
+
+static void timer_unlink(struct md_loop_timer *timer)
+{
+    if (!timer->link)
+        return;
+    *timer->link = timer->next;
+    if (timer->next)
+        timer->next->link = timer->link;
+    timer->link = NULL;
+}
+
+static void timer_link(struct md_loop_timer *timer, uint64_t due_ns)
+{
+    struct md_loop *loop = timer->loop;
+
+    timer->due_ns = due_ns;
+    if (due_ns < loop->timers_ns)
+        loop->timers_ns = due_ns;
+    if (timer->link)
+        return;
+    timer->next = loop->timers;
+    timer->link = &loop->timers;
+    if (timer->next)
+        timer->next->link = &timer->next;
+    loop->timers = timer;
+}
+
+/* The one that is due first of those that have not run in this turn; sets timers_ns if none is. */
+static struct md_loop_timer *timer_due(struct md_loop *loop, uint64_t now)
+{
+    struct md_loop_timer *first = NULL;
+    uint64_t next_ns = MD_NEVER;
+
+    for (struct md_loop_timer *timer = loop->timers; timer; timer = timer->next) {
+        if (timer->due_ns <= now && timer->ran_turn != loop->stats.turns &&
+            (!first || timer->due_ns < first->due_ns))
+            first = timer;
+        if (timer->due_ns < next_ns)
+            next_ns = timer->due_ns;
+    }
+    if (!first)
+        loop->timers_ns = next_ns;
+    return first;
+}
+
+static void timers_run(struct md_loop *loop)
+{
+    struct md_loop_timer *timer;
+    uint64_t now;
+
+    if (loop->timers_ns == MD_NEVER)
+        return;
+    now = md_clock_mono_ns();
+    if (now < loop->timers_ns)
+        return;
+    while ((timer = timer_due(loop, now)) != NULL) {
+        timer->ran_turn = loop->stats.turns;
+        if (timer->period_ns) {
+            timer->due_ns += timer->period_ns;
+            if (timer->due_ns <= now)
+                timer->due_ns = now + timer->period_ns;
+        } else {
+            timer_unlink(timer);
+        }
+        awake(loop);
+        timer->fn(timer->owner);
+    }
+}
+
+/* ---- waiting ---- */
+
 /* Run what is ready without waiting. */
 static int poll_now(struct md_loop *loop)
 {
+    loop->busy_turns = 0;
     /* ONCE too: without it libevent goes on for as long as a level-triggered descriptor stays
      * ready, and a callback that leaves the reading to a source would never come back to it. */
-    return event_base_loop(loop->base, EVLOOP_NONBLOCK | EVLOOP_ONCE) < 0 ? MD_ERR_SYS : MD_OK;
+    int rc = event_base_loop(loop->base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+    timers_run(loop);
+    return rc < 0 ? MD_ERR_SYS : MD_OK;
 }
 
 /* Wait, no longer than until `deadline`, and run what comes. */
@@ -244,17 +364,16 @@ static int sleep_until(struct md_loop *loop, uint64_t deadline)
 {
     uint64_t now = md_clock_mono_ns();
 
+    if (loop->timers_ns < deadline)
+        deadline = loop->timers_ns;
     if (deadline <= now)
         return poll_now(loop);
-    if (deadline != MD_NEVER) {
-        struct timeval wait = timeval_of(deadline - now);
-        if (event_add(&loop->sleep_end, &wait) != 0)
-            return MD_ERR_SYS;
-    }
+    if (deadline != MD_NEVER && alarm_by(loop, deadline, now) != MD_OK)
+        return MD_ERR_SYS;
+    loop->busy_turns = 0;
     loop->stats.sleeps++;
     int rc = event_base_loop(loop->base, EVLOOP_ONCE);
-    if (deadline != MD_NEVER)
-        event_del(&loop->sleep_end);
+    timers_run(loop);
     return rc < 0 ? MD_ERR_SYS : MD_OK;
 }
 
@@ -293,7 +412,7 @@ static int turn(struct md_loop *loop, uint64_t latest)
     loop->is_io_counted = false;
     if (done || loop->has_dead) {
         loop->idle_since_ns = worked;
-        err = poll_now(loop);
+        err = ++loop->busy_turns < TURNS_A_POLL ? MD_OK : poll_now(loop);
     } else {
         loop->now_ns = worked;
         err = rest(loop, latest);
@@ -407,16 +526,6 @@ void md_loop_fd_remove(struct md_loop_fd *watch)
     free(watch);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-    struct md_loop_timer *timer = arg;
-
-    (void)fd;
-    (void)what;
-    awake(timer->loop);
-    timer->fn(timer->owner);
-}
-
 int md_loop_timer_create(struct md_loop *loop, md_loop_fn fn, void *owner,
                          struct md_loop_timer **out)
 {
@@ -425,55 +534,49 @@ int md_loop_timer_create(struct md_loop *loop, md_loop_fn fn, void *owner,
     if (!timer)
         return MD_ERR_NOMEM;
     *timer = (struct md_loop_timer){ .loop = loop, .fn = fn, .owner = owner };
-    event_assign(&timer->event, loop->base, -1, 0, on_timer, timer);
     *out = timer;
     return MD_OK;
 }
 
-static int timer_start(struct md_loop_timer *timer, uint64_t ns, short flags)
-{
-    struct timeval wait = timeval_of(ns);
-
-    event_del(&timer->event);
-    event_assign(&timer->event, timer->loop->base, -1, flags, on_timer, timer);
-    return event_add(&timer->event, &wait) == 0 ? MD_OK : MD_ERR_SYS;
-}
-
 int md_loop_timer_after(struct md_loop_timer *timer, uint64_t delay_ns)
 {
-    return timer_start(timer, delay_ns, 0);
+    uint64_t now = md_clock_mono_ns();
+
+    return md_loop_timer_at(timer, delay_ns < MD_NEVER - now ? now + delay_ns : MD_NEVER);
 }
 
 int md_loop_timer_at(struct md_loop_timer *timer, uint64_t deadline_ns)
 {
-    if (deadline_ns == MD_NEVER) {
-        md_loop_timer_stop(timer);
-        return MD_OK;
-    }
-    uint64_t now = md_clock_mono_ns();
-    return timer_start(timer, deadline_ns > now ? deadline_ns - now : 0, 0);
+    timer->period_ns = 0;
+    if (deadline_ns == MD_NEVER)
+        timer_unlink(timer);
+    else
+        timer_link(timer, deadline_ns);
+    return MD_OK;
 }
 
 int md_loop_timer_every(struct md_loop_timer *timer, uint64_t period_ns)
 {
-    return timer_start(timer, period_ns ? period_ns : 1, EV_PERSIST);
+    timer->period_ns = period_ns ? period_ns : 1;
+    timer_link(timer, md_clock_mono_ns() + timer->period_ns);
+    return MD_OK;
 }
 
 void md_loop_timer_stop(struct md_loop_timer *timer)
 {
-    event_del(&timer->event);
+    timer_unlink(timer);
 }
 
 bool md_loop_timer_is_running(const struct md_loop_timer *timer)
 {
-    return event_pending(&timer->event, EV_TIMEOUT, NULL) != 0;
+    return timer->link != NULL;
 }
 
 void md_loop_timer_destroy(struct md_loop_timer *timer)
 {
     if (!timer)
         return;
-    event_del(&timer->event);
+    timer_unlink(timer);
     free(timer);
 }
 

@@ -71,10 +71,29 @@ def build_limit(name):
     return program
 
 
+def scheduling(cpus, fifo):
+    """Lines of rmds.cnf that bind the four daemons to CPUs (one digit for each of publisher, src_dist,
+    rrcpd, rrcpd, p2ps, client, as pipe6 takes them; '' binds nothing) and give them a priority."""
+    lines = [f"*schedPolicy : fifo\n*schedPriority : {fifo}"] if fifo else []
+    if cpus:
+        for at, names in ((1, ("src_dist*mainThreadCpu", "src_dist*sourceThreadCpu")),
+                          (2, ("1.rrcpd*mainThreadCpu", "1.rrcpd*rrcpThreadCpu")),
+                          (3, ("2.rrcpd*mainThreadCpu", "2.rrcpd*rrcpThreadCpu")),
+                          (4, ("p2ps*mainThreadCpu", "p2ps*writeThreadCpu"))):
+            lines += [f"*{name} : {cpus[at]}" for name in names]
+    return lines
+
+
+def bound(cpus, at):
+    """What runs a program on the CPU of that place."""
+    return ["taskset", "-c", cpus[at]] if cpus else []
+
+
 class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
-    def __init__(self, conf, lines=(), publisher=()):
+    def __init__(self, conf, lines=(), publisher=(), prefix=()):
+        self.prefix = list(prefix)
         self.folder = tempfile.mkdtemp(prefix="rmds-bench.")
         atexit.register(self.close)
         self.publisher = None
@@ -101,7 +120,7 @@ class Chain:
         self.sds_out = os.path.join(self.folder, "sink_driven_src.out")
         with open(self.sds_out, "wb") as out:
             self.publisher = subprocess.Popen(
-                [os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", str(SOURCE_PORT), "-c",
+                [*self.prefix, os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", str(SOURCE_PORT), "-c",
                  "-seqdata", *map(str, words)],
                 stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
         time.sleep(0.3)
