@@ -10,8 +10,9 @@ for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient; do
     [ -x "$bin/$program" ] || { echo "this build has no $program"; exit 77; }
 done
 if [ -z "${RMDS_CHAIN_NET:-}" ]; then
-    unshare -n true 2>/dev/null || { echo "no network namespace of our own"; exit 77; }
-    RMDS_CHAIN_NET=1 exec unshare -n "$0" "$@"
+    [ "$(id -u)" = 0 ] && space=-n || space=-rn
+    unshare $space true 2>/dev/null || { echo "no network namespace of our own"; exit 77; }
+    RMDS_CHAIN_NET=1 exec unshare $space "$0" "$@"
 fi
 ip link set lo up multicast on
 ip route add 224.0.0.0/4 dev lo 2>/dev/null

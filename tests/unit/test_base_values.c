@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -347,7 +348,8 @@ static void a_thread_can_be_bound_to_what_it_is_allowed(void **state)
     assert_int_equal(md_sched_policy_parse("fast", &policy), MD_ERR_NOT_FOUND);
     assert_int_equal(md_sched_set(MD_SCHED_FIFO, 0), MD_ERR_RANGE);
     assert_int_equal(md_sched_set(MD_SCHED_OTHER, 20), MD_ERR_RANGE);
-    assert_int_equal(md_sched_set(MD_SCHED_OTHER, 0), MD_OK);
+    /* Less would need a privilege where the tests were started nicely. */
+    assert_int_equal(md_sched_set(MD_SCHED_OTHER, getpriority(PRIO_PROCESS, 0)), MD_OK);
 }
 
 int main(void)

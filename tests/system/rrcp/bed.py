@@ -1,5 +1,6 @@
 """bed.py - real rrcpd daemons and rrcpperf programs in a network of their own."""
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import json
 import os
 import signal
@@ -8,6 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
+
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
+IS_ROOT = os.geteuid() == 0  # of the machine
+libc = ctypes.CDLL(None, use_errno=True)
 
 BIN = os.environ.get("RMDS_BIN", "build/bin")
 SKIP = 77
@@ -26,18 +31,35 @@ def run(*words, check=True):
 def enter_private_network():
     """Everything below happens in a network namespace that goes with this process."""
     try:
-        os.unshare(0x40000000) if hasattr(os, "unshare") else _unshare()
+        if IS_ROOT:
+            _unshare(CLONE_NEWNET)
+        else:
+            _become_root_of_our_own()
     except OSError as err:
         skip(f"no network namespace of our own: {err}")
     run("ip", "link", "set", "lo", "up", "multicast", "on")
     run("ip", "route", "add", "224.0.0.0/4", "dev", "lo")
 
 
-def _unshare():
-    import ctypes
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(0x40000000) != 0:
+def _check(result):
+    if result != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _unshare(flags):
+    _check(libc.unshare(flags))
+
+
+def _become_root_of_our_own():
+    """What only root may do to networks, an ordinary user may in a user namespace."""
+    user, group = os.geteuid(), os.getegid()
+    _unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"),
+                       ("gid_map", f"0 {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    # Where "ip netns" keeps its names; that of the machine is not ours to write.
+    _check(libc.mount(b"rmds", b"/run", b"tmpfs", 0, None))
 
 
 class Program:
