@@ -148,6 +148,7 @@ static int open_tls(struct p2ps *p2ps)
         .ca = ca[0] ? ca : NULL,
         .is_server = true,
         .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
     };
     char error[256];
 
@@ -331,6 +332,12 @@ static struct rssl_config channel_config(const struct frame *frame)
     return config;
 }
 
+/* Where the sink reads 0 as its own default, and the parameter means none by it. */
+static uint64_t at_least_one(uint64_t value)
+{
+    return value ? value : 1;
+}
+
 static uint64_t random_seed(void)
 {
     uint64_t seed = 0;
@@ -349,21 +356,16 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
             .random = random_seed(),
             .post_limit = u32_of(daemon, "maxPosts"),
             .open_window_minimum = u32_of(daemon, "minimumOpenWindow"),
-            .hold_bytes = md_conf_u64(daemon, "holdLimit"),
+            .hold_bytes = at_least_one(md_conf_u64(daemon, "holdLimit")),
+            .item_buckets = u32_of(daemon, "hashTableSize"),
             .instance_timeout_ns = md_conf_time_ns(daemon, "instanceTimeout"),
             .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
-            .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
-            .rebalance_rate = md_conf_bool(daemon, "rebalance")
-                                  ? u32_of(daemon, "rebalanceRate") : 0,
         },
         .authority = entitle_rules_authority(&p2ps->rules),
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->network_count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .client_limit = p2ps->mounts_max,
-        .item_limit = md_conf_u64(daemon, "itemLimit"),
-        .item_limit_per_mount = md_conf_u64(daemon, "itemLimitPerMount"),
-        .aggregate_item_limit = md_conf_u64(daemon, "aggregateItemLimit"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
         .conflate_max = u32_of(daemon, "conflateMax"),
@@ -373,6 +375,45 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .field_context = p2ps->dictionaries,
         .random = random_seed(),
     };
+}
+
+static void add_user(void *arg, const char *name)
+{
+    struct p2ps_tuning *tuning = arg;
+    struct p2ps_user_limit *users =
+        realloc(tuning->users, (tuning->user_count + 1) * sizeof(*users));
+
+    if (!users)
+        return;
+    tuning->users = users;
+    snprintf(users[tuning->user_count++].name, sizeof(users->name), "%s", name);
+}
+
+/* What a reload may change, to every worker. */
+static void tune_workers(struct p2ps *p2ps)
+{
+    const struct frame *frame = &p2ps->frame;
+    struct md_conf_object any = md_conf_object(frame->conf, MD_CONF_USER, "");
+
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        struct p2ps_tuning tuning = {
+            .user_items = md_conf_u64(&any, "itemLimit"),
+            .mount_items = md_conf_u64(&frame->daemon, "itemLimitPerMount"),
+            .aggregate_items = md_conf_u64(&frame->daemon, "aggregateItemLimit"),
+            .flush_interval_ns = md_conf_bool(&frame->daemon, "timedWrites")
+                                     ? md_conf_time_ns(&frame->daemon, "flushInterval")
+                                     : 0,
+            .tcp_nodelay = md_conf_bool(&frame->daemon, "tcpNoDelay"),
+            .packing = md_conf_bool(&frame->daemon, "rsslMsgPacking"),
+        };
+        md_conf_names(frame->conf, MD_CONF_USER, add_user, &tuning);
+        for (unsigned u = 0; u < tuning.user_count; u++) {
+            struct md_conf_object user =
+                md_conf_object(frame->conf, MD_CONF_USER, tuning.users[u].name);
+            tuning.users[u].items = md_conf_u64(&user, "itemLimit");
+        }
+        p2ps_worker_tune(p2ps->workers[i], &tuning);
+    }
 }
 
 static int create_workers(struct p2ps *p2ps)
@@ -385,13 +426,9 @@ static int create_workers(struct p2ps *p2ps)
         .pool.shared_bytes =
             md_conf_u64(daemon, "poolSize") * md_conf_u64(daemon, "maxFragmentSize"),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
-        .timed_writes = md_conf_bool(daemon, "timedWrites"),
-        .flush_interval_ns = md_conf_time_ns(daemon, "flushInterval"),
     };
     char name[64];
 
-    if (config.flush_interval_ns == 0)
-        config.timed_writes = false;
     for (unsigned i = 0; i < p2ps->network_count; i++) {
         config.attach[i] = p2ps->settings[i]->config;
         config.attach[i].process = p2ps->process;
@@ -407,6 +444,7 @@ static int create_workers(struct p2ps *p2ps)
         }
         p2ps->worker_count = i + 1;
     }
+    tune_workers(p2ps);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         if (p2ps_worker_start(p2ps->workers[i]) != MD_OK)
             return MD_EXIT_FILE;
@@ -423,6 +461,7 @@ static void on_reload(void *owner)
 
     if (p2ps->tls && net_tls_reload(p2ps->tls, error, sizeof(error)) != MD_OK)
         md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    tune_workers(p2ps);
     if (load_rules(p2ps) != MD_OK) {
         md_log(MD_LOG_ERROR, "access rules: the old ones stay in force");
         return;

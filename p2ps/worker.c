@@ -103,7 +103,7 @@ static int work(void *owner)
         worker->empty_networks = 0;
     }
     p2ps_core_settle(worker->core, now_ns);
-    if (worker->config.timed_writes)
+    if (worker->tuning.flush_interval_ns)
         p2ps_core_flush_full(worker->core);
     else
         p2ps_core_flush(worker->core);
@@ -170,14 +170,50 @@ static void on_mount_timer(void *owner)
 
 /* ---- orders of the control loop ---- */
 
+static uint64_t items_of_user(void *self, const char *user)
+{
+    const struct p2ps_tuning *tuning = self;
+    char name[256];
+
+    md_conf_component(name, sizeof(name), user);
+    for (unsigned i = 0; i < tuning->user_count; i++) {
+        if (strcasecmp(tuning->users[i].name, name) == 0)
+            return tuning->users[i].items;
+    }
+    return tuning->user_items;
+}
+
+static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
+{
+    const struct p2ps_item_limits limits = {
+        .mount = tuning->mount_items,
+        .aggregate = tuning->aggregate_items,
+        .of_user = items_of_user,
+        .self = &worker->tuning,
+    };
+
+    free(worker->tuning.users);
+    worker->tuning = *tuning;
+    p2ps_core_item_limits_set(worker->core, &limits);
+    worker->config.channel.packing = tuning->packing;
+    if (tuning->flush_interval_ns)
+        md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);
+    else
+        md_loop_timer_stop(worker->flush_timer);
+}
+
 static void on_wake(void *owner)
 {
     struct p2ps_worker *worker = owner;
     struct p2ps_handed handed[P2PS_HANDED_MAX];
     unsigned count;
-    bool entitle_again;
+    bool entitle_again, has_tuning;
+    struct p2ps_tuning tuning;
 
     pthread_mutex_lock(&worker->lock);
+    has_tuning = worker->has_tuning;
+    tuning = worker->new_tuning;
+    worker->has_tuning = false;
     count = worker->handed_count;
     memcpy(handed, worker->handed, count * sizeof(handed[0]));
     worker->handed_count = 0;
@@ -185,7 +221,10 @@ static void on_wake(void *owner)
     worker->entitle_again = false;
     worker->stop_asked |= worker->stop;
     pthread_mutex_unlock(&worker->lock);
+    if (has_tuning)
+        take_tuning(worker, &tuning);
     for (unsigned i = 0; i < count; i++) {
+        net_stream_nodelay_set(handed[i].stream, worker->tuning.tcp_nodelay);
         if (p2ps_mount_create(worker, handed[i].stream, handed[i].refusal) != MD_OK)
             atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
     }
@@ -221,6 +260,17 @@ void p2ps_worker_entitle_again(struct p2ps_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     worker->entitle_again = true;
+    pthread_mutex_unlock(&worker->lock);
+    md_loop_wake_ring(worker->wake);
+}
+
+void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
+{
+    pthread_mutex_lock(&worker->lock);
+    if (worker->has_tuning)
+        free(worker->new_tuning.users);
+    worker->new_tuning = *tuning;
+    worker->has_tuning = true;
     pthread_mutex_unlock(&worker->lock);
     md_loop_wake_ring(worker->wake);
 }
@@ -295,13 +345,15 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
 static void *run(void *argument)
 {
     struct p2ps_worker *worker = argument;
+    struct md_conf_object daemon =
+        md_conf_object(worker->config.frame->boot_conf, MD_CONF_DAEMON, NULL);
     char cpu[32];
 
     snprintf(cpu, sizeof(cpu), "writeThreadCpu.%u", worker->config.index);
+    if (!*md_conf_string(&daemon, cpu))
+        snprintf(cpu, sizeof(cpu), "itemThreadCpu.%u", worker->config.index);
     frame_bind_thread(worker->config.frame, cpu);
     md_loop_timer_every(worker->mount_timer, TICK_NS);
-    if (worker->config.timed_writes)
-        md_loop_timer_every(worker->flush_timer, worker->config.flush_interval_ns);
     if (md_loop_run(worker->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "worker %u: its event loop failed", worker->config.index);
     return NULL;
@@ -342,6 +394,9 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
         net_stream_close(worker->handed[i].stream);
     p2ps_worker_stats_destroy(worker);
     p2ps_core_destroy(worker->core);
+    free(worker->tuning.users);
+    if (worker->has_tuning)
+        free(worker->new_tuning.users);
     rssl_pool_destroy(worker->pool);
     md_loop_source_remove(worker->source);
     for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)

@@ -23,8 +23,21 @@ struct p2ps_worker_config {
     struct rssl_config channel;
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
-    bool timed_writes;
-    uint64_t flush_interval_ns;
+};
+
+/* A user for whom the configuration has a line of its own; the name as in a path of it. */
+struct p2ps_user_limit {
+    char name[256];
+    uint64_t items;
+};
+
+/* What a reload may change. */
+struct p2ps_tuning {
+    uint64_t user_items, mount_items, aggregate_items; /* 0: no limit */
+    struct p2ps_user_limit *users;
+    unsigned user_count;
+    uint64_t flush_interval_ns; /* 0: at the end of each turn */
+    bool tcp_nodelay, packing;  /* of new connections */
 };
 
 /* A connection on its way from the control loop. */
@@ -52,6 +65,7 @@ struct p2ps_worker {
     struct md_loop_timer *mount_timer;
     struct p2ps_worker_network networks[P2PS_NETWORKS_MAX];
     struct p2ps_core *core;
+    struct p2ps_tuning tuning;
     struct rssl_pool *pool;
     struct p2ps_mount *mounts;
     struct p2ps_mount *dead;
@@ -65,6 +79,8 @@ struct p2ps_worker {
     struct p2ps_handed handed[P2PS_HANDED_MAX];
     unsigned handed_count;
     bool entitle_again;
+    bool has_tuning;
+    struct p2ps_tuning new_tuning;
     bool stop;
     _Atomic uint32_t mount_count; /* those handed over, too */
     _Atomic bool has_attached;    /* to an rrcpd, at some time */
@@ -82,6 +98,8 @@ void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
  * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
 int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
+/* Before start, and from the control loop at a reload. Takes `users`, from malloc(), over. */
+void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuning);
 
 /* ---- worker_stats.c ---- */
 int p2ps_worker_stats_create(struct p2ps_worker *worker);

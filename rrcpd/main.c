@@ -311,7 +311,8 @@ static int open_places(struct rrcpd *d)
 {
     struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
     const char *run_dir = md_conf_string(&daemon, "runDir");
-    const char *shm_dir = md_conf_string(&daemon, "shmDir");
+    struct md_conf_object shmem = md_conf_object(d->conf, MD_CONF_SHMEM, NULL);
+    const char *shm_dir = md_conf_string(&shmem, "shmDir");
     const char *instance = md_conf_instance(d->conf);
     char path[512];
     pid_t holder = 0;
@@ -419,12 +420,16 @@ static int start(struct rrcpd *d)
     int code = open_log(d);
     if (code)
         return code;
+    md_conf_sink_set(d->conf, md_conf_to_log, NULL);
     if (attach_settings_read(d->conf, NULL, &d->settings, why, sizeof(why)) != 0) {
         md_log(MD_LOG_ERROR, "%s", why);
         return MD_EXIT_CONFIG;
     }
     if (md_conf_bool(&daemon, "lockMemory") && md_mem_lock_all() != 0)
         md_log(MD_LOG_WARNING, "lockMemory: %s; raise the limit (memlock)", strerror(errno));
+    int node = (int)md_conf_i64(&daemon, "numaNode");
+    if (node >= 0 && md_node_use(node) != 0)
+        md_log(MD_LOG_WARNING, "numaNode %d: no such node, or none of its CPUs may be used", node);
     be_nice(&daemon);
     code = open_places(d);
     if (!code)

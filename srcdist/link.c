@@ -159,6 +159,8 @@ static void dial(struct link *link, uint64_t now_ns)
         .rssl = link->rssl,
     };
 
+    to.options.nodelay = atomic_load(&link->loop->tcp_nodelay);
+    to.rssl.packing = atomic_load(&link->loop->packing);
     if (client_session_dial(link->loop->context, &to, now_ns, &link->session) != MD_OK) {
         md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed", link->number, to.host, to.port);
         link->session = NULL;

@@ -1,5 +1,6 @@
 /* main.c - src_dist: brings providers to the backbone. Wiring and configuration only. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #define ROUTES_MAX   64
 #define NETWORKS_MAX 8
+#define SERVICES_MAX 256
 #define HUNG_NS      5000000000ull
 
 struct src_dist;
@@ -27,6 +29,8 @@ struct network {
     struct route_loop *loop;
     char instance_name[300];
     char stats_group[80];
+    char services[SERVICES_MAX][256]; /* it carries; guarded by the lock of sd */
+    unsigned service_count;
 };
 
 struct src_dist {
@@ -35,6 +39,9 @@ struct src_dist {
     struct network *networks[NETWORKS_MAX];
     unsigned network_count;
     struct net_tls *server_tls;
+    /* Written by the control loop on a reload, and by the route loop when a service appears. */
+    pthread_mutex_t lock;
+    const struct md_conf *live_conf;
     char position[128];
     uint64_t started_ns;
     int exit_code;
@@ -67,7 +74,44 @@ static bool is_elsewhere(const struct network *network, const struct md_conf_obj
     return name[0] && strcmp(name, network->settings.network) != 0;
 }
 
+/* Services share the outbound ring of their loop, so the one that may wait least decides. */
+static void choose_flush_interval(struct network *network)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < network->service_count; i++) {
+        struct md_conf_object service =
+            md_conf_object(network->sd->live_conf, MD_CONF_SERVICE, network->services[i]);
+        uint64_t interval_ns = md_conf_time_ns(&service, "rrmpFlushInterval");
+        if (interval_ns < least)
+            least = interval_ns;
+    }
+    route_loop_flush_interval_set(network->loop, least == UINT64_MAX ? 0 : least);
+}
+
+static void remember_service(struct network *network, const char *name)
+{
+    bool is_known = false;
+
+    pthread_mutex_lock(&network->sd->lock);
+    for (unsigned i = 0; i < network->service_count; i++)
+        is_known |= strcmp(network->services[i], name) == 0;
+    if (!is_known && network->service_count < SERVICES_MAX)
+        snprintf(network->services[network->service_count++], sizeof(network->services[0]), "%s",
+                 name);
+    choose_flush_interval(network);
+    pthread_mutex_unlock(&network->sd->lock);
+}
+
 /* Called on the route loop when a provider first names a service; the configuration is constant. */
+/* The core takes 0 for its own default; the parameter means at once by it. */
+static uint64_t wait_ns(const struct md_conf_object *object, const char *param)
+{
+    uint64_t time_ns = md_conf_time_ns(object, param);
+
+    return time_ns ? time_ns : 1;
+}
+
 static struct srcdist_service_config service_config(void *owner, struct rwf_bytes name)
 {
     static const enum srcdist_cache_location locations[] = {
@@ -75,19 +119,25 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
         SRCDIST_CACHE_SRC_DIST,
         SRCDIST_CACHE_NONE,
     };
-    const struct network *network = owner;
+    struct network *network = owner;
     const struct src_dist *sd = network->sd;
     char text[256];
 
     snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.data);
     struct md_conf_object service = md_conf_object(sd->conf, MD_CONF_SERVICE, text);
+    struct md_conf_object daemon = md_conf_object(sd->conf, MD_CONF_DAEMON, NULL);
     const char *vendor = md_conf_string(&service, "vendor");
     struct srcdist_service_config config = {
-        .is_refused = !is_listed(&sd->frame.daemon, name) || is_elsewhere(network, &service),
+        .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
         .cache_location = locations[md_conf_word(&service, "cacheLocation")],
         .priority = (uint8_t)md_conf_u64(&service, "sourcePriority"),
         .load_factor = (uint16_t)md_conf_u64(&service, "loadFactor"),
+        .linger = {
+            .close_ns = wait_ns(&service, "closeLinger"),
+            .orphan_ns = wait_ns(&service, "orphanLinger"),
+            .image_ns = wait_ns(&service, "imageLinger"),
+        },
         .vendor = vendor[0] ? vendor : NULL,
     };
 
@@ -97,10 +147,21 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
                network->settings.network);
     else
         md_log(MD_LOG_NOTICE, "service %s is known now", text);
+    if (!config.is_refused)
+        remember_service(network, text);
     return config;
 }
 
 /* ---- routes ---- */
+
+static void set_pings(struct rssl_config *config, const struct md_conf_object *daemon,
+                      const struct md_conf_object *link)
+{
+    config->ping_timeout_s = (uint8_t)(md_conf_time_ns(link, "pingTimeout") / 1000000000u);
+    if (config->ping_timeout_min_s > config->ping_timeout_s)
+        config->ping_timeout_min_s = config->ping_timeout_s;
+    config->ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / 1000000000u);
+}
 
 static struct rssl_config route_channel(const struct src_dist *sd,
                                         const struct md_conf_object *route)
@@ -113,7 +174,7 @@ static struct rssl_config route_channel(const struct src_dist *sd,
         config.max_buffers = config.guaranteed_buffers * 8;
     config.packing = md_conf_bool(daemon, "rsslMsgPacking");
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
-    config.ping_timeout_s = (uint8_t)(md_conf_time_ns(daemon, "pingTimeout") / 1000000000u);
+    set_pings(&config, daemon, route);
     return config;
 }
 
@@ -156,6 +217,7 @@ static int route_tls(struct link *link, const struct md_conf_object *route)
         .certificate = certificate[0] ? certificate : NULL,
         .key = key[0] ? key : NULL,
         .ca = ca[0] ? ca : NULL,
+        .require_tls13 = md_conf_word(route, "tlsMinVersion") == 1,
     };
     char error[256];
 
@@ -265,6 +327,7 @@ static struct rssl_config server_channel(const struct src_dist *sd,
     const struct md_conf_object *daemon = &sd->frame.daemon;
     struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
 
+    set_pings(&config, daemon, bus);
     config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
@@ -304,6 +367,7 @@ static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
         .ca = ca[0] ? ca : NULL,
         .is_server = true,
         .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
     };
     struct network *network = find_network(sd, md_conf_string(bus, "network"));
     char error[256];
@@ -344,9 +408,7 @@ static struct srcdist_core_config core_config(struct network *network)
             .random = random_seed(),
             .item_limit = u32_of(daemon, "itemLimit"),
             .gap_log = u32_of(daemon, "gapLog"),
-            .close_linger_ns = md_conf_time_ns(daemon, "closeLinger"),
-            .orphan_linger_ns = md_conf_time_ns(daemon, "orphanLinger"),
-            .image_linger_ns = md_conf_time_ns(daemon, "imageLinger"),
+            .item_buckets = u32_of(daemon, "hashTableSize"),
             .unicast_images = network->settings.uses_point_to_point,
         },
         .service_owner = network,
@@ -418,7 +480,6 @@ static int read_networks(struct src_dist *sd)
 static int create_loop(struct network *network, const struct md_conf_object *bus)
 {
     struct src_dist *sd = network->sd;
-    struct md_conf_object any = md_conf_object(sd->conf, MD_CONF_SERVICE, "");
     char user_name[64];
 
     if (sd->network_count > 1)
@@ -431,9 +492,10 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         .core = core_config(network),
         .attach = network->settings.config,
         .accepted = server_channel(sd, bus),
-        .pool.shared_bytes = md_conf_u64(bus, "poolSize") * 6144,
+        .pool.shared_bytes =
+            md_conf_u64(bus, "poolSize") * md_conf_u64(&sd->frame.daemon, "maxFragmentSize"),
         .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
-        .flush_interval_ns = md_conf_time_ns(&any, "rrmpFlushInterval"),
+        .tcp_nodelay = md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
     };
     config.core.source.gap_log = (uint32_t)round_up_power(config.core.source.gap_log);
     snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->frame.conf));
@@ -485,6 +547,15 @@ static void on_reload(void *owner)
 
     if (sd->server_tls && net_tls_reload(sd->server_tls, error, sizeof(error)) != MD_OK)
         md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    pthread_mutex_lock(&sd->lock);
+    sd->live_conf = sd->frame.conf;
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        route_loop_connections_set(sd->networks[i]->loop,
+                                   md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
+                                   md_conf_bool(&sd->frame.daemon, "rsslMsgPacking"));
+        choose_flush_interval(sd->networks[i]);
+    }
+    pthread_mutex_unlock(&sd->lock);
 }
 
 /* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
@@ -539,6 +610,8 @@ int main(int argc, char **argv)
         free(sd);
         return code;
     }
+    pthread_mutex_init(&sd->lock, NULL);
+    sd->live_conf = sd->frame.conf;
     code = build(sd);
     if (code < 0) {
         frame_ready(&sd->frame);

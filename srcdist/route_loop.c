@@ -80,10 +80,12 @@ static int turn_links(struct route_loop *loop, uint64_t now_ns)
 /* Records may wait a little to be packed with others, when the configuration says so. */
 static void flush_backbone(struct route_loop *loop, uint64_t now_ns)
 {
-    if (loop->config.flush_interval_ns && now_ns < loop->flush_at_ns)
+    uint64_t interval_ns = atomic_load_explicit(&loop->flush_interval_ns, memory_order_relaxed);
+
+    if (interval_ns && now_ns < loop->flush_at_ns)
         return;
     attach_flush(loop->attach);
-    loop->flush_at_ns = now_ns + loop->config.flush_interval_ns;
+    loop->flush_at_ns = now_ns + interval_ns;
 }
 
 static int work(void *owner)
@@ -119,7 +121,7 @@ static uint64_t deadline(void *owner)
 
     for (struct link *link = loop->links; link; link = link->next)
         result = earlier(result, link_deadline(link));
-    if (loop->config.flush_interval_ns)
+    if (atomic_load_explicit(&loop->flush_interval_ns, memory_order_relaxed))
         result = earlier(result, loop->flush_at_ns);
     return result;
 }
@@ -162,6 +164,8 @@ static void on_listener(void *owner, int fd, unsigned events)
     (void)events;
     for (unsigned i = 0; i < 2; i++) {
         while (loop->listeners[i] && net_listener_accept(loop->listeners[i], &stream) == MD_OK) {
+            loop->config.accepted.packing = atomic_load(&loop->packing);
+            net_stream_nodelay_set(stream, atomic_load(&loop->tcp_nodelay));
             struct link *link = link_accept(loop, stream, &loop->config.accepted);
             if (!link)
                 continue;
@@ -219,6 +223,7 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
     if (err != MD_OK)
         return err;
     loop->config = *config;
+    route_loop_connections_set(loop, config->tcp_nodelay, config->accepted.packing);
     err = attach_open(&config->attach, &loop->attach);
     if (err == MD_OK) {
         loop->config.core.source.send = uplink_send(loop->attach);
@@ -249,6 +254,17 @@ static void *run(void *argument)
     if (md_loop_run(loop->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "the route loop failed");
     return NULL;
+}
+
+void route_loop_flush_interval_set(struct route_loop *loop, uint64_t interval_ns)
+{
+    atomic_store_explicit(&loop->flush_interval_ns, interval_ns, memory_order_relaxed);
+}
+
+void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool packing)
+{
+    atomic_store(&loop->tcp_nodelay, tcp_nodelay);
+    atomic_store(&loop->packing, packing);
 }
 
 int route_loop_start(struct route_loop *loop)

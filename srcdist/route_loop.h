@@ -21,7 +21,7 @@ struct route_loop_config {
     struct rssl_config accepted; /* channels of providers that connect to us */
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
-    uint64_t flush_interval_ns; /* rrmpFlushInterval: how long records may wait to be packed */
+    bool tcp_nodelay;
 };
 
 struct route_loop {
@@ -42,6 +42,10 @@ struct route_loop {
     bool input_is_empty;
     uint64_t flush_at_ns;
     uint64_t stop_at_ns;
+    /* Set by a reload: how long records may wait to be packed, and what new connections get. */
+    _Atomic uint64_t flush_interval_ns;
+    _Atomic bool tcp_nodelay;
+    _Atomic bool packing;
     _Atomic bool stop;
     _Atomic bool has_attached; /* to an rrcpd, at some time */
     _Atomic uint64_t alive_ns; /* the loop turned then */
@@ -53,6 +57,9 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
 void route_loop_add_route(struct route_loop *loop, struct link *route);
 int route_loop_add_listener(struct route_loop *loop, struct net_listener *listener);
 int route_loop_start(struct route_loop *loop);
+/* From any thread. */
+void route_loop_flush_interval_set(struct route_loop *loop, uint64_t interval_ns);
+void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool packing);
 void route_loop_stop(struct route_loop *loop);
 void route_loop_destroy(struct route_loop *loop); /* NULL is allowed */
 

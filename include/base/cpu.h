@@ -34,6 +34,10 @@ int md_cpu_node(unsigned cpu);
 /* The node which all CPUs of the set belong to, else MD_NODE_ANY. */
 int md_cpu_set_node(const struct md_cpu_set *set);
 
+/* Run the calling thread, and those it makes, on the CPUs of a NUMA node, and take memory there
+ * first. MD_ERR_RANGE: there is no such node; MD_ERR_SYS: none of its CPUs is allowed. */
+int md_node_use(int node);
+
 enum md_sched_policy {
     MD_SCHED_OTHER,
     MD_SCHED_BATCH,

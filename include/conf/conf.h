@@ -61,6 +61,8 @@ int md_conf_load_text(const struct md_conf_options *options, const char *name, c
  * On failure *out is NULL and `old` stays as it is. Destroy both, in any order.
  */
 int md_conf_reload(const struct md_conf *old, struct md_conf **out);
+/* Who is told of findings from now on, reloads included. */
+void md_conf_sink_set(struct md_conf *conf, md_conf_sink_fn sink, void *arg);
 
 void md_conf_destroy(struct md_conf *conf); /* NULL is allowed */
 

@@ -77,6 +77,10 @@ int md_options_parse(const char *program, const struct md_option *options, size_
 int md_options_start(const struct md_program *program, int argc, char **argv,
                      struct md_options *options, struct md_conf **conf);
 
+/* "conf/rmds.cnf:41: ..." in the log: a sink for reloads; `arg` is not used. */
+void md_conf_to_log(void *arg, enum md_conf_severity severity, const char *file, unsigned line,
+                    const char *text);
+
 /* "p2ps: conf/rmds.cnf:41: ..." on standard error: a sink; `arg` is the program's name. */
 void md_conf_stderr(void *arg, enum md_conf_severity severity, const char *file, unsigned line,
                     const char *text);

@@ -23,8 +23,9 @@
  *     frame_stop(&frame);
  *
  * frame_start() reads the command line and rmds.cnf, takes the pid file in runDir (one running
- * program per name), opens log and statistics, and binds the calling thread as configured. From
- * then on the control loop beats the statistics' heart and the watchdog once a second.
+ * program per name), opens log and statistics, and settles the process on its NUMA node; threads
+ * made from then on inherit that. frame_ready() binds the control loop's own thread. From
+ * frame_start() on the control loop beats the statistics' heart and the watchdog once a second.
  */
 struct frame;
 
@@ -42,10 +43,9 @@ struct frame_hooks {
 struct frame {
     struct frame_hooks hooks;
     struct md_options options;
-    struct md_conf *conf;
-    struct md_conf *old_confs[64]; /* those whose strings may still be in use */
-    unsigned old_conf_count;
-    struct md_conf_object daemon; /* N.I.<daemon> */
+    struct md_conf *conf;         /* as read last; of the control loop */
+    struct md_conf *boot_conf;    /* as read at the start; constant, for every thread */
+    struct md_conf_object daemon; /* N.I.<daemon> in conf */
     struct md_loop *loop;         /* the control loop */
     struct stats_segment *stats;
     struct md_runfile runfile;
@@ -67,8 +67,5 @@ void frame_stop(struct frame *frame);
 /* Scheduling and CPU binding of the calling thread: `cpu_param` is e.g. "mainThreadCpu" or
  * "writeThreadCpu.0". What cannot be had is a WARNING. */
 void frame_bind_thread(const struct frame *frame, const char *cpu_param);
-
-/* The NUMA node of pools of this thread: numaNode, else where it is bound. */
-int frame_node(const struct frame *frame);
 
 #endif

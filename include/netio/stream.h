@@ -84,6 +84,9 @@ int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size);
  * than offered: wait until writable. MD_ERR_CLOSED or MD_ERR_SYS: broken. */
 int64_t net_stream_write(struct net_stream *stream, const struct md_slice *slices, size_t count);
 
+/* TCP_NODELAY from now on, or no more; nothing where there is no such thing. */
+void net_stream_nodelay_set(struct net_stream *stream, bool is_on);
+
 /* No more will be written; the peer sees the end after what was sent. Reading goes on. */
 void net_stream_shutdown(struct net_stream *stream);
 
@@ -117,8 +120,8 @@ void net_listener_close(struct net_listener *listener); /* NULL is allowed */
 
 /*
  * TLS: one context for each listening port, or for all dialed connections with one identity.
- * Version 1.2 at least. Reload reads the files again for connections made from then on, and leaves
- * all as it was when they do not fit.
+ * Version 1.2 at least, or 1.3. Reload reads the files again for connections made from then on, and
+ * leaves all as it was when they do not fit.
  */
 struct net_tls_config {
     const char *certificate; /* PEM file, with chain; servers need it */
@@ -126,6 +129,7 @@ struct net_tls_config {
     const char *ca;          /* PEM file of trusted roots; NULL for a client: the system's */
     bool is_server;
     bool require_client_certificate; /* server; needs `ca` */
+    bool require_tls13;              /* version 1.2 is refused */
     bool skip_verify;                /* client: take any certificate; for tests */
 };
 

@@ -51,6 +51,7 @@ struct rrmp_sink_config {
     struct rrmp_send send;
     uint64_t random;              /* seed of table hashing, delays */
     uint32_t item_limit;          /* 0: 16777215 */
+    uint32_t item_buckets;        /* the item table starts with; it grows; 0: 4096 */
     uint32_t instance_limit;      /* 0: 256 */
     uint32_t service_limit;       /* 0: 1024 */
     uint32_t post_limit;          /* maxPosts; 0: 10000 */
@@ -63,8 +64,6 @@ struct rrmp_sink_config {
     uint64_t gap_verify_ns;       /* 0: 500 ms */
     uint64_t request_retry_ns;    /* 0: 5 s, then twice, three times */
     uint64_t sum_interval_ns;     /* 0: 5 s */
-    uint64_t service_forget_ns;   /* 0: never */
-    uint32_t rebalance_rate;      /* items/s moved to a better instance; 0: never */
     bool prefers_multicast;       /* ask for images by multicast */
 };
 

@@ -32,21 +32,27 @@ struct rrmp_source;
 
 #define RRMP_ITEM_NONE 0xFFFFFFFFu
 
+/* How long what nobody needs just now is kept. */
+struct rrmp_linger {
+    uint64_t close_ns;  /* 0: 5 s; an item that nobody watches */
+    uint64_t orphan_ns; /* 0: 10 s; the same after our daemon died */
+    uint64_t image_ns;  /* 0: 5 ms; images, only when more than 1000 items wait */
+};
+
 struct rrmp_source_config {
     const char *name; /* host.instance.src_dist.loop; for people and load balancing */
     struct rrmp_send send;
     uint64_t start_ms;     /* wall clock at start; only shown */
     uint64_t random;       /* seed of table hashing and jitter */
     uint32_t item_limit;   /* items open at once; 0: 16777215 */
+    uint32_t item_buckets; /* the item table starts with; it grows; 0: 4096 */
     uint32_t handle_limit; /* 0: 16777214; handles rest after use, so allow some more than items */
     uint32_t requester_limit;  /* 0: 1024, which is also the most */
     uint32_t gap_log;          /* svcSeq remembered per service, power of two; 0: 262144 */
     uint32_t service_limit;    /* 0: 256 */
     uint32_t ask_limit;        /* snapshots, dictionaries, privates not answered yet; 0: 65536 */
     uint64_t heartbeat_ns;     /* 0: 1 s */
-    uint64_t close_linger_ns;  /* 0: 5 s */
-    uint64_t orphan_linger_ns; /* 0: 10 s; after our daemon died */
-    uint64_t image_linger_ns;  /* 0: 5 ms; only when more than 1000 items wait */
+    struct rrmp_linger linger; /* of services that are told nothing else */
     uint64_t handle_rest_ns;   /* 0: 60 s */
     uint64_t requester_ns;     /* 0: 60 s without SUM ends a requester */
     bool unicast_images;       /* usePointToPointData: images to one node go by unicast */
@@ -105,6 +111,9 @@ int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint
                                const struct rrmp_service *description);
 /* UNBIND of all its items, which end with UNWANTED events. The index is not used again. */
 void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc);
+/* How long the service waits, where that differs from the configuration of the source. */
+void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,
+                                const struct rrmp_linger *linger);
 /* SVCSTATE: a transient status for all items of the service. MD_ERR_FULL: try again. */
 int rrmp_source_service_status(struct rrmp_source *source, uint16_t svc,
                                const struct rrmp_svcstate *status);

@@ -48,6 +48,16 @@ struct p2ps_service_policy {
 
 #define P2PS_NETWORKS_MAX 8
 
+/* How many items may be open; 0: no limit. */
+struct p2ps_item_limits {
+    uint64_t user;      /* by one user */
+    uint64_t mount;     /* by one connection */
+    uint64_t aggregate; /* distinct ones */
+    /* Asked at login for users whose limit is another one; may be NULL. */
+    uint64_t (*of_user)(void *self, const char *user);
+    void *self;
+};
+
 struct p2ps_core_config {
     struct rrmp_sink_config sink; /* of each network */
     struct rrmp_send sends[P2PS_NETWORKS_MAX];
@@ -57,16 +67,14 @@ struct p2ps_core_config {
     struct p2ps_dictionaries dictionaries;
     const char *application_name; /* shown to consumers at login */
     uint32_t client_limit;        /* of this worker */
-    uint64_t item_limit;          /* items open by one user, 0 = none */
-    uint64_t item_limit_per_mount;
-    uint64_t aggregate_item_limit; /* distinct items */
-    uint32_t message_max;          /* longest message to a client */
-    uint64_t login_timeout_ns;     /* 0: 60 s */
-    uint64_t slow_timeout_ns;      /* 0: 10 s without progress cuts a client that is full */
-    uint32_t conflate_max;         /* streams of a client that may be behind; 0: 100000 */
-    unsigned owed_fill_percent;    /* images it missed are given below this fill; 0: 30 */
-    bool keeps_images;             /* enableCache */
-    uint64_t image_bytes_max;      /* for all of them, 0: no limit of its own */
+    struct p2ps_item_limits item_limits;
+    uint32_t message_max;       /* longest message to a client */
+    uint64_t login_timeout_ns;  /* 0: 60 s */
+    uint64_t slow_timeout_ns;   /* 0: 10 s without progress cuts a client that is full */
+    uint32_t conflate_max;      /* streams of a client that may be behind; 0: 100000 */
+    unsigned owed_fill_percent; /* images it missed are given below this fill; 0: 30 */
+    bool keeps_images;          /* enableCache */
+    uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
     uint64_t rtt_interval_ns; /* 0: no round-trip measurement */
@@ -108,6 +116,9 @@ struct p2ps_core_stats {
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out);
 /* Clients are dropped without a word. NULL is allowed. */
 void p2ps_core_destroy(struct p2ps_core *core);
+
+/* New limits; what is open stays open. */
+void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits);
 
 /* ---- the backbone ---- */
 

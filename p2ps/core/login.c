@@ -68,6 +68,22 @@ static uint32_t mounts_of_user(const struct p2ps_core *core, const char *user)
     return count;
 }
 
+static void choose_item_limit(const struct p2ps_core *core, struct p2ps_client *c)
+{
+    const struct p2ps_item_limits *limits = &core->config.item_limits;
+
+    c->item_limit = limits->of_user ? limits->of_user(limits->self, c->user) : limits->user;
+}
+
+void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits)
+{
+    core->config.item_limits = *limits;
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        if (core->clients[i].is_used && core->clients[i].login_state == P2PS_LOGIN_OPEN)
+            choose_item_limit(core, &core->clients[i]);
+    }
+}
+
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
@@ -83,6 +99,7 @@ void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct ent
         return;
     }
     c->login_state = P2PS_LOGIN_OPEN;
+    choose_item_limit(core, c);
     if (!was_open)
         core->stats.login_accepted++;
     if (!c->login_no_refresh)

@@ -101,6 +101,7 @@ struct p2ps_client {
     int32_t directory_service; /* -1: all */
     uint32_t serial;           /* of this use of the slot */
     uint32_t item_streams;
+    uint64_t item_limit;  /* of its user, 0: none */
     uint32_t owed_count;  /* watches with OWED flags */
     uint32_t owed_cursor; /* in `streams`: where to look for them next */
     uint64_t opened_ns;

@@ -100,11 +100,11 @@ static uint64_t items_of_user(const struct p2ps_core *core, const char *user)
 static bool check_limits(struct p2ps_core *core, const struct opening *open)
 {
     const struct p2ps_client *c = p2ps_client_at(core, open->client);
-    const struct p2ps_core_config *config = &core->config;
+    const struct p2ps_item_limits *limits = &core->config.item_limits;
 
-    if ((config->item_limit_per_mount && c->item_streams >= config->item_limit_per_mount) ||
-        (config->item_limit && items_of_user(core, c->user) >= config->item_limit) ||
-        (config->aggregate_item_limit && core->stats.items_now >= config->aggregate_item_limit)) {
+    if ((limits->mount && c->item_streams >= limits->mount) ||
+        (c->item_limit && items_of_user(core, c->user) >= c->item_limit) ||
+        (limits->aggregate && core->stats.items_now >= limits->aggregate)) {
         close_with(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
         return false;
     }

@@ -185,6 +185,25 @@ int md_cpu_set_node(const struct md_cpu_set *set)
     return node;
 }
 
+int md_node_use(int node)
+{
+    struct md_cpu_set allowed, of_node = { 0 };
+
+    if (node < 0 || node > (numa_available() < 0 ? 0 : numa_max_node()))
+        return MD_ERR_RANGE;
+    if (md_cpu_allowed(&allowed) != MD_OK)
+        return MD_ERR_SYS;
+    for (unsigned cpu = 0; cpu < MD_CPU_MAX; cpu++) {
+        if (md_cpu_set_has(&allowed, cpu) && md_cpu_node(cpu) == node)
+            md_cpu_set_add(&of_node, cpu);
+    }
+    if (md_cpu_set_count(&of_node) == 0 || md_cpu_bind(&of_node) != MD_OK)
+        return MD_ERR_SYS;
+    if (numa_available() >= 0)
+        numa_set_preferred(node);
+    return MD_OK;
+}
+
 int md_sched_policy_parse(const char *name, enum md_sched_policy *out)
 {
     static const char *const names[] = {

@@ -253,13 +253,48 @@ static void check_value(struct checker *checker, const struct md_conf_row *row, 
     say(checker, MD_CONF_ERROR, text);
 }
 
+/* What the table says of one line: of the program that asks, or of any. */
+struct reach {
+    bool is_known;   /* a parameter of this name exists */
+    bool is_reached; /* at an object of this path */
+    bool is_present; /* and is heeded there */
+    bool is_news;    /* or is not in this version, which was not said yet */
+};
+
+static struct reach check_rows(struct checker *checker, const struct path *name, const char *param,
+                               size_t length, const char *index, const char *value)
+{
+    struct reach reach = { 0 };
+    bool wrong = false;
+    unsigned bit = checker->conf->program_bit;
+
+    for (size_t i = 0; i < md_conf_row_count; i++) {
+        const struct md_conf_row *row = &md_conf_rows[i];
+        unsigned errors = checker->report->db->errors;
+
+        if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
+            continue;
+        reach.is_known = true;
+        if (!row_reached(checker, name, row, index))
+            continue;
+        reach.is_reached = true;
+        if (!wrong)
+            check_value(checker, row, value);
+        wrong |= checker->report->db->errors != errors;
+        if (bit && !(row->programs & bit))
+            continue;
+        reach.is_present |= !(row->flags & MD_CONF_ABSENT);
+        reach.is_news |= (row->flags & MD_CONF_ABSENT) && !checker->absent_said[i];
+        checker->absent_said[i] = true;
+    }
+    return reach;
+}
+
 static void check_entry(struct checker *checker, const char *value)
 {
     const char *param, *index;
     size_t length;
     struct path name;
-    bool known = false, reached = false, wrong = false;
-    unsigned bit = checker->conf->program_bit;
 
     if (!path_split(&name, checker->name))
         return;
@@ -267,30 +302,14 @@ static void check_entry(struct checker *checker, const char *value)
         say(checker, MD_CONF_WARNING, "'?' cannot stand for a parameter (ignored)");
         return;
     }
-    for (size_t i = 0; i < md_conf_row_count; i++) {
-        const struct md_conf_row *row = &md_conf_rows[i];
-        unsigned errors = checker->report->db->errors;
-
-        if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
-            continue;
-        known = true;
-        if (!row_reached(checker, &name, row, index))
-            continue;
-        reached = true;
-        if (!wrong)
-            check_value(checker, row, value);
-        wrong |= checker->report->db->errors != errors;
-        if ((row->flags & MD_CONF_ABSENT) && (!bit || (row->programs & bit)) &&
-            !checker->absent_said[i]) {
-            checker->absent_said[i] = true;
-            say(checker, MD_CONF_WARNING, "not in this version (ignored)");
-        }
-    }
-    if (!known) {
+    struct reach reach = check_rows(checker, &name, param, length, index, value);
+    if (!reach.is_known) {
         unknown_param(checker, param, length);
         return;
     }
-    if (!reached) {
+    if (reach.is_news && !reach.is_present)
+        say(checker, MD_CONF_WARNING, "not in this version (ignored)");
+    if (!reach.is_reached) {
         char places[400], text[512];
 
         places_print(param, length, places, sizeof(places));

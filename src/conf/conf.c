@@ -307,6 +307,12 @@ static void compare_value(void *arg, const struct md_conf_object *object, const 
                was.text);
 }
 
+void md_conf_sink_set(struct md_conf *conf, md_conf_sink_fn sink, void *arg)
+{
+    conf->options.sink = sink;
+    conf->options.sink_arg = arg;
+}
+
 int md_conf_reload(const struct md_conf *old, struct md_conf **out)
 {
     struct md_conf *fresh = NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "build_info.h"
 #include "conf/explain.h"
 #include "value.h"
@@ -155,6 +156,22 @@ static void help_print(const struct md_program *program, const struct md_option 
 void md_version_print(const char *program)
 {
     printf("%s %s (%s)\n%s", program, RMDS_VERSION, RMDS_COMMIT, RMDS_FEATURES);
+}
+
+void md_conf_to_log(void *arg, enum md_conf_severity severity, const char *file, unsigned line,
+                    const char *text)
+{
+    static const enum md_log_severity severities[] = {
+        [MD_CONF_INFO] = MD_LOG_INFO,
+        [MD_CONF_WARNING] = MD_LOG_WARNING,
+        [MD_CONF_ERROR] = MD_LOG_ERROR,
+    };
+
+    (void)arg;
+    if (file)
+        md_log(severities[severity], "%s:%u: %s", file, line, text);
+    else
+        md_log(severities[severity], "configuration: %s", text);
 }
 
 void md_conf_stderr(void *arg, enum md_conf_severity severity, const char *file, unsigned line,

@@ -54,27 +54,37 @@ static void on_beat(void *owner)
 
 /* ---- signals ---- */
 
+static enum md_log_severity log_level(const struct frame *frame)
+{
+    struct md_conf_object logger = md_conf_object(frame->conf, MD_CONF_LOGGER, NULL);
+    const char *text =
+        frame->options.log_level ? frame->options.log_level : md_conf_string(&logger, "logLevel");
+    enum md_log_severity severity = MD_LOG_INFO;
+
+    (void)md_log_severity_parse(text, &severity);
+    return severity;
+}
+
 static void reload(struct frame *frame)
 {
-    struct md_conf *fresh;
+    struct md_conf *fresh, *old;
     int err;
 
     md_log_reopen();
-    if (frame->old_conf_count == sizeof(frame->old_confs) / sizeof(frame->old_confs[0])) {
-        md_log(MD_LOG_ERROR, "reload: too many reloads in one life; restart to read more");
-        return;
-    }
     err = md_conf_reload(frame->conf, &fresh);
     if (err != MD_OK) {
         md_log(MD_LOG_ERROR, "reload: the configuration has errors; the old values stay in force");
         return;
     }
-    frame->old_confs[frame->old_conf_count++] = frame->conf;
+    old = frame->conf;
     frame->conf = fresh;
     frame->daemon = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
+    md_log_severity_set(log_level(frame));
     md_log(MD_LOG_NOTICE, "reload: configuration read again");
     if (frame->hooks.reload)
         frame->hooks.reload(frame->hooks.owner);
+    if (old != frame->boot_conf)
+        md_conf_destroy(old);
 }
 
 static void next_log_level(void)
@@ -144,26 +154,19 @@ void frame_bind_thread(const struct frame *frame, const char *cpu_param)
                policies[policy], priority, strerror(errno));
 }
 
-int frame_node(const struct frame *frame)
-{
-    struct md_cpu_set allowed;
-    int64_t node = md_conf_i64(&frame->daemon, "numaNode");
-
-    if (node >= 0)
-        return (int)node;
-    return md_cpu_allowed(&allowed) == MD_OK ? md_cpu_set_node(&allowed) : MD_NODE_ANY;
-}
-
 static void set_up_process(const struct frame *frame)
 {
     int64_t nice_value = md_conf_i64(&frame->daemon, "nice");
+    int64_t node = md_conf_i64(&frame->daemon, "numaNode");
 
     if (nice_value != 0 && setpriority(PRIO_PROCESS, 0, (int)nice_value) != 0)
         md_log(MD_LOG_WARNING, "nice %d: %s", (int)nice_value, strerror(errno));
     if (md_conf_bool(&frame->daemon, "lockMemory") && md_mem_lock_all() != MD_OK)
         md_log(MD_LOG_WARNING, "lockMemory: %s (needs CAP_IPC_LOCK or a higher memlock limit)",
                strerror(errno));
-    frame_bind_thread(frame, "mainThreadCpu");
+    if (node >= 0 && md_node_use((int)node) != MD_OK)
+        md_log(MD_LOG_WARNING, "numaNode %d: no such node, or none of its CPUs may be used",
+               (int)node);
 }
 
 /* ---- start ---- */
@@ -173,17 +176,17 @@ static int open_log(struct frame *frame)
     char path[512];
     char target[16];
     unsigned targets = 0;
-    const char *level = frame->options.log_level ? frame->options.log_level
-                                                 : md_conf_string(&frame->daemon, "logLevel");
+    struct md_conf_object logger = md_conf_object(frame->conf, MD_CONF_LOGGER, NULL);
+    const char *folder = md_conf_string(&logger, "logDir");
     struct md_log_config config = {
         .identity = frame->identity,
         .path = frame->options.log_file ? frame->options.log_file : path,
-        .size_max = md_conf_u64(&frame->daemon, "logMaxSize"),
-        .keep = (unsigned)md_conf_u64(&frame->daemon, "logKeep"),
-        .severity_max = MD_LOG_INFO,
+        .size_max = md_conf_u64(&logger, "logMaxSize"),
+        .keep = (unsigned)md_conf_u64(&logger, "logKeep"),
+        .severity_max = log_level(frame),
     };
 
-    for (size_t i = 0; md_conf_list(&frame->daemon, "logTarget", i, target, sizeof(target)); i++) {
+    for (size_t i = 0; md_conf_list(&logger, "logTarget", i, target, sizeof(target)); i++) {
         targets |= strcmp(target, "file") == 0     ? MD_LOG_TO_FILE
                    : strcmp(target, "syslog") == 0 ? MD_LOG_TO_SYSLOG
                                                    : MD_LOG_TO_STDERR;
@@ -193,11 +196,10 @@ static int open_log(struct frame *frame)
     else if (frame->options.foreground)
         targets = MD_LOG_TO_STDERR;
     config.targets = targets ? targets : MD_LOG_TO_STDERR;
-    md_log_severity_parse(level, &config.severity_max);
-    snprintf(path, sizeof(path), "%s/%s.%s.log", md_conf_string(&frame->daemon, "logDir"),
-             frame->process, md_conf_instance(frame->conf));
+    snprintf(path, sizeof(path), "%s/%s.%s.log", folder, frame->process,
+             md_conf_instance(frame->conf));
     if (config.targets & MD_LOG_TO_FILE && !frame->options.log_file)
-        md_runfile_make_dir(md_conf_string(&frame->daemon, "logDir"));
+        md_runfile_make_dir(folder);
     if (md_log_open(&config) == MD_OK)
         return -1;
     fprintf(stderr, "%s: log %s: %s; set logDir or use -fg\n", frame->process, config.path,
@@ -232,8 +234,9 @@ static int take_name(struct frame *frame)
 
 static int open_stats(struct frame *frame)
 {
+    struct md_conf_object shmem = md_conf_object(frame->conf, MD_CONF_SHMEM, NULL);
     struct stats_config config = {
-        .shm_dir = md_conf_string(&frame->daemon, "shmDir"),
+        .shm_dir = md_conf_string(&shmem, "shmDir"),
         .process = frame->process,
         .instance = md_conf_instance(frame->conf),
         .entry_count = 16384,
@@ -255,6 +258,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
     int code = md_options_start(program, argc, argv, &frame->options, &frame->conf);
     if (code >= 0)
         return code;
+    frame->boot_conf = frame->conf;
     frame->daemon = md_conf_object(frame->conf, MD_CONF_DAEMON, NULL);
     frame->notify_socket = getenv("NOTIFY_SOCKET");
     snprintf(frame->process, sizeof(frame->process), "%s", program->name);
@@ -265,6 +269,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
         frame_stop(frame);
         return code;
     }
+    md_conf_sink_set(frame->conf, md_conf_to_log, NULL);
     if (md_loop_create(0, &frame->loop) != MD_OK || watch_signals(frame) != MD_OK ||
         md_loop_timer_create(frame->loop, on_beat, frame, &frame->beat) != MD_OK) {
         fprintf(stderr, "%s: event loop: %s\n", frame->process, strerror(errno));
@@ -279,6 +284,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
 
 void frame_ready(struct frame *frame)
 {
+    frame_bind_thread(frame, "mainThreadCpu");
     md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
     notify(frame, "READY=1");
 }
@@ -303,7 +309,7 @@ void frame_stop(struct frame *frame)
     md_log_close();
     if (frame->runfile.fd >= 0)
         md_runfile_close(&frame->runfile);
-    for (unsigned i = 0; i < frame->old_conf_count; i++)
-        md_conf_destroy(frame->old_confs[i]);
-    md_conf_destroy(frame->conf);
+    if (frame->conf != frame->boot_conf)
+        md_conf_destroy(frame->conf);
+    md_conf_destroy(frame->boot_conf);
 }

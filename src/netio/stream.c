@@ -3,7 +3,10 @@
 #include "netio/stream.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "stream_private.h"
 
@@ -47,6 +50,15 @@ int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size)
 int64_t net_stream_write(struct net_stream *stream, const struct md_slice *slices, size_t count)
 {
     return stream->ops->write(stream, slices, count);
+}
+
+void net_stream_nodelay_set(struct net_stream *stream, bool is_on)
+{
+    int fd = net_stream_descriptor(stream);
+    int value = is_on;
+
+    if (fd >= 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof(value));
 }
 
 void net_stream_shutdown(struct net_stream *stream)

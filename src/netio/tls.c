@@ -391,11 +391,12 @@ static int make_context(const struct net_tls_config *config, char *error, size_t
                         SSL_CTX **out)
 {
     SSL_CTX *context = SSL_CTX_new(config->is_server ? TLS_server_method() : TLS_client_method());
+    int oldest = config->require_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION;
     char what[160] = "TLS";
 
     *out = NULL;
     ERR_clear_error();
-    if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1)
+    if (!context || SSL_CTX_set_min_proto_version(context, oldest) != 1)
         goto fail;
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);

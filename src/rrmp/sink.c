@@ -18,6 +18,7 @@ static void config_defaults(struct rrmp_sink_config *config)
 {
 #define DEFAULT(name, value) config->name = config->name ? config->name : (value)
     DEFAULT(item_limit, 16777215u);
+    DEFAULT(item_buckets, 4096u);
     DEFAULT(instance_limit, 256u);
     DEFAULT(service_limit, 1024u);
     DEFAULT(link_limit, 4096u);
@@ -61,7 +62,7 @@ static int tables_init(struct rrmp_sink *sink)
         (err =
              rrmp_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
         (err = rrmp_map_init(&sink->instance_map, 64, memory)) ||
-        (err = rrmp_map_init(&sink->item_map, 4096, memory)))
+        (err = rrmp_map_init(&sink->item_map, config->item_buckets, memory)))
         return err;
     return rrmp_outbox_init(&sink->outbox, &config->send, sink->stats.records_out,
                             &sink->stats.backbone_refused, memory);
@@ -497,6 +498,7 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
            (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
            (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
            config->service_limit * (sizeof(*sink->services) + RRMP_NAME_MAX) +
-           ((size_t)config->item_limit + 4096 + 1024) * 4 * sizeof(struct rrmp_map_cell) +
+           ((size_t)config->item_limit + config->item_buckets + 1024) * 4 *
+               sizeof(struct rrmp_map_cell) +
            SINK_EVENTS * sizeof(*sink->events);
 }

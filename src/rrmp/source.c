@@ -19,15 +19,16 @@ static void config_defaults(struct rrmp_source_config *config)
 {
 #define DEFAULT(name, value) config->name = config->name ? config->name : (value)
     DEFAULT(item_limit, 16777215u);
+    DEFAULT(item_buckets, 4096u);
     DEFAULT(handle_limit, HANDLE_LIMIT_MAX);
     DEFAULT(requester_limit, SOURCE_REQUESTERS_MAX);
     DEFAULT(gap_log, 262144u);
     DEFAULT(service_limit, 256u);
     DEFAULT(ask_limit, 65536u);
     DEFAULT(heartbeat_ns, 1 * SEC);
-    DEFAULT(close_linger_ns, 5 * SEC);
-    DEFAULT(orphan_linger_ns, 10 * SEC);
-    DEFAULT(image_linger_ns, 5 * MS);
+    DEFAULT(linger.close_ns, 5 * SEC);
+    DEFAULT(linger.orphan_ns, 10 * SEC);
+    DEFAULT(linger.image_ns, 5 * MS);
     DEFAULT(handle_rest_ns, 60 * SEC);
     DEFAULT(requester_ns, 60 * SEC);
 #undef DEFAULT
@@ -72,7 +73,7 @@ static int tables_init(struct rrmp_source *source)
                                config->requester_limit, memory)) ||
         (err = rrmp_slots_init(&source->handles, sizeof(struct source_handle), config->handle_limit,
                                memory)) ||
-        (err = rrmp_map_init(&source->item_map, 4096, memory)) ||
+        (err = rrmp_map_init(&source->item_map, config->item_buckets, memory)) ||
         (err = rrmp_map_init(&source->requester_map, 64, memory)))
         return err;
     return rrmp_outbox_init(&source->outbox, &config->send, source->stats.records_out,
@@ -337,7 +338,8 @@ static bool image_may_go(const struct rrmp_source *source, const struct source_i
 
     if (source->image_budget == 0 || source->outbox.send.fill(source->outbox.send.context) >= 128)
         return false;
-    return !is_mass || source->now_ns >= item->image_due_ns + source->config.image_linger_ns;
+    return !is_mass ||
+           source->now_ns >= item->image_due_ns + source->services[item->svc].linger.image_ns;
 }
 
 /* One piece of news of an item but its image; false if there is none. */
@@ -490,7 +492,7 @@ int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
     if (source->service_count >= source->config.service_limit)
         return MD_ERR_FULL;
     struct source_service *service = &source->services[source->service_count];
-    *service = (struct source_service){ .items = RRMP_NIL };
+    *service = (struct source_service){ .items = RRMP_NIL, .linger = source->config.linger };
     int err = description_keep(source, service, description);
     if (err)
         return err;
@@ -531,6 +533,20 @@ int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint
     source->beat_wanted = true;
     source_heartbeat(source, now_ns);
     return MD_OK;
+}
+
+void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,
+                                const struct rrmp_linger *linger)
+{
+    const struct rrmp_linger *fallback = &source->config.linger;
+
+    if (svc >= source->service_count)
+        return;
+    source->services[svc].linger = (struct rrmp_linger){
+        .close_ns = linger->close_ns ? linger->close_ns : fallback->close_ns,
+        .orphan_ns = linger->orphan_ns ? linger->orphan_ns : fallback->orphan_ns,
+        .image_ns = linger->image_ns ? linger->image_ns : fallback->image_ns,
+    };
 }
 
 void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc)
@@ -587,7 +603,7 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
            rrmp_slots_memory_max(&source->handles) +
            items * (RRMP_KEY_SIZE_MAX + sizeof(struct source_wide)) +
            (size_t)config->ask_limit * RRMP_KEY_SIZE_MAX +
-           (items + 4096 + 64) * 4 * sizeof(struct rrmp_map_cell) +
+           (items + config->item_buckets + 64) * 4 * sizeof(struct rrmp_map_cell) +
            source->handle_words * sizeof(*source->handle_free) +
            2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
            SOURCE_EVENTS * sizeof(*source->events) +

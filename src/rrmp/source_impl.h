@@ -159,6 +159,7 @@ struct source_service {
     uint32_t version;
     uint32_t items; /* list */
     uint32_t *gap_log;
+    struct rrmp_linger linger;
     uint8_t *blob; /* the encoded description */
     size_t blob_length;
     struct rrmp_service description; /* views into blob */

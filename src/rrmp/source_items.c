@@ -250,9 +250,9 @@ void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
     bool is_idle = item->interest_count == 0 && !item->is_kept;
     if (is_idle && !item->is_lingering) {
         item->is_lingering = true;
-        uint64_t linger =
-            source->session == 0 ? source->config.orphan_linger_ns : source->config.close_linger_ns;
-        rrmp_wheel_set(&source->wheel, number, now_ns + (item->is_private ? 0 : linger));
+        const struct rrmp_linger *linger = &source->services[item->svc].linger;
+        uint64_t wait_ns = source->session == 0 ? linger->orphan_ns : linger->close_ns;
+        rrmp_wheel_set(&source->wheel, number, now_ns + (item->is_private ? 0 : wait_ns));
     } else if (!is_idle && item->is_lingering) {
         item->is_lingering = false;
         item->news &= (uint8_t)~NEWS_UNWANTED;

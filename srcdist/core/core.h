@@ -46,7 +46,8 @@ struct srcdist_service_config {
     enum srcdist_cache_location cache_location;
     uint8_t priority; /* sourcePriority, 0 best */
     uint16_t load_factor;
-    uint32_t open_window;     /* towards p2ps, 0: none said */
+    uint32_t open_window; /* towards p2ps, 0: none said */
+    struct rrmp_linger linger;
     const char *vendor;       /* NULL: the provider's */
     const char *mirror_group; /* NULL: none */
     bool mirror_hot;

@@ -229,6 +229,8 @@ static void announce(struct srcdist_core *core, uint32_t service)
         return; /* nothing is known of it yet */
     if (rrmp_source_service_offer(core->source, core->now_ns, &description, &s->svc) == MD_OK)
         s->is_offered = true;
+    if (s->is_offered)
+        rrmp_source_service_linger(core->source, s->svc, &s->config.linger);
 }
 
 /* ---- states ---- */

@@ -342,6 +342,11 @@ static void a_thread_can_be_bound_to_what_it_is_allowed(void **state)
     assert_int_equal(md_cpu_bind(&allowed), MD_OK);
     assert_true(md_cpu_node(cpu) >= 0);
     assert_int_equal(md_cpu_node(MD_CPU_MAX - 1), MD_NODE_ANY);
+    assert_int_equal(md_node_use(md_cpu_node(cpu)), MD_OK);
+    assert_int_equal(md_cpu_allowed(&now), MD_OK);
+    assert_true(md_cpu_set_has(&now, cpu));
+    assert_int_equal(md_node_use(MD_NODE_ANY), MD_ERR_RANGE);
+    assert_int_equal(md_node_use(1 << 20), MD_ERR_RANGE);
     enum md_sched_policy policy;
     assert_int_equal(md_sched_policy_parse("FIFO", &policy), MD_OK);
     assert_int_equal(policy, MD_SCHED_FIFO);

@@ -15,7 +15,7 @@ static int setup_with(void **state, struct p2ps_core_config config)
 
 static int setup(void **state)
 {
-    return setup_with(state, (struct p2ps_core_config){ .item_limit_per_mount = 40 });
+    return setup_with(state, (struct p2ps_core_config){ .item_limits.mount = 40 });
 }
 
 static int teardown(void **state)
@@ -300,6 +300,36 @@ static void more_items_than_a_mount_may_have_are_refused(void **state)
     assert_string_equal(pair_heard(c, 44), "I");
     assert_string_equal(pair_heard(c, 45), "X");
     assert_int_equal(pair_stream(c, 45)->code, RWF_CODE_TOO_MANY_ITEMS);
+}
+
+static uint64_t two_items(void *self, const char *user)
+{
+    *(const char **)self = user;
+    return 2;
+}
+
+static void limits_of_a_user_may_change_while_he_is_here(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    const char *asked = NULL;
+    struct p2ps_item_limits limits = { .of_user = two_items, .self = &asked };
+
+    pair_open(c, 5, "A.N");
+    pair_open(c, 6, "B.N");
+    pair_open(c, 7, "C.N");
+    p2ps_core_item_limits_set(pair->sink, &limits);
+    assert_non_null(asked);
+    pair_open(c, 8, "D.N");
+    assert_string_equal(pair_heard(c, 7), "I"); /* what is open stays open */
+    assert_string_equal(pair_heard(c, 8), "X");
+    assert_int_equal(pair_stream(c, 8)->code, RWF_CODE_TOO_MANY_ITEMS);
+    limits = (struct p2ps_item_limits){ .user = 4 };
+    p2ps_core_item_limits_set(pair->sink, &limits);
+    pair_open(c, 9, "E.N");
+    pair_open(c, 10, "F.N");
+    assert_string_equal(pair_heard(c, 9), "I");
+    assert_string_equal(pair_heard(c, 10), "X");
 }
 
 static void closing_the_last_stream_closes_at_the_provider(void **state)
@@ -1018,6 +1048,7 @@ int main(void)
         TEST(a_domain_the_service_does_not_have_is_refused),
         TEST(a_quality_nobody_has_is_refused),
         TEST(more_items_than_a_mount_may_have_are_refused),
+        TEST(limits_of_a_user_may_change_while_he_is_here),
         TEST(closing_the_last_stream_closes_at_the_provider),
         TEST(a_paused_item_is_quiet_and_resumes_with_an_image),
         TEST(resuming_without_a_refresh_tells_what_was_missed),

@@ -439,6 +439,19 @@ static void an_item_nobody_wants_is_unbound_at_once_and_closed_after_the_linger(
     assert_int_equal(chain->unwanted, 1);
 }
 
+static void a_service_may_linger_as_long_as_it_likes(void **state)
+{
+    struct chain *chain = *state;
+
+    rrmp_source_service_linger(chain->source, 0, &(struct rrmp_linger){ .close_ns = 1 * MS });
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    from_sinks(chain);
+    pass(chain, 100 * MS);
+    assert_int_equal(chain->unwanted, 1);
+}
+
 /* Race 1: the crossing image satisfies the second open, the second image is dropped. */
 static void an_image_that_crosses_a_close_serves_the_next_open(void **state)
 {
@@ -657,6 +670,7 @@ int main(void)
         TEST(a_lost_update_that_nothing_follows_is_found_by_the_heartbeat),
         TEST(a_range_the_gap_log_does_not_hold_costs_the_whole_service),
         TEST(an_item_nobody_wants_is_unbound_at_once_and_closed_after_the_linger),
+        TEST(a_service_may_linger_as_long_as_it_likes),
         TEST(an_image_that_crosses_a_close_serves_the_next_open),
         TEST(records_of_an_instance_that_has_ended_are_ignored),
         TEST(a_final_refusal_closes_the_item),

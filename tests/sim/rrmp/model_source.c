@@ -70,7 +70,7 @@ void source_start(struct world *world, struct proc *proc)
         .gap_log = world->plan.gap_log,
         .handle_limit = world->plan.handle_limit,
         .handle_rest_ns = world->plan.handle_rest_ns,
-        .close_linger_ns = world->plan.close_linger_ns,
+        .linger.close_ns = world->plan.close_linger_ns,
         .unicast_images = world->plan.unicast_images,
     };
 

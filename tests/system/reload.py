@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""reload.py - SIGHUP changes what the reference marks as re-readable, in running daemons, and only that."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+import conf_examples
+
+BASE = """*rmds*startList : src_dist.1, p2ps.1
+*rrcp*interface : lo
+*rrcp*inProcess : True
+*src_dist*1.route*hostList : 127.0.0.1:14102
+*src_dist*serverPort : 0
+*p2ps*rsslPort : 14202
+"""
+BEFORE = """*logLevel : WARNING
+*p2ps*itemLimit : 30
+*p2ps*alice*itemLimit : 5
+*p2ps*maxMounts : 10
+"""
+AFTER = """*logger*logLevel : INFO
+*p2ps*itemLimit : 12
+*p2ps*alice*itemLimit : 20
+*p2ps*maxMounts : 11
+*p2ps*timedWrites : True
+*p2ps*flushInterval : 20
+*Src_Dist*RDFD*rrmpFlushInterval : 20
+"""
+
+
+def images(user, items):
+    """How many of 40 items this user gets, and what the consumer says."""
+    client = subprocess.run(
+        [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f",
+         items, "-u", user, "-seqcheck", "-secs", "1", "-l", "1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    text = client.stdout + client.stderr
+    return int(re.search(r"(\d+) of 40 items open", text)[1]), text
+
+
+def log_of(system, name):
+    program = next(p for p in system.load()["programs"] if p["name"] == name)
+    with open(program["log"], encoding="utf-8") as file:
+        return file.read()
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def check(conf, items, system):
+    for user, wanted in (("demo", 30), ("alice", 5)):
+        got, text = images(user, items)
+        assert got == wanted, f"{user}: {got} items, {wanted} expected\n{text}"
+    with open(conf, "w", encoding="ascii") as out:
+        out.write(BASE + AFTER)
+    for program in system.load()["programs"]:
+        os.kill(program["pid"], signal.SIGHUP)
+    for name in ("p2ps.1", "src_dist.1"):
+        wait_for(lambda name=name: "reload: configuration read again" in log_of(system, name),
+                 f"{name} does not log at its new level")
+    assert re.search(r'WARNING .*maxMounts: "11" in place of "10" takes effect at the next start',
+                     log_of(system, "p2ps.1")), log_of(system, "p2ps.1")
+    for user, wanted in (("demo", 12), ("alice", 20)):
+        got, text = images(user, items)
+        assert got == wanted, f"after: {user}: {got} items, {wanted} expected\n{text}"
+        assert " 0 gaps, 0 lost" in text and not re.search(r"sequence: 0 checked", text), text
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RMDS_STATE"] = os.path.join(folder, "state")
+        conf, items = os.path.join(folder, "c.cnf"), os.path.join(folder, "items")
+        with open(conf, "w", encoding="ascii") as out:
+            out.write(BASE + BEFORE)
+        with open(items, "w", encoding="ascii") as out:
+            conf_examples.tool("sink_driven_src", "-mklist", "40", "X", stdout=out).wait()
+        run = conf_examples.load_run()
+        system = run.System(conf)
+        source = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", "1000",
+                                    "-tps", "100", "-seqdata", stdout=subprocess.DEVNULL)
+        try:
+            assert run.up(system) == 0, "it did not start"
+            check(conf, items, system)
+        finally:
+            run.down(system)
+            source.terminate()
+            source.wait()
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    main()
