@@ -34,6 +34,16 @@ if(RMDS_FUZZ)
   target_compile_options(rmds_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# rmds_require(PREFIX MODULE APT): the library MODULE as PkgConfig::PREFIX, or an end that says how to
+# get it: what a core program needs is no option.
+macro(rmds_require prefix module apt)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL ${module})
+  if(NOT ${prefix}_FOUND)
+    message(FATAL_ERROR "${module} not found: sudo apt-get install ${apt}")
+  endif()
+endmacro()
+
 # rmds_layer(DIR): enter DIR; folders of layers that are not there yet are passed over.
 function(rmds_layer dir)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${dir}/CMakeLists.txt)
@@ -98,8 +108,7 @@ function(rmds_unit_test name)
   if(NOT RMDS_TESTS)
     return()
   endif()
-  find_package(PkgConfig REQUIRED)
-  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+  rmds_require(CMOCKA cmocka libcmocka-dev)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/unit/${name}.c ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
