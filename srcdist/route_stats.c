@@ -46,6 +46,9 @@ static const struct row rows[] = {
     COUNTER("backboneRefused", backbone_refused),
     COUNTER("cacheApplied", cache_applied),
     COUNTER("cacheFailed", cache_failed),
+    LEVEL("dictionaries", dictionaries_now),
+    COUNTER("dictionariesFailed", dictionaries_failed),
+    COUNTER("dictionaryConflicts", dictionary_conflicts),
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))

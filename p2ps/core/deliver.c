@@ -461,8 +461,10 @@ static void directory_event(struct p2ps_core *core, unsigned network, uint16_t s
 {
     uint16_t service = p2ps_service_bind(core, network, sink_service);
 
-    if (service != RRMP_SERVICE_NONE)
-        p2ps_directory_changed(core, service);
+    if (service == RRMP_SERVICE_NONE)
+        return;
+    p2ps_dictionaries_offered(core, service);
+    p2ps_directory_changed(core, service);
 }
 
 static void deliver_event(struct p2ps_core *core, unsigned network,
@@ -501,7 +503,8 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         p2ps_post_answer(core, event);
         break;
     case RRMP_SINK_DICTIONARY:
-        break; /* fetched by the control loop, not by workers */
+        p2ps_dictionary_event(core, event);
+        break;
     }
 }
 

@@ -134,6 +134,17 @@ struct p2ps_post {
     uint32_t next_free;
 };
 
+/* A consumer that waits for a dictionary that is being fetched. */
+struct p2ps_dictionary_wait {
+    uint32_t client;
+    uint32_t client_serial;
+    struct omm_dictionary_request request; /* its name is `name` */
+    uint8_t name_length;
+    uint8_t name[255];
+};
+
+#define P2PS_DICTIONARY_WAITS 256
+
 /* A service, on which network it is, and what the clients were last told of it. */
 struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
@@ -164,10 +175,13 @@ struct p2ps_core {
     struct p2ps_service services[P2PS_SERVICES_MAX];
     uint16_t service_count;
     uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
-    uint16_t questions;    /* asked of the authority about items */
-    uint64_t sweep_ns;     /* when timers of clients are next looked at */
-    struct cache *cache;   /* NULL: images are the source's business */
-    uint8_t *part;         /* of an image out of the cache */
+    struct p2ps_dictionary_wait *waits; /* for dictionaries, P2PS_DICTIONARY_WAITS */
+    uint32_t wait_count;
+    uint64_t wait_due_ns; /* when they are looked at next */
+    uint16_t questions;   /* asked of the authority about items */
+    uint64_t sweep_ns;    /* when timers of clients are next looked at */
+    struct cache *cache;  /* NULL: images are the source's business */
+    uint8_t *part;        /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;
@@ -277,6 +291,13 @@ bool p2ps_image_give(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* ---- login.c ---- */
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client,
                        const struct entitle_answer *answer);
+
+/* ---- dictionary.c ---- */
+/* A service was described: dictionaries nobody has fetched yet are. */
+void p2ps_dictionaries_offered(struct p2ps_core *core, uint16_t service);
+void p2ps_dictionary_event(struct p2ps_core *core, const struct rrmp_sink_event *event);
+void p2ps_dictionary_closed(struct p2ps_core *core, uint32_t client, int32_t stream_id);
+void p2ps_dictionaries_tick(struct p2ps_core *core);
 
 /* ---- directory.c ---- */
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);

@@ -150,8 +150,13 @@ const struct md_conf_row md_conf_rows[] = {
     { "sessionStatsWindow", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "1"),
       "Averaging window of the rates of each connection in the statistics." },
     { "dictionaryPath", DAEMON, P2PS, 0, LIST(""),
-      "Files of field and enumeration dictionaries to serve, comma separated; empty = those of "
-      "the provider." },
+      "Files of field and enumeration dictionaries to serve, comma separated, whatever providers "
+      "offer; empty = those of the providers, and until one comes the files beside the program." },
+    { "dictionaryDownload", SERVICE, SRC, 0, BOOL("True"),
+      "True: dictionaries that a provider lists with the service are downloaded from it and "
+      "offered to p2ps; the service comes up when they are here." },
+    { "dictionaryLimit", DAEMON, P2PS | SRC, 0, INT("bytes", 65536, BYTES_MAX, "64M"),
+      "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
     { "postAckTimeout", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "10"),
