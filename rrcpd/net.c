@@ -247,13 +247,15 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
     *idle_since_ns = 0;
 }
 
-static void keep_books(struct net *net, uint64_t begin_ns)
+static void keep_books(struct net *net, uint64_t begin_ns, int work)
 {
     uint64_t now_ns = md_clock_mono_ns();
 
     atomic_store_explicit(&net->alive_ns, now_ns, memory_order_relaxed);
     if (now_ns - begin_ns > net->turn_max_ns)
         net->turn_max_ns = now_ns - begin_ns;
+    if (work > 0)
+        md_hist_record(net->turn_us, (now_ns - begin_ns) / MD_NS_PER_US);
     if (now_ns >= net->stats_at_ns) {
         net->stats_at_ns = now_ns + STATS_NS;
         net_stats_update(net, now_ns);
@@ -293,7 +295,7 @@ static void *run(void *argument)
         uint64_t begin_ns = md_clock_mono_ns();
         int work = turn(net);
 
-        keep_books(net, begin_ns);
+        keep_books(net, begin_ns, work);
         if (work > 0)
             idle_since_ns = 0;
         rest(net, &idle_since_ns);

@@ -36,7 +36,8 @@ struct net_user {
     enum rrcp_user_reason reason;
     uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
-    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes;
+    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes,
+        *stat_name;
     uint64_t cursor_seen, cursor_ns; /* flowControl min: its reader's position, and since when */
 };
 

@@ -47,6 +47,7 @@ struct net {
     struct net_stats *stats;
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;
+    struct md_hist *turn_us; /* of those that did something */
 };
 
 /* users' rings: net_users.c */

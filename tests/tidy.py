@@ -20,7 +20,6 @@ ONE_FOLDER = {
     r"infiniband/verbs\.h|rdma/rdma_cma\.h": ["src/netio"],
     r"openssl/": ["src/netio"],
     r"numa(if)?\.h": ["src/base"],
-    r"event2/http\.h": ["src/stats"],
     r"jansson\.h": ["src/json"],
     r"expat\.h": ["tools/sink_driven_src", "src/sample"],
     r"wslay/": ["p2ps"],

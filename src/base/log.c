@@ -59,11 +59,29 @@ static struct {
     pthread_mutex_t lock; /* for the sleep of the log thread only */
     pthread_cond_t bell;
     _Atomic bool is_asleep;
+    pthread_mutex_t recent_lock;
+    struct md_log_line recent[MD_LOG_RECENT_MAX];
+    uint64_t recent_count; /* ever */
 } the_log = {
     .severity_max = MD_LOG_INFO,
+    .recent_lock = PTHREAD_MUTEX_INITIALIZER,
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .bell = PTHREAD_COND_INITIALIZER,
 };
+
+unsigned md_log_recent(struct md_log_line *out, unsigned max)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&the_log.recent_lock);
+    uint64_t have =
+        the_log.recent_count < MD_LOG_RECENT_MAX ? the_log.recent_count : MD_LOG_RECENT_MAX;
+    uint64_t from = the_log.recent_count - (have < max ? have : max);
+    for (; from < the_log.recent_count; from++)
+        out[count++] = the_log.recent[from % MD_LOG_RECENT_MAX];
+    pthread_mutex_unlock(&the_log.recent_lock);
+    return count;
+}
 
 const char *md_log_severity_name(enum md_log_severity severity)
 {
@@ -186,9 +204,22 @@ void md_log_write(struct md_log_site *site, enum md_log_severity severity, const
 
 /* The log thread from here on. */
 
+static void remember(uint64_t wall_ns, enum md_log_severity severity, const char *text,
+                     size_t length)
+{
+    pthread_mutex_lock(&the_log.recent_lock);
+    struct md_log_line *line = &the_log.recent[the_log.recent_count++ % MD_LOG_RECENT_MAX];
+    line->wall_ns = wall_ns;
+    line->severity = severity;
+    line->text[md_log_escape(text, length, line->text, sizeof(line->text) - 1)] = 0;
+    pthread_mutex_unlock(&the_log.recent_lock);
+}
+
 static void write_line(uint64_t wall_ns, enum md_log_severity severity, const char *text,
                        size_t length)
 {
+    if (severity <= MD_LOG_WARNING)
+        remember(wall_ns, severity, text, length);
     md_log_sink_write(&the_log.sink, wall_ns, severity, text, length);
 }
 

@@ -464,10 +464,15 @@ const struct md_conf_row md_conf_rows[] = {
       "A log file that grows over this is put aside; 0 = never." },
     { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),
       "How many old log files are kept." },
-    { "statusPort", DAEMON, ALL, NOT_YET, PORTNO(0, "0"),
+    { "statusPort", DAEMON, ALL, 0, PORTNO(0, "0"),
       "TCP port of /metrics, JSON and the status page; 0 = none." },
-    { "statusAddress", DAEMON, ALL, NOT_YET, ADDRESS("127.0.0.1"),
-      "Address that port listens on." },
+    { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
+    { "statusConnections", DAEMON, ALL, 0, INT("connections", 1, 1000, "8"),
+      "Connections to statusPort at a time; for one more the idlest is ended, or it is refused." },
+    { "statusRequestMax", DAEMON, ALL, 0, INT("bytes", 256, 65536, "8192"),
+      "Longest request on statusPort, its headers included." },
+    { "statusTimeout", DAEMON, ALL, 0, TIME("s", 100 * MS, 3600 * SEC, "10"),
+      "How long a connection to statusPort may take to send a request, and to take the answer." },
 
     /* ---- tools/rmds ---- */
     { "startList", RMDS, MD_CONF_TOOLS, 0, LIST(""),

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "netio/stream.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -47,9 +48,10 @@ static void on_beat(void *owner)
 {
     struct frame *frame = owner;
 
+    if (frame->hooks.beat && !frame->hooks.beat(frame->hooks.owner))
+        return;
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
-    if (!frame->hooks.beat || frame->hooks.beat(frame->hooks.owner))
-        notify(frame, "WATCHDOG=1");
+    notify(frame, "WATCHDOG=1");
 }
 
 /* ---- signals ---- */
@@ -80,6 +82,7 @@ static void reload(struct frame *frame)
     frame->conf = fresh;
     frame->daemon = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
     md_log_severity_set(log_level(frame));
+    status_show_config(frame->stats, frame->process, fresh);
     md_log(MD_LOG_NOTICE, "reload: configuration read again");
     if (frame->hooks.reload)
         frame->hooks.reload(frame->hooks.owner);
@@ -241,6 +244,7 @@ static int open_stats(struct frame *frame)
         .instance = md_conf_instance(frame->conf),
         .entry_count = 16384,
         .string_count = 4096,
+        .histogram_count = 80, /* one for each loop */
     };
     pid_t holder = 0;
 
@@ -249,6 +253,25 @@ static int open_stats(struct frame *frame)
     fprintf(stderr, "%s: statistics in shmDir %s: %s\n", frame->process, config.shm_dir,
             strerror(errno));
     return MD_EXIT_FILE;
+}
+
+static int open_status(struct frame *frame)
+{
+    const struct status_config config = {
+        .loop = frame->loop,
+        .daemon = &frame->daemon,
+        .segment = frame->stats,
+        .process = frame->process,
+        .instance = md_conf_instance(frame->conf),
+        .identity = frame->identity,
+    };
+
+    status_show_config(frame->stats, frame->process, frame->conf);
+    if (status_open(&config, &frame->status) == MD_OK)
+        return -1;
+    md_log(MD_LOG_CRITICAL, "statusPort %u: %s; set another one in rmds.cnf, or 0 for none",
+           md_conf_port(&frame->daemon, "statusPort"), net_error());
+    return MD_EXIT_PORT;
 }
 
 int frame_start(struct frame *frame, const struct md_program *program,
@@ -276,6 +299,10 @@ int frame_start(struct frame *frame, const struct md_program *program,
         frame_stop(frame);
         return MD_EXIT_FILE;
     }
+    if ((code = open_status(frame)) >= 0) {
+        frame_stop(frame);
+        return code;
+    }
     set_up_process(frame);
     md_loop_timer_every(frame->beat, SECOND_NS);
     stats_segment_beat(frame->stats, md_clock_mono_ns());
@@ -296,6 +323,7 @@ void frame_run(struct frame *frame)
 
 void frame_stop(struct frame *frame)
 {
+    status_close(frame->status);
     if (frame->loop) {
         for (size_t i = 0; i < sizeof(frame->signals) / sizeof(frame->signals[0]); i++) {
             if (frame->signals[i])

@@ -248,6 +248,11 @@ void stats_segment_close(struct stats_segment *segment)
     release(segment);
 }
 
+const struct stats_header *stats_segment_header(const struct stats_segment *segment)
+{
+    return segment->header;
+}
+
 void stats_segment_beat(struct stats_segment *segment, uint64_t now_ns)
 {
     atomic_store_explicit(&segment->header->heartbeat_ns, now_ns, memory_order_relaxed);

@@ -159,6 +159,16 @@ struct srcdist_provider_info {
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);
 
+/* Services in the order in which they became known; false past the last. */
+struct srcdist_service_info {
+    const char *name;
+    uint16_t id;
+    bool is_up;
+    bool is_broadcast; /* from non-interactive providers */
+};
+bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
+                          struct srcdist_service_info *out);
+
 const struct srcdist_core_stats *srcdist_core_stats(const struct srcdist_core *core);
 const struct rrmp_source *srcdist_core_source(const struct srcdist_core *core);
 

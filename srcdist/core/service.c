@@ -317,3 +317,16 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
     if (s->is_offered)
         rrmp_source_service_status(core->source, s->svc, &status);
 }
+
+bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
+                          struct srcdist_service_info *out)
+{
+    *out = (struct srcdist_service_info){ 0 };
+    if (service >= SRCDIST_SERVICES || !core->services[service].is_used)
+        return false;
+    const struct srcdist_service *s = &core->services[service];
+    *out = (struct srcdist_service_info){
+        .name = s->name, .id = s->info.id, .is_up = s->is_up, .is_broadcast = s->is_broadcast
+    };
+    return true;
+}
