@@ -80,10 +80,15 @@ enum p2ps_login_state {
 };
 
 struct p2ps_client {
-    bool is_used;
+    /* What each update looks at stands together. */
+    const struct p2ps_front *front;
+    void *self;
+    uint64_t updates_out;
     bool is_touched;
-    bool is_slow;
     bool pause_all;
+    /* The rest. */
+    bool is_used;
+    bool is_slow;
     bool single_open;
     bool allow_suspect;
     bool permission_expressions;
@@ -108,10 +113,7 @@ struct p2ps_client {
     uint64_t slow_since_ns;
     uint64_t rtt_sent_ns;
     uint64_t rtt_latency_us;
-    uint64_t updates_out;
     uint32_t address_v4;
-    const struct p2ps_front *front;
-    void *self;
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     char user[P2PS_TEXT_MAX];

@@ -162,9 +162,10 @@ int rssl_channel_create(const struct rssl_config *config, struct rssl_pool *pool
     if (!config_fits(config))
         return MD_ERR_RANGE;
 
-    struct rssl_channel *ch = calloc(1, sizeof(*ch));
+    struct rssl_channel *ch = aligned_alloc(_Alignof(struct rssl_channel), sizeof(*ch));
     if (!ch)
         return MD_ERR_NOMEM;
+    memset(ch, 0, sizeof(*ch));
     bool is_server = config->role == RSSL_ROLE_SERVER;
     ch->config = *config;
     if (is_server && ch->config.zlib_level > 9)
