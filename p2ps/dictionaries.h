@@ -6,8 +6,7 @@
 #include "conf/conf.h"
 #include "core.h"
 
-/* Shared by all workers. Files are loaded before they start; dictionaries of providers are added
- * while they run, each name once. */
+/* Loaded before the workers start, read-only from then on, shared by all of them. */
 struct p2ps_dictionary_store;
 
 /* dictionaryPath, or the files that come with the program when it is empty. Mistakes are logged
