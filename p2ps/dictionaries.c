@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,51 @@
 #define FILE_MAX     (64l << 20)
 #define PATH_MAX_LEN 1024
 
+#define NAMES_MAX    16
+#define TRIES_MAX    3
+
+/* A dictionary that is served; it never changes once it is. */
+struct served {
+    enum rwf_dictionary_type type;     /* NONE: what it is we do not know, and need not */
+    struct rwf_dictionary *dictionary; /* of FIELDS and ENUMS */
+    struct part *parts;                /* of others */
+    uint32_t part_count;
+    uint64_t bytes; /* of its messages */
+};
+
+struct part {
+    uint8_t *bytes; /* a REFRESH, as its provider sent it */
+    size_t length;
+};
+
+enum slot_state {
+    SLOT_FREE,
+    SLOT_FETCHING,
+    SLOT_DONE,
+    SLOT_FAILED,
+};
+
+/* One name that providers offer. */
+struct slot {
+    enum slot_state state;
+    unsigned tries;
+    struct served served; /* touched by the worker that fetches it, then by nobody */
+    char name[256];
+    char version[256];
+};
+
+/*
+ * Workers look things up here when a consumer asks for a dictionary or a provider's one comes:
+ * under a lock. The types of fields are looked up for every update: that is one atomic pointer.
+ */
 struct p2ps_dictionary_store {
-    struct rwf_dictionary *dictionary;
+    struct rwf_dictionary *files;
+    struct served own[2]; /* fields and enumerations of the files */
+    bool files_rule;      /* dictionaryPath: whatever providers offer */
+    uint64_t bytes_max;
+    pthread_mutex_t lock;
+    struct slot slots[NAMES_MAX];
+    _Atomic(const struct rwf_dictionary *) types;
 };
 
 /* ---- files ---- */
@@ -63,8 +108,8 @@ static int load_file(struct p2ps_dictionary_store *store, const char *path)
         return MD_ERR_SYS;
     }
     int rc = is_enum_file(text, length)
-                 ? rwf_dictionary_load_enums(store->dictionary, path, text, length, &error)
-                 : rwf_dictionary_load_fields(store->dictionary, path, text, length, &error);
+                 ? rwf_dictionary_load_enums(store->files, path, text, length, &error)
+                 : rwf_dictionary_load_fields(store->files, path, text, length, &error);
     if (rc != MD_OK)
         md_log(MD_LOG_ERROR, "dictionary: %s", error.text);
     free(text);
@@ -117,9 +162,11 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
     struct p2ps_dictionary_store *store = calloc(1, sizeof(*store));
     char path[PATH_MAX_LEN];
     size_t count = 0;
-    int err = store ? rwf_dictionary_create(&store->dictionary) : MD_ERR_NOMEM;
+    int err = store ? rwf_dictionary_create(&store->files) : MD_ERR_NOMEM;
 
     *out = NULL;
+    if (store)
+        pthread_mutex_init(&store->lock, NULL);
     while (err == MD_OK && md_conf_list(daemon, "dictionaryPath", count, path, sizeof(path))) {
         err = load_file(store, path);
         count++;
@@ -130,30 +177,239 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
         p2ps_dictionary_store_destroy(store);
         return err;
     }
+    store->files_rule = count > 0;
+    store->bytes_max = md_conf_u64(daemon, "dictionaryLimit");
+    store->own[0] =
+        (struct served){ .type = RWF_DICTIONARY_TYPE_FIELDS, .dictionary = store->files };
+    store->own[1] =
+        (struct served){ .type = RWF_DICTIONARY_TYPE_ENUMS, .dictionary = store->files };
+    atomic_store_explicit(&store->types, store->files, memory_order_release);
     md_log(MD_LOG_INFO, "dictionary: %u fields, %u tables of enumerated values",
-           rwf_dictionary_field_count(store->dictionary),
-           rwf_dictionary_table_count(store->dictionary));
+           rwf_dictionary_field_count(store->files), rwf_dictionary_table_count(store->files));
     *out = store;
     return MD_OK;
+}
+
+static void discard(struct served *served)
+{
+    for (uint32_t i = 0; i < served->part_count; i++)
+        free(served->parts[i].bytes);
+    free(served->parts);
+    rwf_dictionary_destroy(served->dictionary);
+    *served = (struct served){ .type = RWF_DICTIONARY_TYPE_NONE };
 }
 
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store)
 {
     if (!store)
         return;
-    rwf_dictionary_destroy(store->dictionary);
+    for (unsigned i = 0; i < NAMES_MAX; i++)
+        discard(&store->slots[i].served);
+    rwf_dictionary_destroy(store->files);
+    pthread_mutex_destroy(&store->lock);
     free(store);
+}
+
+/* ---- from providers ---- */
+
+static enum rwf_dictionary_type type_of(struct rwf_bytes name)
+{
+    if (rwf_bytes_equal(name, rwf_text("RWFFld")))
+        return RWF_DICTIONARY_TYPE_FIELDS;
+    if (rwf_bytes_equal(name, rwf_text("RWFEnum")))
+        return RWF_DICTIONARY_TYPE_ENUMS;
+    return RWF_DICTIONARY_TYPE_NONE;
+}
+
+static struct slot *find_slot(struct p2ps_dictionary_store *store, struct rwf_bytes name)
+{
+    for (unsigned i = 0; i < NAMES_MAX; i++) {
+        if (store->slots[i].state != SLOT_FREE &&
+            rwf_bytes_equal(rwf_text(store->slots[i].name), name))
+            return &store->slots[i];
+    }
+    return NULL;
+}
+
+static struct slot *take_slot(struct p2ps_dictionary_store *store, struct rwf_bytes name)
+{
+    for (unsigned i = 0; i < NAMES_MAX && name.length < sizeof(store->slots[i].name); i++) {
+        struct slot *slot = &store->slots[i];
+        if (slot->state != SLOT_FREE)
+            continue;
+        snprintf(slot->name, sizeof(slot->name), "%.*s", (int)name.length, (const char *)name.data);
+        return slot;
+    }
+    return NULL;
+}
+
+static void start_fetch(struct slot *slot, struct rwf_bytes version)
+{
+    snprintf(slot->version, sizeof(slot->version), "%.*s", (int)version.length,
+             (const char *)version.data);
+    slot->state = SLOT_FETCHING;
+    slot->tries++;
+}
+
+/* The first version of a name stays: consumers do not load another one when they reconnect. */
+static void check_version(const struct slot *slot, struct rwf_bytes version)
+{
+    if (version.length && !rwf_bytes_equal(rwf_text(slot->version), version))
+        md_log(MD_LOG_ERROR,
+               "dictionary %s: a provider has version %.*s; version %s is served until a restart",
+               slot->name, (int)version.length, (const char *)version.data, slot->version);
+}
+
+static bool offered(void *self, struct rwf_bytes name, struct rwf_bytes version)
+{
+    struct p2ps_dictionary_store *store = self;
+    bool fetch = false;
+
+    if (store->files_rule && type_of(name) != RWF_DICTIONARY_TYPE_NONE)
+        return false;
+    pthread_mutex_lock(&store->lock);
+    struct slot *slot = find_slot(store, name);
+    if (slot && slot->state == SLOT_DONE)
+        check_version(slot, version);
+    else if (!slot || (slot->state == SLOT_FAILED && slot->tries < TRIES_MAX))
+        fetch = (slot = slot ? slot : take_slot(store, name)) != NULL;
+    if (fetch)
+        start_fetch(slot, version);
+    pthread_mutex_unlock(&store->lock);
+    return fetch;
+}
+
+static void set_state(struct p2ps_dictionary_store *store, struct slot *slot, enum slot_state state)
+{
+    pthread_mutex_lock(&store->lock);
+    slot->state = state;
+    pthread_mutex_unlock(&store->lock);
+}
+
+static struct slot *find_fetching(struct p2ps_dictionary_store *store, struct rwf_bytes name)
+{
+    pthread_mutex_lock(&store->lock);
+    struct slot *slot = find_slot(store, name);
+    bool is_fetching = slot && slot->state == SLOT_FETCHING;
+    pthread_mutex_unlock(&store->lock);
+    return is_fetching ? slot : NULL;
+}
+
+static void give_up(struct p2ps_dictionary_store *store, struct slot *slot, const char *why)
+{
+    md_log(MD_LOG_ERROR, "dictionary %s of the provider: %s; %s", slot->name, why,
+           type_of(rwf_text(slot->name)) ? "that of the files is served" : "not served");
+    discard(&slot->served);
+    set_state(store, slot, SLOT_FAILED);
+}
+
+static int keep_raw(struct served *served, struct rwf_bytes bytes)
+{
+    struct part *parts = realloc(served->parts, (served->part_count + 1) * sizeof(*parts));
+    uint8_t *copy = malloc(bytes.length + 1);
+
+    if (parts)
+        served->parts = parts;
+    if (!parts || !copy) {
+        free(copy);
+        return MD_ERR_NOMEM;
+    }
+    memcpy(copy, bytes.data, bytes.length);
+    served->parts[served->part_count++] = (struct part){ copy, bytes.length };
+    return MD_OK;
+}
+
+static int keep_part(struct p2ps_dictionary_store *store, struct slot *slot, struct rwf_bytes bytes)
+{
+    struct served *served = &slot->served;
+    struct rwf_msg msg;
+    int err = rwf_msg_decode(bytes, &msg);
+
+    served->bytes += bytes.length;
+    if (served->bytes > store->bytes_max)
+        return MD_ERR_FULL;
+    served->type = type_of(rwf_text(slot->name));
+    if (err != RWF_OK || served->type == RWF_DICTIONARY_TYPE_NONE)
+        return err == RWF_OK ? keep_raw(served, bytes) : err;
+    if (!served->dictionary)
+        err = rwf_dictionary_create(&served->dictionary);
+    return err == MD_OK ? rwf_dictionary_decode(served->dictionary, msg.payload) : err;
+}
+
+static void part(void *self, struct rwf_bytes name, struct rwf_bytes version,
+                 struct rwf_bytes bytes, bool is_first, bool is_last)
+{
+    struct p2ps_dictionary_store *store = self;
+    struct slot *slot = find_fetching(store, name);
+
+    (void)version;
+    if (!slot)
+        return;
+    if (is_first)
+        discard(&slot->served);
+    int err = keep_part(store, slot, bytes);
+    if (err != MD_OK) {
+        give_up(store, slot, err == MD_ERR_FULL ? "longer than dictionaryLimit" : md_err_name(err));
+        return;
+    }
+    if (!is_last)
+        return;
+    if (slot->served.type == RWF_DICTIONARY_TYPE_FIELDS)
+        atomic_store_explicit(&store->types, slot->served.dictionary, memory_order_release);
+    set_state(store, slot, SLOT_DONE);
+    md_log(MD_LOG_NOTICE, "dictionary %s: the provider's is served, version %s", slot->name,
+           slot->version[0] ? slot->version : "not said");
+}
+
+static void failed(void *self, struct rwf_bytes name)
+{
+    struct p2ps_dictionary_store *store = self;
+    struct slot *slot = find_fetching(store, name);
+
+    if (slot)
+        give_up(store, slot, "no source gives it");
+}
+
+static bool has(void *self, struct rwf_bytes name)
+{
+    struct p2ps_dictionary_store *store = self;
+
+    if (type_of(name) != RWF_DICTIONARY_TYPE_NONE)
+        return true;
+    pthread_mutex_lock(&store->lock);
+    const struct slot *slot = find_slot(store, name);
+    bool is_there = slot && (slot->state == SLOT_DONE || slot->state == SLOT_FETCHING);
+    pthread_mutex_unlock(&store->lock);
+    return is_there;
 }
 
 /* ---- messages ---- */
 
-static int encode(void *self, const struct omm_dictionary_request *request,
-                  struct rwf_dictionary_cursor *cursor, bool *is_last, uint8_t *out, size_t size,
-                  size_t *length)
+static int choose(struct p2ps_dictionary_store *store, struct rwf_bytes name,
+                  const struct served **out)
 {
-    struct p2ps_dictionary_store *store = self;
-    enum rwf_dictionary_type type = RWF_DICTIONARY_TYPE_NONE;
-    struct rwf_msg msg = {
+    enum rwf_dictionary_type type = type_of(name);
+    int err = MD_OK;
+
+    pthread_mutex_lock(&store->lock);
+    const struct slot *slot = find_slot(store, name);
+    if (slot && slot->state == SLOT_FETCHING)
+        err = MD_ERR_AGAIN;
+    else if (slot && slot->state == SLOT_DONE)
+        *out = &slot->served;
+    else if (type != RWF_DICTIONARY_TYPE_NONE)
+        *out = &store->own[type == RWF_DICTIONARY_TYPE_ENUMS];
+    else
+        err = MD_ERR_NOT_FOUND;
+    pthread_mutex_unlock(&store->lock);
+    return err;
+}
+
+static struct rwf_msg message_head(const struct omm_dictionary_request *request)
+{
+    return (struct rwf_msg){
+        .msg_class = RWF_CLASS_REFRESH,
+        .domain = RWF_DOMAIN_DICTIONARY,
         .stream_id = request->stream_id,
         .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE,
         .group_id = rwf_bytes("\0", 2),
@@ -165,28 +421,75 @@ static int encode(void *self, const struct omm_dictionary_request *request,
             .filter = request->filter,
         },
     };
+}
 
-    if (rwf_bytes_equal(request->name, rwf_text("RWFFld")))
-        type = RWF_DICTIONARY_TYPE_FIELDS;
-    else if (rwf_bytes_equal(request->name, rwf_text("RWFEnum")))
-        type = RWF_DICTIONARY_TYPE_ENUMS;
-    else
-        return MD_ERR_NOT_FOUND;
-    int rc = rwf_dictionary_refresh_encode(store->dictionary, type, request->filter, &msg, cursor,
-                                           out, size < PART_SIZE ? size : PART_SIZE, length);
-    *is_last = cursor->is_complete;
+/* One of a kind that we do not know: its provider's words, for another stream. */
+static int encode_raw(const struct served *served, const struct omm_dictionary_request *request,
+                      struct p2ps_dictionary_reading *reading, uint8_t *out, size_t size,
+                      size_t *length)
+{
+    struct rwf_msg msg = message_head(request);
+    const struct part *from = &served->parts[reading->cursor.part];
+    struct rwf_encoder enc;
+    struct rwf_msg came;
+
+    if (rwf_msg_decode(rwf_bytes(from->bytes, from->length), &came) != RWF_OK)
+        return MD_ERR_MALFORMED;
+    reading->is_last = reading->cursor.part + 1u == served->part_count;
+    msg.flags |= RWF_REFRESH_HAS_PART_NUM;
+    if (reading->cursor.part > 0)
+        msg.flags &= (uint16_t)~RWF_REFRESH_CLEAR_CACHE;
+    if (reading->is_last)
+        msg.flags |= RWF_REFRESH_COMPLETE;
+    msg.part_num = reading->cursor.part++;
+    msg.state = (struct rwf_state){ .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK };
+    msg.container = came.container;
+    msg.payload = came.payload;
+    rwf_encoder_init(&enc, out, size);
+    int rc = rwf_msg_encode(&enc, &msg);
+    *length = rwf_encoder_bytes(&enc).length;
+    return rc;
+}
+
+static int encode(void *self, const struct omm_dictionary_request *request,
+                  struct p2ps_dictionary_reading *reading, uint8_t *out, size_t size,
+                  size_t *length)
+{
+    const struct rwf_msg head = message_head(request);
+    const struct served *served = reading->of;
+
+    if (!served) {
+        int err = choose(self, request->name, &served);
+        if (err != MD_OK)
+            return err;
+        reading->of = served;
+    }
+    if (served->type == RWF_DICTIONARY_TYPE_NONE)
+        return encode_raw(served, request, reading, out, size, length);
+    int rc = rwf_dictionary_refresh_encode(served->dictionary, served->type, request->filter, &head,
+                                           &reading->cursor, out,
+                                           size < PART_SIZE ? size : PART_SIZE, length);
+    reading->is_last = reading->cursor.is_complete;
     return rc;
 }
 
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id)
 {
     const struct p2ps_dictionary_store *self = store;
-    const struct rwf_field_def *field = rwf_dictionary_field(self->dictionary, field_id);
+    const struct rwf_dictionary *types = atomic_load_explicit(&self->types, memory_order_acquire);
+    const struct rwf_field_def *field = rwf_dictionary_field(types, field_id);
 
     return field ? field->rwf_type : 0;
 }
 
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store)
 {
-    return (struct p2ps_dictionaries){ .encode = encode, .self = store };
+    return (struct p2ps_dictionaries){
+        .self = store,
+        .encode = encode,
+        .offered = offered,
+        .part = part,
+        .failed = failed,
+        .has = has,
+    };
 }

@@ -6,7 +6,8 @@
 #include "conf/conf.h"
 #include "core.h"
 
-/* Loaded before the workers start, read-only from then on, shared by all of them. */
+/* Shared by all workers. Files are loaded before they start; dictionaries of providers are added
+ * while they run, each name once. */
 struct p2ps_dictionary_store;
 
 /* dictionaryPath, or the files that come with the program when it is empty. Mistakes are logged

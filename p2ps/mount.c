@@ -50,6 +50,7 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
         mount->worker->polled_mounts--;
     rssl_channel_destroy(mount->channel);
     net_stream_close(mount->stream);
+    p2ps_mount_stats_destroy(mount->stats);
     free(mount);
 }
 

@@ -21,6 +21,7 @@ struct p2ps_mount {
     bool is_closing;          /* what is queued still goes out */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t closing_until_ns;
+    struct p2ps_mount_stats *stats; /* NULL: not shown yet */
     struct p2ps_mount *next;
     struct p2ps_mount *previous;
 };

@@ -26,7 +26,9 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
 {
     struct rssl_outq *outq = outq_of(self);
 
-    if (!made->is_vital && outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes)
+    /* An open frame is accounted for in full already: no need to look at more of the queue. */
+    if (!rssl_outq_fits_frame(outq, made->length) && !made->is_vital &&
+        outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes)
         return MD_ERR_FULL;
     uint8_t *room = rssl_outq_reserve(outq, made->length);
     if (!room)

@@ -69,6 +69,7 @@ struct p2ps_worker {
     struct rssl_pool *pool;
     struct p2ps_mount *mounts;
     struct p2ps_mount *dead;
+    uint32_t mounts_shown;  /* so far, in the statistics */
     uint32_t polled_mounts; /* those without a descriptor */
     uint8_t input[P2PS_INPUT_SIZE];
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
@@ -104,6 +105,13 @@ void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuni
 /* ---- worker_stats.c ---- */
 int p2ps_worker_stats_create(struct p2ps_worker *worker);
 void p2ps_worker_stats_destroy(struct p2ps_worker *worker);
-void p2ps_worker_stats_show(struct p2ps_worker *worker); /* once a second, on the worker's loop */
+void p2ps_worker_stats_show(struct p2ps_worker *worker); /* ten times a second, on its loop */
+
+/* ---- mount_stats.c: what there is many of, once a second ---- */
+struct p2ps_mount_stats;
+/* Also sums up the output buffers of all mounts, in use and at most. */
+void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max);
+void p2ps_services_show(struct p2ps_worker *worker);
+void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats); /* NULL is allowed */
 
 #endif

@@ -67,7 +67,12 @@ struct p2ps_worker_stats {
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
     struct stats_entry *pool_in_use;
+    struct stats_entry *pool_max;
+    struct stats_entry *buffers, *buffers_max;
+    unsigned calls;
 };
+
+#define CALLS_A_SECOND 10
 
 int p2ps_worker_stats_create(struct p2ps_worker *worker)
 {
@@ -87,6 +92,15 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.loopMaxUs", index);
     stats->pool_in_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
+    stats->pool_max =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytesMax", index);
+    stats->buffers =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.outBuffersInUse", index);
+    stats->buffers_max =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.outBuffersMax", index);
+    char path[STATS_PATH_BYTES];
+    snprintf(path, sizeof(path), "p2ps.worker.%u.turnUs", index);
+    md_loop_watch_turns(worker->loop, stats_histogram_add(segment, path));
     worker->stats = stats;
     return MD_OK;
 }
@@ -95,6 +109,17 @@ void p2ps_worker_stats_destroy(struct p2ps_worker *worker)
 {
     free(worker->stats);
     worker->stats = NULL;
+}
+
+static void show_many(struct p2ps_worker *worker)
+{
+    uint64_t buffers, buffers_max;
+
+    p2ps_mounts_show(worker, &buffers, &buffers_max);
+    stats_gauge_set(worker->stats->buffers, buffers);
+    stats_gauge_set(worker->stats->buffers_max, buffers_max);
+    if (worker->config.index == 0)
+        p2ps_services_show(worker);
 }
 
 void p2ps_worker_stats_show(struct p2ps_worker *worker)
@@ -116,4 +141,7 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker)
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
     rssl_pool_stats(worker->pool, &pool);
     stats_gauge_set(stats->pool_in_use, pool.shared_bytes);
+    stats_gauge_set(stats->pool_max, worker->config.pool.shared_bytes);
+    if (stats->calls++ % CALLS_A_SECOND == 0)
+        show_many(worker);
 }

@@ -19,7 +19,9 @@
 #include "base/runfile.h"
 #include "conf/options.h"
 #include "net.h"
+#include "netio/stream.h"
 #include "notify.h"
+#include "status/status.h"
 #include "users.h"
 
 /* How long an orderly stop may take before it is cut short. */
@@ -37,8 +39,10 @@ struct rrcpd {
     struct md_conf *conf;
     struct attach_settings settings;
     char process[96]; /* rrcpd.<network>: log file, statistics, component identity */
+    char identity[256];
     struct md_runfile runfile;
     struct stats_segment *stats;
+    struct status *status; /* NULL: no statusPort */
     struct md_loop *loop;
     struct md_loop_wake *mail;
     struct md_loop_timer *beat, *deadline;
@@ -51,8 +55,7 @@ struct rrcpd {
     bool was_hung;
     enum md_log_severity severity;
     uint64_t watchdog_ns, watchdog_at_ns;
-    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
-    int ready_fd;          /* the foreground parent waits for a byte here */
+    int ready_fd; /* the foreground parent waits for a byte here */
 };
 
 /* ---- events of the control loop -------------------------------------------------------------- */
@@ -121,7 +124,6 @@ static void on_beat(void *owner)
     if (is_hung)
         return;
     stats_segment_beat(d->stats, now_ns);
-    md_log_watch_clock(now_ns, &d->wall_ahead_ns);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
         notify_send("WATCHDOG=1");
@@ -174,7 +176,6 @@ static void reload(struct rrcpd *d)
         if (md_log_severity_parse(md_conf_string(&logger, "logLevel"), &severity) == 0)
             md_log_severity_set(d->severity = severity);
         send_keys(d, &settings->node.engine);
-        net_mail_send(d->net, (struct net_mail){ .kind = NET_SHIM, .shim = settings->node.shim });
         md_log(MD_LOG_NOTICE, "configuration and keys read anew");
     }
     free(settings);
@@ -280,12 +281,11 @@ static int open_log(struct rrcpd *d)
 {
     struct md_conf_object logger = md_conf_object(d->conf, MD_CONF_LOGGER, NULL);
     char path[512];
-    char identity[256];
     const char *level =
         d->options.log_level ? d->options.log_level : md_conf_string(&logger, "logLevel");
-    struct md_log_config config = { .identity = identity, .path = path };
+    struct md_log_config config = { .identity = d->identity, .path = path };
 
-    snprintf(identity, sizeof(identity), "%s.%s.%s", md_conf_node(d->conf),
+    snprintf(d->identity, sizeof(d->identity), "%s.%s.%s", md_conf_node(d->conf),
              md_conf_instance(d->conf), d->process);
     if (d->options.log_file)
         snprintf(path, sizeof(path), "%s", d->options.log_file);
@@ -395,6 +395,24 @@ static int open_loop(struct rrcpd *d)
     return 0;
 }
 
+static int open_status(struct rrcpd *d)
+{
+    struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+    const struct status_config config = { .loop = d->loop,
+                                          .daemon = &daemon,
+                                          .segment = d->stats,
+                                          .process = d->process,
+                                          .instance = md_conf_instance(d->conf),
+                                          .identity = d->identity };
+
+    status_show_config(d->stats, d->process, d->conf);
+    if (status_open(&config, &d->status) == 0)
+        return 0;
+    md_log(MD_LOG_ERROR, "statusPort %u: %s; set another one in rmds.cnf, or 0 for none",
+           md_conf_port(&daemon, "statusPort"), net_error());
+    return MD_EXIT_PORT;
+}
+
 /* Of the process; the net loop's thread, made later, inherits it. */
 static void be_nice(const struct md_conf_object *daemon)
 {
@@ -438,6 +456,8 @@ static int start(struct rrcpd *d)
     if (!code)
         code = open_loop(d);
     if (!code)
+        code = open_status(d);
+    if (!code)
         code = open_network(d);
     if (!code)
         bind_control(&daemon);
@@ -461,6 +481,7 @@ static void end(struct rrcpd *d)
 {
     if (d->users)
         users_stop(d->users);
+    status_close(d->status);
     net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
     for (int i = 0; i < d->signal_count; i++)

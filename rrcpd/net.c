@@ -99,15 +99,6 @@ static void change_keys(struct net *net, struct net_keys *keys)
     free(keys);
 }
 
-static void change_shim(struct net *net, const struct net_shim_config *shim)
-{
-    if (net_shim_set(attach_node_io(net->node), shim) != 0)
-        return; /* none was asked for at the start */
-    md_log(MD_LOG_NOTICE,
-           "for tests: of the packets received %.2f %% are lost, %.2f %% late by up to %u us",
-           shim->loss_ppm / 1e4, shim->delay_ppm / 1e4, shim->delay_us);
-}
-
 static void take_mail(struct net *net, uint64_t now_ns)
 {
     struct net_mail mail;
@@ -124,8 +115,6 @@ static void take_mail(struct net *net, uint64_t now_ns)
             net_stats_log(net);
         } else if (mail.kind == NET_KEYS) {
             change_keys(net, mail.keys);
-        } else if (mail.kind == NET_SHIM) {
-            change_shim(net, &mail.shim);
         }
     }
 }
@@ -154,8 +143,6 @@ static void deliver(struct net *net)
             }
             if (net->events[i].type == RRCP_EVENT_GAP && net->config.wants_gaps)
                 report_gap(net, &net->events[i]);
-            if (net->events[i].type != RRCP_EVENT_MSG)
-                net_peers_event(net, &net->events[i]);
             attach_inbound_put(net->inbound, &net->events[i]);
         }
 }
@@ -260,13 +247,15 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
     *idle_since_ns = 0;
 }
 
-static void keep_books(struct net *net, uint64_t begin_ns)
+static void keep_books(struct net *net, uint64_t begin_ns, int work)
 {
     uint64_t now_ns = md_clock_mono_ns();
 
     atomic_store_explicit(&net->alive_ns, now_ns, memory_order_relaxed);
     if (now_ns - begin_ns > net->turn_max_ns)
         net->turn_max_ns = now_ns - begin_ns;
+    if (work > 0)
+        md_hist_record(net->turn_us, (now_ns - begin_ns) / MD_NS_PER_US);
     if (now_ns >= net->stats_at_ns) {
         net->stats_at_ns = now_ns + STATS_NS;
         net_stats_update(net, now_ns);
@@ -306,7 +295,7 @@ static void *run(void *argument)
         uint64_t begin_ns = md_clock_mono_ns();
         int work = turn(net);
 
-        keep_books(net, begin_ns);
+        keep_books(net, begin_ns, work);
         if (work > 0)
             idle_since_ns = 0;
         rest(net, &idle_since_ns);
@@ -385,8 +374,6 @@ static int open_all(struct net *net, char *why, size_t why_size)
     err = open_descriptors(net);
     if (!err)
         err = net_stats_create(net);
-    if (!err)
-        err = net_peers_create(net);
     if (err)
         snprintf(why, why_size, "cannot start the net loop: %s", strerror(errno));
     return err;
@@ -432,7 +419,6 @@ void net_destroy(struct net *net)
         pthread_join(net->thread, NULL);
     }
     net_stats_destroy(net);
-    net_peers_destroy(net);
     attach_inbound_destroy(net->inbound);
     attach_node_close(net->node);
     if (net->epoll_fd >= 0)

@@ -36,7 +36,8 @@ struct net_user {
     enum rrcp_user_reason reason;
     uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
-    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes;
+    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes,
+        *stat_name;
     uint64_t cursor_seen, cursor_ns; /* flowControl min: its reader's position, and since when */
 };
 
@@ -46,7 +47,6 @@ enum net_mail_kind {
     NET_STOP,     /* leave the network in good order; value = reason */
     NET_REPORT,   /* write the statistics to the log */
     NET_KEYS,     /* new keys of the group: `keys`, which the net loop frees */
-    NET_SHIM,     /* other faults of the network, for tests: `shim` */
     NET_ADDED,    /* from the net loop: user; value = port or a negative md_err */
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
@@ -64,7 +64,6 @@ struct net_mail {
     struct net_user *user;
     int value;
     struct net_keys *keys;
-    struct net_shim_config shim;
 };
 
 struct net_config {

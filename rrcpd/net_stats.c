@@ -107,7 +107,7 @@ struct net_stats {
     struct stats_entry *packet[PACKET_ROWS];
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
-    struct stats_entry *users, *loop_max_us, *turns, *sleeps, *position;
+    struct stats_entry *users, *loop_max_us, *turns, *sleeps, *position, *pool_size, *ring, *over;
 };
 
 static uint64_t value_at(const void *base, size_t offset)
@@ -120,6 +120,7 @@ int net_stats_create(struct net *net)
     struct net_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = net->config.stats;
     const char *process = net->config.process;
+    char path[STATS_PATH_BYTES];
 
     if (!stats)
         return MD_ERR_NOMEM;
@@ -140,6 +141,11 @@ int net_stats_create(struct net *net)
     stats->turns = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopTurns", process);
     stats->sleeps = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopSleeps", process);
     stats->position = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.inboundBytes", process);
+    stats->pool_size = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.poolSize", process);
+    stats->ring = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.inboundRingBytes", process);
+    stats->over = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.overNow", process);
+    snprintf(path, sizeof(path), "%s.turnUs", process);
+    net->turn_us = stats_histogram_add(segment, path);
     net->stats = stats;
     return 0;
 }
@@ -187,6 +193,9 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     md_ctr_set(&stats->turns->value, net->turns);
     md_ctr_set(&stats->sleeps->value, net->sleeps);
     md_ctr_set(&stats->position->value, attach_inbound_position(net->inbound));
+    stats_gauge_set(stats->pool_size, net->config.node.engine.pool_packets);
+    stats_gauge_set(stats->ring, net->config.inbound_bytes);
+    stats_gauge_set(stats->over, engine->over_entered - engine->over_left);
     net->turn_max_ns = 0;
     update_users(net);
 }
@@ -204,6 +213,9 @@ void net_stats_user_add(struct net *net, struct net_user *user)
         stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.refused", process, user->port);
     user->stat_lag =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.user.%d.userQUse", process, user->port);
+    user->stat_name =
+        stats_entry_addf(segment, STATS_KIND_STRING, "%s.user.%d.name", process, user->port);
+    stats_string_set(segment, user->stat_name, user->name);
     user->stat_wakes =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.wakes", process, user->port);
 }
@@ -217,6 +229,7 @@ void net_stats_user_remove(struct net *net, struct net_user *user)
     stats_entry_remove(segment, user->stat_refused);
     stats_entry_remove(segment, user->stat_lag);
     stats_entry_remove(segment, user->stat_wakes);
+    stats_entry_remove(segment, user->stat_name);
 }
 
 /* Several to a line: a place in the code may log only five lines a second. */

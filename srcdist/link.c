@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +72,7 @@ static void opened(struct link *link, uint64_t now_ns)
     md_log(MD_LOG_NOTICE, "provider: host=%s connected (%s), %s", peer,
            link->is_route ? "interactive" : "non-interactive", info->component);
     link->retry_ns = RETRY_MIN_NS;
+    link->connects++;
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
                              &link->provider) != MD_OK) {
         md_log(MD_LOG_ERROR, "provider: host=%s refused: too many providers", peer);
@@ -162,10 +162,8 @@ static void dial(struct link *link, uint64_t now_ns)
 
     to.options.nodelay = atomic_load(&link->loop->tcp_nodelay);
     to.rssl.packing = atomic_load(&link->loop->packing);
-    int err = client_session_dial(link->loop->context, &to, now_ns, &link->session);
-    if (err != MD_OK) {
-        md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed: %s", link->number, to.host,
-               to.port, err == MD_ERR_SYS ? strerror(errno) : md_err_name(err));
+    if (client_session_dial(link->loop->context, &to, now_ns, &link->session) != MD_OK) {
+        md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed", link->number, to.host, to.port);
         link->session = NULL;
         link->watched_fd = -1;
         hang_up(link);

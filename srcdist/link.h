@@ -29,6 +29,8 @@ struct link {
 
     /* A route's own. */
     unsigned number;
+    uint64_t connects; /* times it was up */
+    struct route_stats *stats;
     char hosts[16][256];
     uint16_t ports[16];
     unsigned host_count;

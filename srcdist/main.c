@@ -138,6 +138,7 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
             .orphan_ns = wait_ns(&service, "orphanLinger"),
             .image_ns = wait_ns(&service, "imageLinger"),
         },
+        .takes_dictionaries = md_conf_bool(&service, "dictionaryDownload"),
         .vendor = vendor[0] ? vendor : NULL,
     };
 
@@ -150,6 +151,12 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
     if (!config.is_refused)
         remember_service(network, text);
     return config;
+}
+
+static void tell_operator(void *owner, bool is_error, const char *text)
+{
+    (void)owner;
+    md_log(is_error ? MD_LOG_ERROR : MD_LOG_NOTICE, "%s", text);
 }
 
 /* ---- routes ---- */
@@ -413,6 +420,8 @@ static struct srcdist_core_config core_config(struct network *network)
         },
         .service_owner = network,
         .service = service_config,
+        .tell = tell_operator,
+        .dictionary_bytes_max = md_conf_u64(daemon, "dictionaryLimit"),
         .user = "src_dist",
         .position = sd->position,
         .application_name = "src_dist",

@@ -293,6 +293,7 @@ void route_loop_destroy(struct route_loop *loop)
         md_loop_fd_remove(loop->listener_watches[i]);
         net_listener_close(loop->listeners[i]);
     }
+    link_stats_destroy(loop);
     while (loop->links) {
         struct link *link = loop->links;
         loop->links = link->next;

@@ -12,6 +12,8 @@
 #include "frame/frame.h"
 #include "link.h"
 
+#define LINK_STATS_PROVIDERS 256 /* as many are shown one by one */
+
 struct route_loop_config {
     const struct frame *frame;
     unsigned index;          /* of the loop, for its thread's name in the configuration */
@@ -50,6 +52,7 @@ struct route_loop {
     _Atomic bool has_attached; /* to an rrcpd, at some time */
     _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;
+    struct provider_stats *provider_stats[LINK_STATS_PROVIDERS];
 };
 
 int route_loop_create(const struct route_loop_config *config, struct route_loop **out);
@@ -67,5 +70,9 @@ void route_loop_destroy(struct route_loop *loop); /* NULL is allowed */
 int route_loop_stats_create(struct route_loop *loop);
 void route_loop_stats_show(struct route_loop *loop);
 void route_loop_stats_destroy(struct route_loop *loop);
+
+/* ---- link_stats.c: what there is many of, once a second ---- */
+void link_stats_show(struct route_loop *loop);
+void link_stats_destroy(struct route_loop *loop);
 
 #endif

@@ -1,6 +1,7 @@
 /* route_stats.c - the counters of the route loop, out to the statistics segment. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -46,6 +47,9 @@ static const struct row rows[] = {
     COUNTER("backboneRefused", backbone_refused),
     COUNTER("cacheApplied", cache_applied),
     COUNTER("cacheFailed", cache_failed),
+    LEVEL("dictionaries", dictionaries_now),
+    COUNTER("dictionariesFailed", dictionaries_failed),
+    COUNTER("dictionaryConflicts", dictionary_conflicts),
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -54,13 +58,18 @@ struct route_loop_stats {
     struct stats_entry *entries[ROW_COUNT];
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
+    struct stats_entry *outbound_use, *outbound_size;
+    unsigned calls;
 };
+
+#define CALLS_A_SECOND 10
 
 int route_loop_stats_create(struct route_loop *loop)
 {
     struct route_loop_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = loop->config.frame->stats;
     const char *group = loop->config.stats_group;
+    char path[STATS_PATH_BYTES];
 
     if (!stats)
         return MD_ERR_NOMEM;
@@ -71,6 +80,12 @@ int route_loop_stats_create(struct route_loop *loop)
     stats->loop_turns =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%sloopTurns", group);
     stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%sloopMaxUs", group);
+    stats->outbound_use =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%soutboundUse", group);
+    stats->outbound_size =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%soutboundSize", group);
+    snprintf(path, sizeof(path), "src_dist.%sturnUs", group);
+    md_loop_watch_turns(loop->loop, stats_histogram_add(segment, path));
     loop->stats = stats;
     return MD_OK;
 }
@@ -85,6 +100,7 @@ void route_loop_stats_show(struct route_loop *loop)
 {
     const char *from = (const char *)srcdist_core_stats(loop->core);
     struct route_loop_stats *stats = loop->stats;
+    size_t used, size;
 
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const void *at = from + rows[i].offset;
@@ -95,4 +111,9 @@ void route_loop_stats_show(struct route_loop *loop)
     }
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(loop->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);
+    attach_fill(loop->attach, &used, &size);
+    stats_gauge_set(stats->outbound_use, used);
+    stats_gauge_set(stats->outbound_size, size);
+    if (stats->calls++ % CALLS_A_SECOND == 0)
+        link_stats_show(loop);
 }

@@ -20,7 +20,6 @@ ONE_FOLDER = {
     r"infiniband/verbs\.h|rdma/rdma_cma\.h": ["src/netio"],
     r"openssl/": ["src/netio"],
     r"numa(if)?\.h": ["src/base"],
-    r"event2/http\.h": ["src/stats"],
     r"jansson\.h": ["src/json"],
     r"expat\.h": ["tools/sink_driven_src", "src/sample"],
     r"wslay/": ["p2ps"],
@@ -132,7 +131,8 @@ def check_links(path, lines):
 
 
 # Whose code reads the parameters of a program.
-ALL_DAEMONS = ("src/conf/conf.c", "src/conf/check.c", "src/conf/each.c", "src/attach/")
+ALL_DAEMONS = ("src/conf/conf.c", "src/conf/check.c", "src/conf/each.c", "src/attach/",
+               "src/status/")
 READERS = {
     "P2PS": ("p2ps/", "src/frame/", *ALL_DAEMONS),
     "SRC": ("srcdist/", "src/frame/", *ALL_DAEMONS),

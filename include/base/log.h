@@ -64,9 +64,15 @@ void md_log_reopen(void); /* at SIGHUP: the log thread opens the file anew; may 
                              signal handler */
 void md_log_stats(struct md_log_stats *out);
 
-/* From a control loop, every second or so: says so when the wall clock was set meanwhile, since the
- * times of the log do not follow on each other then. `last` starts as 0 and is the caller's. */
-void md_log_watch_clock(uint64_t mono_ns, int64_t *last);
+/* What went wrong lately, for those who cannot see the file: the last lines of WARNING or worse,
+ * oldest first, escaped and cut. Returns how many. Any thread. */
+#define MD_LOG_RECENT_MAX 50
+struct md_log_line {
+    uint64_t wall_ns;
+    enum md_log_severity severity;
+    char text[256];
+};
+unsigned md_log_recent(struct md_log_line *out, unsigned max);
 
 void md_log_severity_set(enum md_log_severity severity_max);
 bool md_log_is_on(enum md_log_severity severity);

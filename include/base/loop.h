@@ -51,6 +51,10 @@ int md_loop_turn(struct md_loop *loop, uint64_t wait_ns);
 uint64_t md_loop_now(const struct md_loop *loop); /* monotonic ns of this turn */
 const struct md_loop_stats *md_loop_stats(const struct md_loop *loop);
 uint64_t md_loop_turn_max_take(struct md_loop *loop); /* reads and resets turn_max_ns */
+/* Record the microseconds of every turn that did something, without its sleep: what came waited no
+ * longer than that in this thread. NULL: no more. */
+struct md_hist;
+void md_loop_watch_turns(struct md_loop *loop, struct md_hist *hist);
 
 /*
  * Descriptors. `events` says what to wait for; md_loop_fd_set() changes that (0 pauses) and does
@@ -109,8 +113,5 @@ struct md_loop_source_ops {
 int md_loop_source_add(struct md_loop *loop, const struct md_loop_source_ops *ops, void *owner,
                        struct md_loop_source **out);
 void md_loop_source_remove(struct md_loop_source *source); /* NULL is allowed */
-
-/* The struct event_base underneath, for an HTTP server on a control loop and nothing else. */
-void *md_loop_event_base(struct md_loop *loop);
 
 #endif

@@ -9,6 +9,7 @@
 #include "conf/conf.h"
 #include "conf/options.h"
 #include "stats/segment.h"
+#include "status/status.h"
 
 /*
  * A daemon's main() is
@@ -23,9 +24,10 @@
  *     frame_stop(&frame);
  *
  * frame_start() reads the command line and rmds.cnf, takes the pid file in runDir (one running
- * program per name), opens log and statistics, and settles the process on its NUMA node; threads
- * made from then on inherit that. frame_ready() binds the control loop's own thread. From
- * frame_start() on the control loop beats the statistics' heart and the watchdog once a second.
+ * program per name), opens log, statistics and the status page, and settles the process on its NUMA
+ * node; threads made from then on inherit that. frame_ready() binds the control loop's own thread.
+ * From frame_start() on the control loop beats the statistics' heart and the watchdog once a second,
+ * as long as the beat hook says that all of the daemon lives.
  */
 struct frame;
 
@@ -33,8 +35,10 @@ struct frame_hooks {
     void *owner;
     /* SIGHUP: the configuration was read again; frame->conf is the new one. May be NULL. */
     void (*reload)(void *owner);
-    /* Once a second on the control loop; false: a part of the daemon hangs, so the watchdog is not
-     * beaten. May be NULL. */
+    /* SIGUSR1: write what is worth knowing to the log. May be NULL. */
+    void (*dump)(void *owner);
+    /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
+     * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
 };
 
@@ -46,12 +50,12 @@ struct frame {
     struct md_conf_object daemon; /* N.I.<daemon> in conf */
     struct md_loop *loop;         /* the control loop */
     struct stats_segment *stats;
+    struct status *status; /* NULL: no statusPort */
     struct md_runfile runfile;
     char process[64];   /* "p2ps", "rrcpd.net1" */
     char identity[256]; /* "host.1.p2ps" */
     struct md_loop_signal *signals[5];
     struct md_loop_timer *beat;
-    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
     const char *notify_socket;
     bool is_stopping;
 };

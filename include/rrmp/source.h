@@ -280,6 +280,8 @@ int rrmp_source_refuse(struct rrmp_source *source, uint32_t ask, const struct rr
 int rrmp_source_dictionary_begin(struct rrmp_source *source, uint32_t ask, uint16_t flags,
                                  struct rrmp_view name, struct rrmp_view version, size_t length,
                                  uint8_t **room);
+/* There is no such dictionary here; ends the ask. */
+int rrmp_source_dictionary_unknown(struct rrmp_source *source, uint32_t ask);
 int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *reply, size_t length,
                           uint8_t **room);
 

@@ -113,6 +113,14 @@ struct rssl_outq {
 uint8_t *rssl_outq_reserve_slow(struct rssl_outq *q, size_t length);
 void rssl_outq_commit_slow(struct rssl_outq *q, size_t length);
 
+/* The message fits in the frame that is open and accounted for. */
+static inline bool rssl_outq_fits_frame(const struct rssl_outq *q, size_t length)
+{
+    size_t room = (size_t)(q->limit - q->pos);
+
+    return length - 1 < room && length + 2 <= room;
+}
+
 /*
  * Room for a message of `length` bytes, for the caller to fill and commit before anything else
  * is done with the channel. NULL: the queue is full (flush, or count the peer as slow), the
@@ -120,9 +128,7 @@ void rssl_outq_commit_slow(struct rssl_outq *q, size_t length);
  */
 static inline uint8_t *rssl_outq_reserve(struct rssl_outq *q, size_t length)
 {
-    if (__builtin_expect(length - 1 < (size_t)(q->limit - q->pos) &&
-                             length + 2 <= (size_t)(q->limit - q->pos),
-                         1)) {
+    if (__builtin_expect(rssl_outq_fits_frame(q, length), 1)) {
         q->mode = RSSL_OUTQ_PACKED;
         return q->pos + 2;
     }

@@ -16,9 +16,12 @@
  * before it is used.
  */
 struct stats_reader;
+struct stats_segment;
 
 /* MD_OK, MD_ERR_NOT_FOUND, MD_ERR_MALFORMED (no segment of ours), MD_ERR_SYS, MD_ERR_NOMEM. */
 int stats_reader_open(const char *shm_dir, const char *name, struct stats_reader **out);
+/* The same of a segment of this process, which outlives the reader. MD_ERR_NOMEM. */
+int stats_reader_attach(const struct stats_segment *segment, struct stats_reader **out);
 void stats_reader_close(struct stats_reader *reader); /* NULL is allowed */
 
 enum stats_liveness {

@@ -57,8 +57,10 @@ static bool take_tables(struct p2ps_core *core)
     core->part_size = core->config.message_max < PART_MAX ? core->config.message_max : PART_MAX;
     core->part = malloc(core->part_size);
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
-    return core->clients && core->touched && core->posts && core->forms && core->made &&
-           core->made_epoch && core->make_buffer && core->part && core->directory_scratch;
+    core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
+    return core->waits && core->clients && core->touched && core->posts && core->forms &&
+           core->made && core->made_epoch && core->make_buffer && core->part &&
+           core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -115,6 +117,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->part);
     cache_destroy(core->cache);
     free(core->directory_scratch);
+    free(core->waits);
     free(core->items);
     free(core);
 }
@@ -173,6 +176,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_deliver_events(core);
     p2ps_entitle_answers(core);
     p2ps_deliver_events(core);
+    p2ps_dictionaries_tick(core);
     p2ps_clients_tick(core);
     cut_hopeless(core);
     count_images(core);
@@ -189,6 +193,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 {
     uint64_t deadline = core->sweep_ns;
 
+    if (core->wait_count && core->wait_due_ns < deadline)
+        deadline = core->wait_due_ns;
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint64_t sink = rrmp_sink_deadline(core->sinks[i]);
         deadline = sink < deadline ? sink : deadline;

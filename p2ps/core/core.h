@@ -28,13 +28,34 @@
  */
 struct p2ps_core;
 
-/* Serves RWFFld and RWFEnum. `*cursor` is all zero before the first part; the message is written to
- * `out` with everything a consumer expects. MD_ERR_NOT_FOUND: no such dictionary. */
+/* How far a dictionary has been read. */
+struct p2ps_dictionary_reading {
+    struct rwf_dictionary_cursor cursor;
+    const void *of; /* what is read stays the same while it is */
+    bool is_last;
+};
+
+/*
+ * The dictionaries of the process, shared by its workers. Those of providers come over the
+ * backbone: each name is fetched once, by the core that was told to.
+ */
 struct p2ps_dictionaries {
-    int (*encode)(void *self, const struct omm_dictionary_request *request,
-                  struct rwf_dictionary_cursor *cursor, bool *is_last, uint8_t *out, size_t size,
-                  size_t *length);
     void *self;
+    /* One message for the consumer, with everything he expects. `*reading` is all zero before the
+     * first part. MD_ERR_NOT_FOUND: no such dictionary; MD_ERR_AGAIN: it is being fetched. */
+    int (*encode)(void *self, const struct omm_dictionary_request *request,
+                  struct p2ps_dictionary_reading *reading, uint8_t *out, size_t size,
+                  size_t *length);
+    /* The other functions may be NULL: no provider's are taken then. */
+    /* A service offers it. True: the caller fetches it now, for all. */
+    bool (*offered)(void *self, struct rwf_bytes name, struct rwf_bytes version);
+    /* A part of what is fetched: a REFRESH. A first one may come again. */
+    void (*part)(void *self, struct rwf_bytes name, struct rwf_bytes version, struct rwf_bytes part,
+                 bool is_first, bool is_last);
+    /* It cannot be had. */
+    void (*failed)(void *self, struct rwf_bytes name);
+    /* Whether consumers can have it, now or when it has been fetched. */
+    bool (*has)(void *self, struct rwf_bytes name);
 };
 
 /* What several networks need to be told and have to tell. */
@@ -58,21 +79,6 @@ struct p2ps_item_limits {
     void *self;
 };
 
-/* What an operator should read of the backbone. */
-enum p2ps_note_kind {
-    P2PS_NOTE_SERVICE, /* it came, went, or is offered by more or fewer instances */
-    P2PS_NOTE_STATE,   /* `items` of it were told `state` together: a group, an instance, all */
-};
-
-struct p2ps_note {
-    enum p2ps_note_kind kind;
-    struct rwf_bytes service;
-    bool is_up;
-    uint32_t instances;
-    uint32_t items;
-    struct rwf_state state;
-};
-
 struct p2ps_core_config {
     struct rrmp_sink_config sink; /* of each network */
     struct rrmp_send sends[P2PS_NETWORKS_MAX];
@@ -92,8 +98,6 @@ struct p2ps_core_config {
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
-    void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
-    void *note_owner;
     uint64_t rtt_interval_ns; /* 0: no round-trip measurement */
     uint64_t random;
 };

@@ -1,7 +1,13 @@
-/* dictionary.c - consumers download the field and enumeration dictionaries from us. */
+/* dictionary.c - consumers download dictionaries from us; those of providers we fetch first. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/err.h"
 #include "private.h"
+
+#define WAIT_NS 20000000ull /* between two looks at what another worker fetches */
+
+/* ---- to the consumer ---- */
 
 /* Sends all parts. A client without room for a whole dictionary right after its login is beyond
  * help: it is cut. */
@@ -10,13 +16,12 @@ static int send_parts(struct p2ps_core *core, uint32_t client,
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
-    struct rwf_dictionary_cursor cursor = { 0 };
-    bool is_last = false;
+    struct p2ps_dictionary_reading reading = { 0 };
 
-    while (!is_last) {
+    while (!reading.is_last) {
         size_t length;
-        int err = dictionaries->encode(dictionaries->self, request, &cursor, &is_last,
-                                       core->make_buffer, core->make_size, &length);
+        int err = dictionaries->encode(dictionaries->self, request, &reading, core->make_buffer,
+                                       core->make_size, &length);
         if (err == MD_OK)
             err = c->front->message(c->self, rwf_bytes(core->make_buffer, length));
         if (err != MD_OK)
@@ -27,29 +32,147 @@ static int send_parts(struct p2ps_core *core, uint32_t client,
     return MD_OK;
 }
 
+static void refuse(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t stream_state,
+                   uint8_t code, const char *text)
+{
+    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+
+    p2ps_status_send(core, client, stream_id, RWF_DOMAIN_DICTIONARY, 0, &state);
+}
+
+static void put_off(struct p2ps_core *core, uint32_t client,
+                    const struct omm_dictionary_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (core->wait_count == P2PS_DICTIONARY_WAITS || request->name.length > 255 ||
+        p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK) {
+        refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+               "Too many wait for dictionaries");
+        return;
+    }
+    struct p2ps_dictionary_wait *w = &core->waits[core->wait_count++];
+    w->client = client;
+    w->client_serial = c->serial;
+    w->request = *request;
+    w->name_length = (uint8_t)request->name.length;
+    memcpy(w->name, request->name.data, request->name.length);
+    if (core->wait_count == 1)
+        core->wait_due_ns = core->now_ns + WAIT_NS;
+}
+
+static void answer(struct p2ps_core *core, uint32_t client,
+                   const struct omm_dictionary_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    int err = send_parts(core, client, request);
+
+    if (err == MD_ERR_AGAIN) {
+        put_off(core, client, request);
+    } else if (err == MD_ERR_NOT_FOUND) {
+        p2ps_idmap_take(&c->streams, request->stream_id);
+        refuse(core, client, request->stream_id, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND,
+               "Unknown dictionary");
+    } else if (err != MD_OK) {
+        p2ps_client_doom(core, client);
+    } else if (!request->is_streaming) {
+        p2ps_idmap_take(&c->streams, request->stream_id);
+    } else if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK) {
+        p2ps_client_doom(core, client);
+    }
+}
+
 void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                             const struct omm_dictionary_request *request)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                        RWF_CODE_USAGE_ERROR, "log in first");
+    uint32_t index = p2ps_idmap_get(&c->streams, request->stream_id);
 
     core->now_ns = now_ns;
     core->stats.requests_in++;
-    if (c->login_state != P2PS_LOGIN_OPEN) {
-        p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_DICTIONARY, 0, &state);
-        return;
+    if (c->login_state != P2PS_LOGIN_OPEN)
+        refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_USAGE_ERROR,
+               "log in first");
+    else if (index != P2PS_IDMAP_NONE && index != P2PS_STREAM_DICTIONARY)
+        refuse(core, client, request->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
+               "The stream id is in use");
+    else if (!request->no_refresh)
+        answer(core, client, request);
+}
+
+/* ---- those who wait ---- */
+
+static bool is_there(const struct p2ps_core *core, const struct p2ps_dictionary_wait *w)
+{
+    const struct p2ps_client *c = &core->clients[w->client];
+
+    return c->is_used && c->serial == w->client_serial && c->login_state == P2PS_LOGIN_OPEN;
+}
+
+static void answer_waiting(struct p2ps_core *core)
+{
+    uint32_t count = core->wait_count;
+
+    core->wait_due_ns = core->now_ns + WAIT_NS;
+    core->wait_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        /* Who has to wait on is put back, at this place or before it. */
+        struct p2ps_dictionary_wait w = core->waits[i];
+
+        w.request.name = rwf_bytes(w.name, w.name_length);
+        if (is_there(core, &w))
+            answer(core, w.client, &w.request);
     }
-    if (request->no_refresh)
-        return;
-    int err = send_parts(core, client, request);
-    if (err == MD_ERR_NOT_FOUND) {
-        state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_FOUND,
-                           "Unknown dictionary");
-        p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_DICTIONARY, 0, &state);
-    } else if (err != MD_OK ||
-               (request->is_streaming &&
-                p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK)) {
-        p2ps_client_doom(core, client);
+}
+
+void p2ps_dictionary_closed(struct p2ps_core *core, uint32_t client, int32_t stream_id)
+{
+    for (uint32_t i = core->wait_count; i-- > 0;) {
+        if (core->waits[i].client == client && core->waits[i].request.stream_id == stream_id)
+            core->waits[i] = core->waits[--core->wait_count];
     }
+}
+
+void p2ps_dictionaries_tick(struct p2ps_core *core)
+{
+    if (core->wait_count && core->now_ns >= core->wait_due_ns)
+        answer_waiting(core);
+}
+
+/* ---- from the provider ---- */
+
+void p2ps_dictionaries_offered(struct p2ps_core *core, uint16_t service)
+{
+    const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
+    const struct p2ps_service *s = &core->services[service];
+    struct rrmp_sink_service description;
+
+    if (!dictionaries->offered || !p2ps_service_read(core, service, &description) ||
+        !description.is_up)
+        return;
+    for (unsigned i = 0; i < description.dict_provided_count; i++) {
+        struct rwf_bytes name = p2ps_bytes(description.dict_provided[i]);
+
+        if (!dictionaries->offered(dictionaries->self, name,
+                                   p2ps_bytes(description.dict_version[i])))
+            continue;
+        if (rrmp_sink_dictionary(core->sinks[s->network], core->now_ns, s->sink_service,
+                                 description.dict_provided[i], RWF_DICTIONARY_NORMAL, 0) != MD_OK)
+            dictionaries->failed(dictionaries->self, name);
+    }
+}
+
+void p2ps_dictionary_event(struct p2ps_core *core, const struct rrmp_sink_event *event)
+{
+    const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
+    struct rwf_bytes name = p2ps_bytes(event->name);
+    bool is_last = (event->flags & RRMP_DICT_LAST) != 0;
+
+    if (event->flags & RRMP_DICT_UNKNOWN)
+        dictionaries->failed(dictionaries->self, name);
+    else
+        dictionaries->part(dictionaries->self, name, p2ps_bytes(event->version),
+                           p2ps_bytes(event->message), event->part == 0, is_last);
+    if (is_last)
+        answer_waiting(core);
 }

@@ -35,9 +35,30 @@ static bool has_capability(const struct omm_service *out, uint8_t domain)
 
 /*
  * A consumer that downloads dictionaries waits for a service that has capability 5 and provides
- * what it uses, so each of ours does: p2ps serves both dictionaries itself.
+ * what it uses, so each of ours does: p2ps serves both dictionaries itself, and of the others those
+ * that a provider has given. One that nobody has would be waited for in vain.
  */
-static void describe(const struct rrmp_sink_service *in, struct omm_service *out)
+static void add_dictionaries(const struct p2ps_core *core, const struct rrmp_sink_service *in,
+                             struct omm_service *out)
+{
+    const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
+
+    add_name(out->provided, &out->provided_count, field_dictionary());
+    add_name(out->provided, &out->provided_count, enum_dictionary());
+    add_name(out->used, &out->used_count, field_dictionary());
+    add_name(out->used, &out->used_count, enum_dictionary());
+    for (unsigned i = 0; dictionaries->has && i < in->dict_provided_count; i++) {
+        if (dictionaries->has(dictionaries->self, p2ps_bytes(in->dict_provided[i])))
+            add_name(out->provided, &out->provided_count, p2ps_bytes(in->dict_provided[i]));
+    }
+    for (unsigned i = 0; dictionaries->has && i < in->dict_used_count; i++) {
+        if (dictionaries->has(dictionaries->self, p2ps_bytes(in->dict_used[i])))
+            add_name(out->used, &out->used_count, p2ps_bytes(in->dict_used[i]));
+    }
+}
+
+static void describe(const struct p2ps_core *core, const struct rrmp_sink_service *in,
+                     struct omm_service *out)
 {
     out->name = p2ps_bytes(in->name);
     out->vendor = p2ps_bytes(in->vendor);
@@ -49,10 +70,7 @@ static void describe(const struct rrmp_sink_service *in, struct omm_service *out
         out->capabilities[out->capability_count++] = RWF_DOMAIN_DICTIONARY;
     for (unsigned i = 0; i < in->qos_count; i++)
         out->qos[out->qos_count++] = itemkey_qos_unpack(in->qos[i]);
-    add_name(out->provided, &out->provided_count, field_dictionary());
-    add_name(out->provided, &out->provided_count, enum_dictionary());
-    add_name(out->used, &out->used_count, field_dictionary());
-    add_name(out->used, &out->used_count, enum_dictionary());
+    add_dictionaries(core, in, out);
 }
 
 /* The service as consumers see it; false when it was never announced. */
@@ -70,7 +88,7 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
         .is_up = service.is_up,
         .is_accepting = service.is_up && service.is_accepting,
     };
-    describe(&service, out);
+    describe(core, &service, out);
     return true;
 }
 
@@ -186,31 +204,9 @@ static void tell_service(struct p2ps_core *core, const struct omm_service *servi
     }
 }
 
-static void note_service(struct p2ps_core *core, uint16_t index)
-{
-    struct p2ps_service *noted = &core->services[index];
-    struct rrmp_sink_service service;
-
-    if (!core->config.note || !p2ps_service_read(core, index, &service) ||
-        (noted->is_told && noted->is_up == service.is_up &&
-         noted->instances == service.instance_count))
-        return;
-    noted->instances = service.instance_count;
-    struct p2ps_note note = {
-        .kind = P2PS_NOTE_SERVICE,
-        .service = p2ps_bytes(service.name),
-        .is_up = service.is_up,
-        .instances = service.instance_count,
-    };
-    core->config.note(core->config.note_owner, &note);
-}
-
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
     struct omm_service service;
-
-    p2ps_service_remember(core, index);
-    note_service(core, index);
 
     if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
         return;

@@ -80,10 +80,15 @@ enum p2ps_login_state {
 };
 
 struct p2ps_client {
-    bool is_used;
+    /* What each update looks at stands together. */
+    const struct p2ps_front *front;
+    void *self;
+    uint64_t updates_out;
     bool is_touched;
-    bool is_slow;
     bool pause_all;
+    /* The rest. */
+    bool is_used;
+    bool is_slow;
     bool single_open;
     bool allow_suspect;
     bool permission_expressions;
@@ -108,10 +113,7 @@ struct p2ps_client {
     uint64_t slow_since_ns;
     uint64_t rtt_sent_ns;
     uint64_t rtt_latency_us;
-    uint64_t updates_out;
     uint32_t address_v4;
-    const struct p2ps_front *front;
-    void *self;
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     char user[P2PS_TEXT_MAX];
@@ -134,21 +136,25 @@ struct p2ps_post {
     uint32_t next_free;
 };
 
+/* A consumer that waits for a dictionary that is being fetched. */
+struct p2ps_dictionary_wait {
+    uint32_t client;
+    uint32_t client_serial;
+    struct omm_dictionary_request request; /* its name is `name` */
+    uint8_t name_length;
+    uint8_t name[255];
+};
+
+#define P2PS_DICTIONARY_WAITS 256
+
 /* A service, on which network it is, and what the clients were last told of it. */
 struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
     uint8_t network;
     bool is_told;
-    uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;
     uint16_t id;
-    /* What its instances offered when there were any: it is the same service while there is none.
-     */
-    uint8_t capability_count;
-    uint8_t qos_count;
-    uint8_t capabilities[RRMP_SINK_CAPABILITY_MAX];
-    uint8_t qos[RRMP_SINK_QOS_MAX][5];
 };
 
 struct p2ps_core {
@@ -171,10 +177,13 @@ struct p2ps_core {
     struct p2ps_service services[P2PS_SERVICES_MAX];
     uint16_t service_count;
     uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
-    uint16_t questions;    /* asked of the authority about items */
-    uint64_t sweep_ns;     /* when timers of clients are next looked at */
-    struct cache *cache;   /* NULL: images are the source's business */
-    uint8_t *part;         /* of an image out of the cache */
+    struct p2ps_dictionary_wait *waits; /* for dictionaries, P2PS_DICTIONARY_WAITS */
+    uint32_t wait_count;
+    uint64_t wait_due_ns; /* when they are looked at next */
+    uint16_t questions;   /* asked of the authority about items */
+    uint64_t sweep_ns;    /* when timers of clients are next looked at */
+    struct cache *cache;  /* NULL: images are the source's business */
+    uint8_t *part;        /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;
@@ -208,8 +217,6 @@ struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item);
 /* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
  * used there. */
 uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service);
-/* What the service offers now, for the time when nobody is there to say so. */
-void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);
@@ -286,6 +293,13 @@ bool p2ps_image_give(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* ---- login.c ---- */
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client,
                        const struct entitle_answer *answer);
+
+/* ---- dictionary.c ---- */
+/* A service was described: dictionaries nobody has fetched yet are. */
+void p2ps_dictionaries_offered(struct p2ps_core *core, uint16_t service);
+void p2ps_dictionary_event(struct p2ps_core *core, const struct rrmp_sink_event *event);
+void p2ps_dictionary_closed(struct p2ps_core *core, uint32_t client, int32_t stream_id);
+void p2ps_dictionaries_tick(struct p2ps_core *core);
 
 /* ---- directory.c ---- */
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);

@@ -573,6 +573,7 @@ void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
         p2ps_idmap_take(&c->streams, stream_id);
         return;
     case P2PS_STREAM_DICTIONARY:
+        p2ps_dictionary_closed(core, client, stream_id);
         p2ps_idmap_take(&c->streams, stream_id);
         return;
     default:

@@ -20,9 +20,6 @@
 #define QUEUE_DEFAULT    1024
 #define TICK_NS          200000000l
 
-/* A drift this large within a beat is a clock that was set, not one that is steered. */
-#define CLOCK_STEP_NS ((int64_t)MD_NS_PER_S)
-
 static const char *const severity_names[] = {
     [MD_LOG_EMERGENCY] = "EMERGENCY", [MD_LOG_ALERT] = "ALERT",     [MD_LOG_CRITICAL] = "CRITICAL",
     [MD_LOG_ERROR] = "ERROR",         [MD_LOG_WARNING] = "WARNING", [MD_LOG_NOTICE] = "NOTICE",
@@ -62,11 +59,29 @@ static struct {
     pthread_mutex_t lock; /* for the sleep of the log thread only */
     pthread_cond_t bell;
     _Atomic bool is_asleep;
+    pthread_mutex_t recent_lock;
+    struct md_log_line recent[MD_LOG_RECENT_MAX];
+    uint64_t recent_count; /* ever */
 } the_log = {
     .severity_max = MD_LOG_INFO,
+    .recent_lock = PTHREAD_MUTEX_INITIALIZER,
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .bell = PTHREAD_COND_INITIALIZER,
 };
+
+unsigned md_log_recent(struct md_log_line *out, unsigned max)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&the_log.recent_lock);
+    uint64_t have =
+        the_log.recent_count < MD_LOG_RECENT_MAX ? the_log.recent_count : MD_LOG_RECENT_MAX;
+    uint64_t from = the_log.recent_count - (have < max ? have : max);
+    for (; from < the_log.recent_count; from++)
+        out[count++] = the_log.recent[from % MD_LOG_RECENT_MAX];
+    pthread_mutex_unlock(&the_log.recent_lock);
+    return count;
+}
 
 const char *md_log_severity_name(enum md_log_severity severity)
 {
@@ -83,18 +98,6 @@ int md_log_severity_parse(const char *name, enum md_log_severity *out)
         }
     }
     return MD_ERR_NOT_FOUND;
-}
-
-void md_log_watch_clock(uint64_t mono_ns, int64_t *last)
-{
-    int64_t ahead = (int64_t)(md_clock_wall_ns() - mono_ns);
-    int64_t by = ahead - *last;
-
-    if (*last != 0 && (by > CLOCK_STEP_NS || by < -CLOCK_STEP_NS))
-        md_log(MD_LOG_WARNING,
-               "the wall clock was set by %+.1f s; it is used for the times of this log only",
-               (double)by / 1e9);
-    *last = ahead;
 }
 
 void md_log_severity_set(enum md_log_severity severity_max)
@@ -201,9 +204,22 @@ void md_log_write(struct md_log_site *site, enum md_log_severity severity, const
 
 /* The log thread from here on. */
 
+static void remember(uint64_t wall_ns, enum md_log_severity severity, const char *text,
+                     size_t length)
+{
+    pthread_mutex_lock(&the_log.recent_lock);
+    struct md_log_line *line = &the_log.recent[the_log.recent_count++ % MD_LOG_RECENT_MAX];
+    line->wall_ns = wall_ns;
+    line->severity = severity;
+    line->text[md_log_escape(text, length, line->text, sizeof(line->text) - 1)] = 0;
+    pthread_mutex_unlock(&the_log.recent_lock);
+}
+
 static void write_line(uint64_t wall_ns, enum md_log_severity severity, const char *text,
                        size_t length)
 {
+    if (severity <= MD_LOG_WARNING)
+        remember(wall_ns, severity, text, length);
     md_log_sink_write(&the_log.sink, wall_ns, severity, text, length);
 }
 

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hist.h"
 
 /* Busy turns between two looks at the descriptors: a look costs a system call, work often none. */
 #define TURNS_A_POLL 4
@@ -40,9 +41,10 @@ struct md_loop {
     uint64_t busy_poll_ns;
     uint64_t idle_since_ns;
     struct md_loop_stats stats;
-    bool is_walking;    /* the list of sources is being walked */
-    bool has_dead;      /* a source was removed meanwhile */
-    bool is_io_counted; /* something ran in this turn besides the sources */
+    struct md_hist *turns; /* NULL: nobody wants to know */
+    bool is_walking;       /* the list of sources is being walked */
+    bool has_dead;         /* a source was removed meanwhile */
+    bool is_io_counted;    /* something ran in this turn besides the sources */
     _Atomic bool is_stopping;
 };
 
@@ -425,6 +427,8 @@ static int turn(struct md_loop *loop, uint64_t latest)
     }
     if (worked - began > loop->stats.turn_max_ns)
         loop->stats.turn_max_ns = worked - began;
+    if (loop->turns && (done || loop->is_io_counted))
+        md_hist_record(loop->turns, (worked - began) / MD_NS_PER_US);
     return err;
 }
 
@@ -459,6 +463,11 @@ uint64_t md_loop_now(const struct md_loop *loop)
 const struct md_loop_stats *md_loop_stats(const struct md_loop *loop)
 {
     return &loop->stats;
+}
+
+void md_loop_watch_turns(struct md_loop *loop, struct md_hist *hist)
+{
+    loop->turns = hist;
 }
 
 uint64_t md_loop_turn_max_take(struct md_loop *loop)
@@ -702,9 +711,4 @@ void md_loop_source_remove(struct md_loop_source *source)
     loop->has_dead = true;
     if (!loop->is_walking)
         bury_sources(loop);
-}
-
-void *md_loop_event_base(struct md_loop *loop)
-{
-    return loop->base;
 }

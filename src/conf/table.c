@@ -150,8 +150,13 @@ const struct md_conf_row md_conf_rows[] = {
     { "sessionStatsWindow", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "1"),
       "Averaging window of the rates of each connection in the statistics." },
     { "dictionaryPath", DAEMON, P2PS, 0, LIST(""),
-      "Files of field and enumeration dictionaries to serve, comma separated; empty = those of "
-      "the provider." },
+      "Files of field and enumeration dictionaries to serve, comma separated, whatever providers "
+      "offer; empty = those of the providers, and until one comes the files beside the program." },
+    { "dictionaryDownload", SERVICE, SRC, 0, BOOL("True"),
+      "True: dictionaries that a provider lists with the service are downloaded from it and "
+      "offered to p2ps; the service comes up when they are here." },
+    { "dictionaryLimit", DAEMON, P2PS | SRC, 0, INT("bytes", 65536, BYTES_MAX, "64M"),
+      "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
     { "postAckTimeout", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "10"),
@@ -408,15 +413,14 @@ const struct md_conf_row md_conf_rows[] = {
       "Which rrcpd of the network on this host to attach to." },
     { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
       "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
-    { "lossPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
+    { "lossPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is thrown away." },
-    { "reorderPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
+    { "reorderPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is put behind the next." },
-    { "delayUs", RRCP, ALL, DYN, INT("us", 0, 10000000, "0"),
+    { "delayUs", RRCP, ALL, 0, INT("us", 0, 10000000, "0"),
       "For tests: delay added to each packet received." },
     { "faultSeed", RRCP, ALL, 0, INT("", 0, INT64_MAX, "0"),
-      "For tests: seed of lossPct, reorderPct and delayUs. Other than 0: rrcpd takes these three "
-      "over on SIGHUP." },
+      "For tests: seed of lossPct, reorderPct and delayUs." },
 
     /* ---- threads and memory ---- */
     { "mainThreadCpu", DAEMON, ALL, 0, CPUS, "CPUs of the control loop; empty = not bound." },
@@ -460,10 +464,15 @@ const struct md_conf_row md_conf_rows[] = {
       "A log file that grows over this is put aside; 0 = never." },
     { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),
       "How many old log files are kept." },
-    { "statusPort", DAEMON, ALL, NOT_YET, PORTNO(0, "0"),
+    { "statusPort", DAEMON, ALL, 0, PORTNO(0, "0"),
       "TCP port of /metrics, JSON and the status page; 0 = none." },
-    { "statusAddress", DAEMON, ALL, NOT_YET, ADDRESS("127.0.0.1"),
-      "Address that port listens on." },
+    { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
+    { "statusConnections", DAEMON, ALL, 0, INT("connections", 1, 1000, "8"),
+      "Connections to statusPort at a time; for one more the idlest is ended, or it is refused." },
+    { "statusRequestMax", DAEMON, ALL, 0, INT("bytes", 256, 65536, "8192"),
+      "Longest request on statusPort, its headers included." },
+    { "statusTimeout", DAEMON, ALL, 0, TIME("s", 100 * MS, 3600 * SEC, "10"),
+      "How long a connection to statusPort may take to send a request, and to take the answer." },
 
     /* ---- tools/rmds ---- */
     { "startList", RMDS, MD_CONF_TOOLS, 0, LIST(""),

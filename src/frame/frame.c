@@ -3,7 +3,6 @@
 #include "frame/frame.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "netio/stream.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -48,10 +48,10 @@ static void on_beat(void *owner)
 {
     struct frame *frame = owner;
 
+    if (frame->hooks.beat && !frame->hooks.beat(frame->hooks.owner))
+        return;
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
-    md_log_watch_clock(md_loop_now(frame->loop), &frame->wall_ahead_ns);
-    if (!frame->hooks.beat || frame->hooks.beat(frame->hooks.owner))
-        notify(frame, "WATCHDOG=1");
+    notify(frame, "WATCHDOG=1");
 }
 
 /* ---- signals ---- */
@@ -82,6 +82,7 @@ static void reload(struct frame *frame)
     frame->conf = fresh;
     frame->daemon = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
     md_log_severity_set(log_level(frame));
+    status_show_config(frame->stats, frame->process, fresh);
     md_log(MD_LOG_NOTICE, "reload: configuration read again");
     if (frame->hooks.reload)
         frame->hooks.reload(frame->hooks.owner);
@@ -98,49 +99,6 @@ static void next_log_level(void)
     md_log(MD_LOG_NOTICE, "log level is %s now", md_log_severity_name(cycle[next]));
 }
 
-/* A place in the code may log five lines a second: so many, with as much as goes into each. */
-struct report {
-    char text[960];
-    size_t used;
-    unsigned lines;
-    unsigned left_out;
-};
-
-static void report_line(struct report *report)
-{
-    if (report->used > 0)
-        md_log(MD_LOG_NOTICE, "%s", report->text);
-    report->used = 0;
-    report->lines++;
-}
-
-static bool report_value(void *owner, const char *path, uint64_t value)
-{
-    struct report *report = owner;
-
-    if (report->lines == 4) {
-        report->left_out++;
-        return true;
-    }
-    report->used +=
-        (size_t)snprintf(report->text + report->used, sizeof(report->text) - report->used,
-                         "%s%s=%" PRIu64, report->used ? " " : "", path, value);
-    if (report->used > sizeof(report->text) - 160)
-        report_line(report);
-    return true;
-}
-
-static void log_statistics(struct frame *frame)
-{
-    struct report report = { .used = 0 };
-
-    stats_segment_each(frame->stats, report_value, &report);
-    if (report.lines < 4)
-        report_line(&report);
-    if (report.left_out)
-        md_log(MD_LOG_NOTICE, "and %u values more: rmdsmon shows them all", report.left_out);
-}
-
 static void on_signal(void *owner, int signal)
 {
     struct frame *frame = owner;
@@ -150,7 +108,8 @@ static void on_signal(void *owner, int signal)
         reload(frame);
         break;
     case SIGUSR1:
-        log_statistics(frame);
+        if (frame->hooks.dump)
+            frame->hooks.dump(frame->hooks.owner);
         break;
     case SIGUSR2:
         next_log_level();
@@ -285,6 +244,7 @@ static int open_stats(struct frame *frame)
         .instance = md_conf_instance(frame->conf),
         .entry_count = 16384,
         .string_count = 4096,
+        .histogram_count = 80, /* one for each loop */
     };
     pid_t holder = 0;
 
@@ -295,11 +255,29 @@ static int open_stats(struct frame *frame)
     return MD_EXIT_FILE;
 }
 
+static int open_status(struct frame *frame)
+{
+    const struct status_config config = {
+        .loop = frame->loop,
+        .daemon = &frame->daemon,
+        .segment = frame->stats,
+        .process = frame->process,
+        .instance = md_conf_instance(frame->conf),
+        .identity = frame->identity,
+    };
+
+    status_show_config(frame->stats, frame->process, frame->conf);
+    if (status_open(&config, &frame->status) == MD_OK)
+        return -1;
+    md_log(MD_LOG_CRITICAL, "statusPort %u: %s; set another one in rmds.cnf, or 0 for none",
+           md_conf_port(&frame->daemon, "statusPort"), net_error());
+    return MD_EXIT_PORT;
+}
+
 int frame_start(struct frame *frame, const struct md_program *program,
                 const struct frame_hooks *hooks, int argc, char **argv)
 {
     *frame = (struct frame){ .hooks = *hooks, .runfile = { .fd = -1 } };
-    md_clock_init();
     int code = md_options_start(program, argc, argv, &frame->options, &frame->conf);
     if (code >= 0)
         return code;
@@ -321,6 +299,10 @@ int frame_start(struct frame *frame, const struct md_program *program,
         frame_stop(frame);
         return MD_EXIT_FILE;
     }
+    if ((code = open_status(frame)) >= 0) {
+        frame_stop(frame);
+        return code;
+    }
     set_up_process(frame);
     md_loop_timer_every(frame->beat, SECOND_NS);
     stats_segment_beat(frame->stats, md_clock_mono_ns());
@@ -341,6 +323,7 @@ void frame_run(struct frame *frame)
 
 void frame_stop(struct frame *frame)
 {
+    status_close(frame->status);
     if (frame->loop) {
         for (size_t i = 0; i < sizeof(frame->signals) / sizeof(frame->signals[0]); i++) {
             if (frame->signals[i])

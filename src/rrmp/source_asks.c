@@ -141,3 +141,21 @@ int rrmp_source_refuse(struct rrmp_source *source, uint32_t number,
     source_ask_free(source, number);
     return MD_OK;
 }
+
+int rrmp_source_dictionary_unknown(struct rrmp_source *source, uint32_t number)
+{
+    if (number >= source->asks.high)
+        return MD_ERR_NOT_FOUND;
+    const struct source_ask *ask = source_ask_at(source, number);
+    if (ask->kind != ASK_DICTIONARY || ask->is_gone)
+        return MD_ERR_NOT_FOUND;
+    const struct source_requester *who = source_requester_at(source, ask->requester);
+    struct rrmp_record record = {
+        .header = { .type = RRMP_DICTPART, .svc = ask->svc },
+        .u.dictpart = { .request_id = ask->id, .flags = RRMP_DICT_UNKNOWN | RRMP_DICT_LAST },
+    };
+
+    source_unicast(source, who->session, who->port, &record);
+    source_ask_free(source, number);
+    return MD_OK;
+}

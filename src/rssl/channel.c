@@ -141,11 +141,10 @@ static bool config_fits(const struct rssl_config *config)
 {
     return config->version >= RSSL_VERSION_11 && config->version <= RSSL_VERSION_14 &&
            config->message_size_max >= 20 && config->message_size_max <= 63000 &&
-           (config->role == RSSL_ROLE_CLIENT ||
-            config->ping_timeout_min_s <= config->ping_timeout_s) &&
-           config->ping_timeout_s >= 1 && config->zlib_level <= 10 &&
-           config->guaranteed_buffers >= 1 && config->max_buffers >= config->guaranteed_buffers &&
-           config->breach_percent <= 100 && config->ok_percent <= config->breach_percent &&
+           config->ping_timeout_min_s <= config->ping_timeout_s && config->ping_timeout_s >= 1 &&
+           config->zlib_level <= 10 && config->guaranteed_buffers >= 1 &&
+           config->max_buffers >= config->guaranteed_buffers && config->breach_percent <= 100 &&
+           config->ok_percent <= config->breach_percent &&
            config->message_max >= config->message_size_max && config->message_max <= INT32_MAX &&
            config->handshake_timeout_ns > 0;
 }
@@ -163,9 +162,10 @@ int rssl_channel_create(const struct rssl_config *config, struct rssl_pool *pool
     if (!config_fits(config))
         return MD_ERR_RANGE;
 
-    struct rssl_channel *ch = calloc(1, sizeof(*ch));
+    struct rssl_channel *ch = aligned_alloc(_Alignof(struct rssl_channel), sizeof(*ch));
     if (!ch)
         return MD_ERR_NOMEM;
+    memset(ch, 0, sizeof(*ch));
     bool is_server = config->role == RSSL_ROLE_SERVER;
     ch->config = *config;
     if (is_server && ch->config.zlib_level > 9)

@@ -64,7 +64,7 @@ struct rssl_channel {
     uint64_t ping_timeout_ns;  /* RSSL_NEVER: the peer is not supervised */
     uint64_t ping_interval_ns; /* RSSL_NEVER: we do not ping */
 
-    struct rssl_outq outq;
+    _Alignas(64) struct rssl_outq outq; /* what each message writes stands in one cache line */
     struct rssl_channel_stats stats;
     struct rssl_info info;
     char component[256];

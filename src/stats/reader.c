@@ -16,12 +16,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "stats/segment.h"
 
 #define TRIES 100
 
 struct stats_reader {
     const struct stats_header *mapped;
-    size_t bytes;
+    size_t bytes;               /* 0: it is not ours to unmap */
     struct stats_header header; /* checked at open; the fields that do not change */
     uint64_t *copy;             /* of everything behind the header */
     ino_t inode;
@@ -74,6 +75,29 @@ static int map_reader(struct stats_reader *reader)
     return is_sound(&reader->header, reader->bytes) ? MD_OK : MD_ERR_MALFORMED;
 }
 
+static int make_copy(struct stats_reader *reader)
+{
+    reader->copy = malloc(reader->header.total_bytes - STATS_HEADER_BYTES);
+    return reader->copy ? MD_OK : MD_ERR_NOMEM;
+}
+
+int stats_reader_attach(const struct stats_segment *segment, struct stats_reader **out)
+{
+    *out = NULL;
+    struct stats_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return MD_ERR_NOMEM;
+    reader->mapped = stats_segment_header(segment);
+    memcpy(&reader->header, reader->mapped, sizeof(reader->header));
+    if (make_copy(reader) != MD_OK) {
+        stats_reader_close(reader);
+        return MD_ERR_NOMEM;
+    }
+    (void)stats_reader_refresh(reader);
+    *out = reader;
+    return MD_OK;
+}
+
 int stats_reader_open(const char *shm_dir, const char *name, struct stats_reader **out)
 {
     *out = NULL;
@@ -82,10 +106,8 @@ int stats_reader_open(const char *shm_dir, const char *name, struct stats_reader
         return MD_ERR_NOMEM;
     int length = snprintf(reader->path, sizeof(reader->path), "%s/%s", shm_dir, name);
     int err = (size_t)length < sizeof(reader->path) ? map_reader(reader) : MD_ERR_RANGE;
-    if (!err) {
-        reader->copy = malloc(reader->header.total_bytes - STATS_HEADER_BYTES);
-        err = reader->copy ? MD_OK : MD_ERR_NOMEM;
-    }
+    if (!err)
+        err = make_copy(reader);
     if (err) {
         stats_reader_close(reader);
         return err;
@@ -99,7 +121,7 @@ void stats_reader_close(struct stats_reader *reader)
 {
     if (!reader)
         return;
-    if (reader->mapped) {
+    if (reader->mapped && reader->bytes > 0) {
         void *at;
         memcpy(&at, &reader->mapped, sizeof(at)); /* munmap wants it without const */
         munmap(at, reader->bytes);

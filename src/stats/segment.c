@@ -248,6 +248,11 @@ void stats_segment_close(struct stats_segment *segment)
     release(segment);
 }
 
+const struct stats_header *stats_segment_header(const struct stats_segment *segment)
+{
+    return segment->header;
+}
+
 void stats_segment_beat(struct stats_segment *segment, uint64_t now_ns)
 {
     atomic_store_explicit(&segment->header->heartbeat_ns, now_ns, memory_order_relaxed);
@@ -417,23 +422,6 @@ void stats_string_set(struct stats_segment *segment, struct stats_entry *entry, 
     change_begin(segment);
     put_text(segment->strings[md_ctr_get(&entry->value)].words, STATS_STRING_BYTES, text);
     change_end(segment);
-    pthread_mutex_unlock(&segment->lock);
-}
-
-void stats_segment_each(struct stats_segment *segment,
-                        bool (*fn)(void *owner, const char *path, uint64_t value), void *owner)
-{
-    bool goes_on = true;
-
-    pthread_mutex_lock(&segment->lock);
-    for (uint32_t i = 0; goes_on && i < segment->header->entry_count; i++) {
-        const struct stats_entry *entry = &segment->entries[i];
-        uint32_t kind = atomic_load_explicit(&entry->kind, memory_order_relaxed);
-        uint64_t value = md_ctr_get(&entry->value);
-
-        if ((kind == STATS_KIND_COUNTER || kind == STATS_KIND_GAUGE) && value != 0)
-            goes_on = fn(owner, entry_path(entry), value);
-    }
     pthread_mutex_unlock(&segment->lock);
 }
 

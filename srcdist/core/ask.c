@@ -161,13 +161,12 @@ void srcdist_ask_event(struct srcdist_core *core, const struct rrmp_source_event
         snapshot(core, event);
         return;
     }
-    /* Dictionaries are served by p2ps from its own files. */
-    refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_NOT_HERE,
-           "No such dictionary here");
+    srcdist_dictionary_asked(core, event);
 }
 
 void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask)
 {
+    srcdist_dictionary_ask_gone(core, source_ask);
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
         if (core->asks[i].is_used && core->asks[i].source_ask == source_ask) {
             give_ask(core, i);

@@ -7,12 +7,13 @@
 #include "base/err.h"
 #include "private.h"
 
-#define SECOND_NS     1000000000ull
-#define EVENTS_MAX    256
-#define SWEEP_NS      100000000ull
-#define PROVIDERS     64
-#define POSTS         10000
-#define MESSAGE_BYTES (4u << 20)
+#define SECOND_NS        1000000000ull
+#define EVENTS_MAX       256
+#define SWEEP_NS         100000000ull
+#define PROVIDERS        64
+#define POSTS            10000
+#define MESSAGE_BYTES    (4u << 20)
+#define DICTIONARY_BYTES (64u << 20)
 
 static void take_defaults(struct srcdist_core_config *config)
 {
@@ -28,6 +29,8 @@ static void take_defaults(struct srcdist_core_config *config)
         config->republish_ns = 60 * SECOND_NS;
     if (config->grace_ns == 0)
         config->grace_ns = 10 * SECOND_NS;
+    if (config->dictionary_bytes_max == 0)
+        config->dictionary_bytes_max = DICTIONARY_BYTES;
     if (!config->application_name)
         config->application_name = "src_dist";
     if (!config->user)
@@ -92,6 +95,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         free(core->services[i].text);
     for (uint32_t i = 0; i < core->item_room; i++)
         cache_image_free(core->cache, core->items[i].image);
+    srcdist_dictionaries_destroy(core);
     rrmp_source_destroy(core->source);
     cache_destroy(core->cache);
     free(core->providers);
@@ -146,9 +150,11 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         srcdist_services_tick(core);
         srcdist_items_tick(core);
         srcdist_asks_tick(core);
+        srcdist_dictionaries_tick(core);
         srcdist_posts_tick(core);
     }
     srcdist_publish_images(core);
+    srcdist_dictionaries_pump(core);
 }
 
 uint64_t srcdist_core_deadline(const struct srcdist_core *core)
@@ -160,6 +166,8 @@ uint64_t srcdist_core_deadline(const struct srcdist_core *core)
         deadline = stages;
     if (core->image_queue_count > 0)
         return core->now_ns;
+    if (core->dictionary_ask_count > 0 && core->dictionary_due_ns < deadline)
+        deadline = core->dictionary_due_ns;
     return deadline < core->sweep_ns ? deadline : core->sweep_ns;
 }
 
@@ -168,6 +176,7 @@ void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
     core->now_ns = now_ns;
     take_events(core);
     srcdist_publish_images(core);
+    srcdist_dictionaries_pump(core);
 }
 
 void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns)

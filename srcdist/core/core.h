@@ -41,8 +41,9 @@ enum srcdist_cache_location {
 
 /* What the configuration says of a service. */
 struct srcdist_service_config {
-    bool is_refused; /* not in serviceList */
-    uint16_t id;     /* 0: automatic */
+    bool is_refused;         /* not in serviceList */
+    bool takes_dictionaries; /* those the provider lists with the service */
+    uint16_t id;             /* 0: automatic */
     enum srcdist_cache_location cache_location;
     uint8_t priority; /* sourcePriority, 0 best */
     uint16_t load_factor;
@@ -57,17 +58,20 @@ struct srcdist_service_config {
 struct srcdist_core_config {
     struct rrmp_source_config source;
     void *service_owner;
+    /* A sentence for the operator. May be NULL. */
+    void (*tell)(void *owner, bool is_error, const char *text);
     struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
-    const char *user;             /* our login at providers */
-    const char *position;         /* "address/host" */
-    const char *application_name; /* "src_dist" */
-    const char *instance_id;      /* NULL: not said */
-    uint32_t open_window;         /* providerOpenWindow, 0: 500 */
-    uint32_t provider_limit;      /* connections, 0: 64 */
-    uint32_t post_limit;          /* 0: 10000 */
-    uint32_t message_max;         /* 0: 4 MiB */
-    uint64_t republish_ns;        /* NI items not seen again after this: closed. 0: 60 s */
-    uint64_t grace_ns;            /* NI: unknown items are awaited this long. 0: 10 s */
+    const char *user;              /* our login at providers */
+    const char *position;          /* "address/host" */
+    const char *application_name;  /* "src_dist" */
+    const char *instance_id;       /* NULL: not said */
+    uint32_t open_window;          /* providerOpenWindow, 0: 500 */
+    uint32_t provider_limit;       /* connections, 0: 64 */
+    uint32_t post_limit;           /* 0: 10000 */
+    uint32_t message_max;          /* 0: 4 MiB */
+    uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
+    uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
+    uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
     const struct srcdist_stage_ops *const *stages; /* extra stages, for tests; NULL-terminated */
     void *const *stage_selves;
 };
@@ -91,9 +95,13 @@ struct srcdist_core_stats {
     uint64_t dropped_by_stage;
     uint64_t cache_applied;
     uint64_t cache_failed;
+    uint64_t dictionaries_failed;
+    uint64_t dictionary_conflicts; /* a provider has another version of one */
+    uint64_t dictionary_bytes;
     uint32_t providers_now;
     uint32_t services_now;
     uint32_t services_up_now;
+    uint32_t dictionaries_now;
     uint32_t items_now;
     uint32_t pending_now;
     uint32_t open_now;
@@ -150,6 +158,16 @@ struct srcdist_provider_info {
 };
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);
+
+/* Services in the order in which they became known; false past the last. */
+struct srcdist_service_info {
+    const char *name;
+    uint16_t id;
+    bool is_up;
+    bool is_broadcast; /* from non-interactive providers */
+};
+bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
+                          struct srcdist_service_info *out);
 
 const struct srcdist_core_stats *srcdist_core_stats(const struct srcdist_core *core);
 const struct rrmp_source *srcdist_core_source(const struct srcdist_core *core);

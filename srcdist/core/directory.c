@@ -136,7 +136,8 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (service->filters & OMM_FILTER_LOAD)
         apply_load(core, provider, service);
     uint32_t index = offer->service;
-    srcdist_service_refresh_state(core, index);
+    if (p->state == SRCDIST_PROVIDER_READY)
+        srcdist_service_refresh_state(core, index);
     if (service->has_status)
         srcdist_service_status(core, index, &service->status);
     offer = offer_by_id(p, service->id);
@@ -178,7 +179,8 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     if ((!is_refresh && msg->msg_class != RWF_CLASS_UPDATE) || p->state == SRCDIST_PROVIDER_LOGIN)
         return MD_OK;
     if (is_refresh && p->state == SRCDIST_PROVIDER_DIRECTORY) {
-        p->state = SRCDIST_PROVIDER_READY;
+        p->state =
+            p->kind == SRCDIST_INTERACTIVE ? SRCDIST_PROVIDER_DICTIONARY : SRCDIST_PROVIDER_READY;
         p->since_ns = core->now_ns;
         p->directory_stream = msg->stream_id;
     }
@@ -193,6 +195,8 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     }
     if (is_refresh && msg->flags & RWF_REFRESH_CLEAR_CACHE && msg->flags & RWF_REFRESH_COMPLETE)
         forget_unnamed(core, provider, named);
+    if (p->kind == SRCDIST_INTERACTIVE)
+        srcdist_dictionaries_ask(core, provider);
     return MD_OK;
 }
 

@@ -18,8 +18,9 @@
 /* ---- providers ---- */
 
 enum srcdist_provider_state {
-    SRCDIST_PROVIDER_LOGIN,     /* login asked (or, of a non-interactive one, awaited) */
-    SRCDIST_PROVIDER_DIRECTORY, /* logged in, its directory is awaited */
+    SRCDIST_PROVIDER_LOGIN,      /* login asked (or, of a non-interactive one, awaited) */
+    SRCDIST_PROVIDER_DIRECTORY,  /* logged in, its directory is awaited */
+    SRCDIST_PROVIDER_DICTIONARY, /* dictionaries that it lists are under way */
     SRCDIST_PROVIDER_READY,
 };
 
@@ -57,8 +58,9 @@ struct srcdist_provider {
     uint64_t since_ns; /* of the state */
     uint64_t grace_until_ns;
     uint64_t updates;
-    uint32_t outstanding; /* requests not answered yet */
-    uint32_t open_window; /* LOAD of the provider; UINT32_MAX: not said */
+    uint32_t outstanding;        /* requests not answered yet */
+    uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: not said */
+    uint32_t dictionaries_asked; /* a bit for each of the core's */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];
@@ -150,6 +152,40 @@ struct srcdist_post {
 
 #define SRCDIST_ASKS_MAX 4096
 
+/* ---- dictionaries ---- */
+
+enum srcdist_dictionary_state {
+    SRCDIST_DICTIONARY_FREE,
+    SRCDIST_DICTIONARY_LOADING,
+    SRCDIST_DICTIONARY_COMPLETE,
+};
+
+struct srcdist_dictionary_part {
+    uint8_t *bytes; /* a REFRESH without key */
+    size_t length;
+};
+
+struct srcdist_dictionary {
+    uint8_t state;     /* enum srcdist_dictionary_state */
+    uint32_t provider; /* while it is loading */
+    int32_t stream_id; /* there */
+    uint64_t due_ns;   /* given up then */
+    struct srcdist_dictionary_part *parts;
+    uint32_t part_count;
+    char name[64];
+    char version[64]; /* "" when it does not say */
+};
+
+/* A requester that is being given one. */
+struct srcdist_dictionary_ask {
+    uint32_t source_ask; /* the engine's */
+    uint32_t next_part;
+    uint8_t dictionary;
+};
+
+#define SRCDIST_DICTIONARIES    16
+#define SRCDIST_DICTIONARY_ASKS 64
+
 struct srcdist_core {
     struct srcdist_core_config config;
     struct srcdist_core_stats stats;
@@ -165,6 +201,10 @@ struct srcdist_core {
     struct srcdist_ask asks[SRCDIST_ASKS_MAX];
     uint32_t ask_free;
     uint32_t asks_now;
+    struct srcdist_dictionary dictionaries[SRCDIST_DICTIONARIES];
+    struct srcdist_dictionary_ask dictionary_asks[SRCDIST_DICTIONARY_ASKS];
+    uint32_t dictionary_ask_count;
+    uint64_t dictionary_due_ns; /* when the next parts may go out */
     struct srcdist_post *posts;
     uint32_t post_room;
     uint32_t post_free;
@@ -204,6 +244,20 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
                               const struct rwf_msg *msg);
 /* The provider is gone: what it offered is up elsewhere, or down. */
 void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider);
+
+/* ---- dictionary.c ---- */
+/* Asks for what the provider lists; it is ready when it has all come. */
+void srcdist_dictionaries_ask(struct srcdist_core *core, uint32_t provider);
+void srcdist_dictionary_message(struct srcdist_core *core, uint32_t provider,
+                                const struct rwf_msg *msg, struct rwf_bytes bytes);
+void srcdist_dictionaries_lost(struct srcdist_core *core, uint32_t provider);
+/* NULL: it is not here (yet). */
+const char *srcdist_dictionary_version(struct srcdist_core *core, struct rwf_bytes name);
+void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event);
+void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask);
+void srcdist_dictionaries_pump(struct srcdist_core *core);
+void srcdist_dictionaries_tick(struct srcdist_core *core);
+void srcdist_dictionaries_destroy(struct srcdist_core *core);
 
 /* ---- service.c ---- */
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc);

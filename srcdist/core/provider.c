@@ -11,7 +11,7 @@
 
 #define LOGIN_TIMEOUT_NS 45000000000ull
 
-static const char *const state_names[] = { "login", "directory", "ready" };
+static const char *const state_names[] = { "login", "directory", "dictionary", "ready" };
 
 struct srcdist_provider *srcdist_provider_at(struct srcdist_core *core, uint32_t provider)
 {
@@ -87,6 +87,7 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     srcdist_posts_lost(core, provider);
     srcdist_asks_lost(core, provider);
     srcdist_directory_lost(core, provider);
+    srcdist_dictionaries_lost(core, provider);
     srcdist_streams_fini(&p->streams);
     free(p->groups);
     free(p->pending);
@@ -193,6 +194,8 @@ static int administrative(struct srcdist_core *core, uint32_t provider, struct r
         return srcdist_login_message(core, provider, &msg);
     if (msg.domain == RWF_DOMAIN_SOURCE && p->state != SRCDIST_PROVIDER_LOGIN)
         return srcdist_directory_message(core, provider, &msg);
+    if (msg.domain == RWF_DOMAIN_DICTIONARY && p->kind == SRCDIST_INTERACTIVE)
+        srcdist_dictionary_message(core, provider, &msg, bytes);
     return MD_OK;
 }
 
@@ -231,6 +234,10 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     }
     if (target & SRCDIST_STREAM_ASK)
         return srcdist_ask_message(core, target & ~SRCDIST_STREAM_ASK, &peek, bytes);
+    if (target & SRCDIST_STREAM_DICTIONARY) {
+        core->stats.unknown_streams++; /* not in the dictionary's domain */
+        return MD_OK;
+    }
     p->updates += peek.msg_class == RWF_CLASS_UPDATE;
     return srcdist_publish_message(core, provider, target, &peek, bytes);
 }

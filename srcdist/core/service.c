@@ -116,24 +116,45 @@ bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
     return true;
 }
 
-static void put_names(struct md_wr *wr, uint16_t *count, uint8_t type,
-                      const struct rwf_bytes names[], unsigned name_count)
+static size_t put_text(uint8_t *out, struct rwf_bytes text)
 {
-    uint8_t bytes[260];
+    size_t length = text.length > 255 ? 255 : text.length;
 
-    for (unsigned i = 0; i < name_count; i++) {
-        size_t length = names[i].length > 255 ? 255 : names[i].length;
-        bytes[0] = (uint8_t)length;
-        memcpy(bytes + 1, names[i].data, length);
-        bytes[1 + length] = 0; /* no version said */
-        rrmp_tlv_put(wr, type, bytes, length + (type == RRMP_TLV_DICT_PROVIDED ? 2 : 1));
+    out[0] = (uint8_t)length;
+    memcpy(out + 1, text.data, length);
+    return length + 1;
+}
+
+static void put_used(struct md_wr *wr, uint16_t *count, const struct omm_service *info)
+{
+    uint8_t bytes[256];
+
+    for (unsigned i = 0; i < info->used_count; i++) {
+        rrmp_tlv_put(wr, RRMP_TLV_DICT_USED, bytes, put_text(bytes, info->used[i]));
+        (*count)++;
+    }
+}
+
+/* What the provider lists and has given us: the others nobody could have from here. */
+static void put_provided(struct srcdist_core *core, struct md_wr *wr, uint16_t *count,
+                         const struct srcdist_service *s)
+{
+    uint8_t bytes[512];
+
+    for (unsigned i = 0; s->config.takes_dictionaries && i < s->info.provided_count; i++) {
+        const char *version = srcdist_dictionary_version(core, s->info.provided[i]);
+        if (!version)
+            continue;
+        size_t length = put_text(bytes, s->info.provided[i]);
+        length += put_text(bytes + length, rwf_text(version));
+        rrmp_tlv_put(wr, RRMP_TLV_DICT_PROVIDED, bytes, length);
         (*count)++;
     }
 }
 
 /* The description's variable part. */
-static struct rrmp_view tlvs_of(const struct srcdist_service *s, uint8_t *out, size_t size,
-                                uint16_t *count)
+static struct rrmp_view tlvs_of(struct srcdist_core *core, const struct srcdist_service *s,
+                                uint8_t *out, size_t size, uint16_t *count)
 {
     struct md_wr wr = md_wr_init(out, size);
     const struct omm_service *info = &s->info;
@@ -150,8 +171,8 @@ static struct rrmp_view tlvs_of(const struct srcdist_service *s, uint8_t *out, s
         rrmp_tlv_put(&wr, RRMP_TLV_QOS, qos, (size_t)info->qos_count * 5);
         (*count)++;
     }
-    put_names(&wr, count, RRMP_TLV_DICT_PROVIDED, info->provided, info->provided_count);
-    put_names(&wr, count, RRMP_TLV_DICT_USED, info->used, info->used_count);
+    put_provided(core, &wr, count, s);
+    put_used(&wr, count, info);
     if (vendor.length) {
         rrmp_tlv_put(&wr, RRMP_TLV_VENDOR, vendor.data, vendor.length);
         (*count)++;
@@ -220,7 +241,7 @@ static void announce(struct srcdist_core *core, uint32_t service)
 
     if (s->config.mirror_group)
         description.mirror_group = srcdist_view(rwf_text(s->config.mirror_group));
-    description.tlvs = tlvs_of(s, tlv_bytes, sizeof(core->scratch), &description.tlv_count);
+    description.tlvs = tlvs_of(core, s, tlv_bytes, sizeof(core->scratch), &description.tlv_count);
     if (s->is_offered) {
         rrmp_source_service_change(core->source, core->now_ns, s->svc, &description);
         return;
@@ -295,4 +316,17 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
 
     if (s->is_offered)
         rrmp_source_service_status(core->source, s->svc, &status);
+}
+
+bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
+                          struct srcdist_service_info *out)
+{
+    *out = (struct srcdist_service_info){ 0 };
+    if (service >= SRCDIST_SERVICES || !core->services[service].is_used)
+        return false;
+    const struct srcdist_service *s = &core->services[service];
+    *out = (struct srcdist_service_info){
+        .name = s->name, .id = s->info.id, .is_up = s->is_up, .is_broadcast = s->is_broadcast
+    };
+    return true;
 }

@@ -13,12 +13,13 @@
  *
  * Ids that a non-interactive provider chose (negative) are looked up in a table.
  */
-#define SRCDIST_SLOT_BITS  21
-#define SRCDIST_SLOT_FIRST 5
-#define SRCDIST_STREAM_ASK 0x80000000u /* `target` is a snapshot, not an item */
+#define SRCDIST_SLOT_BITS         21
+#define SRCDIST_SLOT_FIRST        5
+#define SRCDIST_STREAM_ASK        0x80000000u /* `target` is a snapshot, not an item */
+#define SRCDIST_STREAM_DICTIONARY 0x40000000u /* or a dictionary */
 
 struct srcdist_stream_slot {
-    uint32_t target; /* item, or ask | SRCDIST_STREAM_ASK; UINT32_MAX: free */
+    uint32_t target; /* item, or another thing | its SRCDIST_STREAM_; UINT32_MAX: free */
     uint32_t next_free;
     uint16_t generation;
 };

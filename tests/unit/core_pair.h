@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "p2ps/core/core.h"
 #include "p2ps/core/rwf_forms.h"
+#include "rmds/rwf_dictionary.h"
 #include "srcdist/core/core.h"
 
 /*
@@ -80,6 +81,10 @@ struct pair_provider {
     uint8_t refusal; /* stream state of the next answers, 0: an image */
     uint8_t nak;
     const char *perm_data;
+    const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
+    bool dictionary_is_silent;
+    uint32_t dictionary_filters[8]; /* as asked */
+    size_t dictionary_asks;
     struct pair_item items[PAIR_ITEMS];
     struct {
         size_t length;
@@ -327,11 +332,59 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .is_accepting = p->service_up,
     };
 
+    if (p->dictionary) {
+        service.capabilities[service.capability_count++] = RWF_DOMAIN_DICTIONARY;
+        service.provided[service.provided_count++] = rwf_text("RWFFld");
+    }
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     omm_directory_encode_start(&enc, &head);
     omm_directory_encode_service(&enc, &service);
     omm_directory_encode_finish(&enc);
     pair_say(p, &enc);
+}
+
+/* Three fields, in two messages. */
+static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf_msg *request)
+{
+    struct rwf_dictionary_cursor cursor = { 0 };
+    struct rwf_dictionary_error error;
+    struct rwf_dictionary *dictionary;
+    uint8_t bytes[210];
+    char text[512];
+    size_t length;
+    struct rwf_msg msg = {
+        .stream_id = request->stream_id,
+        .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE,
+        .group_id = rwf_bytes((const uint8_t *)"\0", 2),
+        .key = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text("RWFFld") },
+    };
+
+    snprintf(text, sizeof(text),
+             "!tag Type 1\n!tag Version %s\n!tag DictionaryId 1\n"
+             "ONE \"One\" 1 NULL INTEGER 5 UINT64 5\n"
+             "TWO \"Two\" 2 NULL INTEGER 5 UINT64 5\n"
+             "OWN \"Own\" 9999 NULL INTEGER 5 UINT64 5\n",
+             p->dictionary);
+    assert_int_equal(rwf_dictionary_create(&dictionary), MD_OK);
+    assert_int_equal(rwf_dictionary_load_fields(dictionary, "model", text, strlen(text), &error),
+                     MD_OK);
+    while (!cursor.is_complete) {
+        assert_int_equal(rwf_dictionary_refresh_encode(dictionary, RWF_DICTIONARY_TYPE_FIELDS,
+                                                       request->key.filter, &msg, &cursor, bytes,
+                                                       sizeof(bytes), &length),
+                         RWF_OK);
+        assert_int_equal(srcdist_provider_message(p->pair->source, p->pair->now_ns, p->id,
+                                                  rwf_bytes(bytes, length)),
+                         MD_OK);
+    }
+    rwf_dictionary_destroy(dictionary);
+}
+
+static inline void pair_dictionary_request(struct pair_provider *p, const struct rwf_msg *msg)
+{
+    p->dictionary_filters[p->dictionary_asks++ % 8] = msg->key.filter;
+    if (p->dictionary && !p->dictionary_is_silent)
+        pair_say_dictionary(p, msg);
 }
 
 static inline void pair_accept_login(struct pair_provider *p, const struct rwf_msg *msg)
@@ -443,6 +496,8 @@ static inline void pair_provider_take(struct pair_provider *p, struct rwf_bytes 
         pair_accept_login(p, &msg);
     } else if (msg.domain == RWF_DOMAIN_SOURCE) {
         pair_say_directory(p, false);
+    } else if (msg.domain == RWF_DOMAIN_DICTIONARY) {
+        pair_dictionary_request(p, &msg);
     } else {
         pair_item_request(p, &msg);
     }
@@ -512,6 +567,7 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
         .id = pair->service_id ? pair->service_id : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
+        .takes_dictionaries = true,
     };
 }
 

@@ -17,11 +17,32 @@ void monitor_init(struct monitor *monitor, const char *shm_dir, const char *proc
     *monitor = (struct monitor){ .shm_dir = shm_dir, .process = process, .number = number };
 }
 
+static void forget(struct monitor_instance *instance)
+{
+    stats_reader_close(instance->reader);
+    free(instance->turns);
+    instance->reader = NULL;
+    instance->turns = NULL;
+}
+
 void monitor_fini(struct monitor *monitor)
 {
     for (size_t i = 0; i < monitor->count; i++)
-        stats_reader_close(monitor->instances[i].reader);
+        forget(&monitor->instances[i]);
     monitor->count = 0;
+}
+
+/* Of a single mount, provider and the like: part of what the whole has counted. */
+static bool is_part(const char *path)
+{
+    static const char *const parts[] = { ".mount.", ".user.",    ".provider.",
+                                         ".route.", ".service.", ".config." };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strstr(path, parts[i]))
+            return true;
+    }
+    return false;
 }
 
 bool monitor_sum(const struct monitor_instance *instance, const char *name, uint64_t *sum)
@@ -34,7 +55,7 @@ bool monitor_sum(const struct monitor_instance *instance, const char *name, uint
     while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
         size_t path_length = strlen(value.path);
         if (path_length <= length || strcmp(value.path + path_length - length, name) != 0 ||
-            value.path[path_length - length - 1] != '.' ||
+            value.path[path_length - length - 1] != '.' || is_part(value.path) ||
             (value.kind != STATS_KIND_COUNTER && value.kind != STATS_KIND_GAUGE))
             continue;
         *sum += value.value;
@@ -58,6 +79,19 @@ static double figure(const struct monitor_instance *instance, const char *const 
 static double rate(double now, uint64_t last, double seconds)
 {
     return now < 0 || seconds <= 0 || now < (double)last ? -1 : (now - (double)last) / seconds;
+}
+
+/* Routes without their provider. */
+static unsigned routes_down(const struct monitor_instance *instance)
+{
+    struct stats_value value;
+    unsigned down = 0;
+    size_t at = 0;
+
+    while (stats_reader_next(instance->reader, &at, &value))
+        down += value.kind == STATS_KIND_STRING && strstr(value.path, ".route.") &&
+                strcmp(strrchr(value.path, '.'), ".state") == 0 && strcmp(value.text, "up") != 0;
+    return down;
 }
 
 /* What one line should say of trouble; the first thing found. */
@@ -92,11 +126,83 @@ static void take_notes(struct monitor_instance *instance)
         instance->is_warning = true;
         return;
     }
+    unsigned down = routes_down(instance);
+    if (down > 0) {
+        snprintf(instance->note, sizeof(instance->note), "%u %s without provider", down,
+                 down == 1 ? "route" : "routes");
+        instance->is_warning = true;
+        return;
+    }
     if (instance->figures.queue_percent > 70) {
         snprintf(instance->note, sizeof(instance->note), "queues are %.0f %% full",
                  instance->figures.queue_percent);
         instance->is_warning = true;
     }
+}
+
+/* Percentiles of what all loops of an instance recorded since the look before; of all their life
+ * at the first look, and when nothing happened since. */
+static void take_turns(struct monitor_instance *instance)
+{
+    struct monitor_figures *f = &instance->figures;
+    uint64_t *now = calloc(MD_HIST_BUCKET_COUNT, sizeof(*now)), all = 0, since = 0, seen = 0;
+    struct stats_value value;
+    size_t at = 0;
+
+    f->turn_p50_us = f->turn_p99_us = -1;
+    while (now && stats_reader_next(instance->reader, &at, &value)) {
+        size_t length = strlen(value.path);
+        if (value.kind != STATS_KIND_HISTOGRAM || length < 7 ||
+            strcmp(value.path + length - 7, ".turnUs") != 0)
+            continue;
+        for (uint32_t i = 0; i < MD_HIST_BUCKET_COUNT; i++) {
+            uint64_t n = atomic_load_explicit(&value.hist->buckets[i], memory_order_relaxed);
+            now[i] += n;
+            all += n;
+        }
+    }
+    for (uint32_t i = 0; instance->turns && now && i < MD_HIST_BUCKET_COUNT; i++)
+        since += now[i] - instance->turns[i];
+    uint64_t wanted = since ? since : all;
+    for (uint32_t i = 0; wanted && now && i < MD_HIST_BUCKET_COUNT; i++) {
+        seen += since ? now[i] - instance->turns[i] : now[i];
+        if (f->turn_p50_us < 0 && seen * 2 >= wanted)
+            f->turn_p50_us = (double)md_hist_bucket_low(i);
+        if (f->turn_p99_us < 0 && seen * 100 >= wanted * 99)
+            f->turn_p99_us = (double)md_hist_bucket_low(i);
+    }
+    free(instance->turns);
+    instance->turns = now;
+}
+
+/* The fullest queue, in percent: of the mounts; else of what is named. */
+static double fullest(const struct monitor_instance *instance)
+{
+    static const char *const used[] = { "outBuffersInUse", "outboundUse", NULL };
+    static const char *const room[] = { "outBuffersMax", "outboundSize", NULL };
+    uint64_t behind = 0, ring = 0;
+    struct stats_value value, max;
+    double most = -1;
+    size_t at = 0;
+
+    while (stats_reader_next(instance->reader, &at, &value)) {
+        char path[STATS_PATH_BYTES + 8];
+        size_t length = strlen(value.path);
+        if (length > 9 && strcmp(value.path + length - 9, ".userQUse") == 0 && value.value > behind)
+            behind = value.value;
+        if (length < 8 || strcmp(value.path + length - 8, ".buffers") != 0 || value.value == 0)
+            continue;
+        snprintf(path, sizeof(path), "%sMax", value.path);
+        if (stats_reader_find(instance->reader, path, &max) && max.value > 0 &&
+            100.0 * (double)value.value / (double)max.value > most)
+            most = 100.0 * (double)value.value / (double)max.value;
+    }
+    if (most >= 0)
+        return most;
+    if (monitor_sum(instance, "inboundRingBytes", &ring) && ring > 0)
+        return 100.0 * (double)behind / (double)ring;
+    double filled = figure(instance, used), all = figure(instance, room);
+    return filled >= 0 && all > 0 ? 100 * filled / all : -1;
 }
 
 static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
@@ -105,8 +211,6 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     static const char *const out[] = { "updatesOut", "msgsSent", NULL };
     static const char *const clients[] = { "mounts", "providers", "users", NULL };
     static const char *const items[] = { "itemsOpen", NULL };
-    static const char *const used[] = { "outBuffersInUse", "poolUse", NULL };
-    static const char *const room[] = { "outBuffersMax", "poolSize", NULL };
     static const char *const gaps[] = { "gapsSeen", "gapsDetected", NULL };
     static const char *const naks[] = { "retransReqSent", NULL };
     struct monitor_figures *f = &instance->figures;
@@ -119,8 +223,8 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     f->items = figure(instance, items);
     f->gaps = figure(instance, gaps);
     f->naks = figure(instance, naks);
-    double filled = figure(instance, used), all = figure(instance, room);
-    f->queue_percent = filled >= 0 && all > 0 ? 100 * filled / all : -1;
+    f->queue_percent = fullest(instance);
+    take_turns(instance);
     instance->last_in = now_in < 0 ? 0 : (uint64_t)now_in;
     instance->last_out = now_out < 0 ? 0 : (uint64_t)now_out;
     instance->last_read_ns = now_ns;
@@ -133,8 +237,7 @@ static void look_at(struct monitor *monitor, struct monitor_instance *instance, 
 
     snprintf(file, sizeof(file), "rmds.%s", instance->name);
     if (instance->reader && stats_reader_is_replaced(instance->reader)) {
-        stats_reader_close(instance->reader);
-        instance->reader = NULL;
+        forget(instance);
         instance->has_last = false;
     }
     if (!instance->reader)
@@ -194,7 +297,7 @@ static void drop_missing(struct monitor *monitor, char (*names)[STATS_NAME_BYTES
                 monitor->instances[kept] = monitor->instances[i];
             kept++;
         } else {
-            stats_reader_close(monitor->instances[i].reader);
+            forget(&monitor->instances[i]);
         }
     }
     monitor->count = kept;

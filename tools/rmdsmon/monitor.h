@@ -18,6 +18,7 @@ struct monitor_figures {
     double clients, items;
     double queue_percent;
     double gaps, naks;
+    double turn_p50_us, turn_p99_us; /* what a turn of its loops took since the last look */
 };
 
 struct monitor_instance {
@@ -33,6 +34,7 @@ struct monitor_instance {
     uint64_t read_ns;
     uint64_t last_in, last_out, last_read_ns; /* of the look before */
     bool has_last;
+    uint64_t *turns; /* all turns of its loops so far, by bucket; NULL: it tells of none */
     struct monitor_figures figures;
     char note[160];
 };
@@ -59,7 +61,7 @@ const char *monitor_state(const struct monitor_instance *instance);
 /* The same, by trouble: 0 for ok. */
 int monitor_rank(const struct monitor_instance *instance);
 
-/* The sum of all counters of this name, whatever stands before: "p2ps.worker.0.mounts". */
+/* The sum of all counters of this name over the workers: "p2ps.worker.0.mounts". */
 bool monitor_sum(const struct monitor_instance *instance, const char *name, uint64_t *sum);
 
 /* True when the value belongs into the section; "ALL" takes all. */
@@ -68,6 +70,7 @@ bool monitor_is_section(const char *section);
 
 /* print.c */
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width);
+void print_instance(const struct monitor_instance *instance, FILE *out, const char *section);
 void print_section(const struct monitor *monitor, FILE *out, const char *section);
 void print_objects(const struct monitor *monitor, FILE *out, const char *section);
 void print_json(const struct monitor *monitor, FILE *out);
@@ -75,6 +78,13 @@ void print_csv(const struct monitor *monitor, FILE *out);
 /* "1,234", "201,334", "10.0 M" */
 void print_count(char *out, size_t size, double value);
 void print_value(char *out, size_t size, const struct stats_value *value);
+
+void print_uptime(char *out, size_t size, uint64_t seconds);
+
+/* rows.c: the tables of a section, and whether a value stands in one of them */
+void rows_print(const struct monitor_instance *instance, FILE *out, const char *section);
+bool rows_take(const struct monitor_instance *instance, const char *section,
+               const struct stats_value *value);
 
 /* screen.c: until q; an exit code */
 int screen_run(struct monitor *monitor, double interval_s);

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "monitor.h"
 
+#define WIDE 110 /* columns for all figures; with fewer the most important ones are shown */
+
 void print_count(char *out, size_t size, double value)
 {
     if (value < 0)
@@ -21,7 +23,7 @@ void print_count(char *out, size_t size, double value)
         snprintf(out, size, "%.0f", value);
 }
 
-static void print_uptime(char *out, size_t size, uint64_t seconds)
+void print_uptime(char *out, size_t size, uint64_t seconds)
 {
     if (seconds >= 86400)
         snprintf(out, size, "%llud%02lluh", (unsigned long long)(seconds / 86400),
@@ -38,7 +40,8 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
 {
     const struct monitor_figures *f = &instance->figures;
     char up[24] = "-", in[24], sent[24], queue[16] = "-", clients[24], items[24], loss[48] = "-";
-    char line[512];
+    char turn[48] = "-";
+    char line[640];
     int rank = monitor_rank(instance);
 
     if (instance->is_readable)
@@ -53,8 +56,15 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
         snprintf(loss, sizeof(loss), "%.0f nak %.0f gap", f->naks, f->gaps < 0 ? 0 : f->gaps);
     else if (f->gaps >= 0)
         snprintf(loss, sizeof(loss), "%.0f gap", f->gaps);
-    snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %6s %7s %9s %-12s %s", instance->name,
-             monitor_state(instance), up, in, sent, queue, clients, items, loss, instance->note);
+    if (f->turn_p99_us >= 0)
+        snprintf(turn, sizeof(turn), "%.0f/%.0f", f->turn_p50_us, f->turn_p99_us);
+    if (width < WIDE)
+        snprintf(line, sizeof(line), " %-14s %-5s %9s %9s %10s %6s %7s %s", instance->name,
+                 monitor_state(instance), in, sent, turn, queue, clients, instance->note);
+    else
+        snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %10s %6s %7s %9s %-12s %s",
+                 instance->name, monitor_state(instance), up, in, sent, turn, queue, clients, items,
+                 loss, instance->note);
     if (colour)
         fprintf(out, "%s%.*s\033[0m\n",
                 rank >= 2   ? "\033[31m"
@@ -76,8 +86,10 @@ void print_overview(const struct monitor *monitor, FILE *out, bool colour, int w
     fprintf(out, "rmdsmon  host %s  %zu instance%s  %zu in trouble\n", host, monitor->count,
             monitor->count == 1 ? "" : "s", troubled);
     fprintf(out, "%.*s\n", width,
-            " INSTANCE       STATE      UP      in/s     out/s queues clients     items loss"
-            "         note");
+            width < WIDE
+                ? " INSTANCE       STATE      in/s     out/s   turn(us) queues clients note"
+                : " INSTANCE       STATE      UP      in/s     out/s   turn(us) queues clients"
+                  "     items loss         note");
     for (size_t i = 0; i < monitor->count; i++)
         print_line(&monitor->instances[i], out, colour, width);
     fflush(out);
@@ -121,23 +133,31 @@ void print_value(char *out, size_t size, const struct stats_value *value)
     }
 }
 
-void print_section(const struct monitor *monitor, FILE *out, const char *section)
+void print_instance(const struct monitor_instance *instance, FILE *out, const char *section)
 {
     struct stats_value value;
     char text[256];
+    size_t at = 0;
 
+    rows_print(instance, out, section);
+    while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
+        if (!monitor_in_section(section, &value) || rows_take(instance, section, &value))
+            continue;
+        print_value(text, sizeof(text), &value);
+        fputs("  ", out);
+        print_text(out, value.path, false);
+        fprintf(out, "%*s ", (int)(strlen(value.path) < 48 ? 48 - strlen(value.path) : 0), "");
+        print_text(out, text, false);
+        fputc('\n', out);
+    }
+}
+
+void print_section(const struct monitor *monitor, FILE *out, const char *section)
+{
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
-        size_t at = 0;
         fprintf(out, "%s %s %s\n", instance->name, monitor_state(instance), instance->note);
-        while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
-            if (!monitor_in_section(section, &value))
-                continue;
-            print_value(text, sizeof(text), &value);
-            fprintf(out, "  %-48s ", value.path);
-            print_text(out, text, false);
-            fputc('\n', out);
-        }
+        print_instance(instance, out, section);
     }
     fflush(out);
 }
@@ -240,6 +260,9 @@ void print_json(const struct monitor *monitor, FILE *out)
         json_number(out, "out_per_s", instance->figures.out_per_s);
         json_number(out, "clients", instance->figures.clients);
         json_number(out, "items", instance->figures.items);
+        json_number(out, "queue_percent", instance->figures.queue_percent);
+        json_number(out, "turn_p50_us", instance->figures.turn_p50_us);
+        json_number(out, "turn_p99_us", instance->figures.turn_p99_us);
         fprintf(out, ",\n  \"values\": {");
         while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
             fprintf(out, "%s", comma);
@@ -255,12 +278,13 @@ void print_json(const struct monitor *monitor, FILE *out)
 void print_csv(const struct monitor *monitor, FILE *out)
 {
     fprintf(out, "instance,state,uptime_s,in_per_s,out_per_s,clients,items,queue_percent,gaps,"
-                 "naks,note\n");
+                 "naks,turn_p50_us,turn_p99_us,note\n");
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
         const struct monitor_figures *f = &instance->figures;
-        double values[] = { f->in_per_s,      f->out_per_s, f->clients, f->items,
-                            f->queue_percent, f->gaps,      f->naks };
+        double values[] = { f->in_per_s, f->out_per_s,     f->clients,
+                            f->items,    f->queue_percent, f->gaps,
+                            f->naks,     f->turn_p50_us,   f->turn_p99_us };
         fprintf(out, "%s,%s,%llu", instance->name, monitor_state(instance),
                 (unsigned long long)instance->uptime_s);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {

@@ -1,6 +1,5 @@
 /* screen.c - the live view: the instances, and one of them opened. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,31 +75,28 @@ static void draw_tabs(const struct screen *screen)
     }
 }
 
+/* What -print would print of this instance and tab, from the line scrolled to. */
 static void draw_instance(struct screen *screen, const struct monitor_instance *instance)
 {
-    struct stats_value value;
-    char line[512], text[256];
-    size_t at = 0;
+    char head[512], *text = NULL, *rest = NULL;
+    size_t length = 0;
     int row = 2, skipped = 0;
+    FILE *out = open_memstream(&text, &length);
 
-    snprintf(line, sizeof(line), "%s  %s  %s%s%s", instance->name, monitor_state(instance),
+    snprintf(head, sizeof(head), "%s  %s  %s%s%s", instance->name, monitor_state(instance),
              instance->note, screen->filter[0] ? "  /" : "", screen->filter);
-    put_line(0, colour_of(instance), line);
+    put_line(0, colour_of(instance), head);
     draw_tabs(screen);
-    while (instance->reader && stats_reader_next(instance->reader, &at, &value) &&
-           row < LINES - 1) {
-        if (!monitor_in_section(tabs[screen->tab], &value) ||
-            (screen->filter[0] && !strcasestr(value.path, screen->filter)) ||
-            skipped++ < screen->top)
-            continue;
-        print_value(text, sizeof(text), &value);
-        for (char *c = text; *c; c++) {
-            if (!isprint((unsigned char)*c))
-                *c = '.';
-        }
-        snprintf(line, sizeof(line), " %-52s %s", value.path, text);
-        put_line(row++, A_NORMAL, line);
+    if (!out)
+        return;
+    print_instance(instance, out, tabs[screen->tab]);
+    fclose(out);
+    for (char *line = strtok_r(text, "\n", &rest); line && row < LINES - 1;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if ((!screen->filter[0] || strcasestr(line, screen->filter)) && skipped++ >= screen->top)
+            put_line(row++, A_NORMAL, line);
     }
+    free(text);
 }
 
 static void draw_help(void)
@@ -109,7 +105,7 @@ static void draw_help(void)
         "",
         "  up, down   choose an instance, or scroll",
         "  enter      open it          left, right   the next tab      b, escape   back",
-        "  /          show only paths that contain a text (enter ends it)",
+        "  /          show only lines that contain a text (enter ends it)",
         "  p          pause            q   end",
         "",
         "  DEAD: the process is gone, what it counted last is shown.",

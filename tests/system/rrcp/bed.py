@@ -127,7 +127,7 @@ class Bed:
         return path
 
     def rrcpd(self, instance, *lines, network="net1", interface="lo", space=None, prefix=(),
-              env=None):
+              env=None, binary=f"{BIN}/rrcpd"):
         """An rrcpd that is ready. Lines are rmds.cnf."""
         config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *lines)
         log = os.path.join(self.dir, f"rrcpd.{network}.{instance}.log")
@@ -136,7 +136,7 @@ class Bed:
             with open(log, errors="replace") as file:
                 before = file.read().count("NOTICE ready")
         program = self.start(f"rrcpd.{network}.{instance}",
-                             [*prefix, f"{BIN}/rrcpd", network, "-c", config, "-instance",
+                             [*prefix, binary, network, "-c", config, "-instance",
                               str(instance), "-fg"], space, env)
         until(lambda: program.text().count("NOTICE ready") > before, 10,
               lambda: f"rrcpd {instance} is not ready: {program.text()}")

@@ -42,6 +42,7 @@ final class ChainKit {
     static final int BID = 22;
     static final int ASK = 25;
     static final int ACVOL_1 = 32;
+    static final int OWN_FIELD = 25001; /* only ChainDictionary's provider has it in its files */
     static final int SECONDS = 20; /* how long something may take before it counts as missing */
 
     private static final BufferedReader HARNESS =
@@ -79,6 +80,8 @@ final class ChainKit {
         if (isImage) {
             list.add(EmaFactory.createFieldEntry().uintValue(1, 62));
             list.add(EmaFactory.createFieldEntry().ascii(3, name));
+            if (name.startsWith("OWN."))
+                list.add(EmaFactory.createFieldEntry().uintValue(OWN_FIELD, 7));
         }
         list.add(EmaFactory.createFieldEntry().real(BID, bid(name, count), hundredths));
         list.add(EmaFactory.createFieldEntry().real(ASK, bid(name, count) + 4, hundredths));

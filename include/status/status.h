@@ -1,0 +1,66 @@
+/* status/status.h - what a daemon tells over HTTP: a page, its figures as JSON, metrics. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STATUS_STATUS_H
+#define STATUS_STATUS_H
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "conf/conf.h"
+#include "httpd/server.h"
+#include "stats/reader.h"
+#include "stats/segment.h"
+
+/*
+ *     /             the status page, one self-contained HTML file
+ *     /status.json  every value of the statistics segment, the process, the last warnings
+ *     /metrics      the same values for Prometheus, text format 0.0.4
+ *
+ * All of it is read out of the daemon's own segment, by its control loop, at most ten times a
+ * second however often it is asked for: the loops that carry data do not notice. Nothing can be
+ * changed through it.
+ */
+struct status;
+
+struct status_config {
+    struct md_loop *loop; /* the control loop */
+    const struct md_conf_object *daemon;
+    const struct stats_segment *segment;
+    const char *process;  /* "p2ps", "rrcpd.net1" */
+    const char *instance; /* "1" */
+    const char *identity; /* "host.1.p2ps" */
+};
+
+/*
+ * Listen where statusPort and statusAddress say. MD_OK: *out is NULL when there is no statusPort.
+ * MD_ERR_SYS: the port cannot be had, net_error() says why; MD_ERR_NOMEM.
+ */
+int status_open(const struct status_config *config, struct status **out);
+void status_close(struct status *status); /* NULL is allowed */
+uint16_t status_port(const struct status *status);
+
+/*
+ * Put what the configuration sets into the segment, for every monitor: <process>.config.<path>,
+ * "5000  rmds.cnf:12". Again after a reload. Values that are defaults are left out.
+ */
+void status_show_config(struct stats_segment *segment, const char *process,
+                        const struct md_conf *conf);
+
+/* ---- the texts, from a reader that was refreshed ---- */
+
+#define STATUS_LOG_LINES MD_LOG_RECENT_MAX
+
+struct status_facts {
+    const char *process, *instance, *identity;
+    uint64_t mono_ns, wall_ns;
+    double cpu_s;
+    uint64_t resident_bytes;
+    const struct md_log_line *lines; /* oldest first */
+    unsigned line_count;
+};
+
+void status_write_metrics(const struct stats_reader *reader, const struct status_facts *facts,
+                          struct http_answer *answer);
+void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
+                       struct http_answer *answer);
+
+#endif

@@ -1,0 +1,178 @@
+/* mount_stats.c - each mount, the services, and the queues, out to the statistics segment. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "worker.h"
+
+/* What a monitor shows of one mount: p2ps.mount.<worker>.<number>.<name>. */
+enum {
+    MOUNT_ITEMS,
+    MOUNT_BUFFERS,
+    MOUNT_BUFFERS_MAX,
+    MOUNT_SLOW,
+    MOUNT_MSGS_IN,
+    MOUNT_BYTES_IN,
+    MOUNT_MSGS_OUT,
+    MOUNT_BYTES_OUT,
+    MOUNT_SINCE,
+    MOUNT_VALUES,
+};
+
+static const struct {
+    const char *name;
+    enum stats_kind kind;
+} values[MOUNT_VALUES] = {
+    [MOUNT_ITEMS] = { "items", STATS_KIND_GAUGE },
+    [MOUNT_BUFFERS] = { "buffers", STATS_KIND_GAUGE },
+    [MOUNT_BUFFERS_MAX] = { "buffersMax", STATS_KIND_GAUGE },
+    [MOUNT_SLOW] = { "slow", STATS_KIND_GAUGE },
+    [MOUNT_MSGS_IN] = { "msgsIn", STATS_KIND_COUNTER },
+    [MOUNT_BYTES_IN] = { "bytesIn", STATS_KIND_COUNTER },
+    [MOUNT_MSGS_OUT] = { "msgsOut", STATS_KIND_COUNTER },
+    [MOUNT_BYTES_OUT] = { "bytesOut", STATS_KIND_COUNTER },
+    [MOUNT_SINCE] = { "since", STATS_KIND_TIME },
+};
+
+struct text {
+    struct stats_entry *entry;
+    char shown[STATS_STRING_BYTES];
+};
+
+struct p2ps_mount_stats {
+    struct stats_segment *segment;
+    struct stats_entry *entries[MOUNT_VALUES];
+    struct text user, position, host;
+};
+
+static struct text add_text(struct stats_segment *segment, unsigned worker, uint32_t number,
+                            const char *name)
+{
+    return (struct text){ .entry = stats_entry_addf(segment, STATS_KIND_STRING,
+                                                    "p2ps.mount.%u.%u.%s", worker, number, name) };
+}
+
+/* Changing a text makes every reader look again: only when it is another one. */
+static void show_text(struct stats_segment *segment, struct text *text, const char *now)
+{
+    if (strncmp(text->shown, now, sizeof(text->shown) - 1) == 0)
+        return;
+    snprintf(text->shown, sizeof(text->shown), "%s", now);
+    stats_string_set(segment, text->entry, text->shown);
+}
+
+static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
+{
+    struct p2ps_mount_stats *stats = calloc(1, sizeof(*stats));
+    struct stats_segment *segment = worker->config.frame->stats;
+    unsigned index = worker->config.index;
+
+    if (!stats)
+        return NULL;
+    uint32_t number = ++worker->mounts_shown;
+    stats->segment = segment;
+    stats->user = add_text(segment, index, number, "user");
+    stats->position = add_text(segment, index, number, "position");
+    stats->host = add_text(segment, index, number, "host");
+    for (int i = 0; i < MOUNT_VALUES; i++)
+        stats->entries[i] = stats_entry_addf(segment, values[i].kind, "p2ps.mount.%u.%u.%s", index,
+                                             number, values[i].name);
+    md_ctr_set(&stats->entries[MOUNT_SINCE]->value, md_clock_wall_ns());
+    return stats;
+}
+
+void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
+{
+    if (!stats)
+        return;
+    for (int i = 0; i < MOUNT_VALUES; i++)
+        stats_entry_remove(stats->segment, stats->entries[i]);
+    stats_entry_remove(stats->segment, stats->user.entry);
+    stats_entry_remove(stats->segment, stats->position.entry);
+    stats_entry_remove(stats->segment, stats->host.entry);
+    free(stats);
+}
+
+static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
+{
+    struct p2ps_mount_stats *stats = mount->stats;
+    const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
+    const struct rssl_channel_stats *in = rssl_channel_stats(mount->channel);
+    struct rssl_outq_stats out;
+
+    rssl_outq_stats(outq, &out);
+    show_text(stats->segment, &stats->user, client->user);
+    show_text(stats->segment, &stats->position, client->position);
+    show_text(stats->segment, &stats->host, client->address);
+    stats_gauge_set(stats->entries[MOUNT_ITEMS], client->streams);
+    stats_gauge_set(stats->entries[MOUNT_BUFFERS], rssl_outq_depth(outq));
+    stats_gauge_set(stats->entries[MOUNT_BUFFERS_MAX], outq->config.max_buffers);
+    stats_gauge_set(stats->entries[MOUNT_SLOW], outq->is_slow || client->is_slow);
+    md_ctr_set(&stats->entries[MOUNT_MSGS_IN]->value, in->message_count);
+    md_ctr_set(&stats->entries[MOUNT_BYTES_IN]->value, in->bytes_in);
+    md_ctr_set(&stats->entries[MOUNT_MSGS_OUT]->value, out.message_count);
+    md_ctr_set(&stats->entries[MOUNT_BYTES_OUT]->value, out.wire_bytes);
+}
+
+void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max)
+{
+    struct p2ps_client_info client;
+
+    *buffers = *buffers_max = 0;
+    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
+        const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
+
+        if (!p2ps_client_info(worker->core, mount->client, &client) || !client.is_used)
+            continue;
+        if (!mount->stats)
+            mount->stats = create(worker);
+        if (mount->stats)
+            show_mount(mount, &client);
+        *buffers += rssl_outq_depth(outq);
+        *buffers_max += outq->config.max_buffers;
+    }
+}
+
+static void show_service(struct stats_segment *segment, const struct rrmp_sink_service *service)
+{
+    const char *name = (const char *)service->name.bytes;
+    int length = (int)service->name.length;
+    struct stats_entry *entry =
+        stats_entry_addf(segment, STATS_KIND_STRING, "p2ps.service.%.*s.state", length, name);
+    uint64_t mark = 1u + service->is_up + 2u * service->is_accepting;
+
+    if (md_ctr_get(&entry->aux) != mark) {
+        md_ctr_set(&entry->aux, mark);
+        stats_string_set(segment, entry,
+                         !service->is_up          ? "down"
+                         : !service->is_accepting ? "not accepting"
+                                                  : "up");
+    }
+    stats_gauge_set(
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.serviceId", length, name),
+        service->id);
+    stats_gauge_set(
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.instances", length, name),
+        service->instance_count);
+}
+
+/* Every worker knows the same services: the first one shows them. */
+void p2ps_services_show(struct p2ps_worker *worker)
+{
+    struct stats_segment *segment = worker->config.frame->stats;
+    struct rrmp_sink_service service;
+    uint64_t count = 0, down = 0;
+
+    for (unsigned network = 0; network < worker->config.core.network_count; network++) {
+        const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
+        for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
+            show_service(segment, &service);
+            count++;
+            down += !service.is_up;
+        }
+    }
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.services"), count);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.servicesDown"), down);
+}

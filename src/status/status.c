@@ -1,0 +1,146 @@
+/* status.c - see status/status.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "page.h"
+
+#define FRESH_NS (100 * MD_NS_PER_MS) /* the segment is not copied more often */
+
+struct status {
+    struct status_config config;
+    struct httpd *server;
+    struct stats_reader *reader;
+    uint64_t read_ns;
+    bool is_local; /* listening on the loopback: no foreign name can be meant */
+    struct md_log_line lines[STATUS_LOG_LINES];
+};
+
+static double cpu_seconds(void)
+{
+    struct rusage use;
+
+    if (getrusage(RUSAGE_SELF, &use) != 0)
+        return 0;
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
+        resident = 0;
+    fclose(file);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct status_facts look(struct status *status)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+
+    if (now_ns - status->read_ns > FRESH_NS) {
+        (void)stats_reader_refresh(status->reader);
+        status->read_ns = now_ns;
+    }
+    return (struct status_facts){
+        .process = status->config.process,
+        .instance = status->config.instance,
+        .identity = status->config.identity,
+        .mono_ns = status->read_ns,
+        .wall_ns = md_clock_wall_ns(),
+        .cpu_s = cpu_seconds(),
+        .resident_bytes = resident_bytes(),
+        .lines = status->lines,
+        .line_count = md_log_recent(status->lines, STATUS_LOG_LINES),
+    };
+}
+
+static void on_request(void *owner, const struct http_request *request, struct http_answer *answer)
+{
+    struct status *status = owner;
+
+    if (status->is_local && !http_host_is_literal(request->host)) {
+        answer->status = 403;
+        http_answer_add(answer, "ask for localhost or for an address\n");
+    } else if (http_slice_is(request->path, "/")) {
+        answer->type = "text/html; charset=utf-8";
+        answer->fixed = &status_page;
+    } else if (http_slice_is(request->path, "/status.json")) {
+        struct status_facts facts = look(status);
+        status_write_json(status->reader, &facts, answer);
+    } else if (http_slice_is(request->path, "/metrics")) {
+        struct status_facts facts = look(status);
+        status_write_metrics(status->reader, &facts, answer);
+    } else {
+        answer->status = 404;
+        http_answer_add(answer, "there are / /status.json /metrics\n");
+    }
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
+           strcmp(address, "localhost") == 0;
+}
+
+int status_open(const struct status_config *config, struct status **out)
+{
+    const char *address = md_conf_string(config->daemon, "statusAddress");
+    uint16_t port = md_conf_port(config->daemon, "statusPort");
+    struct httpd_config server = {
+        .loop = config->loop,
+        .address = address,
+        .port = port,
+        .connection_max = (uint32_t)md_conf_u64(config->daemon, "statusConnections"),
+        .request_max = (uint32_t)md_conf_u64(config->daemon, "statusRequestMax"),
+        .timeout_ns = md_conf_time_ns(config->daemon, "statusTimeout"),
+        .answer = on_request,
+    };
+
+    *out = NULL;
+    if (port == 0)
+        return MD_OK;
+    struct status *status = calloc(1, sizeof(*status));
+    if (!status)
+        return MD_ERR_NOMEM;
+    status->config = *config;
+    status->is_local = is_loopback(address);
+    server.owner = status;
+    int err = stats_reader_attach(config->segment, &status->reader);
+    if (err == MD_OK)
+        err = httpd_open(&server, &status->server);
+    if (err != MD_OK) {
+        status_close(status);
+        return err;
+    }
+    md_log(MD_LOG_NOTICE, "status page: http://%s%s%s:%u/", strchr(address, ':') ? "[" : "",
+           address, strchr(address, ':') ? "]" : "", status_port(status));
+    *out = status;
+    return MD_OK;
+}
+
+void status_close(struct status *status)
+{
+    if (!status)
+        return;
+    httpd_close(status->server);
+    stats_reader_close(status->reader);
+    free(status);
+}
+
+uint16_t status_port(const struct status *status)
+{
+    return httpd_port(status->server);
+}

@@ -1,0 +1,402 @@
+/* dictionary.c - dictionaries of providers: downloaded once, kept, given to p2ps. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+#include "rmds/rwf_dictionary.h"
+
+/*
+ * An interactive provider that lists dictionaries with a service is asked for them after its
+ * directory, and its services come up when they are here: who sees the service can have its
+ * dictionaries. The first version of a name stays; a provider that comes (again) with another one
+ * is told about, no more. A provider that does not answer in time is used without.
+ */
+
+#define ANSWER_NS 5000000000ull /* how long a provider may take */
+#define PART_NS   1000000ull    /* between two parts to one requester */
+
+static struct srcdist_dictionary *find(struct srcdist_core *core, struct rwf_bytes name)
+{
+    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++) {
+        struct srcdist_dictionary *d = &core->dictionaries[i];
+        if (d->state != SRCDIST_DICTIONARY_FREE && rwf_bytes_equal(rwf_text(d->name), name))
+            return d;
+    }
+    return NULL;
+}
+
+static struct srcdist_dictionary *find_complete(struct srcdist_core *core, struct rwf_bytes name)
+{
+    struct srcdist_dictionary *d = find(core, name);
+
+    return d && d->state == SRCDIST_DICTIONARY_COMPLETE ? d : NULL;
+}
+
+const char *srcdist_dictionary_version(struct srcdist_core *core, struct rwf_bytes name)
+{
+    const struct srcdist_dictionary *d = find_complete(core, name);
+
+    return d ? d->version : NULL;
+}
+
+static void tell(const struct srcdist_core *core, bool is_error, const struct srcdist_dictionary *d,
+                 const char *what, const char *more)
+{
+    char text[512];
+
+    if (!core->config.tell)
+        return;
+    snprintf(text, sizeof(text), "dictionary %s %s%s", d->name, what, more);
+    core->config.tell(core->config.service_owner, is_error, text);
+}
+
+static void discard(struct srcdist_core *core, struct srcdist_dictionary *d)
+{
+    for (uint32_t i = 0; i < d->part_count; i++) {
+        core->stats.dictionary_bytes -= d->parts[i].length;
+        free(d->parts[i].bytes);
+    }
+    free(d->parts);
+    *d = (struct srcdist_dictionary){ .state = SRCDIST_DICTIONARY_FREE };
+}
+
+void srcdist_dictionaries_destroy(struct srcdist_core *core)
+{
+    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++)
+        discard(core, &core->dictionaries[i]);
+}
+
+/* ---- asking the provider ---- */
+
+static int32_t ask(struct srcdist_core *core, uint32_t provider, uint16_t provider_id,
+                   const struct srcdist_dictionary *d, uint32_t filter)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    uint32_t target = (uint32_t)(d - core->dictionaries) | SRCDIST_STREAM_DICTIONARY;
+    struct rwf_encoder enc;
+    struct omm_dictionary_request request = {
+        .stream_id = srcdist_streams_take(&p->streams, target),
+        .is_streaming = true, /* a new version is told on it */
+        .has_service_id = true,
+        .service_id = provider_id,
+        .name = rwf_text(d->name),
+        .filter = filter,
+    };
+
+    if (request.stream_id == 0)
+        return 0;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_dictionary_request_encode(&enc, &request);
+    if (srcdist_provider_send(core, provider, &enc) == MD_OK)
+        return request.stream_id;
+    srcdist_streams_give(&p->streams, request.stream_id);
+    return 0;
+}
+
+static void download(struct srcdist_core *core, uint32_t provider, uint16_t provider_id,
+                     struct rwf_bytes name)
+{
+    struct srcdist_dictionary *d = core->dictionaries;
+
+    while (d < core->dictionaries + SRCDIST_DICTIONARIES && d->state != SRCDIST_DICTIONARY_FREE)
+        d++;
+    if (d == core->dictionaries + SRCDIST_DICTIONARIES || name.length == 0 ||
+        name.length >= sizeof(d->name))
+        return;
+    memcpy(d->name, name.data, name.length);
+    d->stream_id = ask(core, provider, provider_id, d, RWF_DICTIONARY_NORMAL);
+    if (d->stream_id == 0) {
+        discard(core, d);
+        return;
+    }
+    d->state = SRCDIST_DICTIONARY_LOADING;
+    d->provider = provider;
+    d->due_ns = core->now_ns + ANSWER_NS;
+}
+
+static bool was_asked(const struct srcdist_provider *p, const struct srcdist_core *core,
+                      const struct srcdist_dictionary *d)
+{
+    return p->dictionaries_asked >> (d - core->dictionaries) & 1;
+}
+
+/* What the provider lists for one service: new ones whole, known ones for their version. */
+static void ask_for_service(struct srcdist_core *core, uint32_t provider,
+                            const struct srcdist_offer *offer)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_service *s = &core->services[offer->service];
+    const struct omm_service *info = &s->info;
+
+    if (!s->config.takes_dictionaries ||
+        !memchr(info->capabilities, RWF_DOMAIN_DICTIONARY, info->capability_count))
+        return;
+    for (unsigned i = 0; i < info->provided_count; i++) {
+        struct srcdist_dictionary *d = find(core, info->provided[i]);
+
+        if (!d) {
+            download(core, provider, offer->provider_id, info->provided[i]);
+        } else if (d->state == SRCDIST_DICTIONARY_COMPLETE && !was_asked(p, core, d)) {
+            ask(core, provider, offer->provider_id, d, RWF_DICTIONARY_INFO);
+        }
+        d = find(core, info->provided[i]);
+        if (d)
+            p->dictionaries_asked |= 1u << (d - core->dictionaries);
+    }
+}
+
+static bool is_waiting(struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    for (uint32_t i = 0; i < p->offer_count; i++) {
+        const struct srcdist_service *s = &core->services[p->offers[i].service];
+
+        for (unsigned k = 0; s->config.takes_dictionaries && k < s->info.provided_count; k++) {
+            const struct srcdist_dictionary *d = find(core, s->info.provided[k]);
+            if (d && d->state == SRCDIST_DICTIONARY_LOADING)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void make_ready(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    p->state = SRCDIST_PROVIDER_READY;
+    p->since_ns = core->now_ns;
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        srcdist_service_refresh_state(core, p->offers[i].service);
+}
+
+void srcdist_dictionaries_ask(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    for (uint32_t i = 0; i < p->offer_count; i++)
+        ask_for_service(core, provider, &p->offers[i]);
+    if (p->state == SRCDIST_PROVIDER_DICTIONARY && !is_waiting(core, p))
+        make_ready(core, provider);
+}
+
+/* One has come, or will not: who waited for it goes on. */
+static void go_on(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        if (p->is_used && !p->must_go && p->state == SRCDIST_PROVIDER_DICTIONARY &&
+            !is_waiting(core, p))
+            make_ready(core, i);
+    }
+}
+
+/* ---- the provider's answer ---- */
+
+/* Services that were up without it, from another provider, list it now. */
+static void announce_again(struct srcdist_core *core, const struct srcdist_dictionary *d)
+{
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        const struct srcdist_service *s = &core->services[i];
+
+        for (unsigned k = 0; s->is_used && s->is_up && k < s->info.provided_count; k++) {
+            if (rwf_bytes_equal(s->info.provided[k], rwf_text(d->name)))
+                srcdist_service_refresh_state(core, i);
+        }
+    }
+}
+
+static void fail(struct srcdist_core *core, struct srcdist_dictionary *d, const char *why)
+{
+    core->stats.dictionaries_failed++;
+    tell(core, true, d, why, "; the services of its provider go without");
+    discard(core, d);
+    go_on(core);
+}
+
+/* Keeps the message without what is the connection's own. */
+static bool keep_part(struct srcdist_core *core, struct srcdist_dictionary *d,
+                      struct rwf_bytes bytes)
+{
+    struct rwf_splice splice = { .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_KEY };
+    struct srcdist_dictionary_part *parts =
+        realloc(d->parts, (d->part_count + 1) * sizeof(*d->parts));
+    size_t length;
+
+    if (!parts)
+        return false;
+    d->parts = parts;
+    if (rwf_splice(bytes, &splice, core->part, core->part_size, &length) != RWF_OK ||
+        core->stats.dictionary_bytes + length > core->config.dictionary_bytes_max)
+        return false;
+    uint8_t *copy = malloc(length);
+    if (!copy)
+        return false;
+    memcpy(copy, core->part, length);
+    d->parts[d->part_count++] = (struct srcdist_dictionary_part){ copy, length };
+    core->stats.dictionary_bytes += length;
+    return true;
+}
+
+static void read_version(const struct rwf_msg *msg, char *version, size_t size)
+{
+    struct rwf_dictionary_summary summary;
+
+    if (msg->container == RWF_TYPE_SERIES &&
+        rwf_dictionary_summary_decode(msg->payload, &summary) == RWF_OK &&
+        summary.type != RWF_DICTIONARY_TYPE_NONE)
+        snprintf(version, size, "%.*s", (int)summary.version.length,
+                 (const char *)summary.version.data);
+}
+
+static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
+                      const struct rwf_msg *msg, struct rwf_bytes bytes)
+{
+    d->due_ns = core->now_ns + ANSWER_NS;
+    if (!d->version[0])
+        read_version(msg, d->version, sizeof(d->version));
+    if (!keep_part(core, d, bytes)) {
+        fail(core, d, "is longer than dictionaryLimit or there is no memory for it");
+        return;
+    }
+    if (!(msg->flags & RWF_REFRESH_COMPLETE))
+        return;
+    d->state = SRCDIST_DICTIONARY_COMPLETE;
+    core->stats.dictionaries_now++;
+    tell(core, false, d, "came from its provider, version ", d->version);
+    announce_again(core, d);
+    go_on(core);
+}
+
+static void compare_version(struct srcdist_core *core, const struct srcdist_dictionary *d,
+                            const struct rwf_msg *msg)
+{
+    char version[sizeof(d->version)] = "";
+
+    read_version(msg, version, sizeof(version));
+    if (!version[0] || strcmp(version, d->version) == 0)
+        return;
+    core->stats.dictionary_conflicts++;
+    tell(core, true, d,
+         "has another version at a provider and is kept as it is until a restart: ", version);
+}
+
+void srcdist_dictionary_message(struct srcdist_core *core, uint32_t provider,
+                                const struct rwf_msg *msg, struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    uint32_t target = srcdist_streams_find(&p->streams, msg->stream_id);
+
+    if (target == SRCDIST_STREAM_NONE || target & SRCDIST_STREAM_ASK ||
+        !(target & SRCDIST_STREAM_DICTIONARY)) {
+        core->stats.unknown_streams++;
+        return;
+    }
+    struct srcdist_dictionary *d = &core->dictionaries[target & ~SRCDIST_STREAM_DICTIONARY];
+    bool is_loading = d->state == SRCDIST_DICTIONARY_LOADING && d->provider == provider &&
+                      d->stream_id == msg->stream_id;
+    bool is_over = (msg->msg_class == RWF_CLASS_STATUS && msg->flags & RWF_STATUS_HAS_STATE &&
+                    msg->state.stream_state != RWF_STREAM_OPEN) ||
+                   msg->msg_class == RWF_CLASS_CLOSE;
+
+    if (msg->msg_class == RWF_CLASS_REFRESH && is_loading)
+        take_part(core, d, msg, bytes);
+    else if (msg->msg_class == RWF_CLASS_REFRESH && d->state == SRCDIST_DICTIONARY_COMPLETE)
+        compare_version(core, d, msg);
+    if (!is_over)
+        return;
+    srcdist_streams_give(&p->streams, msg->stream_id);
+    if (is_loading)
+        fail(core, d, "was refused by its provider");
+}
+
+void srcdist_dictionaries_lost(struct srcdist_core *core, uint32_t provider)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++) {
+        struct srcdist_dictionary *d = &core->dictionaries[i];
+        if (d->state != SRCDIST_DICTIONARY_LOADING || d->provider != provider)
+            continue;
+        discard(core, d);
+        any = true;
+    }
+    for (uint32_t i = 0; any && i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+        if (p->is_used && !p->must_go && p->state == SRCDIST_PROVIDER_DICTIONARY)
+            srcdist_dictionaries_ask(core, i);
+    }
+}
+
+/* ---- giving it to p2ps ---- */
+
+void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    const struct srcdist_dictionary *d =
+        find_complete(core, rwf_bytes(event->key.bytes, event->key.length));
+
+    if (d && core->dictionary_ask_count < SRCDIST_DICTIONARY_ASKS)
+        core->dictionary_asks[core->dictionary_ask_count++] = (struct srcdist_dictionary_ask){
+            .source_ask = event->ask,
+            .dictionary = (uint8_t)(d - core->dictionaries),
+        };
+    else
+        rrmp_source_dictionary_unknown(core->source, event->ask);
+}
+
+void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask)
+{
+    for (uint32_t i = 0; i < core->dictionary_ask_count; i++) {
+        if (core->dictionary_asks[i].source_ask != source_ask)
+            continue;
+        core->dictionary_asks[i] = core->dictionary_asks[--core->dictionary_ask_count];
+        return;
+    }
+}
+
+/* One part; true when the answer is over, one way or the other. */
+static bool send_part(struct srcdist_core *core, struct srcdist_dictionary_ask *a)
+{
+    const struct srcdist_dictionary *d = &core->dictionaries[a->dictionary];
+    struct rrmp_view name = srcdist_view(rwf_text(d->name));
+    struct rrmp_view version = srcdist_view(rwf_text(d->version));
+    const struct srcdist_dictionary_part *part = &d->parts[a->next_part];
+    uint16_t flags = a->next_part + 1 == d->part_count ? RRMP_DICT_LAST : 0;
+    uint8_t *room;
+    int err = rrmp_source_dictionary_begin(core->source, a->source_ask, flags, name, version,
+                                           part->length, &room);
+
+    if (err == MD_ERR_FULL)
+        return false;
+    if (err != MD_OK)
+        return true;
+    memcpy(room, part->bytes, part->length);
+    rrmp_source_publish_commit(core->source, part->length);
+    return ++a->next_part == d->part_count;
+}
+
+/* Like images they never delay ticks: a part at a time, and only into a ring that is half empty. */
+void srcdist_dictionaries_pump(struct srcdist_core *core)
+{
+    const struct rrmp_send *send = &core->config.source.send;
+
+    if (core->dictionary_ask_count == 0 || core->now_ns < core->dictionary_due_ns)
+        return;
+    core->dictionary_due_ns = core->now_ns + PART_NS;
+    for (uint32_t i = core->dictionary_ask_count; i-- > 0 && send->fill(send->context) < 128;) {
+        if (send_part(core, &core->dictionary_asks[i]))
+            core->dictionary_asks[i] = core->dictionary_asks[--core->dictionary_ask_count];
+    }
+}
+
+void srcdist_dictionaries_tick(struct srcdist_core *core)
+{
+    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++) {
+        struct srcdist_dictionary *d = &core->dictionaries[i];
+        if (d->state == SRCDIST_DICTIONARY_LOADING && core->now_ns >= d->due_ns)
+            fail(core, d, "was not given by its provider in time");
+    }
+}

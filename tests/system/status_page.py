@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""status_page.py SOURCE BUILD [browser] - the status port of every daemon: metrics, JSON and the page, over
+a chain that carries data, while a daemon hangs, and after it was killed. With `browser`: as a person sees it.
+Pictures of the page go to the folder RMDS_PICTURES, if that is set."""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+SOURCE, BUILD = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+os.environ.update(RMDS_ROOT=SOURCE, RMDS_BUILD=BUILD)
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(SOURCE, "tools/report"), os.path.join(SOURCE, "tests/system")]
+import browser  # noqa: E402
+import chain  # noqa: E402
+
+PORTS = {"p2ps.1": 18081, "src_dist.1": 18082, "rrcpd.net1.1": 18083, "rrcpd.net1.2": 18084}
+LINES = ["*p2ps*statusPort : 18081", "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
+         "*2.rrcpd*statusPort : 18084", "*p2ps*statusConnections : 3"]
+
+
+def skip(why):
+    print(f"SKIP: {why}")
+    sys.exit(77)
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def get(port, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read().decode()
+    connection.close()
+    return answer.status, answer.getheader("Content-Type"), body
+
+
+def until(what, condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < deadline, f"{what}: not within {seconds} s")
+        time.sleep(0.05)
+
+
+def metrics(port):
+    """{name with labels: value}; every line is one, or a comment, and families stand together."""
+    status, kind, body = get(port, "/metrics")
+    check(status == 200 and kind.startswith("text/plain; version=0.0.4"), "/metrics")
+    found, done, family = {}, set(), None
+    for line in body.splitlines():
+        if line.startswith("# TYPE "):
+            family = line.split()[2]
+            check(family not in done, f"{family} stands in two places")
+            done.add(family)
+            continue
+        match = re.fullmatch(r'([a-z_0-9]+(?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)*\})?) ([0-9.]+)', line)
+        check(match and match.group(1).startswith(family), f"not a sample of {family}: {line}")
+        found[match.group(1)] = float(match.group(2))
+    return found
+
+
+def monitor(bed, *words):
+    if "-watch" not in words:
+        words = ("-watch", "0", *words)
+    run = subprocess.run([os.path.join(chain.BIN, "rmdsmon"), "-shm", bed.shm, *words],
+                         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                         timeout=30)
+    return run.returncode, run.stdout
+
+
+def shm_folder(bed):
+    """Where the runner has put the statistics: the folder with that of p2ps."""
+    pid = bed.pids()["p2ps.1"]
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        return next(os.path.dirname(line.split()[-1]) for line in file if "/rmds.p2ps.1" in line)
+
+
+def served(bed):
+    """Every daemon serves all three, and the figures are those of its segment."""
+    for name, port in PORTS.items():
+        status, kind, body = get(port, "/")
+        check(status == 200 and kind.startswith("text/html") and body.endswith("</html>\n"), name)
+        status, kind, body = get(port, "/status.json")
+        check(status == 200 and kind == "application/json", name)
+        now = json.loads(body)
+        check(f"{now['process']}.{now['instance']}" == name and now["state"] == "ok", name)
+        check(now["pid"] == bed.pids()[name], f"{name}: the pid")
+        check(len(metrics(port)) > 20, name)
+    check(get(18081, "/nothing")[0] == 404 and get(18081, "/", "POST")[0] == 405, "refusals")
+    check(get(18081, "/", Host="evil.example")[0] == 403, "a foreign name")
+
+
+def figures(bed):
+    """What goes through shows: rates, the mount, its service, the route."""
+    key = 'rmds_p2ps_worker_updates_out_total{process="p2ps",number="1",worker="0"}'
+    before = metrics(18081)[key]
+    until("updates", lambda: metrics(18081)[key] > before + 1000)
+    now = json.loads(get(18081, "/status.json")[2])["values"]
+    users = [v for k, v in now.items() if re.fullmatch(r"p2ps\.mount\.0\.\d+\.user", k)]
+    check(users == ["somebody"], f"the mounts: {users}")
+    check([v for k, v in now.items() if k.endswith(".items") and ".mount." in k] == [100], "items")
+    check(now["p2ps.service.RDFD.state"] == "up", "the service")
+    overview = json.loads(monitor(bed, "-json", "-once", "-watch", "1")[1])["instances"]
+    for one in overview:  # what goes through is counted once, not again for each user or provider
+        rate = max(one["in_per_s"], one["out_per_s"])
+        check(3000 < rate < 7500, f"{one['name']}: {rate} of 5000 updates/s")
+    check(now["p2ps.worker.0.turnUs"]["count"] > 100, "turns of the loop")
+    source = json.loads(get(18082, "/status.json")[2])["values"]
+    check(source["src_dist.route.1.state"] == "up" and source["src_dist.service.RDFD.state"] == "up",
+          "the route")
+    check(source["src_dist.provider.0.kind"] == "interactive", "the provider")
+    net = json.loads(get(18083, "/status.json")[2])["values"]
+    check("src_dist.1" in [v for k, v in net.items() if k.endswith(".name")], "the user of rrcpd")
+    code, text = monitor(bed, "-print", "MOUNTS")
+    check(code == 0 and re.search(r"^ *0\.\d+ +somebody ", text, re.M), f"rmdsmon: {text}")
+
+
+def held_up():
+    """Nobody who holds on to the port keeps others from it, or slows the data down."""
+    idle = []
+    for _ in range(10):
+        one = socket.create_connection(("127.0.0.1", 18081))
+        one.sendall(b"GET / HTTP/1.1\r\nX")
+        idle.append(one)
+    until("a refusal", lambda: status_or_nothing(18081) == 503)
+    for one in idle:
+        one.close()
+    until("an answer again", lambda: status_or_nothing(18081) == 200)
+
+
+def status_or_nothing(port):
+    try:
+        return get(port, "/status.json")[0]
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def seen(page):
+    """What a person sees, while all is well and while it is not."""
+    pictures = os.environ.get("RMDS_PICTURES")
+    for name, port in PORTS.items():
+        page.open(f"http://127.0.0.1:{port}/")
+        page.wait("document.getElementById('state').textContent === 'OK'", f"{name} is well")
+        page.wait("document.querySelectorAll('#charts path').length >= 6", f"{name}: charts")
+        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)", f"{name}: a rate")
+        if pictures:
+            time.sleep(8)
+            page.picture(os.path.join(pictures, name + ".png"))
+    page.open("http://127.0.0.1:18081/", width=400, height=2400, dark=True)
+    page.wait("/somebody/.test(document.getElementById('mounts').innerText)", "the mount")
+    page.wait("/RDFD/.test(document.getElementById('services').innerText)", "the service")
+    page.wait("document.documentElement.scrollWidth <= 400", "it fits on a phone")
+    light = "rgb(246, 247, 249)"
+    check(page.evaluate("getComputedStyle(document.body).backgroundColor") != light, "a dark page")
+    page.evaluate("document.getElementById('all').open = true")
+    page.wait("/p2ps.worker.0.updatesOut/.test(document.getElementById('values').innerText)", "all values")
+    if pictures:
+        time.sleep(8)
+        page.picture(os.path.join(pictures, "phone.png"))
+    foreign = [u for u in page.requests if not u.startswith(("http://127.0.0.1:", "data:", "about:"))]
+    check(not foreign, f"it asked elsewhere: {foreign}")
+    check(not page.errors, f"it complained: {page.errors}")
+
+
+def gone(bed, page):
+    """A daemon that hangs, then one that was killed, is shown as such, here and in the monitor."""
+    if page:
+        page.open("http://127.0.0.1:18081/")
+        page.wait("document.getElementById('state').textContent === 'OK'", "it is well")
+    pid = bed.pids()["p2ps.1"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until("rmdsmon says HUNG", lambda: "p2ps.1         HUNG" in monitor(bed, "-once")[1], 20)
+        check(monitor(bed, "-once")[0] == 4, "rmdsmon's exit code")
+        if page:
+            page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until("rmdsmon says ok", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1], 20)
+    if page:
+        page.wait("document.getElementById('state').textContent === 'OK'", "it is well again")
+    os.kill(pid, signal.SIGKILL)
+    until("rmdsmon says DEAD", lambda: "p2ps.1         DEAD" in monitor(bed, "-once")[1], 20)
+    if page:
+        page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
+
+
+def main():
+    wants_browser = sys.argv[3:] == ["browser"]
+    if wants_browser and not browser.find():
+        skip("no Chromium")
+    if not os.path.exists(os.path.join(chain.BIN, "p2ps")):
+        skip("this build has no p2ps")
+    chain.enter_private_network()
+    if os.environ["RMDS_BENCH_NET"] != "private":
+        skip("no network namespace of our own")
+    bed = chain.Chain("reference-latency.cnf", LINES, ["-U", 5000, "-tps", 500])
+    bed.shm = shm_folder(bed)
+    client = page = None
+    try:
+        client = subprocess.Popen(
+            [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
+             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "somebody"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for name, port in PORTS.items():
+            until(f"{name} answers", lambda p=port: status_or_nothing(p) == 200)
+        until("the mount", lambda: '"somebody"' in get(18081, "/status.json")[2])
+        until("the items", lambda: re.search(r'\.items":100,', get(18081, "/status.json")[2]))
+        if wants_browser:
+            page = browser.Browser()
+            seen(page)
+        else:
+            served(bed)
+            figures(bed)
+            held_up()
+        gone(bed, page)
+    finally:
+        if page:
+            page.close()
+        if client:
+            client.kill()
+            client.wait()
+        bed.close()
+    print("all good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,359 @@
+/* test_status.c - the segment as metrics and JSON, and the three things that are served. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "status/status.h"
+
+struct fixture {
+    struct stats_segment *segment;
+    struct stats_reader *reader;
+    struct status_facts facts;
+    struct http_answer answer;
+    struct md_log_line lines[2];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct stats_config config = { .process = "p2ps", .instance = "1" };
+
+    *state = f;
+    if (!f || stats_segment_open(&config, &f->segment, NULL) != MD_OK ||
+        stats_reader_attach(f->segment, &f->reader) != MD_OK)
+        return 1;
+    uint64_t now_ns = md_clock_mono_ns();
+    stats_segment_beat(f->segment, now_ns);
+    f->facts = (struct status_facts){ .process = "p2ps",
+                                      .instance = "1",
+                                      .identity = "vega.1.p2ps",
+                                      .mono_ns = now_ns,
+                                      .wall_ns = md_clock_wall_ns(),
+                                      .cpu_s = 1.5,
+                                      .resident_bytes = 4096,
+                                      .lines = f->lines };
+    f->answer = (struct http_answer){ .status = 200 };
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    free(f->answer.text);
+    stats_reader_close(f->reader);
+    stats_segment_close(f->segment);
+    free(f);
+    return 0;
+}
+
+static void write_text(struct fixture *f,
+                       void (*writer)(const struct stats_reader *, const struct status_facts *,
+                                      struct http_answer *))
+{
+    free(f->answer.text);
+    f->answer = (struct http_answer){ .status = 200 };
+    assert_int_equal(stats_reader_refresh(f->reader), MD_OK);
+    writer(f->reader, &f->facts, &f->answer);
+    http_answer_add_bytes(&f->answer, "", 1);
+    assert_false(f->answer.is_out_of_memory);
+}
+
+static void expect(const struct fixture *f, const char *text)
+{
+    if (!strstr(f->answer.text, text))
+        fail_msg("no \"%s\" in:\n%s", text, f->answer.text);
+}
+
+static void values_become_families_and_labels(void **state)
+{
+    struct fixture *f = *state;
+
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.0.updatesIn"), 7);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.worker.0.mounts"), 3);
+    md_ctr_set(stats_counter(f->segment, "p2ps.mountsRejected"), 2);
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.1.updatesIn"), 8);
+    stats_string_add(f->segment, "p2ps.mount.0.12.user", "a\"b\\c\n\xff");
+    stats_string_add(f->segment, "p2ps.service.A.B-C.state", "up");
+    write_text(f, status_write_metrics);
+    expect(f, "# TYPE rmds_p2ps_worker_updates_in_total counter\n"
+              "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"0\"} 7\n"
+              "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"1\"} 8\n");
+    expect(f, "# TYPE rmds_p2ps_worker_mounts gauge\n"
+              "rmds_p2ps_worker_mounts{process=\"p2ps\",number=\"1\",worker=\"0\"} 3\n");
+    expect(f, "rmds_p2ps_mounts_rejected_total{process=\"p2ps\",number=\"1\"} 2\n");
+    expect(f, "rmds_p2ps_mount_user_info{process=\"p2ps\",number=\"1\",mount=\"0.12\",value=\""
+              "a\\\"b\\\\c\\\\x0a\\\\xff\"} 1\n");
+    expect(f, "rmds_p2ps_service_state_info{process=\"p2ps\",number=\"1\",service=\"A.B-C\",value="
+              "\"up\"} 1\n");
+    expect(f, "rmds_stats_dropped_total{process=\"p2ps\",number=\"1\"} 0\n");
+    expect(f, "process_cpu_seconds_total 1.500\n");
+    assert_string_equal(f->answer.type, "text/plain; version=0.0.4; charset=utf-8");
+}
+
+static void a_histogram_is_cumulative_and_complete(void **state)
+{
+    struct fixture *f = *state;
+    struct md_hist *hist = stats_histogram_add(f->segment, "p2ps.worker.0.turnUs");
+
+    md_hist_record(hist, 1);
+    md_hist_record(hist, 100);
+    md_hist_record(hist, 5000000);
+    write_text(f, status_write_metrics);
+    expect(f, "# TYPE rmds_p2ps_worker_turn_us histogram\n");
+    expect(f, "worker=\"0\",le=\"1\"} 1\n");
+    expect(f, "worker=\"0\",le=\"64\"} 1\n");
+    expect(f, "worker=\"0\",le=\"128\"} 2\n");
+    expect(f, "worker=\"0\",le=\"1048576\"} 2\n");
+    expect(f, "worker=\"0\",le=\"+Inf\"} 3\n");
+    expect(f, "rmds_p2ps_worker_turn_us_sum{process=\"p2ps\",number=\"1\",worker=\"0\"} 5000101\n");
+    expect(f, "rmds_p2ps_worker_turn_us_count{process=\"p2ps\",number=\"1\",worker=\"0\"} 3\n");
+}
+
+static void each_family_has_one_type_line_and_stands_together(void **state)
+{
+    struct fixture *f = *state;
+    char seen[64][128];
+    size_t count = 0;
+
+    for (int i = 0; i < 20; i++) {
+        stats_entry_addf(f->segment, STATS_KIND_COUNTER, "p2ps.worker.%d.updatesIn", i);
+        stats_entry_addf(f->segment, STATS_KIND_GAUGE, "p2ps.worker.%d.mounts", i);
+    }
+    write_text(f, status_write_metrics);
+    for (char *at = f->answer.text; (at = strstr(at, "# TYPE ")) != NULL; at++) {
+        assert_true(count < 64);
+        assert_int_equal(sscanf(at, "# TYPE %127s", seen[count]), 1);
+        for (size_t i = 0; i < count; i++)
+            assert_string_not_equal(seen[i], seen[count]);
+        count++;
+    }
+    assert_true(count > 5);
+}
+
+static void json_has_every_value_and_the_last_words(void **state)
+{
+    struct fixture *f = *state;
+
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.0.updatesIn"), 7);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.worker.0.mounts"), 30);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.worker.0.mounts"), 3);
+    stats_string_add(f->segment, "p2ps.mount.0.1.user", "a\"b\\\n\xc3\xa4\xff");
+    md_hist_record(stats_histogram_add(f->segment, "p2ps.worker.0.turnUs"), 40);
+    f->lines[0] =
+        (struct md_log_line){ .wall_ns = 5, .severity = MD_LOG_WARNING, .text = "a \"b\"" };
+    f->facts.line_count = 1;
+    write_text(f, status_write_json);
+    expect(f, "\"identity\":\"vega.1.p2ps\"");
+    expect(f, "\"state\":\"ok\"");
+    expect(f, "\"p2ps.worker.0.updatesIn\":7");
+    expect(f, "\"p2ps.worker.0.mounts\":3,");
+    expect(f, "\"p2ps.worker.0.mounts\":30}");
+    expect(f, "\"p2ps.mount.0.1.user\":\"a\\\"b\\\\\\u000a\xc3\xa4\\u00ff\"");
+    expect(f, "{\"count\":1,\"mean\":40.00,\"p50\":40,\"p99\":40,\"max\":40,\"buckets\":[[40,1]]}");
+    expect(f, "{\"time_ns\":5,\"severity\":\"WARNING\",\"text\":\"a \\\"b\\\"\"}");
+}
+
+static void what_the_configuration_sets_is_told_with_its_line(void **state)
+{
+    struct fixture *f = *state;
+    struct md_conf_options options = { .program = "p2ps", .node = "vega" };
+    const char *text = "! a comment\n*p2ps*maxMounts : 17\n";
+    struct md_conf *conf;
+
+    assert_int_equal(md_conf_load_text(&options, "/etc/rmds/t.cnf", text, strlen(text), &conf),
+                     MD_OK);
+    status_show_config(f->segment, "p2ps", conf);
+    write_text(f, status_write_json);
+    expect(f, ".maxMounts\":\"17  t.cnf:2\"");
+    assert_null(strstr(f->answer.text, "itemLimit"));
+    write_text(f, status_write_metrics);
+    expect(f, "rmds_p2ps_config_max_mounts_info{process=\"p2ps\",number=\"1\",config=\"");
+    md_conf_destroy(conf);
+}
+
+static void a_heart_that_stands_still_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts.mono_ns += 60 * MD_NS_PER_S;
+    write_text(f, status_write_json);
+    expect(f, "\"state\":\"hung\"");
+    expect(f, "\"heartbeat_age_s\":60.0");
+    write_text(f, status_write_metrics);
+    expect(f, "rmds_heartbeat_age_seconds{process=\"p2ps\",number=\"1\"} 60.000\n");
+}
+
+static void warnings_are_remembered_and_notices_are_not(void **state)
+{
+    struct md_log_config config = { .identity = "t", .severity_max = MD_LOG_DEBUG };
+    struct md_log_line lines[MD_LOG_RECENT_MAX];
+
+    (void)state;
+    assert_int_equal(md_log_open(&config), MD_OK);
+    md_log(MD_LOG_NOTICE, "all is well");
+    md_log(MD_LOG_WARNING, "mount: \x1b slow");
+    md_log(MD_LOG_ERROR, "worse");
+    md_log_flush();
+    assert_int_equal(md_log_recent(lines, MD_LOG_RECENT_MAX), 2);
+    assert_string_equal(lines[0].text, "mount: \\x1b slow");
+    assert_int_equal(lines[1].severity, MD_LOG_ERROR);
+    assert_int_equal(md_log_recent(lines, 1), 1);
+    assert_string_equal(lines[0].text, "worse");
+    md_log_close();
+}
+
+/* ---- over the wire ---- */
+
+static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_conf *conf)
+{
+    struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    struct status_config config = { .loop = loop,
+                                    .daemon = &daemon,
+                                    .segment = f->segment,
+                                    .process = "p2ps",
+                                    .instance = "1",
+                                    .identity = "vega.1.p2ps" };
+    struct status *status;
+
+    assert_int_equal(status_open(&config, &status), MD_OK);
+    return status;
+}
+
+static struct md_conf *configure(const char *text)
+{
+    struct md_conf_options options = { .program = "p2ps" };
+    struct md_conf *conf;
+
+    assert_int_equal(md_conf_load_text(&options, "t.cnf", text, strlen(text), &conf), MD_OK);
+    return conf;
+}
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t length = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+static void ask(struct md_loop *loop, uint16_t port, const char *path, const char *host, char *out,
+                size_t size)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    char request[256];
+    size_t length = 0;
+    ssize_t got = -1;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
+             path, host);
+    assert_int_equal(send(fd, request, strlen(request), 0), strlen(request));
+    for (int i = 0; i < 10000 && got != 0; i++) {
+        assert_int_equal(md_loop_turn(loop, MD_NS_PER_MS), MD_OK);
+        got = recv(fd, out + length, size - 1 - length, MSG_DONTWAIT);
+        length += got > 0 ? (size_t)got : 0;
+    }
+    assert_int_equal(got, 0);
+    out[length] = 0;
+    close(fd);
+}
+
+static void three_things_are_served_and_nothing_else(void **state)
+{
+    static char out[1 << 20];
+    struct fixture *f = *state;
+    struct md_loop *loop;
+    char text[128];
+    uint16_t port = free_port();
+
+    snprintf(text, sizeof(text), "*p2ps*statusPort : %u\n", port);
+    struct md_conf *conf = configure(text);
+    assert_int_equal(md_loop_create(0, &loop), MD_OK);
+    struct status *status = serve(f, loop, conf);
+    assert_int_equal(status_port(status), port);
+    ask(loop, port, "/", "127.0.0.1", out, sizeof(out));
+    assert_non_null(strstr(out, "Content-Type: text/html"));
+    assert_non_null(strstr(out, "</html>"));
+    ask(loop, port, "/metrics", "localhost:1", out, sizeof(out));
+    assert_non_null(strstr(out, "rmds_stats_dropped_total"));
+    ask(loop, port, "/status.json?again", "[::1]", out, sizeof(out));
+    assert_non_null(strstr(out, "\"values\":{"));
+    ask(loop, port, "/../etc/passwd", "127.0.0.1", out, sizeof(out));
+    assert_non_null(strstr(out, "HTTP/1.1 404 "));
+    /* A page from elsewhere, whose own name was made to lead here. */
+    ask(loop, port, "/status.json", "evil.example", out, sizeof(out));
+    assert_non_null(strstr(out, "HTTP/1.1 403 "));
+    status_close(status);
+    md_loop_destroy(loop);
+    md_conf_destroy(conf);
+}
+
+static void without_a_port_nothing_listens(void **state)
+{
+    struct md_conf *conf = configure("*p2ps*rsslPort : 14002\n");
+    struct md_loop *loop;
+
+    assert_int_equal(md_loop_create(0, &loop), MD_OK);
+    assert_null(serve(*state, loop, conf));
+    md_loop_destroy(loop);
+    md_conf_destroy(conf);
+}
+
+static void the_page_needs_nothing_from_elsewhere(void **state)
+{
+    char line[4096];
+    FILE *page = fopen(RMDS_SOURCE_DIR "/src/status/page.html", "r");
+
+    (void)state;
+    assert_non_null(page);
+    while (fgets(line, sizeof(line), page)) {
+        if (!strstr(line, "http://www.w3.org/2000/svg"))
+            assert_null(strstr(line, "http"));
+        assert_null(strstr(line, "innerHTML")); /* texts from outside stay text */
+    }
+    fclose(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(values_become_families_and_labels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_histogram_is_cumulative_and_complete, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_family_has_one_type_line_and_stands_together, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(json_has_every_value_and_the_last_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_the_configuration_sets_is_told_with_its_line, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_heart_that_stands_still_is_told, set_up, tear_down),
+        cmocka_unit_test(warnings_are_remembered_and_notices_are_not),
+        cmocka_unit_test_setup_teardown(three_things_are_served_and_nothing_else, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_a_port_nothing_listens, set_up, tear_down),
+        cmocka_unit_test(the_page_needs_nothing_from_elsewhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# check_rrcp.sh - tshark with the dissector reads one packet of each type, and finds broken ones.
+# SPDX-License-Identifier: Apache-2.0
+set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+command -v tshark >/dev/null 2>&1 || { echo "SKIP: no tshark in the path"; exit 77; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+bad=0
+
+python3 "$here/rrcp_capture.py" "$dir/c.pcap" || exit 1
+tshark -X "lua_script:$here/rrcp.lua" -r "$dir/c.pcap" -T fields -e _ws.col.Protocol -e _ws.col.Info \
+    >"$dir/info" 2>"$dir/errors" || bad=1
+# field FILTER FIELD: of the packets that the filter takes
+field() {
+    tshark -X "lua_script:$here/rrcp.lua" -r "$dir/c.pcap" -Y "$1" -T fields -e "$2" 2>>"$dir/errors" | sort | tr '\n' ' '
+}
+expect() { # WANTED GOT
+    [ "$1" = "$2" ] || { echo "wanted \"$1\", got \"$2\""; bad=1; }
+}
+
+cat >"$dir/wanted" <<'END'
+RRCP	DATA seq 7, 2 chunks
+RRCP	DATA seq 7, 2 chunks, sent again
+RRCP	DATA seq 9223372036854775813, 2 chunks
+RRCP	UDATA seq 1 to 1111222233334444, 1 chunk
+RRCP	UACK next 4, reset
+RRCP	BEACON hosta.1.rrcpd, next 8, holds from 4
+RRCP	NAK to 0123456789abcdef, attempt 1: 4 6..8
+RRCP	NCF not held: 4
+RRCP	BYE next 9
+RRCP	SOLICIT of all
+RRCP	STATUS next 20, highest 25, lost 3, repaired 4
+RRCP	HSM 1 values
+RRCP	DATA seq 7, 2 chunks
+RRCP	NAK broken
+END
+head -14 "$dir/info" | sed 's/ \[[A-Z].*//' | diff "$dir/wanted" - || bad=1
+sed -n 15,16p "$dir/info" | grep -q RRCP && { echo "took what is none of ours"; bad=1; }
+expect "net1 " "$(field 'rmds_rrcp.type == 7' rmds_rrcp.network.name)"
+expect "221000030000004d72657374,6f6b " "$(field 'rmds_rrcp.retrans == 1' rmds_rrcp.chunk.payload)"
+expect "34 " "$(field 'rmds_rrcp.retrans == 1' rmds_rrcp.rrmp.type)"
+expect "77 " "$(field 'rmds_rrcp.retrans == 1' rmds_rrcp.rrmp.seq)"
+expect "4 " "$(field 'rmds_rrcp.retrans == 1' rmds_rrcp.trail)"
+expect "5 " "$(field 'rmds_rrcp.auth == 1' rmds_rrcp.counter)"
+expect "1000 " "$(field 'rmds_rrcp.type == 2' rmds_rrcp.chunk.total)"
+expect "2 " "$(field 'rmds_rrcp.type == 2' rmds_rrcp.incarnation)"
+expect "0x1111222233334444 " "$(field 'rmds_rrcp.type == 2' rmds_rrcp.chunk.destination)"
+expect "software version, 5 bytes " "$(field 'rmds_rrcp.type == 4' rmds_rrcp.tlv)"
+expect "7 = 1099511627776 " "$(field 'rmds_rrcp.type == 10' rmds_rrcp.value)"
+expect "13 14 " "$(field rmds_rrcp.broken frame.number)"
+grep -i "lua.*error" "$dir/errors" "$dir/info" && bad=1
+[ $bad = 0 ] && echo "all good"
+exit $bad
