@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -54,18 +55,33 @@ bool entry_param(const struct path *name, const char **param, size_t *length, co
 
 static bool row_is(const struct md_conf_row *row, const char *param, size_t length)
 {
-    return text_same(row->name, strlen(row->name), param, length);
+    /* Most rows are told apart by their first letter: this is asked of each row for each line. */
+    return ((row->name[0] ^ param[0]) & ~0x20) == 0 && strncasecmp(row->name, param, length) == 0 &&
+           row->name[length] == '\0';
 }
 
 /* The words a person may write for the fixed components of paths. */
-static const char *const fixed[] = { "p2ps",    "src_dist", "rrcpd", "rrcp",           "route",
-                                     "service", "server",   "ipc",   "port",           "user",
-                                     "logger",  "shmem",    "rmds",  "transmissionBus" };
+#define FIXED(word)                                                                                \
+    {                                                                                              \
+        word, sizeof(word) - 1                                                                     \
+    }
+static const struct {
+    const char *text;
+    size_t length;
+} fixed[] = {
+    FIXED("p2ps"),   FIXED("src_dist"),
+    FIXED("rrcpd"),  FIXED("rrcp"),
+    FIXED("route"),  FIXED("service"),
+    FIXED("server"), FIXED("ipc"),
+    FIXED("port"),   FIXED("user"),
+    FIXED("logger"), FIXED("shmem"),
+    FIXED("rmds"),   FIXED("transmissionBus"),
+};
 
 static bool is_fixed(const char *text, size_t length)
 {
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        if (text_same(text, length, fixed[i], strlen(fixed[i])))
+        if (text_same(text, length, fixed[i].text, fixed[i].length))
             return true;
     return path_alias(text, length) != NULL;
 }
@@ -177,8 +193,9 @@ static const char *nearest_fixed(const char *text, size_t length)
     unsigned max = length <= 3 ? 0 : length <= 5 ? 1 : 2;
 
     for (size_t i = 0; max && i < sizeof(fixed) / sizeof(fixed[0]); i++)
-        if (text_distance(text, length, fixed[i], max) <= max)
-            return fixed[i];
+        if (length <= fixed[i].length + max && fixed[i].length <= length + max &&
+            text_distance(text, length, fixed[i].text, max) <= max)
+            return fixed[i].text;
     return NULL;
 }
 

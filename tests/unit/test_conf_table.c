@@ -39,7 +39,8 @@ static const struct {
     { MD_CONF_USER, MD_CONF_P2PS, "itemLimit" },
     { MD_CONF_SERVICE, MD_CONF_P2PS | MD_CONF_SRC_DIST, "network" },
     { MD_CONF_DAEMON, MD_CONF_SRC_DIST,
-      "routeCount serviceList networkList itemLimit hashTableSize pingTimeout pingInterval "
+      "routeCount serviceList networkList dictionaryDownload itemLimit hashTableSize pingTimeout "
+      "pingInterval "
       "tcpNoDelay "
       "tcpSendBufSize tcpRecvBufSize rsslMsgPacking maxFragmentSize maxDecodedMsgSize gapLog "
       "providerOpenWindow sourceThreadCpu filterThreadCpu rrcpReadCpu tlsCertFile tlsKeyFile "
