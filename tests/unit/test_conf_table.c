@@ -27,7 +27,8 @@ static const struct {
       "tcpNoDelay tcpSendBufSize tcpRecvBufSize rsslMsgPacking sslMsgPacking pingInterval "
       "disableHostLookup minimumOpenWindow rrmpProtocols sessionStatsWindow writeThreadCpu "
       "itemThreadCpu rrcpReadCpu dictionaryPath accessFile maxDecodedMsgSize workers holdLimit "
-      "maxPosts networkList rebalance rebalanceRate failback serviceForget gapVerify "
+      "maxPosts networkList dictionaryLimit rebalance rebalanceRate failback serviceForget "
+      "gapVerify "
       "instanceTimeout tlsPort "
       "tlsCertFile tlsKeyFile tlsCaFile tlsRequireClientCert tlsMinVersion attachTimeout" },
     { MD_CONF_DAEMON, MD_CONF_P2PS,
@@ -39,7 +40,7 @@ static const struct {
     { MD_CONF_USER, MD_CONF_P2PS, "itemLimit" },
     { MD_CONF_SERVICE, MD_CONF_P2PS | MD_CONF_SRC_DIST, "network" },
     { MD_CONF_DAEMON, MD_CONF_SRC_DIST,
-      "routeCount serviceList networkList dictionaryDownload itemLimit hashTableSize pingTimeout "
+      "routeCount serviceList networkList itemLimit hashTableSize pingTimeout "
       "pingInterval "
       "tcpNoDelay "
       "tcpSendBufSize tcpRecvBufSize rsslMsgPacking maxFragmentSize maxDecodedMsgSize gapLog "
@@ -53,7 +54,8 @@ static const struct {
       "serverPort network tlsServerPort guaranteedOutputBuffers numInputBuffers poolSize inputBias "
       "pingTimeout" },
     { MD_CONF_SERVICE, MD_CONF_SRC_DIST,
-      "cacheLocation cacheType dataType rrmpFlushInterval serviceId serviceLoop closeLinger "
+      "cacheLocation cacheType dictionaryDownload dataType rrmpFlushInterval serviceId serviceLoop "
+      "closeLinger "
       "orphanLinger imageLinger fieldFilter updateTypeFilter conflateInterval mirrorGroup "
       "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
