@@ -45,10 +45,12 @@ struct rrcp;
 /*
  * A transport's address of a node: stored and compared, never read. Unicast to a node goes to the
  * address its packets come from, so a transport sends everything from its unicast socket. A
- * node that restarts at the same address under the same name replaces its former self at once.
+ * node that restarts on the same host under the same name replaces its former self at once.
  */
 struct rrcp_address {
-    uint8_t length; /* 0: no address */
+    uint8_t length;      /* 0: no address */
+    uint8_t host_length; /* the first so many bytes name the host, what follows may be another
+                          * after a restart; 0: all of them */
     uint8_t bytes[RRCP_ADDRESS_BYTES_MAX];
 };
 

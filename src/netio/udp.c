@@ -88,8 +88,8 @@ static void limits(const struct net_packet_io *io, struct net_packet_limits *out
                                        .wants_equal_sizes = udp->paths[0].has_gso };
 }
 
-/* An address is the bytes of its socket address; the port is what may change at a restart, so the
- * host part is told apart by putting the port last. */
+/* An address is the bytes of its socket address, those of the host first: the port is what changes
+ * at a restart. */
 static void address_make(const struct sockaddr_storage *from, struct rrcp_address *out)
 {
     if (from->ss_family == AF_INET) {
@@ -97,6 +97,7 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
 
         memcpy(out->bytes, &v4->sin_addr, 4);
         memcpy(out->bytes + 4, &v4->sin_port, 2);
+        out->host_length = 4;
         out->length = 6;
     } else {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
@@ -104,6 +105,7 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
         memcpy(out->bytes, &v6->sin6_addr, 16);
         memcpy(out->bytes + 16, &v6->sin6_scope_id, 4);
         memcpy(out->bytes + 20, &v6->sin6_port, 2);
+        out->host_length = 20;
         out->length = 22;
     }
 }

@@ -256,12 +256,20 @@ static struct rrcp_peer *find_namesake(struct rrcp *r, const struct rrcp_peer *p
     return NULL;
 }
 
-static bool is_same_address(const struct rrcp_peer *a, const struct rrcp_peer *b)
+static uint8_t host_length(const struct rrcp_address *address)
 {
-    for (int path = 0; path < 2; path++)
-        if (a->address[path].length > 0 && a->address[path].length == b->address[path].length &&
-            memcmp(a->address[path].bytes, b->address[path].bytes, a->address[path].length) == 0)
+    return address->host_length ? address->host_length : address->length;
+}
+
+static bool is_same_host(const struct rrcp_peer *a, const struct rrcp_peer *b)
+{
+    for (int path = 0; path < 2; path++) {
+        uint8_t length = host_length(&a->address[path]);
+
+        if (length > 0 && length == host_length(&b->address[path]) &&
+            memcmp(a->address[path].bytes, b->address[path].bytes, length) == 0)
             return true;
+    }
     return false;
 }
 
@@ -272,7 +280,7 @@ static void settle_name(struct rrcp *r, struct rrcp_peer *peer)
 
     if (!other)
         return;
-    if (peer->name_conflict || (r->config.key_count == 0 && !is_same_address(peer, other))) {
+    if (peer->name_conflict || (r->config.key_count == 0 && !is_same_host(peer, other))) {
         peer->name_conflict = true;
         peer->conflict_ns = r->now_ns;
         return;

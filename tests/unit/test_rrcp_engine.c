@@ -47,9 +47,13 @@ static void give(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
+static uint8_t test_ports[NODES]; /* a node has another after a restart */
+
 static void address_of(int node, struct rrcp_address *out)
 {
-    *out = (struct rrcp_address){ .length = 2, .bytes = { 1, (uint8_t)node } };
+    *out = (struct rrcp_address){ .length = 3,
+                                  .host_length = 2,
+                                  .bytes = { 1, (uint8_t)node, test_ports[node] } };
 }
 
 static void node_start(struct net *net, int node, uint64_t session)
@@ -408,6 +412,7 @@ static void a_restarted_node_replaces_its_former_self(void **state)
     (void)state;
     net_start(net);
     rrcp_destroy(net->r[0]);
+    test_ports[0]++;
     node_start(net, 0, 2001);
     run(net, 20 * MS);
     int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
