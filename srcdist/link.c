@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "link.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,8 +163,10 @@ static void dial(struct link *link, uint64_t now_ns)
 
     to.options.nodelay = atomic_load(&link->loop->tcp_nodelay);
     to.rssl.packing = atomic_load(&link->loop->packing);
-    if (client_session_dial(link->loop->context, &to, now_ns, &link->session) != MD_OK) {
-        md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed", link->number, to.host, to.port);
+    int err = client_session_dial(link->loop->context, &to, now_ns, &link->session);
+    if (err != MD_OK) {
+        md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed: %s", link->number, to.host,
+               to.port, err == MD_ERR_SYS ? strerror(errno) : md_err_name(err));
         link->session = NULL;
         link->watched_fd = -1;
         hang_up(link);

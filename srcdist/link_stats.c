@@ -12,7 +12,7 @@ static void show_text(struct stats_segment *segment, struct stats_entry *entry, 
 {
     if (strncmp(shown, now, STATS_STRING_BYTES - 1) == 0)
         return;
-    snprintf(shown, STATS_STRING_BYTES, "%s", now);
+    snprintf(shown, STATS_STRING_BYTES, "%.*s", (int)STATS_STRING_BYTES - 1, now);
     stats_string_set(segment, entry, shown);
 }
 

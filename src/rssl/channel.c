@@ -141,10 +141,11 @@ static bool config_fits(const struct rssl_config *config)
 {
     return config->version >= RSSL_VERSION_11 && config->version <= RSSL_VERSION_14 &&
            config->message_size_max >= 20 && config->message_size_max <= 63000 &&
-           config->ping_timeout_min_s <= config->ping_timeout_s && config->ping_timeout_s >= 1 &&
-           config->zlib_level <= 10 && config->guaranteed_buffers >= 1 &&
-           config->max_buffers >= config->guaranteed_buffers && config->breach_percent <= 100 &&
-           config->ok_percent <= config->breach_percent &&
+           (config->role == RSSL_ROLE_CLIENT ||
+            config->ping_timeout_min_s <= config->ping_timeout_s) &&
+           config->ping_timeout_s >= 1 && config->zlib_level <= 10 &&
+           config->guaranteed_buffers >= 1 && config->max_buffers >= config->guaranteed_buffers &&
+           config->breach_percent <= 100 && config->ok_percent <= config->breach_percent &&
            config->message_max >= config->message_size_max && config->message_max <= INT32_MAX &&
            config->handshake_timeout_ns > 0;
 }

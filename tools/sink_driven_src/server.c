@@ -83,6 +83,7 @@ struct rssl_config sds_rssl_config(enum rssl_role role)
     config.max_buffers = OUTPUT_BUFFERS;
     config.guaranteed_buffers = OUTPUT_BUFFERS;
     config.component = "sink_driven_src";
+    config.ping_timeout_min_s = 1; /* as the client proposes */
     return config;
 }
 
