@@ -45,6 +45,24 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
     p2ps_core_notice(worker->core, network->index, md_loop_now(worker->loop), notice);
 }
 
+/* Every worker hears of every service: one of them says so. */
+static void on_note(void *owner, const struct p2ps_note *note)
+{
+    const struct p2ps_worker *worker = owner;
+    char state[160];
+
+    if (note->kind == P2PS_NOTE_SERVICE && worker->config.index == 0)
+        md_log(note->is_up ? MD_LOG_NOTICE : MD_LOG_ERROR,
+               "service %.*s is %s, offered by %u src_dist", (int)note->service.length,
+               (const char *)note->service.data, note->is_up ? "up" : "down", note->instances);
+    if (note->kind != P2PS_NOTE_STATE)
+        return;
+    rwf_state_to_text(&note->state, state, sizeof(state));
+    md_log(note->state.data_state == RWF_DATA_SUSPECT ? MD_LOG_WARNING : MD_LOG_NOTICE,
+           "service %.*s: worker %u told %u items %s", (int)note->service.length,
+           (const char *)note->service.data, worker->config.index, note->items, state);
+}
+
 static int poll_network(struct p2ps_worker_network *network)
 {
     struct p2ps_worker *worker = network->worker;
@@ -326,6 +344,8 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
         worker->config.core.network_count = 1;
     pthread_mutex_init(&worker->lock, NULL);
     err = open_networks(worker);
+    worker->config.core.note = on_note;
+    worker->config.core.note_owner = worker;
     if (err == MD_OK)
         err = p2ps_core_create(&worker->config.core, &worker->core);
     if (err == MD_OK)

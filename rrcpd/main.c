@@ -55,7 +55,8 @@ struct rrcpd {
     bool was_hung;
     enum md_log_severity severity;
     uint64_t watchdog_ns, watchdog_at_ns;
-    int ready_fd; /* the foreground parent waits for a byte here */
+    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
+    int ready_fd;          /* the foreground parent waits for a byte here */
 };
 
 /* ---- events of the control loop -------------------------------------------------------------- */
@@ -124,6 +125,7 @@ static void on_beat(void *owner)
     if (is_hung)
         return;
     stats_segment_beat(d->stats, now_ns);
+    md_log_watch_clock(now_ns, &d->wall_ahead_ns);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
         notify_send("WATCHDOG=1");
@@ -176,6 +178,7 @@ static void reload(struct rrcpd *d)
         if (md_log_severity_parse(md_conf_string(&logger, "logLevel"), &severity) == 0)
             md_log_severity_set(d->severity = severity);
         send_keys(d, &settings->node.engine);
+        net_mail_send(d->net, (struct net_mail){ .kind = NET_SHIM, .shim = settings->node.shim });
         md_log(MD_LOG_NOTICE, "configuration and keys read anew");
     }
     free(settings);

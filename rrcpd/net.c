@@ -99,6 +99,15 @@ static void change_keys(struct net *net, struct net_keys *keys)
     free(keys);
 }
 
+static void change_shim(struct net *net, const struct net_shim_config *shim)
+{
+    if (net_shim_set(attach_node_io(net->node), shim) != 0)
+        return; /* none was asked for at the start */
+    md_log(MD_LOG_NOTICE,
+           "for tests: of the packets received %.2f %% are lost, %.2f %% late by up to %u us",
+           shim->loss_ppm / 1e4, shim->delay_ppm / 1e4, shim->delay_us);
+}
+
 static void take_mail(struct net *net, uint64_t now_ns)
 {
     struct net_mail mail;
@@ -115,6 +124,8 @@ static void take_mail(struct net *net, uint64_t now_ns)
             net_stats_log(net);
         } else if (mail.kind == NET_KEYS) {
             change_keys(net, mail.keys);
+        } else if (mail.kind == NET_SHIM) {
+            change_shim(net, &mail.shim);
         }
     }
 }
@@ -143,6 +154,8 @@ static void deliver(struct net *net)
             }
             if (net->events[i].type == RRCP_EVENT_GAP && net->config.wants_gaps)
                 report_gap(net, &net->events[i]);
+            if (net->events[i].type != RRCP_EVENT_MSG)
+                net_peers_event(net, &net->events[i]);
             attach_inbound_put(net->inbound, &net->events[i]);
         }
 }
@@ -374,6 +387,8 @@ static int open_all(struct net *net, char *why, size_t why_size)
     err = open_descriptors(net);
     if (!err)
         err = net_stats_create(net);
+    if (!err)
+        err = net_peers_create(net);
     if (err)
         snprintf(why, why_size, "cannot start the net loop: %s", strerror(errno));
     return err;
@@ -419,6 +434,7 @@ void net_destroy(struct net *net)
         pthread_join(net->thread, NULL);
     }
     net_stats_destroy(net);
+    net_peers_destroy(net);
     attach_inbound_destroy(net->inbound);
     attach_node_close(net->node);
     if (net->epoll_fd >= 0)

@@ -47,6 +47,7 @@ enum net_mail_kind {
     NET_STOP,     /* leave the network in good order; value = reason */
     NET_REPORT,   /* write the statistics to the log */
     NET_KEYS,     /* new keys of the group: `keys`, which the net loop frees */
+    NET_SHIM,     /* other faults of the network, for tests: `shim` */
     NET_ADDED,    /* from the net loop: user; value = port or a negative md_err */
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
@@ -64,6 +65,7 @@ struct net_mail {
     struct net_user *user;
     int value;
     struct net_keys *keys;
+    struct net_shim_config shim;
 };
 
 struct net_config {

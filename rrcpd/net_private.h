@@ -23,6 +23,7 @@ void net_box_put(struct net_box *box, struct net_mail mail);
 bool net_box_take(struct net_box *box, struct net_mail *out);
 
 struct net_stats;
+struct md_int_table;
 
 struct net {
     struct net_config config;
@@ -45,6 +46,7 @@ struct net {
     _Atomic uint64_t alive_ns;
     _Atomic bool must_end;
     struct net_stats *stats;
+    struct md_int_table *peer_names; /* by session */
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;
     struct md_hist *turn_us; /* of those that did something */
@@ -66,6 +68,11 @@ void net_stats_user_add(struct net *net, struct net_user *user);
 void net_stats_user_remove(struct net *net, struct net_user *user);
 void net_stats_log(const struct net *net);
 void net_stats_destroy(struct net *net);
+
+/* the other nodes, as log lines: net_peers.c */
+int net_peers_create(struct net *net);
+void net_peers_event(struct net *net, const struct rrcp_event *event);
+void net_peers_destroy(struct net *net);
 
 /* What the engine wants an operator to know, as log lines. */
 void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t value);

@@ -27,7 +27,11 @@ uint64_t md_clock_wall_ns(void); /* since 1970, UTC */
 
 bool md_clock_is_tsc(void); /* what md_clock_mono_ns() reads */
 
-/* Tests only: what md_clock_wall_ns() adds to the time of the kernel, in every thread. */
+/*
+ * Tests only: what md_clock_wall_ns() adds to the time of the kernel, in every thread. A build with
+ * RMDS_TEST_HOOKS takes it, at any time, from the 8 bytes of the file that the variable
+ * RMDS_TEST_WALL_SHIFT names when md_clock_init() is called.
+ */
 void md_clock_wall_shift(int64_t offset_ns);
 
 #endif

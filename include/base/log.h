@@ -74,6 +74,10 @@ struct md_log_line {
 };
 unsigned md_log_recent(struct md_log_line *out, unsigned max);
 
+/* From a control loop, every second or so: says so when the wall clock was set meanwhile, since the
+ * times of the log do not follow on each other then. `last` starts as 0 and is the caller's. */
+void md_log_watch_clock(uint64_t mono_ns, int64_t *last);
+
 void md_log_severity_set(enum md_log_severity severity_max);
 bool md_log_is_on(enum md_log_severity severity);
 

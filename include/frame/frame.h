@@ -35,8 +35,6 @@ struct frame_hooks {
     void *owner;
     /* SIGHUP: the configuration was read again; frame->conf is the new one. May be NULL. */
     void (*reload)(void *owner);
-    /* SIGUSR1: write what is worth knowing to the log. May be NULL. */
-    void (*dump)(void *owner);
     /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
      * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
@@ -56,6 +54,7 @@ struct frame {
     char identity[256]; /* "host.1.p2ps" */
     struct md_loop_signal *signals[5];
     struct md_loop_timer *beat;
+    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
     const char *notify_socket;
     bool is_stopping;
 };

@@ -56,7 +56,7 @@ struct net_shim_config {
     uint32_t delay_us;
 };
 
-/* Any fault asked for? */
+/* Any fault asked for, or a seed, for faults to come? */
 bool net_shim_wanted(const struct net_shim_config *config);
 
 /*
@@ -66,5 +66,8 @@ bool net_shim_wanted(const struct net_shim_config *config);
  */
 int net_shim_open(const struct net_shim_config *config, struct net_packet_io *inner,
                   struct net_packet_io **out);
+
+/* Other faults from now on; the seed stays. MD_ERR_STATE: there is no shim. */
+int net_shim_set(struct net_packet_io *io, const struct net_shim_config *config);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef STATS_SEGMENT_H
 #define STATS_SEGMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -68,6 +69,10 @@ static inline void stats_gauge_set(struct stats_entry *gauge, uint64_t value)
 struct stats_entry *stats_string_add(struct stats_segment *segment, const char *path,
                                      const char *text);
 void stats_string_set(struct stats_segment *segment, struct stats_entry *entry, const char *text);
+
+/* Each counter and gauge that is not 0, until `fn` says false. `fn` adds and removes nothing. */
+void stats_segment_each(struct stats_segment *segment,
+                        bool (*fn)(void *owner, const char *path, uint64_t value), void *owner);
 
 /* A histogram to record into, by one thread. Never NULL. */
 struct md_hist *stats_histogram_add(struct stats_segment *segment, const char *path);

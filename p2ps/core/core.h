@@ -79,6 +79,21 @@ struct p2ps_item_limits {
     void *self;
 };
 
+/* What an operator should read of the backbone. */
+enum p2ps_note_kind {
+    P2PS_NOTE_SERVICE, /* it came, went, or is offered by more or fewer instances */
+    P2PS_NOTE_STATE,   /* `items` of it were told `state` together: a group, an instance, all */
+};
+
+struct p2ps_note {
+    enum p2ps_note_kind kind;
+    struct rwf_bytes service;
+    bool is_up;
+    uint32_t instances;
+    uint32_t items;
+    struct rwf_state state;
+};
+
 struct p2ps_core_config {
     struct rrmp_sink_config sink; /* of each network */
     struct rrmp_send sends[P2PS_NETWORKS_MAX];
@@ -98,6 +113,8 @@ struct p2ps_core_config {
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
+    void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
+    void *note_owner;
     uint64_t rtt_interval_ns; /* 0: no round-trip measurement */
     uint64_t random;
 };

@@ -388,6 +388,24 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
     }
 }
 
+static void note_state(struct p2ps_core *core, uint16_t service, const struct rwf_state *state,
+                       uint32_t items)
+{
+    struct rrmp_sink_service info;
+
+    if (!core->config.note || items == 0 || !p2ps_service_read(core, service, &info))
+        return;
+    struct p2ps_note note = {
+        .kind = P2PS_NOTE_STATE,
+        .service = p2ps_bytes(info.name),
+        .is_up = info.is_up,
+        .instances = info.instance_count,
+        .items = items,
+        .state = *state,
+    };
+    core->config.note(core->config.note_owner, &note);
+}
+
 static void deliver_state(struct p2ps_core *core, unsigned network,
                           const struct rrmp_sink_event *event)
 {
@@ -411,6 +429,7 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
         heard_filter = OMM_FILTER_STATE;
         p2ps_directory_status(core, service, &state);
     }
+    uint32_t told = 0;
     /* Walked with a stop ahead, since telling a state may close the item it stands on. */
     uint32_t next = rrmp_sink_item_next(sink, event, RRMP_ITEM_NONE);
     while (next != RRMP_ITEM_NONE) {
@@ -421,7 +440,9 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
         if (!rrmp_sink_item_info(sink, sink_item, &info) || info.user >= core->item_room)
             continue;
         state_of_one(core, (uint32_t)info.user, &state, heard_filter);
+        told++;
     }
+    note_state(core, service, &state, told);
 }
 
 /* Ended by the source's own words, or by the engine's. */

@@ -204,9 +204,31 @@ static void tell_service(struct p2ps_core *core, const struct omm_service *servi
     }
 }
 
+static void note_service(struct p2ps_core *core, uint16_t index)
+{
+    struct p2ps_service *noted = &core->services[index];
+    struct rrmp_sink_service service;
+
+    if (!core->config.note || !p2ps_service_read(core, index, &service) ||
+        (noted->is_told && noted->is_up == service.is_up &&
+         noted->instances == service.instance_count))
+        return;
+    noted->instances = service.instance_count;
+    struct p2ps_note note = {
+        .kind = P2PS_NOTE_SERVICE,
+        .service = p2ps_bytes(service.name),
+        .is_up = service.is_up,
+        .instances = service.instance_count,
+    };
+    core->config.note(core->config.note_owner, &note);
+}
+
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
     struct omm_service service;
+
+    p2ps_service_remember(core, index);
+    note_service(core, index);
 
     if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
         return;

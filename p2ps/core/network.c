@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "private.h"
@@ -136,5 +137,24 @@ bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
     if (!rrmp_sink_service(core->sinks[s->network], s->sink_service, out))
         return false;
     out->id = s->id;
+    if (out->instance_count == 0) {
+        out->capability_count = s->capability_count;
+        out->qos_count = s->qos_count;
+        memcpy(out->capabilities, s->capabilities, sizeof(s->capabilities));
+        memcpy(out->qos, s->qos, sizeof(s->qos));
+    }
     return true;
+}
+
+void p2ps_service_remember(struct p2ps_core *core, uint16_t service)
+{
+    struct p2ps_service *s = &core->services[service];
+    struct rrmp_sink_service now;
+
+    if (!p2ps_service_read(core, service, &now) || now.instance_count == 0)
+        return;
+    s->capability_count = now.capability_count;
+    s->qos_count = now.qos_count;
+    memcpy(s->capabilities, now.capabilities, sizeof(s->capabilities));
+    memcpy(s->qos, now.qos, sizeof(s->qos));
 }

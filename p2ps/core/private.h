@@ -152,9 +152,16 @@ struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
     uint8_t network;
     bool is_told;
+    uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;
     uint16_t id;
+    /* What its instances offered when there were any: it is the same service while there is none.
+     */
+    uint8_t capability_count;
+    uint8_t qos_count;
+    uint8_t capabilities[RRMP_SINK_CAPABILITY_MAX];
+    uint8_t qos[RRMP_SINK_QOS_MAX][5];
 };
 
 struct p2ps_core {
@@ -217,6 +224,8 @@ struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item);
 /* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
  * used there. */
 uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service);
+/* What the service offers now, for the time when nobody is there to say so. */
+void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);

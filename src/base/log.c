@@ -20,6 +20,9 @@
 #define QUEUE_DEFAULT    1024
 #define TICK_NS          200000000l
 
+/* A drift this large within a beat is a clock that was set, not one that is steered. */
+#define CLOCK_STEP_NS ((int64_t)MD_NS_PER_S)
+
 static const char *const severity_names[] = {
     [MD_LOG_EMERGENCY] = "EMERGENCY", [MD_LOG_ALERT] = "ALERT",     [MD_LOG_CRITICAL] = "CRITICAL",
     [MD_LOG_ERROR] = "ERROR",         [MD_LOG_WARNING] = "WARNING", [MD_LOG_NOTICE] = "NOTICE",
@@ -98,6 +101,18 @@ int md_log_severity_parse(const char *name, enum md_log_severity *out)
         }
     }
     return MD_ERR_NOT_FOUND;
+}
+
+void md_log_watch_clock(uint64_t mono_ns, int64_t *last)
+{
+    int64_t ahead = (int64_t)(md_clock_wall_ns() - mono_ns);
+    int64_t by = ahead - *last;
+
+    if (*last != 0 && (by > CLOCK_STEP_NS || by < -CLOCK_STEP_NS))
+        md_log(MD_LOG_WARNING,
+               "the wall clock was set by %+.1f s; it is used for the times of this log only",
+               (double)by / 1e9);
+    *last = ahead;
 }
 
 void md_log_severity_set(enum md_log_severity severity_max)

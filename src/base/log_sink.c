@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_sink.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -78,7 +79,11 @@ static size_t format_line(const char *identity, uint64_t wall_ns, enum md_log_se
 
 static bool write_all(int fd, const char *bytes, size_t length)
 {
-    return write(fd, bytes, length) == (ssize_t)length;
+    ssize_t written = write(fd, bytes, length);
+
+    if (written >= 0 && written < (ssize_t)length)
+        errno = ENOSPC; /* what else would stop a file halfway */
+    return written == (ssize_t)length;
 }
 
 void md_log_sink_stderr(uint64_t wall_ns, enum md_log_severity severity, const char *text,
@@ -162,6 +167,35 @@ static void rotate(struct md_log_sink *sink)
     md_ctr_inc(&sink->rotations);
 }
 
+/* A full disk: once there is room again the file itself says what is missing in it. */
+static bool tell_unwritten(struct md_log_sink *sink, uint64_t wall_ns)
+{
+    char text[160], line[1 + LINE_MAX_BYTES];
+    int length = snprintf(text, sizeof(text), "%llu lines of this log could not be written: %s",
+                          (unsigned long long)sink->unwritten, strerror(sink->unwritten_errno));
+
+    line[0] = '\n'; /* the last of them may have been written in part */
+    size_t used =
+        1 + format_line(sink->identity, wall_ns, MD_LOG_WARNING, text, (size_t)length, line + 1);
+    if (!write_all(sink->fd, line, used))
+        return false;
+    sink->size += used;
+    sink->unwritten = 0;
+    return true;
+}
+
+static bool write_file(struct md_log_sink *sink, uint64_t wall_ns, const char *line, size_t used)
+{
+    if (sink->fd >= 0 && (sink->unwritten == 0 || tell_unwritten(sink, wall_ns)) &&
+        write_all(sink->fd, line, used)) {
+        sink->size += used;
+        return true;
+    }
+    sink->unwritten_errno = errno;
+    sink->unwritten++;
+    return false;
+}
+
 void md_log_sink_write(struct md_log_sink *sink, uint64_t wall_ns, enum md_log_severity severity,
                        const char *text, size_t length)
 {
@@ -175,8 +209,7 @@ void md_log_sink_write(struct md_log_sink *sink, uint64_t wall_ns, enum md_log_s
     if (sink->targets & MD_LOG_TO_FILE) {
         if (sink->size_max && sink->size > 0 && sink->size + used > sink->size_max)
             rotate(sink);
-        is_written &= sink->fd >= 0 && write_all(sink->fd, line, used);
-        sink->size += used;
+        is_written &= write_file(sink, wall_ns, line, used);
     }
     if (sink->targets & MD_LOG_TO_SYSLOG) {
         char escaped[MD_LOG_TEXT_MAX];

@@ -17,7 +17,9 @@ struct md_log_sink {
     unsigned keep;
     uint64_t size_max;
     uint64_t size;
-    int fd; /* -1: none */
+    int fd;             /* -1: none */
+    uint64_t unwritten; /* lines that the file did not take since the last one it took */
+    int unwritten_errno;
     struct md_ctr lines;
     struct md_ctr rotations;
     struct md_ctr errors;

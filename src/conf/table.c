@@ -413,14 +413,15 @@ const struct md_conf_row md_conf_rows[] = {
       "Which rrcpd of the network on this host to attach to." },
     { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
       "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
-    { "lossPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
+    { "lossPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is thrown away." },
-    { "reorderPct", RRCP, ALL, 0, PERCENT(0, 100, "0"),
+    { "reorderPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is put behind the next." },
-    { "delayUs", RRCP, ALL, 0, INT("us", 0, 10000000, "0"),
+    { "delayUs", RRCP, ALL, DYN, INT("us", 0, 10000000, "0"),
       "For tests: delay added to each packet received." },
     { "faultSeed", RRCP, ALL, 0, INT("", 0, INT64_MAX, "0"),
-      "For tests: seed of lossPct, reorderPct and delayUs." },
+      "For tests: seed of lossPct, reorderPct and delayUs. Other than 0: rrcpd takes these three "
+      "over on SIGHUP." },
 
     /* ---- threads and memory ---- */
     { "mainThreadCpu", DAEMON, ALL, 0, CPUS, "CPUs of the control loop; empty = not bound." },

@@ -3,6 +3,7 @@
 #include "frame/frame.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -51,6 +52,7 @@ static void on_beat(void *owner)
     if (frame->hooks.beat && !frame->hooks.beat(frame->hooks.owner))
         return;
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
+    md_log_watch_clock(md_loop_now(frame->loop), &frame->wall_ahead_ns);
     notify(frame, "WATCHDOG=1");
 }
 
@@ -99,6 +101,49 @@ static void next_log_level(void)
     md_log(MD_LOG_NOTICE, "log level is %s now", md_log_severity_name(cycle[next]));
 }
 
+/* A place in the code may log five lines a second: so many, with as much as goes into each. */
+struct report {
+    char text[960];
+    size_t used;
+    unsigned lines;
+    unsigned left_out;
+};
+
+static void report_line(struct report *report)
+{
+    if (report->used > 0)
+        md_log(MD_LOG_NOTICE, "%s", report->text);
+    report->used = 0;
+    report->lines++;
+}
+
+static bool report_value(void *owner, const char *path, uint64_t value)
+{
+    struct report *report = owner;
+
+    if (report->lines == 4) {
+        report->left_out++;
+        return true;
+    }
+    report->used +=
+        (size_t)snprintf(report->text + report->used, sizeof(report->text) - report->used,
+                         "%s%s=%" PRIu64, report->used ? " " : "", path, value);
+    if (report->used > sizeof(report->text) - 160)
+        report_line(report);
+    return true;
+}
+
+static void log_statistics(struct frame *frame)
+{
+    struct report report = { .used = 0 };
+
+    stats_segment_each(frame->stats, report_value, &report);
+    if (report.lines < 4)
+        report_line(&report);
+    if (report.left_out)
+        md_log(MD_LOG_NOTICE, "and %u values more: rmdsmon shows them all", report.left_out);
+}
+
 static void on_signal(void *owner, int signal)
 {
     struct frame *frame = owner;
@@ -108,8 +153,7 @@ static void on_signal(void *owner, int signal)
         reload(frame);
         break;
     case SIGUSR1:
-        if (frame->hooks.dump)
-            frame->hooks.dump(frame->hooks.owner);
+        log_statistics(frame);
         break;
     case SIGUSR2:
         next_log_level();
@@ -278,6 +322,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
                 const struct frame_hooks *hooks, int argc, char **argv)
 {
     *frame = (struct frame){ .hooks = *hooks, .runfile = { .fd = -1 } };
+    md_clock_init();
     int code = md_options_start(program, argc, argv, &frame->options, &frame->conf);
     if (code >= 0)
         return code;

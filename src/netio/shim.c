@@ -257,7 +257,8 @@ static const struct net_packet_table shim_table = {
 
 bool net_shim_wanted(const struct net_shim_config *config)
 {
-    return config->loss_ppm || config->burst_ppm || config->duplicate_ppm || config->delay_ppm;
+    return config->seed || config->loss_ppm || config->burst_ppm || config->duplicate_ppm ||
+           config->delay_ppm;
 }
 
 int net_shim_open(const struct net_shim_config *config, struct net_packet_io *inner,
@@ -275,5 +276,13 @@ int net_shim_open(const struct net_shim_config *config, struct net_packet_io *in
     shim->config = *config;
     shim->prng = md_prng_init(config->seed);
     *out = &shim->io;
+    return 0;
+}
+
+int net_shim_set(struct net_packet_io *io, const struct net_shim_config *config)
+{
+    if (io->table != &shim_table)
+        return MD_ERR_STATE;
+    shim_of(io)->config = *config;
     return 0;
 }

@@ -425,6 +425,23 @@ void stats_string_set(struct stats_segment *segment, struct stats_entry *entry, 
     pthread_mutex_unlock(&segment->lock);
 }
 
+void stats_segment_each(struct stats_segment *segment,
+                        bool (*fn)(void *owner, const char *path, uint64_t value), void *owner)
+{
+    bool goes_on = true;
+
+    pthread_mutex_lock(&segment->lock);
+    for (uint32_t i = 0; goes_on && i < segment->header->entry_count; i++) {
+        const struct stats_entry *entry = &segment->entries[i];
+        uint32_t kind = atomic_load_explicit(&entry->kind, memory_order_relaxed);
+        uint64_t value = md_ctr_get(&entry->value);
+
+        if ((kind == STATS_KIND_COUNTER || kind == STATS_KIND_GAUGE) && value != 0)
+            goes_on = fn(owner, entry_path(entry), value);
+    }
+    pthread_mutex_unlock(&segment->lock);
+}
+
 struct md_hist *stats_histogram_add(struct stats_segment *segment, const char *path)
 {
     struct stats_entry *entry = stats_entry_add(segment, STATS_KIND_HISTOGRAM, path);

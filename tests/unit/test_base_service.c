@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -184,6 +185,46 @@ static void a_log_that_grows_is_rotated_and_some_are_kept(void **state)
     assert_int_equal(stat(in_folder("a.log.2"), &st), 0);
     assert_int_equal(stat(in_folder("a.log.3"), &st), -1);
     assert_non_null(strstr(contents("a.log"), "line 000999"));
+}
+
+static void a_full_disk_is_told_of_when_there_is_room_again(void **state)
+{
+    struct rlimit limit, small;
+    struct md_log_stats stats;
+
+    (void)state;
+    open_log(0, 0);
+    log_a_lot(0, 10);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    small = limit;
+    small.rlim_cur = strlen(contents("a.log")) + 20; /* the next line ends half-way */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    log_a_lot(10, 7);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    log_a_lot(17, 1);
+    md_log_stats(&stats);
+    md_log_close();
+    char *text = contents("a.log");
+    assert_int_equal(stats.errors, 7);
+    assert_non_null(strstr(text, " WARNING 7 lines of this log could not be written: "));
+    assert_non_null(strstr(text, " INFO line 000017 of many\n"));
+}
+
+static void a_wall_clock_that_is_set_is_told_of(void **state)
+{
+    int64_t ahead = 0;
+
+    (void)state;
+    open_log(0, 0);
+    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_clock_wall_shift(-3600 * (int64_t)MD_NS_PER_S);
+    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_clock_wall_shift(0);
+    md_log_close();
+    assert_int_equal(lines_with(contents("a.log"), "the wall clock was set by -3600.0 s"), 1);
 }
 
 static void a_log_that_was_moved_away_is_opened_anew(void **state)
@@ -549,6 +590,8 @@ int main(void)
         cmocka_unit_test(a_long_text_is_cut_at_1024_bytes),
         cmocka_unit_test(one_place_logs_five_lines_a_second_and_tells_the_rest),
         cmocka_unit_test(a_log_that_grows_is_rotated_and_some_are_kept),
+        cmocka_unit_test(a_full_disk_is_told_of_when_there_is_room_again),
+        cmocka_unit_test(a_wall_clock_that_is_set_is_told_of),
         cmocka_unit_test(a_log_that_was_moved_away_is_opened_anew),
         cmocka_unit_test(every_line_of_every_thread_is_written_or_counted),
         cmocka_unit_test(timers_fire_once_or_again_and_can_be_stopped),

@@ -277,6 +277,32 @@ static void the_shim_delays_and_doubles_but_loses_nothing(void **state)
     assert_int_equal(got, 2000 + (int)counters.shim_duplicated);
 }
 
+static void the_shim_takes_other_faults_while_it_runs(void **state)
+{
+    const struct net_shim_config none = { .seed = 5 }, all = { .loss_ppm = 1000000 };
+    const struct net_sim_config plain = { 0 };
+    struct net_packet one = packet(0, 100, NULL);
+    struct rrcp_arrival in[4];
+    struct net_packet_io *from, *to;
+    struct net_sim *sim;
+
+    (void)state;
+    assert_true(net_shim_wanted(&none));
+    assert_int_equal(net_sim_create(&plain, &sim), 0);
+    assert_int_equal(net_sim_open(sim, &from), 0);
+    assert_int_equal(net_sim_open(sim, &to), 0);
+    assert_int_equal(net_shim_set(to, &all), MD_ERR_STATE);
+    assert_int_equal(net_shim_open(&none, to, &to), 0);
+    send_all(from, &one, 1);
+    assert_int_equal(net_packet_receive(to, in, 4), 1);
+    assert_int_equal(net_shim_set(to, &all), 0);
+    send_all(from, &one, 1);
+    assert_int_equal(net_packet_receive(to, in, 4), 0);
+    net_packet_close(to);
+    net_packet_close(from);
+    net_sim_destroy(sim);
+}
+
 /* ---- what an operator is told ---------------------------------------------------------------- */
 
 static void refused(struct net_udp_config config, const char *expected)
@@ -337,6 +363,7 @@ int main(void)
         BOTH(every_packet_is_reported_complete_once),
         cmocka_unit_test(the_shim_loses_what_its_seed_says),
         cmocka_unit_test(the_shim_delays_and_doubles_but_loses_nothing),
+        cmocka_unit_test(the_shim_takes_other_faults_while_it_runs),
         cmocka_unit_test(a_wrong_address_or_interface_is_explained),
         cmocka_unit_test(a_taken_unicast_port_is_roamed_from),
     };

@@ -662,6 +662,21 @@ static void an_item_asked_while_the_service_is_down_waits_for_it(void **state)
     assert_string_equal(pair_heard(c, 5), "!I");
 }
 
+/* No instance says any more what the service offers: it is the same service all the same. */
+static void an_item_asked_while_no_instance_is_there_waits_for_one(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct rrmp_notice down = { .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 };
+
+    p2ps_core_notice(pair->sink, 0, pair->now_ns, &down);
+    pair_settle(pair);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "!");
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!I");
+}
+
 static void a_client_without_single_open_recovers_itself(void **state)
 {
     struct pair *pair = *state;
@@ -1067,6 +1082,7 @@ int main(void)
         TEST(new_rules_of_a_slow_authority_hold_too),
         TEST(a_provider_lost_makes_items_suspect_and_brings_them_back),
         TEST(an_item_asked_while_the_service_is_down_waits_for_it),
+        TEST(an_item_asked_while_no_instance_is_there_waits_for_one),
         TEST(a_client_without_single_open_recovers_itself),
         TEST(an_item_closed_by_the_provider_is_closed_with_its_words),
         TEST(closed_recover_is_hidden_and_mended),

@@ -210,6 +210,35 @@ static void the_same_path_is_the_same_entry_and_a_full_table_drops(void **state)
     stats_segment_close(segment);
 }
 
+static bool add_up(void *owner, const char *path, uint64_t value)
+{
+    uint64_t *sum = owner;
+
+    *sum += strcmp(path, "p2ps.b") == 0 ? 100 * value : value;
+    return *sum < 1000;
+}
+
+static void an_owner_walks_what_is_not_zero(void **state)
+{
+    struct stats_config config = config_of("walk");
+    struct stats_segment *segment;
+    uint64_t sum = 0;
+
+    (void)state;
+    assert_int_equal(stats_segment_open(&config, &segment, NULL), MD_OK);
+    md_ctr_set(stats_counter(segment, "p2ps.a"), 3);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.b"), 2);
+    (void)stats_counter(segment, "p2ps.c");
+    stats_string_add(segment, "p2ps.d", "text");
+    stats_segment_each(segment, add_up, &sum);
+    assert_int_equal(sum, 203);
+    md_ctr_set(stats_counter(segment, "p2ps.a"), 2000);
+    sum = 0;
+    stats_segment_each(segment, add_up, &sum);
+    assert_int_equal(sum, 2000); /* it said that is enough */
+    stats_segment_close(segment);
+}
+
 static void a_segment_without_a_folder_is_private(void **state)
 {
     struct stats_config config = { .process = "sim", .instance = "1" };
@@ -354,6 +383,7 @@ int main(void)
         cmocka_unit_test(the_layout_is_the_documented_one),
         cmocka_unit_test(entries_come_and_go),
         cmocka_unit_test(the_same_path_is_the_same_entry_and_a_full_table_drops),
+        cmocka_unit_test(an_owner_walks_what_is_not_zero),
         cmocka_unit_test(a_segment_without_a_folder_is_private),
         cmocka_unit_test(a_living_owner_is_respected_and_a_killed_one_replaced),
         cmocka_unit_test(files_that_are_no_segments_are_refused),

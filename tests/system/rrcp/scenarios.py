@@ -92,7 +92,7 @@ def a_killed_sink_daemon_is_found_again(bed):
 
 def a_killed_source_daemon_is_found_again(bed):
     source = bed.rrcpd(1)
-    bed.rrcpd(2)
+    sink = bed.rrcpd(2)
     sub = bed.perf("sub", 2, "-seconds", 6, "-timeout", 4, "-publishers", 0)
     pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 5)
     time.sleep(RANDOM.uniform(1.0, 2.0))
@@ -103,6 +103,9 @@ def a_killed_source_daemon_is_found_again(bed):
     clean(figures, lost=None)
     assert figures["publishers"] == 2, figures  # the same program, a new session and port
     assert figures["peers_down"] >= 1, figures
+    # Same name, same host: it is known at once, not when its silence has lasted.
+    until(lambda: "is down: it was started anew" in sink.text(), 5, sink.text)
+    assert "silent for peerTimeout" not in sink.text(), sink.text()
 
 
 def a_killed_user_is_told_to_all_nodes(bed):
@@ -220,8 +223,7 @@ def two_networks_may_share_one_group(bed):
 
 def an_interface_goes_down_and_up(bed):
     names = bed.namespaces(3)
-    for i, name in enumerate(names, 1):
-        bed.rrcpd(i, interface="eth0", space=name)
+    sink = [bed.rrcpd(i, interface="eth0", space=name) for i, name in enumerate(names, 1)][1]
     subs = [bed.perf("sub", i, "-seconds", 6, "-timeout", 5, space=names[i - 1]) for i in (2, 3)]
     pub = bed.perf("pub", 1, "-rate", 20000, "-seconds", 6, space=names[0])
     time.sleep(1.5)
@@ -234,6 +236,7 @@ def an_interface_goes_down_and_up(bed):
     clean(cut, lost=None)
     assert cut["lost"] == 0 or cut["gaps"] > 0, cut  # told, if not repaired
     assert cut["received"] > 40000, cut
+    assert "packets are lost for good" in sink.text() or cut["lost"] == 0, sink.text()
 
 
 def a_redundant_path_hides_a_dead_one(bed):
