@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""chaos.py [--seed N] [--faults N] - random faults under load, and consumers that check everything.
+
+Half of the faults come one at a time, the next only after full recovery: they are timed from the
+moment the fault can be known. The others overlap. Ends with "N passed, M failed"; exit 0 when M is 0.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import os
+import random
+import re
+import statistics
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import faults  # noqa: E402
+from world import BIN, World, enter_namespaces, now, skip  # noqa: E402
+
+GIVE_UP_S = 40.0
+POLL_S = 0.01
+WORST_S = 10.0
+
+
+class Run:
+    def __init__(self, world, options):
+        self.world, self.options = world, options
+        self.random = random.Random(options.seed)
+        self.passed, self.failures, self.times, self.number = 0, [], [], 0
+        self.seen = 0
+        self.start = now()
+        self.kinds = [k for k in faults.KINDS if not options.only or k.__name__.lower() in options.only]
+        if faults.Wall in self.kinds and not faults.has_hooks(os.path.join(BIN, "rrcpd")):
+            self.kinds.remove(faults.Wall)
+            print("this build has no hooks for tests: the wall clock is left alone")
+
+    def say(self, text):
+        print(f"{now() - self.start:7.2f}  {text}", flush=True)
+
+    def fail(self, text):
+        self.failures.append(text)
+        self.say(f"FAILED: {text}")
+
+    # ---- one fault ----
+
+    def perform(self, fault):
+        """In a thread of its own: begin, last, end."""
+        try:
+            time.sleep(fault.wait)
+            fault.begun = now()
+            fault.begin()
+            time.sleep(fault.length)
+            fault.end()
+        except Exception as err:  # whatever it was: the run goes on and counts it
+            self.fail(f"{fault.name}: {err}")
+            traceback.print_exc()
+        fault.ended = now()
+
+    def begin(self, fault, wait=0.0):
+        fault.wait, fault.begun, fault.ended = wait, None, None
+        fault.thread = threading.Thread(target=self.perform, args=(fault,), daemon=True)
+        fault.thread.start()
+
+    @staticmethod
+    def known_at(fault):
+        if fault.known is not None:
+            return fault.begun + fault.known
+        return fault.ended  # maybe not yet
+
+    def settle(self, since, what):
+        """Until everybody is well again."""
+        deadline = now() + GIVE_UP_S
+        while not self.world.is_well(since):
+            if now() > deadline:
+                for watcher in self.world.watchers:
+                    if not watcher.is_well(since):
+                        self.say(watcher.describe())
+                self.fail(f"{what}: not recovered after {GIVE_UP_S:.0f} s")
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def report(self, what):
+        """Violations since the last time."""
+        count = 0
+        for watcher in self.world.watchers:
+            fresh = watcher.violations[getattr(watcher, "seen", 0):]
+            watcher.seen = len(watcher.violations)
+            count += len(fresh)
+            for at, text in fresh[:5]:
+                self.say(f"{watcher.name} at {at - self.start:.3f}: {text}")
+        if count:
+            self.fail(f"{what}: {count} violations")
+        return count
+
+    def single(self, fault):
+        sizes, recovered = self.world.sizes(), None
+        self.begin(fault)
+        deadline = now() + fault.length + GIVE_UP_S
+        while recovered is None and now() < deadline:
+            time.sleep(POLL_S)
+            known = self.known_at(fault) if fault.begun else None
+            if known is not None and now() >= known and self.world.is_well(known):
+                recovered = now() - known
+        fault.thread.join()
+        settled = self.settle(fault.ended, fault.name) and recovered is not None
+        if settled:
+            self.times.append((recovered, fault.name))
+            self.say(f"#{self.number} {fault.name}: {recovered:.2f} s")
+            if recovered > WORST_S:
+                self.fail(f"{fault.name}: recovered only {recovered:.2f} s after it could be known")
+        bad = self.report(fault.name)
+        told = self.read_logs(fault, sizes)
+        if settled and not bad and told and recovered <= WORST_S:
+            self.passed += 1
+
+    def read_logs(self, fault, sizes):
+        deadline = now() + 2.0
+        while True:
+            news = [f"{name}: {line}" for name, line in self.world.news(sizes)]
+            missing = [s for s in fault.signs if not any(re.search(s, line) for line in news)]
+            if not missing or now() > deadline:
+                break
+            time.sleep(0.1)
+        if self.options.verbose or missing:
+            for line in news[:60]:
+                print("          ", line)
+        for sign in missing:
+            self.fail(f"{fault.name}: no log line like {sign}")
+        return not missing
+
+    def together(self, count):
+        chosen = []
+        while len(chosen) < count:
+            fault = faults.choose(self.world, self.random, self.kinds)
+            if not any(fault.claims() & other.claims() for other in chosen):
+                chosen.append(fault)
+        for fault in chosen:
+            self.begin(fault, self.random.uniform(0.0, 2.0))
+        for fault in chosen:
+            fault.thread.join()
+        what = " + ".join(f.name for f in chosen)
+        before = len(self.failures)
+        since = max(f.ended for f in chosen)
+        if self.settle(since, what):
+            self.say(f"#{self.number} {what}: well {now() - since:.2f} s after the last")
+        self.report(what)
+        if len(self.failures) == before:
+            self.passed += count
+
+    # ---- the whole ----
+
+    def faults(self):
+        left = self.options.faults
+        singles = (left + 1) // 2
+        while left > 0 and len(self.failures) < self.options.give_up:
+            self.number = self.options.faults - left + 1
+            if singles > 0 and (left == singles or self.random.random() < 0.7):
+                self.single(faults.choose(self.world, self.random, self.kinds))
+                singles -= 1
+                left -= 1
+            else:
+                count = min(self.random.randint(2, 4), left - singles)
+                self.together(count)
+                left -= count
+
+    def compare(self):
+        """Everybody's last image is that of a provider."""
+        for provider in self.world.providers.values():
+            provider.tell("ur 0")
+        self.world.watchers[1].tell("churn")
+        time.sleep(1.0)
+        self.settle(0, "the end")
+        truth = [self.world.counts_of(h) for h in self.world.providers]
+        wrong = 0
+        for watcher in self.world.watchers:
+            for item, (count, state) in watcher.dump().items():
+                if state != "ok" or count not in [t[item][0] for t in truth]:
+                    wrong += 1
+                    if wrong <= 5:
+                        self.say(f"{watcher.name} {item}: count {count} {state}, providers "
+                                 f"{[t[item][0] for t in truth]}")
+        if wrong:
+            self.fail(f"{wrong} final images are not the provider's")
+        else:
+            self.passed += 1
+            self.say("final images are the providers'")
+
+    def finish(self):
+        self.report("the end")
+        ends = [f"{w.name}: {w.updates} updates" for w in self.world.watchers]
+        wrong = self.world.down()
+        for watcher, text in zip(self.world.watchers, ends):
+            if watcher.end:
+                text += f", {watcher.end[1]} images, {watcher.end[2]} jumps told of {watcher.end[3]} missing"
+            self.say(text)
+        wrong += self.world.leftovers()
+        for text in wrong:
+            self.fail(f"left behind: {text}")
+        if not wrong:
+            self.passed += 1
+            self.say("nothing is left: processes, shared memory, sockets, files")
+
+    def summary(self):
+        if self.times:
+            seconds = [t for t, _ in self.times]
+            print(f"recovery of {len(seconds)} single faults, from the moment each could be known: median "
+                  f"{statistics.median(seconds):.2f} s, worst {max(self.times)[0]:.2f} s ({max(self.times)[1]})")
+        print(f"seed {self.options.seed}, {now() - self.start:.0f} s, {self.world.violations()} violations of the checker")
+        print(f"{self.passed} passed, {len(self.failures)} failed")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/rmds chaos", description=__doc__.split("\n\n")[1])
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--rate", type=int, default=4000, help="updates a second of each provider")
+    parser.add_argument("--only", type=lambda t: t.split(","), help="kinds, such as kill,link")
+    parser.add_argument("--give-up", type=int, default=20, help="end after so many failures")
+    parser.add_argument("--keep", action="store_true", help="keep the logs")
+    parser.add_argument("--verbose", action="store_true", help="show what the daemons log of each fault")
+    options = parser.parse_args()
+    enter_namespaces()
+    for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
+        if not os.access(os.path.join(BIN, program), os.X_OK):
+            skip(f"this build has no {program}")
+    print(f"seed {options.seed}, {options.faults} faults", flush=True)
+    world = World(options.seed, options.items, options.rate)
+    run = Run(world, options)
+    try:
+        world.build()
+        world.up()
+        if run.settle(now(), "the start"):
+            run.say("all is well")
+            run.faults()
+            run.compare()
+        run.finish()
+    except Exception as err:
+        run.fail(str(err))
+        traceback.print_exc()
+    finally:
+        world.destroy(options.keep or bool(run.failures))
+    run.summary()
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    # The seed must survive the change of namespaces.
+    if "--seed" not in sys.argv and "-h" not in sys.argv and "--help" not in sys.argv:
+        sys.argv += ["--seed", str(int.from_bytes(os.urandom(3), "big"))]
+    sys.exit(main())
