@@ -166,6 +166,11 @@ changed_layers() {
         sed -E 's#^include/#src/#; s#^(src/[^/]+|tools/[^/]+|[^/]+)/.*#\1#' | sort -u
 }
 
+# gcc compiled everything above; the fuzz build knows how clang is called for the same files.
+stage_clang() {
+    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz" && passed=$((passed + 1))
+}
+
 stage_clang_tidy() {
     local layers files
     layers=$(changed_layers)
@@ -207,6 +212,7 @@ verb_test() {
         stage "tsan" stage_tsan
         stage "fuzz" stage_fuzz
         stage "format" stage_format
+        stage "clang" stage_clang
         stage "clang-tidy" stage_clang_tidy
         stage "tidy" stage_tidy
     fi

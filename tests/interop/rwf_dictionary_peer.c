@@ -176,7 +176,7 @@ static void rmtes(void)
 
 int main(int argc, char **argv)
 {
-    struct rwf_dictionary *dictionary;
+    struct rwf_dictionary *dictionary = NULL;
 
     if (argc == 2 && strcmp(argv[1], "rmtes") == 0) {
         rmtes();
