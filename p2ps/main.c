@@ -368,6 +368,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .client_limit = p2ps->mounts_max,
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
+        .rtt_interval_ns = md_conf_time_ns(daemon, "rttInterval"),
         .conflate_max = u32_of(daemon, "conflateMax"),
         .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
         .keeps_images = md_conf_bool(daemon, "enableCache"),

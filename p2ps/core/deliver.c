@@ -488,6 +488,15 @@ static void directory_event(struct p2ps_core *core, unsigned network, uint16_t s
     p2ps_directory_changed(core, service);
 }
 
+static void merge_event(struct p2ps_core *core, unsigned network,
+                        const struct rrmp_sink_event *event)
+{
+    uint16_t service = p2ps_service_bind(core, network, event->service);
+
+    if (service != RRMP_SERVICE_NONE)
+        p2ps_directory_merge(core, service, event->instance, event->group, event->group2);
+}
+
 static void deliver_event(struct p2ps_core *core, unsigned network,
                           const struct rrmp_sink_event *event)
 {
@@ -515,7 +524,8 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         item_closed(core, event);
         break;
     case RRMP_SINK_MERGE:
-        break; /* group ids towards clients follow with the next refresh */
+        merge_event(core, network, event);
+        break;
     case RRMP_SINK_DIRECTORY:
         directory_event(core, network, event->service);
         break;

@@ -155,6 +155,23 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
         p2ps_client_doom(core, client);
 }
 
+/* A status for all items of a service, which a refresh cannot carry, may have been among what was
+ * missed: those that are suspect are told so one by one. */
+static void owe_states(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t cursor = 0;
+    uint32_t item;
+
+    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
+        if (item >= P2PS_STREAM_DICTIONARY || core->items[item].data_state != RWF_DATA_SUSPECT)
+            continue;
+        uint32_t watch = p2ps_item_watch_find(core, item, client, id);
+        if (watch != P2PS_NONE)
+            p2ps_watch_owe(core, &core->items[item].watches[watch], P2PS_WATCH_OWED_STATUS);
+    }
+}
+
 void p2ps_directory_owed(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
@@ -166,8 +183,10 @@ void p2ps_directory_owed(struct p2ps_core *core, uint32_t client)
         .filter = c->directory_filter,
     };
 
-    if (c->directory_stream == 0 || send_refresh(core, client, false, &request) == MD_OK)
-        c->directory_owed = false;
+    if (c->directory_stream != 0 && send_refresh(core, client, false, &request) != MD_OK)
+        return;
+    c->directory_owed = false;
+    owe_states(core, client);
 }
 
 static void owe_directory(struct p2ps_core *core, uint32_t client)
@@ -260,26 +279,50 @@ void p2ps_directory_status(struct p2ps_core *core, uint16_t index, const struct 
     tell_service(core, &service);
 }
 
-void p2ps_directory_group(struct p2ps_core *core, uint16_t index, uint16_t instance, uint16_t group,
-                          const struct rwf_state *state)
+static struct rwf_bytes group_id(uint8_t bytes[4], uint16_t instance, uint16_t group)
 {
-    uint8_t bytes[4] = { 0 };
-    struct omm_group change = {
-        .group = rwf_bytes(bytes, sizeof(bytes)),
-        .has_status = true,
-        .status = *state,
-    };
-
     md_put_be16(bytes, instance);
     md_put_be16(bytes + 2, group);
+    return rwf_bytes(bytes, 4);
+}
+
+/* Said once and never again: who has no room for it cannot be told the truth any more. */
+static void tell_group(struct p2ps_core *core, uint16_t index, const struct omm_group *change)
+{
     for (uint32_t i = 0; i < core->client_room; i++) {
         struct p2ps_client *c = &core->clients[i];
 
         if (!sees_service(c, core->services[index].id) || !(c->directory_filter & OMM_FILTER_GROUP))
             continue;
-        if (c->front->group(c->self, c->directory_stream, core->services[index].id, &change) !=
+        if (c->front->group(c->self, c->directory_stream, core->services[index].id, change) !=
             MD_OK)
-            owe_directory(core, i);
+            p2ps_client_doom(core, i);
         p2ps_client_touch(core, i);
     }
+}
+
+void p2ps_directory_group(struct p2ps_core *core, uint16_t index, uint16_t instance, uint16_t group,
+                          const struct rwf_state *state)
+{
+    uint8_t bytes[4];
+    const struct omm_group change = {
+        .group = group_id(bytes, instance, group),
+        .has_status = true,
+        .status = *state,
+    };
+
+    tell_group(core, index, &change);
+}
+
+void p2ps_directory_merge(struct p2ps_core *core, uint16_t index, uint16_t instance, uint16_t group,
+                          uint16_t into)
+{
+    uint8_t bytes[4];
+    uint8_t into_bytes[4];
+    const struct omm_group change = {
+        .group = group_id(bytes, instance, group),
+        .merged_to = group_id(into_bytes, instance, into),
+    };
+
+    tell_group(core, index, &change);
 }

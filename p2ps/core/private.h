@@ -317,6 +317,9 @@ void p2ps_directory_owed(struct p2ps_core *core, uint32_t client);
 void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);
 void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t instance,
                           uint16_t group, const struct rwf_state *state);
+/* Items of `group` are in group `into` from now on. */
+void p2ps_directory_merge(struct p2ps_core *core, uint16_t service, uint16_t instance,
+                          uint16_t group, uint16_t into);
 /* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
 uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id);
 

@@ -149,6 +149,9 @@ const struct md_conf_row md_conf_rows[] = {
       "rrmp6, rrmp4 is an error." },
     { "sessionStatsWindow", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "1"),
       "Averaging window of the rates of each connection in the statistics." },
+    { "rttInterval", DAEMON, P2PS, 0, TIME("s", 0, 3600 * SEC, "5"),
+      "How often the round trip to each client that asks for it at its login is measured, 0 = "
+      "never." },
     { "dictionaryPath", DAEMON, P2PS, 0, LIST(""),
       "Files of field and enumeration dictionaries to serve, comma separated, whatever providers "
       "offer; empty = those of the providers, and until one comes the files beside the program." },

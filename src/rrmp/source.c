@@ -460,6 +460,7 @@ size_t rrmp_source_event(struct rrmp_source *source, struct rrmp_source_event *e
 /* ---- services ---- */
 
 /* Keep the description as encoded bytes, and views into them. */
+/* MD_ERR_EXISTS: it is the one that is kept already. */
 static int description_keep(struct rrmp_source *source, struct source_service *service,
                             const struct rrmp_service *description)
 {
@@ -476,6 +477,10 @@ static int description_keep(struct rrmp_source *source, struct source_service *s
     if (!md_wr_ok(&wr) || rrmp_record_decode(blob, md_wr_length(&wr), &decoded) != 0) {
         free(blob);
         return MD_ERR_MALFORMED;
+    }
+    if (service->blob && service->blob_length == size && memcmp(service->blob, blob, size) == 0) {
+        free(blob);
+        return MD_ERR_EXISTS;
     }
     source->stats.memory_now += size - service->blob_length;
     free(service->blob);
@@ -525,6 +530,8 @@ int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint
                description->name.length) != 0)
         return MD_ERR_RANGE;
     int err = description_keep(source, service, description);
+    if (err == MD_ERR_EXISTS)
+        return MD_OK; /* nothing to tell anybody */
     if (err)
         return err;
     service->version++;

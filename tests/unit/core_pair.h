@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/cursor.h"
 #include "base/err.h"
 #include "p2ps/core/core.h"
 #include "p2ps/core/rwf_forms.h"
@@ -24,10 +25,10 @@
  * counter per item, and its image and its updates are a function of it. A client is a second front:
  * what the core tells it becomes a line of letters per stream,
  *
- *     L login   D directory   d change of it   g group   I image   i unsolicited image   U update
- *     S status that leaves the stream open   ! data state suspect   X closed   R closed, recover
- *     A ack     N nak         G generic        T round trip   M encoded message
- *     J conflation started    j real time again
+ *     L login   D directory   d change of it   g group, m merge of two   I image   i unsolicited
+ * image   U update S status that leaves the stream open   ! data state suspect   X closed   R
+ * closed, recover A ack     N nak         G generic        T round trip   M encoded message J
+ * conflation started    j real time again
  */
 #define PAIR_MS          1000000ull
 #define PAIR_SEC         1000000000ull
@@ -103,6 +104,7 @@ struct pair_stream {
     uint8_t stream_state;
     uint16_t flags;
     uint32_t fields; /* of the last image or update; rows, where it is a vector */
+    uint32_t group;  /* of the last image */
     bool has_key;
     char text[128];
 };
@@ -116,7 +118,10 @@ struct pair_client {
     uint32_t room_max;
     uint32_t queued; /* since the last flush */
     uint32_t flushes;
-    bool drains; /* each flush makes all its room free again */
+    uint32_t group[2]; /* of the last change: the group, and what it was merged into */
+    uint8_t group_state;
+    struct omm_rtt rtt; /* the last one */
+    bool drains;        /* each flush makes all its room free again */
     struct pair_stream streams[PAIR_STREAMS];
 };
 
@@ -341,6 +346,30 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
     omm_directory_encode_service(&enc, &service);
     omm_directory_encode_finish(&enc);
     pair_say(p, &enc);
+}
+
+/* A change of a group of the provider's items: a status, or, with `into`, a merge. */
+static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t into,
+                                  uint8_t data_state)
+{
+    uint8_t bytes[512];
+    uint8_t ids[2][2] = { { (uint8_t)(group >> 8), (uint8_t)group },
+                          { (uint8_t)(into >> 8), (uint8_t)into } };
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM, .is_update = true };
+    struct omm_group change = {
+        .group = rwf_bytes(ids[0], 2),
+        .has_status = into == 0,
+        .status = { .stream_state = RWF_STREAM_OPEN, .data_state = data_state },
+    };
+
+    if (into)
+        change.merged_to = rwf_bytes(ids[1], 2);
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_group(&enc, 99, &change);
+    omm_directory_encode_finish(&enc);
+    pair_say(&pair->provider, &enc);
 }
 
 /* Three fields, in two messages. */
@@ -692,6 +721,8 @@ static inline int pair_front_put(void *self, const struct p2ps_made *made, int32
         return err;
     if (msg.msg_class == RWF_CLASS_REFRESH)
         pair_note_state(c, stream_id, &msg.state);
+    if (msg.msg_class == RWF_CLASS_REFRESH && msg.group_id.length == 4)
+        s->group = md_be32(msg.group_id.data);
     s->flags = msg.flags;
     s->has_key = rwf_msg_has_key(&msg);
     pair_read_fields(s, &msg);
@@ -742,7 +773,7 @@ static inline int pair_front_ack(void *self, const struct omm_ack *ack)
 
 static inline int pair_front_rtt(void *self, int32_t stream_id, const struct omm_rtt *rtt)
 {
-    (void)rtt;
+    ((struct pair_client *)self)->rtt = *rtt;
     return pair_note(self, stream_id, 'T');
 }
 
@@ -761,9 +792,13 @@ static inline int pair_front_directory(void *self, const struct omm_directory_he
 static inline int pair_front_group(void *self, int32_t stream_id, uint16_t service_id,
                                    const struct omm_group *group)
 {
+    struct pair_client *c = self;
+
     (void)service_id;
-    (void)group;
-    return pair_note(self, stream_id, 'g');
+    c->group_state = group->has_status ? group->status.data_state : 0;
+    c->group[0] = group->group.length == 4 ? md_be32(group->group.data) : 0;
+    c->group[1] = group->merged_to.length == 4 ? md_be32(group->merged_to.data) : 0;
+    return pair_note(self, stream_id, group->has_status ? 'g' : 'm');
 }
 
 static inline int pair_front_message(void *self, struct rwf_bytes message)

@@ -141,6 +141,115 @@ static void the_directory_shows_the_service_and_its_changes(void **state)
     assert_int_equal(pair_stream(c, 2)->data_state, 1);
 }
 
+/* ---- groups ---- */
+
+static void a_group_suspect_is_told_once_to_who_follows_groups(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *with = pair_client(pair, 0);
+    struct pair_client *without = pair_client(pair, 1);
+
+    ask_directory(with);
+    pair_open(with, 5, "IBM.N");
+    pair_open(without, 5, "IBM.N");
+    pair_say_group(pair, 1, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(with, 2), "Dg");
+    assert_int_equal(with->group[0], pair_stream(with, 5)->group);
+    assert_string_equal(pair_heard(with, 5), "I");
+    assert_string_equal(pair_heard(without, 5), "I!");
+}
+
+static void a_merged_group_is_told_so_and_its_status_reaches_the_items(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *with = pair_client(pair, 0);
+    struct pair_client *without = pair_client(pair, 1);
+
+    ask_directory(with);
+    pair_open(with, 5, "IBM.N");
+    pair_open(without, 5, "IBM.N");
+    pair_say_group(pair, 1, 2, 0);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(with, 2), "Dm");
+    assert_int_equal(with->group[0], pair_stream(with, 5)->group);
+    uint32_t merged = with->group[1];
+    assert_int_not_equal(merged, with->group[0]);
+    pair_say_group(pair, 2, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(with, 2), "Dmg");
+    assert_int_equal(with->group[0], merged);
+    assert_string_equal(pair_heard(without, 5), "I!");
+    /* Nothing more happens to the group the items were in. */
+    pair_say_group(pair, 1, 0, RWF_DATA_OK);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(without, 5), "I!");
+}
+
+static void a_service_that_goes_down_unheard_is_told_item_by_item(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    pair_open(c, 5, "IBM.N");
+    c->room = 0;
+    pair_provider_goes(pair);
+    pair_pass(pair, 500 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 2), "D");
+    c->room = PAIR_UNLIMITED;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    pair_pass(pair, 1500 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 2), "DD");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+}
+
+/* ---- round trips ---- */
+
+static int setup_rtt(void **state)
+{
+    return setup_with(state, (struct p2ps_core_config){ .rtt_interval_ns = 2 * PAIR_SEC });
+}
+
+static void answer_rtt(struct pair_client *c)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct rwf_msg msg;
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    assert_int_equal(omm_rtt_encode(&enc, 1, &c->rtt), RWF_OK);
+    assert_int_equal(rwf_msg_decode(rwf_encoder_bytes(&enc), &msg), RWF_OK);
+    p2ps_client_generic(c->pair->sink, c->pair->now_ns, c->id, &msg, rwf_encoder_bytes(&enc));
+}
+
+static void round_trips_are_measured_for_who_asked(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *asks = pair_client_comes(pair, 2);
+    struct pair_client *other = pair_client(pair, 0);
+    struct omm_login_request request = {
+        .stream_id = 1,
+        .is_streaming = true,
+        .user = rwf_text("user"),
+        .name_type = RWF_NAME_LOGIN_USER,
+        .single_open = true,
+        .allow_suspect_data = true,
+        .wants_rtt = true,
+    };
+
+    p2ps_client_login(pair->sink, pair->now_ns, asks->id, &request);
+    pair_pass(pair, 5 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(asks, 1), 'T'));
+    assert_null(strchr(pair_heard(other, 1), 'T'));
+    assert_false(asks->rtt.has_latency);
+    uint64_t latency_ns = pair->now_ns - asks->rtt.ticks;
+    answer_rtt(asks);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_true(asks->rtt.has_latency);
+    assert_int_equal(asks->rtt.latency_us, latency_ns / 1000);
+}
+
 /* ---- items ---- */
 
 static void an_item_gets_its_image_and_then_its_updates(void **state)
@@ -1052,6 +1161,11 @@ int main(void)
         TEST(logout_ends_all_streams_and_the_connection),
         TEST(a_login_may_begin_paused),
         TEST(the_directory_shows_the_service_and_its_changes),
+        TEST(a_group_suspect_is_told_once_to_who_follows_groups),
+        TEST(a_merged_group_is_told_so_and_its_status_reaches_the_items),
+        TEST(a_service_that_goes_down_unheard_is_told_item_by_item),
+        cmocka_unit_test_setup_teardown(round_trips_are_measured_for_who_asked, setup_rtt,
+                                        teardown),
         TEST(an_item_gets_its_image_and_then_its_updates),
         TEST(a_second_consumer_shares_the_stream_to_the_provider),
         TEST(one_consumer_may_open_an_item_twice),
