@@ -46,6 +46,7 @@ public final class ChainItems {
         report.test("closed-recover is asked again by the server", ChainItems::retry);
         report.test("an item the provider closes is closed", ChainItems::closedByProvider);
         report.test("suspect and back by a status", ChainItems::suspectAndBack);
+        report.test("a status of a group reaches its items and no others", ChainItems::groups);
         report.test("an unsolicited refresh replaces the image", ChainItems::unsolicited);
         report.test("an image in parts arrives in parts", ChainItems::parts);
         report.test("posts on stream are acknowledged and published", ChainItems::postOnStream);
@@ -253,6 +254,24 @@ public final class ChainItems {
         consumer.awaitCounter("STALE", 1, 20);
         other.awaitCounter("STALE", 1, 20);
         other.close();
+    }
+
+    private static void groups() {
+        ChainProvider.OmmStateText down = new ChainProvider.OmmStateText(OPEN, SUSPECT, "group down");
+        ChainProvider.OmmStateText up = new ChainProvider.OmmStateText(OPEN, OK, "group up");
+        for (String item : new String[] {"GROUP7.A", "GROUP8.A"}) {
+            consumer.open(item);
+            consumer.awaitRefresh(item);
+        }
+        provider.group(7, down);
+        check("group down".equals(consumer.awaitSuspect("GROUP7.A").stateText), "text");
+        provider.group(7, up);
+        consumer.awaitStatus("GROUP7.A", OPEN, OK, OmmState.StatusCode.NONE);
+        check(consumer.poll(s -> s.is("status", "GROUP8.A")) == null, "the other group was told");
+        for (String item : new String[] {"GROUP7.A", "GROUP8.A"}) {
+            provider.publish(item, 1);
+            consumer.awaitCounter(item, 1, 20);
+        }
     }
 
     private static void unsolicited() {

@@ -21,6 +21,7 @@ import com.refinitiv.ema.access.ReqMsg;
 import com.refinitiv.ema.access.StatusMsg;
 import com.refinitiv.ema.access.UpdateMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,6 +31,7 @@ import java.util.function.Predicate;
 /*
  * NONE.*    is not known         DENY.*   may not be seen       SILENT.* gets no answer
  * PARTS.*   has an image in three parts                         RETRY.*  closed-recover once
+ * GROUP<n>.* are of item group n
  * others    have an image and as many updates as publish() makes
  */
 final class ChainProvider implements OmmProviderClient, AutoCloseable {
@@ -154,6 +156,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                                 OmmState.StatusCode.NONE,
                                 "all is well")
                         .payload(ChainKit.fields(item.name, item.count, true));
+        if (item.name.startsWith("GROUP")) msg.itemGroup(groupId(item.name.charAt(5) - '0'));
         provider.submit(msg, item.handle);
         if (!item.isStreaming) items.remove(item.handle);
     }
@@ -227,6 +230,24 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         FilterList filters = EmaFactory.createFilterList();
         filters.add(
                 EmaFactory.createFilterEntry().elementList(2, FilterEntry.FilterAction.SET, state));
+        directory(MapEntry.MapAction.UPDATE, filters);
+    }
+
+    private static ByteBuffer groupId(int number) {
+        return ByteBuffer.wrap(new byte[] {0, (byte) number});
+    }
+
+    /* A status for all items of a group. (The library does not survive a merge.) */
+    synchronized void group(int group, OmmStateText status) {
+        ElementList change =
+                ChainKit.elements(
+                        EmaFactory.createElementEntry().buffer("Group", groupId(group)),
+                        EmaFactory.createElementEntry()
+                                .state("Status", status.stream(), status.data(), 0, status.text()));
+        FilterList filters = EmaFactory.createFilterList();
+        filters.add(
+                EmaFactory.createFilterEntry()
+                        .elementList(3, FilterEntry.FilterAction.SET, change));
         directory(MapEntry.MapAction.UPDATE, filters);
     }
 

@@ -24,6 +24,7 @@ import com.refinitiv.eta.codec.State;
 import com.refinitiv.eta.codec.StatusMsg;
 import com.refinitiv.eta.codec.UInt;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.function.Predicate;
@@ -48,6 +49,10 @@ public final class ChainRaw {
             return kind == MsgClasses.REFRESH && stream == id;
         }
 
+        boolean isUpdate() {
+            return kind == MsgClasses.UPDATE;
+        }
+
         boolean isUpdate(int id) {
             return kind == MsgClasses.UPDATE && stream == id;
         }
@@ -65,6 +70,7 @@ public final class ChainRaw {
     static final class Raw implements AutoCloseable {
         final Eta.Link link = Eta.connect(Eta.connectOptions(Integer.parseInt(ChainKit.port("P2PS"))));
         final ArrayDeque<Got> got = new ArrayDeque<>();
+        final ArrayDeque<byte[]> generics = new ArrayDeque<>(); /* as they came */
         boolean isGone;
 
         Raw() {
@@ -91,6 +97,7 @@ public final class ChainRaw {
             iterator.setBufferAndRWFVersion(buffer, 14, 1);
             Msg msg = CodecFactory.createMsg();
             Eta.check(msg.decode(iterator), "decode");
+            if (msg.msgClass() == MsgClasses.GENERIC) generics.add(bytes);
             State state = null;
             int flags = msg.flags();
             if (msg.msgClass() == MsgClasses.REFRESH) state = ((RefreshMsg) msg).state();
@@ -138,6 +145,11 @@ public final class ChainRaw {
             }
         }
 
+        byte[] awaitBytes(String what, int kind) {
+            await(what, g -> g.kind == kind);
+            return generics.removeFirst();
+        }
+
         void awaitEnd() {
             long end = System.nanoTime() + ChainKit.SECONDS * 1_000_000_000L;
             while (pump()) {
@@ -176,6 +188,23 @@ public final class ChainRaw {
             send(msg);
         }
 
+        void login(String user, Buffer attributes) {
+            RequestMsg msg = (RequestMsg) CodecFactory.createMsg();
+            Buffer name = CodecFactory.createBuffer();
+            name.data(user);
+            msg.msgClass(MsgClasses.REQUEST);
+            msg.streamId(1);
+            msg.domainType(LOGIN);
+            msg.flags(STREAMING);
+            msg.containerType(DataTypes.NO_DATA);
+            msg.msgKey().applyHasName();
+            msg.msgKey().name(name);
+            msg.msgKey().applyHasAttrib();
+            msg.msgKey().attribContainerType(DataTypes.ELEMENT_LIST);
+            msg.msgKey().encodedAttrib(attributes);
+            send(msg);
+        }
+
         void item(int stream, int flags, String name) {
             request(stream, MARKET_PRICE, flags, name, null, serviceId);
         }
@@ -207,6 +236,26 @@ public final class ChainRaw {
         public void close() {
             link.close();
         }
+    }
+
+    private static Buffer attributes(String element, long value) {
+        Buffer buffer = CodecFactory.createBuffer();
+        buffer.data(ByteBuffer.allocate(256));
+        EncodeIterator iterator = CodecFactory.createEncodeIterator();
+        iterator.setBufferAndRWFVersion(buffer, 14, 1);
+        ElementList list = CodecFactory.createElementList();
+        list.applyHasStandardData();
+        Eta.check(list.encodeInit(iterator, null, 0), "list");
+        ElementEntry entry = CodecFactory.createElementEntry();
+        Buffer name = CodecFactory.createBuffer();
+        name.data(element);
+        entry.name(name);
+        entry.dataType(DataTypes.UINT);
+        UInt number = CodecFactory.createUInt();
+        number.value(value);
+        Eta.check(entry.encode(iterator, number), element);
+        Eta.check(list.encodeComplete(iterator, true), "list");
+        return buffer;
     }
 
     /* :ItemList and, with fields, a view. */
@@ -276,6 +325,7 @@ public final class ChainRaw {
         serviceId = consumer.serviceId();
         report.test("nothing goes before the login", ChainRaw::beforeLogin);
         report.test("login again, and logout", ChainRaw::loginAgain);
+        report.test("round trips are measured for who asks", ChainRaw::roundTrips);
         report.test("a second login stream is refused", ChainRaw::secondLogin);
         report.test("keys in updates", ChainRaw::keys);
         report.test("no refresh wanted", ChainRaw::noRefresh);
@@ -314,6 +364,26 @@ public final class ChainRaw {
             raw.awaitEnd();
         }
         provider.await("close", l -> l.equals("close OUT"));
+    }
+
+    /* RoundTripLatency 2 in the login: the message with the server's clock goes back at once. */
+    private static void roundTrips() {
+        try (Raw raw = new Raw()) {
+            raw.login("rtt", attributes("RoundTripLatency", 2));
+            raw.await("login refresh", g -> g.isRefresh(1));
+            for (int round = 0; round < 2; round++) {
+                byte[] asked = raw.awaitBytes("round trip", MsgClasses.GENERIC);
+                boolean told =
+                        new String(asked, StandardCharsets.ISO_8859_1).contains("RoundTripLatency");
+                check(told == (round == 1), "the latency in round " + round);
+                raw.link.send(asked, raw::take);
+            }
+        }
+        try (Raw raw = Raw.loggedIn()) {
+            raw.item(5, STREAMING, "NORTT");
+            raw.await("refresh", g -> g.isRefresh(5));
+            check(raw.poll(g -> g.kind == MsgClasses.GENERIC) == null, "nobody asked");
+        }
     }
 
     private static void secondLogin() {
