@@ -1,9 +1,26 @@
 #!/usr/bin/env python3
-"""junit.py [--failures] FILE - what ctest wrote as JUnit: a line for each test with kind, name and
-reason; with --failures the end of what each failed test printed."""
+"""junit.py - what ctest wrote as JUnit.
+
+junit.py FILE             a line for each test with kind, name and reason
+junit.py --failures FILE  the end of what each failed test printed
+junit.py --times FILE...  minutes of this machine that the tests of each subject took, of its budget
+"""
 # SPDX-License-Identifier: Apache-2.0
+import os
+import re
 import sys
 import xml.etree.ElementTree as tree
+
+# The first that fits a test's name. Builds are the other part of the first budget.
+SUBJECTS = [
+    ("staying up", 4, "chaos|survives|memory_limit"),
+    ("tools", 2, "tools|rmdsmon|wireshark|status|httpd|demo|rwfdump|up_down|report"),
+    ("chain", 6, "chain|rrmp|p2ps|srcdist|entitle|omm|itemkey|conf_example|reload|tls_of"),
+    ("RRCP", 5, "rrcp|netio|attach"),
+    ("RSSL", 3, "rssl|client|example|versions"),
+    ("RWF", 2, "rwf|rmtes|cache|interop"),
+    ("ground floor", 8, ""),
+]
 
 
 def last_line(text):
@@ -19,17 +36,37 @@ def print_failure(case):
         print("        " + line[:200])
 
 
-failures_only = "--failures" in sys.argv
-for case in tree.parse(sys.argv[-1]).getroot().iter("testcase"):
-    status = case.get("status")
-    if failures_only:
-        if status == "fail":
-            print_failure(case)
-        continue
-    output = case.findtext("system-out")
+def print_kinds(case):
+    status, output = case.get("status"), case.findtext("system-out")
     if status == "run":
         print("passed", case.get("name"), "", sep="\t")
     elif status == "notrun" or case.find("skipped") is not None:
         print("skipped", case.get("name"), last_line(output), sep="\t")
     else:
         print("failed", case.get("name"), last_line(output), sep="\t")
+
+
+def print_times(cases):
+    spent = dict.fromkeys((name for name, _, _ in SUBJECTS), 0.0)
+    for case in cases:
+        subject = next(name for name, _, fits in SUBJECTS if re.search(fits, case.get("name")))
+        spent[subject] += float(case.get("time") or 0) / 60 / len(os.sched_getaffinity(0))
+    print(", ".join(f"{name} {spent[name]:.1f} of {budget}{' (OVER)' if spent[name] > budget else ''}"
+                    for name, budget, _ in reversed(SUBJECTS)))
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word.startswith("--")]
+    files = [file for file in sys.argv[1:] if not file.startswith("--") and os.path.exists(file)]
+    cases = [case for file in files for case in tree.parse(file).getroot().iter("testcase")]
+    if "--times" in words:
+        print_times(cases)
+        return
+    for case in cases:
+        if "--failures" not in words:
+            print_kinds(case)
+        elif case.get("status") == "fail":
+            print_failure(case)
+
+
+main()

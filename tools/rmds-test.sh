@@ -216,6 +216,8 @@ verb_test() {
         stage "clang-tidy" stage_clang_tidy
         stage "tidy" stage_tidy
     fi
+    [ -n "$pattern" ] || say .. "minutes of tests" "$(python3 "$root/tests/junit.py" --times \
+        "$root"/build{,-asan,-tsan}/log/ctest.xml)"
     # A skip is for what could not be installed; it is never proof.
     if [ $skipped -gt 0 ] && [ -z "$pattern$long" ] &&
         [ -z "$(missing_packages "${test_packages[@]}")" ]; then

@@ -508,7 +508,7 @@ static void processes_that_stall_and_die_never_see_a_torn_or_missing_record(void
     struct md_bcast_writer writer;
     struct stress *stress = stress_create(&writer);
     struct md_prng prng = md_prng_init(1);
-    uint64_t total = record_count(600000);
+    uint64_t total = record_count(2000000);
     pid_t pids[READERS];
     int status;
 
