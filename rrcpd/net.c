@@ -214,9 +214,27 @@ static int turn(struct net *net)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
+enum { WAKE_MAX = 32 };
+
+/* What did not wake us has nothing to say: it is not asked once more before the answer goes out. */
+static void tell_quiet(struct net *net, const struct epoll_event events[], int count)
+{
+    struct net_packet_io *io = attach_node_io(net->node);
+    int fd;
+
+    for (int i = 0; (fd = net_packet_fd(io, i)) >= 0; i++) {
+        bool is_readable = false;
+
+        for (int j = 0; j < count; j++)
+            is_readable = is_readable || events[j].data.fd == fd;
+        if (!is_readable)
+            net_packet_quiet(io, i);
+    }
+}
+
 static void sleep_until(struct net *net, uint64_t now_ns, uint64_t deadline_ns)
 {
-    struct epoll_event events[32];
+    struct epoll_event events[WAKE_MAX];
     struct timespec wait = { 0 };
     uint64_t left = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
@@ -224,7 +242,9 @@ static void sleep_until(struct net *net, uint64_t now_ns, uint64_t deadline_ns)
         left = SLEEP_MAX_NS;
     wait.tv_nsec = (long)left;
     net->sleeps++;
-    int count = epoll_pwait2(net->epoll_fd, events, 32, &wait, NULL);
+    int count = epoll_pwait2(net->epoll_fd, events, WAKE_MAX, &wait, NULL);
+    if (count >= 0 && count < WAKE_MAX)
+        tell_quiet(net, events, count);
     for (int i = 0; i < count; i++) {
         uint64_t value;
 

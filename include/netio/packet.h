@@ -75,6 +75,7 @@ struct net_packet_table {
     int (*receive)(struct net_packet_io *io, struct rrcp_arrival out[], int max);
     int (*fd)(const struct net_packet_io *io, int index); /* -1: no more descriptors */
     bool (*readable)(struct net_packet_io *io);           /* optional */
+    void (*quiet)(struct net_packet_io *io, int index);   /* optional */
     uint64_t (*deadline)(const struct net_packet_io *io); /* optional */
     void (*local)(const struct net_packet_io *io, int path, struct rrcp_address *out);
     void (*close)(struct net_packet_io *io);
@@ -136,6 +137,16 @@ static inline int net_packet_fd(const struct net_packet_io *io, int index)
 static inline bool net_packet_readable(struct net_packet_io *io)
 {
     return io->table->readable ? io->table->readable(io) : false;
+}
+
+/*
+ * Descriptor `index` was just waited on and was not readable: the next receive need not ask it
+ * again. Saves a system call on each descriptor that stayed silent, right after a wake-up.
+ */
+static inline void net_packet_quiet(struct net_packet_io *io, int index)
+{
+    if (io->table->quiet)
+        io->table->quiet(io, index);
 }
 
 /* When the transport itself wants net_packet_receive() or _send() called; UINT64_MAX = never. */

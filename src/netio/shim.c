@@ -215,6 +215,11 @@ static bool shim_readable(struct net_packet_io *io)
     return net_packet_readable(shim_of(io)->inner);
 }
 
+static void shim_quiet(struct net_packet_io *io, int index)
+{
+    net_packet_quiet(shim_of(io)->inner, index);
+}
+
 static uint64_t shim_deadline(const struct net_packet_io *io)
 {
     const struct shim *shim = shim_of_const(io);
@@ -250,6 +255,7 @@ static const struct net_packet_table shim_table = {
     .receive = shim_receive,
     .fd = shim_fd,
     .readable = shim_readable,
+    .quiet = shim_quiet,
     .deadline = shim_deadline,
     .local = shim_local,
     .close = shim_close,

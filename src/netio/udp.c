@@ -361,7 +361,9 @@ static bool refill(struct udp_io *udp)
         if (udp->drained >> which & 1)
             continue;
         int got = refill_from(udp, which);
-        if (got < RECEIVE_MAX)
+        if (got == RECEIVE_MAX)
+            udp->drained = 0; /* there is more: all are asked again, or it could starve requests */
+        else
             udp->drained |= (uint8_t)(1u << which);
         if (got > 0)
             return true;
@@ -443,6 +445,14 @@ static bool udp_readable(struct net_packet_io *io)
     return udp->taken < udp->filled;
 }
 
+static void udp_quiet(struct net_packet_io *io, int index)
+{
+    struct udp_io *udp = udp_of(io);
+
+    if (index >= 0 && index < udp->path_count * 2)
+        udp->drained |= (uint8_t)(1u << index);
+}
+
 static void udp_local(const struct net_packet_io *io, int path, struct rrcp_address *out)
 {
     const struct udp_io *udp = udp_of_const(io);
@@ -469,6 +479,7 @@ static const struct net_packet_table udp_table = {
     .receive = udp_receive,
     .fd = udp_fd,
     .readable = udp_readable,
+    .quiet = udp_quiet,
     .local = udp_local,
     .close = udp_close,
 };

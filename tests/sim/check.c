@@ -211,6 +211,23 @@ static void watch_nak(struct sim_check *check, const struct sim_life *asker, con
     }
 }
 
+/* What its own packets say it no longer holds. */
+static void watch_trail(struct sim_life *life, const uint8_t *bytes, uint8_t type)
+{
+    uint64_t trail = 0;
+
+    if (type == 1)
+        trail = md_be64(bytes + 24) - md_be32(bytes + 32);
+    if (type == 4)
+        trail = md_be64(bytes + 32);
+    if (type == 7) /* leaving: it holds nothing any more */
+        trail = md_be64(bytes + 24);
+    for (uint32_t i = 0; type == 6 && bytes[34] == 2 && i < md_be16(bytes + 32); i++)
+        trail = md_be64(bytes + 24) + md_be32(bytes + 40 + 8 * i) + md_be32(bytes + 44 + 8 * i);
+    if (trail > life->trail)
+        life->trail = trail;
+}
+
 void check_wire(struct sim_check *check, uint32_t index, const struct rrcp_packet *packet)
 {
     const uint8_t *bytes = packet->bytes;
@@ -220,6 +237,7 @@ void check_wire(struct sim_check *check, uint32_t index, const struct rrcp_packe
         watch_data(check, &check->lives[index], bytes, end);
     if (packet->type == 5)
         watch_nak(check, &check->lives[index], bytes);
+    watch_trail(&check->lives[index], bytes, packet->type);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -360,6 +378,9 @@ static void check_gap(struct sim_check *check, int node, uint32_t index, struct 
                  event->reason);
     if (event->seq > event->last || event->count == 0)
         sim_fail(check->sim, "node %d: an empty gap", node);
+    if (event->reason == RRCP_GAP_NOT_HELD && event->seq >= life->trail && !check->sim->has_hostile)
+        sim_fail(check->sim, "node %d gives up packet %llu of node %d, which that still holds",
+                 node, (unsigned long long)event->seq, life->node);
     if (event->seq <= view->gap_last)
         sim_fail(check->sim, "I2: node %d was told twice of packet %llu of node %d", node,
                  (unsigned long long)event->seq, life->node);

@@ -39,6 +39,7 @@ struct sim_life {
     uint32_t partial;   /* message whose end was not seen yet */
     uint64_t seq_first; /* first and last packet sent */
     uint64_t seq_last;
+    uint64_t trail;     /* what is below it no longer holds: the highest it said so of */
     uint64_t *seq_ns;   /* when each was sent first */
     uint32_t *seq_naks; /* NAK packets that asked for it */
     uint32_t seq_size;

@@ -303,6 +303,32 @@ static void stops(struct sim *sim, int nodes, struct md_prng *prng)
     sim_run(sim, 500 * MS);
 }
 
+/*
+ * A node comes back at once, and what it sent in its former life arrives after that; no packet is
+ * under way longer than a life, or nobody could tell which of two strangers is the older.
+ */
+static void late_packets(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .reorder_ppm = between(prng, 50000, 300000),
+                                    .reorder_ns = between(prng, 50, 250) * MS };
+
+    sim_settle_long(sim);
+    load_all(sim, nodes, prng, 3000);
+    sim_run(sim, 400 * MS);
+    set_in(sim, nodes, &faults);
+    simnet_in(sim_net(sim), 0)->reorder_ppm = 0; /* it does not hear its own past */
+    for (int i = 0; i < 3; i++) {
+        sim_run(sim, between(prng, 300, 500) * MS);
+        if (md_prng_below(prng, 3) == 0)
+            sim_crash(sim, 0);
+        else
+            sim_stop(sim, 0);
+        sim_run(sim, between(prng, 40, 100) * MS);
+        sim_restart(sim, 0);
+    }
+    sim_run(sim, 1 * SEC);
+}
+
 static void users(struct sim *sim, int nodes, struct md_prng *prng)
 {
     struct simnet_faults faults = { .loss_ppm = 5000 };
@@ -399,6 +425,33 @@ static void budget(struct sim *sim, int nodes, struct md_prng *prng)
     load_all(sim, nodes, prng, 6000);
     sim_run(sim, 300 * MS);
     set_in(sim, nodes, &faults);
+    sim_run(sim, 2 * SEC);
+}
+
+/*
+ * All miss the same packets, some notice late, and repairs are slow: what one asked for is
+ * confirmed to the others while they still wait, and may be gone before its repair comes.
+ */
+static void late_repairs_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->nodes = o->nodes < 4 ? 4 : o->nodes;
+    o->config.repair_rate = between(prng, 100, 400) * 1000;
+    o->config.repair_burst_bytes = between(prng, 1500, 6000);
+    o->config.hold_ns = between(prng, 20, 60) * MS;
+    o->config.switch_reorder = md_prng_below(prng, 2);
+    o->config.reorder_ns = between(prng, 5, 30) * MS;
+}
+
+static void late_repairs(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 1000, 4000), .burst = 4, .bytes_max = 400 };
+    struct simnet_faults faults = { .burst_begin_ppm = between(prng, 2000, 10000),
+                                    .burst_end_ppm = between(prng, 50000, 200000) };
+
+    sim_load(sim, 0, &load);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    simnet_out(sim_net(sim), 0)->sender_loss_ppm = between(prng, 10000, 60000);
     sim_run(sim, 2 * SEC);
 }
 
@@ -570,6 +623,35 @@ static void unicast(struct sim *sim, int nodes, struct md_prng *prng)
     }
 }
 
+/* Directed messages to a node that hears nothing any more: dropped and told, and only those. */
+static void dead_end_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->nodes = o->nodes < 3 ? 3 : o->nodes;
+    o->config.unicast_queue_max = between(prng, 5, 50) * 1000;
+}
+
+static void dead_end(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = between(prng, 2000, 6000),
+                             .burst = between(prng, 1, 20),
+                             .bytes_max = 400,
+                             .unicast_ppm = 900000 };
+    uint64_t before;
+
+    sim_settle_long(sim);
+    sim_load(sim, 0, &load);
+    sim_run(sim, 600 * MS);
+    simnet_block(sim_net(sim), 0, 1, true);
+    sim_run(sim, 500 * MS);
+    before = sim_counters(sim, nodes - 1)->msgs_rcvd;
+    sim_run(sim, 500 * MS);
+    if (sim_counters(sim, nodes - 1)->msgs_rcvd < before + 20)
+        sim_fail(sim, "one dead end keeps directed messages from the others");
+    sim_run(sim, between(prng, 10, 1500) * MS);
+    simnet_block(sim_net(sim), 0, 1, false);
+    sim_run(sim, 500 * MS);
+}
+
 static void large_setup(struct sim_options *o, struct md_prng *prng)
 {
     o->config.assembly_bytes_max = between(prng, 64, 4096) * 1024;
@@ -671,12 +753,14 @@ const struct sim_scenario sim_scenarios[] = {
     { "pauses", NULL, pauses },
     { "crashes", NULL, crashes },
     { "stops", NULL, stops },
+    { "late-packets", NULL, late_packets },
     { "users", NULL, users },
     { "same-name", NULL, same_name },
     { "pool", pool_setup, pool },
     { "window", window_setup, window },
     { "budget", budget_setup, budget },
     { "hostile", hostile_setup, hostile },
+    { "late-repairs", late_repairs_setup, late_repairs },
     { "large-numbers", large_numbers_setup, loss },
     { "redundant", redundant_setup, redundant },
     { "redundant-loss", redundant_loss_setup, redundant_loss },
@@ -684,6 +768,7 @@ const struct sim_scenario sim_scenarios[] = {
     { "flow-dead", flow_dead_setup, flow_dead },
     { "congestion", congestion_setup, congestion },
     { "unicast", unicast_setup, unicast },
+    { "dead-end", dead_end_setup, dead_end },
     { "large", large_setup, large },
     { "chaos", chaos_setup, chaos },
 };

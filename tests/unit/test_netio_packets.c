@@ -350,6 +350,51 @@ static void a_taken_unicast_port_is_roamed_from(void **state)
     net_packet_close(second);
 }
 
+/* Each longer than the one before, so that the kernel merges none: many messages are waiting. */
+static void a_flood_to_the_group_hides_no_request(void **state)
+{
+    struct network *network = *state;
+    struct net_packet packets[100];
+    struct rrcp_address one;
+    struct rrcp_arrival in[16];
+    int before = 0;
+
+    for (int i = 0; i < 100; i++)
+        packets[i] = packet(i, (uint32_t)(100 + i), NULL);
+    send_all(network->ends[0], packets, 100);
+    assert_int_equal(net_packet_receive(network->ends[1], in, 16), 16);
+    net_packet_local(network->ends[1], 0, &one);
+    packets[0] = packet(200, 50, &one);
+    send_all(network->ends[2], packets, 1);
+    for (bool has_request = false; !has_request && before < 100;) {
+        int n = net_packet_receive(network->ends[1], in, 16);
+
+        for (int i = 0; i < n && !has_request; i++) {
+            has_request = !in[i].is_group;
+            before += in[i].is_group;
+        }
+    }
+    assert_true(before <= 16);
+}
+
+static void what_was_quiet_is_not_asked_once_more(void **state)
+{
+    struct network *network = *state;
+    struct net_packet_io *io = network->ends[1];
+    struct net_packet hello = packet(0, 100, NULL);
+    struct rrcp_arrival in[4];
+
+    while (net_packet_receive(io, in, 4) > 0) {
+    }
+    uint64_t calls = io->counters.receive_calls;
+    for (int i = 0; net_packet_fd(io, i) >= 0; i++)
+        net_packet_quiet(io, i);
+    send_all(network->ends[0], &hello, 1);
+    assert_int_equal(net_packet_receive(io, in, 4), 0);
+    assert_int_equal(io->counters.receive_calls, calls);
+    expect(io, 0, 1, 100, true); /* only that once */
+}
+
 int main(void)
 {
 #define BOTH(test)                                                                                 \
@@ -361,6 +406,8 @@ int main(void)
         BOTH(the_sender_of_a_packet_is_his_unicast_address),
         BOTH(packets_of_all_lengths_keep_their_borders),
         BOTH(every_packet_is_reported_complete_once),
+        cmocka_unit_test_setup_teardown(a_flood_to_the_group_hides_no_request, udp_setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_quiet_is_not_asked_once_more, udp_setup, teardown),
         cmocka_unit_test(the_shim_loses_what_its_seed_says),
         cmocka_unit_test(the_shim_delays_and_doubles_but_loses_nothing),
         cmocka_unit_test(the_shim_takes_other_faults_while_it_runs),
