@@ -182,6 +182,7 @@ struct attach_counters {
     uint64_t messages_sent, bytes_sent, send_full, doorbells;
     uint64_t messages_received, bytes_received, messages_skipped, wakeups;
     uint64_t overruns, overrun_bytes, attaches;
+    uint64_t packets_repaired; /* in_process; an rrcpd counts them for all its users */
 };
 
 void attach_counters(const struct attach *user, struct attach_counters *out);

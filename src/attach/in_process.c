@@ -193,6 +193,7 @@ static int take_events(struct in_process *p, struct attach_event events[], int m
     int got = rrcp_event(p->engine, p->events, max < EVENT_MAX ? max : EVENT_MAX);
 
     *empty = got == 0;
+    p->user.counters.packets_repaired = rrcp_counters(p->engine)->packets_repaired;
     for (int i = 0; i < got; i++)
         if (translate(p, &p->events[i], &events[count]))
             count++;

@@ -90,8 +90,9 @@ uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast
 void sim_latency_forget(struct sim *sim);
 uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);
 void sim_allow_gaps(struct sim *sim, int node); /* despite no_gaps, at this node */
-/* NAK packets per packet that was lost for all: mean and largest, of a sender. */
-void sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99, uint32_t *max);
+/* NAK packets per packet that was asked for: mean and largest; returns how many such packets. */
+uint32_t sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99,
+                       uint32_t *max);
 
 /* scenario.c: a page each. setup may change the options (which the seed has drawn); body drives the
  * simulation up to sim_settle(), which the caller does. */

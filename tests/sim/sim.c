@@ -833,7 +833,8 @@ static int compare(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-void sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99, uint32_t *max)
+uint32_t sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99,
+                       uint32_t *max)
 {
     const struct sim_life *life = &sim->check.lives[sim->nodes[sender].life];
     uint32_t packets = life->seq_last ? (uint32_t)(life->seq_last - life->seq_first + 1) : 0;
@@ -852,4 +853,5 @@ void sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p9
     *p99 = n ? counts[(uint64_t)n * 99 / 100] : 0;
     *max = n ? counts[n - 1] : 0;
     free(counts);
+    return n;
 }

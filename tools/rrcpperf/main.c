@@ -44,7 +44,8 @@ static void usage(void)
          "  -c FILE            rmds.cnf\n"
          "  -set 'LINE'        an entry after all files, e.g. '*rrcp*interface : lo'\n"
          "\n"
-         "Exit status 0; 1 when nothing was received, or something twice or damaged.");
+         "Exit status 0; 1 when nothing was received, or something twice, damaged, or missing\n"
+         "without a word.");
 }
 
 static double number(const char *text, double fallback)

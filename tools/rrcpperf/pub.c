@@ -9,7 +9,7 @@
 #include "perf.h"
 
 /* Unpaced: messages composed between two flushes. */
-enum { BURST = 256, EVENTS = 64, END_REPEAT = 5 };
+enum { BURST = 256, EVENTS = 64, END_REPEAT = 5, CATCH_UP = 8 };
 
 struct publisher {
     const struct perf_options *options;
@@ -73,7 +73,11 @@ static void run_unpaced(struct publisher *p, uint64_t end_ns)
     }
 }
 
-/* Bursts `tick_us` apart, as many messages in each as are due by then. */
+/*
+ * Bursts `tick_us` apart, as many messages in each as are due by then, but no more than belong to
+ * CATCH_UP ticks: one that cannot keep its rate would otherwise make ever longer bursts and not
+ * end.
+ */
 static void run_paced(struct publisher *p, uint64_t begin_ns, uint64_t end_ns)
 {
     const struct perf_options *options = p->options;
@@ -82,7 +86,9 @@ static void run_paced(struct publisher *p, uint64_t begin_ns, uint64_t end_ns)
 
     if (options->rate * (double)tick_ns < 1e9)
         tick_ns = (uint64_t)(1e9 / options->rate);
-    while (next_ns < end_ns && !perf_must_stop) {
+    uint64_t burst_max = (uint64_t)(options->rate * (double)tick_ns * CATCH_UP / 1e9) + 1;
+
+    while (next_ns < end_ns && perf_now() < end_ns && !perf_must_stop) {
         next_ns += tick_ns;
         for (;;) {
             uint64_t now_ns = perf_now();
@@ -93,6 +99,8 @@ static void run_paced(struct publisher *p, uint64_t begin_ns, uint64_t end_ns)
             perf_wait(p->user, next_ns, false);
         }
         uint64_t due = (uint64_t)((double)(perf_now() - begin_ns) * options->rate / 1e9);
+        if (due > p->sent + burst_max)
+            due = p->sent + burst_max;
         while (p->sent < due && send_one(p, PERF_DATA, p->sent))
             p->sent++;
         attach_flush(p->user);

@@ -15,6 +15,7 @@ struct stream {
     uint64_t session;
     uint16_t port;
     bool has_ended;
+    bool was_told;  /* that something may be missing before its next message */
     uint64_t next;  /* expected */
     uint64_t first; /* where we joined */
     uint64_t received;
@@ -26,7 +27,7 @@ struct subscriber {
     struct stream streams[STREAMS_MAX];
     uint32_t stream_count, ended;
     uint64_t first_ns, last_ns, begin_ns, end_ns, seen_ns;
-    uint64_t received, lost, duplicates, corrupt, out_of_order;
+    uint64_t received, lost, untold, duplicates, corrupt;
     uint64_t gaps, gap_packets, overruns, peers_down, users_down, daemon_downs;
     uint64_t measured;
     double cpu_begin, cpu;
@@ -55,14 +56,32 @@ static struct stream *stream_of(struct subscriber *s, const struct attach_event 
     return stream;
 }
 
+/* Everything before `seq` was sent: what has not come is lost, and must have been told. */
+static void expect_all_before(struct subscriber *s, struct stream *stream, uint64_t seq)
+{
+    uint64_t missing = seq > stream->next ? seq - stream->next : 0;
+
+    s->lost += missing;
+    if (!stream->was_told)
+        s->untold += missing;
+    stream->was_told = false;
+}
+
+/* session 0: all of them. */
+static void told(struct subscriber *s, uint64_t session)
+{
+    for (uint32_t i = 0; i < s->stream_count; i++)
+        if (session == 0 || s->streams[i].session == session)
+            s->streams[i].was_told = true;
+}
+
 static void end_of_stream(struct subscriber *s, struct stream *stream, uint64_t total)
 {
     if (stream->has_ended)
         return;
     stream->has_ended = true;
     s->ended++;
-    if (total > stream->next)
-        s->lost += total - stream->next;
+    expect_all_before(s, stream, total);
 }
 
 static void begin_measuring(struct subscriber *s, uint64_t now_ns)
@@ -105,7 +124,7 @@ static void on_message(struct subscriber *s, const struct attach_event *event, u
         s->duplicates++;
         return;
     }
-    s->lost += head.seq - stream->next;
+    expect_all_before(s, stream, head.seq);
     stream->next = head.seq + 1;
     stream->received++;
     s->received++;
@@ -121,15 +140,18 @@ static void on_event(struct subscriber *s, const struct attach_event *event, uin
     case ATTACH_GAP:
         s->gaps++;
         s->gap_packets += event->count;
+        told(s, event->session);
         break;
     case ATTACH_OVERRUN:
         s->overruns++;
         break;
     case ATTACH_PEER_DOWN:
         s->peers_down++;
+        told(s, event->session);
         break;
     case ATTACH_DAEMON_DOWN:
         s->daemon_downs++;
+        told(s, 0);
         break;
     case ATTACH_USER_DOWN:
         s->users_down++;
@@ -174,19 +196,24 @@ static void report(const struct subscriber *s)
     double elapsed = s->measured ? (double)(s->last_ns - s->begin_ns) / 1e9 : 0;
     double rate = elapsed > 0 ? (double)s->measured / elapsed : 0;
     const struct md_hist *h = &s->hist;
+    struct attach_counters totals;
 
+    attach_counters(s->user, &totals);
     if (o->want_json) {
         printf("{\"mode\": \"sub\", \"size\": %u, \"publishers\": %u, \"received\": %llu, "
                "\"measured\": %llu, \"seconds\": %.3f, \"msgs_per_s\": %.0f, \"lost\": %llu, "
-               "\"duplicates\": %llu, \"corrupt\": %llu, \"gaps\": %llu, \"overruns\": %llu, "
-               "\"peers_down\": %llu, \"users_down\": %llu, \"daemon_downs\": %llu, \"mean_us\": "
+               "\"untold\": %llu, \"duplicates\": %llu, \"corrupt\": %llu, \"gaps\": %llu, "
+               "\"overruns\": %llu, "
+               "\"repaired\": %llu, \"peers_down\": %llu, \"users_down\": %llu, \"daemon_downs\": "
+               "%llu, \"mean_us\": "
                "%.2f, \"stddev_us\": %.2f, \"p50_us\": %.2f, "
                "\"p99_us\": %.2f, \"p999_us\": %.2f, \"min_us\": %.2f, \"max_us\": %.2f, "
                "\"cpu_s\": %.3f}\n",
                o->size, s->stream_count, (unsigned long long)s->received,
                (unsigned long long)s->measured, elapsed, rate, (unsigned long long)s->lost,
-               (unsigned long long)s->duplicates, (unsigned long long)s->corrupt,
-               (unsigned long long)s->gaps, (unsigned long long)s->overruns,
+               (unsigned long long)s->untold, (unsigned long long)s->duplicates,
+               (unsigned long long)s->corrupt, (unsigned long long)s->gaps,
+               (unsigned long long)s->overruns, (unsigned long long)totals.packets_repaired,
                (unsigned long long)s->peers_down, (unsigned long long)s->users_down,
                (unsigned long long)s->daemon_downs, md_hist_mean(h) / 1e3, md_hist_stddev(h) / 1e3,
                (double)md_hist_percentile(h, 50) / 1e3, (double)md_hist_percentile(h, 99) / 1e3,
@@ -195,15 +222,16 @@ static void report(const struct subscriber *s)
         return;
     }
     printf("received %llu messages from %u publishers, %.0f/s over %.2f s\n"
-           "lost %llu, duplicates %llu, corrupt %llu, gap events %llu, overruns %llu\n"
+           "lost %llu, of which untold %llu, duplicates %llu, corrupt %llu, gap events %llu, "
+           "overruns %llu\n"
            "latency us: min %.1f mean %.1f stddev %.1f p50 %.1f p99 %.1f p99.9 %.1f max %.1f\n",
            (unsigned long long)s->received, s->stream_count, rate, elapsed,
-           (unsigned long long)s->lost, (unsigned long long)s->duplicates,
-           (unsigned long long)s->corrupt, (unsigned long long)s->gaps,
-           (unsigned long long)s->overruns, (double)md_hist_min(h) / 1e3, md_hist_mean(h) / 1e3,
-           md_hist_stddev(h) / 1e3, (double)md_hist_percentile(h, 50) / 1e3,
-           (double)md_hist_percentile(h, 99) / 1e3, (double)md_hist_percentile(h, 99.9) / 1e3,
-           (double)md_hist_max(h) / 1e3);
+           (unsigned long long)s->lost, (unsigned long long)s->untold,
+           (unsigned long long)s->duplicates, (unsigned long long)s->corrupt,
+           (unsigned long long)s->gaps, (unsigned long long)s->overruns,
+           (double)md_hist_min(h) / 1e3, md_hist_mean(h) / 1e3, md_hist_stddev(h) / 1e3,
+           (double)md_hist_percentile(h, 50) / 1e3, (double)md_hist_percentile(h, 99) / 1e3,
+           (double)md_hist_percentile(h, 99.9) / 1e3, (double)md_hist_max(h) / 1e3);
 }
 
 static int write_hist(const struct subscriber *s)
@@ -243,7 +271,7 @@ int perf_subscribe(const struct perf_options *options)
     s->cpu = perf_cpu_seconds() - s->cpu_begin;
     report(s);
     code = options->hist_path ? write_hist(s) : 0;
-    if (s->corrupt || s->duplicates || s->received == 0)
+    if (s->corrupt || s->duplicates || s->untold || s->received == 0)
         code = 1;
 out:
     if (s)

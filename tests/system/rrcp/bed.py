@@ -211,6 +211,7 @@ def clean(figures, lost=0):
     """What every subscriber must be able to say."""
     assert figures["corrupt"] == 0, figures
     assert figures["duplicates"] == 0, figures
+    assert figures["untold"] == 0, figures  # in order, once, or told
     assert figures["received"] > 0, figures
     if lost is not None:
         assert figures["lost"] == lost, figures

@@ -45,6 +45,12 @@ def local_users_hear_each_other(bed):
     clean(sub.result())
 
 
+def a_publisher_that_cannot_keep_its_rate_ends_all_the_same(bed):
+    bed.rrcpd(1)
+    figures = bed.perf("pub", 1, "-rate", 100000000, "-seconds", 0.5).result()
+    assert 0 < figures["sent"] < 100000000, figures
+
+
 def a_question_is_answered_by_unicast(bed):
     bed.rrcpd(1)
     bed.rrcpd(2)
@@ -106,6 +112,36 @@ def a_killed_source_daemon_is_found_again(bed):
     # Same name, same host: it is known at once, not when its silence has lasted.
     until(lambda: "is down: it was started anew" in sink.text(), 5, sink.text)
     assert "silent for peerTimeout" not in sink.text(), sink.text()
+
+
+def anything_may_be_killed_at_any_moment(bed):
+    """RRCP_KILLS of daemons and publishers, on a network that loses 1 %; who is alive is whole."""
+    lossy = ("*rrcp*lossPct : 1", "*rrcp*reorderPct : 0.5", "*rrcp*delayUs : 300",
+             "*rrcp*udpRecvBufSize : 32768")
+    kills = int(os.environ.get("RRCP_KILLS", "6"))
+    seconds = kills + 2
+    daemons = {i: bed.rrcpd(i, *lossy, f"*rrcp*faultSeed : {i}") for i in (1, 2, 3)}
+    subs = [bed.perf("sub", i, "-seconds", seconds, "-timeout", 3, "-publishers", 0)
+            for i in (2, 3, 1)]
+    publish = ("-rate", 20000, "-seconds", 10 * seconds)
+    pubs = {i: bed.perf("pub", i, *publish) for i in (1, 2)}
+    for _ in range(kills):
+        time.sleep(RANDOM.uniform(0.2, 1.2))
+        if RANDOM.random() < 0.5:
+            victim = RANDOM.choice((1, 2, 3))
+            daemons[victim].kill()
+            daemons[victim] = bed.rrcpd(victim, *lossy, f"*rrcp*faultSeed : {victim + 10}")
+        else:
+            victim = RANDOM.choice((1, 2))
+            pubs[victim].kill()
+            pubs[victim] = bed.perf("pub", victim, *publish)
+    time.sleep(1.5)
+    for pub in pubs.values():
+        pub.kill()
+    for sub in subs:
+        figures = sub.result()
+        clean(figures, lost=None)
+        assert figures["users_down"] + figures["peers_down"] + figures["daemon_downs"] > 0, figures
 
 
 def a_killed_user_is_told_to_all_nodes(bed):
