@@ -350,6 +350,53 @@ static void a_taken_unicast_port_is_roamed_from(void **state)
     net_packet_close(second);
 }
 
+/* The kernel tells of its drops with the next packet that finds room. */
+static void what_the_kernel_drops_is_counted(void **state)
+{
+    enum { FLOOD = 200 };
+    struct net_udp_config config = udp_config();
+    struct network *network = *state;
+    struct net_packet packets[FLOOD];
+    struct net_udp_report report;
+    struct net_packet_io *small;
+    struct rrcp_arrival in[64];
+    char why[256];
+    int got = 0;
+
+    config.receive_buffer = 16384;
+    config.no_segmentation = true;
+    assert_int_equal(net_udp_open(&config, &report, why, sizeof(why), &small), 0);
+    for (int i = 0; i < FLOOD; i++)
+        packets[i] = packet(i, (uint32_t)(600 + i), NULL);
+    send_all(network->ends[0], packets, FLOOD);
+    for (int n; (n = net_packet_receive(small, in, 64)) > 0;)
+        got += n;
+    assert_in_range(got, 1, FLOOD - 1);
+    for (int n = 0; net_packet_receive(small, in, 64) > 0; n++)
+        assert_true(n < PATIENCE);
+    send_all(network->ends[0], packets, 1);
+    for (int tries = 0, n = 0; n == 0 && tries < PATIENCE; tries++)
+        n = net_packet_receive(small, in, 64);
+    assert_int_equal(small->counters.receive_drops, FLOOD - got);
+    net_packet_close(small);
+}
+
+static void equal_packets_leave_in_one_call(void **state)
+{
+    struct network *network = *state;
+    struct net_packet packets[100];
+    struct net_packet_limits limits;
+
+    net_packet_limits(network->ends[0], &limits);
+    for (int i = 0; i < 100; i++)
+        packets[i] = packet(i, 1400, NULL);
+    send_all(network->ends[0], packets, 100);
+    expect(network->ends[1], 0, 100, 1400, true);
+    assert_int_equal(network->ends[0]->counters.send_calls, 1 + !limits.wants_equal_sizes);
+    if (limits.wants_equal_sizes) /* and arrive in few: merged again where the kernel can */
+        assert_true(network->ends[1]->counters.receive_calls <= 2 * 8);
+}
+
 /* Each longer than the one before, so that the kernel merges none: many messages are waiting. */
 static void a_flood_to_the_group_hides_no_request(void **state)
 {
@@ -406,6 +453,8 @@ int main(void)
         BOTH(the_sender_of_a_packet_is_his_unicast_address),
         BOTH(packets_of_all_lengths_keep_their_borders),
         BOTH(every_packet_is_reported_complete_once),
+        cmocka_unit_test_setup_teardown(what_the_kernel_drops_is_counted, udp_setup, teardown),
+        cmocka_unit_test_setup_teardown(equal_packets_leave_in_one_call, udp_setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_to_the_group_hides_no_request, udp_setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_quiet_is_not_asked_once_more, udp_setup, teardown),
         cmocka_unit_test(the_shim_loses_what_its_seed_says),
