@@ -199,6 +199,11 @@ static void discard(struct served *served)
     *served = (struct served){ .type = RWF_DICTIONARY_TYPE_NONE };
 }
 
+void p2ps_dictionary_store_limit(struct p2ps_dictionary_store *store, uint64_t bytes)
+{
+    store->bytes_max = bytes;
+}
+
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store)
 {
     if (!store)

@@ -14,6 +14,8 @@ struct p2ps_dictionary_store;
  * with file and line; MD_ERR_SYS or MD_ERR_MALFORMED then. */
 int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
                                  struct p2ps_dictionary_store **out);
+/* At most so many bytes, instead of dictionaryLimit; before anybody asks. */
+void p2ps_dictionary_store_limit(struct p2ps_dictionary_store *store, uint64_t bytes);
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
 /* The type of a field, for the cache: enum rwf_type, 0 when not known. `store` as context. */
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id);

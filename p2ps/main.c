@@ -12,6 +12,7 @@
 #include "dictionaries.h"
 #include "entitle/entitle.h"
 #include "frame/frame.h"
+#include "frame/memory.h"
 #include "netio/stream.h"
 #include "worker.h"
 
@@ -42,6 +43,7 @@ struct p2ps {
     struct listener listeners[LISTENERS_MAX];
     struct net_tls *tls;
     struct md_loop_timer *accept_pause;
+    struct frame_memory memory;
     uint32_t mounts_max;
     struct md_ctr *mounts_rejected;
     uint64_t started_ns;
@@ -294,6 +296,92 @@ static void warn_operator(void *owner, const char *text)
     md_log(MD_LOG_WARNING, "%s", text);
 }
 
+/* ---- memory ---- */
+
+#define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
+#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
+#define WORKER_BYTES  (12u << 20) /* tables that are made at start */
+#define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
+
+/* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
+static uint64_t mount_bytes(const struct md_conf_object *daemon)
+{
+    return md_conf_u64(daemon, "guaranteedOutputBuffers") * md_conf_u64(daemon, "maxFragmentSize") +
+           3 * RSSL_CHUNK_SIZE;
+}
+
+static void limit_mounts(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    uint64_t each = mount_bytes(daemon);
+    uint64_t wanted = md_conf_u64(daemon, "maxMounts");
+    uint64_t granted = frame_memory_grant(&p2ps->memory, "mounts", wanted * each, 16) / each;
+
+    p2ps->mounts_max = (uint32_t)(granted ? granted : 1);
+    if (granted < wanted)
+        md_log(MD_LOG_WARNING,
+               "memoryLimit has room for %u mounts, not for the %llu of maxMounts; raise it, or "
+               "lower guaranteedOutputBuffers",
+               p2ps->mounts_max, (unsigned long long)wanted);
+}
+
+/* Engines that run inside this process, by inProcess. */
+static void plan_networks(struct p2ps *p2ps)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < p2ps->network_count; i++) {
+        const struct attach_settings *settings = p2ps->settings[i];
+        struct attach_settings_memory network = attach_settings_memory(settings);
+        if (settings->config.in_process)
+            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
+                     network.inbound_ring;
+    }
+    if (bytes)
+        frame_memory_add(&p2ps->memory, "networks", bytes);
+}
+
+/* Divides memoryLimit among the parts, and what each part gets among the workers. */
+static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
+{
+    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    struct frame_memory *memory = &p2ps->memory;
+    uint64_t workers = md_conf_u64(daemon, "workers");
+    uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
+    uint64_t sinks = workers * p2ps->network_count;
+    uint64_t beyond =
+        (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
+    uint64_t pool = md_conf_u64(daemon, "poolSize");
+
+    frame_memory_add(
+        memory, "fixed",
+        PROCESS_BYTES +
+            workers * (WORKER_BYTES + FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize")));
+    /* None wanted is not the same as no limit wanted. */
+    config->pool.shared_bytes =
+        frame_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
+    config->pool.assembly_bytes = frame_memory_grant(memory, "assembly", 0, 4) / workers;
+    config->core.sink.hold_bytes =
+        frame_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) / sinks;
+    p2ps_dictionary_store_limit(
+        p2ps->dictionaries,
+        frame_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
+    plan_networks(p2ps);
+    uint64_t left = frame_memory_left(memory);
+    if (left < memory->limit / 8) {
+        md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
+               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        return MD_ERR_RANGE;
+    }
+    uint64_t images = config->core.keeps_images ? left / 2 : 0;
+    config->core.image_bytes_max = images / workers;
+    frame_memory_add(memory, "images", images);
+    config->core.work_bytes_max = (left - images) / workers;
+    frame_memory_add(memory, "items", left - images);
+    frame_memory_show(memory, p2ps->frame.stats);
+    return MD_OK;
+}
+
 /* ---- workers ---- */
 
 static uint32_t u32_of(const struct md_conf_object *object, const char *param)
@@ -424,12 +512,12 @@ static int create_workers(struct p2ps *p2ps)
         .frame = &p2ps->frame,
         .core = core_config(p2ps),
         .channel = channel_config(&p2ps->frame),
-        .pool.shared_bytes =
-            md_conf_u64(daemon, "poolSize") * md_conf_u64(daemon, "maxFragmentSize"),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
     };
     char name[64];
 
+    if (plan_memory(p2ps, &config) != MD_OK)
+        return MD_EXIT_CONFIG;
     for (unsigned i = 0; i < p2ps->network_count; i++) {
         config.attach[i] = p2ps->settings[i]->config;
         config.attach[i].process = p2ps->process;
@@ -495,6 +583,7 @@ static bool on_beat(void *owner)
     bool all_alive = true;
 
     give_up_unattached(p2ps, now_ns);
+    frame_memory_beat(&p2ps->memory);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         uint64_t alive_ns = atomic_load_explicit(&p2ps->workers[i]->alive_ns, memory_order_relaxed);
         if (now_ns > alive_ns + HUNG_NS && alive_ns != 0) {
@@ -513,7 +602,8 @@ static int build(struct p2ps *p2ps)
     const struct md_conf_object *daemon = &p2ps->frame.daemon;
 
     p2ps->conf = p2ps->frame.conf;
-    p2ps->mounts_max = u32_of(daemon, "maxMounts");
+    frame_memory_start(&p2ps->memory, md_conf_u64(daemon, "memoryLimit"));
+    limit_mounts(p2ps);
     p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;

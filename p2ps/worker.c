@@ -169,6 +169,20 @@ static void finish_stop(struct p2ps_worker *worker)
         md_loop_stop(worker->loop);
 }
 
+/* Once a second at most: work was refused for want of memory. */
+static void tell_refused(struct p2ps_worker *worker, uint64_t now_ns)
+{
+    uint64_t refused = p2ps_core_stats(worker->core)->refused_no_memory;
+
+    if (refused == worker->refused_said || now_ns < worker->refused_say_ns)
+        return;
+    md_log(MD_LOG_WARNING,
+           "memory: worker %u refused %llu items and logins: its part of memoryLimit is used up",
+           worker->config.index, (unsigned long long)(refused - worker->refused_said));
+    worker->refused_said = refused;
+    worker->refused_say_ns = now_ns + 1000000000ull;
+}
+
 static void on_mount_timer(void *owner)
 {
     struct p2ps_worker *worker = owner;
@@ -182,6 +196,7 @@ static void on_mount_timer(void *owner)
     }
     atomic_store_explicit(&worker->alive_ns, now_ns, memory_order_relaxed);
     p2ps_worker_stats_show(worker);
+    tell_refused(worker, now_ns);
     if (worker->stop_asked)
         finish_stop(worker);
 }

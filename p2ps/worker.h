@@ -87,6 +87,8 @@ struct p2ps_worker {
     _Atomic bool has_attached;    /* to an rrcpd, at some time */
     _Atomic uint64_t alive_ns;    /* the loop turned then */
     struct p2ps_worker_stats *stats;
+    uint64_t refused_said; /* for want of memory, in the log */
+    uint64_t refused_say_ns;
 };
 
 int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_worker **out);

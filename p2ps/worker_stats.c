@@ -36,6 +36,8 @@ static const struct row rows[] = {
     LEVEL("mountsSlowNow", mounts_slow_now),
     LEVEL("itemsOpen", items_now),
     LEVEL("watches", watches_now),
+    LEVEL_WIDE("workBytes", work_bytes_now),
+    COUNTER("refusedNoMemory", refused_no_memory),
     COUNTER("requestsIn", requests_in),
     COUNTER("closesIn", closes_in),
     COUNTER("updatesIn", updates_in),

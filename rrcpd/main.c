@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/runfile.h"
 #include "conf/options.h"
+#include "frame/memory.h"
 #include "net.h"
 #include "netio/stream.h"
 #include "notify.h"
@@ -50,6 +51,8 @@ struct rrcpd {
     int signal_count;
     struct net *net;
     struct users *users;
+    struct frame_memory memory;
+    uint64_t ring_bytes; /* of all users */
     bool is_stopping;
     bool must_rejoin;
     bool was_hung;
@@ -126,6 +129,7 @@ static void on_beat(void *owner)
         return;
     stats_segment_beat(d->stats, now_ns);
     md_log_watch_clock(now_ns, &d->wall_ahead_ns);
+    frame_memory_beat(&d->memory);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
         notify_send("WATCHDOG=1");
@@ -346,6 +350,36 @@ static int open_places(struct rrcpd *d)
     return 0;
 }
 
+#define FIXED_BYTES (48u << 20) /* program, events, tables */
+#define USER_RINGS  (RRCP_USER_MAX * (16ull << 20))
+
+/* All of it follows from the configuration, but for the rings users ask for. */
+static int plan_memory(struct rrcpd *d)
+{
+    struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+    struct attach_settings_memory network = attach_settings_memory(&d->settings);
+    struct frame_memory *memory = &d->memory;
+
+    frame_memory_start(memory, md_conf_u64(&daemon, "memoryLimit"));
+    frame_memory_add(memory, "fixed", FIXED_BYTES);
+    frame_memory_add(memory, "packets", network.packets);
+    frame_memory_add(memory, "peers", network.peers);
+    frame_memory_add(memory, "waiting", network.waiting);
+    frame_memory_add(memory, "inboundRing", network.inbound_ring);
+    if (memory->sum > memory->limit && memory->is_configured) {
+        md_log(MD_LOG_CRITICAL,
+               "memoryLimit %llu is too small: packets, rings and windows as configured take %llu",
+               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        return MD_ERR_RANGE;
+    }
+    d->ring_bytes = frame_memory_grant(memory, "userRings", USER_RINGS, 16);
+    if (memory->sum > memory->limit)
+        md_log(MD_LOG_WARNING, "memory as configured is more than half of what there is; lower "
+                               "maxPktPoolSize, rxWindow or inboundRing");
+    frame_memory_show(memory, d->stats);
+    return MD_OK;
+}
+
 static int open_network(struct rrcpd *d)
 {
     struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
@@ -375,6 +409,8 @@ static int open_network(struct rrcpd *d)
     err = net_start(&config, why, sizeof(why), &d->net);
     if (!err)
         err = users_open(d->loop, d->net, path, why, sizeof(why), &d->users);
+    if (!err)
+        users_limit_rings(d->users, d->ring_bytes);
     if (err) {
         md_log(MD_LOG_ERROR, "%s", why);
         return err == MD_ERR_EXISTS ? MD_EXIT_PORT : MD_EXIT_CONFIG;
@@ -456,6 +492,8 @@ static int start(struct rrcpd *d)
         md_log(MD_LOG_WARNING, "numaNode %d: no such node, or none of its CPUs may be used", node);
     be_nice(&daemon);
     code = open_places(d);
+    if (!code && plan_memory(d) != MD_OK)
+        code = MD_EXIT_CONFIG;
     if (!code)
         code = open_loop(d);
     if (!code)

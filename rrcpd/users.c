@@ -47,6 +47,7 @@ struct users {
     char path[108];
     struct user *list[CONNECTION_MAX];
     int count;
+    uint64_t ring_bytes, ring_bytes_max;
 };
 
 static void close_fd(int *fd)
@@ -72,6 +73,7 @@ static void destroy(struct user *user)
     struct users *users = user->users;
 
     close_socket(user);
+    users->ring_bytes -= user->net.ring_bytes;
     if (user->net.map)
         munmap(user->net.map, attach_outbound_map_bytes(user->net.ring_bytes));
     close_fd(&user->ring_fd);
@@ -152,6 +154,7 @@ static int make_rings(struct user *user, uint32_t bytes)
     if (err)
         return err;
     user->net.ring_bytes = bytes;
+    user->users->ring_bytes += bytes;
     /*
      * A pipe and not an eventfd: O_NONBLOCK belongs to the open file, and the user shares an
      * eventfd's. With its own end of a pipe it cannot make our writes block.
@@ -172,6 +175,12 @@ static void attach(struct user *user, const struct attach_request *request)
     md_loop_timer_stop(user->silence);
     if (bytes > RING_MAX) {
         refuse(user, MD_ERR_RANGE, "the outbound ring asked for is too large (256 MiB at most)");
+        hang_up(user, RRCP_USER_REASON_DIED);
+        return;
+    }
+    if (user->users->ring_bytes_max &&
+        user->users->ring_bytes + bytes > user->users->ring_bytes_max) {
+        refuse(user, MD_ERR_NOMEM, "the rings of all users would go beyond memoryLimit");
         hang_up(user, RRCP_USER_REASON_DIED);
         return;
     }
@@ -223,6 +232,11 @@ static void added(struct user *user, int port)
     reply(user, &answer, fds);
     close_fd(&user->ring_fd);
     close_fd(&user->wake_read_fd);
+}
+
+void users_limit_rings(struct users *users, uint64_t bytes)
+{
+    users->ring_bytes_max = bytes;
 }
 
 void users_mail(struct users *users, const struct net_mail *mail)

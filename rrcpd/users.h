@@ -18,6 +18,9 @@ struct users;
 int users_open(struct md_loop *loop, struct net *net, const char *path, char *why, size_t why_size,
                struct users **out);
 
+/* All outbound rings together; a user whose ring would go beyond it is refused. */
+void users_limit_rings(struct users *users, uint64_t bytes);
+
 /* Stop accepting; remove the socket. Those attached stay until users_close(). */
 void users_stop(struct users *users);
 void users_close(struct users *users); /* after the net loop has ended; NULL is allowed */

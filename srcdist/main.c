@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "frame/frame.h"
+#include "frame/memory.h"
 #include "netio/stream.h"
 #include "route_loop.h"
 
@@ -42,6 +43,10 @@ struct src_dist {
     /* Written by the control loop on a reload, and by the route loop when a service appears. */
     pthread_mutex_t lock;
     const struct md_conf *live_conf;
+    struct frame_memory memory;
+    uint64_t pool_bytes, assembly_bytes, image_bytes, item_bytes; /* of each loop */
+    uint64_t dictionary_bytes;
+    uint32_t gap_logs;
     char position[128];
     uint64_t started_ns;
     int exit_code;
@@ -127,6 +132,7 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
     struct md_conf_object service = md_conf_object(sd->conf, MD_CONF_SERVICE, text);
     struct md_conf_object daemon = md_conf_object(sd->conf, MD_CONF_DAEMON, NULL);
     const char *vendor = md_conf_string(&service, "vendor");
+    const char *mirror_group = md_conf_string(&service, "mirrorGroup");
     struct srcdist_service_config config = {
         .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
@@ -140,6 +146,8 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
         },
         .takes_dictionaries = md_conf_bool(&service, "dictionaryDownload"),
         .vendor = vendor[0] ? vendor : NULL,
+        .mirror_group = mirror_group[0] ? mirror_group : NULL,
+        .mirror_hot = md_conf_word(&service, "mirrorMode") == 1,
     };
 
     if (config.is_refused)
@@ -414,6 +422,8 @@ static struct srcdist_core_config core_config(struct network *network)
             .start_ms = md_clock_wall_ns() / 1000000,
             .random = random_seed(),
             .item_limit = u32_of(daemon, "itemLimit"),
+            .item_bytes_max = sd->item_bytes,
+            .service_limit = sd->gap_logs,
             .gap_log = u32_of(daemon, "gapLog"),
             .item_buckets = u32_of(daemon, "hashTableSize"),
             .unicast_images = network->settings.uses_point_to_point,
@@ -421,12 +431,13 @@ static struct srcdist_core_config core_config(struct network *network)
         .service_owner = network,
         .service = service_config,
         .tell = tell_operator,
-        .dictionary_bytes_max = md_conf_u64(daemon, "dictionaryLimit"),
+        .dictionary_bytes_max = sd->dictionary_bytes,
         .user = "src_dist",
         .position = sd->position,
         .application_name = "src_dist",
         .open_window = u32_of(daemon, "providerOpenWindow"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
+        .image_bytes_max = sd->image_bytes,
     };
 }
 
@@ -437,6 +448,68 @@ static uint64_t round_up_power(uint64_t value)
     while (power < value)
         power *= 2;
     return power;
+}
+
+/* ---- memory ---- */
+
+#define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
+#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
+#define LOOP_BYTES    (16u << 20) /* tables that are made at start */
+#define MESSAGES      4           /* buffers of maxDecodedMsgSize a loop holds */
+#define PROVIDERS     64          /* connections of a loop, at most */
+
+/* Engines that run inside this process, by inProcess. */
+static void plan_networks(struct src_dist *sd)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        const struct attach_settings *settings = &sd->networks[i]->settings;
+        struct attach_settings_memory network = attach_settings_memory(settings);
+        if (settings->config.in_process)
+            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
+                     network.inbound_ring;
+    }
+    if (bytes)
+        frame_memory_add(&sd->memory, "networks", bytes);
+}
+
+/* Divides memoryLimit among the parts, and what each part gets among the loops. */
+static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
+{
+    const struct md_conf_object *daemon = &sd->frame.daemon;
+    struct frame_memory *memory = &sd->memory;
+    uint64_t loops = sd->network_count;
+    uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
+    uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
+    uint64_t gap_log = 4 * round_up_power(md_conf_u64(daemon, "gapLog"));
+
+    frame_memory_start(memory, md_conf_u64(daemon, "memoryLimit"));
+    frame_memory_add(
+        memory, "fixed",
+        PROCESS_BYTES + loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize")));
+    sd->gap_logs = (uint32_t)(frame_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
+                              loops / gap_log);
+    frame_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);
+    uint64_t pool = md_conf_u64(bus, "poolSize") * buffer;
+    sd->pool_bytes = frame_memory_grant(memory, "output", pool, 8) / loops;
+    sd->assembly_bytes = frame_memory_grant(memory, "assembly", 0, 4) / loops;
+    sd->dictionary_bytes = frame_memory_grant(memory, "dictionaries",
+                                              loops * md_conf_u64(daemon, "dictionaryLimit"), 4) /
+                           loops;
+    plan_networks(sd);
+    uint64_t left = frame_memory_left(memory);
+    if (sd->gap_logs == 0 || left < memory->limit / 8) {
+        md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
+               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        return MD_ERR_RANGE;
+    }
+    sd->image_bytes = left / 2 / loops;
+    frame_memory_add(memory, "images", left / 2);
+    sd->item_bytes = (left - left / 2) / loops;
+    frame_memory_add(memory, "items", left - left / 2);
+    frame_memory_show(memory, sd->frame.stats);
+    return MD_OK;
 }
 
 static int add_network(struct src_dist *sd, const char *name)
@@ -501,8 +574,7 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         .core = core_config(network),
         .attach = network->settings.config,
         .accepted = server_channel(sd, bus),
-        .pool.shared_bytes =
-            md_conf_u64(bus, "poolSize") * md_conf_u64(&sd->frame.daemon, "maxFragmentSize"),
+        .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
         .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
         .tcp_nodelay = md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
     };
@@ -521,7 +593,7 @@ static int build(struct src_dist *sd)
     struct md_conf_object bus = md_conf_object(sd->frame.conf, MD_CONF_BUS, NULL);
 
     sd->conf = sd->frame.conf;
-    if (read_networks(sd) != MD_OK)
+    if (read_networks(sd) != MD_OK || plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (create_loop(sd->networks[i], &bus) != MD_OK)
@@ -591,6 +663,7 @@ static bool on_beat(void *owner)
     bool all_alive = true;
 
     give_up_unattached(sd, now_ns);
+    frame_memory_beat(&sd->memory);
     for (unsigned i = 0; i < sd->network_count; i++) {
         const struct network *network = sd->networks[i];
         uint64_t alive_ns = atomic_load_explicit(&network->loop->alive_ns, memory_order_relaxed);

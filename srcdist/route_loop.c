@@ -133,12 +133,30 @@ static void nothing(void *owner, int fd, unsigned events)
     (void)events; /* the source's work() does it */
 }
 
+/* At the ceiling of items, or under it again. */
+static void tell_fullness(struct route_loop *loop)
+{
+    bool is_full = rrmp_source_is_full(srcdist_core_source(loop->core));
+
+    if (is_full == loop->is_full)
+        return;
+    loop->is_full = is_full;
+    if (is_full)
+        md_log(MD_LOG_WARNING,
+               "items: %u are open, and there is no room for more (itemLimit, "
+               "memoryLimit)",
+               srcdist_core_stats(loop->core)->items_now);
+    else
+        md_log(MD_LOG_NOTICE, "items: there is room for more again");
+}
+
 static void on_timer(void *owner)
 {
     struct route_loop *loop = owner;
 
     atomic_store_explicit(&loop->alive_ns, md_loop_now(loop->loop), memory_order_relaxed);
     route_loop_stats_show(loop);
+    tell_fullness(loop);
     if (loop->stop_at_ns && md_loop_now(loop->loop) >= loop->stop_at_ns)
         md_loop_stop(loop->loop);
 }

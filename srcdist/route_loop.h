@@ -49,6 +49,7 @@ struct route_loop {
     _Atomic bool tcp_nodelay;
     _Atomic bool packing;
     _Atomic bool stop;
+    bool is_full;              /* said in the log */
     _Atomic bool has_attached; /* to an rrcpd, at some time */
     _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;

@@ -31,4 +31,13 @@ struct attach_settings {
 int attach_settings_read(const struct md_conf *conf, const char *network,
                          struct attach_settings *out, char *why, size_t why_size);
 
+/* What the engine and the ring of the network take at most: bytes. */
+struct attach_settings_memory {
+    uint64_t packets;
+    uint64_t peers;   /* and their receive windows */
+    uint64_t waiting; /* unicast, and messages being put together */
+    uint64_t inbound_ring;
+};
+struct attach_settings_memory attach_settings_memory(const struct attach_settings *settings);
+
 #endif

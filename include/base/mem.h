@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MD_NODE_ANY (-1)
 
@@ -26,6 +27,11 @@ struct md_mem {
  * is_huge and is_locked tell. */
 int md_mem_map(const struct md_mem_config *config, size_t bytes, struct md_mem *out);
 void md_mem_unmap(struct md_mem *mem); /* leaves it empty; an empty one is fine */
+
+/* Bytes this process may count on: the machine's memory or, if less, the limit of its cgroup. */
+uint64_t md_mem_machine(void);
+/* Bytes of the process that are in memory now, those it shares with others left out; 0: unknown. */
+uint64_t md_mem_resident(void);
 
 /* Lock all memory of the process, present and future. MD_ERR_SYS. */
 int md_mem_lock_all(void);

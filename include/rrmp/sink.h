@@ -100,6 +100,7 @@ struct rrmp_sink_stats {
     uint32_t instances_now;
     uint32_t posts_now;
     size_t held_bytes_now;
+    size_t key_bytes_now; /* keys and requests of items */
     size_t memory_now;
 };
 
@@ -185,6 +186,8 @@ uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, str
 void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
 /* A watch is NEW: an image is wanted (again). Cheap to call for each; one is asked for. */
 void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
+/* The provider's own number of the newest message delivered: where a mirror would go on. */
+void rrmp_sink_item_provider_seq(struct rrmp_sink *sink, uint32_t item, uint32_t seq);
 /* The sum over the watches; a change is told to the instance (within a second). */
 void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item,
                              uint8_t priority_class, uint32_t priority_count);
@@ -288,5 +291,7 @@ size_t rrmp_sink_event(struct rrmp_sink *sink, struct rrmp_sink_event *events, s
 
 const struct rrmp_sink_stats *rrmp_sink_stats(const struct rrmp_sink *sink);
 size_t rrmp_sink_memory_max(const struct rrmp_sink *sink);
+/* What one more item may cost at most, its key and what is held for it aside. */
+size_t rrmp_sink_item_bytes(void);
 
 #endif

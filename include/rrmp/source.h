@@ -42,10 +42,12 @@ struct rrmp_linger {
 struct rrmp_source_config {
     const char *name; /* host.instance.src_dist.loop; for people and load balancing */
     struct rrmp_send send;
-    uint64_t start_ms;     /* wall clock at start; only shown */
-    uint64_t random;       /* seed of table hashing and jitter */
-    uint32_t item_limit;   /* items open at once; 0: 16777215 */
-    uint32_t item_buckets; /* the item table starts with; it grows; 0: 4096 */
+    uint64_t start_ms;       /* wall clock at start; only shown */
+    uint64_t random;         /* seed of table hashing and jitter */
+    uint32_t item_limit;     /* items open at once; 0: 16777215 */
+    uint32_t item_buckets;   /* the item table starts with; it grows; 0: 4096 */
+    uint64_t item_bytes_max; /* for all items and their keys, 0: no limit; at it as at item_limit */
+    uint32_t item_bytes_extra; /* what the caller keeps for each item */
     uint32_t handle_limit; /* 0: 16777214; handles rest after use, so allow some more than items */
     uint32_t requester_limit;  /* 0: 1024, which is also the most */
     uint32_t gap_log;          /* svcSeq remembered per service, power of two; 0: 262144 */
@@ -81,6 +83,7 @@ struct rrmp_source_stats {
     uint32_t bound_now;
     uint32_t requesters_now;
     uint32_t asks_now;
+    size_t key_bytes_now;
     size_t memory_now; /* bytes allocated; never above rrmp_source_memory_max() */
 };
 
@@ -291,5 +294,11 @@ int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *r
 void rrmp_source_leave(struct rrmp_source *source, uint64_t now_ns);
 const struct rrmp_source_stats *rrmp_source_stats(const struct rrmp_source *source);
 size_t rrmp_source_memory_max(const struct rrmp_source *source);
+/* What one more item may cost at most, its key aside. */
+size_t rrmp_source_item_bytes(void);
+/* Another instance on the network has this service up, too. */
+bool rrmp_source_has_partner(const struct rrmp_source *source, uint16_t svc);
+/* At item_limit or item_bytes_max. */
+bool rrmp_source_is_full(const struct rrmp_source *source);
 
 #endif

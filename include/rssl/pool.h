@@ -26,6 +26,9 @@ struct rssl_pool_config {
     /* Bytes that all channels together may queue beyond their guaranteed ones; 0 = no bound but
      * each channel's own. */
     uint64_t shared_bytes;
+    /* Bytes of messages in fragments that all channels together may be putting together; a channel
+     * that needs more is ended. 0 = no bound but each channel's own. */
+    uint64_t assembly_bytes;
     /* Chunks kept for reuse; more than these are freed when they come back. 0 = keep all. */
     uint32_t idle_chunk_max;
 };
@@ -34,7 +37,8 @@ struct rssl_pool_stats {
     uint64_t chunk_count;      /* allocated now */
     uint64_t chunk_idle_count; /* of which waiting for use */
     uint64_t shared_bytes;     /* queued beyond the guaranteed bytes, all channels */
-    uint64_t refused_count;    /* times the shared bytes were used up, or memory was */
+    uint64_t assembly_bytes;   /* of messages being put together */
+    uint64_t refused_count;    /* times a bound of the pool was reached, or memory was used up */
 };
 
 /* Fails with MD_ERR_NOMEM; *out is then NULL. NULL config: the defaults, all 0. */

@@ -111,6 +111,7 @@ struct p2ps_core_config {
     unsigned owed_fill_percent; /* images it missed are given below this fill; 0: 30 */
     bool keeps_images;          /* enableCache */
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
+    uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
@@ -145,6 +146,8 @@ struct p2ps_core_stats {
     uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t images_now;
+    uint64_t work_bytes_now;
+    uint64_t refused_no_memory; /* logins and items */
     uint32_t mounts_now;
     uint32_t mounts_slow_now;
     uint32_t items_now;

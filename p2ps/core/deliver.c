@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/err.h"
 #include "base/writer.h"
 #include "private.h"
@@ -26,6 +27,22 @@ static bool start_record(struct p2ps_core *core, const struct rrmp_sink_event *e
         return true;
     core->stats.decode_errors++;
     return false;
+}
+
+/* A mirrored item may go on at another source, which is told where. */
+static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *record)
+{
+    const struct p2ps_item *it = &core->items[record->item];
+    bool has_seq = record->peek.msg_class == RWF_CLASS_UPDATE
+                       ? (record->peek.flags & RWF_UPDATE_HAS_SEQ_NUM) != 0
+                       : (record->peek.flags & RWF_REFRESH_HAS_SEQ_NUM) != 0;
+    struct rwf_layout layout;
+
+    if (!has_seq || !core->services[it->service].is_mirrored ||
+        rwf_layout_decode(record->message, &layout) != RWF_OK || layout.seq_num.at == 0)
+        return;
+    rrmp_sink_item_provider_seq(p2ps_item_sink(core, record->item), it->sink_item,
+                                md_be32(record->message.data + layout.seq_num.at));
 }
 
 /* ---- slow clients ---- */
@@ -87,18 +104,17 @@ static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
 /* ---- permission data ---- */
 
 /* Remembers the permission data of the item; true when they are other than before. */
-static bool perm_data_changed(struct p2ps_item *it, struct rwf_bytes perm)
+static bool perm_data_changed(struct p2ps_core *core, struct p2ps_item *it, struct rwf_bytes perm)
 {
     if (perm.length > UINT16_MAX)
         return false;
-    if (it->perm_data) {
-        size_t length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
-        if (length == perm.length && memcmp(it->perm_data + 2, perm.data, length) == 0)
-            return false;
-    }
+    size_t had = it->perm_data ? (size_t)(it->perm_data[0] << 8 | it->perm_data[1]) : 0;
+    if (it->perm_data && had == perm.length && memcmp(it->perm_data + 2, perm.data, had) == 0)
+        return false;
     uint8_t *copy = realloc(it->perm_data, perm.length + 2);
     if (!copy)
         return false;
+    core->perm_bytes += perm.length - had;
     md_put_be16(copy, (uint16_t)perm.length);
     if (perm.length)
         memcpy(copy + 2, perm.data, perm.length);
@@ -145,7 +161,7 @@ static bool check_perm_data(struct p2ps_core *core, const struct p2ps_record *re
         return true;
     if (rwf_msg_decode(record->message, &msg) != RWF_OK)
         return true;
-    if (!perm_data_changed(&core->items[record->item], msg.perm_data))
+    if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
         return true;
     return p2ps_item_entitle_again(core, record->item);
 }
@@ -222,6 +238,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->code = event->code;
     it->is_state_known = true;
     p2ps_image_part(core, event, &record);
+    note_provider_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
     for (uint32_t i = it->watch_count; i-- > 0;) {
         struct p2ps_watch *w = &it->watches[i];
@@ -265,6 +282,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     if (!start_record(core, event, &record) || !check_perm_data(core, &record))
         return;
     p2ps_image_update(core, event, &record);
+    note_provider_seq(core, &record);
     struct p2ps_item *it = &core->items[record.item];
     struct p2ps_watch *end = it->watches + it->watch_count;
     for (struct p2ps_watch *w = it->watches; w < end; w++) {

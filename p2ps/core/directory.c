@@ -244,6 +244,7 @@ static void note_service(struct p2ps_core *core, uint16_t index)
 
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
+    struct rrmp_sink_service source;
     struct omm_service service;
 
     p2ps_service_remember(core, index);
@@ -264,6 +265,8 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     told->is_told = true;
     told->is_up = service.is_up;
     told->is_accepting = service.is_accepting;
+    told->is_mirrored =
+        p2ps_service_read(core, index, &source) && (source.features & RRMP_FEATURE_HOT_STANDBY);
     tell_service(core, &service);
 }
 

@@ -48,6 +48,8 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     struct p2ps_item *it = &core->items[item];
 
     p2ps_image_forget(core, item);
+    if (it->perm_data)
+        core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
     free(it->watches);
     free(it->perm_data);
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
@@ -87,6 +89,22 @@ uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint3
             return i;
     }
     return P2PS_NONE;
+}
+
+/* Arrays double, and both stand side by side while they do; ids of streams are in a map. */
+#define ITEM_BYTES  (3 * sizeof(struct p2ps_item))
+#define WATCH_BYTES (3 * sizeof(struct p2ps_watch) + 4 * sizeof(struct p2ps_idmap_slot))
+
+bool p2ps_core_is_full(struct p2ps_core *core)
+{
+    const struct p2ps_core_stats *stats = &core->stats;
+    uint64_t bytes = stats->items_now * (ITEM_BYTES + rrmp_sink_item_bytes()) +
+                     stats->watches_now * WATCH_BYTES + core->perm_bytes;
+
+    for (unsigned i = 0; i < core->config.network_count; i++)
+        bytes += rrmp_sink_stats(core->sinks[i])->key_bytes_now;
+    core->stats.work_bytes_now = bytes;
+    return core->config.work_bytes_max && bytes >= core->config.work_bytes_max;
 }
 
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)

@@ -44,16 +44,22 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client)
     p2ps_client_touch(core, client);
 }
 
-static void refuse_login(struct p2ps_core *core, uint32_t client, uint8_t code, const char *text)
+static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_state, uint8_t code,
+                      const char *text)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, code, text);
+    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
     core->stats.login_rejected++;
     p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
     p2ps_client_drop_streams(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
     c->opened_ns = core->now_ns; /* two seconds to leave by itself */
+}
+
+static void refuse_login(struct p2ps_core *core, uint32_t client, uint8_t code, const char *text)
+{
+    end_login(core, client, RWF_STREAM_CLOSED, code, text);
 }
 
 static uint32_t mounts_of_user(const struct p2ps_core *core, const char *user)
@@ -149,6 +155,12 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,
                      "this port is for consumers; providers connect to src_dist");
+        return;
+    }
+    if (p2ps_core_is_full(core)) {
+        core->stats.refused_no_memory++;
+        end_login(core, client, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+                  "No memory for another login now");
         return;
     }
     c->login_state = P2PS_LOGIN_ASKED;

@@ -155,6 +155,7 @@ struct p2ps_service {
     uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;
+    bool is_mirrored; /* hot: an item may move to a source that is ready for it */
     uint16_t id;
     /* What its instances offered when there were any: it is the same service while there is none.
      */
@@ -188,6 +189,7 @@ struct p2ps_core {
     uint32_t wait_count;
     uint64_t wait_due_ns; /* when they are looked at next */
     uint16_t questions;   /* asked of the authority about items */
+    uint64_t perm_bytes;  /* of permission data remembered */
     uint64_t sweep_ns;    /* when timers of clients are next looked at */
     struct cache *cache;  /* NULL: images are the source's business */
     uint8_t *part;        /* of an image out of the cache */
@@ -264,6 +266,9 @@ void p2ps_form_give(struct p2ps_core *core, uint32_t form);
 const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
                                        struct p2ps_record *record);
 void p2ps_form_next_record(struct p2ps_core *core);
+
+/* New logins and items are refused while this is true; what is open goes on. */
+bool p2ps_core_is_full(struct p2ps_core *core);
 
 /* For one that was just opened and could not be watched. */
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);

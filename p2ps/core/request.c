@@ -111,6 +111,15 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     return true;
 }
 
+static bool check_memory(struct p2ps_core *core, const struct opening *open)
+{
+    if (!p2ps_core_is_full(core))
+        return true;
+    core->stats.refused_no_memory++;
+    close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for more items");
+    return false;
+}
+
 /* ---- forms ---- */
 
 static bool choose_form(struct p2ps_core *core, struct opening *open)
@@ -389,7 +398,7 @@ static void open_one(struct p2ps_core *core, struct opening *open)
 {
     p2ps_deliver_events(core); /* the sink needs its queue empty to take a request */
     if (find_service(core, open) && check_domain(core, open) && choose_qos(core, open) &&
-        check_limits(core, open) && check_service_state(core, open))
+        check_limits(core, open) && check_memory(core, open) && check_service_state(core, open))
         open_watch(core, open);
 }
 

@@ -143,3 +143,21 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
         out->lag_max = 2ull * node->engine.message_bytes_max;
     return read_keys(&object, &node->engine, why, why_size);
 }
+
+/* See "Memory" in the README of rrcp. */
+#define SLOT_BYTES 64u /* of a packet: its buffer's and its window's entry */
+#define HOLE_BYTES 17u /* of a packet a receive window may hold */
+#define PEER_BYTES 8192u
+
+struct attach_settings_memory attach_settings_memory(const struct attach_settings *settings)
+{
+    const struct rrcp_config *engine = &settings->node.engine;
+
+    return (struct attach_settings_memory){
+        .packets = rrcp_packet_memory_size(engine) + (uint64_t)engine->pool_packets * SLOT_BYTES,
+        .peers = (uint64_t)engine->windows_max * engine->window_packets * HOLE_BYTES +
+                 (uint64_t)engine->peers_max * PEER_BYTES,
+        .waiting = engine->unicast_bytes_max + engine->assembly_bytes_max,
+        .inbound_ring = settings->inbound_bytes,
+    };
+}

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,4 +66,67 @@ void md_mem_unmap(struct md_mem *mem)
 int md_mem_lock_all(void)
 {
     return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? MD_OK : MD_ERR_SYS;
+}
+
+/* ---- how much there is ---- */
+
+/* The number in a file, or 0: not there, or a word ("max"). */
+static uint64_t number_in(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned long long value = 0;
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%llu", &value) != 1)
+        value = 0;
+    fclose(file);
+    return value;
+}
+
+static uint64_t less(uint64_t limit, uint64_t other)
+{
+    return other != 0 && other < limit ? other : limit;
+}
+
+/* The limits of our cgroup of the second version and of all above it. */
+static uint64_t cgroup_limit(uint64_t limit)
+{
+    char line[512];
+    char path[600];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "0::", 3) != 0)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        for (char *end; (end = strrchr(line + 3, '/')) != NULL; *end = 0) {
+            snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", line + 3);
+            limit = less(limit, number_in(path));
+        }
+    }
+    if (file)
+        fclose(file);
+    return less(limit, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+}
+
+uint64_t md_mem_machine(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+
+    return cgroup_limit(pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX);
+}
+
+uint64_t md_mem_resident(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long long total, resident = 0, shared = 0;
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%llu %llu %llu", &total, &resident, &shared) != 3)
+        resident = shared = 0;
+    fclose(file);
+    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -268,10 +268,12 @@ const struct md_conf_row md_conf_rows[] = {
       "Update types to pass on; empty = all." },
     { "conflateInterval", DAEMON | SERVICE, SRC, NOT_YET, TIME("ms", 0, 60 * SEC, "0"),
       "Conflate the updates of an item over this time; 0 = off." },
-    { "mirrorGroup", DAEMON | SERVICE, SRC, NOT_YET, TEXT(""),
-      "Instances with the same word mirror each other." },
-    { "mirrorMode", DAEMON | SERVICE, SRC, NOT_YET, WORD("cold|hot", "cold"),
-      "cold: the second instance opens nothing until needed. hot: it keeps every item cached." },
+    { "mirrorGroup", DAEMON | SERVICE, SRC, 0, TEXT(""),
+      "Instances of a service with the same word mirror each other; empty = they only share the "
+      "load, and each takes over from the others." },
+    { "mirrorMode", DAEMON | SERVICE, SRC, 0, WORD("cold|hot", "cold"),
+      "cold: the second instance opens nothing until needed. hot: it keeps every item open and "
+      "cached (with cacheLocation srcDist), so that a switch asks no provider." },
     { "mirrorSequence", DAEMON | SERVICE, SRC, NOT_YET, BOOL("False"),
       "The mirrored providers number their updates alike, so a switch can be gap-free." },
     { "replayTime", DAEMON | SERVICE, SRC, NOT_YET, TIME("s", 0, 60 * SEC, "2"),
@@ -450,9 +452,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
-    { "memoryLimit", DAEMON, ALL, NOT_YET, INT("bytes", 0, BYTES_MAX, "0"),
-      "Ceiling behind every limit that is 0 = none; at it new work is refused while what is open "
-      "flows on. 0 = half of the machine's memory or of the cgroup's limit." },
+    { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
+      "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
+      "limit that is 0 = none; at it new work is refused while what is open flows on. 0 = half of "
+      "the machine's memory or of the cgroup's limit." },
 
     /* ---- log, statistics, places ---- */
     { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"), "Folder of attach sockets and pid files." },

@@ -417,6 +417,7 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     directory_events(sink);
     sink_loss_tick(sink);
     sink_parked_check(sink);
+    sink_mirror_tick(sink);
     while (sink_event_room(sink) && (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL)
         item_timer(sink, number);
     sink_early_expire(sink, RRMP_NIL, false);
@@ -439,6 +440,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
     sooner(&deadline, sink_dicts_deadline(sink));
     sooner(&deadline, sink->query_due_ns);
     sooner(&deadline, sink->service_query_ns);
+    sooner(&deadline, sink_mirror_deadline(sink));
     for (uint32_t n = 0; n < sink->instances.high; n++) {
         const struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use)
@@ -501,4 +503,9 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
            ((size_t)config->item_limit + config->item_buckets + 1024) * 4 *
                sizeof(struct rrmp_map_cell) +
            SINK_EVENTS * sizeof(*sink->events);
+}
+
+size_t rrmp_sink_item_bytes(void)
+{
+    return sizeof(struct sink_item) + sizeof(struct sink_slot) + RRMP_MAP_ENTRY_BYTES;
 }

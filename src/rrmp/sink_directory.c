@@ -210,7 +210,8 @@ static bool has_quality(const struct sink_link *link, const struct sink_item *it
     return !has_list;
 }
 
-static bool is_refused_at(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t link)
+bool sink_item_is_refused_at(const struct rrmp_sink *sink, const struct sink_item *item,
+                             uint32_t link)
 {
     for (uint32_t i = 0; i < SINK_REFUSED; i++) {
         if (item->refused[i].until_ns > sink->now_ns && item->refused[i].link == link)
@@ -245,7 +246,7 @@ uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *
     for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
-        if (!sink_link_usable(sink, item, n) || is_refused_at(sink, item, n))
+        if (!sink_link_usable(sink, item, n) || sink_item_is_refused_at(sink, item, n))
             continue;
         uint64_t mix = item->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
         uint64_t score = (rrmp_random(&mix) >> 16) / (1u + link->description.load_factor);
@@ -392,13 +393,14 @@ static void link_gone(struct rrmp_sink *sink, uint32_t number, uint8_t close_rea
     instance->links[link->svc] = RRMP_NIL;
     if (link->service != RRMP_SERVICE_NONE) {
         sink_service_changed(sink, link->service);
+        sink_mirror_link_gone(sink, number);
         link_items_move(sink, number, close_reason);
         uint32_t *prev = &sink->services[link->service].links;
         while (*prev != number)
             prev = &sink_link_at(sink, *prev)->service_next;
         *prev = link->service_next;
     }
-    MD_ASSERT(link->item_count == 0 && link->window_used == 0);
+    MD_ASSERT(link->item_count == 0 && link->window_used == 0 && link->standby_count == 0);
     for (uint32_t i = 0; i < SINK_DICTS; i++) {
         if (sink->dicts[i].in_use && sink->dicts[i].link == number) {
             sink->dicts[i].link = RRMP_NIL;

@@ -162,6 +162,7 @@ void sink_dying_free(struct rrmp_sink *sink)
 
         sink->dying = item->dying_next;
         sink->stats.memory_now -= (size_t)item->key_length + item->message_length;
+        sink->stats.key_bytes_now -= (size_t)item->key_length + item->message_length;
         free(item->key);
         rrmp_slots_give(&sink->items, number);
     }

@@ -118,8 +118,13 @@ struct sink_item {
     uint8_t is_multicast; /* holding failed: image by multicast */
     uint8_t is_priority_due;
     uint8_t is_ending; /* a private stream that has to end: its timer says so */
+    uint8_t has_provider_seq;
     uint8_t priority_class;
     uint32_t priority_count;
+    uint32_t standby;      /* the link that keeps it ready for us; RRMP_NIL none */
+    uint32_t standby_id;   /* of that REQUEST */
+    uint64_t standby_ns;   /* when it was said last */
+    uint32_t provider_seq; /* the provider's own number, as last delivered */
     struct {
         uint32_t link;
         uint64_t until_ns;
@@ -147,6 +152,7 @@ struct sink_link {
     uint32_t version;   /* of the description held; 0 none */
     uint32_t next_seq;  /* of the multicast records; known from the first INSTANCE on */
     uint32_t item_count;
+    uint32_t standby_count; /* items of other links it keeps ready */
     uint32_t window_used;
     uint8_t *blob;
     size_t blob_length;
@@ -286,6 +292,8 @@ struct rrmp_sink {
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;
     uint64_t parked_check_ns; /* each second: what is parked may have a place */
+    uint64_t mirror_ns;       /* when the next items are looked at */
+    uint32_t mirror_item;     /* where that goes on */
     bool may_send;            /* a queue may have something to send */
 };
 
@@ -330,6 +338,8 @@ uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct
                           uint64_t key_hash);
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
                               uint32_t request_id);
+uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
+                              uint32_t request_id);
 void sink_item_set_state(struct rrmp_sink *sink, uint32_t item, enum rrmp_sink_item_state state);
 void sink_item_tell(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t code,
                     struct rrmp_view text);
@@ -347,6 +357,8 @@ void sink_item_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t
 void sink_private_end(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
 /* Not there for `time_ns`. */
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link, uint64_t time_ns);
+bool sink_item_is_refused_at(const struct rrmp_sink *sink, const struct sink_item *item,
+                             uint32_t link);
 void sink_item_unmap(struct rrmp_sink *sink, uint32_t item);
 bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint32_t seq,
                    uint8_t bits);
@@ -384,6 +396,18 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t instance, const struct r
 void sink_sums(struct rrmp_sink *sink, bool at_once);
 void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance);
 uint64_t sink_loss_tick(struct rrmp_sink *sink);
+
+/* sink_mirror.c: standby interest at a second instance of a mirrored service */
+void sink_mirror_tick(struct rrmp_sink *sink);
+uint64_t sink_mirror_deadline(const struct rrmp_sink *sink);
+/* The standby of the item, if it may take over now; else RRMP_NIL. */
+uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item);
+/* The standby interest ends; `tell`: with a CLOSE. */
+void sink_mirror_drop(struct rrmp_sink *sink, uint32_t item, bool tell);
+/* The link is gone: nobody stands by there any more. */
+void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t link);
+/* A REFUSE that answers a standby REQUEST; false: it does not. */
+bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse);
 
 /* sink_records.c */
 void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message);

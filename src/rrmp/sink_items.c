@@ -48,6 +48,21 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
     return RRMP_NIL;
 }
 
+uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
+                              uint32_t request_id)
+{
+    uint64_t hash = table_hash(sink, service, key_hash);
+    uint32_t cursor = (uint32_t)hash;
+    uint32_t number;
+
+    while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
+        const struct sink_item *item = sink_item_at(sink, number);
+        if (item->service == service && item->standby != RRMP_NIL && item->standby_id == request_id)
+            return number;
+    }
+    return RRMP_NIL;
+}
+
 /* ---- handle map ---- */
 
 struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t handle)
@@ -242,9 +257,11 @@ void sink_item_leave(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
 void sink_item_place(struct rrmp_sink *sink, uint32_t number, enum sink_queue queue)
 {
     struct sink_item *item = sink_item_at(sink, number);
-    uint32_t choice = sink_link_choose(sink, item);
+    uint32_t choice = sink_mirror_of(sink, item);
 
     MD_ASSERT(item->link == RRMP_NIL);
+    if (choice == RRMP_NIL)
+        choice = sink_link_choose(sink, item);
     if (choice == RRMP_NIL) {
         sink_item_set_state(sink, number, RRMP_SINK_PARKED);
         return;
@@ -286,6 +303,7 @@ void sink_item_end(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint8
     event->type = type;
     event->message = message;
     sink_item_leave(sink, number, 0);
+    sink_mirror_drop(sink, number, true);
     item_remove(sink, number);
 }
 
@@ -338,6 +356,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     if (open->message.length)
         memcpy(bytes + open->key.length, open->message.bytes, open->message.length);
     sink->stats.memory_now += open->key.length + open->message.length;
+    sink->stats.key_bytes_now += open->key.length + open->message.length;
     item->in_use = true;
     item->key = bytes;
     item->key_length = (uint16_t)open->key.length;
@@ -347,6 +366,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->group = RRMP_GROUP_NONE;
     item->link = RRMP_NIL;
     item->handle = RRMP_HANDLE_NONE;
+    item->standby = RRMP_NIL;
     item->state = RRMP_SINK_QUEUED;
     item->is_private = open->is_private;
     item->is_snapshot = open->is_snapshot;
@@ -414,6 +434,7 @@ void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t numb
         return;
     sink_event_forget(sink, number);
     sink_item_leave(sink, number, RRMP_CLOSE_NOBODY);
+    sink_mirror_drop(sink, number, true);
     item_remove(sink, number);
 }
 

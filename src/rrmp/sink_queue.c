@@ -140,6 +140,9 @@ static uint16_t request_flags(const struct sink_item *item, bool wants_image)
     flags |= item->is_private ? RRMP_REQUEST_PRIVATE : 0;
     flags |= item->is_multicast ? RRMP_REQUEST_MULTICAST : 0;
     flags |= item->had_image && item->state != RRMP_SINK_LIVE ? RRMP_REQUEST_RECOVERY : 0;
+    /* From where we were; who cannot go on from there gives an image. */
+    if (wants_image && item->standby == item->link && item->has_provider_seq)
+        flags |= RRMP_REQUEST_RESUME;
     return (uint16_t)flags;
 }
 
@@ -161,6 +164,7 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .priority_count = item->priority_count,
                        .handle = item->state == RRMP_SINK_LIVE ? item->handle : RRMP_HANDLE_NONE,
                        .key_hash = item->key_hash,
+                       .resume_seq = item->provider_seq,
                        .key = { .bytes = item->key, .length = item->key_length },
                        .message = { .bytes = item->key + item->key_length,
                                     .length = item->message_length } },
@@ -173,6 +177,8 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
     item->request_id = id;
     item->is_priority_due = false;
     sink->stats.requests_sent++;
+    if (item->standby == item->link)
+        sink_mirror_drop(sink, number, false); /* it takes over: what was standby is active now */
     if (!item->is_asked) {
         item->is_asked = true;
         if (!item->is_private && !item->is_snapshot) {

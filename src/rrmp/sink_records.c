@@ -195,8 +195,11 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
     uint16_t service = sink_link_at(sink, link)->service;
     uint32_t number = sink_item_by_request(sink, service, refuse->key_hash, refuse->request_id);
 
-    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
-        return; /* it crosses a newer request */
+    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link) {
+        /* Else it crosses a newer request. */
+        sink->stats.refused[refuse->scope] += sink_mirror_refused(sink, link, refuse);
+        return;
+    }
     struct sink_item *item = sink_item_at(sink, number);
     sink->stats.refused[refuse->scope]++;
     if (refuse->scope == RRMP_REFUSE_LATER) {

@@ -13,6 +13,9 @@
 #define MS               1000000ull
 #define SEC              1000000000ull
 
+#define STANDBY_ITEMS    64u /* looked at in a turn */
+#define STANDBY_NS       (180 * SEC)
+
 #define HANDLE_LIMIT_MAX 0xFFFFFEu /* 24 bits; the last one is part of "none" */
 
 static void config_defaults(struct rrmp_source_config *config)
@@ -277,6 +280,23 @@ static void requesters_check(struct rrmp_source *source, uint64_t now_ns)
     }
 }
 
+/* Standby interest is in no sum; who still has it says so again within a minute. */
+static void standby_check(struct rrmp_source *source, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < STANDBY_ITEMS && source->standby_item < source->items.high; i++) {
+        uint32_t number = source->standby_item++;
+        const struct source_item *item = source_item_at(source, number);
+        if (!item->in_use || item->active_count > 0 || item->interest_count == 0 ||
+            now_ns - item->requested_ns < STANDBY_NS)
+            continue;
+        for (uint32_t r = 0; r < source->requesters.high; r++)
+            source_interest_clear(source, number, r);
+        source_item_settle(source, now_ns, number);
+    }
+    if (source->standby_item >= source->items.high)
+        source->standby_item = 0;
+}
+
 void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is_empty)
 {
     uint32_t number;
@@ -287,6 +307,7 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     source_heartbeat(source, now_ns);
     if (input_is_empty)
         requesters_check(source, now_ns);
+    standby_check(source, now_ns);
     while ((number = rrmp_wheel_expire(&source->wheel, now_ns)) != RRMP_NIL)
         source_item_news(source, number, NEWS_UNWANTED);
 }
@@ -616,4 +637,22 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
            SOURCE_EVENTS * sizeof(*source->events) +
            config->service_limit *
                (sizeof(*source->services) + 131072u + config->gap_log * sizeof(uint32_t));
+}
+
+size_t rrmp_source_item_bytes(void)
+{
+    /* The handle rests when the item has ended, and the queue of those that rest doubles. */
+    return sizeof(struct source_item) + sizeof(struct source_handle) +
+           3 * sizeof(struct source_rest) + sizeof(struct source_ask) + RRMP_MAP_ENTRY_BYTES;
+}
+
+bool rrmp_source_is_full(const struct rrmp_source *source)
+{
+    size_t each = rrmp_source_item_bytes() + source->config.item_bytes_extra;
+
+    if (source->items.count >= source->config.item_limit)
+        return true;
+    return source->config.item_bytes_max &&
+           (source->items.count + 1) * each + source->stats.key_bytes_now >
+               source->config.item_bytes_max;
 }

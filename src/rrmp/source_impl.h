@@ -164,6 +164,7 @@ struct source_service {
     size_t blob_length;
     struct rrmp_service description; /* views into blob */
     bool is_due;                     /* SERVICE to be sent */
+    uint64_t partner_ns;             /* another instance said it has the service up; 0 none */
     uint64_t sent_ns;
 };
 
@@ -229,6 +230,7 @@ struct rrmp_source {
     uint64_t beat_sent_ns;
     bool beat_wanted;
     uint64_t requester_check_ns;
+    uint32_t standby_item; /* where the look for standby interest not said again goes on */
 
     /* The open reservation. */
     enum { OPEN_NONE, OPEN_NUMBERED, OPEN_PLAIN } open_kind;

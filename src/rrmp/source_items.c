@@ -56,6 +56,7 @@ uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrm
     }
     memcpy(copy, key.bytes, key.length);
     source->stats.memory_now += key.length;
+    source->stats.key_bytes_now += key.length;
     item->in_use = true;
     item->key = copy;
     item->key_length = (uint16_t)key.length;
@@ -121,6 +122,7 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
     if (item->wide)
         source->stats.memory_now -= sizeof(*item->wide);
     source->stats.memory_now -= item->key_length;
+    source->stats.key_bytes_now -= item->key_length;
     free(item->wide);
     free(item->key);
     rrmp_slots_give(&source->items, number);
@@ -195,7 +197,7 @@ bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t r
     *interest_word(item, requester, is_active) |= 1ull << requester % 64;
     item->interest_count++;
     item->active_count += is_active;
-    if (!item->is_private) {
+    if (!item->is_private && is_active) {
         struct source_requester *who = source_requester_at(source, requester);
         who->sum_count++;
         who->sum_xor ^= item->key_hash;
@@ -213,7 +215,7 @@ void source_interest_clear(struct rrmp_source *source, uint32_t number, uint32_t
     *interest_word(item, requester, was_active) &= ~(1ull << requester % 64);
     item->interest_count--;
     item->active_count -= was_active;
-    if (!item->is_private) {
+    if (!item->is_private && was_active) {
         struct source_requester *who = source_requester_at(source, requester);
         who->sum_count--;
         who->sum_xor ^= item->key_hash;
@@ -374,6 +376,8 @@ int rrmp_source_item_add(struct rrmp_source *source, uint16_t svc, struct rrmp_v
         source_item_settle(source, source->now_ns, *out);
         return MD_ERR_EXISTS;
     }
+    if (rrmp_source_is_full(source))
+        return MD_ERR_FULL;
     *out = source_item_create(source, svc, key, hash, false);
     if (*out == RRMP_ITEM_NONE)
         return MD_ERR_FULL;

@@ -10,7 +10,8 @@
 
 #include "state.h"
 
-#define LATER_MS 1000u
+#define LATER_MS   1000u
+#define PARTNER_NS 3500000000ull /* as long as requesters believe in a silent instance */
 
 struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind)
@@ -210,7 +211,7 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
                RRMP_CODE_NOT_FOUND, "not published here");
         return RRMP_NIL;
     }
-    bool is_full = source->items.count >= source->config.item_limit;
+    bool is_full = rrmp_source_is_full(source);
     if (is_full && make_room(source, now_ns, request)) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
                "another item makes room");
@@ -514,6 +515,27 @@ static void query_in(struct rrmp_source *source, const struct rrmp_record *recor
     }
 }
 
+/* Who else has our services: the topic is the hash of a service's name. */
+static void partners_in(struct rrmp_source *source, const struct rrmp_instance *said)
+{
+    for (uint16_t i = 0; i < said->service_count; i++) {
+        const struct rrmp_instance_row row = rrmp_instance_row(said, i);
+        bool is_up = (row.state & RRMP_SERVICE_UP) && !(said->state & RRMP_INSTANCE_LEAVING);
+
+        for (uint16_t svc = 0; svc < source->service_count; svc++) {
+            if (source->services[svc].topic == row.topic && is_up)
+                source->services[svc].partner_ns = source->now_ns;
+        }
+    }
+}
+
+bool rrmp_source_has_partner(const struct rrmp_source *source, uint16_t svc)
+{
+    if (svc >= source->service_count || source->services[svc].partner_ns == 0)
+        return false;
+    return source->now_ns - source->services[svc].partner_ns < PARTNER_NS;
+}
+
 /* Another instance that says our name: a mistake in the configuration, but nothing breaks. */
 static void instance_in(struct rrmp_source *source, const struct rrmp_message *message,
                         const struct rrmp_record *record)
@@ -524,6 +546,8 @@ static void instance_in(struct rrmp_source *source, const struct rrmp_message *m
     if (is_other && name->length == strlen(source->name) &&
         memcmp(name->bytes, source->name, name->length) == 0)
         source->stats.duplicate_name++;
+    if (is_other)
+        partners_in(source, &record->u.instance);
 }
 
 void source_record_in(struct rrmp_source *source, uint64_t now_ns,

@@ -47,6 +47,9 @@ struct rrmp_map_cell {
     uint32_t value; /* RRMP_NIL: free */
 };
 
+/* An entry's share of a map that has just doubled and is being filled from the old one. */
+#define RRMP_MAP_ENTRY_BYTES (4 * sizeof(struct rrmp_map_cell))
+
 struct rrmp_map {
     struct rrmp_map_cell *cells;
     size_t *memory;

@@ -34,7 +34,7 @@ void rssl_pool_destroy(struct rssl_pool *pool)
     if (!pool)
         return;
     MD_ASSERT(pool->stats.chunk_count == pool->stats.chunk_idle_count);
-    MD_ASSERT(pool->stats.shared_bytes == 0);
+    MD_ASSERT(pool->stats.shared_bytes == 0 && pool->stats.assembly_bytes == 0);
     rssl_pool_trim(pool, 0);
     free(pool);
 }
@@ -89,16 +89,25 @@ void rssl_pool_give(struct rssl_pool *pool, struct rssl_chunk *chunk)
     pool->stats.chunk_idle_count++;
 }
 
-bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to)
+/* `used` of at most `bound` (0: none) goes from `from` to `to`. */
+static bool move(struct rssl_pool *pool, uint64_t *used, uint64_t bound, uint64_t from, uint64_t to)
 {
-    uint64_t left = pool->config.shared_bytes - pool->stats.shared_bytes;
-
-    if (to > from && pool->config.shared_bytes && to - from > left) {
+    if (to > from && bound && to - from > bound - *used) {
         pool->stats.refused_count++;
         return false;
     }
-    pool->stats.shared_bytes += to - from;
+    *used += to - from;
     return true;
+}
+
+bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to)
+{
+    return move(pool, &pool->stats.shared_bytes, pool->config.shared_bytes, from, to);
+}
+
+bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to)
+{
+    return move(pool, &pool->stats.assembly_bytes, pool->config.assembly_bytes, from, to);
 }
 
 uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool)

@@ -29,6 +29,9 @@ void rssl_pool_give(struct rssl_pool *pool, struct rssl_chunk *chunk);
  * are used up. Going down always succeeds. */
 bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to);
 
+/* The same for the bytes of messages being put together. */
+bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to);
+
 /* RSSL_SCRATCH_SIZE bytes each: for a frame being compressed, and for a received frame inflated,
  * whose views live until the next call of events on any channel of the pool. */
 uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool);

@@ -151,6 +151,7 @@ static int expand(struct rssl_channel *ch, const uint8_t *bytes, struct frame *f
 static void drop_partial(struct rssl_channel *ch, struct rssl_partial *partial)
 {
     free(partial->bytes);
+    rssl_pool_assemble(ch->pool, partial->size, 0);
     ch->partial_bytes -= partial->total;
     memset(partial, 0, sizeof(*partial));
 }
@@ -205,8 +206,11 @@ static struct rssl_partial *begin_partial(struct rssl_channel *ch, const struct 
     uint32_t size = frame->total < PARTIAL_FIRST_SIZE ? frame->total : PARTIAL_FIRST_SIZE;
     if (size < frame->length)
         size = (uint32_t)frame->length;
-    partial->bytes = malloc(size);
+    bool is_allowed = rssl_pool_assemble(ch->pool, 0, size);
+    partial->bytes = is_allowed ? malloc(size) : NULL;
     if (!partial->bytes) {
+        if (is_allowed)
+            rssl_pool_assemble(ch->pool, size, 0);
         rssl_channel_fail(ch, RSSL_REASON_NO_MEMORY, false);
         return NULL;
     }
@@ -234,8 +238,11 @@ static bool append_partial(struct rssl_channel *ch, struct rssl_partial *partial
             size = filled;
         if (size > partial->total)
             size = partial->total;
-        uint8_t *bytes = realloc(partial->bytes, (size_t)size);
+        bool may_grow = rssl_pool_assemble(ch->pool, partial->size, size);
+        uint8_t *bytes = may_grow ? realloc(partial->bytes, (size_t)size) : NULL;
         if (!bytes) {
+            if (may_grow)
+                rssl_pool_assemble(ch->pool, size, partial->size);
             rssl_channel_fail(ch, RSSL_REASON_NO_MEMORY, false);
             return false;
         }
@@ -274,7 +281,8 @@ static size_t take_fragment(struct rssl_channel *ch, const struct frame *frame,
         return 0;
 
     *event = (struct rssl_event){ RSSL_EVENT_MESSAGE, partial->total, partial->bytes };
-    ch->message_held = partial->bytes;
+    ch->message_held = partial->bytes; /* one a time, and for a moment: not counted */
+    rssl_pool_assemble(ch->pool, partial->size, 0);
     ch->stop = true;
     ch->partial_bytes -= partial->total;
     memset(partial, 0, sizeof(*partial));

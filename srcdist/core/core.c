@@ -14,6 +14,8 @@
 #define POSTS            10000
 #define MESSAGE_BYTES    (4u << 20)
 #define DICTIONARY_BYTES (64u << 20)
+/* Of an item, its stream, its places in queues: arrays that double. */
+#define ITEM_BYTES (3 * (sizeof(struct srcdist_item) + 40))
 
 static void take_defaults(struct srcdist_core_config *config)
 {
@@ -50,13 +52,14 @@ static void chain_free(struct srcdist_core *core)
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out)
 {
     struct srcdist_core *core = calloc(1, sizeof(*core));
-    const struct cache_config cache = { 0 };
+    const struct cache_config cache = { .bytes_max = config->image_bytes_max };
 
     *out = NULL;
     if (!core)
         return MD_ERR_NOMEM;
     core->config = *config;
     take_defaults(&core->config);
+    core->config.source.item_bytes_extra = ITEM_BYTES;
     core->provider_room = core->config.provider_limit;
     core->post_room = core->config.post_limit;
     core->part_size = (size_t)core->config.message_max + RWF_SPLICE_GROWTH;
@@ -148,6 +151,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
         srcdist_services_tick(core);
+        srcdist_mirror_tick(core);
         srcdist_items_tick(core);
         srcdist_asks_tick(core);
         srcdist_dictionaries_tick(core);

@@ -69,6 +69,7 @@ struct srcdist_core_config {
     uint32_t provider_limit;       /* connections, 0: 64 */
     uint32_t post_limit;           /* 0: 10000 */
     uint32_t message_max;          /* 0: 4 MiB */
+    uint64_t image_bytes_max;      /* of all images kept, 0: no limit */
     uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
     uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
     uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */

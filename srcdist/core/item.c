@@ -134,6 +134,7 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
     if (!it)
         return;
     detach(core, item, true);
+    srcdist_item_set_active(core, it, false);
     srcdist_stage_forget(&core->chain, item);
     cache_image_free(core->cache, it->image);
     *it = (struct srcdist_item){ .provider = SRCDIST_NONE };
@@ -432,7 +433,7 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     it->service = (uint16_t)service;
     it->is_private = event->is_private;
     it->is_image_due = true;
-    it->is_active = true;
+    srcdist_item_set_active(core, it, event->flag);
     if (core->services[service].is_broadcast) {
         if (!is_known)
             it->due_ns = core->now_ns; /* refused or awaited by the sweep */
@@ -465,7 +466,7 @@ static void unwanted(struct srcdist_core *core, const struct rrmp_source_event *
     struct srcdist_item *it = srcdist_item_at(core, event->item);
 
     if (it && core->services[it->service].is_broadcast && it->provider != SRCDIST_NONE) {
-        it->is_active = false; /* its provider goes on publishing it */
+        srcdist_item_set_active(core, it, false); /* its provider goes on publishing it */
         return;
     }
     srcdist_item_forget(core, event->item);
@@ -488,7 +489,7 @@ void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_even
     case RRMP_SOURCE_ACTIVE:
         it = srcdist_item_at(core, event->item);
         if (it)
-            it->is_active = event->flag;
+            srcdist_item_set_active(core, it, event->flag);
         break;
     case RRMP_SOURCE_PRIORITY:
         break; /* providers are asked with a constant priority */

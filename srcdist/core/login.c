@@ -75,16 +75,16 @@ static int interactive_login(struct srcdist_core *core, uint32_t provider,
 /* ---- a non-interactive provider ---- */
 
 static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
-                   const char *text)
+                   uint8_t stream_state, uint8_t code, const char *text)
 {
     struct rwf_encoder enc;
     struct omm_status status = {
         .stream_id = stream_id,
         .domain = RWF_DOMAIN_LOGIN,
         .state = {
-            .stream_state = RWF_STREAM_CLOSED,
+            .stream_state = stream_state,
             .data_state = RWF_DATA_SUSPECT,
-            .code = RWF_CODE_USAGE_ERROR,
+            .code = code,
             .text = rwf_text(text),
         },
     };
@@ -144,12 +144,19 @@ static int publisher_login(struct srcdist_core *core, uint32_t provider, const s
     if (msg->msg_class != RWF_CLASS_REQUEST)
         return MD_OK;
     if (omm_login_request_decode(msg, &request) != RWF_OK) {
-        refuse(core, provider, msg->stream_id, "The login request cannot be read");
+        refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
+               "The login request cannot be read");
         return MD_OK;
     }
     if (request.role != OMM_ROLE_PROVIDER) {
-        refuse(core, provider, msg->stream_id,
+        refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
                "this port is for providers; consumers connect to p2ps");
+        return MD_OK;
+    }
+    bool is_new = srcdist_provider_at(core, provider)->state == SRCDIST_PROVIDER_LOGIN;
+    if (is_new && rrmp_source_is_full(core->source)) {
+        refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+               "No room for the items of another provider now");
         return MD_OK;
     }
     accept_login(core, provider, &request);

@@ -86,9 +86,10 @@ struct srcdist_service {
     bool is_used;
     bool is_offered; /* to the backbone */
     bool is_up;
-    bool is_broadcast; /* from non-interactive providers */
-    bool is_complete;  /* what is not published by now does not exist */
-    uint16_t svc;      /* the source engine's index */
+    bool is_broadcast;     /* from non-interactive providers */
+    bool is_complete;      /* what is not published by now does not exist */
+    uint16_t svc;          /* the source engine's index */
+    uint32_t active_count; /* items somebody takes now */
     struct srcdist_service_config config;
     struct omm_service info; /* views point to `text` */
     uint8_t *text;
@@ -299,6 +300,10 @@ void srcdist_item_end_private(struct srcdist_core *core, uint32_t item);
 /* A refresh of a non-interactive provider on a stream that is new to us. */
 int srcdist_item_published(struct srcdist_core *core, uint32_t provider, uint32_t item,
                            uint16_t service, const struct rwf_peek *peek, struct rwf_bytes bytes);
+
+/* ---- mirror.c ---- */
+void srcdist_item_set_active(struct srcdist_core *core, struct srcdist_item *it, bool is_active);
+void srcdist_mirror_tick(struct srcdist_core *core);
 
 /* ---- publish.c ---- */
 int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,

@@ -1,5 +1,6 @@
 /* service.c - services as the backbone sees them: joined from what providers offer. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,6 +276,17 @@ uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t serv
     return best;
 }
 
+static void tell_state(const struct srcdist_core *core, const struct srcdist_service *s)
+{
+    char text[SRCDIST_NAME_MAX + 64];
+
+    if (!core->config.tell)
+        return;
+    snprintf(text, sizeof(text),
+             s->is_up ? "service %s is up" : "service %s is down: no provider has it", s->name);
+    core->config.tell(core->config.service_owner, !s->is_up, text);
+}
+
 void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)
 {
     struct srcdist_service *s = &core->services[service];
@@ -286,6 +298,7 @@ void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)
             core->stats.services_up_now++;
         else
             core->stats.services_up_now--;
+        tell_state(core, s);
     }
     announce(core, service);
     if (!was_up && s->is_up)

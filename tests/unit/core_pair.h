@@ -79,6 +79,8 @@ struct pair_provider {
     uint32_t closes;
     uint32_t posts;
     uint32_t generics;
+    bool accepts_status;
+    uint64_t role;   /* as told last: enum omm_mirroring_mode */
     uint8_t refusal; /* stream state of the next answers, 0: an image */
     uint8_t nak;
     const char *perm_data;
@@ -146,6 +148,12 @@ struct pair {
     size_t late_count;
     bool answers_now;
     bool source_caches;
+    uint64_t session;           /* of the source; 0: 1 */
+    struct pair *mirror;        /* another source on the same network */
+    bool is_hot;                /* mirrorMode */
+    bool is_dead;               /* the source; what it still says is lost */
+    const char *name;           /* of the source, when it has a mirror */
+    uint64_t source_item_bytes; /* item_bytes_max */
     const struct srcdist_stage_ops *const *stages;
     void *const *stage_selves;
     bool lose_down; /* records of src_dist are lost */
@@ -181,6 +189,27 @@ static inline unsigned pair_fill(void *context)
     return (unsigned)(line->count * 256 / PAIR_RECORDS);
 }
 
+static inline uint64_t pair_session(const struct pair *pair)
+{
+    return pair->session ? pair->session : 1;
+}
+
+static inline void pair_deliver(struct pair *pair, const struct rrmp_dest *dest,
+                                const struct rrmp_message *message)
+{
+    bool is_multicast = dest->path == RRMP_PATH_MULTICAST;
+    struct pair *sources[] = { pair, pair->mirror };
+
+    if (message->session != 2 && (is_multicast || dest->session == 2))
+        p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, message, 1);
+    for (size_t i = 0; i < 2; i++) {
+        bool is_there = sources[i] && sources[i]->source && !sources[i]->is_dead;
+        if (is_there && pair_session(sources[i]) != message->session &&
+            (is_multicast || dest->session == pair_session(sources[i])))
+            srcdist_core_backbone(sources[i]->source, pair->now_ns, message, 1);
+    }
+}
+
 static inline bool pair_move(struct pair *pair, struct pair_line *line, uint64_t from, bool lose)
 {
     size_t count = line->count;
@@ -199,12 +228,7 @@ static inline bool pair_move(struct pair *pair, struct pair_line *line, uint64_t
             .length = pair->moving.sent[i].length,
         };
 
-        if (dest->path != RRMP_PATH_MULTICAST && dest->session != (from == 1 ? 2 : 1))
-            continue;
-        if (from == 1)
-            p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, &message, 1);
-        else
-            srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
+        pair_deliver(pair, dest, &message);
     }
     return count > 0;
 }
@@ -335,6 +359,7 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .capabilities = { 6, 7 },
         .is_up = p->service_up,
         .is_accepting = p->service_up,
+        .accepting_consumer_status = p->accepts_status,
     };
 
     if (p->dictionary) {
@@ -506,6 +531,22 @@ static inline void pair_ack(struct pair_provider *p, const struct rwf_msg *msg)
     pair_say(p, &enc);
 }
 
+static inline void pair_take_role(struct pair_provider *p, const struct rwf_msg *msg)
+{
+    struct rwf_map map;
+    struct rwf_map_entry entry = { 0 };
+    struct rwf_element_list list;
+    struct rwf_element element = { 0 };
+
+    if (msg->domain != RWF_DOMAIN_SOURCE || msg->container != RWF_TYPE_MAP)
+        return;
+    assert_true(rwf_map_decode(msg->payload, &map) >= 0 && rwf_map_next(&map, &entry) > 0);
+    assert_true(rwf_element_list_decode(entry.data, NULL, &list) >= 0);
+    assert_true(rwf_element_list_next(&list, &element) > 0);
+    assert_true(rwf_element_is(&element, "SourceMirroringMode"));
+    assert_int_equal(rwf_uint_decode(element.content, &p->role), RWF_OK);
+}
+
 static inline void pair_provider_take(struct pair_provider *p, struct rwf_bytes bytes)
 {
     struct rwf_msg msg;
@@ -516,6 +557,7 @@ static inline void pair_provider_take(struct pair_provider *p, struct rwf_bytes 
         pair_ack(p, &msg);
     } else if (msg.msg_class == RWF_CLASS_GENERIC) {
         p->generics++;
+        pair_take_role(p, &msg);
     } else if (msg.msg_class == RWF_CLASS_CLOSE) {
         it = pair_item_of(p, msg.stream_id);
         if (it)
@@ -597,6 +639,8 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
         .takes_dictionaries = true,
+        .mirror_group = pair->mirror ? "G" : NULL,
+        .mirror_hot = pair->is_hot,
     };
 }
 
@@ -610,7 +654,7 @@ static inline void pair_settle(struct pair *pair)
         srcdist_core_settle(pair->source, pair->now_ns);
         p2ps_core_settle(pair->sink, pair->now_ns);
         p2ps_core_flush(pair->sink);
-        moved |= pair_move(pair, &pair->down, 1, pair->lose_down);
+        moved |= pair_move(pair, &pair->down, pair_session(pair), pair->lose_down || pair->is_dead);
         moved |= pair_move(pair, &pair->up, 2, false);
     }
     assert_false(moved);
@@ -984,7 +1028,9 @@ static inline const char *pair_heard(struct pair_client *c, int32_t stream_id)
 static inline void pair_create_source(struct pair *pair)
 {
     const struct srcdist_core_config source = {
-        .source = { .name = "test", .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
+        .source = { .name = pair->mirror ? pair->name : "test",
+                    .item_bytes_max = pair->source_item_bytes,
+                    .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
         .service_owner = pair,
         .service = pair_service,
         .user = "openrmds",
@@ -993,7 +1039,9 @@ static inline void pair_create_source(struct pair *pair)
         .stages = pair->stages,
         .stage_selves = pair->stage_selves,
     };
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 };
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED,
+                                  .session = pair_session(pair),
+                                  .port = 1 };
 
     pair->now_ns = PAIR_SEC;
     pair->provider.pair = pair;

@@ -590,6 +590,30 @@ static void the_memory_promised_to_fragments_is_bounded(void **state)
     pair_destroy(pair);
 }
 
+/* One channel may take all that the pool has for messages in the making; the next finds none. */
+static void the_memory_of_all_fragments_together_is_bounded(void **state)
+{
+    struct rssl_pool_config config = { .assembly_bytes = 60000 };
+    struct pair *pair = pair_create();
+    uint8_t frame[] = { 0, 11, 3, 8, 0, 0, 0xea, 0x60, 0, 1, 0xaa }; /* of 60000 bytes */
+    struct rssl_pool_stats stats;
+
+    (void)state;
+    rssl_pool_destroy(pair->pool);
+    assert_int_equal(rssl_pool_create(&config, &pair->pool), MD_OK);
+    pair_connect(pair, 0);
+    end_give(&pair->server, 0, frame, sizeof(frame));
+    assert_false(pair->server.closed);
+    rssl_pool_stats(pair->pool, &stats);
+    assert_int_equal(stats.assembly_bytes, 60000);
+    frame[9] = 2;
+    end_give(&pair->server, 0, frame, sizeof(frame));
+    assert_int_equal(rssl_channel_reason(pair->server.ch), RSSL_REASON_NO_MEMORY);
+    rssl_pool_stats(pair->pool, &stats);
+    assert_int_equal(stats.refused_count, 1);
+    pair_destroy(pair);
+}
+
 static void random_bytes(uint8_t *bytes, size_t length, uint64_t seed, bool regular)
 {
     for (size_t i = 0; i < length; i++) {
@@ -656,6 +680,7 @@ int main(void)
         cmocka_unit_test(the_same_as_zlib),
         cmocka_unit_test(too_many_messages_in_fragments_at_once_are_refused),
         cmocka_unit_test(the_memory_promised_to_fragments_is_bounded),
+        cmocka_unit_test(the_memory_of_all_fragments_together_is_bounded),
         cmocka_unit_test(whatever_is_written_is_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

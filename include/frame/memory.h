@@ -1,0 +1,49 @@
+/* frame/memory.h - what a daemon's memory is made of, and how much each part may take. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FRAME_MEMORY_H
+#define FRAME_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stats/segment.h"
+
+/*
+ * A daemon divides its memoryLimit before it makes anything: parts whose size the configuration
+ * says get that, parts that the configuration leaves open (0 = none) a share of the limit, and
+ * what is open at most gets the rest. The sum is the bound of the process; it is logged at start
+ * and shown as the statistics memory.*, part by part.
+ */
+#define FRAME_MEMORY_PARTS 12
+
+struct frame_memory {
+    uint64_t limit;     /* memoryLimit, or half of what the machine or the cgroup has */
+    bool is_configured; /* by memoryLimit */
+    uint64_t sum;       /* of the parts */
+    unsigned part_count;
+    struct {
+        const char *name;
+        uint64_t bytes;
+    } parts[FRAME_MEMORY_PARTS];
+    struct stats_entry *resident;
+};
+
+/* `configured`: memoryLimit, 0 = derived. */
+void frame_memory_start(struct frame_memory *memory, uint64_t configured);
+
+/* A part of a size that is as it is. */
+void frame_memory_add(struct frame_memory *memory, const char *name, uint64_t bytes);
+
+/* A part that wants `bytes` (0: whatever it may have), and gets at most `share` 64ths of the limit:
+ * the bytes it got. */
+uint64_t frame_memory_grant(struct frame_memory *memory, const char *name, uint64_t bytes,
+                            unsigned share);
+
+/* What no part has yet; 0 when the parts are above the limit already. */
+uint64_t frame_memory_left(const struct frame_memory *memory);
+
+/* To the log, and as statistics of the segment, where the beat shows what is resident. */
+void frame_memory_show(struct frame_memory *memory, struct stats_segment *segment);
+void frame_memory_beat(struct frame_memory *memory);
+
+#endif

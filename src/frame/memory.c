@@ -1,0 +1,70 @@
+/* memory.c - see frame/memory.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "frame/memory.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define MB     1000000.0
+#define SHARES 64u
+
+void frame_memory_start(struct frame_memory *memory, uint64_t configured)
+{
+    *memory = (struct frame_memory){
+        .limit = configured ? configured : md_mem_machine() / 2,
+        .is_configured = configured != 0,
+    };
+}
+
+void frame_memory_add(struct frame_memory *memory, const char *name, uint64_t bytes)
+{
+    MD_ASSERT(memory->part_count < FRAME_MEMORY_PARTS);
+    memory->parts[memory->part_count].name = name;
+    memory->parts[memory->part_count++].bytes = bytes;
+    memory->sum += bytes;
+}
+
+uint64_t frame_memory_grant(struct frame_memory *memory, const char *name, uint64_t bytes,
+                            unsigned share)
+{
+    uint64_t most = memory->limit / SHARES * share;
+    uint64_t granted = bytes == 0 || bytes > most ? most : bytes;
+
+    frame_memory_add(memory, name, granted);
+    return granted;
+}
+
+uint64_t frame_memory_left(const struct frame_memory *memory)
+{
+    return memory->sum < memory->limit ? memory->limit - memory->sum : 0;
+}
+
+void frame_memory_show(struct frame_memory *memory, struct stats_segment *segment)
+{
+    char text[512];
+    size_t length = 0;
+
+    for (unsigned i = 0; i < memory->part_count && length < sizeof(text); i++) {
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s %.0f", i ? ", " : "",
+                                   memory->parts[i].name, (double)memory->parts[i].bytes / MB);
+        stats_gauge_set(
+            stats_entry_addf(segment, STATS_KIND_GAUGE, "memory.max.%s", memory->parts[i].name),
+            memory->parts[i].bytes);
+    }
+    md_log(MD_LOG_NOTICE, "memory: at most %.0f MB: %s; memoryLimit %.0f MB%s",
+           (double)memory->sum / MB, text, (double)memory->limit / MB,
+           memory->is_configured ? "" : " (half of what there is)");
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.limit"), memory->limit);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.max"), memory->sum);
+    memory->resident = stats_entry_add(segment, STATS_KIND_GAUGE, "memory.resident");
+    frame_memory_beat(memory);
+}
+
+void frame_memory_beat(struct frame_memory *memory)
+{
+    if (memory->resident)
+        stats_gauge_set(memory->resident, md_mem_resident());
+}

@@ -1,0 +1,209 @@
+/* sink_mirror.c - items of a hot mirrored service are kept ready at a second instance. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include <string.h>
+
+/*
+ * A second instance of the same mirror group is told STANDBY interest: it opens the item at its
+ * provider and caches it, and publishes nothing. When the first is gone the item is asked for there
+ * with RESUME, and its image comes from that cache; no provider is asked.
+ *
+ * The interest is neither in the sums nor in the audits: it is said again from time to time
+ * instead, and forgotten over there when it is not.
+ */
+
+#define SWEEP_NS      20000000ull /* so many items in each of these */
+#define SWEEP_ITEMS   2000u
+#define SWEEP_SENDS   200u
+#define IDLE_NS       1000000000ull /* between two walks over all items */
+#define SAY_AGAIN_NS  60000000000ull
+#define REFUSED_AGAIN 30000000000ull
+
+static bool is_hot(const struct sink_link *link)
+{
+    return link->in_use && link->service != RRMP_SERVICE_NONE &&
+           (link->description.features & RRMP_FEATURE_HOT_STANDBY) &&
+           link->description.mirror_group.length > 0;
+}
+
+static bool is_mirror(const struct sink_link *a, const struct sink_link *b)
+{
+    const struct rrmp_view *x = &a->description.mirror_group;
+    const struct rrmp_view *y = &b->description.mirror_group;
+
+    return is_hot(a) && is_hot(b) && x->length == y->length &&
+           memcmp(x->bytes, y->bytes, x->length) == 0;
+}
+
+static bool any_hot(const struct rrmp_sink *sink)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = 0; n < sink->links.high && count < 2; n++)
+        count += is_hot(sink_link_at(sink, n));
+    return count == 2;
+}
+
+/* All workers choose alike, so that one standby keeps the item and not one for each. */
+static uint32_t choose(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    const struct sink_link *here = sink_link_at(sink, item->link);
+    uint32_t best = RRMP_NIL;
+    uint64_t best_score = 0;
+
+    for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        if (n == item->link || !is_mirror(here, link) || !sink_link_usable(sink, item, n) ||
+            sink_item_is_refused_at(sink, item, n))
+            continue;
+        uint64_t mix = item->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
+        uint64_t score = rrmp_random(&mix);
+        if (best == RRMP_NIL || score > best_score) {
+            best = n;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* False: the way out is full. */
+static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_link *link = sink_link_at(sink, to);
+    struct sink_instance *instance = sink_instance_at(sink, link->instance);
+    uint32_t id = sink->next_id + 1 ? sink->next_id + 1 : 1;
+    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
+                              .session = instance->session,
+                              .port = instance->port };
+    struct rrmp_record record = {
+        .header = { .type = RRMP_REQUEST, .svc = link->svc },
+        .u.request = { .id = id,
+                       .flags = RRMP_REQUEST_STREAMING | RRMP_REQUEST_STANDBY,
+                       .priority_class = item->priority_class,
+                       .priority_count = item->priority_count,
+                       .handle = RRMP_HANDLE_NONE,
+                       .key_hash = item->key_hash,
+                       .key = { .bytes = item->key, .length = item->key_length } },
+    };
+
+    if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
+        return false;
+    sink->next_id = id;
+    sink->stats.requests_sent++;
+    instance->newest_id = id;
+    item->standby_id = id;
+    item->standby_ns = sink->now_ns;
+    if (item->standby != to) {
+        item->standby = to;
+        link->standby_count++;
+    }
+    return true;
+}
+
+/* What is to be said about this item now: the link, or RRMP_NIL for nothing. */
+static uint32_t due(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (!sink_item_exists(sink, number) || item->state != RRMP_SINK_LIVE || item->is_private ||
+        item->is_snapshot)
+        return RRMP_NIL;
+    if (item->standby == RRMP_NIL)
+        return choose(sink, item);
+    bool is_old = sink->now_ns - item->standby_ns > SAY_AGAIN_NS;
+    return is_old && sink_link_usable(sink, item, item->standby) ? item->standby : RRMP_NIL;
+}
+
+void sink_mirror_tick(struct rrmp_sink *sink)
+{
+    uint32_t sent = 0;
+
+    if (sink->now_ns < sink->mirror_ns || sink->session == 0)
+        return;
+    sink->mirror_ns = sink->now_ns + IDLE_NS;
+    if (!any_hot(sink))
+        return;
+    for (uint32_t i = 0; i < SWEEP_ITEMS && sink->mirror_item < sink->items.high; i++) {
+        uint32_t to = due(sink, sink->mirror_item);
+        if (to != RRMP_NIL && (sent == SWEEP_SENDS || !say(sink, sink->mirror_item, to)))
+            break;
+        sent += to != RRMP_NIL;
+        sink->mirror_item++;
+    }
+    if (sink->mirror_item < sink->items.high)
+        sink->mirror_ns = sink->now_ns + SWEEP_NS;
+    else
+        sink->mirror_item = 0;
+}
+
+uint64_t sink_mirror_deadline(const struct rrmp_sink *sink)
+{
+    return sink->session != 0 && sink->items.count > 0 && any_hot(sink) ? sink->mirror_ns
+                                                                        : RRMP_NEVER;
+}
+
+uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    if (item->standby == RRMP_NIL || !sink_link_usable(sink, item, item->standby) ||
+        sink_item_is_refused_at(sink, item, item->standby))
+        return RRMP_NIL;
+    return item->standby;
+}
+
+void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->standby == RRMP_NIL)
+        return;
+    struct sink_link *link = sink_link_at(sink, item->standby);
+    struct rrmp_record record = {
+        .header = { .type = RRMP_CLOSE, .svc = link->svc },
+        .u.close = { .id = item->standby_id,
+                     .handle = RRMP_HANDLE_NONE,
+                     .key_hash = item->key_hash,
+                     .reason = RRMP_CLOSE_NOBODY,
+                     .key = { .bytes = item->key, .length = item->key_length } },
+    };
+    item->standby = RRMP_NIL;
+    link->standby_count--;
+    if (tell)
+        sink_send(sink, link->instance, &record);
+}
+
+void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_link *link = sink_link_at(sink, number);
+
+    if (link->standby_count == 0)
+        return;
+    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;
+         n = sink_item_at(sink, n)->service_next) {
+        if (sink_item_at(sink, n)->standby == number)
+            sink_mirror_drop(sink, n, false);
+    }
+}
+
+bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse)
+{
+    if (sink_link_at(sink, link)->standby_count == 0)
+        return false;
+    uint32_t number = sink_item_by_standby(sink, sink_link_at(sink, link)->service,
+                                           refuse->key_hash, refuse->request_id);
+    if (number == RRMP_NIL || sink_item_at(sink, number)->standby != link)
+        return false;
+    sink_mirror_drop(sink, number, false);
+    sink_item_refuse_at(sink, number, link, REFUSED_AGAIN);
+    return true;
+}
+
+void rrmp_sink_item_provider_seq(struct rrmp_sink *sink, uint32_t number, uint32_t seq)
+{
+    if (!sink_item_exists(sink, number))
+        return;
+    sink_item_at(sink, number)->provider_seq = seq;
+    sink_item_at(sink, number)->has_provider_seq = true;
+}

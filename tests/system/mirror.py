@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""mirror.py cold|hot - two src_dist offer one service, each from a provider of its own; one is killed.
+
+Both carry a share of the items. The one that is left takes over the others: with mirrorMode hot
+from its cache, without a single request to its provider. Nothing is lost silently.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import conf_examples
+
+ITEMS, WAIT_S = 200, 20
+CONF = """\
+*rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, src_dist.2, p2ps.1
+*rrcp*interface : lo
+*rrcp*authKeyFile :
+*src_dist*rrcpdInstance : 1
+*p2ps*rrcpdInstance : 2
+*1.src_dist*1.route*hostList : 127.0.0.1:14102
+*2.src_dist*1.route*hostList : 127.0.0.1:14112
+*src_dist*serverPort : 0
+*src_dist*mirrorGroup : pair
+*src_dist*mirrorMode : {mode}
+*p2ps*rsslPort : 14202
+"""
+
+
+def value(system, instance, name):
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", system.shm, "-json"],
+                          capture_output=True, text=True, check=False).stdout
+    return next((i["values"].get(name) for i in json.loads(said)["instances"] if i["name"] == instance), None)
+
+
+def await_value(system, instance, name, is_right):
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        found = value(system, instance, name)
+        if found is not None and is_right(found):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{name} of {instance} is {found}")
+
+
+def provider(port):
+    return conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", "2000", "-tps",
+                              "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
+
+
+def kill_and_see(system, mode, client):
+    """The client's whole output, after src_dist.1 was killed and its items came back."""
+    is_hot = mode == "hot"
+    await_value(system, "p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n == ITEMS)
+    shares = [await_value(system, f"src_dist.{i}", "src_dist.itemsOpen",
+                          lambda n: n == ITEMS if is_hot else n > 0) for i in (1, 2)]
+    asked = value(system, "src_dist.2", "src_dist.requestsOut")
+    assert is_hot or sum(shares) == ITEMS, "an item is open at both"
+    victim = next(p for p in system.load()["programs"] if p["name"] == "src_dist.1")
+    os.kill(victim["pid"], signal.SIGKILL)
+    await_value(system, "src_dist.2", "src_dist.itemsOpen", lambda n: n == ITEMS)
+    text, _ = client.communicate(timeout=60)
+    more = value(system, "src_dist.2", "src_dist.requestsOut") - asked
+    reissues = value(system, "src_dist.2", "src_dist.reissuesOut")
+    print(f"{text}\nshares {shares}, asked by the other one after the kill: {more} requests, {reissues} re-issues")
+    assert more == (0 if is_hot else shares[0]), "the provider was asked for what was there, or not for what was not"
+    assert not is_hot or reissues == 0, "an image was asked of the provider"
+    return text
+
+
+def judge(text, code):
+    updates = re.search(r"(\d+) updates in", text)
+    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, (\d+) out of order, "
+                         r"(\d+) wrong, (\d+) before their image", text)
+    assert code == 0, "the consumer was not satisfied"
+    assert [int(n) for n in sequence.groups()[1:]] == [0] * 6, "something was lost silently"
+    assert int(updates[1]) > 2000, "the data did not flow on"
+
+
+def main():
+    mode = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RMDS_STATE"] = os.path.join(folder, "state")
+        run = conf_examples.load_run()
+        conf = os.path.join(folder, "rmds.cnf")
+        with open(conf, "w", encoding="ascii") as out:
+            out.write(CONF.format(mode=mode))
+        system = run.System(conf)
+        items = os.path.join(folder, "items")
+        with open(items, "w", encoding="ascii") as out:
+            conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
+        children = [provider("14102"), provider("14112")]
+        try:
+            assert run.up(system) == 0, "it did not start"
+            await_value(system, "src_dist.1", "src_dist.servicesUp", lambda n: n == 1)
+            await_value(system, "src_dist.2", "src_dist.servicesUp", lambda n: n == 1)
+            client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
+                                        "-u", "demo", "-seqcheck", "-secs", "7", "-l", "1", stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+            children.append(client)
+            judge(kill_and_see(system, mode, client), client.returncode)
+        finally:
+            run.down(system)
+            for child in children:
+                child.terminate()
+                child.wait()
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    main()

@@ -1,0 +1,233 @@
+/* test_mirror.c - two sources of one service: one dies, the other goes on for it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+/* The first pair has the p2ps core, too; both sources are on one network. */
+struct mirror {
+    struct pair pair[2];
+    struct pair *first; /* the source that has the item, and the other one */
+    struct pair *second;
+};
+
+static void settle(struct mirror *m)
+{
+    for (int i = 0; i < 4; i++) {
+        pair_settle(&m->pair[0]);
+        if (!m->pair[1].is_dead)
+            pair_settle(&m->pair[1]);
+    }
+}
+
+static void pass(struct mirror *m, uint64_t time_ns)
+{
+    uint64_t until = m->pair[0].now_ns + time_ns;
+
+    while (m->pair[0].now_ns < until) {
+        m->pair[0].now_ns += 20 * PAIR_MS;
+        m->pair[1].now_ns = m->pair[0].now_ns;
+        for (int i = 0; i < 2; i++)
+            srcdist_core_tick(m->pair[i].source, m->pair[i].now_ns, true);
+        p2ps_core_tick(m->pair[0].sink, m->pair[0].now_ns, 1);
+        settle(m);
+    }
+}
+
+static struct mirror *start(bool is_hot)
+{
+    struct mirror *m = calloc(1, sizeof(*m));
+    static const char *const names[] = { "one", "two" };
+
+    assert_non_null(m);
+    for (int i = 0; i < 2; i++) {
+        m->pair[i].session = i == 0 ? 1 : 3;
+        m->pair[i].mirror = &m->pair[1 - i];
+        m->pair[i].name = names[i];
+        m->pair[i].is_hot = is_hot;
+        m->pair[i].source_caches = true;
+        m->pair[i].provider.accepts_status = true;
+    }
+    pair_create(&m->pair[0], (struct p2ps_core_config){ .keeps_images = false });
+    m->pair[1].sink = m->pair[0].sink;
+    pair_create_source(&m->pair[1]);
+    m->pair[1].now_ns = m->pair[0].now_ns;
+    pair_provider_comes(&m->pair[1]);
+    pass(m, 3 * PAIR_SEC);
+    return m;
+}
+
+static void end(struct mirror *m)
+{
+    pair_destroy(&m->pair[0]);
+    srcdist_core_destroy(m->pair[1].source);
+    free(m);
+}
+
+/* A client with one item open, and the image of it. */
+static struct pair_client *with_item(struct mirror *m)
+{
+    struct pair_client *c = pair_client(&m->pair[0], 0);
+
+    pair_open(c, 5, "IBM.N");
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    m->first = srcdist_core_stats(m->pair[0].source)->updates_out ||
+                       rrmp_source_stats(srcdist_core_source(m->pair[0].source))->bound_now
+                   ? &m->pair[0]
+                   : &m->pair[1];
+    m->second = m->first->mirror;
+    return c;
+}
+
+static void tick_of(struct mirror *m, struct pair *pair)
+{
+    pair_update(pair, "IBM.N");
+    settle(m);
+}
+
+static void dies(struct mirror *m, struct pair *pair)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN,
+                                  .session = pair_session(pair),
+                                  .port = 1 };
+
+    pair->is_dead = true;
+    p2ps_core_notice(m->pair[0].sink, 0, m->pair[0].now_ns, &notice);
+    settle(m);
+}
+
+static void a_hot_mirror_has_the_item_and_says_nothing(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    assert_int_equal(m->first->provider.requests, 1);
+    assert_int_equal(m->second->provider.requests, 1);
+    tick_of(m, m->first);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_int_equal(srcdist_core_stats(m->second->source)->updates_in, 1);
+    assert_int_equal(srcdist_core_stats(m->second->source)->updates_out, 0);
+    end(m);
+}
+
+static void a_hot_mirror_takes_over_from_its_cache(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    tick_of(m, m->first);
+    tick_of(m, m->second);
+    tick_of(m, m->second); /* the first one does not live to say this one */
+    m->second->provider.answers = false;
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU!i");
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(m->second->provider.requests + m->second->provider.reissues, 1);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IU!iU");
+    end(m);
+}
+
+static void a_cold_mirror_asks_its_provider_when_it_is_needed(void **state)
+{
+    struct mirror *m = start(false);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    assert_int_equal(m->second->provider.requests, 0);
+    tick_of(m, m->first);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU!i");
+    assert_int_equal(m->second->provider.requests, 1);
+    end(m);
+}
+
+static void what_nobody_watches_any_more_is_closed_at_both(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    p2ps_client_close(m->pair[0].sink, m->pair[0].now_ns, c->id, 5);
+    pass(m, 10 * PAIR_SEC);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(m->pair[i].provider.closes, 1);
+        assert_int_equal(srcdist_core_stats(m->pair[i].source)->items_now, 0);
+    }
+    end(m);
+}
+
+static void a_hot_mirror_that_is_gone_is_missed_by_nobody(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    dies(m, m->second);
+    pass(m, PAIR_SEC);
+    tick_of(m, m->first);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    p2ps_client_close(m->pair[0].sink, m->pair[0].now_ns, c->id, 5);
+    pass(m, 10 * PAIR_SEC);
+    assert_int_equal(m->first->provider.closes, 1);
+    end(m);
+}
+
+static void an_item_the_mirror_does_not_have_stays_where_it_is(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c = pair_client(&m->pair[0], 0);
+
+    (void)state;
+    /* Neither of the two refuses before it is asked, so the one that was chosen answers. */
+    m->pair[0].provider.refusal = m->pair[1].provider.refusal = 0;
+    pair_open(c, 5, "IBM.N");
+    for (int i = 0; i < 2; i++) {
+        if (m->pair[i].provider.requests == 0)
+            m->pair[i].provider.refusal = RWF_STREAM_CLOSED;
+    }
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(p2ps_core_stats(m->pair[0].sink)->items_now, 1);
+    pass(m, 20 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    end(m);
+}
+
+static void providers_are_told_their_roles(void **state)
+{
+    struct mirror *m = start(true);
+    struct pair_client *c;
+
+    (void)state;
+    assert_int_equal(m->pair[0].provider.role, OMM_MIRROR_STANDBY); /* nothing is open yet */
+    assert_int_equal(m->pair[1].provider.role, OMM_MIRROR_STANDBY);
+    c = with_item(m);
+    assert_int_equal(m->first->provider.role, OMM_MIRROR_ACTIVE_WITH_STANDBY);
+    assert_int_equal(m->second->provider.role, OMM_MIRROR_STANDBY);
+    dies(m, m->first);
+    pass(m, 5 * PAIR_SEC);
+    assert_int_equal(m->second->provider.role, OMM_MIRROR_ACTIVE_ALONE);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    end(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hot_mirror_has_the_item_and_says_nothing),
+        cmocka_unit_test(a_hot_mirror_takes_over_from_its_cache),
+        cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
+        cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
+        cmocka_unit_test(a_hot_mirror_that_is_gone_is_missed_by_nobody),
+        cmocka_unit_test(an_item_the_mirror_does_not_have_stays_where_it_is),
+        cmocka_unit_test(providers_are_told_their_roles),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
