@@ -91,7 +91,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
             continue;
         srcdist_streams_fini(&core->providers[i].streams);
         free(core->providers[i].groups);
-        free(core->providers[i].pending);
+        srcdist_pending_fini(core, &core->providers[i]);
         free(core->providers[i].closes);
     }
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)

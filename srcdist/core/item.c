@@ -238,35 +238,22 @@ static uint32_t window_of(const struct srcdist_core *core, const struct srcdist_
     return p->open_window != UINT32_MAX ? p->open_window : core->config.open_window;
 }
 
-static int grow_pending(struct srcdist_provider *p)
+static enum srcdist_pending_class class_of(const struct srcdist_item *it)
 {
-    uint32_t room = p->pending_room ? p->pending_room * 2 : 1024;
-    uint32_t *pending = malloc(room * sizeof(*pending));
-
-    if (!pending)
-        return MD_ERR_NOMEM;
-    for (uint32_t i = 0; i < p->pending_count; i++)
-        pending[i] = p->pending[(p->pending_first + i) & (p->pending_room - 1)];
-    free(p->pending);
-    p->pending = pending;
-    p->pending_room = room;
-    p->pending_first = 0;
-    return MD_OK;
+    if (!it->is_active)
+        return SRCDIST_PENDING_STANDBY;
+    return it->had_image || it->is_recovery ? SRCDIST_PENDING_RECOVERY : SRCDIST_PENDING_NEW;
 }
 
 static int enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
 {
     struct srcdist_item *it = &core->items[item];
-    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    int err = srcdist_pending_put(srcdist_provider_at(core, provider), class_of(it), item);
 
-    if (p->pending_count == p->pending_room) {
-        int err = grow_pending(p);
-        if (err != MD_OK)
-            return err;
-    }
+    if (err != MD_OK)
+        return err;
     it->provider = provider;
     it->state = SRCDIST_ITEM_PENDING;
-    p->pending[(p->pending_first + p->pending_count++) & (p->pending_room - 1)] = item;
     core->stats.pending_now++;
     return MD_OK;
 }
@@ -274,23 +261,24 @@ static int enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
 void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    enum srcdist_pending_class class;
+    uint32_t item;
 
     /* Before requests: one of them may take the id of a stream that is being closed. */
     if (p->close_count > 0 && !pay_closes(core, provider))
         return;
-    while (p->pending_count > 0 && p->outstanding < window_of(core, p)) {
-        uint32_t item = p->pending[p->pending_first & (p->pending_room - 1)];
+    while (p->outstanding < window_of(core, p) && srcdist_pending_next(p, &class, &item)) {
         struct srcdist_item *it = &core->items[item];
+        bool is_there = it->state == SRCDIST_ITEM_PENDING && it->provider == provider;
 
-        if (it->state == SRCDIST_ITEM_PENDING && it->provider == provider) {
+        if (is_there) {
             int err = ask(core, item);
             if (err == MD_ERR_FULL)
                 return; /* when the connection has room again */
             if (err != MD_OK)
                 it->state = SRCDIST_ITEM_WAITING;
         }
-        p->pending_first++;
-        p->pending_count--;
+        srcdist_pending_drop(p, class, is_there);
         core->stats.pending_now--;
     }
 }
@@ -433,6 +421,7 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     it->service = (uint16_t)service;
     it->is_private = event->is_private;
     it->is_image_due = true;
+    it->is_recovery = event->is_recovery;
     srcdist_item_set_active(core, it, event->flag);
     if (core->services[service].is_broadcast) {
         if (!is_known)

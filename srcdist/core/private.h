@@ -44,6 +44,21 @@ struct srcdist_owed_close {
     uint8_t domain;
 };
 
+enum srcdist_pending_class {
+    SRCDIST_PENDING_NEW,      /* a consumer waits for its first image */
+    SRCDIST_PENDING_RECOVERY, /* consumers had it, and are to have it again */
+    SRCDIST_PENDING_STANDBY,  /* kept ready for a mirror */
+    SRCDIST_PENDING_CLASSES,
+};
+
+/* A ring of items. */
+struct srcdist_pending {
+    uint32_t *items;
+    uint32_t room; /* a power of two, or 0 */
+    uint32_t first;
+    uint32_t count;
+};
+
 struct srcdist_provider {
     bool is_used;
     bool supports_post;
@@ -69,10 +84,8 @@ struct srcdist_provider {
     struct srcdist_group *groups; /* number: index here + 1 */
     uint32_t group_count;
     uint32_t group_room;
-    uint32_t *pending; /* a ring of items that wait for the window; stale ones are passed over */
-    uint32_t pending_room;
-    uint32_t pending_first;
-    uint32_t pending_count;
+    struct srcdist_pending pending[SRCDIST_PENDING_CLASSES]; /* what waits for the window */
+    uint8_t pending_turn;
     struct srcdist_owed_close *closes; /* CLOSEs the connection had no room for, oldest first */
     uint32_t close_room;
     uint32_t close_count;
@@ -116,6 +129,7 @@ struct srcdist_item {
     bool is_asked;       /* the next refresh answers a request of ours */
     bool is_in_parts;    /* between the first and the last part of a refresh */
     bool is_answered;    /* the parts under way answer a request */
+    bool is_recovery;    /* its consumers had it from another source */
     bool had_image;      /* at some time */
     bool is_counted;     /* in the provider's outstanding ones */
     bool must_republish; /* NI: its provider was lost; closed if it does not come again */
@@ -304,6 +318,16 @@ int srcdist_item_published(struct srcdist_core *core, uint32_t provider, uint32_
 /* ---- mirror.c ---- */
 void srcdist_item_set_active(struct srcdist_core *core, struct srcdist_item *it, bool is_active);
 void srcdist_mirror_tick(struct srcdist_core *core);
+
+/* ---- pending.c ---- */
+int srcdist_pending_put(struct srcdist_provider *p, enum srcdist_pending_class class,
+                        uint32_t item);
+/* Whose turn it is; false: nothing waits. */
+bool srcdist_pending_next(const struct srcdist_provider *p, enum srcdist_pending_class *class,
+                          uint32_t *item);
+void srcdist_pending_drop(struct srcdist_provider *p, enum srcdist_pending_class class,
+                          bool was_asked);
+void srcdist_pending_fini(struct srcdist_core *core, struct srcdist_provider *p);
 
 /* ---- publish.c ---- */
 int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,

@@ -90,10 +90,9 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     srcdist_dictionaries_lost(core, provider);
     srcdist_streams_fini(&p->streams);
     free(p->groups);
-    free(p->pending);
+    srcdist_pending_fini(core, p);
     free(p->closes);
     p->groups = NULL;
-    p->pending = NULL;
     p->closes = NULL;
     p->close_count = 0;
     p->close_room = 0;

@@ -148,6 +148,7 @@ struct pair {
     size_t late_count;
     bool answers_now;
     bool source_caches;
+    uint32_t open_window;       /* providerOpenWindow */
     uint64_t session;           /* of the source; 0: 1 */
     struct pair *mirror;        /* another source on the same network */
     bool is_hot;                /* mirrorMode */
@@ -1036,6 +1037,7 @@ static inline void pair_create_source(struct pair *pair)
         .user = "openrmds",
         .position = "127.0.0.1/net",
         .application_name = "src_dist",
+        .open_window = pair->open_window,
         .stages = pair->stages,
         .stage_selves = pair->stage_selves,
     };
