@@ -9,6 +9,7 @@ import xml.dom.minidom
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(sys.argv[1], "tools/report"))
+import chain  # noqa: E402
 import report  # noqa: E402
 
 ROWS = [
@@ -36,6 +37,7 @@ one.line("only", [(1000, 5)])
 xml.dom.minidom.parseString(one.svg())
 bars = report.Chart("bars", "x", "y")
 bars.bar(0, 10, 5)
+bars.bar(10, 20, 7, "a <named> one")
 xml.dom.minidom.parseString(bars.svg())
 
 page = report.page("T", "S <b>", [chart, bars], [("Rows", ROWS, ["rate", "mean_us", "none"])],
@@ -50,6 +52,30 @@ check([r["verdict"] for r in report.compare(slower, ROWS, "rate", "mean_us")] ==
       "twice as slow is not seen")
 check([r["verdict"] for r in report.compare(ROWS, slower, "rate", "mean_us")] == ["faster"] * 2,
       "twice as fast is not seen")
+
+check(all(r["before_noise_pct"] > 0 and r["now_noise_pct"] > 0 for r in same), "the noise of each run")
+once = [dict(r, rounds=[r["mean_us"]]) for r in ROWS]
+check(report.compare(slower, once, "rate", "mean_us")[0]["verdict"] == "cannot be told: one round",
+      "one round is said to be enough")
+check(report.compare(slower, ROWS, "rate", "mean_us", more_is_better=True)[0]["verdict"] == "better",
+      "more is not better")
+check('<td class="bad">not reached</td>' in report.table(ROWS, ["rate", "reached"]), "a rate that was not reached")
+
+# The rule of `no loss and no lag`: each thing that breaks it is found, and named.
+GOOD = {"updates_per_s": 1000.0, "lost": 0, "duplicates": 0, "reorders": 0, "wrong": 0, "early": 0, "told_lost": 0,
+        "suspects": 0, "lost_connections": 0, "errors": 0, "exit_code": 0, "drained": True, "drain_s": 0.2,
+        "first_third": {"samples": 10, "p99_us": 100}, "last_third": {"samples": 10, "p99_us": 200}}
+check(chain.troubles(GOOD, 1000, {"conflated": 0}) == [], "a good run is not good")
+for change, word in (({"updates_per_s": 989.0}, "updates/s"), ({"lost": 1}, "lost"), ({"duplicates": 1}, "duplicates"),
+                     ({"told_lost": 1}, "told lost"), ({"suspects": 1}, "suspects"), ({"exit_code": 5}, "ended"),
+                     ({"last_third": {"samples": 10, "p99_us": 201}}, "grew"),
+                     ({"first_third": {"samples": 0, "p99_us": 0}}, "no time stamps"),
+                     ({"first_third": {"samples": 9, "p99_us": 200000},
+                       "last_third": {"samples": 9, "p99_us": 250001}}, "last third"),
+                     ({"drain_s": 1.05}, "not empty"), ({"drained": False}, "not empty")):
+    found = chain.troubles({**GOOD, **change}, 1000, {"conflated": 0})
+    check(len(found) == 1 and word in found[0], f"{change}: {found}")
+check(chain.troubles(GOOD, 1000, {"conflated": 3}) == ["3 conflated"], "conflation")
 
 with tempfile.TemporaryDirectory() as folder:
     base = os.path.join(folder, "new", "latency")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.environ.get("RMDS_ROOT") or os.path.realpath(
@@ -89,6 +90,37 @@ def bound(cpus, at):
     return ["taskset", "-c", cpus[at]] if cpus else []
 
 
+DRAIN_MAX_S, LAG_MAX_US, LAG_GROWTH_MAX = 1.0, 250000, 2
+
+
+def troubles(result, wanted, counters):
+    """What speaks against `no loss and no lag` in a client's result; `counters` is what the daemons counted
+    meanwhile. Empty: every update of every item came once, nothing was conflated or suspect, and the queues
+    did not grow: p99 of the last third of the run is at most twice that of the first and 250 ms, and a
+    second after the publisher was stopped nothing came any more."""
+    found = []
+    if result["updates_per_s"] < 0.99 * wanted:
+        found.append(f"{result['updates_per_s']:,.0f} of {wanted:,} updates/s")
+    for key in ("lost", "duplicates", "reorders", "wrong", "early", "told_lost", "suspects",
+                "lost_connections", "errors"):
+        if result[key]:
+            found.append(f"{result[key]:,} {key.replace('_', ' ')}")
+    found += [f"{count:,} {name}" for name, count in counters.items() if count]
+    if result["exit_code"]:
+        found.append(f"rmdstestclient ended with {result['exit_code']}")
+    first, last = result["first_third"], result["last_third"]
+    if not first["samples"] or not last["samples"]:
+        found.append("no time stamps in the first or the last third")
+    else:
+        if last["p99_us"] > LAG_GROWTH_MAX * first["p99_us"]:
+            found.append(f"p99 grew from {first['p99_us']:,} to {last['p99_us']:,} us")
+        if last["p99_us"] > LAG_MAX_US:
+            found.append(f"p99 of the last third {last['p99_us']:,} us")
+    if not result["drained"] or result["drain_s"] > DRAIN_MAX_S:
+        found.append(f"queues were not empty a second after the stop ({result['drain_s']} s)")
+    return found
+
+
 class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
@@ -132,6 +164,11 @@ class Chain:
         self.publisher.stdin.write((text + "\n").encode())
         self.publisher.stdin.flush()
 
+    def quiet(self):
+        """No more updates, those with the time included."""
+        self.command("ul 0")
+        self.command("ur 0")
+
     def items(self, count):
         path = os.path.join(self.folder, f"items.{count}")
         if not os.path.exists(path):
@@ -148,27 +185,55 @@ class Chain:
                 found[match.group(1)] = int(match.group(2))
         return found
 
-    def client(self, items, seconds, *words, prefix=()):
-        """Run rmdstestclient; its result, its exit code, and the CPU seconds of everyone."""
+    def counters(self):
+        """What p2ps has counted that must not happen: conflation, gaps, clients cut."""
+        with open(f"/proc/{self.pids()['p2ps.1']}/maps", encoding="utf-8") as file:
+            segment = next(line.split()[-1] for line in file if "/rmds.p2ps.1" in line)
+        text = subprocess.run([os.path.join(BIN, "p2psmon"), "-shm", os.path.dirname(segment), "-json", "-once",
+                               "-watch", "0"], capture_output=True, text=True, check=False).stdout
+        values = json.loads(text)["instances"][0]["values"]
+        return {name: sum(v for k, v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
+                for name in ("conflated", "gapsSeen", "mountsCutSlow")}
+
+    def client_without_loss(self, wanted, items, seconds, *words):
+        """The same as client(), and `troubles`; at the end of the run the publisher is stopped."""
+        before = self.counters()
+        result = self.client(items, seconds, "-drain", 10, *words, measured=self.quiet)
+        after = self.counters()
+        result["troubles"] = troubles(result, wanted, {k: after[k] - before[k] for k in after})
+        return result
+
+    def client(self, items, seconds, *words, prefix=(), measured=None):
+        """Run rmdstestclient; its result, its exit code, and the CPU seconds of everyone. `measured` is called
+        when its measurement is over."""
         pids = self.pids()
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         out = os.path.join(self.folder, "client.json")
         if os.path.exists(out):
             os.unlink(out)
         started = time.time()
-        run = subprocess.run(
-            [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
-             str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck", "-json",
-             out, *map(str, words)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 180,
-            check=False)
+        with subprocess.Popen(
+                [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
+                 str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck", "-json",
+                 out, *map(str, words)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+            killer = threading.Timer(seconds + 180, run.kill)
+            killer.start()
+            lines = []
+            for line in run.stdout:
+                lines.append(line)
+                if measured and line == "rmdstestclient: measured\n":
+                    measured()
+            complaints = run.stderr.read()
+            run.wait()
+            killer.cancel()
         wall = time.time() - started
         if not os.path.exists(out):
-            raise SystemExit(f"rmdstestclient ended with {run.returncode}: {run.stdout}{run.stderr}")
+            raise SystemExit(f"rmdstestclient ended with {run.returncode}: {''.join(lines)}{complaints}")
         with open(out, encoding="utf-8") as file:
             result = json.load(file)
         result["exit_code"] = run.returncode
-        result["complaints"] = run.stderr.splitlines()[:10]
+        result["complaints"] = complaints.splitlines()[:10]
         result["cpu"] = {name: round(100 * (cpu_seconds(pid) - before[name]) / wall, 1)
                          for name, pid in pids.items()}
         result["cpu"]["rmdstestclient"] = round(100 * result["cpu_s"] / wall, 1)

@@ -5,6 +5,7 @@ import html
 import json
 import math
 import os
+import subprocess
 
 COLOURS = ["#0b6", "#c33", "#36c", "#a60", "#828", "#088", "#666", "#b4a", "#480", "#a88"]
 
@@ -49,15 +50,15 @@ class Chart:
     def band(self, low, high, colour):
         self.bands.append((sorted(low), sorted(high), colour))
 
-    def bar(self, x0, x1, y):
-        self.bars.append((x0, x1, y))
+    def bar(self, x0, x1, y, name=""):
+        self.bars.append((x0, x1, y, name))
 
     def scale(self):
         xs = [x for line in self.lines for x, _ in line[1]]
         ys = [y for line in self.lines for _, y in line[1]]
         for low, high, _ in self.bands:
             ys += [y for _, y in low + high]
-        for x0, x1, y in self.bars:
+        for x0, x1, y, _ in self.bars:
             xs += [x0, x1]
             ys.append(y)
         if not xs:
@@ -117,10 +118,14 @@ class Chart:
         self.scale()
         out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.WIDTH} {self.HEIGHT}" '
                f'role="img" aria-label="{html.escape(self.title)}">'] + self.axes()
-        for x0, x1, y in self.bars:
+        for x0, x1, y, name in self.bars:
             out.append(f'<rect x="{self.x(x0):.1f}" y="{self.y(y):.1f}" '
                        f'width="{max(self.x(x1) - self.x(x0), 0.8):.1f}" '
                        f'height="{self.HEIGHT - self.BOTTOM - self.y(y):.1f}" fill="{COLOURS[0]}"/>')
+            if name:
+                at = f"{self.x(x0):.1f} {self.HEIGHT - self.BOTTOM - 6}"
+                out.append(f'<text class="s" transform="translate({at}) rotate(-90) translate(0 '
+                           f'{(self.x(x1) - self.x(x0)) / 2 + 3:.1f})">{html.escape(name)} {number(y)}</text>')
         for low, high, colour in self.bands:
             path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in low + high[::-1])
             out.append(f'<polygon points="{path}" fill="{colour}" opacity="0.2"/>')
@@ -134,10 +139,17 @@ class Chart:
         return "\n".join(out + self.labels() + ["</svg>"])
 
 
+def cell(column, value):
+    """A row that did not do what was asked of it says so in words."""
+    words = {"reached": "not reached", "holds": "does not hold"}
+    if column in words and value is False:
+        return f'<td class="bad">{words[column]}</td>'
+    return f"<td>{html.escape(number(value))}</td>"
+
+
 def table(rows, columns):
     head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(number(row.get(c)))}</td>" for c in columns) +
-                   "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(cell(c, row.get(c)) for c in columns) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
@@ -182,6 +194,29 @@ def write(base, bench, machine, rows, columns, body, json_file=None, more=None):
         file.write(body)
 
 
+def value(text):
+    """A number where it is one."""
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+def run_program(words):
+    """The lines that a program prints, shown while it runs."""
+    lines = []
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
+        for line in run.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.rstrip("\n"))
+    if run.returncode != 0:
+        raise SystemExit(f"{words[0]} ended with {run.returncode}")
+    return lines
+
+
 def published(root, name):
     """Rows of a CSV of published figures."""
     path = os.path.join(root, "tests/bench/data", name)
@@ -189,19 +224,52 @@ def published(root, name):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def compare(rows, earlier, key, value):
-    """Beside an earlier run: ratio, its spread from the single rounds, and a plain word."""
+def cpu_table(rows, key):
+    """What each process used, in percent of one CPU."""
+    names = sorted({name for row in rows for name in row.get("cpu", {})})
+    return ("CPU of each process, %", [{key: row[key], **row.get("cpu", {})} for row in rows], [key, *names])
+
+
+def rounds_of(row, value):
+    """The single figures that a row is the median of."""
+    if isinstance(row.get("rounds"), list):
+        return row["rounds"]
+    return [one[value] for one in row.get("every_round", []) if one.get(value)] or [row[value]]
+
+
+def noise_pct(row, value):
+    """Half the distance between the lowest and the highest round, in percent of the figure."""
+    rounds = rounds_of(row, value)
+    return round(50 * (max(rounds) - min(rounds)) / row[value], 1) if len(rounds) > 1 else None
+
+
+def compare_file(path, rows, key, value, say, more_is_better=False):
+    """The table of compare() with the results in a file, printed too."""
+    with open(path, encoding="utf-8") as file:
+        beside = compare(rows, json.load(file)["results"], key, value, more_is_better)
+    for row in beside:
+        say(f"{key} {row[key]}: before {row['before']:,} +-{row['before_noise_pct']} %, now {row['now']:,} "
+            f"+-{row['now_noise_pct']} %, x{row['ratio']} ({row['low']}..{row['high']}), {row['verdict']}")
+    return [(f"Beside the earlier run, {value}", beside, list(beside[0]))] if beside else []
+
+
+def compare(rows, earlier, key, value, more_is_better=False):
+    """Beside an earlier run: ratio, its spread from the single rounds, the noise of each, and a plain word.
+    One round of each side tells nothing of the noise: then no word is said."""
     old = {row[key]: row for row in earlier}
     out = []
     for row in rows:
         before = old.get(row[key])
         if not before or not before.get(value) or not row.get(value):
             continue
-        ratios = [a / b for a in row.get("rounds") or [row[value]]
-                  for b in before.get("rounds") or [before[value]] if b]
+        ratios = [a / b for a in rounds_of(row, value) for b in rounds_of(before, value) if b]
         low, high = min(ratios), max(ratios)
-        word = "slower" if low > 1 else "faster" if high < 1 else "cannot be told"
-        out.append({key: row[key], "before": before[value], "now": row[value],
-                    "ratio": round(row[value] / before[value], 3), "low": round(low, 3),
+        more, less = ("better", "worse") if more_is_better else ("slower", "faster")
+        word = more if low > 1 else less if high < 1 else "cannot be told"
+        noises = noise_pct(before, value), noise_pct(row, value)
+        if None in noises:
+            word = "cannot be told: one round"
+        out.append({key: row[key], "before": before[value], "before_noise_pct": noises[0], "now": row[value],
+                    "now_noise_pct": noises[1], "ratio": round(row[value] / before[value], 3), "low": round(low, 3),
                     "high": round(high, 3), "verdict": word})
     return out

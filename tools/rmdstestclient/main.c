@@ -22,6 +22,7 @@ struct words {
     const char *service, *hosts, *port, *wire, *user, *password, *position, *application_id;
     const char *list, *names, *domain, *decode, *log, *window, *lmfile, *read_factor, *interval;
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
+    const char *drain;
     const char *json, *stats, *seed, *dict;
     bool times, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle, nodelay;
     bool help, version;
@@ -144,6 +145,8 @@ static int understand_numbers(const struct words *w, struct tc_options *o)
         return usage("-secs is a number of seconds", w->secs);
     if (!parse_real(w->discard, 0, 1e9, &o->discard_s))
         return usage("-discard is a number of seconds", w->discard);
+    if (!parse_real(w->drain, 0, 1e9, &o->drain_s))
+        return usage("-drain is a number of seconds", w->drain);
     if (!parse_real(w->timeout, 0, 1e9, &o->timeout_s))
         return usage("-timeout is a number of seconds, 0: for ever", w->timeout);
     if (!parse_real(w->post, 0, 1e6, &o->post_rate))
@@ -333,8 +336,8 @@ static int start(struct tc *tc)
 
 static void stop(struct tc *tc)
 {
-    struct md_loop_timer *timers[] = { tc->interval_timer, tc->end_timer, tc->measure_timer,
-                                       tc->flush_timer, tc->post_timer };
+    struct md_loop_timer *timers[] = { tc->interval_timer, tc->end_timer,  tc->measure_timer,
+                                       tc->flush_timer,    tc->post_timer, tc->drain_timer };
     struct latency *all[] = { tc->latency,   tc->sampled,   tc->interval, tc->thirds[0],
                               tc->thirds[1], tc->thirds[2], tc->posts };
 
@@ -442,6 +445,8 @@ int main(int argc, char **argv)
         { "lmfile", "FILE", MD_OPTION_STRING, &w.lmfile, "write every latency" },
         { "secs", "SECONDS", MD_OPTION_STRING, &w.secs, "measure so long, then end" },
         { "discard", "SECONDS", MD_OPTION_STRING, &w.discard, "first let so much time pass" },
+        { "drain", "SECONDS", MD_OPTION_STRING, &w.drain,
+          "then wait until nothing comes for a second, at most so long" },
         { "want", "RATE", MD_OPTION_STRING, &w.want, "say so when 99 % of this is not reached" },
         { "seqcheck", NULL, MD_OPTION_FLAG, &w.seqcheck, "judge sequence and content" },
         { "d", "0..3", MD_OPTION_STRING, &w.decode,

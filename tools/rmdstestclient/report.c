@@ -13,6 +13,8 @@
 #include "tc.h"
 
 #define COMPLAINTS_MAX 50
+#define QUIET_NS       MD_NS_PER_S
+#define DRAIN_LOOK_NS  (50 * MD_NS_PER_MS)
 #define SAMPLE_NS      (MD_NS_PER_S / 10)
 
 void report_complain(struct tc *tc, const struct conn *conn, const struct tc_item *item,
@@ -68,7 +70,7 @@ void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us)
     tc->stats.timed++;
     latency_record(tc->interval, us);
     if (!tc->is_measuring) {
-        tc->discarded++;
+        tc->discarded += !tc->is_draining;
         return;
     }
     latency_record(tc->latency, us);
@@ -89,12 +91,43 @@ void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us)
 
 /* ---- the phases of a run ---- */
 
+static void finish(struct tc *tc)
+{
+    tc->is_over = true;
+    md_loop_stop(tc->loop);
+}
+
+/* After the measurement: until nothing has come for a second. Sequence is judged all the while. */
+static void on_drain(void *owner)
+{
+    struct tc *tc = owner;
+    uint64_t now_ns = md_clock_mono_ns();
+
+    if (tc->stats.updates != tc->quiet_updates) {
+        tc->quiet_updates = tc->stats.updates;
+        tc->quiet_since_ns = now_ns;
+    }
+    if (now_ns - tc->quiet_since_ns >= QUIET_NS ||
+        now_ns - tc->ended_ns >= (uint64_t)(tc->options.drain_s * 1e9))
+        finish(tc);
+}
+
 static void on_end(void *owner)
 {
     struct tc *tc = owner;
 
-    tc->is_over = true;
-    md_loop_stop(tc->loop);
+    if (!tc->is_measuring || tc->options.drain_s <= 0) {
+        finish(tc);
+        return;
+    }
+    tc->is_measuring = false;
+    tc->is_draining = true;
+    tc->at_end = tc->stats;
+    tc->ended_ns = tc->quiet_since_ns = md_clock_mono_ns();
+    tc->quiet_updates = tc->stats.updates;
+    printf("rmdstestclient: measured\n"); /* for whoever stops the publisher now */
+    fflush(stdout);
+    (void)md_loop_timer_every(tc->drain_timer, DRAIN_LOOK_NS);
 }
 
 static void on_measure(void *owner)
@@ -199,6 +232,7 @@ static int create_timers(struct tc *tc)
     if (md_loop_timer_create(tc->loop, on_interval, tc, &tc->interval_timer) != MD_OK ||
         md_loop_timer_create(tc->loop, on_end, tc, &tc->end_timer) != MD_OK ||
         md_loop_timer_create(tc->loop, on_measure, tc, &tc->measure_timer) != MD_OK ||
+        md_loop_timer_create(tc->loop, on_drain, tc, &tc->drain_timer) != MD_OK ||
         md_loop_timer_create(tc->loop, on_flush, tc, &tc->flush_timer) != MD_OK)
         return TC_FILE;
     if (tc->options.interval_s > 0)
@@ -295,10 +329,19 @@ static void json_latency(FILE *out, const char *name, const struct latency *late
     fprintf(out, "}");
 }
 
+/* Updates between the beginning and the end of the measurement. */
+static uint64_t measured(const struct tc *tc)
+{
+    const struct tc_stats *end = tc->is_draining ? &tc->at_end : &tc->stats;
+
+    return end->updates - tc->at_measure.updates;
+}
+
 static void write_json(struct tc *tc, double seconds, double rate)
 {
     FILE *out = strcmp(tc->options.json, "-") == 0 ? stdout : create_file(tc->options.json);
     const struct tc_stats *s = &tc->stats;
+    uint64_t quiet_ns = md_clock_mono_ns() - tc->quiet_since_ns;
     unsigned long long open, pending;
 
     if (!out)
@@ -314,7 +357,7 @@ static void write_json(struct tc *tc, double seconds, double rate)
             tc->options.conns, (unsigned long long)tc->wanted, open, (unsigned long long)tc->failed,
             (unsigned long long)s->logins, (unsigned long long)s->lost_connections,
             tc->open_ns ? (double)(tc->open_ns - tc->started_ns) / 1e9 : 0, seconds,
-            (unsigned long long)(s->updates - tc->at_measure.updates), rate, tc->options.want_rate,
+            (unsigned long long)measured(tc), rate, tc->options.want_rate,
             tc->options.want_rate > 0 && rate < 0.99 * tc->options.want_rate ? "false" : "true",
             (unsigned long long)s->updates, (unsigned long long)s->refreshes,
             (unsigned long long)s->statuses, (unsigned long long)s->bytes,
@@ -332,6 +375,10 @@ static void write_json(struct tc *tc, double seconds, double rate)
             (unsigned long long)s->told_missing, (unsigned long long)tc->posts_sent,
             (unsigned long long)s->acks, (unsigned long long)s->naks, (unsigned long long)s->rtt,
             (double)cpu_ns() / 1e9, rss_kb(), (unsigned long long)tc->discarded);
+    if (tc->is_draining)
+        fprintf(out, ",\n \"drain_s\": %.3f, \"drained\": %s",
+                (double)(tc->quiet_since_ns - tc->ended_ns) / 1e9,
+                quiet_ns >= QUIET_NS ? "true" : "false");
     json_latency(out, "latency", tc->latency);
     json_latency(out, "sampled", tc->sampled);
     json_latency(out, "first_third", tc->thirds[0]);
@@ -351,10 +398,9 @@ static void print_summary(struct tc *tc, double seconds, double rate)
     printf(
         "rmdstestclient: %llu updates in %.3f s, %.0f updates/s%s, %llu refreshes, %llu statuses, "
         "%llu errors, %llu connections lost\n",
-        (unsigned long long)(s->updates - tc->at_measure.updates), seconds, rate,
-        is_short ? " NOT REACHED" : "", (unsigned long long)s->refreshes,
-        (unsigned long long)s->statuses, (unsigned long long)s->errors,
-        (unsigned long long)s->lost_connections);
+        (unsigned long long)measured(tc), seconds, rate, is_short ? " NOT REACHED" : "",
+        (unsigned long long)s->refreshes, (unsigned long long)s->statuses,
+        (unsigned long long)s->errors, (unsigned long long)s->lost_connections);
     latency_summary(tc->latency, &lat);
     if (tc->options.times) {
         print_latency(stdout, "(all)", &lat);
@@ -383,11 +429,11 @@ static void print_summary(struct tc *tc, double seconds, double rate)
 void report_end(struct tc *tc)
 {
     struct latency_summary lat;
-    uint64_t now_ns = md_clock_mono_ns();
+    uint64_t now_ns = tc->is_draining ? tc->ended_ns : md_clock_mono_ns();
     /* A run that never came to measure is reported from its start. */
     uint64_t from_ns = tc->is_measuring ? tc->measure_ns : tc->started_ns;
     double seconds = (double)(now_ns - from_ns) / 1e9;
-    double rate = seconds > 0 ? (double)(tc->stats.updates - tc->at_measure.updates) / seconds : 0;
+    double rate = seconds > 0 ? (double)measured(tc) / seconds : 0;
 
     latency_summary(tc->latency, &lat);
     close_lmfile(tc, &lat);

@@ -104,7 +104,7 @@ struct tc_options {
     uint16_t ports[HOSTS_MAX];
     size_t host_count;
     unsigned decode, log, window, read_factor, batch, conns;
-    double interval_s, secs, discard_s, timeout_s, post_rate, want_rate;
+    double interval_s, secs, discard_s, drain_s, timeout_s, post_rate, want_rate;
     unsigned slow_us;
     bool times, seqcheck, exit_when_open, snapshot, split, rtt, nodelay, commands, no_shuffle;
     uint64_t seed;
@@ -139,9 +139,12 @@ struct tc {
     uint64_t started_ns, open_ns, measure_ns, end_ns;
     bool is_measuring;
     bool is_over;
+    bool is_draining; /* measured; what is still under way is waited for */
     struct tc_stats stats;
     struct tc_stats at_measure; /* when the measurement began */
-    struct tc_stats printed;    /* by the last statistics line */
+    struct tc_stats at_end;     /* when it ended, if is_draining */
+    uint64_t ended_ns, quiet_since_ns, quiet_updates;
+    struct tc_stats printed; /* by the last statistics line */
     uint64_t printed_ns, printed_cpu_ns;
     struct latency *latency;  /* every time stamp */
     struct latency *sampled;  /* one each tenth of a second: the published method */
@@ -151,8 +154,8 @@ struct tc {
     uint64_t sample_due_ns;
     uint64_t discarded;
     FILE *lmfile, *stats_file;
-    uint64_t last_update_ns;
-    struct md_loop_timer *interval_timer, *end_timer, *measure_timer, *flush_timer, *post_timer;
+    struct md_loop_timer *interval_timer, *end_timer, *measure_timer, *flush_timer, *post_timer,
+        *drain_timer;
     struct md_loop_signal *signals[2];
     struct console *console;
     char *hosts;         /* -h, cut */
