@@ -21,7 +21,9 @@ import browser  # noqa: E402
 import chain  # noqa: E402
 
 PORTS = {"p2ps.1": 18081, "src_dist.1": 18082, "rrcpd.net1.1": 18083, "rrcpd.net1.2": 18084}
-LINES = ["*p2ps*statusPort : 18081", "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
+# Few and small buffers, so that a consumer is soon a slow one.
+LINES = ["*p2ps*maxOutputBuffers : 40", "*p2ps*guaranteedOutputBuffers : 20", "*p2ps*tcpSendBufSize : 16384",
+         "*p2ps*slowTimeout : 60", "*p2ps*statusPort : 18081", "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
          "*2.rrcpd*statusPort : 18084", "*p2ps*statusConnections : 3"]
 
 
@@ -144,6 +146,34 @@ def status_or_nothing(port):
         return None
 
 
+def slow(bed, page):
+    """A consumer that does not read shows as a slow one, and what it missed as conflated."""
+    words = [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
+             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "sleeper"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as sleeper:
+        try:
+            until("the second mount", lambda: '"sleeper"' in get(18081, "/status.json")[2])
+            os.kill(sleeper.pid, signal.SIGSTOP)
+            bed.command("ur 50000")
+            until("a slow consumer", lambda: "1 slow consumer" in monitor(bed, "-once")[1])
+            check("p2ps.1         WARN" in monitor(bed, "-once")[1], "the state in rmdsmon")
+            until("SLOW in its line", lambda: re.search(r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
+            until("conflation", lambda: bed.counters()["conflated"] > 0)
+            if page:
+                page.open("http://127.0.0.1:18081/")
+                page.wait("document.getElementById('state').textContent === 'WARN'", "the page warns")
+                page.wait("/1 slow consumer/.test(document.getElementById('note').textContent)", "it says why")
+                page.wait("/slow\\s+sleeper/.test(document.getElementById('mounts').innerText)", "who it is")
+                if os.environ.get("RMDS_PICTURES"):
+                    time.sleep(3)
+                    page.picture(os.path.join(os.environ["RMDS_PICTURES"], "slow.png"))
+        finally:
+            sleeper.kill()
+            bed.command("ur 5000")
+    until("all well again", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
+
+
 def seen(page):
     """What a person sees, while all is well and while it is not."""
     pictures = os.environ.get("RMDS_PICTURES")
@@ -222,6 +252,7 @@ def main():
             served(bed)
             figures(bed)
             held_up()
+        slow(bed, page)
         gone(bed, page)
     finally:
         if page:

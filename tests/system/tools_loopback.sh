@@ -127,10 +127,63 @@ echo st >&5
 stop_sds
 grep -q "NOT REACHED\|[1-9][0-9]* given up\|late [1-9]" "$dir/sds.out" || fail "the publisher hides that it is late"
 
-echo "with -due a late publisher shows in the latency, with the published method it does not"
-# A slow consumer holds the publisher up; what was due then is sent later.
-start_sds -seqdata -U 200000 -tps 10 -tsa -due || exit 1
-expect 0 "latency \(all\): [1-9]" -f "$dir/list" -secs 1 -tt
+# stop_for SECONDS: the publisher stands still under a consumer that measures; both write what they saw.
+stop_for() {
+    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -f "$dir/list" -secs 2 -tt -json "$dir/r.json" \
+        </dev/null >"$dir/tc.out" 2>&1 &
+    local tc_pid=$!
+    for _ in $(seq 200); do grep -q "500 of 500 items" "$dir/tc.out" && break; sleep 0.05; done
+    kill -STOP "$sds_pid"
+    sleep "$1"
+    kill -CONT "$sds_pid"
+    wait $tc_pid || fail "rmdstestclient beside a publisher that stood still"
+    echo st >&5
+}
+
+# figure NAME: of the latencies in r.json
+figure() { sed -n "s/.*\"latency\": .*\"$1\": \([0-9]*\).*/\1/p" "$dir/r.json"; }
+
+# late_ms: the most that the publisher says it was late
+late_ms() { sed -n 's/.* late \([0-9]*\)\.[0-9] ms.*/\1/p' "$dir/sds.out" | sort -n | tail -1; }
+
+echo "a publisher that is late says so, and with -due it shows in the latency"
+start_sds -seqdata -U 20000 -tps 100 -tsa -due || exit 1
+stop_for 0.5
+stop_sds
+[ "$(late_ms)" -ge 400 ] || fail "late by 500 ms, and the publisher says $(late_ms) ms"
+[ "$(figure max_us)" -ge 400000 ] || fail "late by 500 ms, and the latency as due is $(figure max_us) us"
+[ "$(figure p99_us)" -ge 100000 ] || fail "late by 500 of 2000 ms, and the 99th percentile is $(figure p99_us) us"
+
+echo "with the published method it is not in the latency: the publisher says it"
+start_sds -seqdata -U 20000 -tps 100 -tsa || exit 1
+stop_for 0.5
+stop_sds
+[ "$(late_ms)" -ge 400 ] || fail "late by 500 ms, and the publisher says $(late_ms) ms"
+
+echo "what is more than a second overdue is given up, and counted"
+start_sds -seqdata -U 20000 -tps 100 -tsa || exit 1
+stop_for 1.5
+stop_sds
+grep -q " [1-9][0-9]* given up" "$dir/sds.out" || fail "bursts were given up silently"
+
+echo "a slow consumer shows in the latency"
+start_sds -seqdata -U 20000 -tps 1000 -tsa || exit 1
+expect 0 "latency \(all\): [1-9]" -f "$dir/list" -secs 1 -tt -slow 50000 -json "$dir/r.json"
+stop_sds
+[ "$(figure p99_us)" -ge 25000 ] || fail "pauses of 50 ms, and the 99th percentile is $(figure p99_us) us"
+
+echo "after the measurement nothing is under way any more"
+start_sds -seqdata -U 20000 || exit 1
+(sleep 2.5; echo "ur 0" >&5) &
+expect 0 "measured" -f "$dir/list" -seqcheck -discard 1 -secs 1 -drain 10 -json "$dir/r.json"
+stop_sds
+rate=$(sed -n 's/.*"updates_per_s": \([0-9]*\)\..*/\1/p' "$dir/r.json")
+[ "$rate" -ge 13000 ] || fail "of 20000 updates/s $rate were measured: what came before or after is in the time"
+grep -q '"drained": true' "$dir/r.json" || fail "it did not drain"
+
+echo "the other published form of the publisher's command line"
+start_sds -I 1 -E sslauto -Q "$source_dir/conf/sample.xml" -K -U 1000 || exit 1
+expect 0 "1 of 1 items" -il GOOG.O -X
 stop_sds
 
 echo "commands"

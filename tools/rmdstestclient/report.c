@@ -431,7 +431,8 @@ void report_end(struct tc *tc)
     struct latency_summary lat;
     uint64_t now_ns = tc->is_draining ? tc->ended_ns : md_clock_mono_ns();
     /* A run that never came to measure is reported from its start. */
-    uint64_t from_ns = tc->is_measuring ? tc->measure_ns : tc->started_ns;
+    bool has_measured = tc->is_measuring || tc->is_draining;
+    uint64_t from_ns = has_measured ? tc->measure_ns : tc->started_ns;
     double seconds = (double)(now_ns - from_ns) / 1e9;
     double rate = seconds > 0 ? (double)measured(tc) / seconds : 0;
 
