@@ -14,6 +14,7 @@
 #include "frame/frame.h"
 #include "frame/memory.h"
 #include "netio/stream.h"
+#include "users.h"
 #include "worker.h"
 
 #define WORKERS_MAX   64
@@ -35,6 +36,7 @@ struct p2ps {
     unsigned network_count;
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
+    struct p2ps_users *users;
     const struct entitle_rules *rules;
     struct entitle_rules *old_rules[64]; /* workers may still be reading them */
     unsigned old_rule_count;
@@ -453,6 +455,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->network_count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
+        .shared = p2ps_users_shared(p2ps->users),
         .client_limit = p2ps->mounts_max,
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
@@ -607,7 +610,7 @@ static int build(struct p2ps *p2ps)
     p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (load_rules(p2ps) != MD_OK ||
+    if (load_rules(p2ps) != MD_OK || p2ps_users_create(&p2ps->users) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
     if (attach_process_create(&p2ps->process) != MD_OK ||
@@ -630,6 +633,7 @@ static void take_down(struct p2ps *p2ps)
     md_loop_timer_destroy(p2ps->accept_pause);
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
+    p2ps_users_destroy(p2ps->users);
     for (unsigned i = 0; i < p2ps->old_rule_count; i++)
         entitle_rules_destroy(p2ps->old_rules[i]);
     union {

@@ -61,6 +61,7 @@ void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
             p2ps_item_watch_forget(core, index, watch);
     }
     p2ps_idmap_fini(&streams);
+    p2ps_tally_items(c, -(int64_t)c->item_streams);
     c->item_streams = 0;
     c->owed_count = 0;
     c->directory_stream = 0;
@@ -82,6 +83,7 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
 
     core->now_ns = now_ns;
     p2ps_client_drop_streams(core, client);
+    p2ps_tally_leave(core, client);
     if (c->is_touched)
         untouch(core, client);
     if (c->is_slow)

@@ -72,6 +72,7 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         return MD_ERR_NOMEM;
     core->config = *config;
     take_defaults(&core->config);
+    p2ps_tally_defaults(core);
     core->item_free = P2PS_NONE;
     core->epoch = 1;
     struct cache_config cache = {
@@ -96,8 +97,11 @@ void p2ps_core_destroy(struct p2ps_core *core)
     if (!core)
         return;
     for (uint32_t i = 0; core->clients && i < core->client_room; i++) {
-        if (core->clients[i].is_used)
-            p2ps_idmap_fini(&core->clients[i].streams);
+        if (!core->clients[i].is_used)
+            continue;
+        p2ps_tally_items(&core->clients[i], -(int64_t)core->clients[i].item_streams);
+        p2ps_tally_leave(core, i);
+        p2ps_idmap_fini(&core->clients[i].streams);
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
         cache_image_free(core->cache, core->items[i].image);

@@ -3,6 +3,7 @@
 #ifndef P2PS_CORE_H
 #define P2PS_CORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,22 @@ struct p2ps_service_policy {
 
 #define P2PS_NETWORKS_MAX 8
 
+/* What one user has open, counted over all workers: read and written by each of them. */
+struct p2ps_tally {
+    _Atomic uint32_t mounts;
+    _Atomic uint64_t items;
+};
+
+/* Counters that the workers of a process share; limits may be overshot by what they do at once.
+ * All NULL: this core counts for itself. */
+struct p2ps_shared {
+    void *self;
+    /* The user's counters, the same for whoever asks; NULL: no memory. Each is given back. */
+    struct p2ps_tally *(*enter)(void *self, const char *user);
+    void (*leave)(void *self, struct p2ps_tally *tally);
+    _Atomic uint64_t *items; /* distinct ones, of each worker */
+};
+
 /* How many items may be open; 0: no limit. */
 struct p2ps_item_limits {
     uint64_t user;      /* by one user */
@@ -104,6 +121,7 @@ struct p2ps_core_config {
     const char *application_name; /* shown to consumers at login */
     uint32_t client_limit;        /* of this worker */
     struct p2ps_item_limits item_limits;
+    struct p2ps_shared shared;
     uint32_t message_max;       /* longest message to a client */
     uint64_t login_timeout_ns;  /* 0: 60 s */
     uint64_t slow_timeout_ns;   /* 0: 10 s without progress cuts a client that is full */

@@ -40,6 +40,7 @@ uint32_t p2ps_item_take(struct p2ps_core *core)
         .image_state = P2PS_WATCH_NEW,
     };
     core->stats.items_now++;
+    atomic_fetch_add_explicit(core->config.shared.items, 1, memory_order_relaxed);
     return item;
 }
 
@@ -55,6 +56,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
     core->item_free = item;
     core->stats.items_now--;
+    atomic_fetch_sub_explicit(core->config.shared.items, 1, memory_order_relaxed);
 }
 
 int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch)
@@ -75,6 +77,7 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
         return err;
     it->watches[it->watch_count++] = *watch;
     c->item_streams++;
+    p2ps_tally_items(c, 1);
     core->stats.watches_now++;
     return MD_OK;
 }
@@ -141,6 +144,7 @@ void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watc
 
     p2ps_idmap_take(&c->streams, w.stream_id);
     c->item_streams--;
+    p2ps_tally_items(c, -1);
     if (w.flags & (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS))
         c->owed_count--;
     take_out(core, item, watch);

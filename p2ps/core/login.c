@@ -51,6 +51,7 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
     core->stats.login_rejected++;
+    p2ps_tally_unmount(core, client);
     p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
     p2ps_client_drop_streams(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
@@ -60,18 +61,6 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
 static void refuse_login(struct p2ps_core *core, uint32_t client, uint8_t code, const char *text)
 {
     end_login(core, client, RWF_STREAM_CLOSED, code, text);
-}
-
-static uint32_t mounts_of_user(const struct p2ps_core *core, const char *user)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        const struct p2ps_client *c = &core->clients[i];
-        if (c->is_used && c->login_state == P2PS_LOGIN_OPEN && strcmp(c->user, user) == 0)
-            count++;
-    }
-    return count;
 }
 
 static void choose_item_limit(const struct p2ps_core *core, struct p2ps_client *c)
@@ -99,7 +88,7 @@ void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct ent
         refuse_login(core, client, RWF_CODE_NOT_ENTITLED, answer->text);
         return;
     }
-    if (!was_open && answer->mounts_max && mounts_of_user(core, c->user) >= answer->mounts_max) {
+    if (!was_open && !p2ps_tally_mount(core, client, answer->mounts_max)) {
         refuse_login(core, client, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
                      "the user has as many connections as he may have");
         return;
@@ -144,6 +133,10 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     }
     copy_text(c->user, request->user);
     copy_text(c->position, request->position);
+    if (p2ps_tally_enter(core, client) != MD_OK) {
+        p2ps_client_doom(core, client);
+        return;
+    }
     copy_text(c->application, request->application_name);
     c->login_name_type = request->name_type;
     c->login_no_refresh = request->no_refresh;

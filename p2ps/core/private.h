@@ -116,6 +116,8 @@ struct p2ps_client {
     uint32_t address_v4;
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
+    struct p2ps_tally *tally; /* of its user; NULL before the login */
+    bool is_mount;            /* and counted there */
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
@@ -204,6 +206,7 @@ struct p2ps_core {
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */
     int16_t view_fields[OMM_VIEW_FIELDS_MAX]; /* of the request being read */
+    _Atomic uint64_t own_items;               /* when nothing is shared */
     uint64_t now_ns;
 };
 
@@ -231,6 +234,16 @@ void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);
+
+/* ---- tally.c ---- */
+void p2ps_tally_defaults(struct p2ps_core *core);
+/* The user is known now. MD_ERR_NOMEM. */
+int p2ps_tally_enter(struct p2ps_core *core, uint32_t client);
+void p2ps_tally_leave(struct p2ps_core *core, uint32_t client);
+/* One connection more of the user; false when he has `max` already (0: no limit). */
+bool p2ps_tally_mount(struct p2ps_core *core, uint32_t client, uint32_t max);
+void p2ps_tally_unmount(struct p2ps_core *core, uint32_t client);
+void p2ps_tally_items(struct p2ps_client *c, int64_t change);
 
 /* ---- status.c ---- */
 struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text);

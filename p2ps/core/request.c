@@ -86,15 +86,9 @@ static bool choose_qos(struct p2ps_core *core, struct opening *open)
     return found;
 }
 
-static uint64_t items_of_user(const struct p2ps_core *core, const char *user)
+static bool is_reached(uint64_t limit, const _Atomic uint64_t *count)
 {
-    uint64_t count = 0;
-
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        if (core->clients[i].is_used && strcmp(core->clients[i].user, user) == 0)
-            count += core->clients[i].item_streams;
-    }
-    return count;
+    return limit && atomic_load_explicit(count, memory_order_relaxed) >= limit;
 }
 
 static bool check_limits(struct p2ps_core *core, const struct opening *open)
@@ -103,8 +97,8 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     const struct p2ps_item_limits *limits = &core->config.item_limits;
 
     if ((limits->mount && c->item_streams >= limits->mount) ||
-        (c->item_limit && items_of_user(core, c->user) >= c->item_limit) ||
-        (limits->aggregate && core->stats.items_now >= limits->aggregate)) {
+        is_reached(c->item_limit, &c->tally->items) ||
+        is_reached(limits->aggregate, core->config.shared.items)) {
         close_with(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
         return false;
     }
@@ -560,6 +554,7 @@ static void logout(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     p2ps_client_drop_streams(core, client);
+    p2ps_tally_unmount(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
     c->opened_ns = core->now_ns;
 }

@@ -142,6 +142,7 @@ struct pair {
     /* The authority answers at once, or late. */
     bool authority_is_late;
     bool authority_denies;
+    uint32_t authority_mounts; /* that each user may have, 0: any */
     const char *authority_denies_item;
     const char *authority_denies_data; /* one byte of permission data */
     struct entitle_answer late[PAIR_STREAMS];
@@ -929,6 +930,7 @@ static inline enum entitle_verdict pair_ask(void *self, const struct entitle_que
     enum entitle_verdict verdict = pair_judge(pair, query);
 
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
+    out->mounts_max = pair->authority_mounts;
     if (!pair->authority_is_late)
         return verdict;
     assert_true(pair->late_count < PAIR_STREAMS);
