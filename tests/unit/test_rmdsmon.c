@@ -125,6 +125,88 @@ static void a_slow_consumer_is_a_warning(void **state)
     stats_segment_close(segment);
 }
 
+static struct stats_entry *gauge(struct stats_segment *segment, const char *path, uint64_t value)
+{
+    struct stats_entry *entry = stats_entry_add(segment, STATS_KIND_GAUGE, path);
+
+    stats_gauge_set(entry, value);
+    return entry;
+}
+
+static void mounts_are_a_table_with_one_line_each(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+
+    gauge(segment, "p2ps.mount.0.10.items", 1200);
+    stats_string_add(segment, "p2ps.mount.0.10.user", "tenth");
+    stats_string_add(segment, "p2ps.mount.0.9.user", "ninth\033[31m");
+    stats_string_add(segment, "p2ps.mount.0.9.host", "10.1.2.3:5122");
+    gauge(segment, "p2ps.mount.0.9.buffers", 284);
+    gauge(segment, "p2ps.mount.0.9.buffersMax", 400);
+    gauge(segment, "p2ps.mount.0.9.slow", 1);
+    run(f, "p2psmon", "-print MOUNTS");
+    expect(f, "      ID USER             POSITION             HOST ");
+    expect(f,
+           "     0.9 ninth?[31m       -                    10.1.2.3:5122                 -      284"
+           "      400 SLOW ");
+    expect(f, "    0.10 tenth ");
+    assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
+    assert_null(strstr(f->output, "p2ps.mount.")); /* not a second time, value by value */
+    run(f, "p2psmon", "--csv");
+    expect(f, ",71.0,"); /* the fullest queue */
+    run(f, "p2psmon", "--once");
+    expect(f, "queues are 71 % full");
+    stats_segment_close(segment);
+}
+
+static void what_parts_count_is_not_counted_again(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "src_dist");
+
+    gauge(segment, "src_dist.itemsOpen", 7);
+    gauge(segment, "src_dist.provider.0.itemsOpen", 7);
+    gauge(segment, "src_dist.service.A.itemsOpen", 7);
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"items\": 7.0");
+    stats_segment_close(segment);
+}
+
+static void a_route_without_its_provider_is_a_warning(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "src_dist");
+
+    stats_string_add(segment, "src_dist.route.1.state", "up");
+    stats_string_add(segment, "src_dist.route.2.state", "waiting");
+    stats_string_add(segment, "src_dist.route.2.host", "vega:14002");
+    run(f, "rmdsmon", "--once");
+    expect(f, "WARN");
+    expect(f, "1 route without provider");
+    run(f, "rmdsmon", "-print ROUTES");
+    expect(f, "       2 waiting      vega:14002 ");
+    stats_segment_close(segment);
+}
+
+static void turns_of_the_loops_are_shown_as_percentiles(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+    struct md_hist *one = stats_histogram_add(segment, "p2ps.worker.0.turnUs");
+    struct md_hist *other = stats_histogram_add(segment, "p2ps.worker.1.turnUs");
+
+    for (int i = 0; i < 90; i++)
+        md_hist_record(one, 10);
+    for (int i = 0; i < 10; i++)
+        md_hist_record(other, 200);
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"turn_p50_us\": 10.0, \"turn_p99_us\": 200.0");
+    run(f, "rmdsmon", "--once");
+    expect(f, " 10/200 ");
+    stats_segment_close(segment);
+}
+
 static void a_daemon_whose_heart_stands_still_is_hung(void **state)
 {
     struct fixture *f = *state;
@@ -204,6 +286,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_healthy_daemon_is_ok_and_its_counters_are_shown, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(mounts_are_a_table_with_one_line_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_parts_count_is_not_counted_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_route_without_its_provider_is_a_warning, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(turns_of_the_loops_are_shown_as_percentiles, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_whose_heart_stands_still_is_hung, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_that_was_killed_is_dead_and_still_readable, set_up,
