@@ -58,8 +58,8 @@ struct rrcpd {
     bool was_hung;
     enum md_log_severity severity;
     uint64_t watchdog_ns, watchdog_at_ns;
-    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
-    int ready_fd;          /* the foreground parent waits for a byte here */
+    struct md_log_watch watch;
+    int ready_fd; /* the foreground parent waits for a byte here */
 };
 
 /* ---- events of the control loop -------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void on_beat(void *owner)
     if (is_hung)
         return;
     stats_segment_beat(d->stats, now_ns);
-    md_log_watch_clock(now_ns, &d->wall_ahead_ns);
+    md_log_watch_time(now_ns, &d->watch);
     frame_memory_beat(&d->memory);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;

@@ -292,6 +292,7 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
     if (now_ns >= net->stats_at_ns) {
         net->stats_at_ns = now_ns + STATS_NS;
         net_stats_update(net, now_ns);
+        net_strangers_tell(net, now_ns);
     }
     if (net->is_stopping && !net->has_stopped && rrcp_is_stopped(net->engine)) {
         net->has_stopped = true;

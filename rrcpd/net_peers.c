@@ -8,6 +8,8 @@
 #include "base/table.h"
 #include "net_private.h"
 
+#define STRANGERS_NS 10000000000ull
+
 struct peer_name {
     char text[RRCP_NODE_NAME_MAX + 1];
 };
@@ -73,6 +75,26 @@ static void is_down(struct net *net, const struct rrcp_event *event)
     else
         md_log(MD_LOG_WARNING, "node %s is down: silent for peerTimeout", name);
     free(md_int_table_remove(net->peer_names, event->session));
+}
+
+/* Dropped without a peer that could be named: said at once, then not all the time. */
+void net_strangers_tell(struct net *net, uint64_t now_ns)
+{
+    static const enum rrcp_drop kinds[] = { RRCP_DROP_SIZE,  RRCP_DROP_MAGIC, RRCP_DROP_VERSION,
+                                            RRCP_DROP_TYPE,  RRCP_DROP_FLAGS, RRCP_DROP_SESSION,
+                                            RRCP_DROP_BODY,  RRCP_DROP_COUNT, RRCP_DROP_CHUNKS,
+                                            RRCP_DROP_RANGES };
+    const struct rrcp_counters *counters = rrcp_counters(net->engine);
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        count += counters->drop[kinds[i]];
+    if (count == net->strangers || now_ns < net->strangers_at_ns)
+        return;
+    md_log(MD_LOG_WARNING, "packets that are none of ours: %llu dropped (who sends to this group?)",
+           (unsigned long long)(count - net->strangers));
+    net->strangers = count;
+    net->strangers_at_ns = now_ns + STRANGERS_NS;
 }
 
 void net_peers_event(struct net *net, const struct rrcp_event *event)

@@ -74,6 +74,7 @@ static void opened(struct link *link, uint64_t now_ns)
            link->is_route ? "interactive" : "non-interactive", info->component);
     link->retry_ns = RETRY_MIN_NS;
     link->connects++;
+    link->told = (struct srcdist_manners){ 0 };
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
                              &link->provider) != MD_OK) {
         md_log(MD_LOG_ERROR, "provider: host=%s refused: too many providers", peer);

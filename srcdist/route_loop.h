@@ -74,6 +74,7 @@ void route_loop_stats_destroy(struct route_loop *loop);
 
 /* ---- link_stats.c: what there is many of, once a second ---- */
 void link_stats_show(struct route_loop *loop);
+void link_manners_tell(struct route_loop *loop); /* link_manners.c: to the log */
 void link_stats_destroy(struct route_loop *loop);
 
 #endif

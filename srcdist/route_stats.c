@@ -114,6 +114,8 @@ void route_loop_stats_show(struct route_loop *loop)
     attach_fill(loop->attach, &used, &size);
     stats_gauge_set(stats->outbound_use, used);
     stats_gauge_set(stats->outbound_size, size);
-    if (stats->calls++ % CALLS_A_SECOND == 0)
+    if (stats->calls++ % CALLS_A_SECOND == 0) {
         link_stats_show(loop);
+        link_manners_tell(loop);
+    }
 }

@@ -74,9 +74,16 @@ struct md_log_line {
 };
 unsigned md_log_recent(struct md_log_line *out, unsigned max);
 
-/* From a control loop, every second or so: says so when the wall clock was set meanwhile, since the
- * times of the log do not follow on each other then. `last` starts as 0 and is the caller's. */
-void md_log_watch_clock(uint64_t mono_ns, int64_t *last);
+/*
+ * From a control loop, every second or so: says so when the wall clock was set meanwhile, since the
+ * times of the log do not follow on each other then, and when the process was not run for long: it
+ * was stopped, or the machine had no time for it.
+ */
+struct md_log_watch {
+    uint64_t mono_ns; /* of the last call, 0 at first */
+    int64_t ahead_ns; /* of the wall clock, then */
+};
+void md_log_watch_time(uint64_t mono_ns, struct md_log_watch *last);
 
 void md_log_severity_set(enum md_log_severity severity_max);
 bool md_log_is_on(enum md_log_severity severity);

@@ -54,7 +54,7 @@ struct frame {
     char identity[256]; /* "host.1.p2ps" */
     struct md_loop_signal *signals[5];
     struct md_loop_timer *beat;
-    int64_t wall_ahead_ns; /* of the monotonic clock, at the last beat */
+    struct md_log_watch watch;
     const char *notify_socket;
     bool is_stopping;
 };

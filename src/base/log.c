@@ -22,6 +22,8 @@
 
 /* A drift this large within a beat is a clock that was set, not one that is steered. */
 #define CLOCK_STEP_NS ((int64_t)MD_NS_PER_S)
+/* Beats come every second. */
+#define PAUSE_NS (3 * MD_NS_PER_S)
 
 static const char *const severity_names[] = {
     [MD_LOG_EMERGENCY] = "EMERGENCY", [MD_LOG_ALERT] = "ALERT",     [MD_LOG_CRITICAL] = "CRITICAL",
@@ -103,16 +105,23 @@ int md_log_severity_parse(const char *name, enum md_log_severity *out)
     return MD_ERR_NOT_FOUND;
 }
 
-void md_log_watch_clock(uint64_t mono_ns, int64_t *last)
+void md_log_watch_time(uint64_t mono_ns, struct md_log_watch *last)
 {
-    int64_t ahead = (int64_t)(md_clock_wall_ns() - mono_ns);
-    int64_t by = ahead - *last;
+    struct md_log_watch now = { mono_ns, (int64_t)(md_clock_wall_ns() - mono_ns) };
+    struct md_log_watch was = *last;
+    int64_t by = now.ahead_ns - was.ahead_ns;
 
-    if (*last != 0 && (by > CLOCK_STEP_NS || by < -CLOCK_STEP_NS))
+    *last = now;
+    if (was.mono_ns == 0)
+        return;
+    if (by > CLOCK_STEP_NS || by < -CLOCK_STEP_NS)
         md_log(MD_LOG_WARNING,
                "the wall clock was set by %+.1f s; it is used for the times of this log only",
                (double)by / 1e9);
-    *last = ahead;
+    if (mono_ns > was.mono_ns && mono_ns - was.mono_ns > PAUSE_NS)
+        md_log(MD_LOG_WARNING,
+               "this process did not run for %.1f s: it was stopped, or there was no CPU for it",
+               (double)(mono_ns - was.mono_ns) / 1e9);
 }
 
 void md_log_severity_set(enum md_log_severity severity_max)

@@ -52,7 +52,7 @@ static void on_beat(void *owner)
     if (frame->hooks.beat && !frame->hooks.beat(frame->hooks.owner))
         return;
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
-    md_log_watch_clock(md_loop_now(frame->loop), &frame->wall_ahead_ns);
+    md_log_watch_time(md_loop_now(frame->loop), &frame->watch);
     notify(frame, "WATCHDOG=1");
 }
 

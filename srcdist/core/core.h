@@ -147,6 +147,14 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
 int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
                              struct rwf_bytes bytes);
 
+/* What a provider does that it should not, counted since it connected; for the log. */
+struct srcdist_manners {
+    uint64_t wrong_streams; /* messages on streams that were never open */
+    uint64_t early_updates; /* before the image */
+    uint64_t refusals;      /* items it refused for now */
+    uint64_t unanswered;    /* requests it left without an answer for long */
+};
+
 struct srcdist_provider_info {
     bool is_used;
     const char *name;
@@ -156,6 +164,7 @@ struct srcdist_provider_info {
     uint32_t streams;
     uint32_t outstanding;
     uint64_t updates;
+    struct srcdist_manners manners;
 };
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);

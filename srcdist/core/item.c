@@ -541,6 +541,8 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
     case SRCDIST_ITEM_OPENING:
         srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_TIMEOUT,
                               "The source has not answered yet");
+        if (it->provider != SRCDIST_NONE)
+            core->providers[it->provider].manners.unanswered++;
         it->due_ns = core->now_ns + ANSWER_MORE_NS;
         uncount(core, it); /* it no longer holds up others */
         break;

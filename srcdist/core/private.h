@@ -73,6 +73,7 @@ struct srcdist_provider {
     uint64_t since_ns; /* of the state */
     uint64_t grace_until_ns;
     uint64_t updates;
+    struct srcdist_manners manners;
     uint32_t outstanding;        /* requests not answered yet */
     uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: not said */
     uint32_t dictionaries_asked; /* a bit for each of the core's */

@@ -229,6 +229,7 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
         if (p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_READY)
             return publish_new(core, provider, &peek, bytes);
         core->stats.unknown_streams++;
+        p->manners.wrong_streams += !srcdist_streams_was_open(&p->streams, peek.stream_id);
         return MD_OK;
     }
     if (target & SRCDIST_STREAM_ASK)
@@ -303,6 +304,7 @@ bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
             .streams = p->streams.count,
             .outstanding = p->outstanding,
             .updates = p->updates,
+            .manners = p->manners,
         };
     }
     return true;

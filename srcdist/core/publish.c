@@ -285,6 +285,8 @@ static void refused_for_now(struct srcdist_core *core, uint32_t item, const stru
     if (length)
         memcpy(text, msg->state.text.data, length);
     text[length] = 0;
+    if (core->items[item].provider != SRCDIST_NONE)
+        core->providers[core->items[item].provider].manners.refusals++;
     srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, msg->state.code, text);
     srcdist_item_backoff(core, item);
 }
@@ -336,6 +338,8 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
 {
     switch (peek->msg_class) {
     case RWF_CLASS_UPDATE:
+        if (core->items[item].state == SRCDIST_ITEM_OPENING)
+            core->providers[provider].manners.early_updates++;
         return publish_update(core, item, peek, bytes);
     case RWF_CLASS_REFRESH:
         return publish_refresh(core, provider, item, peek, bytes);

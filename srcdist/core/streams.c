@@ -56,6 +56,17 @@ int32_t srcdist_streams_take(struct srcdist_streams *streams, uint32_t target)
     return (int32_t)((uint32_t)s->generation << SRCDIST_SLOT_BITS | slot);
 }
 
+bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id)
+{
+    uint32_t slot = (uint32_t)id & ((1u << SRCDIST_SLOT_BITS) - 1);
+
+    if (id <= 0 || slot < SRCDIST_SLOT_FIRST || slot >= streams->slot_room)
+        return false;
+    uint32_t age =
+        (streams->slots[slot].generation - ((uint32_t)id >> SRCDIST_SLOT_BITS)) & GENERATION_MASK;
+    return age > 0 && age <= GENERATION_MASK / 2;
+}
+
 /* ---- ids that providers chose ---- */
 
 static uint32_t home_of(const struct srcdist_streams *streams, int32_t id)

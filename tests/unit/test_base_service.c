@@ -211,20 +211,26 @@ static void a_full_disk_is_told_of_when_there_is_room_again(void **state)
     assert_non_null(strstr(text, " INFO line 000017 of many\n"));
 }
 
-static void a_wall_clock_that_is_set_is_told_of(void **state)
+static void a_clock_that_is_set_and_a_long_pause_are_told_of(void **state)
 {
-    int64_t ahead = 0;
+    struct md_log_watch watch = { 0 };
+    uint64_t now_ns = md_clock_mono_ns();
 
     (void)state;
     open_log(0, 0);
-    md_log_watch_clock(md_clock_mono_ns(), &ahead);
-    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_log_watch_time(now_ns, &watch);
+    md_log_watch_time(now_ns, &watch);
     md_clock_wall_shift(-3600 * (int64_t)MD_NS_PER_S);
-    md_log_watch_clock(md_clock_mono_ns(), &ahead);
-    md_log_watch_clock(md_clock_mono_ns(), &ahead);
+    md_log_watch_time(now_ns, &watch);
+    md_log_watch_time(now_ns, &watch);
+    md_clock_wall_shift(-3595 * (int64_t)MD_NS_PER_S); /* five seconds by both clocks */
+    md_log_watch_time(now_ns + 5 * MD_NS_PER_S, &watch);
     md_clock_wall_shift(0);
     md_log_close();
-    assert_int_equal(lines_with(contents("a.log"), "the wall clock was set by -3600.0 s"), 1);
+    char *text = contents("a.log");
+    assert_int_equal(lines_with(text, "the wall clock was set by -3600.0 s"), 1);
+    assert_int_equal(lines_with(text, "the wall clock was set"), 1);
+    assert_int_equal(lines_with(text, "this process did not run for 5.0 s"), 1);
 }
 
 static void a_log_that_was_moved_away_is_opened_anew(void **state)
@@ -591,7 +597,7 @@ int main(void)
         cmocka_unit_test(one_place_logs_five_lines_a_second_and_tells_the_rest),
         cmocka_unit_test(a_log_that_grows_is_rotated_and_some_are_kept),
         cmocka_unit_test(a_full_disk_is_told_of_when_there_is_room_again),
-        cmocka_unit_test(a_wall_clock_that_is_set_is_told_of),
+        cmocka_unit_test(a_clock_that_is_set_and_a_long_pause_are_told_of),
         cmocka_unit_test(a_log_that_was_moved_away_is_opened_anew),
         cmocka_unit_test(every_line_of_every_thread_is_written_or_counted),
         cmocka_unit_test(timers_fire_once_or_again_and_can_be_stopped),
