@@ -99,14 +99,14 @@ class Freeze(Fault):
             self.known = None
         elif program == "rrcpd":
             self.known = None if host[0] == "d" else PEER_S
-            self.signs = [rf"rrcpd\..*: .*node {host}\.\S+ is down: silent"]
+            self.signs = [rf"rrcpd\..*: .*node {host}\.\S+ is down: silent", rf"{self.victim}: .*did not run for"]
         elif program == "src_dist":
             self.known = PEER_S
-            self.signs = [rf"{self.victim}: .*hangs", r"p2ps\..*: .*service RDFD: .*"]
+            self.signs = [rf"{self.victim}: .*did not run for", r"p2ps\..*: .*service RDFD: .*"]
         else:
             self.known = PING_S + 1.0
             if program == "p2ps":
-                self.signs = [rf"{self.victim}: .*hangs"]
+                self.signs = [rf"{self.victim}: .*did not run for"]
             elif self.is_served(host):
                 self.signs = [r"src_dist\..*: .*ping timeout"]
 

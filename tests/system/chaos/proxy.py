@@ -68,7 +68,7 @@ class Wire:
 
     def __init__(self, line, near, far):
         self.line, self.near, self.far = line, near, far
-        self.is_swallowed = False
+        self.is_swallowed = self.is_joined = False
         self.pipes = [Pipe(self, near, far), Pipe(self, far, near)]
 
 
@@ -93,7 +93,10 @@ class Proxy:
         self.selector.register(sys.stdin.buffer.raw, selectors.EVENT_READ, self)
 
     def accept(self, line):
-        near, _ = line.listener.accept()
+        try:
+            near, _ = line.listener.accept()
+        except OSError:
+            return  # gone again
         far = socket.socket()
         near.setblocking(False)
         far.setblocking(False)
@@ -109,10 +112,13 @@ class Proxy:
             self.drop(wire)
 
     def join(self, wire):
+        if wire not in wire.line.wires:
+            return
         if wire.far.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.drop(wire)
             return
         self.selector.unregister(wire.far)
+        wire.is_joined = True
         for pipe in wire.pipes:
             self.selector.register(pipe.source, selectors.EVENT_READ, pipe)
 
@@ -151,7 +157,7 @@ class Proxy:
     def pump_all(self, line):
         for wire in list(line.wires):
             for pipe in wire.pipes:
-                if pipe.source in self.selector.get_map() or pipe.chunks or pipe.ended:
+                if wire.is_joined:
                     self.pump(pipe)
 
     def command(self, words):

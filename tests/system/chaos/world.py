@@ -240,8 +240,8 @@ class Watcher(Process):
 
 
 class World:
-    def __init__(self, seed, items=200, rate=4000):
-        self.seed, self.rate, self.processes = seed, rate, []
+    def __init__(self, seed, items=200, rate=4000, hosts=HOSTS):
+        self.seed, self.rate, self.hosts, self.processes = seed, rate, hosts, []
         self.dir = tempfile.mkdtemp(prefix="chaos.")
         self.items = os.path.join(self.dir, "items")
         self.item_count = items
@@ -256,7 +256,7 @@ class World:
         run("ip", "link", "set", "lo", "up")
         run("ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
         run("ip", "link", "set", "br0", "up")
-        for host in HOSTS:
+        for host in self.hosts:
             run("ip", "netns", "add", host)
             run("ip", "link", "add", f"v{host}", "type", "veth", "peer", "name", "eth0", "netns", host)
             run("ip", "link", "set", f"v{host}", "master", "br0", "up")
@@ -283,7 +283,7 @@ class World:
             file.write("\n".join(lines) + "\n")
 
     def folders(self):
-        for host in HOSTS:
+        for host in self.hosts:
             for name in ("run", "shm", "log"):
                 os.makedirs(os.path.join(self.dir, host, name))
             log = os.path.join(self.dir, host, "log")
@@ -293,12 +293,15 @@ class World:
                 file.write(bytes(8))
             self.write_config(host)
 
-    def build(self):
-        self.network()
-        self.folders()
+    def write_items(self):
         with open(self.items, "w", encoding="ascii") as file:
             subprocess.run([os.path.join(BIN, "sink_driven_src"), "-mklist", str(self.item_count), "X"], stdout=file,
                            check=True)
+
+    def build(self):
+        self.network()
+        self.folders()
+        self.write_items()
         self.providers = {h: Provider(self, h) for h in ("pa", "pb")}
         lines = {h: {f"{h}-s{n}": f"{address(h)}:{PROVIDER + n}>127.0.0.1:{PROVIDER}" for n in (1, 2)}
                  for h in ("pa", "pb")}
@@ -368,7 +371,7 @@ class World:
     def leftovers(self):
         """What should not be there after everything has been stopped."""
         found = []
-        for host in HOSTS:
+        for host in self.hosts:
             for name in ("run", "shm"):
                 found += [f"{host}: file {name}/{f}" for f in os.listdir(os.path.join(self.dir, host, name))]
             found += [f"{host}: socket {s}" for s in self.sockets(host)]
@@ -400,11 +403,11 @@ class World:
         for process in self.processes:
             if process.alive():
                 process.kill()
-        for host in HOSTS:
+        for host in self.hosts:
             subprocess.run(["ip", "netns", "del", host], capture_output=True, check=False)
         if keep_logs:
             kept = tempfile.mkdtemp(prefix="chaos-logs.")
-            subprocess.run(f"cp -r {self.dir}/*.out {kept}; for h in {' '.join(HOSTS)}; do cp -r {self.dir}/$h/log {kept}/$h; "
+            subprocess.run(f"cp -r {self.dir}/*.out {kept}; for h in {' '.join(self.hosts)}; do cp -r {self.dir}/$h/log {kept}/$h; "
                            "done", shell=True, check=False)
             print("logs:", kept)
         for mount in self.mounts:
