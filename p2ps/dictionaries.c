@@ -418,6 +418,9 @@ static struct rwf_msg message_head(const struct omm_dictionary_request *request)
         .stream_id = request->stream_id,
         .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE,
         .group_id = rwf_bytes("\0", 2),
+        .state = { .stream_state = request->is_streaming ? RWF_STREAM_OPEN
+                                                         : RWF_STREAM_NON_STREAMING,
+                   .data_state = RWF_DATA_OK },
         .key = {
             .flags = (uint16_t)(RWF_KEY_HAS_NAME | RWF_KEY_HAS_FILTER |
                                 (request->has_service_id ? RWF_KEY_HAS_SERVICE_ID : 0)),
@@ -447,7 +450,6 @@ static int encode_raw(const struct served *served, const struct omm_dictionary_r
     if (reading->is_last)
         msg.flags |= RWF_REFRESH_COMPLETE;
     msg.part_num = reading->cursor.part++;
-    msg.state = (struct rwf_state){ .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK };
     msg.container = came.container;
     msg.payload = came.payload;
     rwf_encoder_init(&enc, out, size);

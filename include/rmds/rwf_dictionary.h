@@ -159,7 +159,8 @@ int rwf_dictionary_encode(const struct rwf_dictionary *dictionary, enum rwf_dict
 /*
  * The same as a whole REFRESH. Of `msg` are used stream_id, key and the flags SOLICITED,
  * CLEAR_CACHE (put on the first part alone) and those of members (HAS_KEY, ...); class, domain,
- * container, state OPEN/OK, part number, and REFRESH_COMPLETE on the last part are set here.
+ * container, state OPEN/OK (or NON_STREAMING/OK, if it says so), part number, and REFRESH_COMPLETE
+ * on the last part are set here.
  */
 int rwf_dictionary_refresh_encode(const struct rwf_dictionary *dictionary,
                                   enum rwf_dictionary_type type, unsigned verbosity,

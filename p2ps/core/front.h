@@ -23,6 +23,7 @@ struct p2ps_front;
 enum p2ps_form_flags {
     P2PS_FORM_KEY = 1,  /* the key goes into every update */
     P2PS_FORM_VIEW = 2, /* `fields` only */
+    P2PS_FORM_CONF = 4, /* updates say how they were conflated, if they were */
 };
 
 struct p2ps_form {

@@ -21,7 +21,8 @@ static bool has_field(const struct p2ps_form *form, int16_t id)
     return low < form->field_count && form->fields[low] == id;
 }
 
-/* The header changes that consumers need: key, service id, group, private flag. */
+/* The header changes that consumers need: key, service id, group, private flag, and nothing about
+ * conflation for who did not ask. */
 static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2ps_record *record)
 {
     struct rwf_splice splice = { 0 };
@@ -31,6 +32,9 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
         splice.ops |= RWF_SPLICE_SET_KEY;
         splice.key = record->key;
     }
+    if (record->peek.msg_class == RWF_CLASS_UPDATE && !(form->flags & P2PS_FORM_CONF) &&
+        record->peek.flags & RWF_UPDATE_HAS_CONF_INFO)
+        splice.ops |= RWF_SPLICE_STRIP_CONF_INFO;
     if (is_refresh) {
         splice.ops |= RWF_SPLICE_GROUP_ID | RWF_SPLICE_FLAGS;
         splice.group_id = rwf_bytes(record->group, sizeof(record->group));

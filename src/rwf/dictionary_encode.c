@@ -314,7 +314,9 @@ int rwf_dictionary_refresh_encode(const struct rwf_dictionary *dictionary,
     refresh.domain = RWF_DOMAIN_DICTIONARY;
     refresh.container = RWF_TYPE_SERIES;
     refresh.state = (struct rwf_state){
-        .stream_state = RWF_STREAM_OPEN,
+        .stream_state = msg->state.stream_state == RWF_STREAM_NON_STREAMING
+                            ? RWF_STREAM_NON_STREAMING
+                            : RWF_STREAM_OPEN,
         .data_state = RWF_DATA_OK,
     };
     refresh.flags = (uint16_t)(refresh.flags & ~RWF_REFRESH_COMPLETE) | RWF_REFRESH_HAS_PART_NUM;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""chain_faults.py VICTIM - kill -9 of one daemon of the chain under load, and it is started again.
+"""chain_faults.py VICTIM [EXAMPLE.cnf] - kill -9 of one daemon of the chain under load, and it is started again.
 
 The checking consumer must have lost nothing silently: each missing update was covered by a suspect
-state and a fresh image. VICTIM is an entry of startList in conf/examples/traditional.cnf, or
-`provider`.
+state and a fresh image. VICTIM is an entry of startList in the example of conf/examples, which is
+traditional.cnf unless named, or `provider`.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -56,7 +56,8 @@ def judge(text, code):
 
 def main():
     victim = sys.argv[1]
-    conf = os.path.join(conf_examples.ROOT, "conf", "examples", "traditional.cnf")
+    conf = os.path.join(conf_examples.ROOT, "conf", "examples",
+                        sys.argv[2] if len(sys.argv) > 2 else "traditional.cnf")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         run = conf_examples.load_run()

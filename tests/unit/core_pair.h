@@ -84,6 +84,7 @@ struct pair_provider {
     uint8_t refusal; /* stream state of the next answers, 0: an image */
     uint8_t nak;
     const char *perm_data;
+    uint16_t conflated;     /* as updates say, 0: they do not */
     const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
     bool dictionary_is_silent;
     uint32_t dictionary_filters[8]; /* as asked */
@@ -332,6 +333,14 @@ static inline void pair_update(struct pair *pair, const char *name)
         .stream_id = it->stream_id,
         .container = RWF_TYPE_FIELD_LIST,
     };
+    if (pair->provider.conflated) {
+        msg.flags |= RWF_UPDATE_HAS_CONF_INFO;
+        msg.conf_count = pair->provider.conflated;
+    }
+    if (pair->provider.perm_data) {
+        msg.flags |= RWF_UPDATE_HAS_PERM_DATA;
+        msg.perm_data = rwf_text(pair->provider.perm_data);
+    }
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     rwf_msg_start(&enc, &msg);
     pair_fields(&enc, it->counter, true);

@@ -559,6 +559,25 @@ static void keys_in_updates_come_to_who_asked_for_them(void **state)
     assert_int_equal(pair_stream(b, 5)->counter, 101);
 }
 
+static void conflation_is_told_to_who_asked_for_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(a, &request);
+    request.conf_info_in_updates = true;
+    pair_ask_item(b, &request);
+    pair->provider.conflated = 3;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair_stream(a, 5)->flags & RWF_UPDATE_HAS_CONF_INFO, 0);
+    assert_int_not_equal(pair_stream(b, 5)->flags & RWF_UPDATE_HAS_CONF_INFO, 0);
+    assert_int_equal(pair_stream(a, 5)->counter, 101);
+    assert_int_equal(pair_stream(b, 5)->counter, 101);
+}
+
 /* ---- batch and view ---- */
 
 /* A payload with what is asked for: names, a view of one field. */
@@ -706,6 +725,24 @@ static void permission_data_of_the_image_are_asked_about_before_it_is_seen(void 
     pair->provider.perm_data = "7";
     pair_open(c, 5, "IBM.N");
     assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+}
+
+static void permission_data_that_change_are_asked_about_before_the_update_is_seen(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    pair_open(c, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    pair->provider.perm_data = "B";
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUX");
     assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
 }
 
@@ -1185,6 +1222,7 @@ int main(void)
         TEST(a_reissue_is_answered_to_the_one_who_asked),
         TEST(a_reissue_may_not_change_the_item),
         TEST(keys_in_updates_come_to_who_asked_for_them),
+        TEST(conflation_is_told_to_who_asked_for_it),
         TEST(a_batch_opens_each_item_on_a_stream_of_its_own),
         TEST(a_batch_without_a_list_is_refused),
         TEST(a_view_gives_its_fields_and_no_others),
@@ -1192,6 +1230,7 @@ int main(void)
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
         TEST(a_late_answer_is_not_taken_for_another_question),
         TEST(permission_data_of_the_image_are_asked_about_before_it_is_seen),
+        TEST(permission_data_that_change_are_asked_about_before_the_update_is_seen),
         TEST(new_rules_hold_for_what_is_open),
         TEST(new_rules_of_a_slow_authority_hold_too),
         TEST(a_provider_lost_makes_items_suspect_and_brings_them_back),
