@@ -598,6 +598,19 @@ static bool on_beat(void *owner)
     return all_alive;
 }
 
+static bool can_serve(void *owner, const char **waits_for)
+{
+    const struct p2ps *p2ps = owner;
+    uint32_t all = (1u << p2ps->network_count) - 1;
+
+    *waits_for = "rrcpd";
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        if (atomic_load_explicit(&p2ps->workers[i]->attached_now, memory_order_relaxed) != all)
+            return false;
+    }
+    return true;
+}
+
 /* ---- life ---- */
 
 static int build(struct p2ps *p2ps)
@@ -654,7 +667,9 @@ int main(int argc, char **argv)
         .summary = "p2ps - serves RSSL consumers from the backbone",
     };
     struct p2ps *p2ps = calloc(1, sizeof(*p2ps));
-    struct frame_hooks hooks = { .owner = p2ps, .reload = on_reload, .beat = on_beat };
+    struct frame_hooks hooks = {
+        .owner = p2ps, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
+    };
 
     if (!p2ps)
         return MD_EXIT_FILE;

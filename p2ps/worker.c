@@ -31,8 +31,13 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
     unsigned index = worker->config.index;
     const char *name = worker->config.attach[network->index].network;
 
-    if (notice->kind == RRMP_NOTICE_ATTACHED)
+    if (notice->kind == RRMP_NOTICE_ATTACHED) {
         atomic_store_explicit(&worker->has_attached, true, memory_order_relaxed);
+        atomic_fetch_or_explicit(&worker->attached_now, 1u << network->index, memory_order_relaxed);
+    } else if (notice->kind == RRMP_NOTICE_DETACHED) {
+        atomic_fetch_and_explicit(&worker->attached_now, ~(1u << network->index),
+                                  memory_order_relaxed);
+    }
     if (notice->kind == RRMP_NOTICE_ATTACHED)
         md_log(MD_LOG_NOTICE, "backbone %s: worker %u attached, port %u", name, index,
                notice->port);

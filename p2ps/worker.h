@@ -83,9 +83,10 @@ struct p2ps_worker {
     bool has_tuning;
     struct p2ps_tuning new_tuning;
     bool stop;
-    _Atomic uint32_t mount_count; /* those handed over, too */
-    _Atomic bool has_attached;    /* to an rrcpd, at some time */
-    _Atomic uint64_t alive_ns;    /* the loop turned then */
+    _Atomic uint32_t mount_count;  /* those handed over, too */
+    _Atomic bool has_attached;     /* to an rrcpd, at some time */
+    _Atomic uint32_t attached_now; /* a bit for each network */
+    _Atomic uint64_t alive_ns;     /* the loop turned then */
     struct p2ps_worker_stats *stats;
     uint64_t refused_said; /* for want of memory, in the log */
     uint64_t refused_say_ns;

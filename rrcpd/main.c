@@ -514,6 +514,7 @@ static void run(struct rrcpd *d)
     (void)md_loop_timer_every(d->beat, period_ns);
     tell_parent(d, 0);
     notify_send("READY=1");
+    stats_gauge_set(stats_entry_add(d->stats, STATS_KIND_GAUGE, "ready"), 1);
     md_log(MD_LOG_NOTICE, "ready");
     (void)md_loop_run(d->loop);
 }

@@ -676,6 +676,18 @@ static bool on_beat(void *owner)
     return all_alive;
 }
 
+static bool can_serve(void *owner, const char **waits_for)
+{
+    const struct src_dist *sd = owner;
+
+    *waits_for = "rrcpd";
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (!atomic_load_explicit(&sd->networks[i]->loop->is_attached, memory_order_relaxed))
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const struct md_program program = {
@@ -683,7 +695,9 @@ int main(int argc, char **argv)
         .summary = "src_dist - brings providers to the backbone",
     };
     struct src_dist *sd = calloc(1, sizeof(*sd));
-    struct frame_hooks hooks = { .owner = sd, .reload = on_reload, .beat = on_beat };
+    struct frame_hooks hooks = {
+        .owner = sd, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
+    };
 
     if (!sd)
         return MD_EXIT_FILE;

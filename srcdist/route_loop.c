@@ -26,6 +26,9 @@ static void on_notice(void *owner, const struct rrmp_notice *notice)
 {
     struct route_loop *loop = owner;
 
+    if (notice->kind == RRMP_NOTICE_ATTACHED || notice->kind == RRMP_NOTICE_DETACHED)
+        atomic_store_explicit(&loop->is_attached, notice->kind == RRMP_NOTICE_ATTACHED,
+                              memory_order_relaxed);
     if (notice->kind == RRMP_NOTICE_ATTACHED)
         atomic_store_explicit(&loop->has_attached, true, memory_order_relaxed);
     if (notice->kind == RRMP_NOTICE_ATTACHED)

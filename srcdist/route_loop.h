@@ -51,6 +51,7 @@ struct route_loop {
     _Atomic bool stop;
     bool is_full;              /* said in the log */
     _Atomic bool has_attached; /* to an rrcpd, at some time */
+    _Atomic bool is_attached;
     _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;
     struct provider_stats *provider_stats[LINK_STATS_PROVIDERS];

@@ -26,8 +26,8 @@
  * frame_start() reads the command line and rmds.cnf, takes the pid file in runDir (one running
  * program per name), opens log, statistics and the status page, and settles the process on its NUMA
  * node; threads made from then on inherit that. frame_ready() binds the control loop's own thread.
- * From frame_start() on the control loop beats the statistics' heart and the watchdog once a second,
- * as long as the beat hook says that all of the daemon lives.
+ * From frame_start() on the control loop beats the statistics' heart and the watchdog once a
+ * second, as long as the beat hook says that all of the daemon lives.
  */
 struct frame;
 
@@ -38,6 +38,9 @@ struct frame_hooks {
     /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
      * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
+    /* Once a second after frame_ready(): can it do its work now? Else `waits_for` says for what;
+     * shown as the statistics entry `ready` and to the service manager. May be NULL: always. */
+    bool (*can_serve)(void *owner, const char **waits_for);
 };
 
 struct frame {
@@ -56,6 +59,9 @@ struct frame {
     struct md_loop_timer *beat;
     struct md_log_watch watch;
     const char *notify_socket;
+    struct stats_entry *ready;
+    const char *waits_for; /* as told last; NULL nothing */
+    bool is_started;       /* frame_ready() was called */
     bool is_stopping;
 };
 

@@ -45,6 +45,25 @@ static void notify(const struct frame *frame, const char *text)
     close(fd);
 }
 
+/* Told when it changes: what is missing, or that nothing is. */
+static void show_readiness(struct frame *frame)
+{
+    const char *waits_for = NULL;
+    char text[128];
+
+    if (!frame->is_started)
+        return;
+    if (frame->hooks.can_serve && frame->hooks.can_serve(frame->hooks.owner, &waits_for))
+        waits_for = NULL;
+    stats_gauge_set(frame->ready, waits_for == NULL);
+    if (waits_for == frame->waits_for)
+        return;
+    frame->waits_for = waits_for;
+    snprintf(text, sizeof(text), "STATUS=%s%s", waits_for ? "waiting for " : "serving",
+             waits_for ? waits_for : "");
+    notify(frame, text);
+}
+
 static void on_beat(void *owner)
 {
     struct frame *frame = owner;
@@ -54,6 +73,7 @@ static void on_beat(void *owner)
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
     md_log_watch_time(md_loop_now(frame->loop), &frame->watch);
     notify(frame, "WATCHDOG=1");
+    show_readiness(frame);
 }
 
 /* ---- signals ---- */
@@ -359,6 +379,9 @@ void frame_ready(struct frame *frame)
     frame_bind_thread(frame, "mainThreadCpu");
     md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
     notify(frame, "READY=1");
+    frame->ready = stats_entry_add(frame->stats, STATS_KIND_GAUGE, "ready");
+    frame->is_started = true;
+    show_readiness(frame);
 }
 
 void frame_run(struct frame *frame)

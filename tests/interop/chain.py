@@ -75,7 +75,8 @@ class Program:
         end = time.monotonic() + READY_S
         seen = None
         while time.monotonic() < end:
-            said = subprocess.run([monitor, "-shm", os.path.join(self.folder, "shm"), "-json"],
+            said = subprocess.run([monitor, "-shm", os.path.join(self.folder, "shm"), "-once",
+                                   "-watch", "0.01", "-json"],
                                   capture_output=True, text=True, check=False).stdout
             for instance in json.loads(said)["instances"] if said else []:
                 if instance["name"] == segment:

@@ -35,7 +35,8 @@ CONF = """\
 
 
 def values(folder, program):
-    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", folder, "-json"],
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", folder, "-once", "-watch", "0.01",
+                           "-json"],
                           capture_output=True, text=True, check=False).stdout
     return next(i["values"] for i in json.loads(said)["instances"] if i["name"].startswith(program))
 

@@ -33,7 +33,8 @@ CONF = """\
 
 
 def value(system, instance, name):
-    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", system.shm, "-json"],
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", system.shm, "-once", "-watch", "0.01",
+                           "-json"],
                           capture_output=True, text=True, check=False).stdout
     return next((i["values"].get(name) for i in json.loads(said)["instances"] if i["name"] == instance), None)
 

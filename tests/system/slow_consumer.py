@@ -3,7 +3,7 @@
 
 The stopped one is marked slow, its updates are conflated, and after slowTimeout without progress
 it is cut; the others get every update in order, and none of them is ever marked slow. It comes
-back as soon as it reads again.
+back as soon as it reads again. In the end p2ps is told to stop while a client does not read.
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 
 import conf_examples
 import mirror
@@ -67,6 +68,20 @@ def judge(system, clients, victim):
     assert logs.count(" slow: ") == 1 and "cut: output buffer overflow" in logs, logs
 
 
+def drain(system, victim):
+    """SIGTERM while a client does not read what is left for it: it is not waited for too long."""
+    mirror.await_value(system, "p2ps.1", worker("watches"), lambda n: n == ITEMS)
+    victim.send_signal(signal.SIGSTOP)
+    mirror.await_value(system, "p2ps.1", worker("mountsSlowNow"), lambda n: n == 1)
+    daemon = next(p for p in system.load()["programs"] if p["name"] == "p2ps.1")
+    began = time.monotonic()
+    os.kill(daemon["pid"], signal.SIGTERM)
+    _, status = os.waitpid(daemon["pid"], 0)
+    took = time.monotonic() - began
+    print(f"with a stopped client p2ps ended after {took:.1f} s")
+    assert status == 0 and took < 5, f"status {status}, {took:.1f} s"
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
@@ -86,6 +101,8 @@ def main():
             children += clients
             stop_one(system, clients[0])
             judge(system, clients, clients[0])
+            children.append(consumer(items, 60))
+            drain(system, children[-1])
         finally:
             run.down(system)
             for child in children:
