@@ -499,14 +499,16 @@ static int description_keep(struct rrmp_source *source, struct source_service *s
         free(blob);
         return MD_ERR_MALFORMED;
     }
-    if (service->blob && service->blob_length == size && memcmp(service->blob, blob, size) == 0) {
+    size_t length = md_wr_length(&wr); /* may be less than the room for it */
+    if (service->blob && service->blob_length == length &&
+        memcmp(service->blob, blob, length) == 0) {
         free(blob);
         return MD_ERR_EXISTS;
     }
-    source->stats.memory_now += size - service->blob_length;
+    source->stats.memory_now += length - service->blob_length;
     free(service->blob);
     service->blob = blob;
-    service->blob_length = size;
+    service->blob_length = length;
     service->description = decoded.u.service;
     return MD_OK;
 }
