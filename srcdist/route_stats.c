@@ -11,16 +11,21 @@
 struct row {
     const char *name;
     size_t offset;
-    bool is_level; /* u32, a gauge; else u64, a counter */
+    bool is_level; /* a gauge; else a counter */
+    bool is_wide;  /* u64; counters always */
 };
 
 #define COUNTER(name, member)                                                                      \
     {                                                                                              \
-        name, offsetof(struct srcdist_core_stats, member), false                                   \
+        name, offsetof(struct srcdist_core_stats, member), false, true                             \
     }
 #define LEVEL(name, member)                                                                        \
     {                                                                                              \
-        name, offsetof(struct srcdist_core_stats, member), true                                    \
+        name, offsetof(struct srcdist_core_stats, member), true, false                             \
+    }
+#define LEVEL_WIDE(name, member)                                                                   \
+    {                                                                                              \
+        name, offsetof(struct srcdist_core_stats, member), true, true                              \
     }
 
 static const struct row rows[] = {
@@ -30,6 +35,10 @@ static const struct row rows[] = {
     LEVEL("items", items_now),
     LEVEL("itemsPending", pending_now),
     LEVEL("itemsOpen", open_now),
+    LEVEL_WIDE("imagesNow", images_now),
+    LEVEL_WIDE("imageBytes", image_bytes_now),
+    LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
+    LEVEL_WIDE("itemBytes", item_bytes_now),
     COUNTER("messagesIn", messages_in),
     COUNTER("updatesIn", updates_in),
     COUNTER("updatesOut", updates_out),
@@ -104,10 +113,11 @@ void route_loop_stats_show(struct route_loop *loop)
 
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const void *at = from + rows[i].offset;
+        uint64_t value = rows[i].is_wide ? *(const uint64_t *)at : *(const uint32_t *)at;
         if (rows[i].is_level)
-            stats_gauge_set(stats->entries[i], *(const uint32_t *)at);
+            stats_gauge_set(stats->entries[i], value);
         else
-            md_ctr_set(&stats->entries[i]->value, *(const uint64_t *)at);
+            md_ctr_set(&stats->entries[i]->value, value);
     }
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(loop->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);

@@ -33,10 +33,11 @@ struct cache_config {
 
 struct cache_stats {
     uint64_t images_now;
-    uint64_t bytes_now; /* with what the heap adds */
-    uint64_t applied;   /* messages */
-    uint64_t failed;    /* messages that could not be applied */
-    uint64_t refused;   /* for bytes_max */
+    uint64_t bytes_now;   /* with what the heap adds */
+    uint64_t encoded_now; /* of these, refreshes as they are on the wire */
+    uint64_t applied;     /* messages */
+    uint64_t failed;      /* messages that could not be applied */
+    uint64_t refused;     /* for bytes_max */
 };
 
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */

@@ -37,7 +37,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
         .directory_service = -1,
     };
     snprintf(c->address, sizeof(c->address), "%s", address);
-    p2ps_idmap_init(&c->streams);
+    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
     core->stats.mounts_now++;
     core->stats.mounts_total++;
     *client = slot;
@@ -52,7 +52,7 @@ void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
     uint32_t index;
 
     /* The map is taken away first, so that taking watches out does not walk it under our feet. */
-    p2ps_idmap_init(&c->streams);
+    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
     for (int32_t id; (id = p2ps_idmap_next(&streams, &cursor, &index)) != 0;) {
         if (index >= P2PS_STREAM_DICTIONARY)
             continue;

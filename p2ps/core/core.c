@@ -161,15 +161,19 @@ void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
     p2ps_deliver_events(core);
 }
 
-static void count_images(struct p2ps_core *core)
+static void count_memory(struct p2ps_core *core)
 {
     struct cache_stats stats;
 
+    core->stats.item_bytes_now = (uint64_t)core->item_room * sizeof(*core->items);
+    for (unsigned i = 0; i < core->config.network_count; i++)
+        core->stats.item_bytes_now += rrmp_sink_stats(core->sinks[i])->memory_now;
     if (!core->cache)
         return;
     cache_stats(core->cache, &stats);
     core->stats.images_now = stats.images_now;
     core->stats.image_bytes_now = stats.bytes_now;
+    core->stats.image_encoded_now = stats.encoded_now;
 }
 
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks)
@@ -183,7 +187,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_dictionaries_tick(core);
     p2ps_clients_tick(core);
     cut_hopeless(core);
-    count_images(core);
+    count_memory(core);
     p2ps_core_is_full(core);
 }
 

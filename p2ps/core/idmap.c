@@ -2,27 +2,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "idmap.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 
-#define SLOTS_MIN 16
+#define SLOTS_MIN   16
+#define DENSE_STEP  64 /* the array grows by so many places at least, */
+#define DENSE_SLACK 64 /* and holds at most twice the ids and so many more */
+
+static void count_memory(const struct p2ps_idmap *map, size_t more, size_t less)
+{
+    if (map->memory)
+        *map->memory += more - less;
+}
+
+/* ---- the table ---- */
 
 /* Ids are mostly consecutive; the multiplier spreads those that a hostile client may choose. */
 static uint32_t home_of(const struct p2ps_idmap *map, int32_t id)
 {
     return (uint32_t)(((uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull) >> 32) & map->mask;
-}
-
-void p2ps_idmap_init(struct p2ps_idmap *map)
-{
-    *map = (struct p2ps_idmap){ 0 };
-}
-
-void p2ps_idmap_fini(struct p2ps_idmap *map)
-{
-    free(map->slots);
-    p2ps_idmap_init(map);
 }
 
 /* The slot that holds `id`, or the free one where it would go. */
@@ -35,15 +35,7 @@ static uint32_t find(const struct p2ps_idmap *map, int32_t id)
     return at;
 }
 
-uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id)
-{
-    if (map->count == 0 || id == 0)
-        return P2PS_IDMAP_NONE;
-    const struct p2ps_idmap_slot *slot = &map->slots[find(map, id)];
-    return slot->id ? slot->index : P2PS_IDMAP_NONE;
-}
-
-static int grow(struct p2ps_idmap *map)
+static int grow_slots(struct p2ps_idmap *map)
 {
     uint32_t old_count = map->slots ? map->mask + 1 : 0;
     uint32_t new_count = old_count ? old_count * 2 : SLOTS_MIN;
@@ -52,6 +44,7 @@ static int grow(struct p2ps_idmap *map)
 
     if (!slots)
         return MD_ERR_NOMEM;
+    count_memory(map, new_count * sizeof(*slots), old_count * sizeof(*slots));
     map->slots = slots;
     map->mask = new_count - 1;
     for (uint32_t i = 0; i < old_count; i++) {
@@ -62,19 +55,24 @@ static int grow(struct p2ps_idmap *map)
     return MD_OK;
 }
 
-int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index)
+static struct p2ps_idmap_slot *slot_of(const struct p2ps_idmap *map, int32_t id)
 {
-    if (id == 0)
-        return MD_ERR_RANGE;
-    if (!map->slots || (map->count + 1) * 4ull > (map->mask + 1ull) * 3) {
-        int err = grow(map);
+    if (map->slot_count == 0)
+        return NULL;
+    struct p2ps_idmap_slot *slot = &map->slots[find(map, id)];
+    return slot->id ? slot : NULL;
+}
+
+static int add_slot(struct p2ps_idmap *map, int32_t id, uint32_t index)
+{
+    if (!map->slots || (map->slot_count + 1) * 4ull > (map->mask + 1ull) * 3) {
+        int err = grow_slots(map);
         if (err != MD_OK)
             return err;
     }
-    struct p2ps_idmap_slot *slot = &map->slots[find(map, id)];
-    if (slot->id == 0)
-        map->count++;
-    *slot = (struct p2ps_idmap_slot){ .id = id, .index = index };
+    map->slots[find(map, id)] = (struct p2ps_idmap_slot){ .id = id, .index = index };
+    map->slot_count++;
+    map->count++;
     return MD_OK;
 }
 
@@ -94,25 +92,118 @@ static void close_hole(struct p2ps_idmap *map, uint32_t hole)
         }
     }
     map->slots[hole] = (struct p2ps_idmap_slot){ 0 };
+    map->slot_count--;
+}
+
+/* ---- the array ---- */
+
+static bool is_dense(const struct p2ps_idmap *map, int32_t id)
+{
+    return id > 0 && (uint32_t)id < map->dense_room;
+}
+
+/* Ids that have come to lie in the array move there. */
+static void take_over(struct p2ps_idmap *map)
+{
+    uint32_t at = 0;
+
+    while (map->slot_count > 0 && at <= map->mask) {
+        struct p2ps_idmap_slot slot = map->slots[at];
+        if (is_dense(map, slot.id)) {
+            map->dense[slot.id] = slot.index;
+            close_hole(map, at); /* perhaps another one stands here now */
+        } else {
+            at++;
+        }
+    }
+}
+
+/* Makes a place for the id, if the array would still be well filled. */
+static bool reach(struct p2ps_idmap *map, int32_t id)
+{
+    if (id < 0 || (uint32_t)id >= map->count * 2ull + DENSE_SLACK)
+        return false;
+    uint32_t room = map->dense_room + map->dense_room / 4;
+    if (room < (uint32_t)id + 1)
+        room = (uint32_t)id + 1;
+    room = (room / DENSE_STEP + 1) * DENSE_STEP;
+    uint32_t *dense = realloc(map->dense, room * sizeof(*dense));
+    if (!dense)
+        return false;
+    for (uint32_t i = map->dense_room; i < room; i++)
+        dense[i] = P2PS_IDMAP_NONE;
+    count_memory(map, (room - map->dense_room) * sizeof(*dense), 0);
+    map->dense = dense;
+    map->dense_room = room;
+    take_over(map);
+    return true;
+}
+
+/* ---- both ---- */
+
+void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory)
+{
+    *map = (struct p2ps_idmap){ .memory = memory };
+}
+
+void p2ps_idmap_fini(struct p2ps_idmap *map)
+{
+    size_t slots = map->slots ? map->mask + 1 : 0;
+
+    count_memory(map, 0, map->dense_room * sizeof(*map->dense) + slots * sizeof(*map->slots));
+    free(map->slots);
+    free(map->dense);
+    p2ps_idmap_init(map, map->memory);
+}
+
+uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id)
+{
+    if (is_dense(map, id))
+        return map->dense[id];
+    const struct p2ps_idmap_slot *slot = slot_of(map, id);
+    return slot ? slot->index : P2PS_IDMAP_NONE;
+}
+
+int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index)
+{
+    if (id == 0)
+        return MD_ERR_RANGE;
+    struct p2ps_idmap_slot *slot = is_dense(map, id) ? NULL : slot_of(map, id);
+    if (slot) {
+        slot->index = index;
+        return MD_OK;
+    }
+    if (!is_dense(map, id) && !reach(map, id))
+        return add_slot(map, id, index);
+    map->count += map->dense[id] == P2PS_IDMAP_NONE;
+    map->dense[id] = index;
+    return MD_OK;
 }
 
 uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id)
 {
-    if (map->count == 0 || id == 0)
-        return P2PS_IDMAP_NONE;
-    uint32_t at = find(map, id);
-    if (map->slots[at].id == 0)
-        return P2PS_IDMAP_NONE;
-    uint32_t index = map->slots[at].index;
-    close_hole(map, at);
+    uint32_t index = p2ps_idmap_get(map, id);
+
+    if (index == P2PS_IDMAP_NONE)
+        return index;
     map->count--;
+    if (is_dense(map, id))
+        map->dense[id] = P2PS_IDMAP_NONE;
+    else
+        close_hole(map, find(map, id));
     return index;
 }
 
 int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index)
 {
-    while (map->slots && *cursor <= map->mask) {
-        const struct p2ps_idmap_slot *slot = &map->slots[(*cursor)++];
+    for (; *cursor < map->dense_room; (*cursor)++) {
+        if (map->dense[*cursor] != P2PS_IDMAP_NONE) {
+            *index = map->dense[*cursor];
+            return (int32_t)(*cursor)++;
+        }
+    }
+    while (map->slots && *cursor - map->dense_room <= map->mask) {
+        const struct p2ps_idmap_slot *slot = &map->slots[(*cursor)++ - map->dense_room];
         if (slot->id != 0) {
             *index = slot->index;
             return slot->id;

@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /*
- * An open-addressing map from a stream id (any but 0) to a 32-bit index, one for each client.
- * Eight bytes a slot, at most three quarters full: a client with 100,000 items spends 1 MiB here.
- * Grows by doubling when an id is added, gives everything back in fini.
+ * A map from a stream id (any but 0) to a 32-bit index, one for each client. Applications count
+ * their ids up from a small number: such ids are places in an array, four bytes each, which is as
+ * long as the ids are dense. Any other id goes into an open-addressing table, eight bytes a slot,
+ * at most three quarters full. Both grow when an id is added and give everything back in fini.
  */
 struct p2ps_idmap_slot {
     int32_t id; /* 0: free */
@@ -16,14 +17,18 @@ struct p2ps_idmap_slot {
 };
 
 struct p2ps_idmap {
+    uint32_t *dense; /* by id */
+    uint32_t dense_room;
+    uint32_t count; /* of all ids */
     struct p2ps_idmap_slot *slots;
-    uint32_t mask; /* slots - 1; 0 before the first id */
-    uint32_t count;
+    uint32_t mask; /* slots - 1; 0 before the first */
+    uint32_t slot_count;
+    uint64_t *memory; /* where the bytes are counted; NULL: nowhere */
 };
 
 #define P2PS_IDMAP_NONE UINT32_MAX
 
-void p2ps_idmap_init(struct p2ps_idmap *map);
+void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory);
 void p2ps_idmap_fini(struct p2ps_idmap *map);
 
 /* The index of `id`, or P2PS_IDMAP_NONE. */

@@ -6,7 +6,8 @@
 #include "itemkey/itemkey.h"
 #include "private.h"
 
-#define ITEMS_MIN 1024
+#define ITEMS_MIN       1024
+#define WATCH_ROOM_STEP 8 /* an item's watches grow by an eighth */
 
 static int grow_items(struct p2ps_core *core)
 {
@@ -51,6 +52,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     p2ps_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
+    core->stats.watch_bytes_now -= it->watch_room * sizeof(*it->watches);
     free(it->watches);
     free(it->perm_data);
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
@@ -65,10 +67,11 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
     struct p2ps_client *c = p2ps_client_at(core, watch->client);
 
     if (it->watch_count == it->watch_room) {
-        uint32_t room = it->watch_room ? it->watch_room * 2 : 1;
+        uint32_t room = it->watch_room + it->watch_room / WATCH_ROOM_STEP + 1;
         struct p2ps_watch *watches = realloc(it->watches, room * sizeof(*watches));
         if (!watches)
             return MD_ERR_NOMEM;
+        core->stats.watch_bytes_now += (room - it->watch_room) * sizeof(*watches);
         it->watches = watches;
         it->watch_room = room;
     }

@@ -80,6 +80,7 @@ int cache_resize(struct cache *cache, struct cache_image **image, size_t at, siz
     if (fresh != old)
         memmove(p + fresh, p + old, (*image)->length - at - old);
     (*image)->length = (uint32_t)wanted;
+    cache->stats.encoded_now += fresh - old;
     return MD_OK;
 }
 
@@ -88,6 +89,7 @@ void cache_image_free(struct cache *cache, struct cache_image *image)
     if (!image)
         return;
     cache->stats.bytes_now -= cost_of_image(image);
+    cache->stats.encoded_now -= image->length;
     cache->stats.images_now--;
     free(image);
 }
@@ -159,8 +161,10 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
     size_t room = message_length + HEAD_GROWTH;
     int err = MD_OK;
 
-    if (*image)
+    if (*image) {
+        cache->stats.encoded_now -= (*image)->length;
         (*image)->length = 0;
+    }
     if (!*image || (*image)->room < room || (*image)->room > room + room / 8 + 64)
         err = take_room(cache, image, room);
     if (err != MD_OK)
@@ -170,7 +174,9 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
     (*image)->is_complete = false;
     (*image)->is_broken = false;
     (*image)->state_at = 0;
-    return put_head(*image, msg);
+    err = put_head(*image, msg);
+    cache->stats.encoded_now += (*image)->length;
+    return err;
 }
 
 /* ---- containers that are kept as they came ---- */

@@ -141,6 +141,22 @@ void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
     take_events(core);
 }
 
+static void count_memory(struct srcdist_core *core)
+{
+    struct cache_stats stats;
+
+    cache_stats(core->cache, &stats);
+    core->stats.images_now = stats.images_now;
+    core->stats.image_bytes_now = stats.bytes_now;
+    core->stats.image_encoded_now = stats.encoded_now;
+    core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
+                                 (uint64_t)core->item_room * sizeof(*core->items);
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        if (core->providers[i].is_used)
+            core->stats.item_bytes_now += srcdist_streams_bytes(&core->providers[i].streams);
+    }
+}
+
 void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is_empty)
 {
     core->now_ns = now_ns;
@@ -156,6 +172,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         srcdist_asks_tick(core);
         srcdist_dictionaries_tick(core);
         srcdist_posts_tick(core);
+        count_memory(core);
     }
     srcdist_publish_images(core);
     srcdist_dictionaries_pump(core);

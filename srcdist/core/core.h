@@ -106,7 +106,10 @@ struct srcdist_core_stats {
     uint32_t items_now;
     uint32_t pending_now;
     uint32_t open_now;
-    size_t cache_bytes_now;
+    uint64_t images_now;
+    uint64_t image_bytes_now;
+    uint64_t image_encoded_now; /* of these, images as they are on the wire */
+    uint64_t item_bytes_now;    /* less images */
 };
 
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out);

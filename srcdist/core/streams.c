@@ -165,3 +165,10 @@ void srcdist_streams_give(struct srcdist_streams *streams, int32_t id)
     streams->slot_free = slot;
     streams->count--;
 }
+
+size_t srcdist_streams_bytes(const struct srcdist_streams *streams)
+{
+    size_t nodes = streams->nodes ? streams->node_mask + 1 : 0;
+
+    return streams->slot_room * sizeof(*streams->slots) + nodes * sizeof(*streams->nodes);
+}

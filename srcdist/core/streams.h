@@ -4,6 +4,7 @@
 #define SRCDIST_STREAMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -50,6 +51,7 @@ int32_t srcdist_streams_take(struct srcdist_streams *streams, uint32_t target);
 /* A negative id the provider chose. MD_ERR_NOMEM. */
 int srcdist_streams_put(struct srcdist_streams *streams, int32_t id, uint32_t target);
 void srcdist_streams_give(struct srcdist_streams *streams, int32_t id);
+size_t srcdist_streams_bytes(const struct srcdist_streams *streams);
 
 /* It was open once and is no more: what comes for it was under way. Positive ids only. */
 bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id);

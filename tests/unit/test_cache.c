@@ -346,6 +346,7 @@ static void memory_is_counted_bounded_and_given_back(void **state)
     cache_stats(cache, &stats);
     assert_int_equal(stats.bytes_now, 0);
     assert_int_equal(stats.images_now, 0);
+    assert_int_equal(stats.encoded_now, 0);
     cache_destroy(cache);
 }
 
@@ -558,6 +559,7 @@ static void an_image_costs_what_it_is_on_the_wire_and_little_more(void **state)
     assert_int_equal(cache_apply(cache, &image, message), MD_OK);
     cache_stats(cache, &stats);
     assert_int_equal(stats.bytes_now, cache_image_bytes(image));
+    assert_int_equal(stats.encoded_now, encoded + 1); /* flags in two bytes */
     assert_true(stats.bytes_now <= encoded + 56);
     /* An update of values as long as they were needs no memory. */
     assert_int_equal(

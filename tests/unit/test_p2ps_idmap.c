@@ -16,7 +16,7 @@ static void an_empty_map_knows_nothing(void **state)
     struct p2ps_idmap map;
 
     (void)state;
-    p2ps_idmap_init(&map);
+    p2ps_idmap_init(&map, NULL);
     assert_true(p2ps_idmap_get(&map, 5) == P2PS_IDMAP_NONE);
     assert_true(p2ps_idmap_take(&map, 5) == P2PS_IDMAP_NONE);
     assert_int_equal(p2ps_idmap_put(&map, 0, 1), MD_ERR_RANGE);
@@ -28,7 +28,7 @@ static void ids_of_both_signs_are_kept_apart(void **state)
     struct p2ps_idmap map;
 
     (void)state;
-    p2ps_idmap_init(&map);
+    p2ps_idmap_init(&map, NULL);
     assert_int_equal(p2ps_idmap_put(&map, 5, 50), MD_OK);
     assert_int_equal(p2ps_idmap_put(&map, -5, 60), MD_OK);
     assert_int_equal(p2ps_idmap_put(&map, INT32_MIN, 70), MD_OK);
@@ -50,11 +50,11 @@ static void it_agrees_with_an_array_under_any_mix_of_calls(void **state)
 
     (void)state;
     memset(truth, 0, sizeof(truth));
-    p2ps_idmap_init(&map);
+    p2ps_idmap_init(&map, NULL);
     for (uint32_t step = 0; step < 200000; step++) {
         random = random * 1664525u + 1013904223u;
         uint32_t slot = (random >> 8) % 4096;
-        int32_t id = (int32_t)slot - 2048;
+        int32_t id = (int32_t)(slot - 2048) * (slot % 3 ? 1 : 10007); /* dense, and far apart */
 
         if (id == 0)
             continue;
@@ -72,10 +72,30 @@ static void it_agrees_with_an_array_under_any_mix_of_calls(void **state)
     uint32_t cursor = 0;
     uint32_t index;
     uint32_t seen = 0;
-    for (int32_t id; (id = p2ps_idmap_next(&map, &cursor, &index)) != 0; seen++)
-        assert_int_equal(truth[id + 2048], index + 1);
+    for (int32_t id; (id = p2ps_idmap_next(&map, &cursor, &index)) != 0; seen++) {
+        int32_t slot = (id % 10007 == 0 ? id / 10007 : id) + 2048;
+        assert_int_equal(truth[slot], index + 1);
+    }
     assert_int_equal(seen, count);
     p2ps_idmap_fini(&map);
+}
+
+static void ids_that_are_counted_up_take_five_bytes(void **state)
+{
+    struct p2ps_idmap map;
+    uint64_t memory = 0;
+
+    (void)state;
+    p2ps_idmap_init(&map, &memory);
+    for (int32_t id = 5; id < 100005; id++)
+        assert_int_equal(p2ps_idmap_put(&map, id, (uint32_t)id), MD_OK);
+    assert_true(memory <= 5 * 100000 + 1024);
+    /* Who spreads them over all there are pays for a table, not for the spread. */
+    for (int32_t id = 5; id < 1005; id++)
+        assert_int_equal(p2ps_idmap_put(&map, id * 2000003, 1), MD_OK);
+    assert_true(memory <= 6 * 100000 + 1024);
+    p2ps_idmap_fini(&map);
+    assert_int_equal(memory, 0);
 }
 
 int main(void)
@@ -84,6 +104,7 @@ int main(void)
         cmocka_unit_test(an_empty_map_knows_nothing),
         cmocka_unit_test(ids_of_both_signs_are_kept_apart),
         cmocka_unit_test(it_agrees_with_an_array_under_any_mix_of_calls),
+        cmocka_unit_test(ids_that_are_counted_up_take_five_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
