@@ -129,10 +129,14 @@ bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item)
         struct entitle_answer answer;
         bool was_last = core->items[item].watch_count == 1;
 
-        if (p2ps_entitle_item(core, item, i, &answer) != ENTITLE_DENY)
-            continue;
-        p2ps_watch_denied(core, item, i, answer.text);
-        if (was_last)
+        enum entitle_verdict verdict = p2ps_entitle_item(core, item, i, &answer);
+
+        if (verdict == ENTITLE_DENY)
+            p2ps_watch_denied(core, item, i, answer.text);
+        else if (verdict == ENTITLE_ALLOW)
+            p2ps_watch_permitted(core, item,
+                                 i); /* the answer it waited for is to an old question */
+        if (was_last && core->items[item].watch_count == 0)
             return false;
     }
     return true;
@@ -163,7 +167,9 @@ static bool check_perm_data(struct p2ps_core *core, const struct p2ps_record *re
         return true;
     if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
         return true;
-    return p2ps_item_entitle_again(core, record->item);
+    bool is_there = p2ps_item_entitle_again(core, record->item);
+    p2ps_form_next_record(core); /* images may have been given out meanwhile */
+    return is_there;
 }
 
 /* ---- images ---- */
@@ -195,23 +201,25 @@ void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     forgive(core, w, P2PS_WATCH_OWED_IMAGE);
     forgive(core, w, P2PS_WATCH_OWED_STATUS);
-    w->flags &= (uint16_t) ~(P2PS_WATCH_UNSOLICITED | P2PS_WATCH_MISSED);
+    w->flags &= (uint16_t)~P2PS_WATCH_ASKED;
     w->flags |= P2PS_WATCH_HAD_IMAGE;
     if (w->flags & P2PS_WATCH_CONFLATED)
         tell_resumed(core, item, watch);
 }
 
 static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record *record,
-                      bool is_last)
+                      uint16_t flags)
 {
     struct p2ps_watch *w = &core->items[record->item].watches[watch];
     struct p2ps_client *c = &core->clients[w->client];
     const struct p2ps_made *made = p2ps_form_make(core, w->form, record);
-    bool solicited = w->state == P2PS_WATCH_FILLING && !(w->flags & P2PS_WATCH_UNSOLICITED);
+    bool solicited = w->state == P2PS_WATCH_FILLING && (w->flags & P2PS_WATCH_ASKED) != 0;
 
     if (!made || made->length == 0)
         return;
     forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
+    if (flags & RRMP_IMAGE_FIRST)
+        w->flags &= (uint16_t)~P2PS_WATCH_MISSED; /* but not what comes between the parts */
     if (c->front->put(c->self, made, w->stream_id, solicited,
                       (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
@@ -219,7 +227,7 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
     }
     core->stats.refresh_out++;
     p2ps_client_touch(core, w->client);
-    if (is_last)
+    if (flags & RRMP_IMAGE_LAST)
         p2ps_watch_has_image(core, record->item, watch);
 }
 
@@ -245,7 +253,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
 
         if (takes_image(w, event) &&
             !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
-            put_image(core, i, &record, is_last);
+            put_image(core, i, &record, event->flags);
     }
     it->has_ended = ends_by_itself;
     if (!is_last)
@@ -378,11 +386,15 @@ static struct rwf_state event_state(const struct rrmp_sink_event *event)
     };
 }
 
-/* True when the watch's client hears of this state by its directory stream. */
-static bool hears_by_directory(const struct p2ps_client *c, uint32_t filter)
+/* True when the watch's client has heard of this state by its directory stream: not when there was
+ * no room to tell it. */
+static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, uint16_t service,
+                               uint32_t filter)
 {
-    return c->directory_stream != 0 && (c->directory_filter & filter) && c->single_open &&
-           c->allow_suspect;
+    const struct p2ps_client *c = &core->clients[client];
+
+    return p2ps_directory_is_seen(core, client, service) && (c->directory_filter & filter) &&
+           !c->directory_owed && c->single_open && c->allow_suspect;
 }
 
 static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf_state *state,
@@ -399,7 +411,7 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
 
         if (w->state == P2PS_WATCH_ASKS)
             continue;
-        if (heard_filter && hears_by_directory(&core->clients[w->client], heard_filter))
+        if (heard_filter && heard_by_directory(core, w->client, it->service, heard_filter))
             continue;
         if (p2ps_watch_status(core, item, i, state) && was_last)
             return;
@@ -588,8 +600,6 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         if (!tell_conflated(core, item, at))
             return;
         forgive(core, w, P2PS_WATCH_OWED_IMAGE);
-        if (w->flags & P2PS_WATCH_HAD_IMAGE)
-            w->flags |= P2PS_WATCH_UNSOLICITED;
         p2ps_watch_wants_image(core, item, at);
     } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
         struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");

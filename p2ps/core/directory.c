@@ -88,6 +88,12 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
         .is_up = service.is_up,
         .is_accepting = service.is_up && service.is_accepting,
     };
+    /* Down is never said alone: real consumers would go on believing what they have. */
+    if (!service.is_up) {
+        out->has_status = true;
+        out->status =
+            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
+    }
     describe(core, &service, out);
     return true;
 }
@@ -204,6 +210,11 @@ static bool sees_service(const struct p2ps_client *c, uint16_t service_id)
            (c->directory_service < 0 || c->directory_service == service_id);
 }
 
+bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint16_t service)
+{
+    return sees_service(&core->clients[client], core->services[service].id);
+}
+
 /* An update of one service to all who follow the directory. */
 static void tell_service(struct p2ps_core *core, const struct omm_service *service)
 {
@@ -249,19 +260,10 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 
     p2ps_service_remember(core, index);
     note_service(core, index);
-
     if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
         return;
     struct p2ps_service *told = &core->services[index];
-    bool goes_down = told->is_told && told->is_up && !service.is_up;
-
     service.action = told->is_told ? RWF_MAP_UPDATE : RWF_MAP_ADD;
-    /* Down is never said alone: real consumers would go on believing what they have. */
-    if (goes_down) {
-        service.has_status = true;
-        service.status =
-            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
-    }
     told->is_told = true;
     told->is_up = service.is_up;
     told->is_accepting = service.is_accepting;

@@ -118,7 +118,7 @@ static int give_parts(struct p2ps_core *core, uint32_t item, struct p2ps_watch *
             return MD_ERR_UNSUPPORTED;
         if (made->length == 0)
             continue;
-        if (c->front->put(c->self, made, w->stream_id, !(w->flags & P2PS_WATCH_UNSOLICITED),
+        if (c->front->put(c->self, made, w->stream_id, (w->flags & P2PS_WATCH_ASKED) != 0,
                           (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK)
             return MD_ERR_FULL;
         core->stats.refresh_out++;
@@ -139,6 +139,7 @@ bool p2ps_image_give(struct p2ps_core *core, uint32_t item, uint32_t watch)
         return false; /* parts of it may be out: the source's image begins anew */
     core->stats.images_from_cache += err == MD_OK;
     w->state = P2PS_WATCH_STEP;
+    w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
     if (err == MD_ERR_FULL)
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
     else if (w->flags & P2PS_WATCH_SNAPSHOT)

@@ -173,7 +173,6 @@ static void resume_all(struct p2ps_core *core, uint32_t client)
         uint32_t watch = p2ps_item_watch_find(core, item, client, id);
         if (watch == P2PS_NONE || !(core->items[item].watches[watch].flags & P2PS_WATCH_MISSED))
             continue;
-        core->items[item].watches[watch].flags |= P2PS_WATCH_UNSOLICITED;
         p2ps_watch_wants_image(core, item, watch);
     }
 }

@@ -29,14 +29,14 @@ enum p2ps_watch_flags {
     P2PS_WATCH_SNAPSHOT = 0x01, /* ends with its image */
     P2PS_WATCH_PAUSED = 0x02,   /* no updates until resumed */
     P2PS_WATCH_PRIVATE = 0x04,
-    P2PS_WATCH_OWED_IMAGE = 0x08,   /* it missed something for lack of buffers */
-    P2PS_WATCH_OWED_STATUS = 0x10,  /* the item's present state was not told */
-    P2PS_WATCH_MISSED = 0x20,       /* paused, and something changed meanwhile */
-    P2PS_WATCH_HAD_IMAGE = 0x40,    /* an image was delivered once */
-    P2PS_WATCH_CONFLATED = 0x80,    /* told JIT_CONFLATION_STARTED */
-    P2PS_WATCH_NO_REFRESH = 0x100,  /* wants updates without an image */
-    P2PS_WATCH_UNSOLICITED = 0x200, /* did not ask for the image it waits for */
-    P2PS_WATCH_STANDBY = 0x400,     /* its client follows another p2ps: images, no updates */
+    P2PS_WATCH_OWED_IMAGE = 0x08,  /* it missed something for lack of buffers */
+    P2PS_WATCH_OWED_STATUS = 0x10, /* the item's present state was not told */
+    P2PS_WATCH_MISSED = 0x20,      /* paused, and something changed meanwhile */
+    P2PS_WATCH_HAD_IMAGE = 0x40,   /* an image was delivered once */
+    P2PS_WATCH_CONFLATED = 0x80,   /* told JIT_CONFLATION_STARTED */
+    P2PS_WATCH_NO_REFRESH = 0x100, /* wants updates without an image */
+    P2PS_WATCH_ASKED = 0x200,      /* the next image answers a request of the client */
+    P2PS_WATCH_STANDBY = 0x400,    /* its client follows another p2ps: images, no updates */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -338,6 +338,8 @@ void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t ins
 /* Items of `group` are in group `into` from now on. */
 void p2ps_directory_merge(struct p2ps_core *core, uint16_t service, uint16_t instance,
                           uint16_t group, uint16_t into);
+/* Does the client's directory stream show this service? */
+bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint16_t service);
 /* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
 uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id);
 

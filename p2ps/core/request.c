@@ -330,6 +330,35 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     return item;
 }
 
+/*
+ * The image of a snapshot may come before the verdict about it, and then never again. So one that
+ * waits for a verdict is a watch on an item that stays open, as if others had it.
+ */
+static void keep_snapshot_open(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rrmp_sink *sink = p2ps_item_sink(core, item);
+    uint8_t key[RRMP_KEY_SIZE_MAX];
+    struct rrmp_sink_item info;
+    uint32_t sink_item = RRMP_ITEM_NONE;
+
+    if (!it->is_snapshot || it->is_private || !rrmp_sink_item_info(sink, it->sink_item, &info))
+        return;
+    memcpy(key, info.key.bytes, info.key.length);
+    struct rrmp_sink_open open = {
+        .service = info.service,
+        .key = { key, info.key.length },
+        .priority_class = 1,
+        .priority_count = 1,
+        .user = item,
+    };
+    if (rrmp_sink_item_open(sink, core->now_ns, &open, &sink_item) != MD_OK)
+        return; /* at the limit of items: the snapshot goes on as it is */
+    rrmp_sink_item_close(sink, core->now_ns, it->sink_item);
+    it->sink_item = sink_item;
+    it->is_snapshot = false;
+}
+
 static void open_watch(struct p2ps_core *core, struct opening *open)
 {
     const struct omm_item_request *request = open->request;
@@ -349,7 +378,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         .state = P2PS_WATCH_ASKS,
         .flags = (uint16_t)((request->is_streaming ? 0 : P2PS_WATCH_SNAPSHOT) |
                             (request->pause ? P2PS_WATCH_PAUSED : 0) |
-                            (request->no_refresh ? P2PS_WATCH_NO_REFRESH : 0) |
+                            (request->no_refresh ? P2PS_WATCH_NO_REFRESH : P2PS_WATCH_ASKED) |
                             (request->is_private ? P2PS_WATCH_PRIVATE : 0) |
                             (p2ps_standby_is(p2ps_client_at(core, open->client), open->service)
                                  ? P2PS_WATCH_STANDBY
@@ -370,6 +399,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         p2ps_watch_denied(core, item, at, answer.text);
         break;
     case ENTITLE_PENDING:
+        keep_snapshot_open(core, item);
         break;
     }
 }
@@ -491,12 +521,10 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         rrmp_sink_item_priority(p2ps_item_sink(core, item), core->now_ns, it->sink_item,
                                 request->priority_class, request->priority_count);
     bool missed = !request->pause && (w->flags & P2PS_WATCH_MISSED);
-    w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
+    if (missed)
+        w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
     if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed)) {
-        if (request->no_refresh)
-            w->flags |= P2PS_WATCH_UNSOLICITED;
-        else
-            w->flags &= (uint16_t)~P2PS_WATCH_UNSOLICITED;
+        w->flags |= request->no_refresh ? 0 : P2PS_WATCH_ASKED;
         p2ps_watch_wants_image(core, item, at);
     }
 }

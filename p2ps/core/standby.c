@@ -25,7 +25,6 @@ static void set_watch(struct p2ps_core *core, uint32_t item, uint32_t watch, boo
     w->flags &= (uint16_t)~P2PS_WATCH_STANDBY;
     if (w->state != P2PS_WATCH_STEP)
         return; /* the image it asked for is still to come */
-    w->flags |= P2PS_WATCH_UNSOLICITED;
     p2ps_watch_wants_image(core, item, watch);
 }
 

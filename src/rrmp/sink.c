@@ -216,7 +216,7 @@ size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrm
 
     sink->now_ns = now_ns;
     sink_dying_free(sink);
-    for (i = 0; i < count && sink_event_room(sink); i++) {
+    for (i = 0; i < count && sink_event_room(sink) && !sink->has_scoped; i++) {
         uint8_t type = messages[i].length ? messages[i].bytes[0] : 0;
         sink_record_in(sink, &messages[i]);
         if (type <= RRMP_GROUP)

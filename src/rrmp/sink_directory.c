@@ -309,6 +309,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
     event->state = state;
     event->code = code;
     event->stamp = stamp;
+    sink->has_scoped = true;
     event->message = text;
 }
 

@@ -128,6 +128,8 @@ size_t rrmp_sink_event(struct rrmp_sink *sink, struct rrmp_sink_event *events, s
         }
         sink->event_head++;
     }
+    if (sink->event_head == sink->event_tail)
+        sink->has_scoped = false;
     return count;
 }
 

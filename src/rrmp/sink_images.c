@@ -297,6 +297,24 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
         sink->stats.images_redundant++;
 }
 
+/* A private stream that we gave up before the source, hung or cut off, had heard of it: it has no
+ * other owner, and no digest would find it. */
+static void stray_close(struct rrmp_sink *sink, const struct sink_link *link,
+                        const struct rrmp_image *image)
+{
+    struct rrmp_record record = {
+        .header = { .type = RRMP_CLOSE, .flags = RRMP_FLAG_PRIVATE, .svc = link->svc },
+        .u.close = { .id = image->request_id,
+                     .handle = image->handle,
+                     .key_hash = image->key_hash,
+                     .reason = RRMP_CLOSE_NOBODY,
+                     .key = image->key },
+    };
+
+    if (!sink_slot_find(sink_instance_at(sink, link->instance), image->handle))
+        sink_send(sink, link->instance, &record);
+}
+
 /* An image for one request of ours: a snapshot, or the first of a private stream. */
 static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_image *image)
 {
@@ -306,6 +324,8 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
 
     if (image->request_id)
         number = sink_item_by_request(sink, service, image->key_hash, image->request_id);
+    if (number == RRMP_NIL && image->flags & RRMP_IMAGE_PRIVATE && image->flags & RRMP_IMAGE_FIRST)
+        stray_close(sink, sink_link_at(sink, link), image);
     if (number == RRMP_NIL)
         return;
     struct sink_item *item = sink_item_at(sink, number);

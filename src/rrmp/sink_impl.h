@@ -289,6 +289,7 @@ struct rrmp_sink {
     uint32_t next_query;
     uint32_t next_post;
     uint32_t next_stamp;
+    bool has_scoped; /* a STATE of a group or service waits: no other may stamp its items anew */
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;
     uint64_t parked_check_ns; /* each second: what is parked may have a place */

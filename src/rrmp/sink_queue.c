@@ -152,7 +152,10 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
     struct sink_link *link = sink_link_at(sink, item->link);
     struct sink_instance *instance = sink_instance_at(sink, link->instance);
     bool wants_image = item->state != RRMP_SINK_LIVE || item->wants_image;
-    uint32_t id = sink->next_id + 1 ? sink->next_id + 1 : 1;
+    uint32_t next_id = sink->next_id + 1 ? sink->next_id + 1 : 1;
+    /* A private stream that is not answered is known to the source by this id alone. */
+    bool is_known_by_id = item->is_private && item->is_asked && item->state != RRMP_SINK_LIVE;
+    uint32_t id = is_known_by_id ? item->request_id : next_id;
     struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
                               .session = instance->session,
                               .port = instance->port };
@@ -172,8 +175,8 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
 
     if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
         return false;
-    sink->next_id = id;
-    instance->newest_id = id;
+    if (!is_known_by_id)
+        sink->next_id = instance->newest_id = id;
     item->request_id = id;
     item->is_priority_due = false;
     sink->stats.requests_sent++;

@@ -219,6 +219,38 @@ static void all_gone(struct rrmp_source *source, uint64_t now_ns, uint64_t sessi
     }
 }
 
+static void private_end(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
+{
+    struct source_item *item = source_item_at(source, number);
+    const struct source_requester *owner = source_requester_at(source, item->owner);
+    struct rrmp_record record = {
+        .header = { .type = RRMP_UNBIND, .svc = item->svc },
+        .u.unbind = { .handle = item->handle,
+                      .item_seq = item->item_seq,
+                      .reason = RRMP_UNBIND_DROPPED },
+    };
+
+    if (item->handle != RRMP_HANDLE_NONE)
+        source_unicast(source, owner->session, owner->port, &record);
+    source_asks_drop_all(source, number);
+    source_interest_clear(source, number, item->owner);
+    source_item_settle(source, now_ns, number);
+}
+
+/* Something that requesters of `session` (0: of any) sent is lost. It may have been the CLOSE of a
+ * private stream, which no digest counts and nobody says again: any loss ends them. */
+static void privates_lost(struct rrmp_source *source, uint64_t now_ns, uint64_t session)
+{
+    for (uint32_t n = 0; source->private_count > 0 && n < source->items.high; n++) {
+        const struct source_item *item = source_item_at(source, n);
+
+        if (!item->in_use || !item->is_private || item->interest_count == 0)
+            continue;
+        if (session == 0 || source_requester_at(source, item->owner)->session == session)
+            private_end(source, now_ns, n);
+    }
+}
+
 static void attached(struct rrmp_source *source, const struct rrmp_notice *notice)
 {
     source->session = notice->session;
@@ -258,9 +290,13 @@ void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
                 notice->reason == RRMP_GAP_UNICAST_RESET)
                 who->after_reset = true;
         }
+        if (notice->reason == RRMP_GAP_UNICAST_RESET)
+            privates_lost(source, now_ns, notice->session);
+        break;
+    case RRMP_NOTICE_OVERRUN: /* requests may be lost: whoever sent them asks again */
+        privates_lost(source, now_ns, 0);
         break;
     case RRMP_NOTICE_PEER_UP: /* he asks when he wants to know */
-    case RRMP_NOTICE_OVERRUN: /* requests may be lost: whoever sent them asks again */
     case RRMP_NOTICE_TX_DROPPED:
         break;
     }

@@ -214,6 +214,7 @@ struct rrmp_source {
     uint32_t next_tag;
     uint32_t stamp;
     uint32_t image_due_count;
+    uint32_t private_count;
     size_t image_budget;
     bool has_published; /* an update went out this turn */
 

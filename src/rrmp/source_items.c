@@ -63,6 +63,7 @@ uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrm
     item->key_hash = key_hash;
     item->svc = svc;
     item->is_private = is_private;
+    source->private_count += is_private;
     item->handle = RRMP_HANDLE_NONE;
     item->asks = RRMP_NIL;
     item->svc_prev = RRMP_NIL;
@@ -98,6 +99,7 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
 
     MD_ASSERT(item->in_use && item->interest_count == 0);
     source_asks_drop_all(source, number);
+    source->private_count -= item->is_private;
     if (item->handle != RRMP_HANDLE_NONE)
         source_handle_give(source, source->now_ns, number);
     if (item->news & NEWS_IMAGE)

@@ -285,6 +285,26 @@ static void request_image(struct rrmp_source *source, uint32_t number, uint32_t 
         source_item_news(source, number, NEWS_IMAGE);
 }
 
+/* The private stream that is meant: by its handle, or one not answered yet by the id it was first
+ * asked with. Its key does not say: a requester may have several of one key. */
+static uint32_t private_known(struct rrmp_source *source, uint32_t requester, uint16_t svc,
+                              uint32_t handle, uint32_t id)
+{
+    uint32_t number = source_handle_item(source, handle);
+
+    if (handle != RRMP_HANDLE_NONE && number != RRMP_NIL) {
+        const struct source_item *item = source_item_at(source, number);
+        return item->is_private && item->owner == requester ? number : RRMP_NIL;
+    }
+    for (uint32_t n = source->services[svc].items; n != RRMP_NIL;
+         n = source_item_at(source, n)->svc_next) {
+        const struct source_item *item = source_item_at(source, n);
+        if (item->is_private && item->owner == requester && item->image_request == id)
+            return n;
+    }
+    return RRMP_NIL;
+}
+
 static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
                        const struct rrmp_record *record)
 {
@@ -305,14 +325,17 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
         snapshot_in(source, requester, record);
         return;
     }
-    uint32_t number =
-        is_private ? RRMP_NIL : source_item_lookup(source, svc, request->key, request->key_hash);
+    uint32_t number = is_private
+                          ? private_known(source, requester, svc, request->handle, request->id)
+                          : source_item_lookup(source, svc, request->key, request->key_hash);
     if (number == RRMP_NIL)
         number = item_for(source, now_ns, requester, record);
     if (number == RRMP_NIL)
         return;
     struct source_item *item = source_item_at(source, number);
     item->requested_ns = now_ns;
+    if (is_private)
+        item->image_request = request->id;
     if (!source_interest_set(source, number, requester, is_active)) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
                "out of memory");
@@ -329,25 +352,6 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
 
 /* ---- the rest of what requesters say ---- */
 
-static uint32_t private_find(struct rrmp_source *source, uint32_t requester,
-                             const struct rrmp_record *record)
-{
-    const struct rrmp_close *close = &record->u.close;
-    uint32_t number = source_handle_item(source, close->handle);
-
-    if (close->handle != RRMP_HANDLE_NONE && number != RRMP_NIL) {
-        const struct source_item *item = source_item_at(source, number);
-        return item->is_private && item->owner == requester ? number : RRMP_NIL;
-    }
-    for (uint32_t n = source->services[record->header.svc].items; n != RRMP_NIL;
-         n = source_item_at(source, n)->svc_next) {
-        const struct source_item *item = source_item_at(source, n);
-        if (item->is_private && item->owner == requester && item->image_request == close->id)
-            return n;
-    }
-    return RRMP_NIL;
-}
-
 static void close_in(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
                      const struct rrmp_record *record)
 {
@@ -357,7 +361,7 @@ static void close_in(struct rrmp_source *source, uint64_t now_ns, uint32_t reque
     if (svc >= source->service_count)
         return;
     uint32_t number = record->header.flags & RRMP_FLAG_PRIVATE
-                          ? private_find(source, requester, record)
+                          ? private_known(source, requester, svc, close->handle, close->id)
                           : source_item_lookup(source, svc, close->key, close->key_hash);
     if (number == RRMP_NIL)
         return;

@@ -37,6 +37,16 @@ static void give_ask(struct srcdist_core *core, uint32_t ask)
     core->asks_now--;
 }
 
+/* Nobody waits for the answer any more: the provider need not give it. */
+static void abandon_ask(struct srcdist_core *core, uint32_t ask)
+{
+    const struct srcdist_ask *a = &core->asks[ask];
+
+    if (a->is_open)
+        srcdist_stream_close(core, a->provider, a->stream_id, a->domain);
+    give_ask(core, ask);
+}
+
 static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t stream, uint8_t code,
                    uint8_t scope, const char *text)
 {
@@ -52,6 +62,13 @@ static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t strea
 }
 
 /* ---- answering ---- */
+
+/* The backbone has no room for it. */
+static void refuse_for_room(struct srcdist_core *core, uint32_t source_ask)
+{
+    refuse(core, source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, RRMP_REFUSE_LATER,
+           "No room for the answer now");
+}
 
 static int send_part(struct srcdist_core *core, uint32_t source_ask, const struct rrmp_part *part,
                      struct rwf_bytes message)
@@ -77,8 +94,10 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
 
     while (!is_last) {
         size_t length;
-        if (srcdist_cached_part(core, image, &cursor, &length, &is_last) != MD_OK)
+        if (srcdist_cached_part(core, image, &cursor, &length, &is_last) != MD_OK) {
+            refuse_for_room(core, source_ask);
             break;
+        }
         struct rrmp_part part = {
             .is_first = is_first,
             .is_last = is_last,
@@ -87,8 +106,10 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
             .state = (uint8_t)(state.stream_state << 3 | state.data_state),
             .code = state.code,
         };
-        if (send_part(core, source_ask, &part, rwf_bytes(core->part, length)) != MD_OK)
-            break; /* the requester asks again */
+        if (send_part(core, source_ask, &part, rwf_bytes(core->part, length)) != MD_OK) {
+            refuse_for_room(core, source_ask);
+            break;
+        }
         is_first = false;
     }
 }
@@ -97,7 +118,8 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
                          uint32_t service)
 {
     uint32_t provider = srcdist_service_provider(core, service);
-    uint32_t ask = provider == SRCDIST_NONE ? SRCDIST_NONE : take_ask(core);
+    bool has_room = provider != SRCDIST_NONE && srcdist_provider_has_room(core, provider);
+    uint32_t ask = has_room ? take_ask(core) : SRCDIST_NONE;
 
     if (ask == SRCDIST_NONE) {
         refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
@@ -108,6 +130,7 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     struct srcdist_ask *a = &core->asks[ask];
     a->service = (uint16_t)service;
     a->source_ask = event->ask;
+    a->domain = event->key.length ? event->key.bytes[0] : 0;
     a->provider = provider;
     a->stream_id = srcdist_streams_take(&p->streams, ask | SRCDIST_STREAM_ASK);
     if (a->stream_id == 0 || srcdist_request_send(core, provider, a->stream_id, event->key,
@@ -121,6 +144,29 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     a->is_open = true;
     p->outstanding++;
     core->stats.requests_out++;
+}
+
+/* A copy of the image that the open stream is asked for, or was. */
+static void snapshot_of_open(struct srcdist_core *core, const struct rrmp_source_event *event,
+                             uint32_t service, uint32_t item)
+{
+    /* Of an image whose first part has passed no copy can be made. */
+    bool is_late = core->items[item].is_in_parts;
+    uint32_t ask = is_late ? SRCDIST_NONE : take_ask(core);
+
+    if (ask == SRCDIST_NONE) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+               RRMP_REFUSE_LATER, "Too many snapshots are under way");
+        return;
+    }
+    core->asks[ask].source_ask = event->ask;
+    core->asks[ask].item = item;
+    core->asks[ask].service = (uint16_t)service;
+    if (srcdist_item_reissue(core, item) == MD_OK)
+        return;
+    give_ask(core, ask);
+    refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, RRMP_REFUSE_LATER,
+           "The source takes no request now");
 }
 
 static void snapshot(struct srcdist_core *core, const struct rrmp_source_event *event)
@@ -140,16 +186,7 @@ static void snapshot(struct srcdist_core *core, const struct rrmp_source_event *
         refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_FINAL,
                "The source does not publish this item");
     } else if (it && it->state == SRCDIST_ITEM_OPEN) {
-        uint32_t ask = take_ask(core);
-        if (ask == SRCDIST_NONE) {
-            refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
-                   RRMP_REFUSE_LATER, "Too many snapshots are under way");
-            return;
-        }
-        core->asks[ask].source_ask = event->ask;
-        core->asks[ask].item = item;
-        core->asks[ask].service = (uint16_t)service;
-        srcdist_item_reissue(core, item);
+        snapshot_of_open(core, event, service, item);
     } else {
         ask_upstream(core, event, service);
     }
@@ -169,7 +206,7 @@ void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask)
     srcdist_dictionary_ask_gone(core, source_ask);
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
         if (core->asks[i].is_used && core->asks[i].source_ask == source_ask) {
-            give_ask(core, i);
+            abandon_ask(core, i);
             return;
         }
     }
@@ -230,12 +267,29 @@ int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_
         struct rrmp_part own = *part;
         own.is_first = !a->has_begun;
         own.is_solicited = true;
-        if (send_part(core, a->source_ask, &own, message) != MD_OK || part->is_last)
+        a->has_begun = true;
+        int err = send_part(core, a->source_ask, &own, message);
+        if (err != MD_OK)
+            refuse_for_room(core, a->source_ask);
+        if (err != MD_OK || part->is_last)
             give_ask(core, i);
-        else
-            a->has_begun = true;
     }
     return MD_OK;
+}
+
+/* An update came between two parts: who gets the parts alone would have neither before nor after.
+ */
+void srcdist_asks_torn(struct srcdist_core *core, uint32_t item)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        const struct srcdist_ask *a = &core->asks[i];
+
+        if (!a->is_used || a->item != item || !a->has_begun)
+            continue;
+        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
+               "The image changed while it was given");
+        give_ask(core, i);
+    }
 }
 
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider)
@@ -258,6 +312,6 @@ void srcdist_asks_tick(struct srcdist_core *core)
             continue;
         refuse(core, core->asks[i].source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_TIMEOUT,
                RRMP_REFUSE_LATER, "The source did not answer");
-        give_ask(core, i);
+        abandon_ask(core, i);
     }
 }

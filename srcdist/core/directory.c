@@ -70,13 +70,12 @@ static void apply_load(struct srcdist_core *core, uint32_t provider,
 static void apply_groups(struct srcdist_core *core, uint32_t provider,
                          const struct srcdist_offer *offer, struct omm_directory *directory)
 {
-    struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_service *s = &core->services[offer->service];
     struct omm_group group;
 
     while (omm_directory_group(directory, &group) > 0) {
         struct rrmp_group change = {
-            .group = (uint16_t)srcdist_provider_group(p, group.group),
+            .group = srcdist_provider_group(core, provider, group.group),
             .merged_into = RRMP_GROUP_NONE,
             .state = (uint8_t)(group.status.stream_state << 3 | group.status.data_state),
             .code = group.status.code,
@@ -84,7 +83,7 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider,
         };
 
         if (group.merged_to.length)
-            change.merged_into = (uint16_t)srcdist_provider_group(p, group.merged_to);
+            change.merged_into = srcdist_provider_group(core, provider, group.merged_to);
         /* Recovery is ours: what asks consumers to request again is told as suspect. */
         if (group.status.stream_state == RWF_STREAM_CLOSED_RECOVER)
             change.state = RWF_STREAM_OPEN << 3 | RWF_DATA_SUSPECT;

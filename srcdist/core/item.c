@@ -82,14 +82,15 @@ static void owe_close(struct srcdist_provider *p, int32_t stream_id, uint8_t dom
         (struct srcdist_owed_close){ .stream_id = stream_id, .domain = domain };
 }
 
-static void close_stream(struct srcdist_core *core, struct srcdist_item *it, uint8_t domain)
+void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                          uint8_t domain)
 {
-    struct srcdist_provider *p = &core->providers[it->provider];
+    struct srcdist_provider *p = &core->providers[provider];
 
     if (p->kind != SRCDIST_INTERACTIVE)
         return;
-    if (p->close_count > 0 || send_close(core, it->provider, it->stream_id, domain) == MD_ERR_FULL)
-        owe_close(p, it->stream_id, domain);
+    if (p->close_count > 0 || send_close(core, provider, stream_id, domain) == MD_ERR_FULL)
+        owe_close(p, stream_id, domain);
 }
 
 /* False while some are still owed. */
@@ -116,7 +117,8 @@ static void detach(struct srcdist_core *core, uint32_t item, bool tell)
     uncount(core, it);
     if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
         if (tell && rrmp_source_item_info(core->source, item, &info))
-            close_stream(core, it, info.key.length ? info.key.bytes[0] : 0);
+            srcdist_stream_close(core, it->provider, it->stream_id,
+                                 info.key.length ? info.key.bytes[0] : 0);
         srcdist_streams_give(&core->providers[it->provider].streams, it->stream_id);
     }
     if (it->state == SRCDIST_ITEM_OPEN)
@@ -227,6 +229,8 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
         it->is_asked = true;
         it->due_ns = core->now_ns + ANSWER_NS;
         core->stats.reissues_out++;
+    } else {
+        it->due_ns = core->now_ns; /* no room: the sweep tries again */
     }
     return err;
 }
@@ -236,6 +240,13 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
 static uint32_t window_of(const struct srcdist_core *core, const struct srcdist_provider *p)
 {
     return p->open_window != UINT32_MAX ? p->open_window : core->config.open_window;
+}
+
+bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider)
+{
+    const struct srcdist_provider *p = &core->providers[provider];
+
+    return p->outstanding < window_of(core, p);
 }
 
 static enum srcdist_pending_class class_of(const struct srcdist_item *it)
@@ -267,7 +278,7 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
     /* Before requests: one of them may take the id of a stream that is being closed. */
     if (p->close_count > 0 && !pay_closes(core, provider))
         return;
-    while (p->outstanding < window_of(core, p) && srcdist_pending_next(p, &class, &item)) {
+    while (srcdist_provider_has_room(core, provider) && srcdist_pending_next(p, &class, &item)) {
         struct srcdist_item *it = &core->items[item];
         bool is_there = it->state == SRCDIST_ITEM_PENDING && it->provider == provider;
 
@@ -314,6 +325,7 @@ void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
     uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
 
     detach(core, item, false);
+    it->is_told = true;
     if (it->backoff < BACKOFF_MAX)
         it->backoff++;
     it->state = SRCDIST_ITEM_BACKOFF;
@@ -335,6 +347,35 @@ void srcdist_item_answered(struct srcdist_core *core, uint32_t item)
         srcdist_items_pump(core, it->provider);
 }
 
+static bool has_items_elsewhere(const struct srcdist_core *core, uint32_t provider,
+                                uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        const struct srcdist_item *it = &core->items[i];
+        if (it->state == SRCDIST_ITEM_OPEN && it->service == service && it->provider != provider)
+            return true;
+    }
+    return false;
+}
+
+/* Every item of the provider is in one of its groups: those of other providers hear nothing. */
+static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                        const struct rwf_state *state)
+{
+    const struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rrmp_group status = {
+        .merged_into = RRMP_GROUP_NONE,
+        .state = (uint8_t)(state->stream_state << 3 | state->data_state),
+        .code = state->code,
+        .text = srcdist_view(state->text),
+    };
+
+    for (uint32_t i = 0; i < p->group_count && core->services[service].is_offered; i++) {
+        status.group = p->groups[i].number;
+        rrmp_source_group_status(core->source, core->services[service].svc, &status);
+    }
+}
+
 /* The provider no longer serves this service to us: its items are suspect until somebody does. */
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service)
 {
@@ -343,6 +384,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
         .data_state = RWF_DATA_SUSPECT,
         .text = rwf_text("The connection to the source was lost"),
     };
+    bool is_shared = has_items_elsewhere(core, provider, service);
     bool any = false;
 
     for (uint32_t i = 0; i < core->item_room; i++) {
@@ -358,11 +400,14 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
             continue;
         }
         detach(core, i, core->providers[provider].must_go ? false : true);
+        it->is_told = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;
         it->state = SRCDIST_ITEM_WAITING; /* a place in that provider's queue is passed over */
     }
-    if (any)
+    if (any && is_shared)
+        tell_groups(core, provider, service, &state);
+    else if (any)
         srcdist_service_status(core, service, &state);
     srcdist_items_place(core, service);
 }
@@ -547,12 +592,11 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
         uncount(core, it); /* it no longer holds up others */
         break;
     case SRCDIST_ITEM_OPEN:
-        if (it->is_asked) {
-            it->is_asked = false; /* a re-issue that was not answered: asked again if still due */
-            if (it->is_image_due)
-                srcdist_item_image(core, item);
-        }
+        /* A re-issue that found no room or was not answered: made again if still due. */
+        it->is_asked = false;
         it->due_ns = UINT64_MAX;
+        if (it->is_image_due)
+            srcdist_item_image(core, item);
         break;
     case SRCDIST_ITEM_WAITING:
         if (core->services[it->service].is_broadcast)

@@ -13,7 +13,7 @@
 #define SRCDIST_NONE       0xFFFFFFFFu
 #define SRCDIST_SERVICES   256
 #define SRCDIST_NAME_MAX   256
-#define SRCDIST_GROUPS_MAX 65000
+#define SRCDIST_GROUPS_MAX 65000 /* of all providers together */
 
 /* ---- providers ---- */
 
@@ -34,8 +34,10 @@ struct srcdist_offer {
     uint8_t told_role;   /* enum omm_mirroring_mode + 1; 0: not told */
 };
 
+/* A group of one provider, and its number on the backbone, which no other provider's group has. */
 struct srcdist_group {
-    uint8_t length;
+    uint16_t number;
+    uint8_t length; /* 0: items that are in no group */
     uint8_t bytes[15];
 };
 
@@ -82,7 +84,7 @@ struct srcdist_provider {
     struct srcdist_offer offers[SRCDIST_SERVICES];
     uint32_t offer_count;
     struct srcdist_streams streams;
-    struct srcdist_group *groups; /* number: index here + 1 */
+    struct srcdist_group *groups;
     uint32_t group_count;
     uint32_t group_room;
     struct srcdist_pending pending[SRCDIST_PENDING_CLASSES]; /* what waits for the window */
@@ -129,7 +131,7 @@ struct srcdist_item {
     bool is_image_due;   /* the backbone waits for one */
     bool is_asked;       /* the next refresh answers a request of ours */
     bool is_in_parts;    /* between the first and the last part of a refresh */
-    bool is_answered;    /* the parts under way answer a request */
+    bool is_told;        /* all were told suspect: the next image is for all of them */
     bool is_recovery;    /* its consumers had it from another source */
     bool had_image;      /* at some time */
     bool is_counted;     /* in the provider's outstanding ones */
@@ -139,6 +141,7 @@ struct srcdist_item {
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */
     uint64_t due_ns;
+    uint64_t permission; /* a hash of the permission data in the image, 0 none */
     struct cache_image *image;
 };
 
@@ -147,6 +150,7 @@ struct srcdist_ask {
     bool is_used;
     bool is_open; /* an upstream stream of its own */
     bool has_begun;
+    uint8_t domain; /* of the stream */
     uint16_t service;
     uint32_t source_ask; /* the engine's */
     uint32_t item;       /* of a re-issue, else SRCDIST_NONE */
@@ -208,6 +212,8 @@ struct srcdist_core {
     struct rrmp_source *source;
     struct cache *cache;
     struct srcdist_stage_chain chain;
+    uint64_t groups_taken[(SRCDIST_GROUPS_MAX + 63) / 64]; /* bits */
+    uint32_t group_next; /* looked at next: a number rests before it is used again */
     struct srcdist_provider *providers;
     uint32_t provider_room;
     uint32_t provider_serial;
@@ -248,7 +254,8 @@ struct srcdist_offer *srcdist_provider_offer(struct srcdist_provider *p, uint16_
 int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
                                    const struct rwf_msg *msg, uint8_t code, const char *text);
 void srcdist_providers_tick(struct srcdist_core *core);
-uint32_t srcdist_provider_group(struct srcdist_provider *p, struct rwf_bytes group);
+uint16_t srcdist_provider_group(struct srcdist_core *core, uint32_t provider,
+                                struct rwf_bytes group);
 
 /* ---- login.c ---- */
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider);
@@ -298,7 +305,12 @@ void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_even
 /* Wanted items of the service that have no provider: queue them at the best one. */
 void srcdist_items_place(struct srcdist_core *core, uint32_t service);
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
+/* CLOSE to an interactive provider, now or when there is room. */
+void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                          uint8_t domain);
 void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
+/* May one more request be under way to it? */
+bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider);
 void srcdist_items_tick(struct srcdist_core *core);
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item);
 void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
@@ -334,8 +346,9 @@ void srcdist_pending_fini(struct srcdist_core *core, struct srcdist_provider *p)
 int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,
                             const struct rwf_peek *peek, struct rwf_bytes bytes);
 /* A state that is ours to say, as a STATUS of the item. */
-void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
-                           uint8_t code, const char *text);
+/* MD_ERR_FULL: not said, for lack of room. */
+int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
+                          uint8_t code, const char *text);
 /* The next part of an image from the cache, in core->part. */
 int srcdist_cached_part(struct srcdist_core *core, const struct cache_image *image,
                         struct cache_cursor *cursor, size_t *length, bool *is_last);
@@ -352,6 +365,7 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
 /* The re-issued refresh of an item goes to the snapshots that wait for it, too. */
 int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                            const struct rrmp_part *part);
+void srcdist_asks_torn(struct srcdist_core *core, uint32_t item);
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider);
 void srcdist_asks_tick(struct srcdist_core *core);
 

@@ -46,6 +46,72 @@ void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const c
     p->go_reason = reason;
 }
 
+/* ---- groups ---- */
+
+/* 0 when all are taken: then the item is in no group that a status could be about. */
+static uint16_t take_number(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < SRCDIST_GROUPS_MAX; i++) {
+        uint32_t number = core->group_next++ % SRCDIST_GROUPS_MAX;
+
+        if (number == 0 || core->groups_taken[number / 64] >> (number % 64) & 1)
+            continue;
+        core->groups_taken[number / 64] |= 1ull << (number % 64);
+        return (uint16_t)number;
+    }
+    return 0;
+}
+
+static void give_groups(struct srcdist_core *core, struct srcdist_provider *p)
+{
+    for (uint32_t i = 0; i < p->group_count; i++) {
+        uint16_t number = p->groups[i].number;
+        core->groups_taken[number / 64] &= ~(1ull << (number % 64));
+    }
+    free(p->groups);
+    p->groups = NULL;
+    p->group_count = p->group_room = 0;
+}
+
+static struct srcdist_group *add_group(struct srcdist_core *core, struct srcdist_provider *p,
+                                       struct rwf_bytes group)
+{
+    if (p->group_count == p->group_room) {
+        uint32_t room = p->group_room ? p->group_room * 2 : 16;
+        struct srcdist_group *groups = realloc(p->groups, room * sizeof(*groups));
+        if (!groups)
+            return NULL;
+        p->groups = groups;
+        p->group_room = room;
+    }
+    uint16_t number = take_number(core);
+    if (number == 0)
+        return NULL;
+    struct srcdist_group *g = &p->groups[p->group_count++];
+    *g = (struct srcdist_group){ .number = number, .length = (uint8_t)group.length };
+    if (group.length)
+        memcpy(g->bytes, group.data, group.length);
+    return g;
+}
+
+uint16_t srcdist_provider_group(struct srcdist_core *core, uint32_t provider,
+                                struct rwf_bytes group)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (group.length > sizeof(p->groups[0].bytes))
+        group.length = 0;
+    for (uint32_t i = 0; i < p->group_count; i++) {
+        if (p->groups[i].length == group.length &&
+            (group.length == 0 || memcmp(p->groups[i].bytes, group.data, group.length) == 0))
+            return p->groups[i].number;
+    }
+    const struct srcdist_group *g = add_group(core, p, group);
+    return g ? g->number : 0;
+}
+
+/* ---- coming and going ---- */
+
 int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
                          enum srcdist_provider_kind kind, unsigned rank, const char *name,
                          const struct srcdist_link *link, void *self, uint32_t *provider)
@@ -89,42 +155,14 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     srcdist_directory_lost(core, provider);
     srcdist_dictionaries_lost(core, provider);
     srcdist_streams_fini(&p->streams);
-    free(p->groups);
+    give_groups(core, p);
     srcdist_pending_fini(core, p);
     free(p->closes);
-    p->groups = NULL;
     p->closes = NULL;
     p->close_count = 0;
     p->close_room = 0;
     p->is_used = false;
     core->stats.providers_now--;
-}
-
-/* ---- groups ---- */
-
-uint32_t srcdist_provider_group(struct srcdist_provider *p, struct rwf_bytes group)
-{
-    if (group.length == 0 || group.length > sizeof(p->groups[0].bytes))
-        return 0;
-    for (uint32_t i = 0; i < p->group_count; i++) {
-        if (p->groups[i].length == group.length &&
-            memcmp(p->groups[i].bytes, group.data, group.length) == 0)
-            return i + 1;
-    }
-    if (p->group_count == SRCDIST_GROUPS_MAX)
-        return 0;
-    if (p->group_count == p->group_room) {
-        uint32_t room = p->group_room ? p->group_room * 2 : 16;
-        struct srcdist_group *groups = realloc(p->groups, room * sizeof(*groups));
-        if (!groups)
-            return 0;
-        p->groups = groups;
-        p->group_room = room;
-    }
-    struct srcdist_group *g = &p->groups[p->group_count++];
-    g->length = (uint8_t)group.length;
-    memcpy(g->bytes, group.data, group.length);
-    return p->group_count;
 }
 
 /* ---- messages ---- */
@@ -208,6 +246,24 @@ static int acknowledge(struct srcdist_core *core, uint32_t provider, struct rwf_
     return MD_OK;
 }
 
+/*
+ * Nobody here has this stream. A provider that ended it while our re-issue was under way took that
+ * for a new request, and would go on for nobody.
+ */
+static int unknown_stream(struct srcdist_core *core, uint32_t provider, const struct rwf_peek *peek,
+                          struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_msg msg;
+
+    core->stats.unknown_streams++;
+    p->manners.wrong_streams += !srcdist_streams_was_open(&p->streams, peek->stream_id);
+    if (peek->msg_class == RWF_CLASS_REFRESH && rwf_msg_decode(bytes, &msg) == RWF_OK &&
+        msg.state.stream_state == RWF_STREAM_OPEN)
+        srcdist_stream_close(core, provider, peek->stream_id, peek->domain);
+    return MD_OK;
+}
+
 int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
                              struct rwf_bytes bytes)
 {
@@ -228,9 +284,7 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     if (target == SRCDIST_STREAM_NONE) {
         if (p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_READY)
             return publish_new(core, provider, &peek, bytes);
-        core->stats.unknown_streams++;
-        p->manners.wrong_streams += !srcdist_streams_was_open(&p->streams, peek.stream_id);
-        return MD_OK;
+        return unknown_stream(core, provider, &peek, bytes);
     }
     if (target & SRCDIST_STREAM_ASK)
         return srcdist_ask_message(core, target & ~SRCDIST_STREAM_ASK, &peek, bytes);

@@ -5,8 +5,10 @@
 
 #include "base/err.h"
 #include "private.h"
+#include "rrmp/key.h"
 
-#define PART_SIZE 60000 /* of an image from the cache: one record each */
+#define PART_SIZE      60000 /* of an image from the cache: one record each */
+#define PERMISSION_MAX 4096  /* longer permission data are not put into an image that stands */
 
 /* ---- the head of a message ---- */
 
@@ -55,12 +57,71 @@ static void count_applied(struct srcdist_core *core, int err)
         core->stats.cache_failed++;
 }
 
+static uint64_t permission_of(const struct rwf_msg *msg)
+{
+    return msg->perm_data.length ? rrmp_key_hash(msg->perm_data.data, msg->perm_data.length) : 0;
+}
+
+/* The image with other permission data: a copy, since they stand in front of everything else. */
+static struct cache_image *permitted_image(struct srcdist_core *core,
+                                           const struct cache_image *image,
+                                           struct rwf_bytes permission)
+{
+    struct cache_image *copy = NULL;
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+
+    while (!is_last) {
+        struct rwf_encoder enc;
+        struct rwf_msg msg;
+        size_t length;
+
+        rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+        int err = srcdist_cached_part(core, image, &cursor, &length, &is_last);
+        if (err == MD_OK && rwf_msg_decode(rwf_bytes(core->part, length), &msg) == RWF_OK) {
+            msg.flags |= RWF_REFRESH_HAS_PERM_DATA;
+            msg.perm_data = permission;
+            rwf_msg_encode(&enc, &msg);
+        }
+        if (err != MD_OK || rwf_encoder_error(&enc) != RWF_OK ||
+            cache_apply(core->cache, &copy, rwf_encoder_bytes(&enc)) != MD_OK) {
+            cache_image_free(core->cache, copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+/* An update may change who may see the item: then the image must say so, or go. */
+static void cache_permission(struct srcdist_core *core, struct srcdist_item *it,
+                             const struct rwf_msg *msg)
+{
+    uint8_t permission[PERMISSION_MAX];
+    struct cache_image *image = it->image;
+
+    if (permission_of(msg) == it->permission)
+        return;
+    it->permission = permission_of(msg);
+    it->image = NULL;
+    if (msg->perm_data.length <= sizeof(permission)) {
+        memcpy(permission, msg->perm_data.data, msg->perm_data.length);
+        it->image = permitted_image(core, image, rwf_bytes(permission, msg->perm_data.length));
+    }
+    cache_image_free(core->cache, image);
+}
+
 static void cache_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
 {
     struct srcdist_item *it = srcdist_item_at(core, item);
+    struct rwf_peek peek;
+    struct rwf_msg msg;
 
-    if (it && it->image)
-        count_applied(core, cache_apply(core->cache, &it->image, message));
+    if (!it || !it->image)
+        return;
+    count_applied(core, cache_apply(core->cache, &it->image, message));
+    if (rwf_peek(message, &peek) == RWF_OK && peek.flags & RWF_UPDATE_HAS_PERM_DATA &&
+        rwf_msg_decode(message, &msg) == RWF_OK)
+        cache_permission(core, it, &msg);
 }
 
 /* What has gone out, or nobody wanted, is in the image; what comes again is not. */
@@ -116,6 +177,8 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         return MD_ERR_FULL;
     }
     core->stats.updates_in++;
+    if (core->items[item].is_in_parts)
+        srcdist_asks_torn(core, item);
     return srcdist_stage_update(&core->chain, item, message, core->now_ns);
 }
 
@@ -150,11 +213,12 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
     return (struct rrmp_part){
         .is_first = !it->is_in_parts || msg->flags & RWF_REFRESH_CLEAR_CACHE,
         .is_last = is_complete,
-        .is_solicited = it->is_image_due,
+        /* What the provider says unasked is news to all, whoever waits for an image. */
+        .is_solicited =
+            it->is_image_due && !it->is_told && (msg->flags & RWF_REFRESH_SOLICITED) != 0,
         .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
         .code = msg->state.code,
-        .group =
-            (uint16_t)srcdist_provider_group(srcdist_provider_at(core, provider), msg->group_id),
+        .group = srcdist_provider_group(core, provider, msg->group_id),
     };
 }
 
@@ -205,12 +269,15 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     int err = send_image_part(core, item, &part, message);
     if (err != MD_OK)
         return err;
+    if (part.is_first)
+        it->permission = permission_of(&msg);
     srcdist_ask_item_image(core, item, message, &part);
     core->stats.refresh_in++;
     cache_refresh(core, it, message, part.is_first);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
         it->is_image_due = false;
+        it->is_told = false;
         it->had_image = true;
         srcdist_item_answered(core, item);
     }
@@ -253,9 +320,10 @@ static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_byte
     return MD_OK;
 }
 
-void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
-                           uint8_t code, const char *text)
+int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
+                          uint8_t code, const char *text)
 {
+    struct srcdist_item *it = srcdist_item_at(core, item);
     struct rwf_encoder enc;
     struct omm_status status = {
         .state = {
@@ -268,15 +336,19 @@ void srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t str
 
     struct rrmp_source_item info;
     if (!rrmp_source_item_info(core->source, item, &info) || info.key.length == 0)
-        return;
+        return MD_OK;
     status.domain = info.key.bytes[0];
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-    if (omm_status_encode(&enc, &status) == RWF_OK)
-        send_status(core, item, rwf_encoder_bytes(&enc));
+    if (omm_status_encode(&enc, &status) != RWF_OK)
+        return MD_OK;
+    int err = send_status(core, item, rwf_encoder_bytes(&enc));
+    if (err == MD_OK && it && it->image) /* who is given the image from now on hears it, too */
+        cache_image_set_state(it->image, stream, data, code);
+    return err;
 }
 
 /* CLOSED_RECOVER of a provider is not passed on: we ask again by ourselves, ever more slowly. */
-static void refused_for_now(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
+static int refused_for_now(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
 {
     char text[256];
     size_t length =
@@ -285,10 +357,15 @@ static void refused_for_now(struct srcdist_core *core, uint32_t item, const stru
     if (length)
         memcpy(text, msg->state.text.data, length);
     text[length] = 0;
-    if (core->items[item].provider != SRCDIST_NONE)
-        core->providers[core->items[item].provider].manners.refusals++;
-    srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, msg->state.code, text);
+    uint32_t provider = core->items[item].provider;
+    int err =
+        srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, msg->state.code, text);
+    if (err != MD_OK)
+        return err;
+    if (provider != SRCDIST_NONE)
+        core->providers[provider].manners.refusals++;
     srcdist_item_backoff(core, item);
+    return MD_OK;
 }
 
 static int publish_status(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
@@ -311,10 +388,9 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
         end_item(core, item, &msg, message);
         return MD_OK;
     case RWF_STREAM_CLOSED_RECOVER:
-        if (it->is_private)
-            end_item(core, item, &msg, message);
-        else
-            refused_for_now(core, item, &msg);
+        if (!it->is_private)
+            return refused_for_now(core, item, &msg);
+        end_item(core, item, &msg, message);
         return MD_OK;
     default:
         break;
@@ -325,6 +401,8 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
         return err;
     if (it->image)
         cache_apply(core->cache, &it->image, message);
+    if (msg.state.data_state != RWF_DATA_NO_CHANGE)
+        it->is_told = msg.state.data_state == RWF_DATA_SUSPECT;
     if (it->state == SRCDIST_ITEM_OPENING && it->is_counted) {
         /* An answer as far as the window is concerned; the image is still awaited. */
         core->providers[it->provider].outstanding--;

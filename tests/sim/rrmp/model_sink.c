@@ -10,7 +10,9 @@
 
 #define DATA_SUSPECT 2
 
-void sink_start(struct world *world, struct proc *proc)
+static void sink_events(struct world *world, struct proc *proc);
+
+static void start(struct world *world, struct proc *proc)
 {
     struct rrmp_sink_config config = {
         .send = proc_send(world, proc),
@@ -20,8 +22,9 @@ void sink_start(struct world *world, struct proc *proc)
         .hold_records = world->plan.hold_records,
     };
 
-    if (rrmp_sink_create(&config, &proc->sink) != 0)
+    if (rrmp_sink_create(&config, &proc->own_sink) != 0)
         abort();
+    proc->sink = proc->own_sink;
     for (uint32_t i = 0; i < ITEMS_MAX; i++)
         proc->sink_item[i] = RRMP_ITEM_NONE;
     proc->posts_open = 0;
@@ -46,7 +49,7 @@ static void watch_open(struct world *world, struct proc *proc, struct watch *wat
 
     name[3] = (uint8_t)('0' + it->service);
     uint16_t service =
-        rrmp_sink_service_find(proc->sink, (struct rrmp_view){ .bytes = name, .length = 4 });
+        rrmp_sink_service_find(proc->own_sink, (struct rrmp_view){ .bytes = name, .length = 4 });
     if (service == RRMP_SERVICE_NONE)
         return; /* no such service yet: p2ps would say so */
     struct rrmp_sink_open open = { .service = service,
@@ -55,7 +58,7 @@ static void watch_open(struct world *world, struct proc *proc, struct watch *wat
                                    .priority_count = 1,
                                    .user = item };
     uint32_t number;
-    int err = rrmp_sink_item_open(proc->sink, world->now_ns, &open, &number);
+    int err = rrmp_sink_item_open(proc->own_sink, world->now_ns, &open, &number);
     if (err && err != MD_ERR_EXISTS)
         return;
     *watch = (struct watch){
@@ -64,7 +67,7 @@ static void watch_open(struct world *world, struct proc *proc, struct watch *wat
     proc->sink_item[item] = number;
     world->coverage->opens++;
     if (err == MD_ERR_EXISTS)
-        rrmp_sink_item_want_image(proc->sink, world->now_ns, number);
+        rrmp_sink_item_want_image(proc->own_sink, world->now_ns, number);
 }
 
 static void watch_close(struct world *world, struct proc *proc, struct watch *watch)
@@ -75,14 +78,14 @@ static void watch_close(struct world *world, struct proc *proc, struct watch *wa
     world->coverage->closes++;
     if (is_watched(world, proc, item))
         return;
-    rrmp_sink_item_close(proc->sink, world->now_ns, proc->sink_item[item]);
+    rrmp_sink_item_close(proc->own_sink, world->now_ns, proc->sink_item[item]);
     proc->sink_item[item] = RRMP_ITEM_NONE;
 }
 
 static void post(struct world *world, struct proc *proc, const struct watch *watch)
 {
     static const uint8_t bytes[12] = "a post, yes";
-    int err = rrmp_sink_post(proc->sink, world->now_ns, proc->sink_item[watch->item], 0,
+    int err = rrmp_sink_post(proc->own_sink, world->now_ns, proc->sink_item[watch->item], 0,
                              (struct rrmp_view){ .bytes = NULL, .length = 0 },
                              (struct rrmp_view){ .bytes = bytes, .length = sizeof(bytes) }, true,
                              watch->item);
@@ -105,19 +108,19 @@ static void special_open(struct world *world, struct proc *proc, bool is_private
     struct rrmp_sink_open open = { .is_private = is_private, .is_snapshot = !is_private };
 
     open.service =
-        rrmp_sink_service_find(proc->sink, (struct rrmp_view){ .bytes = service, .length = 4 });
+        rrmp_sink_service_find(proc->own_sink, (struct rrmp_view){ .bytes = service, .length = 4 });
     if (open.service == RRMP_SERVICE_NONE)
         return;
     if (!is_private) {
         open.key = (struct rrmp_view){ .bytes = it->key, .length = it->key_length };
         open.user = SNAPSHOT | (uint32_t)(it - world->items);
         if (it->service == 0 &&
-            rrmp_sink_item_open(proc->sink, world->now_ns, &open, &item) == MD_OK)
+            rrmp_sink_item_open(proc->own_sink, world->now_ns, &open, &item) == MD_OK)
             proc->snapshots_open++;
         return;
     }
     if (proc->privates[slot].is_open) {
-        rrmp_sink_item_close(proc->sink, world->now_ns, proc->privates[slot].item);
+        rrmp_sink_item_close(proc->own_sink, world->now_ns, proc->privates[slot].item);
         proc->privates[slot].is_open = false;
         return;
     }
@@ -131,7 +134,7 @@ static void special_open(struct world *world, struct proc *proc, bool is_private
     rrmp_key_encode(&wr, &key);
     open.key = (struct rrmp_view){ .bytes = bytes, .length = md_wr_length(&wr) };
     open.user = PRIVATE | slot;
-    if (rrmp_sink_item_open(proc->sink, world->now_ns, &open, &item) != MD_OK)
+    if (rrmp_sink_item_open(proc->own_sink, world->now_ns, &open, &item) != MD_OK)
         return;
     proc->next_private++;
     proc->privates[slot].is_open = true;
@@ -184,7 +187,7 @@ void sink_churn(struct world *world, struct proc *proc)
     if (md_prng_below(&world->random, 8) == 0)
         special_open(world, proc, md_prng_below(&world->random, 2));
     if (md_prng_below(&world->random, 200) == 0)
-        rrmp_sink_dictionary(proc->sink, world->now_ns, 0,
+        rrmp_sink_dictionary(proc->own_sink, world->now_ns, 0,
                              (struct rrmp_view){ .bytes = (const uint8_t *)"RWFFld", .length = 6 },
                              7, 1);
     if (watch->state == WATCH_IDLE) {
@@ -198,14 +201,14 @@ void sink_churn(struct world *world, struct proc *proc)
             watch->may_jump = true;
             world->coverage->reissues++;
         }
-        rrmp_sink_item_want_image(proc->sink, world->now_ns, proc->sink_item[watch->item]);
+        rrmp_sink_item_want_image(proc->own_sink, world->now_ns, proc->sink_item[watch->item]);
     } else if (what < 55) {
-        rrmp_sink_item_priority(proc->sink, world->now_ns, proc->sink_item[watch->item],
+        rrmp_sink_item_priority(proc->own_sink, world->now_ns, proc->sink_item[watch->item],
                                 (uint8_t)(1 + what % 3), 1 + what % 7);
     } else if (what < 65) {
         post(world, proc, watch);
     } else if (what < 70) {
-        rrmp_sink_generic(proc->sink, proc->sink_item[watch->item],
+        rrmp_sink_generic(proc->own_sink, proc->sink_item[watch->item],
                           (struct rrmp_view){ .bytes = (const uint8_t *)"g", .length = 1 });
     }
     sink_events(world, proc);
@@ -360,9 +363,10 @@ static void state_in(struct world *world, struct proc *proc, const struct rrmp_s
         return;
     }
     uint32_t number = RRMP_ITEM_NONE;
-    while ((number = rrmp_sink_item_next(proc->sink, event, number)) != RRMP_ITEM_NONE) {
+    while ((number = rrmp_sink_item_next(proc->own_sink, event, number)) != RRMP_ITEM_NONE) {
         struct rrmp_sink_item info;
-        if (rrmp_sink_item_info(proc->sink, number, &info) && !(info.user & (PRIVATE | SNAPSHOT)))
+        if (rrmp_sink_item_info(proc->own_sink, number, &info) &&
+            !(info.user & (PRIVATE | SNAPSHOT)))
             state_take(world, proc, (uint32_t)info.user, event->state);
     }
 }
@@ -410,12 +414,12 @@ static void answered(struct world *world, struct proc *proc)
     proc->posts_open--;
 }
 
-void sink_events(struct world *world, struct proc *proc)
+static void sink_events(struct world *world, struct proc *proc)
 {
     struct rrmp_sink_event events[16];
     size_t count;
 
-    while ((count = rrmp_sink_event(proc->sink, events, 16)) > 0) {
+    while ((count = rrmp_sink_event(proc->own_sink, events, 16)) > 0) {
         for (size_t i = 0; i < count; i++) {
             const struct rrmp_sink_event *event = &events[i];
             if (world->options.is_traced && event->item != RRMP_ITEM_NONE)
@@ -496,17 +500,9 @@ static void lag_check(struct world *world, const struct proc *proc)
     }
 }
 
-void sink_check(struct world *world, struct proc *proc)
-{
-    lag_check(world, proc);
-    if (rrmp_sink_stats(proc->sink)->memory_now + rrmp_sink_stats(proc->sink)->held_bytes_now >
-        rrmp_sink_memory_max(proc->sink))
-        world_fail(world, "R14", "sink %u holds too much memory", proc->number);
-}
-
 void sink_check_end(struct world *world, struct proc *proc)
 {
-    const struct rrmp_sink_stats *stats = rrmp_sink_stats(proc->sink);
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(proc->own_sink);
 
     for (uint32_t i = 0; i < world->plan.watch_count; i++) {
         const struct watch *watch = &proc->watches[i];
@@ -514,7 +510,7 @@ void sink_check_end(struct world *world, struct proc *proc)
         if (watch->state == WATCH_IDLE)
             continue;
         struct rrmp_sink_item info;
-        rrmp_sink_item_info(proc->sink, proc->sink_item[watch->item], &info);
+        rrmp_sink_item_info(proc->own_sink, proc->sink_item[watch->item], &info);
         if (watch->state != WATCH_STEP || watch->is_suspect || watch->counter != item->counter)
             world_fail(
                 world, "R5",
@@ -536,3 +532,40 @@ void sink_check_end(struct world *world, struct proc *proc)
                        stats->queued_now[q]);
     }
 }
+
+/* ---- the process ---- */
+
+static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+                  size_t count)
+{
+    size_t done = 0;
+
+    while (done < count && world->failure[0] == 0) {
+        done += rrmp_sink_input(proc->own_sink, world->now_ns, messages + done, count - done);
+        sink_events(world, proc);
+    }
+}
+
+static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
+{
+    rrmp_sink_notice(proc->own_sink, world->now_ns, notice);
+    sink_events(world, proc);
+}
+
+static void turn(struct world *world, struct proc *proc)
+{
+    rrmp_sink_tick(proc->own_sink, world->now_ns, true);
+    sink_events(world, proc);
+    uint64_t due = rrmp_sink_deadline(proc->own_sink);
+    if (due != RRMP_NEVER)
+        proc_soon(world, proc, due > world->now_ns ? due : world->now_ns + 1000);
+    lag_check(world, proc);
+}
+
+static void fini(struct world *world, struct proc *proc)
+{
+    (void)world;
+    rrmp_sink_destroy(proc->own_sink);
+}
+
+const struct proc_ops model_sink_ops = { start, input, take_notice, turn, fini };

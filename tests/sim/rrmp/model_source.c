@@ -12,6 +12,8 @@
 #define CLOSED       (4 << 3 | 2)
 #define FEED_DELAY   (5 * MS)
 
+static void source_events(struct world *world, struct proc *proc);
+
 /* The bytes of a message: what it is, then filler that is a function of item and counter. */
 uint32_t message_put(uint8_t *out, uint8_t kind, uint32_t item, uint32_t counter, uint16_t part,
                      uint16_t parts)
@@ -53,13 +55,14 @@ static void describe(struct world *world, struct proc *proc, uint16_t service, b
         .name = { .bytes = name, .length = 4 },
         .tlvs = { .bytes = tlvs, .length = md_wr_length(&wr) },
     };
-    int err = is_new ? rrmp_source_service_offer(proc->source, world->now_ns, &description, svc)
-                     : rrmp_source_service_change(proc->source, world->now_ns, *svc, &description);
+    int err = is_new
+                  ? rrmp_source_service_offer(proc->own_source, world->now_ns, &description, svc)
+                  : rrmp_source_service_change(proc->own_source, world->now_ns, *svc, &description);
     if (err)
         world_fail(world, "model", "service: %s", md_err_name(err));
 }
 
-void source_start(struct world *world, struct proc *proc)
+static void start(struct world *world, struct proc *proc)
 {
     char name[32];
     struct rrmp_source_config config = {
@@ -76,8 +79,10 @@ void source_start(struct world *world, struct proc *proc)
 
     snprintf(name, sizeof(name), "host%u.src_dist.%u", proc->node, proc->number);
     proc->upstream = calloc(ITEMS_MAX, sizeof(*proc->upstream));
-    if (rrmp_source_create(&config, &proc->source) != 0 || !proc->upstream)
+    if (rrmp_source_create(&config, &proc->own_source) != 0 || !proc->upstream)
         abort();
+    proc->source = proc->own_source;
+    queue_init(&proc->feeds, sizeof(struct feed));
     for (uint32_t i = 0; i < ITEMS_MAX; i++)
         proc->upstream[i].item = RRMP_ITEM_NONE;
     proc->is_provider_up = true;
@@ -161,7 +166,7 @@ static void all_say(struct world *world, struct proc *proc, uint8_t state, bool 
             .service_state = is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
             .has_status = 1,
         };
-        rrmp_source_service_status(proc->source, proc->svc[s], &status);
+        rrmp_source_service_status(proc->own_source, proc->svc[s], &status);
         describe(world, proc, s, is_up, &proc->svc[s], false);
     }
 }
@@ -171,7 +176,7 @@ static void provider_down(struct world *world, struct proc *proc)
     for (uint32_t i = 0; i < world->plan.item_count; i++) {
         struct upstream *up = &proc->upstream[i];
         if (up->is_open && up->item != RRMP_ITEM_NONE)
-            rrmp_source_image_abort(proc->source, up->item);
+            rrmp_source_image_abort(proc->own_source, up->item);
         up->is_open = up->is_asked = up->is_cached = false;
         up->is_image_due = true;
     }
@@ -207,13 +212,14 @@ static int part_write(struct world *world, struct proc *proc, uint32_t number, u
 
     if (up->item == RRMP_ITEM_NONE)
         return MD_ERR_STATE;
-    int err = rrmp_source_image_begin(proc->source, world->now_ns, up->item, &said, length, &room);
+    int err =
+        rrmp_source_image_begin(proc->own_source, world->now_ns, up->item, &said, length, &room);
     world_trace(world, "source %u item %u image part %u of %u at %u: %s", proc->number, number,
                 part, parts, counter, md_err_name(err));
     if (err)
         return err;
     memcpy(room, bytes, length);
-    rrmp_source_publish_commit(proc->source, length);
+    rrmp_source_publish_commit(proc->own_source, length);
     return MD_OK;
 }
 
@@ -225,7 +231,7 @@ static bool image_go_on(struct world *world, struct proc *proc)
                              proc->image.parts, true, proc->image.is_solicited);
         if (err == MD_ERR_FULL && md_prng_below(&world->random, 4) == 0) {
             proc->image.is_open = false;
-            rrmp_source_image_abort(proc->source, proc->upstream[proc->image.item].item);
+            rrmp_source_image_abort(proc->own_source, proc->upstream[proc->image.item].item);
             return false;
         }
         if (err == MD_ERR_FULL)
@@ -252,13 +258,13 @@ static int status_write(struct proc *proc, uint32_t number, uint8_t state)
     uint8_t bytes[128];
     uint8_t *room;
     uint32_t length = message_put(bytes, 'S', number, state, 0, 0);
-    int err = rrmp_source_publish_begin(proc->source, proc->upstream[number].item, RRMP_STATUS,
+    int err = rrmp_source_publish_begin(proc->own_source, proc->upstream[number].item, RRMP_STATUS,
                                         length, &room);
 
     if (err)
         return err;
     memcpy(room, bytes, length);
-    rrmp_source_publish_commit(proc->source, length);
+    rrmp_source_publish_commit(proc->own_source, length);
     return MD_OK;
 }
 
@@ -267,13 +273,13 @@ static int update_write(struct proc *proc, const struct feed *feed)
     uint8_t bytes[128];
     uint8_t *room;
     uint32_t length = message_put(bytes, 'U', feed->item, feed->counter, 0, 0);
-    int err = rrmp_source_publish_begin(proc->source, proc->upstream[feed->item].item, RRMP_UPDATE,
-                                        length, &room);
+    int err = rrmp_source_publish_begin(proc->own_source, proc->upstream[feed->item].item,
+                                        RRMP_UPDATE, length, &room);
 
     if (err)
         return err;
     memcpy(room, bytes, length);
-    rrmp_source_publish_commit(proc->source, length);
+    rrmp_source_publish_commit(proc->own_source, length);
     return MD_OK;
 }
 
@@ -288,7 +294,7 @@ static void item_closed(struct world *world, struct proc *proc, uint32_t number)
                                         .message = { .bytes = bytes, .length = length } };
 
     if (up->item != RRMP_ITEM_NONE)
-        rrmp_source_item_close(proc->source, world->now_ns, up->item, &ending);
+        rrmp_source_item_close(proc->own_source, world->now_ns, up->item, &ending);
     *up = (struct upstream){ .item = RRMP_ITEM_NONE };
 }
 
@@ -315,7 +321,7 @@ static bool feed_take(struct world *world, struct proc *proc, const struct feed 
         const struct rrmp_group suspect = { .group = (uint16_t)feed->item,
                                             .merged_into = RRMP_GROUP_NONE,
                                             .state = feed->counter ? OPEN_OK : OPEN_SUSPECT };
-        rrmp_source_group_status(proc->source, proc->svc[0], &suspect);
+        rrmp_source_group_status(proc->own_source, proc->svc[0], &suspect);
         return true;
     }
     case FEED_UPDATE:
@@ -356,7 +362,7 @@ static bool feed_take(struct world *world, struct proc *proc, const struct feed 
     return true;
 }
 
-void source_feeds(struct world *world, struct proc *proc)
+static void feeds_take(struct world *world, struct proc *proc)
 {
     struct feed *feed;
 
@@ -401,16 +407,16 @@ static bool private_wanted(struct world *world, struct proc *proc,
             continue;
         uint32_t number = PRIVATE | md_be32(key.name.bytes + 1);
         uint32_t length = message_put(bytes, 'R', number, 1, 0, 1);
-        if (rrmp_source_image_begin(proc->source, world->now_ns, event->item, &part, length,
+        if (rrmp_source_image_begin(proc->own_source, world->now_ns, event->item, &part, length,
                                     &room) != 0)
             return false;
         memcpy(room, bytes, length);
-        rrmp_source_publish_commit(proc->source, length);
+        rrmp_source_publish_commit(proc->own_source, length);
         proc->privates[i].is_open = true;
         proc->privates[i].item = event->item;
         proc->privates[i].number = number;
         proc->privates[i].counter = 1;
-        rrmp_source_item_set_user(proc->source, event->item, PRIVATE | i);
+        rrmp_source_item_set_user(proc->own_source, event->item, PRIVATE | i);
         return true;
     }
     return false;
@@ -427,11 +433,11 @@ void source_privates(struct world *world, struct proc *proc)
         return;
     uint32_t length =
         message_put(bytes, 'U', proc->privates[i].number, proc->privates[i].counter + 1, 0, 0);
-    if (rrmp_source_publish_begin(proc->source, proc->privates[i].item, RRMP_UPDATE, length,
+    if (rrmp_source_publish_begin(proc->own_source, proc->privates[i].item, RRMP_UPDATE, length,
                                   &room) != 0)
         return;
     memcpy(room, bytes, length);
-    rrmp_source_publish_commit(proc->source, length);
+    rrmp_source_publish_commit(proc->own_source, length);
     proc->privates[i].counter++;
 }
 
@@ -443,7 +449,7 @@ static void wanted(struct world *world, struct proc *proc, const struct rrmp_sou
         return;
     if (number == ITEMS_MAX || event->is_private) {
         const struct rrmp_ending ending = { .state = CLOSED, .code = 1 };
-        rrmp_source_item_close(proc->source, world->now_ns, event->item, &ending);
+        rrmp_source_item_close(proc->own_source, world->now_ns, event->item, &ending);
         return;
     }
     struct upstream *up = &proc->upstream[number];
@@ -451,7 +457,7 @@ static void wanted(struct world *world, struct proc *proc, const struct rrmp_sou
         world_fail(world, "R7", "item %u is opened twice at source %u", number, proc->number);
     up->item = event->item;
     up->is_image_due = false;
-    rrmp_source_item_set_user(proc->source, event->item, number);
+    rrmp_source_item_set_user(proc->own_source, event->item, number);
     if (proc->is_provider_up)
         ask_provider(world, proc, number);
     else
@@ -478,7 +484,7 @@ static void snapshot(struct world *world, struct proc *proc, const struct rrmp_s
     uint8_t *room;
 
     if (number == ITEMS_MAX || world->items[number].is_refused) {
-        rrmp_source_refuse(proc->source, event->ask, &ending);
+        rrmp_source_refuse(proc->own_source, event->ask, &ending);
         return;
     }
     for (uint16_t part = 0; part < world->items[number].parts; part++) {
@@ -487,13 +493,13 @@ static void snapshot(struct world *world, struct proc *proc, const struct rrmp_s
                                         .state = OPEN_OK };
         uint32_t length = message_put(bytes, 'R', number, world->items[number].counter, part,
                                       world->items[number].parts);
-        if (rrmp_source_snapshot_begin(proc->source, event->ask, &said, length, &room) != 0) {
+        if (rrmp_source_snapshot_begin(proc->own_source, event->ask, &said, length, &room) != 0) {
             const struct rrmp_ending later = { .scope = RRMP_REFUSE_LATER, .wait_ms = 100 };
-            rrmp_source_refuse(proc->source, event->ask, &later);
+            rrmp_source_refuse(proc->own_source, event->ask, &later);
             return;
         }
         memcpy(room, bytes, length);
-        rrmp_source_publish_commit(proc->source, length);
+        rrmp_source_publish_commit(proc->own_source, length);
     }
 }
 
@@ -504,10 +510,10 @@ static void post(struct world *world, struct proc *proc, const struct rrmp_sourc
     world->coverage->posts++;
     if (!event->flag || event->message.length > 100)
         return;
-    if (rrmp_source_ack_begin(proc->source, &event->reply, event->message.length, &room) != 0)
+    if (rrmp_source_ack_begin(proc->own_source, &event->reply, event->message.length, &room) != 0)
         return;
     memcpy(room, event->message.bytes, event->message.length);
-    rrmp_source_publish_commit(proc->source, event->message.length);
+    rrmp_source_publish_commit(proc->own_source, event->message.length);
 }
 
 static void dictionary(struct proc *proc, const struct rrmp_source_event *event)
@@ -516,27 +522,26 @@ static void dictionary(struct proc *proc, const struct rrmp_source_event *event)
     uint8_t *room;
 
     for (int part = 0; part < 2; part++) {
-        if (rrmp_source_dictionary_begin(proc->source, event->ask, part ? RRMP_DICT_LAST : 0,
+        if (rrmp_source_dictionary_begin(proc->own_source, event->ask, part ? RRMP_DICT_LAST : 0,
                                          event->key, version, 10, &room) != 0) {
             const struct rrmp_ending later = { .scope = RRMP_REFUSE_LATER };
-            rrmp_source_refuse(proc->source, event->ask, &later); /* he asks again */
+            rrmp_source_refuse(proc->own_source, event->ask, &later); /* he asks again */
             return;
         }
         memset(room, 'D', 10);
-        rrmp_source_publish_commit(proc->source, 10);
+        rrmp_source_publish_commit(proc->own_source, 10);
     }
 }
 
-void source_events(struct world *world, struct proc *proc)
+static void source_events(struct world *world, struct proc *proc)
 {
     struct rrmp_source_event events[16];
     size_t count;
 
-    while ((count = rrmp_source_event(proc->source, events, 16)) > 0) {
+    while ((count = rrmp_source_event(proc->own_source, events, 16)) > 0) {
         for (size_t i = 0; i < count; i++) {
             const struct rrmp_source_event *event = &events[i];
-            uint32_t number = (uint32_t)rrmp_source_item_user(proc->source, event->item);
-            world->coverage->rows[event->kind & 15]++;
+            uint32_t number = (uint32_t)rrmp_source_item_user(proc->own_source, event->item);
             world_trace(world, "source %u item %u event %u flag %d", proc->number, number,
                         event->kind, event->flag);
             switch (event->kind) {
@@ -575,3 +580,44 @@ void source_events(struct world *world, struct proc *proc)
         }
     }
 }
+
+/* ---- the process ---- */
+
+static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+                  size_t count)
+{
+    size_t done = 0;
+
+    while (done < count && world->failure[0] == 0) {
+        done += rrmp_source_input(proc->own_source, world->now_ns, messages + done, count - done);
+        source_events(world, proc);
+    }
+}
+
+static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
+{
+    rrmp_source_notice(proc->own_source, world->now_ns, notice);
+    source_events(world, proc);
+}
+
+static void turn(struct world *world, struct proc *proc)
+{
+    feeds_take(world, proc);
+    rrmp_source_tick(proc->own_source, world->now_ns, true);
+    source_events(world, proc);
+    uint64_t due = rrmp_source_deadline(proc->own_source);
+    if (proc->image.is_open || queue_head(&proc->feeds))
+        due = due < world->now_ns + 1 * MS ? due : world->now_ns + 1 * MS;
+    proc_soon(world, proc, due > world->now_ns ? due : world->now_ns + 1000);
+}
+
+static void fini(struct world *world, struct proc *proc)
+{
+    (void)world;
+    queue_fini(&proc->feeds);
+    rrmp_source_destroy(proc->own_source);
+    free(proc->upstream);
+    proc->upstream = NULL;
+}
+
+const struct proc_ops model_source_ops = { start, input, take_notice, turn, fini };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "cores.h"
 
 #define PEER_TIMEOUT  (3500 * MS)
 #define RECOVER_LIMIT (500 * MS)
@@ -42,7 +42,7 @@ void world_schedule(struct world *world, uint64_t at_ns, enum event_kind kind, u
 
 /* ---- bytes ---- */
 
-static struct blob *blob_take(const uint8_t *bytes, size_t length)
+struct blob *blob_take(const uint8_t *bytes, size_t length)
 {
     struct blob *blob = malloc(sizeof(*blob) + length);
 
@@ -164,6 +164,8 @@ void network_send(struct world *world, struct proc *from, const struct rrmp_dest
 {
     struct entry entry = { .session = from->session, .src_port = from->port };
 
+    if (world->outside)
+        experiment_record(world, dest, bytes, length);
     entry.blob = blob_take(bytes, length);
     if (dest->path == RRMP_PATH_MULTICAST) {
         entry.topic = dest->topic;
@@ -338,7 +340,6 @@ void network_heal(struct world *world, uint32_t from, uint32_t to)
     }
 }
 
-void network_peer_down_event(struct world *world, const struct event *event);
 void network_peer_down_event(struct world *world, const struct event *event)
 {
     const struct node *of = &world->nodes[event->b];

@@ -59,6 +59,9 @@ void proc_attach(struct world *world, struct proc *proc)
     proc->port = node->next_port++;
     proc->ring_used = 0;
     proc->ring_ns = world->now_ns;
+    if (world->attach_count < ATTACHES_MAX)
+        world->attaches[world->attach_count++] =
+            (struct attach){ .session = proc->session, .port = proc->port, .serial = proc->serial };
     struct entry *entry = queue_put(&proc->inbox);
     *entry = (struct entry){
         .is_notice = true,
@@ -72,39 +75,35 @@ void proc_start(struct world *world, struct proc *proc)
     uint32_t number = proc->number;
     uint32_t node = proc->node;
     bool is_source = proc->is_source;
+    const struct proc_ops *ops = proc->ops;
 
     memset(proc, 0, sizeof(*proc));
     proc->number = number;
     proc->node = node;
     proc->is_source = is_source;
-    proc->is_alive = proc->is_started = true;
+    proc->ops = ops;
+    proc->is_alive = true;
+    proc->serial = ++world->serial;
     proc->tick_at_ns = RRMP_NEVER;
     proc->woke_ns = world->now_ns;
     proc->room = malloc(MESSAGE_MAX);
     queue_init(&proc->inbox, sizeof(struct entry));
-    queue_init(&proc->feeds, sizeof(struct feed));
-    if (is_source)
-        source_start(world, proc);
-    else
-        sink_start(world, proc);
+    ops->start(world, proc);
     if (world->nodes[node].is_up)
         proc_attach(world, proc);
 }
 
-void proc_fini(struct proc *proc)
+void proc_fini(struct world *world, struct proc *proc)
 {
     while (queue_head(&proc->inbox)) {
         blob_give(((struct entry *)queue_head(&proc->inbox))->blob);
         queue_pop(&proc->inbox);
     }
     queue_fini(&proc->inbox);
-    queue_fini(&proc->feeds);
-    rrmp_source_destroy(proc->source);
-    rrmp_sink_destroy(proc->sink);
+    if (proc->is_alive)
+        proc->ops->fini(world, proc);
     proc->source = NULL;
     proc->sink = NULL;
-    free(proc->upstream);
-    proc->upstream = NULL;
     free(proc->room);
     proc->room = NULL;
     proc->is_alive = false;
@@ -116,7 +115,7 @@ void proc_kill(struct world *world, struct proc *proc)
     world_trace(world, "proc %u killed", proc->number);
     if (proc->session)
         network_user_down(world, proc);
-    proc_fini(proc);
+    proc_fini(world, proc);
 }
 
 void proc_soon(struct world *world, struct proc *proc, uint64_t at_ns)
@@ -131,28 +130,43 @@ void proc_soon(struct world *world, struct proc *proc, uint64_t at_ns)
     world_schedule(world, at_ns, EVENT_TICK, proc->number, 0);
 }
 
-/* ---- one turn: what is in the ring, then time ---- */
+/* ---- whose INSTANCE was heard: R12 ---- */
 
-static void events_take(struct world *world, struct proc *proc)
+static void hears(const struct world *world, struct proc *proc, uint64_t session, uint16_t port,
+                  bool is_instance)
 {
-    if (proc->is_source)
-        source_events(world, proc);
-    else
-        sink_events(world, proc);
-}
+    for (uint32_t i = 0; i < world->attach_count; i++) {
+        const struct attach *attach = &world->attaches[i];
+        bool is_meant = attach->session == session && (port == 0 || attach->port == port);
 
-static void batch_give(struct world *world, struct proc *proc, struct rrmp_message *messages,
-                       size_t count)
-{
-    size_t done = 0;
-
-    while (done < count && world->failure[0] == 0) {
-        done += proc->is_source
-                    ? rrmp_source_input(proc->source, world->now_ns, messages + done, count - done)
-                    : rrmp_sink_input(proc->sink, world->now_ns, messages + done, count - done);
-        events_take(world, proc);
+        if (is_meant && is_instance)
+            proc->heard[i / 64] |= UINT64_C(1) << i % 64;
+        else if (is_meant)
+            proc->heard[i / 64] &= ~(UINT64_C(1) << i % 64);
     }
 }
+
+static void notice_note(const struct world *world, struct proc *proc,
+                        const struct rrmp_notice *notice)
+{
+    if (notice->kind == RRMP_NOTICE_ATTACHED || notice->kind == RRMP_NOTICE_DETACHED)
+        memset(proc->heard, 0, sizeof(proc->heard));
+    else if (notice->kind == RRMP_NOTICE_USER_DOWN)
+        hears(world, proc, notice->session, notice->port, false);
+    else if (notice->kind == RRMP_NOTICE_PEER_DOWN)
+        hears(world, proc, notice->session, 0, false);
+}
+
+bool proc_hears(const struct world *world, const struct proc *proc, uint32_t serial)
+{
+    for (uint32_t i = 0; i < world->attach_count; i++) {
+        if (world->attaches[i].serial == serial && proc->heard[i / 64] >> i % 64 & 1)
+            return true;
+    }
+    return false;
+}
+
+/* ---- one turn: what is in the ring, then time ---- */
 
 static void inbox_take(struct world *world, struct proc *proc)
 {
@@ -164,7 +178,7 @@ static void inbox_take(struct world *world, struct proc *proc)
     for (;;) {
         entry = queue_head(&proc->inbox);
         if (count > 0 && (!entry || entry->is_notice || count == BATCH_MAX)) {
-            batch_give(world, proc, messages, count);
+            proc->ops->input(world, proc, messages, count);
             for (size_t i = 0; i < count; i++)
                 blob_give(blobs[i]);
             count = 0;
@@ -175,13 +189,12 @@ static void inbox_take(struct world *world, struct proc *proc)
         if (entry->is_notice) {
             struct rrmp_notice notice = entry->notice;
             queue_pop(&proc->inbox);
-            if (proc->is_source)
-                rrmp_source_notice(proc->source, world->now_ns, &notice);
-            else
-                rrmp_sink_notice(proc->sink, world->now_ns, &notice);
-            events_take(world, proc);
+            notice_note(world, proc, &notice);
+            proc->ops->notice(world, proc, &notice);
             continue;
         }
+        if (entry->blob->length > 0 && entry->blob->bytes[0] == RRMP_INSTANCE)
+            hears(world, proc, entry->session, entry->src_port, true);
         blobs[count] = entry->blob;
         messages[count++] = (struct rrmp_message){ .session = entry->session,
                                                    .src_port = entry->src_port,
@@ -191,6 +204,17 @@ static void inbox_take(struct world *world, struct proc *proc)
                                                    .length = entry->blob->length };
         queue_pop(&proc->inbox);
     }
+}
+
+static void bounds_check(struct world *world, const struct proc *proc)
+{
+    if (proc->is_source &&
+        rrmp_source_stats(proc->source)->memory_now > rrmp_source_memory_max(proc->source))
+        world_fail(world, "R14", "source %u holds too much memory", proc->number);
+    if (!proc->is_source &&
+        rrmp_sink_stats(proc->sink)->memory_now + rrmp_sink_stats(proc->sink)->held_bytes_now >
+            rrmp_sink_memory_max(proc->sink))
+        world_fail(world, "R14", "sink %u holds too much memory", proc->number);
 }
 
 void proc_run(struct world *world, struct proc *proc)
@@ -203,22 +227,6 @@ void proc_run(struct world *world, struct proc *proc)
         return;
     }
     inbox_take(world, proc);
-    if (proc->is_source) {
-        source_feeds(world, proc);
-        rrmp_source_tick(proc->source, world->now_ns, true);
-        source_events(world, proc);
-        uint64_t due = rrmp_source_deadline(proc->source);
-        if (proc->image.is_open || queue_head(&proc->feeds))
-            due = due < world->now_ns + 1 * MS ? due : world->now_ns + 1 * MS;
-        proc_soon(world, proc, due > world->now_ns ? due : world->now_ns + 1000);
-        if (rrmp_source_stats(proc->source)->memory_now > rrmp_source_memory_max(proc->source))
-            world_fail(world, "R14", "source %u holds too much memory", proc->number);
-    } else {
-        rrmp_sink_tick(proc->sink, world->now_ns, true);
-        sink_events(world, proc);
-        uint64_t due = rrmp_sink_deadline(proc->sink);
-        if (due != RRMP_NEVER)
-            proc_soon(world, proc, due > world->now_ns ? due : world->now_ns + 1000);
-        sink_check(world, proc);
-    }
+    proc->ops->turn(world, proc);
+    bounds_check(world, proc);
 }

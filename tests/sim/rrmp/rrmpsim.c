@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cores.h"
 #include "world.h"
 
 #define CALM_NS  (12 * SEC) /* after the last fault, updates going on */
 #define QUIET_NS (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
-
-void network_peer_down_event(struct world *world, const struct event *event);
 
 void world_fail(struct world *world, const char *rule, const char *format, ...)
 {
@@ -43,244 +42,7 @@ bool world_chance(struct world *world, uint32_t ppm)
     return ppm && md_prng_below(&world->random, 1000000) < ppm;
 }
 
-/* ---- plans ---- */
-
-static uint32_t between(struct world *world, uint32_t low, uint32_t high)
-{
-    return low + md_prng_below(&world->random, high - low + 1);
-}
-
-static uint32_t sometimes(struct world *world, uint32_t one_in, uint32_t high)
-{
-    return md_prng_below(&world->random, one_in) ? 0 : between(world, 1, high);
-}
-
-static void plan_calm(struct world *world)
-{
-    world->plan = (struct plan){
-        .node_count = 3,
-        .source_count = 1,
-        .sink_count = 2,
-        .item_count = 40,
-        .service_count = 1,
-        .watch_count = 60,
-        .updates_per_s = 500,
-        .busy_ns = 8 * SEC,
-        .delay_ns = 200000,
-        .loss_run = 1,
-        .churn_per_s = 20,
-        .ring_bytes = 1 << 20,
-        .ring_rate = 50000000,
-        .source_cache = true,
-        .gap_log = 4096,
-        .window = 100,
-        .hold_records = 256,
-        .handle_limit = 4096,
-        .handle_rest_ns = 2 * SEC,
-        .close_linger_ns = 1 * SEC,
-        .posts_per_s = 1,
-    };
-}
-
-static void plan_draw(struct world *world)
-{
-    struct plan *plan = &world->plan;
-
-    plan_calm(world);
-    plan->node_count = between(world, 2, 8);
-    plan->source_count = between(world, 1, 4);
-    plan->sink_count = between(world, 1, 6);
-    plan->item_count = between(world, 4, 120);
-    plan->service_count = between(world, 1, 2);
-    plan->watch_count = between(world, 4, 100);
-    plan->updates_per_s = between(world, 50, 1200);
-    plan->delay_ns = between(world, 50000, 20000000);
-    plan->loss_ppm = sometimes(world, 2, 4000);
-    plan->unicast_loss_ppm = sometimes(world, 3, 4000);
-    plan->loss_run = between(world, 1, 40);
-    plan->kills = sometimes(world, 3, 4);
-    plan->hangs = sometimes(world, 3, 4);
-    plan->node_kills = sometimes(world, 4, 2);
-    plan->partitions = sometimes(world, 3, 4);
-    plan->laps = sometimes(world, 3, 4);
-    plan->provider_losses = sometimes(world, 3, 4);
-    plan->churn_per_s = between(world, 1, 60);
-    plan->group_changes_per_s = sometimes(world, 3, 4);
-    plan->hostile_per_s = sometimes(world, 4, 200);
-    plan->source_cache = md_prng_below(&world->random, 2);
-    plan->unicast_images = md_prng_below(&world->random, 2);
-    plan->gap_log = md_prng_below(&world->random, 4) ? 4096 : 16;
-    plan->window = md_prng_below(&world->random, 3) ? 100 : between(world, 1, 4);
-    plan->hold_records = md_prng_below(&world->random, 3) ? 256 : 2;
-    plan->handle_limit = 4096;
-    if (md_prng_below(&world->random, 6) == 0) /* all items fit, but hardly */
-        plan->handle_limit = plan->item_count + PRIVATES_MAX + between(world, 0, 8);
-    plan->handle_rest_ns = between(world, 0, 1) ? 0 : 5 * SEC;
-    plan->handle_rest_ns += 1;
-    if (md_prng_below(&world->random, 4) == 0) {
-        plan->ring_bytes = between(world, 10000, 65536);
-        plan->ring_rate = between(world, 20000, 80000);
-        /* What a provider says has to fit through in the end. */
-        uint32_t most = (uint32_t)plan->ring_rate / 42;
-        plan->updates_per_s = plan->updates_per_s < most ? plan->updates_per_s : most;
-    }
-}
-
-/* ---- scenarios: named, so that a failure keeps its name ---- */
-
-static void no_faults(struct world *world)
-{
-    plan_calm(world);
-}
-
-static void no_faults_unicast(struct world *world)
-{
-    plan_calm(world);
-    world->plan.unicast_images = true;
-    world->plan.delay_ns = 20 * MS;
-}
-
-static void no_faults_no_cache(struct world *world)
-{
-    plan_calm(world);
-    world->plan.source_cache = false;
-}
-
-static void losses(struct world *world)
-{
-    plan_calm(world);
-    world->plan.loss_ppm = 2000;
-    world->plan.loss_run = 20;
-    world->plan.unicast_loss_ppm = 500;
-}
-
-/* Most losses are followed by nothing of the same item: only svcSeq and heartbeat tell of them. */
-static void losses_sparse(struct world *world)
-{
-    losses(world);
-    world->plan.item_count = 300;
-    world->plan.watch_count = 200;
-    world->plan.updates_per_s = 60;
-    world->plan.churn_per_s = 40;
-    world->plan.loss_ppm = 20000;
-    world->plan.loss_run = 2;
-    world->plan.unicast_loss_ppm = 5000;
-}
-
-static void many_parts(struct world *world)
-{
-    losses(world);
-    world->plan.source_cache = false;
-    world->plan.item_count = 10;
-    world->plan.churn_per_s = 100;
-    world->plan.loss_ppm = 10000;
-    world->plan.loss_run = 2;
-}
-
-static void losses_unicast(struct world *world)
-{
-    losses(world);
-    world->plan.unicast_images = true;
-    world->plan.delay_ns = 20 * MS;
-}
-
-static void restarts(struct world *world)
-{
-    plan_calm(world);
-    world->plan.kills = 6;
-}
-
-static void failover(struct world *world)
-{
-    plan_calm(world);
-    world->plan.source_count = 3;
-    world->plan.node_count = 5;
-    world->plan.kills = 3;
-    world->plan.hangs = 3;
-    world->plan.provider_losses = 2;
-}
-
-static void daemons_die(struct world *world)
-{
-    plan_calm(world);
-    world->plan.source_count = 2;
-    world->plan.node_kills = 4;
-}
-
-static void partitions(struct world *world)
-{
-    plan_calm(world);
-    world->plan.source_count = 2;
-    world->plan.partitions = 6;
-}
-
-static void lapped(struct world *world)
-{
-    plan_calm(world);
-    world->plan.laps = 8;
-    world->plan.gap_log = 16;
-}
-
-static void tiny_limits(struct world *world)
-{
-    plan_calm(world);
-    world->plan.window = 1;
-    world->plan.hold_records = 2;
-    world->plan.gap_log = 16;
-    world->plan.handle_limit = 56;
-    world->plan.unicast_images = true;
-    world->plan.loss_ppm = 500;
-    world->plan.loss_run = 10;
-}
-
-static void hostile(struct world *world)
-{
-    plan_calm(world);
-    world->plan.hostile_per_s = 1000;
-}
-
-static void provider_lost(struct world *world)
-{
-    plan_calm(world);
-    world->plan.provider_losses = 5;
-    world->plan.source_count = 2;
-}
-
-static void slow_ring(struct world *world)
-{
-    plan_calm(world);
-    world->plan.ring_bytes = 10000;
-    world->plan.ring_rate = 14000;
-}
-
-static const struct scenario {
-    const char *name;
-    void (*plan)(struct world *world);
-} scenarios[] = {
-    { "no_faults", no_faults },
-    { "no_faults_unicast", no_faults_unicast },
-    { "no_faults_no_cache", no_faults_no_cache },
-    { "losses", losses },
-    { "losses_sparse", losses_sparse },
-    { "many_parts", many_parts },
-    { "losses_unicast", losses_unicast },
-    { "restarts", restarts },
-    { "failover", failover },
-    { "daemons_die", daemons_die },
-    { "partitions", partitions },
-    { "lapped", lapped },
-    { "tiny_limits", tiny_limits },
-    { "hostile", hostile },
-    { "provider_lost", provider_lost },
-    { "slow_ring", slow_ring },
-};
-
 /* ---- the world ---- */
-
-static struct proc *any_proc(struct world *world)
-{
-    return &world->procs[md_prng_below(&world->random, world->proc_count)];
-}
 
 static void item_make(struct world *world, uint32_t number)
 {
@@ -301,12 +63,27 @@ static void item_make(struct world *world, uint32_t number)
     item->counter = 1;
     item->service = (uint16_t)(number % world->plan.service_count);
     item->parts = number % 5 == 3 ? 3 : 1;
+    item->group = (uint8_t)(1 + number % 3);
     item->is_refused = number % 13 == 7;
+    if (world->plan.core.has_broadcast && number % 5 == 4)
+        item->service = SERVICES_MAX - 1;
+}
+
+static const struct proc_ops *ops_of(const struct world *world, uint32_t proc)
+{
+    bool is_source = proc < world->plan.source_count;
+
+    if (world->options.is_engine_only)
+        return is_source ? &model_source_ops : &model_sink_ops;
+    return is_source ? &core_source_ops : &core_sink_ops;
 }
 
 static void world_make(struct world *world)
 {
     const struct plan *plan = &world->plan;
+
+    if (!world->options.is_engine_only)
+        outside_make(world);
 
     for (uint32_t i = 0; i < plan->item_count; i++)
         item_make(world, i);
@@ -317,6 +94,7 @@ static void world_make(struct world *world)
         world->procs[p].number = p;
         world->procs[p].is_source = p < plan->source_count;
         world->procs[p].node = p % plan->node_count;
+        world->procs[p].ops = ops_of(world, p);
         proc_start(world, &world->procs[p]);
     }
     world->calm_ns = plan->busy_ns;
@@ -327,204 +105,170 @@ static void world_make(struct world *world)
         world_schedule(world, 100 * MS, EVENT_HOSTILE, 0, 0);
 }
 
-static void lap(struct world *world, struct proc *proc)
+static void deliver_event(struct world *world, struct event *event)
 {
-    struct rrmp_notice overrun = { .kind = RRMP_NOTICE_OVERRUN };
-    bool is_new = false;
+    const struct node *node = &world->nodes[event->a];
 
-    /* What names its own life is not lost: the ring's reader keeps that apart. */
-    for (uint32_t i = proc->inbox.head; i != proc->inbox.tail; i++) {
-        struct entry *entry = (struct entry *)proc->inbox.cells + (i & (proc->inbox.size - 1));
-        if (entry->is_notice)
-            is_new = true;
-    }
-    if (is_new || !proc->is_alive || proc->session == 0)
+    if (node->is_up && node->session == event->c)
+        network_deliver(world, event->a, &event->entry);
+    else
+        blob_give(event->entry.blob);
+}
+
+static void again(struct world *world, enum event_kind kind, uint32_t per_s)
+{
+    world_schedule(world, world->now_ns + md_prng_below(&world->random, 2000000000u / per_s), kind,
+                   0, 0);
+}
+
+static void update_event(struct world *world, struct event *event)
+{
+    uint32_t item = md_prng_below(&world->random, world->plan.item_count);
+
+    (void)event;
+    if (world->is_quiet)
         return;
-    world->coverage->laps++;
-    while (queue_head(&proc->inbox)) {
-        blob_give(((struct entry *)queue_head(&proc->inbox))->blob);
-        queue_pop(&proc->inbox);
+    world->items[item].counter++;
+    world->items[item].changed_ns[world->items[item].counter % 64] = world->now_ns;
+    if (world->outside) {
+        providers_private_update(world);
+        providers_update(world, item);
+    } else {
+        source_privates(world, world_any_proc(world));
+        source_update(world, item);
     }
-    struct entry *entry = queue_put(&proc->inbox);
-    *entry = (struct entry){ .is_notice = true, .notice = overrun };
+    again(world, EVENT_UPDATE, world->plan.updates_per_s);
+}
+
+static void churn_event(struct world *world, struct event *event)
+{
+    uint32_t p = world_between(world, world->plan.source_count, world->proc_count - 1);
+
+    (void)event;
+    if (world->is_quiet)
+        return;
+    if (world->outside)
+        consumers_churn(world);
+    else if (world->procs[p].is_alive)
+        sink_churn(world, &world->procs[p]);
+    again(world, EVENT_CHURN, world->plan.churn_per_s * world->plan.sink_count);
+}
+
+static void fault_event(struct world *world, struct event *event)
+{
+    (void)event;
+    if (world->now_ns >= world->calm_ns) {
+        world->is_calm = true;
+        if (world->outside)
+            providers_calm(world);
+        return;
+    }
+    if (world->outside)
+        cores_look(world);
+    if (world->plan.core.experiment)
+        experiment_step(world);
+    else
+        world_faults(world);
+    world_schedule(world, world->now_ns + 20 * MS, EVENT_FAULT, 0, 0);
+}
+
+static void feed_event(struct world *world, struct event *event)
+{
+    struct proc *proc = &world->procs[event->a];
+
+    if (!proc->is_alive || event->feed.epoch > proc->epoch)
+        return;
+    *(struct feed *)queue_put(&proc->feeds) = event->feed;
     proc_soon(world, proc, world->now_ns);
 }
 
-/* Each kind of fault as often as the plan says, over the busy time, in ticks of 20 ms. */
-static void faults(struct world *world)
+static void tick_event(struct world *world, struct event *event)
 {
-    const struct plan *plan = &world->plan;
-    uint32_t ticks = (uint32_t)(plan->busy_ns / (20 * MS));
-    struct proc *proc = any_proc(world);
-    uint64_t busy_left = world->calm_ns - world->now_ns;
-
-    if (world_chance(world, plan->kills * 1000000 / ticks) && proc->is_alive) {
-        proc_kill(world, proc);
-        uint64_t pause = md_prng_below(&world->random, 2) ? 100 * MS : 3 * SEC;
-        world_schedule(world, world->now_ns + md_prng_below(&world->random, (uint32_t)pause),
-                       EVENT_RESTART, proc->number, 0);
-    }
-    proc = any_proc(world);
-    if (world_chance(world, plan->hangs * 1000000 / ticks) && proc->is_alive) {
-        uint64_t hang = 100 * MS + md_prng_u64(&world->random) % (10 * SEC);
-        hang = hang < busy_left ? hang : busy_left;
-        world->coverage->hangs++;
-        world_trace(world, "proc %u hangs for %" PRIu64 " ms", proc->number, hang / MS);
-        proc->hung_until_ns = world->now_ns + hang;
-        proc->tick_at_ns = RRMP_NEVER;
-        proc_soon(world, proc, proc->hung_until_ns);
-    }
-    uint32_t node = md_prng_below(&world->random, plan->node_count);
-    if (world_chance(world, plan->node_kills * 1000000 / ticks) && world->nodes[node].is_up) {
-        world_trace(world, "node %u dies", node);
-        network_node_down(world, node);
-        world_schedule(world, world->now_ns + md_prng_below(&world->random, 2000000000),
-                       EVENT_NODE_UP, node, 0);
-    }
-    if (world_chance(world, plan->partitions * 1000000 / ticks)) {
-        uint32_t to = md_prng_below(&world->random, plan->node_count);
-        uint64_t time = md_prng_u64(&world->random) % (6 * SEC);
-        time = time < busy_left ? time : busy_left;
-        world->coverage->partitions++;
-        world_trace(world, "node %u does not hear %u for %" PRIu64 " ms", to, node, time / MS);
-        network_cut(world, node, to, world->now_ns + time);
-        if (md_prng_below(&world->random, 2))
-            network_cut(world, to, node, world->now_ns + time);
-    }
-    if (world_chance(world, plan->laps * 1000000 / ticks))
-        lap(world, any_proc(world));
-    proc = &world->procs[md_prng_below(&world->random, plan->source_count)];
-    if (world_chance(world, plan->provider_losses * 1000000 / ticks) && proc->is_alive &&
-        proc->is_provider_up) {
-        world_trace(world, "provider of %u lost", proc->number);
-        source_provider(world, proc, false);
-        world_schedule(world, world->now_ns + md_prng_below(&world->random, 3000000000u),
-                       EVENT_PROVIDER_UP, proc->number, proc->port);
-    }
-    if (world_chance(world, plan->group_changes_per_s * 1000000 / 50) && proc->is_alive &&
-        proc->is_provider_up) {
-        uint32_t group = md_prng_below(&world->random, 4);
-        source_feed_put(world, proc, (struct feed){ .kind = FEED_GROUP, .item = group });
-        source_feed_put(world, proc,
-                        (struct feed){ .kind = FEED_GROUP, .item = group, .counter = 1 });
-    }
+    proc_run(world, &world->procs[event->a]);
 }
 
-/* Somebody sends nonsense, from a port of his own, to everybody. */
-static void hostile_send(struct world *world)
+static void restart_event(struct world *world, struct event *event)
 {
-    uint8_t bytes[256];
-    uint32_t node = md_prng_below(&world->random, world->plan.node_count);
-    uint32_t length = md_prng_below(&world->random, sizeof(bytes));
-    static const uint8_t types[] = { 1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23,
-                                     32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 63 };
-    struct proc ghost = { .node = node,
-                          .session = world->nodes[node].session,
-                          .port = (uint16_t)(60000 + md_prng_below(&world->random, 3)) };
-
-    if (!world->nodes[node].is_up)
-        return;
-    for (uint32_t i = 0; i < length; i++)
-        bytes[i] = md_prng_below(&world->random, 3) ? (uint8_t)md_prng_below(&world->random, 3)
-                                                    : (uint8_t)md_prng_u32(&world->random);
-    if (length > 8 && md_prng_below(&world->random, 10)) {
-        bytes[0] = types[md_prng_below(&world->random, sizeof(types))];
-        bytes[1] = (uint8_t)(RRMP_VERSION << 4 | (bytes[1] & 15));
-    }
-    struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST, .topic = RRMP_TOPIC_CONTROL };
-    const struct proc *victim = any_proc(world);
-    if (md_prng_below(&world->random, 2) && victim->session) {
-        dest.path = RRMP_PATH_UNICAST;
-        dest.session = victim->session;
-        dest.port = victim->port;
-    }
-    world->coverage->hostile++;
-    network_send(world, &ghost, &dest, bytes, length);
+    world_trace(world, "proc %u restarts", event->a);
+    proc_start(world, &world->procs[event->a]);
 }
 
-static void event_run(struct world *world, struct event *event)
+static void node_up_event(struct world *world, struct event *event)
 {
-    struct proc *proc = &world->procs[event->a < PROCS_MAX ? event->a : 0];
-
-    switch (event->kind) {
-    case EVENT_DELIVER:
-        if (world->nodes[event->a].is_up && world->nodes[event->a].session == event->c)
-            network_deliver(world, event->a, &event->entry);
-        else
-            blob_give(event->entry.blob);
-        return;
-    case EVENT_TICK:
-        proc_run(world, proc);
-        return;
-    case EVENT_UPDATE:
-        if (world->is_quiet)
-            return;
-        event->a = md_prng_below(&world->random, world->plan.item_count);
-        world->items[event->a].counter++;
-        world->items[event->a].changed_ns[world->items[event->a].counter % 64] = world->now_ns;
-        source_privates(world, any_proc(world));
-        source_update(world, event->a);
-        world_schedule(world,
-                       world->now_ns +
-                           md_prng_below(&world->random, 2000000000u / world->plan.updates_per_s),
-                       EVENT_UPDATE, 0, 0);
-        return;
-    case EVENT_CHURN: {
-        uint32_t p = between(world, world->plan.source_count, world->proc_count - 1);
-        if (world->is_quiet)
-            return;
-        if (world->procs[p].is_alive)
-            sink_churn(world, &world->procs[p]);
-        world_schedule(world,
-                       world->now_ns +
-                           md_prng_below(&world->random, 2000000000u / (world->plan.churn_per_s *
-                                                                        world->plan.sink_count)),
-                       EVENT_CHURN, 0, 0);
-        return;
-    }
-    case EVENT_FAULT:
-        if (world->now_ns >= world->calm_ns) {
-            world->is_calm = true;
-            return;
-        }
-        faults(world);
-        world_schedule(world, world->now_ns + 20 * MS, EVENT_FAULT, 0, 0);
-        return;
-    case EVENT_FEED:
-        if (!proc->is_alive || event->feed.epoch > proc->epoch)
-            return;
-        *(struct feed *)queue_put(&proc->feeds) = event->feed;
-        proc_soon(world, proc, world->now_ns);
-        return;
-    case EVENT_RESTART:
-        world_trace(world, "proc %u restarts", event->a);
-        proc_start(world, proc);
-        return;
-    case EVENT_NODE_UP:
-        world_trace(world, "node %u is back", event->a);
-        network_node_up(world, event->a);
-        return;
-    case EVENT_PEER_DOWN:
-        network_peer_down_event(world, event);
-        return;
-    case EVENT_HEAL:
-        network_heal(world, event->a, event->b);
-        return;
-    case EVENT_PROVIDER_UP:
-        if (proc->is_alive && !proc->is_provider_up)
-            source_provider(world, proc, true);
-        return;
-    case EVENT_HOSTILE:
-        if (world->is_calm)
-            return;
-        hostile_send(world);
-        world_schedule(world,
-                       world->now_ns +
-                           md_prng_below(&world->random, 2000000000u / world->plan.hostile_per_s),
-                       EVENT_HOSTILE, 0, 0);
-        return;
-    }
+    world_trace(world, "node %u is back", event->a);
+    network_node_up(world, event->a);
 }
+
+static void peer_down_event(struct world *world, struct event *event)
+{
+    network_peer_down_event(world, event);
+}
+
+static void heal_event(struct world *world, struct event *event)
+{
+    network_heal(world, event->a, event->b);
+}
+
+static void provider_up_event(struct world *world, struct event *event)
+{
+    struct proc *proc = &world->procs[event->a];
+
+    if (world->outside)
+        provider_connect(world, event->a, event->b);
+    else if (proc->is_alive && !proc->is_provider_up)
+        source_provider(world, proc, true);
+}
+
+static void hostile_event(struct world *world, struct event *event)
+{
+    (void)event;
+    if (world->is_calm)
+        return;
+    world_hostile(world);
+    again(world, EVENT_HOSTILE, world->plan.hostile_per_s);
+}
+
+static void part_event(struct world *world, struct event *event)
+{
+    provider_part(world, event);
+}
+
+static void better_event(struct world *world, struct event *event)
+{
+    provider_better(world, event);
+}
+
+static void consumer_event(struct world *world, struct event *event)
+{
+    consumer_come(world, event->a);
+}
+
+static void drain_event(struct world *world, struct event *event)
+{
+    if (world->outside->consumers[event->a].epoch == event->b)
+        consumer_drain(world, event->a);
+}
+
+static void (*const handlers[])(struct world *world, struct event *event) = {
+    [EVENT_DELIVER] = deliver_event,
+    [EVENT_TICK] = tick_event,
+    [EVENT_UPDATE] = update_event,
+    [EVENT_CHURN] = churn_event,
+    [EVENT_FAULT] = fault_event,
+    [EVENT_FEED] = feed_event,
+    [EVENT_RESTART] = restart_event,
+    [EVENT_NODE_UP] = node_up_event,
+    [EVENT_PEER_DOWN] = peer_down_event,
+    [EVENT_HEAL] = heal_event,
+    [EVENT_PROVIDER_UP] = provider_up_event,
+    [EVENT_HOSTILE] = hostile_event,
+    [EVENT_WORD] = provider_word,
+    [EVENT_HEARD] = provider_heard,
+    [EVENT_PART] = part_event,
+    [EVENT_BETTER] = better_event,
+    [EVENT_CONSUMER] = consumer_event,
+    [EVENT_DRAIN] = drain_event,
+};
 
 static void run_until(struct world *world, uint64_t until_ns)
 {
@@ -553,7 +297,7 @@ static void run_until(struct world *world, uint64_t until_ns)
         if (world->heap_count > 0)
             world->heap[i] = last;
         world->now_ns = event.at_ns;
-        event_run(world, &event);
+        handlers[event.kind](world, &event);
     }
     world->now_ns = until_ns;
 }
@@ -563,17 +307,24 @@ static bool is_faultless(const struct plan *plan)
 {
     return !plan->loss_ppm && !plan->unicast_loss_ppm && !plan->kills && !plan->hangs &&
            !plan->node_kills && !plan->partitions && !plan->laps && !plan->provider_losses &&
-           !plan->hostile_per_s;
+           !plan->hostile_per_s && !plan->core.experiment && !plan->core.silences &&
+           !plan->core.refusals && !plan->core.service_downs && !plan->core.item_ends &&
+           !plan->core.stops && !plan->core.has_broadcast && !plan->core.slow_percent;
+}
+
+/* Room for everything: then nobody is told that something was left out. */
+static bool is_ample(const struct plan *plan)
+{
+    return plan->handle_limit >= 4096 && plan->ring_bytes >= 1 << 20 &&
+           !plan->group_changes_per_s && plan->hold_records > 2;
 }
 
 /* Interest on both sides, at the end: R6. */
 static void check_interest(struct world *world)
 {
     const struct plan *plan = &world->plan;
-    bool is_ample = plan->handle_limit >= 4096 && plan->ring_bytes >= 1 << 20 &&
-                    !plan->group_changes_per_s && plan->hold_records > 2;
 
-    if (is_faultless(plan) && is_ample && world->told_suspect)
+    if (is_faultless(plan) && is_ample(plan) && world->told_suspect)
         world_fail(world, "R2", "%u times told suspect without any fault", world->told_suspect);
     for (uint32_t p = 0; p < world->plan.source_count; p++) {
         struct proc *proc = &world->procs[p];
@@ -661,6 +412,38 @@ static void coverage_add(struct world *world)
     }
 }
 
+static void world_free(struct world *world)
+{
+    for (size_t i = 0; i < world->heap_count; i++) {
+        enum event_kind kind = world->heap[i].kind;
+        if (kind == EVENT_DELIVER || kind == EVENT_WORD || kind == EVENT_HEARD)
+            blob_give(world->heap[i].entry.blob);
+    }
+    for (uint32_t p = 0; p < world->proc_count; p++)
+        proc_fini(world, &world->procs[p]);
+    if (world->outside)
+        outside_fini(world);
+    free(world->heap);
+    free(world);
+}
+
+static void check_end(struct world *world)
+{
+    if (world->outside) {
+        consumers_check_end(world);
+        providers_check_end(world);
+        cores_check_end(world);
+        experiment_check_end(world);
+        if (is_faultless(&world->plan) && is_ample(&world->plan) && world->told_suspect)
+            world_fail(world, "R2", "%u times told suspect without any fault", world->told_suspect);
+        return;
+    }
+    for (uint32_t p = world->plan.source_count; p < world->proc_count && !world->failure[0]; p++)
+        sink_check_end(world, &world->procs[p]);
+    if (!world->failure[0])
+        check_interest(world);
+}
+
 /* One seed from start to end; the fingerprint of all that was delivered, or a failure. */
 static bool run_seed(const struct options *options, struct coverage *coverage, uint64_t *hash,
                      char failure[400])
@@ -672,169 +455,189 @@ static bool run_seed(const struct options *options, struct coverage *coverage, u
     world->options = *options;
     world->coverage = coverage;
     world->random = md_prng_init(options->seed);
-    plan_draw(world);
-    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
-        if (options->scenario && strcmp(options->scenario, scenarios[i].name) == 0)
-            scenarios[i].plan(world);
-    }
+    plan_make(world);
     world_make(world);
     run_until(world, world->calm_ns + CALM_NS);
     world->is_quiet = true;
+    if (world->outside) {
+        consumers_calm(world);
+        experiment_calm(world);
+    }
     run_until(world, world->calm_ns + CALM_NS + QUIET_NS);
-    for (uint32_t p = world->plan.source_count; p < world->proc_count && !world->failure[0]; p++)
-        sink_check_end(world, &world->procs[p]);
     if (!world->failure[0])
-        check_interest(world);
+        check_end(world);
     if (world->failure[0])
         world_dump(world);
     coverage_add(world);
     *hash = world->hash;
     memcpy(failure, world->failure, sizeof(world->failure));
-    for (size_t i = 0; i < world->heap_count; i++) {
-        if (world->heap[i].kind == EVENT_DELIVER)
-            blob_give(world->heap[i].entry.blob);
-    }
-    for (uint32_t p = 0; p < world->proc_count; p++)
-        proc_fini(&world->procs[p]);
-    free(world->heap);
-    free(world);
+    world_free(world);
     return failure[0] == 0;
 }
 
 /* ---- the command ---- */
 
-static void coverage_print(const struct coverage *c)
+static int row(const char *group, const char *name, uint64_t count, bool must)
 {
-    const struct {
-        const char *name;
-        uint64_t count;
-    } rows[] = {
-        { "updates delivered", c->updates },
-        { "image parts delivered", c->images },
-        { "images by unicast, bound", c->unicast_images },
-        { "images redundant", c->redundant },
-        { "hold overflows", c->held_over },
-        { "opens", c->opens },
-        { "closes", c->closes },
-        { "reissues", c->reissues },
-        { "streams closed by the source", c->closed },
-        { "refusals", c->refused },
-        { "statuses delivered", c->statuses },
-        { "told suspect", c->suspects },
-        { "losses beyond repair", c->losses },
-        { "records lost", c->lost },
-        { "items hit by GAPITEMS", c->gap_hits },
-        { "gap log did not hold", c->not_held },
-        { "whole service recoveries", c->whole },
-        { "failovers of a service", c->failovers },
-        { "processes killed", c->kills },
-        { "processes hung", c->hangs },
-        { "daemons killed", c->node_kills },
-        { "partitions", c->partitions },
-        { "rings lapped", c->laps },
-        { "providers lost", c->provider_losses },
-        { "private streams opened", c->privates },
-        { "their updates delivered", c->private_updates },
-        { "snapshots answered", c->snapshots },
-        { "generic messages up", c->generics },
-        { "dictionary parts", c->dictionaries },
-        { "posts taken", c->posts },
-        { "acks", c->acks },
-        { "posts without answer", c->post_lost },
-        { "audits", c->audits },
-        { "mended by audit", c->audit_mended },
-        { "hostile records", c->hostile },
-        { "outbound ring full", c->ring_full },
-        { "directory changes", c->directory },
-    };
-
-    printf("\ncovered:\n");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        printf("  %-30s %12" PRIu64 "%s\n", rows[i].name, rows[i].count,
-               rows[i].count ? "" : "   <- never");
+    printf("  %-12s %-30s %12" PRIu64 "%s\n", group, name, count,
+           must && count == 0 ? "   NEVER" : "");
+    return must && count == 0;
 }
 
-static int usage(void)
+/* The number of rows that stayed zero. */
+static int coverage_print(const struct coverage *coverage, bool is_engine_only)
 {
-    fprintf(stderr, "usage: rrmpsim [--seeds A..B] [--scenario NAME|all|list] [--trace] [--twice]\n"
-                    "  --seeds A..B   run these seeds (default 1..20)\n"
-                    "  --scenario     faults of a named scenario instead of drawn ones\n"
-                    "  --trace        print what happens, for one seed\n"
-                    "  --twice        run each seed twice: the same must come out\n"
-                    "  --first-failure  stop at the first seed that fails\n");
-    return 2;
+    unsigned where = is_engine_only ? IN_ENGINES : IN_CORES;
+    int zeros = 0;
+
+    puts("coverage:");
+#define PRINT(field, in, group, text)                                                              \
+    if ((in)&where)                                                                                \
+        zeros += row(group, text, coverage->field, true);
+    COVERAGE(PRINT)
+#undef PRINT
+    printf("coverage: %d never occurred\n", zeros);
+    return zeros;
 }
+
+static const char usage[] =
+    "usage: rrmpsim [--seeds A..B] [--cores real|model] [--scenario NAME|all] [--trace]\n"
+    "               [--coverage] [--twice] [--stop]\n"
+    "       rrmpsim --list                         names of the scenarios\n"
+    "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
+    "small\n"
+    "models stand around their engines instead. --twice: the same seed must give the same (it is\n"
+    "tried on each sixteenth seed anyway). --stop: at the first failure. Exit status 1 when any\n"
+    "failed, or with --coverage when something never occurred.\n";
+
+struct arguments {
+    struct options options;
+    uint64_t first, last;
+    bool is_all; /* scenarios */
+    bool is_twice;
+    bool stops;
+    bool has_coverage;
+};
 
 struct totals {
     uint64_t passed, failed;
 };
 
-static void run_one(struct options *options, struct coverage *coverage, bool is_twice,
-                    struct totals *totals)
+static void run_one(const struct arguments *arguments, const struct options *options,
+                    struct coverage *coverage, struct totals *totals)
 {
     char failure[400];
-    uint64_t hash, again;
-    bool passed = run_seed(options, coverage, &hash, failure);
+    uint64_t hash, again_hash;
+    bool is_good = run_seed(options, coverage, &hash, failure);
 
-    if (passed && is_twice) {
+    if (is_good && !options->is_traced && (arguments->is_twice || options->seed % 16 == 0)) {
         struct coverage unused = { 0 };
-        run_seed(options, &unused, &again, failure);
-        if (again != hash) {
-            passed = false;
-            snprintf(failure, sizeof(failure), "R23: two runs differ");
-        }
+        run_seed(options, &unused, &again_hash, failure);
+        is_good = again_hash == hash;
+        if (!is_good)
+            snprintf(failure, sizeof(failure), "R23: it does not repeat itself");
     }
-    if (passed) {
-        totals->passed++;
+    totals->passed += is_good;
+    totals->failed += !is_good;
+    if (is_good)
         return;
-    }
-    totals->failed++;
-    printf("FAILED seed %" PRIu64 "%s%s: %s\n", options->seed,
-           options->scenario ? " scenario " : "", options->scenario ? options->scenario : "",
-           failure);
+    printf("seed %" PRIu64 " failed: %s (replay: rrmpsim --seeds %" PRIu64 "..%" PRIu64
+           "%s%s%s --trace)\n",
+           options->seed, failure, options->seed, options->seed,
+           options->is_engine_only ? " --cores model" : "", options->scenario ? " --scenario " : "",
+           options->scenario ? options->scenario : "");
     fflush(stdout);
+}
+
+static void run_seeds(const struct arguments *arguments, const char *scenario,
+                      struct coverage *coverage, struct totals *totals)
+{
+    struct options options = arguments->options;
+
+    options.scenario = scenario;
+    for (options.seed = arguments->first; options.seed <= arguments->last; options.seed++) {
+        if (arguments->stops && totals->failed)
+            return;
+        run_one(arguments, &options, coverage, totals);
+    }
+}
+
+static bool parse_seeds(const char *text, struct arguments *arguments)
+{
+    char *end;
+
+    arguments->first = arguments->last = strtoull(text, &end, 10);
+    if (end != text && end[0] == '.' && end[1] == '.')
+        arguments->last = strtoull(end + 2, &end, 10);
+    return *end == 0 && arguments->last >= arguments->first;
+}
+
+static bool parse_scenario(const char *text, struct arguments *arguments)
+{
+    arguments->is_all = strcmp(text, "all") == 0;
+    for (size_t i = 0; plan_scenario(i); i++) {
+        if (strcmp(text, plan_scenario(i)) == 0)
+            arguments->options.scenario = text;
+    }
+    return arguments->is_all || arguments->options.scenario;
+}
+
+static bool parse_cores(const char *text, struct arguments *arguments)
+{
+    arguments->options.is_engine_only = strcmp(text, "model") == 0;
+    return arguments->options.is_engine_only || strcmp(text, "real") == 0;
+}
+
+static bool parse(int argc, char **argv, struct arguments *arguments)
+{
+    *arguments = (struct arguments){ .first = 1, .last = 200 };
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+        if (strcmp(argv[i], "--trace") == 0)
+            arguments->options.is_traced = true;
+        else if (strcmp(argv[i], "--twice") == 0)
+            arguments->is_twice = true;
+        else if (strcmp(argv[i], "--stop") == 0)
+            arguments->stops = true;
+        else if (strcmp(argv[i], "--coverage") == 0)
+            arguments->has_coverage = true;
+        else if (strcmp(argv[i], "--seeds") == 0 && parse_seeds(value, arguments))
+            i++;
+        else if (strcmp(argv[i], "--scenario") == 0 && parse_scenario(value, arguments))
+            i++;
+        else if (strcmp(argv[i], "--cores") == 0 && parse_cores(value, arguments))
+            i++;
+        else
+            return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = { .seed = 1 };
+    struct arguments arguments;
     struct coverage coverage = { 0 };
     struct totals totals = { 0, 0 };
-    uint64_t first = 1, last = 20;
-    bool is_twice = false, stops = false;
 
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
-            if (sscanf(argv[++i], "%" SCNu64 "..%" SCNu64, &first, &last) != 2)
-                last = first;
-        } else if (strcmp(argv[i], "--scenario") == 0 && i + 1 < argc) {
-            options.scenario = argv[++i];
-        } else if (strcmp(argv[i], "--trace") == 0) {
-            options.is_traced = true;
-        } else if (strcmp(argv[i], "--twice") == 0) {
-            is_twice = true;
-        } else if (strcmp(argv[i], "--first-failure") == 0) {
-            stops = true;
-        } else {
-            return usage();
-        }
-    }
-    const char *wanted = options.scenario;
-    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]) && wanted; i++) {
-        bool is_meant = strcmp(wanted, "all") == 0 || strcmp(wanted, scenarios[i].name) == 0;
-        if (strcmp(wanted, "list") == 0)
-            printf("%s\n", scenarios[i].name);
-        options.scenario = scenarios[i].name;
-        for (options.seed = first; is_meant && options.seed <= last && !(stops && totals.failed);
-             options.seed++)
-            run_one(&options, &coverage, is_twice, &totals);
-    }
-    for (options.seed = first; !wanted && options.seed <= last && !(stops && totals.failed);
-         options.seed++)
-        run_one(&options, &coverage, is_twice, &totals);
-    if (wanted && strcmp(wanted, "list") == 0)
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; plan_scenario(i); i++)
+            puts(plan_scenario(i));
         return 0;
-    coverage_print(&coverage);
-    printf("\n%" PRIu64 " passed, %" PRIu64 " failed\n", totals.passed, totals.failed);
-    return totals.failed != 0 || totals.passed == 0;
+    }
+    if (!parse(argc, argv, &arguments)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (size_t i = 0; arguments.is_all && plan_scenario(i); i++) {
+        if (plan_is_of_all(&arguments.options, i))
+            run_seeds(&arguments, plan_scenario(i), &coverage, &totals);
+    }
+    if (!arguments.is_all)
+        run_seeds(&arguments, arguments.options.scenario, &coverage, &totals);
+    int zeros =
+        arguments.has_coverage ? coverage_print(&coverage, arguments.options.is_engine_only) : 0;
+    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", totals.passed, totals.failed);
+    return totals.failed || zeros ? 1 : 0;
 }

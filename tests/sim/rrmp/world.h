@@ -1,4 +1,4 @@
-/* world.h - the simulated backbone of rrmpsim: nodes, processes, time, and what is checked. */
+/* world.h - the simulated backbone of rrmpsim: nodes, processes, time, what is said and when. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRMPSIM_WORLD_H
 #define RRMPSIM_WORLD_H
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/prng.h"
+#include "coverage.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
@@ -18,12 +19,16 @@
 #define NODES_MAX    16
 #define PROCS_MAX    24
 #define ITEMS_MAX    400
-#define SERVICES_MAX 2
+#define SERVICES_MAX 3 /* with one of non-interactive providers */
 #define WATCHES_MAX  300
 #define PRIVATES_MAX 8
 #define PRIVATE      0x40000000u /* user words and items of private streams */
 #define SNAPSHOT     0x20000000u /* user words of snapshots */
 #define MESSAGE_MAX  65536
+#define SERVICE_NAME "SVC0" /* its last letter counts */
+
+struct world;
+struct proc;
 
 /*
  * The network gives what the reliable multicast promises (FIFO per sender and stream, no
@@ -38,6 +43,48 @@ struct options {
     uint64_t seed;
     const char *scenario; /* NULL: everything drawn from the seed */
     bool is_traced;
+    bool is_engine_only; /* models around the engines instead of the cores of the programs */
+};
+
+/*
+ * One fault at a time, in a system at rest but for its updates: what a fault may cost is counted,
+ * and nobody it does not concern may notice it.
+ */
+enum experiment {
+    EXPERIMENT_NONE,
+    EXPERIMENT_LOSS,      /* k records of one source at one node */
+    EXPERIMENT_LAP,       /* one p2ps */
+    EXPERIMENT_KILL,      /* one src_dist, which comes again or has another beside it */
+    EXPERIMENT_DAEMON,    /* the rrcpd of one src_dist */
+    EXPERIMENT_REQUESTER, /* one p2ps hangs or dies */
+    EXPERIMENT_CONSUMER,  /* one consumer stops, is slow or dies */
+    EXPERIMENT_CROWD,     /* one p2ps asks for thousands of items, then another for one */
+    EXPERIMENT_count
+};
+
+/* What there is outside the processes when they are the cores of the programs. */
+struct core_plan {
+    enum experiment experiment;
+    uint32_t providers; /* interactive ones of each source */
+    bool has_broadcast; /* and one that publishes a service of its own */
+    uint32_t consumers; /* of each sink */
+    uint32_t streams;   /* of each consumer */
+    uint32_t window;    /* of each provider */
+    uint32_t slow_percent;
+    bool sink_cache;
+    bool authority_is_late;
+    bool has_mutants;
+    uint32_t crowd;
+    /* expected over the run */
+    uint32_t silences;
+    uint32_t jams;
+    uint32_t refusals;
+    uint32_t service_downs;
+    uint32_t item_ends;
+    uint32_t group_moves;
+    uint32_t permission_changes;
+    uint32_t stops;
+    uint32_t consumer_deaths;
 };
 
 /* What a run does; drawn from the seed, then changed by the scenario. */
@@ -74,6 +121,7 @@ struct plan {
     uint32_t handle_limit;
     uint64_t handle_rest_ns;
     uint64_t close_linger_ns;
+    struct core_plan core;
 };
 
 struct blob {
@@ -150,10 +198,23 @@ struct watch {
     uint64_t opened_ns;
 };
 
+/* What runs in a process: one of the engines between models, or a core of a program. */
+struct proc_ops {
+    void (*start)(struct world *world, struct proc *proc);
+    void (*input)(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+                  size_t count);
+    void (*notice)(struct world *world, struct proc *proc, const struct rrmp_notice *notice);
+    /* The ring is empty: what else is to do now, and when next. */
+    void (*turn)(struct world *world, struct proc *proc);
+    /* The process ends; with the world when `is_killed` is false. */
+    void (*fini)(struct world *world, struct proc *proc);
+};
+
 struct proc {
+    const struct proc_ops *ops;
     bool is_source;
     bool is_alive;
-    bool is_started; /* the place is used */
+    uint32_t serial; /* of this life of any process */
     uint32_t node;
     uint16_t port;
     uint64_t session; /* attached to; 0 not */
@@ -162,9 +223,15 @@ struct proc {
     uint64_t tick_at_ns;
     uint64_t restart_ns;
     uint32_t number;
-    struct rrmp_source *source;
-    struct rrmp_sink *sink;
     struct queue inbox; /* struct entry */
+    uint64_t heard[4];  /* bits of attachments whose INSTANCE came and whose end did not */
+    const struct rrmp_source *source; /* for who looks on; NULL in a sink */
+    const struct rrmp_sink *sink;
+    struct srcdist_core *srcdist;
+    struct p2ps_core *p2ps;
+    /* ---- the models around the engines ---- */
+    struct rrmp_source *own_source;
+    struct rrmp_sink *own_sink;
     struct queue feeds; /* struct feed; sources */
     /* outbound ring */
     uint8_t *room;
@@ -222,6 +289,12 @@ enum event_kind {
     EVENT_HEAL,
     EVENT_PROVIDER_UP,
     EVENT_HOSTILE,
+    EVENT_WORD,     /* bytes of a provider reach its src_dist */
+    EVENT_HEARD,    /* bytes of a src_dist reach its provider */
+    EVENT_PART,     /* a provider goes on with an image */
+    EVENT_BETTER,   /* a provider says what it said suspect or down to be well again */
+    EVENT_CONSUMER, /* a consumer connects */
+    EVENT_DRAIN,    /* a consumer reads */
 };
 
 struct event {
@@ -240,19 +313,22 @@ struct world_item {
     uint8_t key[64];
     uint16_t key_length;
     uint16_t parts;
+    uint8_t group;
+    uint8_t permission;
     bool is_refused;         /* the provider does not know it */
     uint64_t changed_ns[64]; /* when each of the last counters came */
 };
 
-struct coverage {
-    uint64_t images, updates, statuses, suspects, closed, refused;
-    uint64_t kills, hangs, node_kills, partitions, laps, losses, lost, provider_losses;
-    uint64_t opens, closes, reissues, posts, acks, post_lost, hostile;
-    uint64_t rows[16];
-    uint64_t gap_hits, whole, failovers, unicast_images, held_over, audits, audit_mended;
-    uint64_t privates, private_updates, snapshots, generics, dictionaries;
-    uint64_t redundant, not_held, ring_full, told_ns_max, directory;
+/* A life of a process at a daemon. */
+struct attach {
+    uint64_t session;
+    uint16_t port;
+    uint32_t serial;
 };
+
+#define ATTACHES_MAX 256
+
+struct outside;
 
 struct world {
     struct options options;
@@ -269,7 +345,11 @@ struct world {
     bool is_calm;  /* no more faults */
     bool is_quiet; /* no more updates */
     uint64_t next_session;
-    uint64_t hash; /* of everything delivered: the run's fingerprint */
+    uint32_t serial;
+    struct attach attaches[ATTACHES_MAX];
+    uint32_t attach_count;
+    struct outside *outside; /* providers and consumers of the cores; NULL: engines only */
+    uint64_t hash;           /* of everything delivered: the run's fingerprint */
     uint64_t calm_ns;
     uint32_t told_suspect;
     char failure[400];
@@ -291,6 +371,8 @@ void network_node_down(struct world *world, uint32_t node);
 void network_node_up(struct world *world, uint32_t node);
 void network_cut(struct world *world, uint32_t from, uint32_t to, uint64_t until_ns);
 void network_heal(struct world *world, uint32_t from, uint32_t to);
+void network_peer_down_event(struct world *world, const struct event *event);
+struct blob *blob_take(const uint8_t *bytes, size_t length);
 void blob_give(struct blob *blob);
 struct rrmp_send proc_send(struct world *world, struct proc *proc);
 
@@ -302,15 +384,16 @@ void *queue_head(struct queue *queue);
 void queue_pop(struct queue *queue);
 void proc_start(struct world *world, struct proc *proc);
 void proc_kill(struct world *world, struct proc *proc);
-void proc_fini(struct proc *proc);
+void proc_fini(struct world *world, struct proc *proc);
 void proc_attach(struct world *world, struct proc *proc);
 void proc_run(struct world *world, struct proc *proc);
 void proc_soon(struct world *world, struct proc *proc, uint64_t at_ns);
 
+/* Has that life of a src_dist said INSTANCE to this process, and is not known to have ended? */
+bool proc_hears(const struct world *world, const struct proc *proc, uint32_t serial);
+
 /* model_source.c */
-void source_start(struct world *world, struct proc *proc);
-void source_events(struct world *world, struct proc *proc);
-void source_feeds(struct world *world, struct proc *proc);
+extern const struct proc_ops model_source_ops;
 void source_feed_put(struct world *world, struct proc *proc, struct feed feed);
 void source_update(struct world *world, uint32_t item);
 void source_privates(struct world *world, struct proc *proc);
@@ -319,11 +402,21 @@ uint32_t message_put(uint8_t *out, uint8_t kind, uint32_t item, uint32_t counter
                      uint16_t parts);
 
 /* model_sink.c */
-void sink_start(struct world *world, struct proc *proc);
-void sink_events(struct world *world, struct proc *proc);
+extern const struct proc_ops model_sink_ops;
 void sink_churn(struct world *world, struct proc *proc);
-void sink_check(struct world *world, struct proc *proc);
 void sink_check_end(struct world *world, struct proc *proc);
+
+/* plan.c */
+void plan_make(struct world *world);
+const char *plan_scenario(size_t index); /* NULL past the last */
+bool plan_is_of_all(const struct options *options, size_t index);
+uint32_t world_between(struct world *world, uint32_t low, uint32_t high);
+
+/* fault.c */
+struct proc *world_any_proc(struct world *world);
+void world_lap(struct world *world, struct proc *proc);
+void world_faults(struct world *world);
+void world_hostile(struct world *world);
 
 /* rrmpsim.c */
 void world_fail(struct world *world, const char *rule, const char *format, ...)

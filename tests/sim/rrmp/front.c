@@ -1,0 +1,603 @@
+/* front.c - the consumers' front: what p2ps tells them is judged message by message. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "cores.h"
+
+#define KEPT_SHARE  8 /* of the output, for what may not be lost */
+#define FULL_AFTER  5
+#define SAY_NS      (15 * SEC)
+#define ACK_NS      (21 * SEC)
+#define LAG_NS      (2600 * MS) /* recover time, verification, a heartbeat, and the way */
+#define LAG_LONG_NS (8 * SEC)   /* when somebody has to be declared dead first */
+
+#define FAIL(c, rule, s, ...)                                                                      \
+    world_fail((c)->world, rule, "consumer %u stream %d item %u: " __VA_ARGS__)
+
+/* ---- room ---- */
+
+static bool has_room(const struct consumer *c, bool is_vital)
+{
+    return c->queued + (is_vital ? 0 : c->room / KEPT_SHARE) < c->room;
+}
+
+static void taken(struct consumer *c, const void *bytes, size_t length)
+{
+    struct world *world = c->world;
+
+    c->queued++;
+    world->hash = rrmp_key_hash(bytes, length) ^ (world->hash << 1 | world->hash >> 63) ^
+                  world->now_ns ^ (uint64_t)c->number << 56;
+}
+
+static void fail(struct consumer *c, const struct stream *s, const char *rule, const char *what)
+{
+    world_fail(c->world, rule, "consumer %u stream %d item %u at %u: %s", c->number, s->id, s->item,
+               s->counter, what);
+}
+
+static uint32_t service_of(const struct world *world, uint32_t item)
+{
+    return is_item(world, item) ? world->items[item].service : 0;
+}
+
+/* ---- states ---- */
+
+static bool is_patient(const struct consumer *c)
+{
+    return c->single_open && c->allow_suspect;
+}
+
+static void ended(struct consumer *c, struct stream *s, const struct rwf_state *state)
+{
+    struct coverage *coverage = c->world->coverage;
+    uint32_t service = service_of(c->world, s->item);
+    bool is_recover = state->stream_state == RWF_STREAM_CLOSED_RECOVER;
+    bool is_up = c->knows_service[service] && c->service_up[service];
+
+    coverage->closed++;
+    coverage->closed_recover += is_recover;
+    coverage->not_entitled += state->code == RWF_CODE_NOT_ENTITLED;
+    coverage->not_found += state->code == RWF_CODE_NOT_FOUND;
+    coverage->snapshots += s->kind == STREAM_SNAPSHOT;
+    if (is_recover && s->kind == STREAM_SHARED && !s->has_data && is_patient(c) && is_up &&
+        service != SERVICES_MAX - 1)
+        fail(c, s, "R18", "CLOSED_RECOVER answers a request while the service is up");
+    if (state->code == RWF_CODE_NOT_ENTITLED && !c->is_low)
+        fail(c, s, "R22", "not entitled, but it is");
+    if (c->is_bystander)
+        fail(c, s, "R16", "closed, though nothing concerns it");
+    s->kind = STREAM_FREE;
+}
+
+static void state_take(struct consumer *c, struct stream *s, const struct rwf_state *state)
+{
+    s->was_told = true;
+    if (state->stream_state != RWF_STREAM_OPEN && state->stream_state != RWF_STREAM_NON_STREAMING) {
+        ended(c, s, state);
+        return;
+    }
+    if (state->data_state == RWF_DATA_NO_CHANGE)
+        return;
+    s->is_suspect = state->data_state == RWF_DATA_SUSPECT;
+    s->may_jump = s->may_jump || s->is_suspect;
+    c->world->coverage->suspects += s->is_suspect;
+    c->world->told_suspect += s->is_suspect;
+    if (s->is_suspect)
+        experiment_told(c, s);
+}
+
+static int status(void *self, const struct omm_status *told)
+{
+    struct consumer *c = self;
+    struct coverage *coverage = c->world->coverage;
+
+    if (!has_room(c, true))
+        return MD_ERR_FULL;
+    const int32_t words[3] = { told->stream_id,
+                               told->state.stream_state << 8 | told->state.data_state,
+                               told->state.code };
+    taken(c, words, sizeof(words));
+    world_trace(c->world, "consumer %u stream %d status %u/%u/%u %.*s", c->number, told->stream_id,
+                told->state.stream_state, told->state.data_state, told->state.code,
+                (int)told->state.text.length, (const char *)told->state.text.data);
+    struct stream *s = consumer_stream(c, told->stream_id);
+    bool is_open = told->state.stream_state == RWF_STREAM_OPEN;
+    if (!s) {
+        if (is_open && told->stream_id < CROWD_STREAM)
+            world_fail(c->world, "R1", "consumer %u: a status on stream %d, which is not open",
+                       c->number, told->stream_id);
+        return MD_OK;
+    }
+    coverage->statuses++;
+    if (is_open && told->state.code == RWF_CODE_JIT_CONFLATION_STARTED) {
+        coverage->conflations++;
+        s->is_conflated = s->may_jump = true;
+        if (c->is_bystander)
+            fail(c, s, "R16", "conflated, though it reads");
+    } else if (is_open && told->state.code == RWF_CODE_REALTIME_RESUMED) {
+        coverage->resumptions++;
+        s->is_conflated = false;
+    }
+    state_take(c, s, &told->state);
+    return MD_OK;
+}
+
+/* ---- images and updates ---- */
+
+static void content_judge(struct consumer *c, struct stream *s, const struct rwf_msg *msg,
+                          struct content *content, bool is_image)
+{
+    const struct world *world = c->world;
+
+    content_read(msg, content);
+    const char *wrong = content_check(content, is_image, s->has_view);
+    if (wrong)
+        fail(c, s, "R1", wrong);
+    if (content->item != s->item)
+        FAIL(c, "R11", s, "a record of item %u came", c->number, s->id, s->item, content->item);
+    if (content->permission == 1 && c->is_low && !world->plan.core.authority_is_late)
+        fail(c, s, "R22", "it may not see this");
+    bool is_current = !is_image || msg->state.data_state == RWF_DATA_OK;
+    if (is_current && !proc_hears(world, &world->procs[c->proc], content->maker))
+        FAIL(c, "R12", s, "of src_dist life %u, whose INSTANCE was not heard or whose end was",
+             c->number, s->id, s->item, content->maker);
+    experiment_data(c, s, content->counter);
+}
+
+/* Which parts it holds follow those that came before; from a cache all are in one. */
+static void parts_judge(struct consumer *c, struct stream *s, const struct content *content,
+                        bool is_first, bool is_last)
+{
+    uint32_t all = is_item(c->world, s->item) ? (1u << c->world->items[s->item].parts) - 1 : 1;
+
+    if (is_first) {
+        s->parts = 0;
+        s->part_count = 0;
+    } else if (!s->is_filling) {
+        fail(c, s, "R3", "an image without its first part");
+    }
+    s->part_count++;
+    s->parts |= content->parts;
+    s->is_filling = !is_last;
+    if (s->has_view)
+        return;
+    if (s->parts & (s->parts + 1))
+        fail(c, s, "R3", "a part of the image before another");
+    if (is_last && s->parts != all)
+        fail(c, s, "R3", "a part of the image is missing");
+}
+
+static void order_judge(struct consumer *c, struct stream *s, uint32_t counter, bool is_first)
+{
+    bool may_jump = s->may_jump || s->is_conflated || c->pause_all || s->is_paused;
+
+    bool is_paused = s->is_paused || c->pause_all; /* what lies between the parts is left out */
+    if (!is_first && counter != s->counter && !(is_paused && counter > s->counter))
+        FAIL(c, "R3", s, "part at %u of an image at %u", c->number, s->id, s->item, counter,
+             s->counter);
+    if (is_first && s->has_data && !may_jump && counter != s->counter && counter != s->counter + 1)
+        FAIL(c, "R2", s, "image %u after %u and no SUSPECT between", c->number, s->id, s->item,
+             counter, s->counter);
+}
+
+static void image_take(struct consumer *c, struct stream *s, const struct rwf_msg *msg)
+{
+    struct coverage *coverage = c->world->coverage;
+    struct content content;
+    uint32_t service = service_of(c->world, s->item);
+    bool is_first = msg->flags & RWF_REFRESH_CLEAR_CACHE;
+    bool is_last = msg->flags & RWF_REFRESH_COMPLETE;
+    bool is_solicited = msg->flags & RWF_REFRESH_SOLICITED;
+    bool is_private = msg->flags & RWF_REFRESH_PRIVATE_STREAM;
+
+    content_judge(c, s, msg, &content, true);
+    parts_judge(c, s, &content, is_first, is_last);
+    order_judge(c, s, content.counter, is_first);
+    if (is_solicited && !s->wants)
+        fail(c, s, "R3", "a solicited refresh that was not asked for");
+    if (!is_solicited && !s->has_data)
+        fail(c, s, "R3", "the first refresh is not the one that was asked for");
+    if (is_private != (s->kind == STREAM_PRIVATE))
+        fail(c, s, "R21", "the private flag is wrong");
+    if (s->kind == STREAM_PRIVATE && s->has_data && !s->may_jump)
+        fail(c, s, "R21", "a private stream was given an image that nobody asked for");
+    if (msg->state.data_state == RWF_DATA_OK && c->knows_service[service] &&
+        !c->service_up[service])
+        fail(c, s, "R17", "a refresh while the directory says the service is down");
+    coverage->images++;
+    coverage->images_unsolicited += !is_solicited;
+    coverage->images_of_parts += is_last && s->part_count > 1;
+    s->counter = content.counter;
+    if (is_first) {
+        s->may_jump = true; /* until it is whole it may begin again */
+    }
+    s->has_data = s->was_told = true;
+    s->has_group = msg->group_id.length == sizeof(s->group);
+    if (s->has_group)
+        memcpy(s->group, msg->group_id.data, sizeof(s->group));
+    if (!is_last)
+        return;
+    s->wants = s->wants && !is_solicited;
+    s->may_jump = s->wants || s->is_paused || c->pause_all;
+    s->is_suspect = msg->state.data_state == RWF_DATA_SUSPECT;
+    s->may_jump = s->may_jump || s->is_suspect;
+    if (s->kind == STREAM_SNAPSHOT) {
+        if (msg->state.stream_state != RWF_STREAM_NON_STREAMING)
+            fail(c, s, "R3", "a snapshot that streams");
+        coverage->snapshots++;
+        s->kind = STREAM_FREE;
+    }
+}
+
+static void update_take(struct consumer *c, struct stream *s, const struct rwf_msg *msg)
+{
+    struct content content;
+
+    content_judge(c, s, msg, &content, false);
+    if (!s->has_data)
+        fail(c, s, "R3", "an update before any image");
+    if (s->is_paused || c->pause_all)
+        fail(c, s, "R3", "an update while it is paused");
+    if (s->kind == STREAM_SNAPSHOT && !s->is_filling) /* between its parts it belongs to it */
+        fail(c, s, "R3", "an update of a snapshot");
+    if (rwf_msg_has_key(msg) != s->has_key)
+        fail(c, s, "R3", s->has_key ? "an update without its key" : "an update with a key");
+    if (content.counter != s->counter + 1)
+        FAIL(c, s->kind == STREAM_PRIVATE ? "R21" : "R2", s, "update %u after %u%s", c->number,
+             s->id, s->item, content.counter, s->counter, s->is_suspect ? " (suspect)" : "");
+    s->counter = content.counter;
+    c->world->coverage->updates++;
+    c->world->coverage->private_updates += s->kind == STREAM_PRIVATE;
+}
+
+static void message_take(struct consumer *c, struct stream *s, const struct rwf_msg *msg)
+{
+    struct content content;
+
+    switch (msg->msg_class) {
+    case RWF_CLASS_REFRESH:
+        image_take(c, s, msg);
+        break;
+    case RWF_CLASS_UPDATE:
+        update_take(c, s, msg);
+        break;
+    case RWF_CLASS_GENERIC:
+        c->world->coverage->generics_down++;
+        if (!content_read(msg, &content) || content.item != s->item)
+            fail(c, s, "R11", "a generic message of another item");
+        break;
+    default:
+        fail(c, s, "R1", "a message of a strange class");
+        break;
+    }
+}
+
+static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+               bool snapshot)
+{
+    struct consumer *c = self;
+    uint8_t bytes[4096 + 512];
+    struct rwf_msg msg;
+
+    if (!has_room(c, made->is_vital))
+        return MD_ERR_FULL;
+    if (made->length > sizeof(bytes)) {
+        world_fail(c->world, "R1", "a message of %zu bytes", made->length);
+        return MD_OK;
+    }
+    p2ps_rwf_write(bytes, made, stream_id, solicited, snapshot);
+    taken(c, bytes, made->length);
+    if (stream_id >= CROWD_STREAM) {
+        experiment_crowd_answered(c, stream_id);
+        return MD_OK;
+    }
+    struct stream *s = consumer_stream(c, stream_id);
+    if (rwf_msg_decode(rwf_bytes(bytes, made->length), &msg) != RWF_OK)
+        world_fail(c->world, "R22", "consumer %u: a message that cannot be read", c->number);
+    else if (!s)
+        world_fail(c->world, "R1", "consumer %u: a message on stream %d, which is not open",
+                   c->number, stream_id);
+    else
+        message_take(c, s, &msg);
+    if (s && c->world->options.is_traced)
+        world_trace(c->world, "consumer %u stream %d item %u class %u at %u flags %x state %u",
+                    c->number, stream_id, s->item, msg.msg_class, s->counter, msg.flags,
+                    msg.state.data_state);
+    return MD_OK;
+}
+
+/* ---- the directory ---- */
+
+static void service_state(struct consumer *c, uint32_t service, const struct rwf_state *state)
+{
+    c->world->coverage->states_by_directory++;
+    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+        struct stream *s = &c->streams[i];
+        if (s->kind != STREAM_FREE && service_of(c->world, s->item) == service)
+            state_take(c, s, state);
+    }
+}
+
+static void service_take(struct consumer *c, const struct omm_service *told)
+{
+    struct outside *outside = c->world->outside;
+    struct coverage *coverage = c->world->coverage;
+    uint32_t service = service_number(told->name);
+
+    if (service >= SERVICES_MAX)
+        return;
+    if (outside->service_id[service] == 0)
+        outside->service_id[service] = told->id;
+    if (outside->service_id[service] != told->id)
+        world_fail(c->world, "R17", "service %u is %u here and %u elsewhere", service, told->id,
+                   outside->service_id[service]);
+    if (!(told->filters & OMM_FILTER_STATE))
+        return;
+    bool was_up = c->knows_service[service] && c->service_up[service];
+    bool was_down = c->knows_service[service] && !c->service_up[service];
+    if (was_up && !told->is_up && !told->has_status)
+        world_fail(c->world, "R17", "consumer %u: service %u goes down without a status", c->number,
+                   service);
+    coverage->service_downs_told += was_up && !told->is_up;
+    coverage->service_ups_told += was_down && told->is_up;
+    c->knows_service[service] = true;
+    c->service_up[service] = told->is_up;
+    if (told->has_status)
+        service_state(c, service, &told->status);
+}
+
+static int directory(void *self, const struct omm_directory_head *head,
+                     const struct omm_service services[], size_t count)
+{
+    struct consumer *c = self;
+
+    if (!has_room(c, true))
+        return MD_ERR_FULL;
+    c->world->coverage->directory++;
+    taken(c, &head->stream_id, sizeof(head->stream_id));
+    for (size_t i = 0; i < count; i++) {
+        world_trace(c->world, "consumer %u directory %s: service %u %s%s", c->number,
+                    head->is_update ? "update" : "refresh", services[i].id,
+                    services[i].is_up ? "up" : "down",
+                    !services[i].has_status                             ? ""
+                    : services[i].status.data_state == RWF_DATA_SUSPECT ? ", suspect"
+                                                                        : ", ok");
+        service_take(c, &services[i]);
+    }
+    return MD_OK;
+}
+
+static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *change)
+{
+    struct consumer *c = self;
+    const struct outside *outside = c->world->outside;
+
+    if (!has_room(c, true))
+        return MD_ERR_FULL;
+    taken(c, &stream_id, sizeof(stream_id));
+    world_trace(c->world, "consumer %u group %02x%02x of service %u: %u/%u", c->number,
+                change->group.data[1], change->group.data[3], service_id,
+                change->status.stream_state, change->status.data_state);
+    c->world->coverage->states_by_group++;
+    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+        struct stream *s = &c->streams[i];
+        if (s->kind != STREAM_FREE && s->has_group && change->has_status &&
+            outside->service_id[service_of(c->world, s->item)] == service_id &&
+            rwf_bytes_equal(change->group, rwf_bytes(s->group, sizeof(s->group))))
+            state_take(c, s, &change->status);
+    }
+    return MD_OK;
+}
+
+/* ---- the rest ---- */
+
+static int login_refresh(void *self, const struct omm_login_refresh *refresh)
+{
+    struct consumer *c = self;
+
+    if (!has_room(c, true))
+        return MD_ERR_FULL;
+    taken(c, &refresh->stream_id, sizeof(refresh->stream_id));
+    c->is_in = true;
+    return MD_OK;
+}
+
+/* R19: one answer, with the consumer's own numbers. */
+static int ack(void *self, const struct omm_ack *told)
+{
+    struct consumer *c = self;
+
+    if (!has_room(c, true))
+        return MD_ERR_FULL;
+    taken(c, &told->ack_id, sizeof(told->ack_id));
+    c->world->coverage->acks += told->nak_code == 0;
+    c->world->coverage->naks += told->nak_code != 0;
+    for (uint32_t i = 0; i < POSTS_MAX; i++) {
+        struct consumer_post *post = &c->posts[i];
+        if (!post->is_open || post->id != told->ack_id || post->stream_id != told->stream_id)
+            continue;
+        if (!told->has_seq_num || told->seq_num != post->seq)
+            world_fail(c->world, "R19", "consumer %u: the answer to post %u has another number",
+                       c->number, post->id);
+        post->is_open = false;
+        return MD_OK;
+    }
+    world_fail(c->world, "R19", "consumer %u: an answer to no post, id %u stream %d", c->number,
+               told->ack_id, told->stream_id);
+    return MD_OK;
+}
+
+static int rtt(void *self, int32_t stream_id, const struct omm_rtt *told)
+{
+    (void)told;
+    taken(self, &stream_id, sizeof(stream_id));
+    return MD_OK;
+}
+
+static int message(void *self, struct rwf_bytes bytes)
+{
+    taken(self, bytes.data, bytes.length);
+    return MD_OK;
+}
+
+static bool reads(const struct consumer *c)
+{
+    return c->world->now_ns >= c->stopped_until_ns;
+}
+
+static void flush(void *self)
+{
+    struct consumer *c = self;
+
+    if (!c->is_slow && reads(c))
+        c->queued = 0;
+}
+
+static bool is_full(const void *self)
+{
+    const struct consumer *c = self;
+
+    return c->queued >= FULL_AFTER;
+}
+
+static unsigned fill(const void *self)
+{
+    const struct consumer *c = self;
+
+    return c->queued * 100 / c->room;
+}
+
+static void close_consumer(void *self, const char *reason)
+{
+    struct consumer *c = self;
+
+    world_trace(c->world, "consumer %u is cut: %s", c->number, reason);
+    c->world->coverage->consumer_cuts++;
+    if (!c->is_slow && reads(c))
+        world_fail(c->world, "R16", "consumer %u reads and is cut: %s", c->number, reason);
+    consumer_end(c);
+}
+
+const struct p2ps_front consumer_front = {
+    .name = "model",
+    .make = p2ps_rwf_make,
+    .put = put,
+    .login_refresh = login_refresh,
+    .status = status,
+    .ack = ack,
+    .rtt = rtt,
+    .directory = directory,
+    .group = group,
+    .message = message,
+    .flush = flush,
+    .is_full = is_full,
+    .fill = fill,
+    .close = close_consumer,
+};
+
+/* ---- what must hold all the time ---- */
+
+/* Nobody was away within that time: processes, providers, the consumer himself. */
+static bool all_well(const struct world *world, const struct consumer *c, uint64_t time_ns)
+{
+    if (world->now_ns < time_ns || world->outside->trouble_ns + time_ns > world->now_ns ||
+        c->stopped_until_ns + time_ns > world->now_ns)
+        return false;
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        const struct proc *proc = &world->procs[p];
+        if ((proc->is_source || p == c->proc) &&
+            (!proc->is_alive || proc->hung_until_ns + time_ns > world->now_ns ||
+             proc->woke_ns + time_ns > world->now_ns))
+            return false;
+    }
+    return true;
+}
+
+/* R4: a missing update is told or healed in time. */
+static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound)
+{
+    const struct world *world = c->world;
+    const struct world_item *item = &world->items[s->item];
+    uint32_t missing = item->counter - s->counter;
+
+    if (missing == 0 || !s->has_data || s->is_suspect || s->is_conflated || s->is_paused ||
+        s->wants || c->pause_all || c->is_slow || world->now_ns - s->resumed_ns < bound)
+        return;
+    uint32_t first = missing < 64 ? s->counter + 1 : item->counter - 63;
+    if (world->now_ns - item->changed_ns[first % 64] > bound)
+        FAIL(c, "R4", s, "%u of %u for %.3f s and not told", c->number, s->id, s->item, s->counter,
+             item->counter, (double)(world->now_ns - item->changed_ns[first % 64]) / 1e9);
+}
+
+static bool is_simple(const struct plan *plan)
+{
+    const struct core_plan *core = &plan->core;
+
+    return !plan->kills && !plan->hangs && !plan->node_kills && !plan->partitions && !plan->laps &&
+           !plan->provider_losses && !core->service_downs && !core->silences && !core->jams &&
+           !core->item_ends && !core->has_broadcast;
+}
+
+static void stream_check(struct consumer *c, const struct stream *s)
+{
+    const struct world *world = c->world;
+    bool has_time = world->plan.ring_bytes >= 1 << 20;
+    uint64_t bound = is_simple(&world->plan) ? LAG_NS : LAG_LONG_NS;
+
+    if (s->kind == STREAM_FREE)
+        return;
+    if (s->kind == STREAM_SHARED && is_item(world, s->item) && has_time &&
+        all_well(world, c, bound))
+        lag_check(c, s, bound);
+    /* A window of a few requests is blocked by those whose answers were lost. */
+    bool is_fair = has_time && (world->plan.window >= 100 || !world->plan.unicast_loss_ppm);
+    if (is_fair && !s->was_told && s->wants && world->now_ns - s->asked_ns > SAY_NS &&
+        !c->is_slow && all_well(world, c, SAY_NS))
+        FAIL(c, "R18", s, "nothing was said since %.3f s", c->number, s->id, s->item,
+             (double)s->asked_ns / 1e9);
+}
+
+void consumers_check(struct world *world, const struct proc *proc)
+{
+    for (uint32_t i = 0; i < world->outside->consumer_count && proc->is_alive; i++) {
+        struct consumer *c = &world->outside->consumers[i];
+        if (!c->is_connected || c->proc != proc->number)
+            continue;
+        for (uint32_t k = 0; k < STREAMS_MAX; k++)
+            stream_check(c, &c->streams[k]);
+        for (uint32_t k = 0; k < POSTS_MAX; k++) {
+            if (c->posts[k].is_open && world->now_ns - c->posts[k].at_ns > ACK_NS &&
+                all_well(world, c, ACK_NS) && !c->is_slow)
+                world_fail(world, "R19", "consumer %u: post %u has no answer", i, c->posts[k].id);
+        }
+    }
+}
+
+/* R5: every open stream is OPEN, OK, and equal to the provider's. */
+void consumers_check_end(struct world *world)
+{
+    for (uint32_t i = 0; i < world->outside->consumer_count; i++) {
+        struct consumer *c = &world->outside->consumers[i];
+        for (uint32_t k = 0; k < STREAMS_MAX; k++) {
+            struct stream *s = &c->streams[k];
+            if (s->kind == STREAM_FREE)
+                continue;
+            if (s->kind == STREAM_SNAPSHOT)
+                fail(c, s, "R6", "a snapshot without an answer");
+            else if (!s->has_data || s->is_suspect || s->is_conflated || s->is_filling || s->wants)
+                FAIL(c, "R5", s, "%s%s%s%s%sat the end", c->number, s->id, s->item,
+                     s->has_data ? "" : "no image ", s->is_suspect ? "suspect " : "",
+                     s->is_conflated ? "conflated " : "", s->is_filling ? "filling " : "",
+                     s->wants ? "waiting " : "");
+            else if (s->kind == STREAM_SHARED && s->counter != world->items[s->item].counter)
+                FAIL(c, "R5", s, "%u of %u at the end", c->number, s->id, s->item, s->counter,
+                     world->items[s->item].counter);
+        }
+        for (uint32_t k = 0; k < POSTS_MAX; k++) {
+            if (c->posts[k].is_open)
+                world_fail(world, "R19", "consumer %u: post %u without answer", i, c->posts[k].id);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+/* test_p2ps_corners.c - corners of both cores that the simulator has found, each by itself. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+static int setup_with(void **state, bool source_caches)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair->source_caches = source_caches;
+    pair_create(pair, (struct p2ps_core_config){ 0 });
+    *state = pair;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int setup_source_caches(void **state)
+{
+    return setup_with(state, true);
+}
+
+static int teardown(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_destroy(pair);
+    free(pair);
+    return 0;
+}
+
+static void login_again(struct pair_client *c, bool pause)
+{
+    struct omm_login_request request = pair_login_request();
+
+    request.no_refresh = true;
+    request.pause = pause;
+    p2ps_client_login(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_pass(c->pair, 20 * PAIR_MS);
+}
+
+/* ---- pause ---- */
+
+static void asking_again_while_paused_does_not_forget_what_was_missed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair_ask_item(c, &request);
+    request.pause = true;
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_ask_item(c, &request); /* paused still */
+    request.pause = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_int_equal(pair_stream(c, 5)->counter, 101);
+}
+
+static void a_private_stream_that_is_asked_for_again_stays_one(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    pair_ask_item(c, &request);
+    login_again(c, true);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    login_again(c, false);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_int_equal(pair->provider.requests, 1);
+    assert_int_equal(pair->provider.reissues, 1);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair->provider.closes, 1);
+}
+
+/* ---- who is told what ---- */
+
+static void a_directory_of_one_service_says_nothing_of_another(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    const struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP,
+        .has_service_id = true,
+        .service_id = PAIR_SERVICE_ID + 1,
+    };
+
+    p2ps_client_directory(pair->sink, pair->now_ns, c->id, &request);
+    pair_open(c, 5, "IBM.N");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_non_null(strchr(pair_heard(c, 5), '!'));
+}
+
+static void news_of_the_provider_are_for_all_also_while_one_waits(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair->provider.answers = false;
+    pair_open(b, 5, "IBM.N"); /* a re-issue is under way */
+    assert_int_equal(pair->provider.reissues, 1);
+    pair_item(pair, "IBM.N")->counter++;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "Ii");
+    assert_int_equal(pair_stream(a, 5)->counter, 101);
+    assert_string_equal(pair_heard(b, 5), "I");
+}
+
+static void what_all_were_told_suspect_is_imaged_for_all(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED_RECOVER,
+                    RWF_DATA_SUSPECT, RWF_CODE_NONE);
+    pair_item(pair, "IBM.N")->is_open = false;
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "I!");
+    pair_open(b, 5, "IBM.N"); /* waits for an image of its own */
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(a, 5), "I!i");
+    assert_int_equal(pair_stream(b, 5)->data_state, RWF_DATA_OK);
+}
+
+static void an_image_of_a_stream_that_was_ended_is_suspect(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED_RECOVER,
+                    RWF_DATA_SUSPECT, RWF_CODE_NONE);
+    pair_item(pair, "IBM.N")->is_open = false;
+    pair_settle(pair);
+    pair_open(b, 5, "IBM.N");
+    assert_int_equal(pair_stream(b, 5)->data_state, RWF_DATA_SUSPECT);
+}
+
+/* ---- entitlement ---- */
+
+static void update_with_permission(struct pair *pair, const char *name, const char *permission)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct pair_item *it = pair_item(pair, name);
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .flags = RWF_UPDATE_HAS_PERM_DATA,
+        .perm_data = rwf_text(permission),
+        .container = RWF_TYPE_FIELD_LIST,
+    };
+
+    it->counter++;
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, it->counter, true);
+    rwf_msg_finish(&enc);
+    pair_say(&pair->provider, &enc);
+    pair_settle(pair);
+}
+
+static void a_cached_image_has_the_permission_data_of_the_last_update(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    pair->provider.perm_data = "3";
+    pair_open(a, 5, "IBM.N");
+    update_with_permission(pair, "IBM.N", "7");
+    p2ps_client_close(pair->sink, pair->now_ns, a->id, 5);
+    pair_settle(pair);
+    pair->authority_denies_data = "7";
+    pair_open(a, 6, "IBM.N"); /* p2ps knows nothing of it any more */
+    assert_int_equal(pair->provider.requests, 1);
+    assert_string_equal(pair_heard(a, 6), "X");
+    assert_int_equal(pair_stream(a, 6)->code, RWF_CODE_NOT_ENTITLED);
+}
+
+static void a_snapshot_waits_for_a_slow_authority(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->authority_is_late = true;
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    pair_pass(pair, PAIR_SEC); /* its image is here long before the verdict */
+    assert_string_equal(pair_heard(c, 5), "");
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(pair_stream(c, 5)->stream_state, RWF_STREAM_NON_STREAMING);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_verdict_overtaken_by_another_question_is_not_lost(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair->provider.perm_data = "3";
+    pair_open(a, 5, "IBM.N");
+    pair->authority_is_late = true;
+    pair_open(b, 5, "IBM.N");
+    pair->authority_is_late = false;
+    update_with_permission(pair, "IBM.N", "4"); /* all are asked about again, and known at once */
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(b, 5), 'I'));
+}
+
+/* ---- the provider's own races ---- */
+
+static void a_stream_the_provider_opened_by_mistake_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    struct pair_item ended = *pair_item(pair, "IBM.N");
+    pair->provider.answers = false;
+    pair_open(b, 5, "IBM.N"); /* the re-issue crosses the end of the stream */
+    pair_say_status(&pair->provider, &ended, RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    pair_say_image(&pair->provider, &ended, true);
+    pair_settle(pair);
+    assert_int_equal(pair->provider.closes, 1);
+}
+
+int main(void)
+{
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(asking_again_while_paused_does_not_forget_what_was_missed, setup),
+        TEST(a_private_stream_that_is_asked_for_again_stays_one, setup),
+        TEST(a_directory_of_one_service_says_nothing_of_another, setup),
+        TEST(news_of_the_provider_are_for_all_also_while_one_waits, setup),
+        TEST(what_all_were_told_suspect_is_imaged_for_all, setup),
+        TEST(an_image_of_a_stream_that_was_ended_is_suspect, setup_source_caches),
+        TEST(a_cached_image_has_the_permission_data_of_the_last_update, setup_source_caches),
+        TEST(a_snapshot_waits_for_a_slow_authority, setup),
+        TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
+        TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
