@@ -259,10 +259,9 @@ static bool is_made_of(struct md_slice slice, const char *characters)
 
 bool http_host_is_literal(struct md_slice host)
 {
-    const uint8_t *end = host.bytes + host.length;
-
     if (host.length == 0)
         return true; /* HTTP/1.0 without one: no browser of today */
+    const uint8_t *end = host.bytes + host.length;
     if (host.bytes[0] == '[') {
         const uint8_t *close = memchr(host.bytes, ']', host.length);
         return close && is_made_of(part(host.bytes + 1, close), "0123456789abcdefABCDEF:.");
