@@ -6,6 +6,8 @@ import os
 import sys
 import tempfile
 import xml.dom.minidom
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(sys.argv[1], "tools/report"))
@@ -76,6 +78,25 @@ for change, word in (({"updates_per_s": 989.0}, "updates/s"), ({"lost": 1}, "los
     found = chain.troubles({**GOOD, **change}, 1000, {"conflated": 0})
     check(len(found) == 1 and word in found[0], f"{change}: {found}")
 check(chain.troubles(GOOD, 1000, {"conflated": 3}) == ["3 conflated"], "conflation")
+
+# What the programs of a layer print becomes rows.
+def script(name):
+    loader = SourceFileLoader(name, os.path.join(sys.argv[1], "tools/rmds.d/bench", name))
+    module = module_from_spec(spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+rows, more = script("rssl").parse([
+    "# a machine", "receivers,frames,by,compressed,m_messages_s,mb_s,wire,bytes_per_write,snd_user_ns,snd_sys_ns,"
+    "rcv_user_ns,rcv_sys_ns,m_messages_per_cpu_s", "50,packed,conn,none,10.5,700,0.98,9e4,10,20,30,40,12.5",
+    "ping-pong: 100 round trips of 74 bytes: mean 21.5 us, p50 20.0, p99 40.0, p99.9 90.0, max 95.0"])
+check(len(rows) == 1 and rows[0]["receivers"] == 50 and rows[0]["m_messages_s"] == 10.5, "rows of rssl")
+check(more["round_trips"] == {"mean": 21.5, "p50": 20.0, "p99": 40.0, "p99.9": 90.0, "max": 95.0}, "round trips")
+rows = script("rwf").parse(["decode update,100.50,90.00,130.00,9950248", "RMTES to UTF-8, 36 bytes,50,49,51,2e7",
+                            "ETA Java decode update,402.00,4.00"])
+check([r["work"] for r in rows] == ["decode update", "RMTES to UTF-8, 36 bytes"], "works of rwf")
+check(rows[0]["java_ratio"] == 4 and rows[0]["rounds"] == [90, 100.5, 130], "the library beside ours")
 
 with tempfile.TemporaryDirectory() as folder:
     base = os.path.join(folder, "new", "latency")

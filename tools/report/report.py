@@ -34,7 +34,7 @@ def ticks(low, high, is_log):
 class Chart:
     """Lines, bands and marks over two axes, each linear or logarithmic."""
 
-    WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 420, 70, 190, 34, 46
+    WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 940, 420, 70, 270, 34, 46
 
     def __init__(self, title, x_name, y_name, log_x=False, log_y=False):
         self.title, self.x_name, self.y_name = title, x_name, y_name
@@ -150,16 +150,17 @@ def cell(column, value):
 def table(rows, columns):
     head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
     body = "".join("<tr>" + "".join(cell(c, row.get(c)) for c in columns) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 STYLE = """
 :root { color-scheme: light dark; --g: #8884; }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 900px; margin: 2em auto; padding: 0 1em; }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 980px; margin: 2em auto; padding: 0 1em; }
 svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: currentColor; }
 svg .g { stroke: var(--g); } svg .t { font-size: 14px; font-weight: 600; } svg .s { font-size: 10px; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
 th, td { padding: 2px 8px; text-align: right; border-bottom: 1px solid var(--g); }
+.wide { overflow-x: auto; }
 pre { white-space: pre-wrap; font-size: 12px; } h1 { font-size: 1.4em; }
 .bad { color: #c33; font-weight: 600; }
 """
