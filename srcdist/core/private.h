@@ -64,9 +64,10 @@ struct srcdist_pending {
 struct srcdist_provider {
     bool is_used;
     bool supports_post;
-    uint8_t state; /* enum srcdist_provider_state */
-    uint8_t kind;  /* enum srcdist_provider_kind */
-    bool must_go;  /* is cut at the end of the turn */
+    uint8_t state;      /* enum srcdist_provider_state */
+    uint8_t kind;       /* enum srcdist_provider_kind */
+    bool told_not_open; /* that its updates come before their image */
+    bool must_go;       /* is cut at the end of the turn */
     const char *go_reason;
     unsigned rank;
     uint32_t serial;

@@ -183,7 +183,11 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
         return MD_ERR_MALFORMED;
     if (msg.msg_class != RWF_CLASS_REFRESH || !rwf_msg_has_key(&msg)) {
         core->stats.unknown_streams++;
-        return MD_OK;
+        if (msg.msg_class != RWF_CLASS_UPDATE || p->told_not_open)
+            return MD_OK;
+        p->told_not_open = true; /* once: they may be many */
+        return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_NOT_OPEN,
+                                              "An item begins with a refresh");
     }
     for (uint32_t i = 0; i < p->offer_count && msg.key.flags & RWF_KEY_HAS_SERVICE_ID; i++) {
         if (p->offers[i].provider_id == msg.key.service_id)

@@ -3,7 +3,8 @@
 
 The checking consumer must have lost nothing silently: each missing update was covered by a suspect
 state and a fresh image. VICTIM is an entry of startList in the example of conf/examples, which is
-traditional.cnf unless named, or `provider`.
+traditional.cnf unless named, or `provider`. It may also be `host` or `route`: then the provider is
+not started again, and a second one stands on the other host of the route, or on another route.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -17,17 +18,19 @@ import time
 import conf_examples
 
 ITEMS, RATE = 200, 5000
+OTHER = {"host": "*src_dist*1.route*hostList : 127.0.0.1:14102, 127.0.0.1:14104",
+         "route": "*src_dist*2.route*hostList : 127.0.0.1:14104"}
 
 
-def consumer(items):
+def consumer(items, seconds):
     return conf_examples.tool(
         "rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", "demo", "-seqcheck",
-        "-secs", "15", "-l", "1", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        "-secs", str(seconds), "-l", "1", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def provider():
+def provider(port="14102"):
     return conf_examples.tool(
-        "sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", str(RATE), "-tps", "100",
+        "sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", str(RATE), "-tps", "100",
         "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
 
 
@@ -42,7 +45,7 @@ def kill_entry(run, system, name):
     system.save(state)
 
 
-def judge(text, code):
+def judge(text, code, seconds):
     print(text)
     updates = re.search(r"(\d+) updates in", text)
     sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, (\d+) out of order, "
@@ -51,7 +54,7 @@ def judge(text, code):
     assert updates and sequence, "no figures"
     assert [int(n) for n in sequence.groups()[1:7]] == [0] * 6, "something was lost silently"
     # Data flowed for most of the run: before the fault and again after it.
-    assert int(updates[1]) > RATE * 15 // 3, "the data did not come back"
+    assert int(updates[1]) > RATE * seconds // 3, "the data did not come back"
 
 
 def main():
@@ -61,6 +64,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         run = conf_examples.load_run()
+        others = []
+        if victim in OTHER:
+            with open(os.path.join(folder, "c.cnf"), "w", encoding="ascii") as out:
+                out.write(f'#include "{conf}"\n{OTHER[victim]}\n')
+            conf = out.name
+            others.append(provider("14104"))
         system = run.System(conf)
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
@@ -69,22 +78,26 @@ def main():
         client = None
         try:
             assert run.up(system) == 0, "it did not start"
-            client = consumer(items)
+            seconds = 8 if victim in OTHER else 15
+            client = consumer(items, seconds)
             time.sleep(3)  # some data before the fault; nothing is concluded from the time itself
-            if victim == "provider":
+            if victim in OTHER:
+                source.kill()
+            elif victim == "provider":
                 source.kill()
                 source.wait()
                 source = provider()
             else:
                 kill_entry(run, system, victim)
             text, _ = client.communicate(timeout=90)
-            judge(text, client.returncode)
+            judge(text, client.returncode, seconds)
         finally:
             if client and client.poll() is None:
                 client.kill()
             run.down(system)
-            source.terminate()
-            source.wait()
+            for child in [source, *others]:
+                child.terminate()
+                child.wait()
 
 
 if __name__ == "__main__":

@@ -839,6 +839,53 @@ static void a_client_without_single_open_recovers_itself(void **state)
     assert_string_equal(pair_heard(c, 6), "R");
 }
 
+static void a_client_that_takes_no_suspect_data_is_told_to_ask_again(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request request = pair_login_request();
+
+    request.allow_suspect_data = false;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_settle(pair);
+    pair_open(c, 5, "IBM.N");
+    pair_say_group(pair, 1, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IR");
+    pair_open(c, 6, "IBM.N");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair_stream(c, 6)->stream_state, RWF_STREAM_CLOSED_RECOVER);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+}
+
+static int setup_window(void **state)
+{
+    return setup_with(state, (struct p2ps_core_config){ .sink.open_window_minimum = 2 });
+}
+
+static void no_more_requests_are_under_way_than_the_open_window(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    static const char *const names[] = { "A", "B", "C", "D", "E" };
+
+    pair->provider.answers = false;
+    for (int i = 0; i < 5; i++)
+        pair_open(c, 5 + i, names[i]);
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_int_equal(pair->provider.requests, 2);
+    pair->provider.answers = true;
+    pair_answer(&pair->provider, pair_item(pair, "A"));
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair_answer(&pair->provider, pair_item(pair, "B"));
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_int_equal(pair->provider.requests, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(pair_heard(c, 5 + i), "I");
+}
+
 static void an_item_closed_by_the_provider_is_closed_with_its_words(void **state)
 {
     struct pair *pair = *state;
@@ -1237,6 +1284,9 @@ int main(void)
         TEST(an_item_asked_while_the_service_is_down_waits_for_it),
         TEST(an_item_asked_while_no_instance_is_there_waits_for_one),
         TEST(a_client_without_single_open_recovers_itself),
+        TEST(a_client_that_takes_no_suspect_data_is_told_to_ask_again),
+        cmocka_unit_test_setup_teardown(no_more_requests_are_under_way_than_the_open_window,
+                                        setup_window, teardown),
         TEST(an_item_closed_by_the_provider_is_closed_with_its_words),
         TEST(closed_recover_is_hidden_and_mended),
         TEST(a_provider_that_always_says_recover_is_asked_ever_more_slowly),
