@@ -32,11 +32,12 @@ void monitor_fini(struct monitor *monitor)
     monitor->count = 0;
 }
 
-/* Of a single mount, provider and the like: part of what the whole has counted. */
+/* Of a single mount, provider and the like: part of what the whole has counted; or the bytes of
+ * what the memory is divided among. */
 static bool is_part(const char *path)
 {
-    static const char *const parts[] = { ".mount.", ".user.",    ".provider.",
-                                         ".route.", ".service.", ".config." };
+    static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
+                                         ".service.", ".config.", ".memory." };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (strstr(path, parts[i]))
