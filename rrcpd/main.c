@@ -125,10 +125,10 @@ static void on_beat(void *owner)
         md_log(MD_LOG_CRITICAL, "the net loop has not turned for %.1f s",
                (double)(now_ns - alive_ns) / 1e9);
     d->was_hung = is_hung;
+    md_log_watch_time(now_ns, &d->watch);
     if (is_hung)
         return;
     stats_segment_beat(d->stats, now_ns);
-    md_log_watch_time(now_ns, &d->watch);
     frame_memory_beat(&d->memory);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
@@ -511,6 +511,7 @@ static void run(struct rrcpd *d)
     uint64_t period_ns =
         d->watchdog_ns && d->watchdog_ns < MD_NS_PER_S ? d->watchdog_ns : MD_NS_PER_S;
     stats_segment_beat(d->stats, md_clock_mono_ns());
+    md_log_watch_time(md_clock_mono_ns(), &d->watch);
     (void)md_loop_timer_every(d->beat, period_ns);
     tell_parent(d, 0);
     notify_send("READY=1");

@@ -68,10 +68,10 @@ static void on_beat(void *owner)
 {
     struct frame *frame = owner;
 
+    md_log_watch_time(md_loop_now(frame->loop), &frame->watch);
     if (frame->hooks.beat && !frame->hooks.beat(frame->hooks.owner))
         return;
     stats_segment_beat(frame->stats, md_loop_now(frame->loop));
-    md_log_watch_time(md_loop_now(frame->loop), &frame->watch);
     notify(frame, "WATCHDOG=1");
     show_readiness(frame);
 }
@@ -371,6 +371,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
     set_up_process(frame);
     md_loop_timer_every(frame->beat, SECOND_NS);
     stats_segment_beat(frame->stats, md_clock_mono_ns());
+    md_log_watch_time(md_clock_mono_ns(), &frame->watch);
     return -1;
 }
 

@@ -102,7 +102,7 @@ class Freeze(Fault):
             self.signs = [rf"rrcpd\..*: .*node {host}\.\S+ is down: silent", rf"{self.victim}: .*did not run for"]
         elif program == "src_dist":
             self.known = PEER_S
-            self.signs = [rf"{self.victim}: .*did not run for", r"p2ps\..*: .*service RDFD: .*"]
+            self.signs = [rf"{self.victim}: .*did not run for", r"p2ps\..*: .*service RDFD "]
         else:
             self.known = PING_S + 1.0
             if program == "p2ps":
