@@ -63,6 +63,9 @@ struct rrmp_sink_config {
     uint64_t instance_timeout_ns; /* 0: 3.5 s */
     uint64_t gap_verify_ns;       /* 0: 500 ms */
     uint64_t request_retry_ns;    /* 0: 5 s, then twice, three times */
+    uint64_t failback_ns;         /* to an instance of better priority up so long; 0: never */
+    uint32_t move_rate;           /* items/s moved to a better instance; 0: 100 */
+    bool rebalances;              /* to where the hash of the item wants it, among equals */
     uint64_t sum_interval_ns;     /* 0: 5 s */
     bool prefers_multicast;       /* ask for images by multicast */
 };

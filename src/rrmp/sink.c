@@ -29,6 +29,7 @@ static void config_defaults(struct rrmp_sink_config *config)
     DEFAULT(hold_bytes, (size_t)64 << 20);
     DEFAULT(instance_timeout_ns, 3500 * MS);
     DEFAULT(gap_verify_ns, 500 * MS);
+    DEFAULT(move_rate, 100u);
     DEFAULT(request_retry_ns, 5 * SEC);
     DEFAULT(sum_interval_ns, 5 * SEC);
 #undef DEFAULT

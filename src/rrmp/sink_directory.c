@@ -377,6 +377,7 @@ void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
     if (old == state || link->service == RRMP_SERVICE_NONE)
         return;
     link->row_state = state;
+    link->up_ns = sink->now_ns;
     sink_service_changed(sink, link->service);
     if (sink_link_usable(sink, NULL, number))
         parked_wake(sink, link->service);

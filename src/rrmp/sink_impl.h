@@ -153,6 +153,7 @@ struct sink_link {
     uint32_t next_seq;  /* of the multicast records; known from the first INSTANCE on */
     uint32_t item_count;
     uint32_t standby_count; /* items of other links it keeps ready */
+    uint64_t up_ns;         /* usable since */
     uint32_t window_used;
     uint8_t *blob;
     size_t blob_length;
@@ -295,6 +296,7 @@ struct rrmp_sink {
     uint64_t parked_check_ns; /* each second: what is parked may have a place */
     uint64_t mirror_ns;       /* when the next items are looked at */
     uint32_t mirror_item;     /* where that goes on */
+    uint64_t move_ns;         /* when the next item may be moved */
     bool may_send;            /* a queue may have something to send */
 };
 

@@ -1,4 +1,4 @@
-/* sink_mirror.c - items of a hot mirrored service are kept ready at a second instance. */
+/* sink_mirror.c - items kept ready at a second instance: mirrors, and moves to a better one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_impl.h"
 
@@ -8,6 +8,9 @@
  * A second instance of the same mirror group is told STANDBY interest: it opens the item at its
  * provider and caches it, and publishes nothing. When the first is gone the item is asked for there
  * with RESUME, and its image comes from that cache; no provider is asked.
+ *
+ * An item that is to move to a better instance is kept ready there first, by the same means,
+ * whether that is a mirror or not.
  *
  * The interest is neither in the sums nor in the audits: it is said again from time to time
  * instead, and forgotten over there when it is not.
@@ -19,6 +22,7 @@
 #define IDLE_NS       1000000000ull /* between two walks over all items */
 #define SAY_AGAIN_NS  60000000000ull
 #define REFUSED_AGAIN 30000000000ull
+#define READY_NS      1000000000ull /* that a standby gets to open an item that will move there */
 
 static bool is_hot(const struct sink_link *link)
 {
@@ -103,14 +107,64 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
     return true;
 }
 
+/* ---- to a better instance ---- */
+
+static bool may_move(const struct rrmp_sink *sink)
+{
+    return sink->config.failback_ns != 0 || sink->config.rebalances;
+}
+
+/* Where the item would rather be, if it is to go there; else RRMP_NIL. */
+static uint32_t better(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    uint32_t best = may_move(sink) ? sink_link_choose(sink, item) : RRMP_NIL;
+
+    if (best == RRMP_NIL || best == item->link)
+        return RRMP_NIL;
+    const struct sink_link *here = sink_link_at(sink, item->link);
+    const struct sink_link *there = sink_link_at(sink, best);
+    if (there->description.priority == here->description.priority)
+        return sink->config.rebalances ? best : RRMP_NIL;
+    bool is_settled = sink->now_ns - there->up_ns >= sink->config.failback_ns;
+    return sink->config.failback_ns && is_settled ? best : RRMP_NIL;
+}
+
+/* It has been ready over there for a while: consumers are told, and its image comes from there. */
+static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
+{
+    static const struct rrmp_view none;
+    struct sink_item *item = sink_item_at(sink, number);
+
+    sink->move_ns = sink->now_ns + 1000000000ull / sink->config.move_rate;
+    if (item->had_image) {
+        item->is_told = true;
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_FAILOVER_STARTED, none);
+    }
+    sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
+    sink_item_place(sink, number, QUEUE_RECOVERY);
+}
+
+/* ---- the walk ---- */
+
 /* What is to be said about this item now: the link, or RRMP_NIL for nothing. */
 static uint32_t due(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
     if (!sink_item_exists(sink, number) || item->state != RRMP_SINK_LIVE || item->is_private ||
-        item->is_snapshot)
+        item->is_snapshot || item->wants_image || item->is_image_open)
         return RRMP_NIL;
+    uint32_t goal = better(sink, item);
+    if (goal != RRMP_NIL && item->standby != goal) {
+        sink_mirror_drop(sink, number, true);
+        return goal;
+    }
+    if (goal != RRMP_NIL) {
+        bool is_ready = sink->now_ns - item->standby_ns >= READY_NS;
+        if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink))
+            move_to_standby(sink, number);
+        return RRMP_NIL;
+    }
     if (item->standby == RRMP_NIL)
         return choose(sink, item);
     bool is_old = sink->now_ns - item->standby_ns > SAY_AGAIN_NS;
@@ -124,7 +178,7 @@ void sink_mirror_tick(struct rrmp_sink *sink)
     if (sink->now_ns < sink->mirror_ns || sink->session == 0)
         return;
     sink->mirror_ns = sink->now_ns + IDLE_NS;
-    if (!any_hot(sink))
+    if (!any_hot(sink) && !may_move(sink))
         return;
     for (uint32_t i = 0; i < SWEEP_ITEMS && sink->mirror_item < sink->items.high; i++) {
         uint32_t to = due(sink, sink->mirror_item);
@@ -141,8 +195,9 @@ void sink_mirror_tick(struct rrmp_sink *sink)
 
 uint64_t sink_mirror_deadline(const struct rrmp_sink *sink)
 {
-    return sink->session != 0 && sink->items.count > 0 && any_hot(sink) ? sink->mirror_ns
-                                                                        : RRMP_NEVER;
+    bool is_busy = sink->session != 0 && sink->items.count > 0;
+
+    return is_busy && (may_move(sink) || any_hot(sink)) ? sink->mirror_ns : RRMP_NEVER;
 }
 
 uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item)

@@ -311,10 +311,20 @@ static void place(struct srcdist_core *core, uint32_t item)
         it->state = SRCDIST_ITEM_WAITING;
 }
 
+/* One that lingers is asked for by nobody: a provider that returns is not asked for it either. */
+static bool is_wanted(const struct srcdist_core *core, uint32_t item)
+{
+    struct rrmp_source_item info;
+
+    return rrmp_source_item_info(core->source, item, &info) &&
+           (info.requester_count > 0 || info.is_kept || info.is_private);
+}
+
 void srcdist_items_place(struct srcdist_core *core, uint32_t service)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
-        if (core->items[i].state == SRCDIST_ITEM_WAITING && core->items[i].service == service)
+        if (core->items[i].state == SRCDIST_ITEM_WAITING && core->items[i].service == service &&
+            is_wanted(core, i))
             place(core, i);
     }
 }
@@ -506,6 +516,16 @@ static void unwanted(struct srcdist_core *core, const struct rrmp_source_event *
     srcdist_item_forget(core, event->item);
 }
 
+/* It may have lingered while its provider went and came back: nobody asked for it then. */
+static void became_active(struct srcdist_core *core, uint32_t item, bool is_active)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    srcdist_item_set_active(core, it, is_active);
+    if (is_active && it->state == SRCDIST_ITEM_WAITING && !core->services[it->service].is_broadcast)
+        place(core, item);
+}
+
 void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_event *event)
 {
     struct srcdist_item *it;
@@ -523,7 +543,7 @@ void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_even
     case RRMP_SOURCE_ACTIVE:
         it = srcdist_item_at(core, event->item);
         if (it)
-            srcdist_item_set_active(core, it, event->flag);
+            became_active(core, event->item, event->flag);
         break;
     case RRMP_SOURCE_PRIORITY:
         break; /* providers are asked with a constant priority */

@@ -154,6 +154,7 @@ struct pair {
     uint64_t session;           /* of the source; 0: 1 */
     struct pair *mirror;        /* another source on the same network */
     bool is_hot;                /* mirrorMode */
+    uint8_t priority;           /* sourcePriority */
     bool is_dead;               /* the source; what it still says is lost */
     const char *name;           /* of the source, when it has a mirror */
     uint64_t source_item_bytes; /* item_bytes_max */
@@ -649,6 +650,7 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
         .id = pair->service_id ? pair->service_id : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
+        .priority = pair->priority,
         .takes_dictionaries = true,
         .mirror_group = pair->mirror ? "G" : NULL,
         .mirror_hot = pair->is_hot,

@@ -32,7 +32,7 @@ static void pass(struct mirror *m, uint64_t time_ns)
     }
 }
 
-static struct mirror *start(bool is_hot)
+static struct mirror *start_with(bool is_hot, struct rrmp_sink_config sink, uint8_t priority)
 {
     struct mirror *m = calloc(1, sizeof(*m));
     static const char *const names[] = { "one", "two" };
@@ -43,16 +43,28 @@ static struct mirror *start(bool is_hot)
         m->pair[i].mirror = &m->pair[1 - i];
         m->pair[i].name = names[i];
         m->pair[i].is_hot = is_hot;
+        m->pair[i].priority = i == 0 ? 0 : priority;
         m->pair[i].source_caches = true;
         m->pair[i].provider.accepts_status = true;
     }
-    pair_create(&m->pair[0], (struct p2ps_core_config){ .keeps_images = false });
+    pair_create(&m->pair[0], (struct p2ps_core_config){ .sink = sink });
     m->pair[1].sink = m->pair[0].sink;
     pair_create_source(&m->pair[1]);
     m->pair[1].now_ns = m->pair[0].now_ns;
     pair_provider_comes(&m->pair[1]);
     pass(m, 3 * PAIR_SEC);
     return m;
+}
+
+static struct mirror *start(bool is_hot)
+{
+    return start_with(is_hot, (struct rrmp_sink_config){ 0 }, 0);
+}
+
+/* The second source is of second choice; items go back to the first after `failback_ns`. */
+static struct mirror *start_ranked(uint64_t failback_ns)
+{
+    return start_with(false, (struct rrmp_sink_config){ .failback_ns = failback_ns }, 1);
 }
 
 static void end(struct mirror *m)
@@ -217,6 +229,76 @@ static void providers_are_told_their_roles(void **state)
     end(m);
 }
 
+/* The first choice loses its provider, and has it again. */
+static void first_choice_goes_and_comes(struct mirror *m, struct pair_client *c)
+{
+    pair_provider_goes(&m->pair[0]);
+    pass(m, PAIR_SEC);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(m->pair[1].provider.requests, 1);
+    pair_provider_comes(&m->pair[0]);
+}
+
+static void items_go_back_to_the_first_choice(void **state)
+{
+    struct mirror *m = start_ranked(3 * PAIR_SEC);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    assert_ptr_equal(m->first, &m->pair[0]);
+    first_choice_goes_and_comes(m, c);
+    size_t heard = strlen(pair_heard(c, 5));
+    pass(m, 2 * PAIR_SEC);
+    assert_int_equal(m->pair[0].provider.requests, 1); /* not yet: it may go again */
+    pass(m, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5) + heard, "!i");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    tick_of(m, &m->pair[0]);
+    assert_string_equal(pair_heard(c, 5) + heard, "!iU");
+    pass(m, 10 * PAIR_SEC);
+    assert_int_equal(m->pair[1].provider.closes, 1);
+    assert_int_equal(srcdist_core_stats(m->pair[1].source)->items_now, 0);
+    assert_string_equal(pair_heard(c, 5) + heard, "!iU"); /* and there it stays */
+    end(m);
+}
+
+static void without_failback_items_stay_where_they_are(void **state)
+{
+    struct mirror *m = start_ranked(0);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    first_choice_goes_and_comes(m, c);
+    size_t heard = strlen(pair_heard(c, 5));
+    pass(m, 20 * PAIR_SEC);
+    assert_int_equal(strlen(pair_heard(c, 5)), heard);
+    end(m);
+}
+
+static void a_source_that_appears_gets_its_share_when_asked_for(void **state)
+{
+    struct mirror *m = start_with(false, (struct rrmp_sink_config){ .rebalances = true }, 0);
+    struct pair_client *c = pair_client(&m->pair[0], 0);
+    char name[16];
+
+    (void)state;
+    pair_provider_goes(&m->pair[1]);
+    pass(m, PAIR_SEC);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_open(c, 5 + i, name);
+    }
+    assert_int_equal(srcdist_core_stats(m->pair[0].source)->items_now, 20);
+    pair_provider_comes(&m->pair[1]);
+    pass(m, 20 * PAIR_SEC);
+    uint32_t moved = srcdist_core_stats(m->pair[1].source)->items_now;
+    assert_true(moved > 0 && moved < 20);
+    assert_int_equal(srcdist_core_stats(m->pair[0].source)->items_now, 20 - moved);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(pair_stream(c, 5 + i)->data_state, RWF_DATA_OK);
+    end(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +309,9 @@ int main(void)
         cmocka_unit_test(a_hot_mirror_that_is_gone_is_missed_by_nobody),
         cmocka_unit_test(an_item_the_mirror_does_not_have_stays_where_it_is),
         cmocka_unit_test(providers_are_told_their_roles),
+        cmocka_unit_test(items_go_back_to_the_first_choice),
+        cmocka_unit_test(without_failback_items_stay_where_they_are),
+        cmocka_unit_test(a_source_that_appears_gets_its_share_when_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
