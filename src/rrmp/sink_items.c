@@ -42,7 +42,8 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (item->service == service && item->request_id == request_id && request_id != 0)
+        if (item->service == service && item->key_hash == key_hash &&
+            item->request_id == request_id && request_id != 0)
             return number;
     }
     return RRMP_NIL;
@@ -57,7 +58,8 @@ uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, ui
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (item->service == service && item->standby != RRMP_NIL && item->standby_id == request_id)
+        if (item->service == service && item->key_hash == key_hash && item->standby != RRMP_NIL &&
+            item->standby_id == request_id)
             return number;
     }
     return RRMP_NIL;

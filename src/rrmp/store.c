@@ -99,9 +99,9 @@ void rrmp_map_fini(struct rrmp_map *map)
     map->cells = NULL;
 }
 
-static void cell_insert(struct rrmp_map *map, uint64_t hash, uint32_t value)
+static void cell_insert(struct rrmp_map *map, uint32_t hash, uint32_t value)
 {
-    uint32_t i = (uint32_t)hash & map->mask;
+    uint32_t i = hash & map->mask;
 
     while (map->cells[i].value != RRMP_NIL)
         i = (i + 1) & map->mask;
@@ -124,7 +124,7 @@ int rrmp_map_put(struct rrmp_map *map, uint64_t hash, uint32_t value)
         free(map->cells);
         *map = bigger;
     }
-    cell_insert(map, hash, value);
+    cell_insert(map, (uint32_t)hash, value);
     return MD_OK;
 }
 
@@ -133,7 +133,7 @@ void rrmp_map_remove(struct rrmp_map *map, uint64_t hash, uint32_t value)
 {
     uint32_t i = (uint32_t)hash & map->mask;
 
-    while (map->cells[i].value != value || map->cells[i].hash != hash) {
+    while (map->cells[i].value != value || map->cells[i].hash != (uint32_t)hash) {
         MD_ASSERT(map->cells[i].value != RRMP_NIL);
         i = (i + 1) & map->mask;
     }
@@ -142,7 +142,7 @@ void rrmp_map_remove(struct rrmp_map *map, uint64_t hash, uint32_t value)
         i = (i + 1) & map->mask;
         if (map->cells[i].value == RRMP_NIL)
             break;
-        uint32_t home = (uint32_t)map->cells[i].hash & map->mask;
+        uint32_t home = map->cells[i].hash & map->mask;
         if (((i - home) & map->mask) >= ((i - hole) & map->mask)) {
             map->cells[hole] = map->cells[i];
             hole = i;
@@ -160,7 +160,7 @@ uint32_t rrmp_map_next(const struct rrmp_map *map, uint64_t hash, uint32_t *curs
         if (cell->value == RRMP_NIL)
             return RRMP_NIL;
         (*cursor)++;
-        if (cell->hash == hash)
+        if (cell->hash == (uint32_t)hash)
             return cell->value;
     }
 }

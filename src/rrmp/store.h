@@ -41,9 +41,9 @@ static inline void *rrmp_slots_at(const struct rrmp_slots *slots, uint32_t numbe
            (size_t)(number % RRMP_SLOTS_CHUNK) * slots->object_size;
 }
 
-/* A map from a 64-bit hash to numbers; the caller compares the keys themselves. */
+/* A map from a hash to numbers. Its lower half is kept: the caller compares the keys themselves. */
 struct rrmp_map_cell {
-    uint64_t hash;
+    uint32_t hash;
     uint32_t value; /* RRMP_NIL: free */
 };
 
