@@ -20,7 +20,10 @@ import faults  # noqa: E402
 from world import BIN, World, enter_namespaces, now, skip  # noqa: E402
 
 GIVE_UP_S = 40.0
+ATTACH_S = 3.0
 POLL_S = 0.01
+SAMPLE_S = 2.0
+GROWTH, GROWTH_BYTES = 1.05, 2 << 20  # of resident memory, from the third fifth of a soak to its last: before, rings fill
 WORST_S = 10.0
 
 
@@ -80,6 +83,10 @@ class Run:
                 self.fail(f"{what}: not recovered after {GIVE_UP_S:.0f} s")
                 return False
             time.sleep(POLL_S)
+        # Who is served by others may still be without its rrcpd; a line lost to a full disk is no reason to wait on.
+        deadline = now() + ATTACH_S
+        while now() < deadline and not all(d.is_attached() for d in self.world.daemons.values()):
+            time.sleep(10 * POLL_S)
         return True
 
     def report(self, what):
@@ -166,6 +173,28 @@ class Run:
                 self.together(count)
                 left -= count
 
+    # ---- the soak: no faults, but consumers and items that come and go ----
+
+    def soak(self):
+        end, samples = now() + 60 * self.options.soak, []
+        while now() < end and not self.world.violations():
+            time.sleep(SAMPLE_S)
+            samples.append({name: d.memory() for name, d in self.world.daemons.items()})
+            goes = self.world.watchers[2 + len(samples) % 2]  # one and the other in turn
+            goes.quit()
+            goes.up()
+        self.settle(now(), "the soak")
+        self.report("the soak")
+        fifth = len(samples) // 5
+        for name in self.world.daemons:
+            before = statistics.median(s[name] for s in samples[2 * fifth:3 * fifth + 1])
+            after = statistics.median(s[name] for s in samples[-fifth - 1:])
+            self.say(f"{name}: resident {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} MiB")
+            if after > before * GROWTH + GROWTH_BYTES:
+                self.fail(f"{name} grows")
+            else:
+                self.passed += 1
+
     def compare(self):
         """Everybody's last image is that of a provider."""
         for provider in self.world.providers.values():
@@ -218,6 +247,7 @@ def main():
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--items", type=int, default=200)
     parser.add_argument("--rate", type=int, default=4000, help="updates a second of each provider")
+    parser.add_argument("--soak", type=float, default=0, metavar="MINUTES", help="no faults: does memory grow?")
     parser.add_argument("--only", type=lambda t: t.split(","), help="kinds, such as kill,link")
     parser.add_argument("--give-up", type=int, default=20, help="end after so many failures")
     parser.add_argument("--keep", action="store_true", help="keep the logs")
@@ -227,7 +257,8 @@ def main():
     for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
         if not os.access(os.path.join(BIN, program), os.X_OK):
             skip(f"this build has no {program}")
-    print(f"seed {options.seed}, {options.faults} faults", flush=True)
+    print(f"seed {options.seed}, " + (f"soak of {options.soak} minutes" if options.soak else f"{options.faults} faults"),
+          flush=True)
     world = World(options.seed, options.items, options.rate)
     run = Run(world, options)
     try:
@@ -235,7 +266,10 @@ def main():
         world.up()
         if run.settle(now(), "the start"):
             run.say("all is well")
-            run.faults()
+            if options.soak:
+                run.soak()
+            else:
+                run.faults()
             run.compare()
         run.finish()
     except Exception as err:

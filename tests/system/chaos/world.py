@@ -146,6 +146,16 @@ class Daemon(Process):
     def size(self):
         return os.path.getsize(self.log) if os.path.exists(self.log) else 0
 
+    def is_attached(self):
+        """To its rrcpd, as far as its log tells; rrcpd itself always is."""
+        text = self.text()
+        return "rrcpd." in self.name or text.rfind("attached, port") > text.rfind("lost its rrcpd")
+
+    def memory(self):
+        """Resident, in bytes."""
+        with open(f"/proc/{self.child.pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
     def tail(self):
         with open(self.out, encoding="utf-8", errors="replace") as file:
             return file.read()[-2000:] + self.text()[-2000:]
