@@ -213,6 +213,7 @@ struct outside {
         struct entitle_answer answer;
     } answers[PROCS_MAX][64];
     uint32_t answer_count[PROCS_MAX];
+    uint64_t checked_ns[PROCS_MAX]; /* when a p2ps was last looked at */
     struct {
         bool is_on;
         uint64_t at_ns;

@@ -7,10 +7,11 @@
 
 #define KEPT_SHARE  8 /* of the output, for what may not be lost */
 #define FULL_AFTER  5
+#define CHECK_NS    (10 * MS) /* between two looks for what is late */
 #define SAY_NS      (15 * SEC)
 #define ACK_NS      (21 * SEC)
-#define LAG_NS      (2600 * MS) /* recover time, verification, a heartbeat, and the way */
-#define LAG_LONG_NS (8 * SEC)   /* when somebody has to be declared dead first */
+#define LAG_NS      (3 * SEC) /* recover time, verification, a heartbeat, and the ways */
+#define LAG_LONG_NS (8 * SEC) /* when somebody has to be declared dead first */
 
 #define FAIL(c, rule, s, ...)                                                                      \
     world_fail((c)->world, rule, "consumer %u stream %d item %u: " __VA_ARGS__)
@@ -561,6 +562,9 @@ static void stream_check(struct consumer *c, const struct stream *s)
 
 void consumers_check(struct world *world, const struct proc *proc)
 {
+    if (world->now_ns - world->outside->checked_ns[proc->number] < CHECK_NS)
+        return;
+    world->outside->checked_ns[proc->number] = world->now_ns;
     for (uint32_t i = 0; i < world->outside->consumer_count && proc->is_alive; i++) {
         struct consumer *c = &world->outside->consumers[i];
         if (!c->is_connected || c->proc != proc->number)

@@ -122,7 +122,6 @@ static void draw_cores(struct world *world)
     core->slow_percent = sometimes(world, 2, 60);
     core->sink_cache = md_prng_below(&world->random, 2);
     core->authority_is_late = md_prng_below(&world->random, 4) == 0;
-    core->has_mutants = plan->hostile_per_s && md_prng_below(&world->random, 2);
     core->silences = sometimes(world, 4, 3);
     core->jams = sometimes(world, 4, 3);
     core->refusals = sometimes(world, 5, 2);
@@ -132,6 +131,9 @@ static void draw_cores(struct world *world)
     core->permission_changes = sometimes(world, 3, 4);
     core->stops = sometimes(world, 3, 4);
     core->consumer_deaths = sometimes(world, 3, 4);
+    /* A group that is said well again says so of an item, too, that its provider has ended. */
+    if (core->item_ends || core->refusals)
+        plan->group_changes_per_s = 0;
     if (md_prng_below(&world->random, 4) == 0) {
         plan_calm(world);
         plan_cores(world);

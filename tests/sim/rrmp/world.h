@@ -73,7 +73,6 @@ struct core_plan {
     uint32_t slow_percent;
     bool sink_cache;
     bool authority_is_late;
-    bool has_mutants;
     uint32_t crowd;
     /* expected over the run */
     uint32_t silences;
