@@ -71,14 +71,20 @@ void p2ps_image_in_step(struct p2ps_core *core, uint32_t item)
 
 /* ---- giving it out ---- */
 
+/* Of a service that is down nothing is fine, also before its items were told so. */
+static uint8_t data_state_of(const struct p2ps_core *core, const struct p2ps_item *it)
+{
+    return core->services[it->service].is_up ? it->data_state : RWF_DATA_SUSPECT;
+}
+
 static bool is_at_hand(const struct p2ps_core *core, const struct p2ps_item *it,
                        const struct p2ps_client *c)
 {
     bool takes_suspect = c->single_open && c->allow_suspect;
 
     return it->image && it->image_state == P2PS_WATCH_STEP && !it->has_ended &&
-           cache_image_is_valid(it->image) && (it->data_state == RWF_DATA_OK || takes_suspect) &&
-           core->part;
+           cache_image_is_valid(it->image) &&
+           (data_state_of(core, it) == RWF_DATA_OK || takes_suspect) && core->part;
 }
 
 static void start_record(struct p2ps_core *core, uint32_t item, size_t length,
@@ -102,7 +108,7 @@ static int give_parts(struct p2ps_core *core, uint32_t item, struct p2ps_watch *
     struct cache_cursor cursor = { 0 };
     bool is_last = false;
 
-    cache_image_set_state(it->image, RWF_STREAM_OPEN, it->data_state, it->code);
+    cache_image_set_state(it->image, RWF_STREAM_OPEN, data_state_of(core, it), it->code);
     while (!is_last) {
         struct p2ps_record record;
         size_t length;

@@ -261,6 +261,9 @@ static void check_requests(struct world *world)
                            ? 0
                            : 1;
 
+    /* All p2ps have lost that instance, and ask one after the other: only a cache joins them. */
+    if (plan->experiment == EXPERIMENT_DAEMON && !is_cached)
+        allowed = world->plan.sink_count;
     for (uint32_t i = 0; i < world->outside->provider_count; i++) {
         const struct provider *p = &world->outside->providers[i];
         for (uint32_t item = 0; item < world->plan.item_count; item++) {
