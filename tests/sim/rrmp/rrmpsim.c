@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "cores.h"
 #include "world.h"
 
@@ -82,6 +83,7 @@ static void world_make(struct world *world)
 {
     const struct plan *plan = &world->plan;
 
+    MD_ASSERT(plan->node_count > 0 && plan->service_count > 0);
     if (!world->options.is_engine_only)
         outside_make(world);
 
