@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "cores.h"
 #include "world.h"
 
@@ -82,8 +81,8 @@ static const struct proc_ops *ops_of(const struct world *world, uint32_t proc)
 static void world_make(struct world *world)
 {
     const struct plan *plan = &world->plan;
+    uint32_t nodes = plan->node_count > 1 ? plan->node_count : 1;
 
-    MD_ASSERT(plan->node_count > 0 && plan->service_count > 0);
     if (!world->options.is_engine_only)
         outside_make(world);
 
@@ -95,7 +94,7 @@ static void world_make(struct world *world)
     for (uint32_t p = 0; p < world->proc_count; p++) {
         world->procs[p].number = p;
         world->procs[p].is_source = p < plan->source_count;
-        world->procs[p].node = p % plan->node_count;
+        world->procs[p].node = p % nodes;
         world->procs[p].ops = ops_of(world, p);
         proc_start(world, &world->procs[p]);
     }
