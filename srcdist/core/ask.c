@@ -162,6 +162,7 @@ static void snapshot_of_open(struct srcdist_core *core, const struct rrmp_source
     core->asks[ask].source_ask = event->ask;
     core->asks[ask].item = item;
     core->asks[ask].service = (uint16_t)service;
+    core->items[item].had_asks = true;
     if (srcdist_item_reissue(core, item) == MD_OK)
         return;
     give_ask(core, ask);
@@ -288,6 +289,20 @@ void srcdist_asks_torn(struct srcdist_core *core, uint32_t item)
             continue;
         refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
                "The image changed while it was given");
+        give_ask(core, i);
+    }
+}
+
+/* The item goes, and its number with it: the next image under that number is another item's. */
+void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        const struct srcdist_ask *a = &core->asks[i];
+
+        if (!a->is_used || a->item != item)
+            continue;
+        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
+               "The stream was closed before it was answered");
         give_ask(core, i);
     }
 }

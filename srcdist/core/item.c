@@ -135,6 +135,8 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
 
     if (!it)
         return;
+    if (it->had_asks)
+        srcdist_asks_of_gone(core, item);
     detach(core, item, true);
     srcdist_item_set_active(core, it, false);
     srcdist_stage_forget(&core->chain, item);

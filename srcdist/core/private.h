@@ -137,6 +137,7 @@ struct srcdist_item {
     bool had_image;      /* at some time */
     bool is_counted;     /* in the provider's outstanding ones */
     bool must_republish; /* NI: its provider was lost; closed if it does not come again */
+    bool had_asks;       /* snapshots may wait for its next image */
     uint8_t backoff;     /* times refused in a row */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
@@ -367,6 +368,7 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
 int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                            const struct rrmp_part *part);
 void srcdist_asks_torn(struct srcdist_core *core, uint32_t item);
+void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item);
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider);
 void srcdist_asks_tick(struct srcdist_core *core);
 

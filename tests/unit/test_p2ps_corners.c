@@ -252,6 +252,32 @@ static void a_stream_the_provider_opened_by_mistake_is_closed(void **state)
     assert_int_equal(pair->provider.closes, 1);
 }
 
+/* ---- numbers that are used again ---- */
+
+/* src_dist has the item open, for nobody, so the snapshot waits for its next image; then it goes.
+ */
+static void a_snapshot_of_an_item_that_went_is_not_given_another(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request snapshot = pair_request(6, "IBM.N");
+
+    pair_open(c, 5, "IBM.N");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_pass(pair, 3 * PAIR_SEC); /* so that it goes before the snapshot is asked for again */
+    pair->provider.answers = false;
+    snapshot.is_streaming = false;
+    pair_ask_item(c, &snapshot);
+    assert_int_equal(pair->provider.reissues, 1);
+    while (pair->provider.closes == 0)
+        pair_pass(pair, 20 * PAIR_MS);
+    pair->provider.answers = true;
+    pair_open(c, 7, "MSFT.O");
+    assert_string_equal(pair_heard(c, 7), "I");
+    assert_string_equal(pair_heard(c, 6), "R");
+    assert_int_equal(pair_stream(c, 6)->stream_state, RWF_STREAM_CLOSED_RECOVER);
+}
+
 int main(void)
 {
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -266,6 +292,7 @@ int main(void)
         TEST(a_snapshot_waits_for_a_slow_authority, setup),
         TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
+        TEST(a_snapshot_of_an_item_that_went_is_not_given_another, setup),
     };
 #undef TEST
 
