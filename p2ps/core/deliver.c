@@ -584,6 +584,22 @@ void p2ps_deliver_events(struct p2ps_core *core)
 
 /* ---- what slow clients are owed ---- */
 
+/* Of who is owed its image, too, and may wait for it; one that is fine is said by the image. False:
+ * the watch has ended, or there is no room. */
+static bool tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+
+    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
+        return true;
+    forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
+    if (it->data_state == RWF_DATA_OK)
+        return true;
+    return !p2ps_watch_status(core, item, at, &state) &&
+           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
+}
+
 static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
 {
     struct p2ps_item *it = &core->items[item];
@@ -596,8 +612,7 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         return;
     }
     if (w->flags & P2PS_WATCH_OWED_IMAGE) {
-        forgive(core, w, P2PS_WATCH_OWED_STATUS); /* the image says it, or its waiting does */
-        if (!tell_conflated(core, item, at))
+        if (!tell_suspect(core, item, at) || !tell_conflated(core, item, at))
             return;
         forgive(core, w, P2PS_WATCH_OWED_IMAGE);
         p2ps_watch_wants_image(core, item, at);

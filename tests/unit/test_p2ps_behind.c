@@ -294,6 +294,25 @@ static void a_suspect_state_is_told_later(void **state)
     assert_string_equal(pair_heard(c, 5), "I!");
 }
 
+static void suspect_is_told_before_an_image_that_is_waited_for(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    room_again(c, 10);
+    assert_string_equal(pair_heard(c, 5), "I!");
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!i");
+}
+
 static void half_an_image_is_followed_by_a_whole_one(void **state)
 {
     struct pair *pair = *state;
@@ -396,6 +415,8 @@ int main(void)
         TEST(too_many_items_behind_is_the_end),
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
         TEST(a_suspect_state_is_told_later),
+        cmocka_unit_test_setup_teardown(suspect_is_told_before_an_image_that_is_waited_for,
+                                        setup_without_cache, teardown),
         cmocka_unit_test_setup_teardown(half_an_image_is_followed_by_a_whole_one,
                                         setup_without_cache, teardown),
         TEST(a_snapshot_without_room_is_not_forgotten),
