@@ -129,10 +129,11 @@ grep -q "NOT REACHED\|[1-9][0-9]* given up\|late [1-9]" "$dir/sds.out" || fail "
 
 # stop_for SECONDS: the publisher stands still under a consumer that measures; both write what they saw.
 stop_for() {
-    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -f "$dir/list" -secs 4 -tt -json "$dir/r.json" \
+    rm -f "$dir/tc.out" # or what the last one wrote there would be taken for its
+    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -f "$dir/list" -secs 2 -tt -json "$dir/r.json" \
         </dev/null >"$dir/tc.out" 2>&1 &
     local tc_pid=$!
-    for _ in $(seq 200); do grep -q "500 of 500 items" "$dir/tc.out" && break; sleep 0.05; done
+    for _ in $(seq 200); do grep -qs "500 of 500 items" "$dir/tc.out" && break; sleep 0.05; done
     kill -STOP "$sds_pid"
     sleep "$1"
     kill -CONT "$sds_pid"
@@ -152,7 +153,7 @@ stop_for 0.5
 stop_sds
 [ "$(late_ms)" -ge 400 ] || fail "late by 500 ms, and the publisher says $(late_ms) ms"
 [ "$(figure max_us)" -ge 400000 ] || fail "late by 500 ms, and the latency as due is $(figure max_us) us"
-[ "$(figure p99_us)" -ge 100000 ] || fail "late by 500 of 4000 ms, and the 99th percentile is $(figure p99_us) us"
+[ "$(figure p99_us)" -ge 100000 ] || fail "late by 500 of 2000 ms, and the 99th percentile is $(figure p99_us) us"
 
 echo "with the published method it is not in the latency: the publisher says it"
 start_sds -seqdata -U 20000 -tps 100 -tsa || exit 1
@@ -188,10 +189,11 @@ stop_sds
 
 echo "commands"
 start_sds -seqdata || exit 1
+rm -f "$dir/tc.out"
 "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -il A -l 2 -secs 3 </dev/null >"$dir/tc.out" 2>&1 &
 tc_pid=$!
 for _ in $(seq 100); do
-    grep -q "1 of 1 items" "$dir/tc.out" && break
+    grep -qs "1 of 1 items" "$dir/tc.out" && break
     sleep 0.05
 done
 printf 'it A suspect\nit A refresh\nit A update\nsv RDFD down\nsv RDFD up\nit A close\n' >&5

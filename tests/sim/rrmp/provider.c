@@ -48,9 +48,8 @@ static void say(struct provider *p, const struct rwf_encoder *enc, uint32_t item
 {
     struct rwf_bytes bytes = rwf_encoder_bytes(enc);
 
-    world_trace(
-        p->world, "provider %u says class %u stream %d", p->number, bytes.data[2] & 31,
-        (int)(bytes.data[4] << 24 | bytes.data[5] << 16 | bytes.data[6] << 8 | bytes.data[7]));
+    world_trace(p->world, "provider %u says class %u stream %d", p->number, bytes.data[2] & 31,
+                (int)md_be32(bytes.data + 4));
     if (rwf_encoder_error(enc) != RWF_OK)
         world_fail(world_of(p), "model", "a message of a provider does not fit");
     push(p, EVENT_WORD, &p->to_ns, bytes.data, bytes.length, item_plus, ask);
