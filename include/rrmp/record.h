@@ -220,7 +220,8 @@ struct rrmp_request {
 };
 
 /* 17 CLOSE: 8 u32 id of this requester's newest REQUEST for the item, 12 u32 handle,
- * 16 u64 keyHash, 24 u16 key length, 26 u8 RRMP_CLOSE_*, 27 u8 0, 28 key. */
+ * 16 u64 keyHash, 24 u16 key length, 26 u8 RRMP_CLOSE_*, 27 u8 0, 28 key. Of a private
+ * stream that the requester does not know: its handle, id 0 and no key. */
 #define RRMP_CLOSE_NOBODY  1u
 #define RRMP_CLOSE_MOVED   2u
 #define RRMP_CLOSE_LEAVING 3u

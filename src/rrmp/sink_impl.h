@@ -202,6 +202,8 @@ struct sink_instance {
     uint32_t audit_id; /* 0: none under way */
     uint32_t audit_from;
     uint64_t audit_due_ns;
+    uint32_t stray_handle; /* of a private stream there that is nobody's here, closed last */
+    uint64_t stray_due_ns; /* when that is said again */
 };
 
 struct sink_service {

@@ -5,10 +5,12 @@
 #include "base/cursor.h"
 #include "base/err.h"
 
-#define MS           1000000ull
+#define MS             1000000ull
+#define SEC            1000000000ull
 
-#define LATER_MIN_MS 100u
-#define LATER_MAX_MS 60000u
+#define LATER_MIN_MS   100u
+#define LATER_MAX_MS   60000u
+#define STRAY_AGAIN_NS (1 * SEC)
 
 /* ---- UPDATE, STATUS, GENERIC ---- */
 
@@ -74,6 +76,23 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
                RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP, seq, message);
 }
 
+/* A private stream that we gave up, and the source has not heard of it: nobody but its owner can
+ * end it, and no digest would find it. Said again only when that may have been lost, too. */
+static void stray_tick(struct rrmp_sink *sink, uint32_t number, uint16_t svc, uint32_t handle)
+{
+    struct sink_instance *instance = sink_instance_at(sink, number);
+    struct rrmp_record record = {
+        .header = { .type = RRMP_CLOSE, .flags = RRMP_FLAG_PRIVATE, .svc = svc },
+        .u.close = { .handle = handle, .reason = RRMP_CLOSE_NOBODY },
+    };
+
+    if (instance->stray_handle == handle && sink->now_ns < instance->stray_due_ns)
+        return;
+    instance->stray_handle = handle;
+    instance->stray_due_ns = sink->now_ns + STRAY_AGAIN_NS;
+    sink_send(sink, number, &record);
+}
+
 static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
                     const struct rrmp_message *message)
 {
@@ -84,6 +103,9 @@ static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
 
     if (!slot || slot->svc != md_be16(p + 2)) {
         sink->stats.unknown_handle++;
+        bool is_final = p[0] == RRMP_STATUS && p[1] & RRMP_FLAG_FINAL;
+        if (!slot && p[1] & RRMP_FLAG_PRIVATE && !is_final)
+            stray_tick(sink, instance_number, md_be16(p + 2), md_be32(p + 8));
         return;
     }
     uint32_t distance = seq - slot->last_seq;
@@ -335,7 +357,8 @@ static void data_in(struct rrmp_sink *sink, const struct rrmp_message *message)
         return;
     bool is_tick = p[0] == RRMP_UPDATE || p[0] == RRMP_STATUS || p[0] == RRMP_GENERIC;
     if (is_tick && message->length >= RRMP_TICK_SIZE) {
-        if (link != RRMP_NIL && sink_link_at(sink, link)->item_count > 0)
+        bool is_private = p[1] & RRMP_FLAG_PRIVATE;
+        if (link != RRMP_NIL && (is_private || sink_link_at(sink, link)->item_count > 0))
             tick_in(sink, number, message);
         return;
     }

@@ -608,6 +608,30 @@ static void a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance(voi
     assert_string_equal(chain->log[0], "I=U!X"); /* the service is told suspect, the stream ends */
 }
 
+/* Its CLOSE was lost on the way: what still comes of it is answered with another, once. */
+static void a_private_stream_that_is_nobodys_is_closed(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
+                                         .is_private = true };
+
+    assert_int_equal(rrmp_sink_item_open(chain->sinks[0], chain->now_ns, &open, &chain->item[0]),
+                     MD_OK);
+    sinks_tick(chain);
+    settle(chain);
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    sinks_tick(chain);
+    assert_true(chain->from_sink[0].count > 0);
+    chain->from_sink[0].count = 0;
+    publish(chain, RRMP_UPDATE, "one");
+    publish(chain, RRMP_UPDATE, "two");
+    from_source(chain, 0);
+    assert_int_equal(chain->from_sink[0].count, 1);
+    pass(chain, 50 * MS);
+    assert_int_equal(chain->unwanted, 1);
+    assert_string_equal(chain->log[0], "I=");
+}
+
 /* Race 18: an image asked for by another makes the item LIVE; the interest is registered all the
  * same. */
 static void an_item_that_takes_anothers_image_still_registers_its_interest(void **state)
@@ -680,6 +704,7 @@ int main(void)
         TEST(a_post_in_flight_when_its_instance_dies_is_answered_at_once),
         TEST(a_full_ring_refuses_updates_and_loses_none),
         TEST(a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance),
+        TEST(a_private_stream_that_is_nobodys_is_closed),
         TEST(an_item_that_takes_anothers_image_still_registers_its_interest),
         TEST(a_reissue_is_answered_to_those_who_wait_only),
         TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),

@@ -64,6 +64,8 @@ static void every_record_survives_encoding_and_decoding(void **state)
           .u.request = { .id = 1, .key = { key_bytes, sizeof(key_bytes) } } },
         { .header = { .type = RRMP_CLOSE },
           .u.close = { .key = { key_bytes, sizeof(key_bytes) } } },
+        { .header = { .type = RRMP_CLOSE, .flags = RRMP_FLAG_PRIVATE },
+          .u.close = { .handle = 7 } },
         { .header = { .type = RRMP_POST }, .u.post = { .message = { key_bytes, 4 } } },
         { .header = { .type = RRMP_GENERICUP }, .u.tick = { .group = RRMP_GROUP_NONE } },
         { .header = { .type = RRMP_GAPQUERY }, .u.gapquery = { 1, 2, 3 } },
