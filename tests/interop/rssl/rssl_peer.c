@@ -273,7 +273,7 @@ static int run_client(struct client_context *context, const struct options *opti
     struct client_dial dial = {
         .transport = tls ? &net_tls_transport : &net_tcp_transport,
         .options = { .nodelay = true, .tls = tls },
-        .host = tls ? "localhost" : "127.0.0.1",
+        .host = "127.0.0.1", /* a name may have an IPv6 address first, and this dials once */
         .port = options->port,
         .rssl = configure(options),
     };
