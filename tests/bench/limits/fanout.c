@@ -10,7 +10,6 @@ enum { BODY = 88, REC = 90 };
 typedef struct { char *b; uint32_t n, sent; int fd, pend; } cl_t;
 int main(int argc, char **argv) {
     int n = 50, o, flush = 32768, readers = 1, items = 200, sb = 0, edge = 0, rdb = 262144; double rate = 0, secs = 3; char mode = 's';
-    uint32_t *dummy = 0; (void)dummy;
     while ((o = getopt(argc, argv, "n:r:f:m:R:t:i:S:eb:")) != -1) switch (o) {
         case 'n': n = atoi(optarg); break; case 'r': rate = atof(optarg); break; case 'f': flush = atoi(optarg); break; case 'm': mode = *optarg; break; case 'R': readers = atoi(optarg); break; case 't': secs = atof(optarg); break; case 'i': items = atoi(optarg); break; case 'S': sb = atoi(optarg); break; case 'e': edge = 1; break; case 'b': rdb = atoi(optarg); break; default: return 2; }
     signal(SIGPIPE, SIG_IGN); private_net();
