@@ -12,8 +12,6 @@
 #include "route_loop.h"
 
 #define NO_PROVIDER  UINT32_MAX
-#define RETRY_MIN_NS 1000000000ull
-#define RETRY_MAX_NS 15000000000ull
 #define TURNS_A_TURN 16 /* then others have their turn */
 
 /* ---- what the core asks ---- */
@@ -41,9 +39,7 @@ static void hang_up(struct link *link)
         link->is_dead = true;
         return;
     }
-    link->retry_at_ns = md_loop_now(link->loop->loop) + link->retry_ns;
-    link->retry_ns = link->retry_ns * 2 > RETRY_MAX_NS ? RETRY_MAX_NS : link->retry_ns * 2;
-    link->host_at = (link->host_at + 1) % link->host_count;
+    srcdist_retry_failed(&link->retry, md_loop_now(link->loop->loop));
 }
 
 static void close_link(void *self, const char *reason)
@@ -72,7 +68,7 @@ static void opened(struct link *link, uint64_t now_ns)
 
     md_log(MD_LOG_NOTICE, "provider: host=%s connected (%s), %s", peer,
            link->is_route ? "interactive" : "non-interactive", info->component);
-    link->retry_ns = RETRY_MIN_NS;
+    srcdist_retry_opened(&link->retry);
     link->connects++;
     link->told = (struct srcdist_manners){ 0 };
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
@@ -157,8 +153,8 @@ static void dial(struct link *link, uint64_t now_ns)
     struct client_dial to = {
         .transport = link->is_encrypted ? &net_tls_transport : &net_tcp_transport,
         .options = link->options,
-        .host = link->hosts[link->host_at],
-        .port = link->ports[link->host_at],
+        .host = link->hosts[link->retry.at],
+        .port = link->ports[link->retry.at],
         .rssl = link->rssl,
     };
 
@@ -198,7 +194,7 @@ int link_turn(struct link *link, uint64_t now_ns)
     int done = 0;
 
     if (!link->session) {
-        if (!link->is_route || now_ns < link->retry_at_ns)
+        if (!link->is_route || now_ns < link->retry.due_ns)
             return 0;
         dial(link, now_ns);
         if (!link->session)
@@ -227,7 +223,7 @@ int link_turn(struct link *link, uint64_t now_ns)
 uint64_t link_deadline(const struct link *link)
 {
     if (!link->session)
-        return link->is_route ? link->retry_at_ns : UINT64_MAX;
+        return link->is_route ? link->retry.due_ns : UINT64_MAX;
     if (link->is_blocked)
         return md_loop_now(link->loop->loop) + 1000000;
     return client_session_deadline(link->session);

@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "client/session.h"
 #include "core.h"
+#include "retry.h"
 
 struct route_loop;
 
@@ -36,12 +37,10 @@ struct link {
     char hosts[16][256];
     uint16_t ports[16];
     unsigned host_count;
-    unsigned host_at;
     bool is_encrypted;
     struct net_stream_options options;
-    struct net_tls *tls;  /* that of options, owned */
-    uint64_t retry_ns;    /* the next delay */
-    uint64_t retry_at_ns; /* when to dial */
+    struct net_tls *tls; /* that of options, owned */
+    struct srcdist_retry retry;
     struct rssl_config rssl;
 };
 

@@ -44,7 +44,7 @@ static void show_route(struct stats_segment *segment, struct link *link)
         link->stats = create_route(segment, link->number);
     if (!link->stats)
         return;
-    snprintf(host, sizeof(host), "%s:%u", link->hosts[link->host_at], link->ports[link->host_at]);
+    snprintf(host, sizeof(host), "%s:%u", link->hosts[link->retry.at], link->ports[link->retry.at]);
     show_text(segment, link->stats->host, link->stats->shown_host, host);
     show_text(segment, link->stats->state, link->stats->shown_state,
               link->provider != UINT32_MAX ? "up"

@@ -204,7 +204,7 @@ void route_loop_add_route(struct route_loop *loop, struct link *route)
     route->is_route = true;
     route->watched_fd = -1;
     route->provider = UINT32_MAX;
-    route->retry_ns = 1000000000ull;
+    srcdist_retry_init(&route->retry, route->host_count);
     route->next = loop->links;
     loop->links = route;
 }

@@ -219,7 +219,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Routes 1 to n exist; so does every route that a line names by its number." },
     { "hostList", ROUTE, SRC, 0, LIST(""),
       "Providers to connect to, host or host:port, tried in turn; empty = the route is not "
-      "used. Reconnects wait 1 s, doubling to 15 s." },
+      "used. Reconnects wait 1 s, then longer, at most 3 s for all hosts together." },
     { "port", ROUTE, SRC, 0, PORTNO(1, "14002"), "Port of the hosts in hostList that name none." },
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
     { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),

@@ -1,0 +1,96 @@
+/* test_srcdist_retry.c - how soon a route finds a provider that came back. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "srcdist/core/retry.h"
+
+#define SECOND_NS  1000000000ull
+#define GIVE_UP_NS (5 * SECOND_NS) /* on a host that does not answer at all */
+
+/* Of so many hosts one comes back at that moment; the others are away for good. */
+struct hosts {
+    unsigned count;
+    unsigned back;
+    uint64_t back_ns;
+    bool are_silent; /* else they refuse at once */
+};
+
+/* In virtual time: how long the host that is back has to wait for us. */
+static uint64_t time_to_find(const struct hosts *hosts)
+{
+    struct srcdist_retry retry;
+    uint64_t now_ns = 0;
+
+    srcdist_retry_init(&retry, hosts->count);
+    for (;;) {
+        if (now_ns < retry.due_ns)
+            now_ns = retry.due_ns;
+        if (retry.at == hosts->back && now_ns >= hosts->back_ns)
+            return now_ns - hosts->back_ns;
+        if (hosts->are_silent)
+            now_ns += GIVE_UP_NS;
+        srcdist_retry_failed(&retry, now_ns);
+    }
+}
+
+static uint64_t longest(unsigned count, bool are_silent)
+{
+    uint64_t result = 0;
+
+    for (unsigned back = 0; back < count; back++) {
+        for (uint64_t ms = 0; ms < 120000; ms += 211) {
+            struct hosts hosts = { count, back, ms * 1000000, are_silent };
+            uint64_t took_ns = time_to_find(&hosts);
+            result = took_ns > result ? took_ns : result;
+        }
+    }
+    return result;
+}
+
+static void a_provider_that_comes_back_is_found_within_three_seconds(void **state)
+{
+    (void)state;
+    for (unsigned count = 1; count <= 16; count++)
+        assert_true(longest(count, false) <= SRCDIST_RETRY_ROUND_NS);
+}
+
+static void a_silent_host_beside_it_costs_what_it_takes_to_give_up_on_it(void **state)
+{
+    (void)state;
+    /* Itself, too, when it was dialed just before it came back. */
+    assert_true(longest(1, true) <= SRCDIST_RETRY_ROUND_NS + GIVE_UP_NS);
+    assert_true(longest(2, true) <= SRCDIST_RETRY_ROUND_NS + 2 * GIVE_UP_NS);
+}
+
+static void the_pauses_grow_and_begin_anew_after_a_connection(void **state)
+{
+    static const uint64_t ms[] = { 1000, 2000, 3000, 3000 };
+    struct srcdist_retry retry;
+
+    (void)state;
+    srcdist_retry_init(&retry, 1);
+    assert_int_equal(retry.due_ns, 0);
+    for (int i = 0; i < 4; i++) {
+        srcdist_retry_failed(&retry, 0);
+        assert_int_equal(retry.due_ns, ms[i] * 1000000);
+    }
+    srcdist_retry_opened(&retry);
+    srcdist_retry_failed(&retry, 0);
+    assert_int_equal(retry.due_ns, SECOND_NS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_provider_that_comes_back_is_found_within_three_seconds),
+        cmocka_unit_test(a_silent_host_beside_it_costs_what_it_takes_to_give_up_on_it),
+        cmocka_unit_test(the_pauses_grow_and_begin_anew_after_a_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
