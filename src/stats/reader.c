@@ -259,13 +259,31 @@ bool stats_reader_is_replaced(const struct stats_reader *reader)
     return stat(reader->path, &st) != 0 || st.st_ino != reader->inode;
 }
 
+/* It has ended, and nobody has asked how: as in a container whose first process is no init. */
+static bool is_zombie(pid_t pid)
+{
+    char path[32], text[512];
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[length] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") Z", 3) == 0;
+}
+
 enum stats_liveness stats_reader_liveness(const struct stats_reader *reader, uint64_t now_ns)
 {
     uint64_t heartbeat = stats_reader_heartbeat_ns(reader);
 
     if (kill(stats_reader_pid(reader), 0) != 0 && errno == ESRCH)
         return STATS_DEAD;
-    return now_ns > heartbeat && now_ns - heartbeat > STATS_HUNG_NS ? STATS_HUNG : STATS_ALIVE;
+    if (now_ns <= heartbeat || now_ns - heartbeat <= STATS_HUNG_NS)
+        return STATS_ALIVE;
+    return is_zombie(stats_reader_pid(reader)) ? STATS_DEAD : STATS_HUNG;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -280,6 +280,9 @@ static void a_living_owner_is_respected_and_a_killed_one_replaced(void **state)
     assert_int_equal(stats_reader_liveness(reader, beat + 1), STATS_ALIVE);
     assert_int_equal(stats_reader_liveness(reader, beat + 6 * MD_NS_PER_S), STATS_HUNG);
     kill(pid, SIGKILL);
+    siginfo_t info;
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT); /* it has ended, nobody has asked how */
+    assert_int_equal(stats_reader_liveness(reader, beat + 6 * MD_NS_PER_S), STATS_DEAD);
     waitpid(pid, &status, 0);
     assert_int_equal(stats_reader_liveness(reader, beat + 1), STATS_DEAD);
     assert_true(stats_reader_find(reader, "done", &value) && value.value == 42);

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,17 +25,77 @@ def say(text):
     print(text, flush=True)
 
 
+# Namespaces of the benchmark's own: with one for processes, all that it started ends with it, however it ends;
+# with one for mounts, what its programs share in /dev/shm is gone with them.
+SPACES = (["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"],
+          ["unshare", "-r", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"],
+          ["unshare", "-n"], ["unshare", "-rn"])
+NETWORK = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
+STOP_S = 15
+
+
 def enter_private_network():
-    """Run this script again in a network namespace of its own; without one, on the real loopback."""
+    """Run this script again in namespaces of its own, as far as there are any, else on the real loopback.
+    Nothing of it is left when this process ends, be it killed: see follow_parent()."""
     if os.environ.get("RMDS_BENCH_NET"):
+        follow_parent()
         return
-    os.environ["RMDS_BENCH_NET"] = "host"
-    for words in (["unshare", "-n"], ["unshare", "-rn"]):
-        if subprocess.run(words + ["true"], capture_output=True, check=False).returncode == 0:
-            os.environ["RMDS_BENCH_NET"] = "private"
-            script = "ip link set lo up multicast on; ip route add 224.0.0.0/4 dev lo; exec \"$@\""
-            os.execvp(words[0], words + ["sh", "-c", script, "sh", sys.executable] + sys.argv)
-    say("no network namespace of our own: measuring on the host's loopback")
+    words = []
+    for space in SPACES:
+        script = NETWORK + (" && mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if "-m" in space else "")
+        trial = [*space, "sh", "-c", script]
+        if subprocess.run(trial, capture_output=True, check=False).returncode == 0:
+            # The shell stays, as the first process, to reap what loses its parent.
+            words = [*space, "sh", "-c", script + ' && "$@"; exit $?', "sh"]
+            break
+    if not words:
+        say("no network namespace of our own: measuring on the host's loopback")
+    sys.exit(run_again(words))
+
+
+def run_again(words):
+    """This script, behind those words; told to stop when this process is, or is no more."""
+    life, ours = os.pipe()
+    folder = tempfile.mkdtemp(prefix="rmds-bench.")
+    env = {**os.environ, "RMDS_BENCH_NET": "private" if words else "host", "RMDS_BENCH_LIFE": str(life),
+           "TMPDIR": folder}
+    inner = subprocess.Popen(words + [sys.executable] + sys.argv, env=env, pass_fds=[life],
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+    os.close(life)
+    asked = []
+
+    def stop(number, _):
+        if not asked:
+            os.close(ours)
+            signal.alarm(STOP_S)
+        asked.append(number)
+
+    signal.signal(signal.SIGALRM, lambda *_: inner.kill())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    inner.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+    return 128 + asked[0] if asked else inner.returncode
+
+
+def follow_parent():
+    """End in good order as soon as nobody holds the other end of the pipe."""
+    life = os.environ.pop("RMDS_BENCH_LIFE", None)
+    if life is None:
+        return
+
+    def stop(*_):
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        raise SystemExit(128 + signal.SIGTERM)
+
+    def watch():
+        os.read(int(life), 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    os.set_inheritable(int(life), False)
+    atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
+    signal.signal(signal.SIGTERM, stop)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def machine():
@@ -176,14 +237,14 @@ class Chain:
                 file.writelines(f"RIC{i}.O\n" for i in range(count))
         return path
 
-    def counters(self, process):
+    def values(self, process):
         """What every instance of that program says of itself: {name: value}."""
         for folder, _, files in os.walk(os.path.join(self.folder, "state")):
             if "system.json" in files:
                 with open(os.path.join(folder, "system.json"), encoding="utf-8") as file:
                     programs = json.load(file)["programs"]
-        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-shm",
-                              os.path.dirname(programs[0]["statistics"]), "-process", process, "-json"],
+        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-shm", os.path.dirname(programs[0]["statistics"]),
+                              "-process", process, "-json", "-once", "-watch", "0"],
                              capture_output=True, text=True, check=False).stdout
         return {name: value for instance in json.loads(out)["instances"]
                 for name, value in instance["values"].items()}
@@ -199,11 +260,7 @@ class Chain:
 
     def counters(self):
         """What p2ps has counted that must not happen: conflation, gaps, clients cut."""
-        with open(f"/proc/{self.pids()['p2ps.1']}/maps", encoding="utf-8") as file:
-            segment = next(line.split()[-1] for line in file if "/rmds.p2ps.1" in line)
-        text = subprocess.run([os.path.join(BIN, "p2psmon"), "-shm", os.path.dirname(segment), "-json", "-once",
-                               "-watch", "0"], capture_output=True, text=True, check=False).stdout
-        values = json.loads(text)["instances"][0]["values"]
+        values = self.values("p2ps")
         return {name: sum(v for k, v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
                 for name in ("conflated", "gapsSeen", "mountsCutSlow")}
 
@@ -232,13 +289,18 @@ class Chain:
             killer = threading.Timer(seconds + 180, run.kill)
             killer.start()
             lines = []
-            for line in run.stdout:
-                lines.append(line)
-                if measured and line == "rmdstestclient: measured\n":
-                    measured()
-            complaints = run.stderr.read()
-            run.wait()
-            killer.cancel()
+            try:
+                for line in run.stdout:
+                    lines.append(line)
+                    if measured and line == "rmdstestclient: measured\n":
+                        measured()
+                complaints = run.stderr.read()
+                run.wait()
+            except BaseException:
+                run.kill()
+                raise
+            finally:
+                killer.cancel()
         wall = time.time() - started
         if not os.path.exists(out):
             raise SystemExit(f"rmdstestclient ended with {run.returncode}: {''.join(lines)}{complaints}")
