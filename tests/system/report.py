@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(sys.argv[1], "tools/report"))
 import chain  # noqa: E402
 import report  # noqa: E402
+import rounds  # noqa: E402
 
 ROWS = [
     {"rate": 1000, "mean_us": 120.5, "rounds": [118.0, 120.5, 131.0], "lost": 0, "reached": True},
@@ -78,6 +79,34 @@ for change, word in (({"updates_per_s": 989.0}, "updates/s"), ({"lost": 1}, "los
     found = chain.troubles({**GOOD, **change}, 1000, {"conflated": 0})
     check(len(found) == 1 and word in found[0], f"{change}: {found}")
 check(chain.troubles(GOOD, 1000, {"conflated": 3}) == ["3 conflated"], "conflation")
+
+# What a fault costs: the interval of the median by the sign test (of 15, the fourth from each end), and plain words.
+check(rounds.interval(list(range(15))) == (3, 11) and rounds.interval(list(range(30))) == (9, 20), "the interval")
+check([rounds.verdict(low, high, False, 15) for low, high in ((0.9, 1.05), (1.06, 1.2), (1.0, 1.1))] ==
+      ["holds", "WORSE", "cannot be told"], "the verdict where less is better")
+check([rounds.verdict(low, high, True, 15) for low, high in ((0.95, 1.1), (0.8, 0.94), (0.9, 1.0))] ==
+      ["holds", "WORSE", "cannot be told"], "the verdict where more is better")
+check(rounds.verdict(1.0, 1.0, False, 5) == "cannot be told", "five rounds are said to be enough")
+
+
+def take(costs, least):
+    """Rounds of a fault that costs so much, one after the other; how many, and the order of the sides."""
+    pairs, order = [], []
+
+    def one(is_fault):
+        order.append(is_fault)
+        return {"p99": 100 * (costs[len(pairs) % len(costs)] if is_fault else 1), "rate": 50}
+
+    check(rounds.take(pairs, least, {"p99": False, "rate": True}, one, lambda: True), "there was time")
+    return len(pairs), order, rounds.ratios(pairs, {"p99": False, "rate": True})
+
+
+count, order, told = take([1.01], 6)
+check(count == 6 and order[:4] == [True, False, False, True], "rounds by turns, no more than needed")
+check(told["p99_ratio"] == [1.01] * 3 and told["p99_verdict"] == told["rate_verdict"] == "holds", "1 % is under 5 %")
+check(take([0.8, 1.3], 6)[0] == 12, "what cannot be told gets twice as many rounds")
+check(rounds.take([], 6, {}, None, lambda: False) is False, "no time, no rounds")
+check(rounds.grew([1, 1, 1, 9, 9, 9], 7) and not rounds.grew([9, 1, 1, 9, 1, 1], 7), "a queue that grew")
 
 # What the programs of a layer print becomes rows.
 def script(name):

@@ -237,17 +237,20 @@ class Chain:
                 file.writelines(f"RIC{i}.O\n" for i in range(count))
         return path
 
-    def values(self, process):
-        """What every instance of that program says of itself: {name: value}."""
+    def instances(self):
+        """What every daemon says of itself: {instance: {name: value}}."""
         for folder, _, files in os.walk(os.path.join(self.folder, "state")):
             if "system.json" in files:
                 with open(os.path.join(folder, "system.json"), encoding="utf-8") as file:
                     programs = json.load(file)["programs"]
         out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-shm", os.path.dirname(programs[0]["statistics"]),
-                              "-process", process, "-json", "-once", "-watch", "0"],
-                             capture_output=True, text=True, check=False).stdout
-        return {name: value for instance in json.loads(out)["instances"]
-                for name, value in instance["values"].items()}
+                              "-json", "-once", "-watch", "0"], capture_output=True, text=True, check=False).stdout
+        return {instance["name"]: instance["values"] for instance in json.loads(out)["instances"]}
+
+    def values(self, process):
+        """What the instances of that program say: {name: value}."""
+        return {name: value for instance, values in self.instances().items() if instance.split(".")[0] == process
+                for name, value in values.items()}
 
     def pids(self):
         """By program: those of the daemons, as their pid files in the state say."""

@@ -16,6 +16,10 @@ def number(value):
         return "-"
     if isinstance(value, bool) or isinstance(value, str):
         return str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return " ".join(number(one) for one in value)
     if abs(value) >= 1000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}"
