@@ -282,7 +282,7 @@ struct rrmp_dictreq {
  * 32 BIND
  *   8 u32 handle   12 u32 itemSeq = cut   16 u64 keyHash   24 u16 group   26 u8 state, u8 code
  *  28 u32 tag of the image that follows by unicast; 0: none follows
- *  32 u16 key length, u16 0   36 key
+ *  32 u16 key length, u16 0   36 u64 session of the node that image goes to   44 key
  */
 struct rrmp_bind {
     uint32_t handle;
@@ -292,6 +292,7 @@ struct rrmp_bind {
     uint8_t state;
     uint8_t code;
     uint32_t tag;
+    uint64_t session;
     struct rrmp_view key;
 };
 

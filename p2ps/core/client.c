@@ -235,10 +235,27 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
     }
 }
 
+/* What passed while we were away ourselves is nobody's silence: what clients sent and read since
+ * then has not been looked at yet. */
+static void forgive_absence(struct p2ps_core *core, uint64_t away_ns)
+{
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        struct p2ps_client *c = &core->clients[i];
+        uint64_t latest = core->now_ns - away_ns;
+
+        if (c->opened_ns <= latest)
+            c->opened_ns += away_ns;
+        if (c->slow_since_ns <= latest)
+            c->slow_since_ns += away_ns;
+    }
+}
+
 void p2ps_clients_tick(struct p2ps_core *core)
 {
     if (core->now_ns < core->sweep_ns)
         return;
+    if (core->sweep_ns != 0 && core->now_ns - core->sweep_ns > SECOND_NS)
+        forgive_absence(core, core->now_ns - core->sweep_ns);
     core->sweep_ns = core->now_ns + SECOND_NS;
     for (uint32_t i = 0; i < core->client_room; i++) {
         if (core->clients[i].is_used)

@@ -69,6 +69,22 @@ static void forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
         core->clients[w->client].owed_count--;
 }
 
+/* Of who is owed its state; one that is fine is said by the image. False: the watch has ended, or
+ * there is no room. */
+static bool tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+
+    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
+        return true;
+    forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
+    if (it->data_state == RWF_DATA_OK)
+        return true;
+    return !p2ps_watch_status(core, item, at, &state) &&
+           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
+}
+
 /*
  * A client that fell behind is told so when it can be told anything again: conflation started, the
  * image with what it missed, real time again.
@@ -95,10 +111,20 @@ static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
     struct rwf_state state =
         p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
 
-    if (it->data_state == RWF_DATA_OK)
-        p2ps_watch_status(core, item, watch, &state);
+    if (it->data_state != RWF_DATA_OK)
+        return; /* told when it is fine again */
+    p2ps_watch_status(core, item, watch, &state);
     if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
         it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;
+}
+
+void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    if (w->state == P2PS_WATCH_STEP && w->flags & P2PS_WATCH_CONFLATED &&
+        !(w->flags & P2PS_WATCH_OWED))
+        tell_resumed(core, item, watch);
 }
 
 /* ---- permission data ---- */
@@ -231,6 +257,25 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
         p2ps_watch_has_image(core, record->item, watch);
 }
 
+/* Who was not told suspect for lack of room hears of it before the image that ends it, or is owed
+ * that, too. False: the item is gone. */
+static bool tell_before_image(struct p2ps_core *core, uint32_t item)
+{
+    for (uint32_t i = core->items[item].watch_count; i-- > 0;) {
+        struct p2ps_watch *w = &core->items[item].watches[i];
+        uint32_t count = core->items[item].watch_count;
+
+        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS) ||
+            tell_suspect(core, item, i))
+            continue;
+        if (core->items[item].watch_count == count)
+            p2ps_watch_owe(core, &core->items[item].watches[i], P2PS_WATCH_OWED_IMAGE);
+        else if (count == 1)
+            return false;
+    }
+    return true;
+}
+
 static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
@@ -238,7 +283,8 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     uint32_t item = (uint32_t)event->user;
 
     core->stats.refresh_in++;
-    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+    if (!start_record(core, event, &record) || !check_perm_data(core, &record) ||
+        !tell_before_image(core, item))
         return;
     struct p2ps_item *it = &core->items[item];
     it->stream_state = event->state >> 3;
@@ -411,10 +457,13 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
 
         if (w->state == P2PS_WATCH_ASKS)
             continue;
-        if (heard_filter && heard_by_directory(core, w->client, it->service, heard_filter))
-            continue;
-        if (p2ps_watch_status(core, item, i, state) && was_last)
+        bool has_heard =
+            heard_filter && heard_by_directory(core, w->client, it->service, heard_filter);
+        bool has_ended = !has_heard && p2ps_watch_status(core, item, i, state);
+        if (has_ended && was_last)
             return;
+        if (!has_ended)
+            p2ps_watch_fine(core, item, i);
     }
 }
 
@@ -584,22 +633,6 @@ void p2ps_deliver_events(struct p2ps_core *core)
 
 /* ---- what slow clients are owed ---- */
 
-/* Of who is owed its image, too, and may wait for it; one that is fine is said by the image. False:
- * the watch has ended, or there is no room. */
-static bool tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
-
-    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
-        return true;
-    forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
-    if (it->data_state == RWF_DATA_OK)
-        return true;
-    return !p2ps_watch_status(core, item, at, &state) &&
-           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
-}
-
 static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
 {
     struct p2ps_item *it = &core->items[item];
@@ -619,7 +652,7 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
     } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
         struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
         forgive(core, w, P2PS_WATCH_OWED_STATUS);
-        if (w->flags & P2PS_WATCH_CONFLATED)
+        if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK)
             tell_resumed(core, item, at);
         else
             p2ps_watch_status(core, item, at, &state);

@@ -305,6 +305,8 @@ void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client);
 
 /* The last part of an image is out: nothing is owed, and conflation has ended. */
 void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* After a state: who follows again and was told of conflation hears of its end. */
+void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch);
 
 /* ---- image.c ---- */
 void p2ps_image_part(struct p2ps_core *core, const struct rrmp_sink_event *event,

@@ -96,8 +96,11 @@ void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_sta
 
         if (it->watches[i].state == P2PS_WATCH_ASKS && !is_closing(state->stream_state))
             continue;
-        if (p2ps_watch_status(core, item, i, state) && was_last)
+        bool has_ended = p2ps_watch_status(core, item, i, state);
+        if (has_ended && was_last)
             return; /* the item is gone */
+        if (!has_ended)
+            p2ps_watch_fine(core, item, i);
         it = &core->items[item];
     }
 }

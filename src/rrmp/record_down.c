@@ -149,6 +149,7 @@ static int bind_decode(struct md_rd *rd, struct rrmp_bind *out)
     out->tag = md_rd_u32(rd);
     uint16_t key_length = md_rd_u16(rd);
     md_rd_u16(rd);
+    out->session = md_rd_u64(rd);
     out->key = rrmp_rd_view(rd, key_length);
     if (md_rd_ok(rd) && (out->handle == RRMP_HANDLE_NONE || key_length == 0))
         return MD_ERR_MALFORMED;
@@ -166,6 +167,7 @@ static void bind_encode(struct md_wr *wr, const struct rrmp_bind *in)
     md_wr_u32(wr, in->tag);
     rrmp_wr_length16(wr, in->key.length);
     md_wr_u16(wr, 0);
+    md_wr_u64(wr, in->session);
     rrmp_wr_view(wr, in->key);
 }
 

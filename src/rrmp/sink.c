@@ -166,7 +166,7 @@ static void query_send(struct rrmp_sink *sink, uint32_t what)
         rrmp_outbox_try(&sink->outbox, &dest, &record);
 }
 
-static void query_later(struct rrmp_sink *sink, uint64_t spread_ns)
+void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns)
 {
     if (sink->query_due_ns == RRMP_NEVER)
         sink->query_due_ns = sink->now_ns + rrmp_random(&sink->random) % spread_ns;
@@ -241,12 +241,23 @@ static void instances_gone(struct rrmp_sink *sink, uint64_t session, uint16_t po
     directory_events(sink);
 }
 
+/* What was lost may have said that a service is up again; SERVICE records bear no number. */
+static void links_unsure(struct rrmp_sink *sink, uint32_t instance)
+{
+    for (uint32_t n = 0; n < sink->links.high; n++) {
+        struct sink_link *link = sink_link_at(sink, n);
+        if (link->in_use && link->instance == instance && !(link->row_state & RRMP_SERVICE_UP))
+            link->is_unsure = true;
+    }
+}
+
 static void gap_of(struct rrmp_sink *sink, uint64_t session, bool is_reset)
 {
     for (uint32_t n = 0; n < sink->instances.high; n++) {
         struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use || (session != 0 && instance->session != session))
             continue;
+        links_unsure(sink, n);
         sink_repeat_unanswered(sink, n);
         if (is_reset && instance->newest_id) {
             instance->sum_due_ns = sink->now_ns;
@@ -257,7 +268,7 @@ static void gap_of(struct rrmp_sink *sink, uint64_t session, bool is_reset)
         if (sink->dicts[i].in_use && sink->dicts[i].link != RRMP_NIL)
             sink->dicts[i].due_ns = sink->now_ns;
     }
-    query_later(sink, 10 * MS);
+    sink_query_later(sink, 10 * MS);
 }
 
 static void detached(struct rrmp_sink *sink)
@@ -277,13 +288,13 @@ void rrmp_sink_notice(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp
             detached(sink);
         sink->session = notice->session;
         sink->port = notice->port;
-        query_later(sink, 20 * MS);
+        sink_query_later(sink, 20 * MS);
         break;
     case RRMP_NOTICE_DETACHED:
         detached(sink);
         break;
     case RRMP_NOTICE_PEER_UP:
-        query_later(sink, 20 * MS);
+        sink_query_later(sink, 20 * MS);
         break;
     case RRMP_NOTICE_PEER_DOWN:
         instances_gone(sink, notice->session, 0);

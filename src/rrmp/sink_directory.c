@@ -374,6 +374,8 @@ void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
     struct sink_link *link = sink_link_at(sink, number);
     uint16_t old = link->row_state;
 
+    sink->may_send = sink->may_send || link->is_unsure;
+    link->is_unsure = false;
     if (old == state || link->service == RRMP_SERVICE_NONE)
         return;
     link->row_state = state;

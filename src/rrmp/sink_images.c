@@ -194,6 +194,13 @@ static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
 
 /* ---- BIND ---- */
 
+/* Of a service that is down as far as we know, but what we missed may have said that it is up
+ * again: consumers are to hear of that first. */
+static bool is_ahead_of_service(const struct rrmp_sink *sink, uint32_t link, uint8_t state)
+{
+    return sink_link_at(sink, link)->is_unsure && (state & 7) == RRMP_DATA_OK;
+}
+
 static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t number,
                          const struct rrmp_bind *bind)
 {
@@ -232,11 +239,15 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
         return;
     struct sink_item *item = sink_item_at(sink, number);
+    /* The image of another node: ours has a BIND of its own. */
+    bool is_ours = bind->tag == 0 || bind->session == sink->session;
+    bool is_ahead = bind->tag != 0 && is_ahead_of_service(sink, link, bind->state);
     if (item->state == RRMP_SINK_LIVE) {
         struct sink_slot *slot = slot_of(sink, item);
         bool is_same = slot && item->handle == bind->handle;
         if (is_same && !rrmp_after(bind->item_seq, slot->last_seq)) {
-            if (bind->tag != 0 && item->wants_image && !item->is_image_open) {
+            if (bind->tag != 0 && is_ours && item->wants_image && !item->is_image_open &&
+                !is_ahead) {
                 sink_chain_free(sink, &item->held);
                 item->tag = bind->tag;
                 item->part = 0;
@@ -250,12 +261,25 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     }
     if (!sink_item_exists(sink, number))
         return;
-    if (item->state == RRMP_SINK_QUEUED && bind->tag == 0)
+    if (!is_ours || (item->state == RRMP_SINK_QUEUED && bind->tag == 0))
         return; /* its turn comes */
+    if (is_ahead) {
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+        return;
+    }
     bind_filling(sink, instance, number, bind);
 }
 
 /* ---- images ---- */
+
+/* What comes by unicast was fine when it was sent; that the service is down has overtaken it. */
+static bool is_overtaken(const struct rrmp_sink *sink, uint32_t link,
+                         const struct rrmp_image *image)
+{
+    bool is_up = sink_link_at(sink, link)->row_state & RRMP_SERVICE_UP;
+
+    return !is_up && (image->state & 7) == RRMP_DATA_OK;
+}
 
 /* A part of an image that goes by unicast, bound by a BIND. */
 static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
@@ -267,6 +291,8 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (slot && sink_item_at(sink, slot->item)->tag == image->tag) {
         uint32_t number = slot->item;
         struct sink_item *item = sink_item_at(sink, number);
+        if (is_overtaken(sink, link, image))
+            return; /* when the service is up again its image comes anew */
         if (image->part != item->part) {
             if (image->part > item->part)
                 image_torn(sink, number);
@@ -331,6 +357,8 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
     struct sink_item *item = sink_item_at(sink, number);
     if (item->link != link || !(item->is_snapshot || item->is_private))
         return;
+    if (item->is_snapshot && is_overtaken(sink, link, image))
+        return; /* asked for again by its timer */
     if (item->is_private && (image->flags & RRMP_IMAGE_FIRST) &&
         !sink_item_map(sink, number, image->handle, image->item_seq, SLOT_WAIT | SLOT_STEP))
         return;
@@ -386,6 +414,10 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
         return;
     struct sink_item *item = sink_item_at(sink, number);
     uint8_t to = first_judge(sink, number, image);
+    if (to != 0 && is_ahead_of_service(sink, link, image->state)) {
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+        return;
+    }
     if (to == 0) {
         sink->stats.images_redundant++;
         return;

@@ -167,6 +167,7 @@ struct sink_link {
     uint64_t recovery_busy;
     uint8_t turn; /* of the 5 : 4 : 1 */
 
+    bool is_unsure; /* it was down when records were lost: no request until its state is heard */
     bool is_in_doubt;
     uint32_t lost_first;
     uint32_t lost_last;
@@ -434,6 +435,8 @@ void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_posts_tick(struct rrmp_sink *sink);
 uint64_t sink_dicts_deadline(const struct rrmp_sink *sink);
 
+/* QUERY INSTANCE, soon. */
+void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns);
 /* Send to the instance of a link; queued behind others when the ring is full. */
 void sink_send(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 

@@ -4,15 +4,16 @@
 
 #include "base/cursor.h"
 
-#define MS             1000000ull
-#define SEC            1000000000ull
+#define MS              1000000ull
+#define SEC             1000000000ull
 
-#define WHOLE_AGAIN_NS (10 * SEC) /* design 8.5: again within 10 s waits first */
-#define PAUSE_MIN_NS   (200 * MS)
-#define PAUSE_MAX_NS   (5 * SEC)
-#define AUDIT_SLICE    100u
-#define AUDIT_STEP_NS  (10 * MS)
-#define AUDIT_CHECK_NS (1 * SEC)
+#define WHOLE_AGAIN_NS  (10 * SEC) /* design 8.5: again within 10 s waits first */
+#define PAUSE_MIN_NS    (200 * MS)
+#define PAUSE_MAX_NS    (5 * SEC)
+#define AUDIT_SLICE     100u
+#define AUDIT_STEP_NS   (10 * MS)
+#define AUDIT_CHECK_NS  (1 * SEC)
+#define QUERY_SPREAD_NS (10 * MS)
 
 static const struct rrmp_view no_text;
 
@@ -39,6 +40,10 @@ void sink_link_lost(struct rrmp_sink *sink, uint32_t number, uint32_t first, uin
     sink->stats.records_lost += last - first + 1;
     if (link->item_count == 0)
         return;
+    if (!(link->row_state & RRMP_SERVICE_UP)) {
+        link->is_unsure = true;
+        sink_query_later(sink, QUERY_SPREAD_NS);
+    }
     if (!link->is_in_doubt) {
         link->is_in_doubt = true;
         link->lost_first = first;

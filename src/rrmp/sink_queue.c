@@ -125,7 +125,7 @@ static uint32_t window_of(const struct rrmp_sink *sink, const struct sink_link *
 
 bool sink_link_sendable(const struct rrmp_sink *sink, const struct sink_link *link)
 {
-    if (link->window_used >= window_of(sink, link))
+    if (link->is_unsure || link->window_used >= window_of(sink, link))
         return false;
     return link->fresh.head != RRMP_NIL || link->background.head != RRMP_NIL ||
            head_of(sink, link, QUEUE_RECOVERY) != RRMP_NIL;
@@ -206,7 +206,7 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
 static bool link_serve(struct rrmp_sink *sink, struct sink_link *link)
 {
     for (uint32_t i = 0; i < REQUESTS_PER_TURN; i++) {
-        if (link->window_used >= window_of(sink, link))
+        if (link->is_unsure || link->window_used >= window_of(sink, link))
             return true;
         uint32_t number = next_of(sink, link);
         if (number == RRMP_NIL)

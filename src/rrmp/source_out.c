@@ -108,11 +108,14 @@ void source_service_say(struct rrmp_source *source, uint16_t svc)
                                            .topic = RRMP_TOPIC_CONTROL };
     struct source_service *service = &source->services[svc];
     struct rrmp_record record = { .header = { .type = RRMP_SERVICE, .svc = svc } };
+    bool is_change = service->sent_ns == 0;
 
     record.u.service = service->description;
     record.u.service.version = service->version;
     record.u.service.topic = service->topic;
-    service->is_due = !rrmp_outbox_try(&source->outbox, &dest, &record);
+    /* A change keeps its place before what is published after it, also when the ring is full. */
+    service->is_due = is_change ? !rrmp_outbox_put(&source->outbox, &dest, &record)
+                                : !rrmp_outbox_try(&source->outbox, &dest, &record);
 }
 
 /* INSTANCE goes before the SERVICEs of the same turn: nobody listens to an unknown instance. */
@@ -141,8 +144,8 @@ void source_heartbeat(struct rrmp_source *source, uint64_t now_ns)
         bool may_speak = service->sent_ns == 0 || now_ns - service->sent_ns >= BEAT_GAP_NS;
 
         if (service->is_due && may_speak && !service->is_withdrawn) {
-            service->sent_ns = now_ns;
             source_service_say(source, svc);
+            service->sent_ns = now_ns;
         }
     }
 }
@@ -379,6 +382,7 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
                     .state = part->state,
                     .code = part->code,
                     .tag = item->image_tag,
+                    .session = session,
                     .key = { .bytes = item->key, .length = item->key_length } },
     };
     item->image_path = RRMP_PATH_UNICAST;

@@ -246,6 +246,23 @@ static void who_makes_no_progress_is_cut_and_nobody_else_notices(void **state)
     assert_string_equal(pair_heard(b, 5), "IUU");
 }
 
+static void a_pause_of_our_own_cuts_nobody(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    pair->now_ns += 30 * PAIR_SEC;
+    p2ps_core_tick(pair->sink, pair->now_ns, 0);
+    assert_false(c->closed);
+    c->room = 10;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    assert_string_equal(pair_heard(c, 5), "IJij");
+}
+
 static void too_many_items_behind_is_the_end(void **state)
 {
     struct pair *pair = *state;
@@ -311,6 +328,42 @@ static void suspect_is_told_before_an_image_that_is_waited_for(void **state)
     pair_provider_comes(pair);
     pair_pass(pair, 3 * PAIR_SEC);
     assert_string_equal(pair_heard(c, 5), "I!i");
+}
+
+static void suspect_is_told_before_the_image_that_ends_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    room(c, 4, 10); /* too little to be given what is owed */
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!i");
+}
+
+static void real_time_is_told_when_the_item_is_fine_again(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 3);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    room_again(c, 2);
+    assert_string_equal(pair_heard(c, 5), "IJi");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    room_again(c, 3);
+    assert_string_equal(pair_heard(c, 5), "IJi!");
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IJi!ij");
 }
 
 static void half_an_image_is_followed_by_a_whole_one(void **state)
@@ -412,6 +465,9 @@ int main(void)
                                         setup_without_cache, teardown),
         TEST(a_burst_that_goes_out_at_once_needs_no_other_event),
         TEST(who_makes_no_progress_is_cut_and_nobody_else_notices),
+        TEST(a_pause_of_our_own_cuts_nobody),
+        TEST(suspect_is_told_before_the_image_that_ends_it),
+        TEST(real_time_is_told_when_the_item_is_fine_again),
         TEST(too_many_items_behind_is_the_end),
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
         TEST(a_suspect_state_is_told_later),

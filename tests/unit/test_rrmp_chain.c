@@ -363,6 +363,92 @@ static void what_comes_between_bind_and_unicast_image_is_held(void **state)
     assert_string_equal(chain->log[0], "IU=");
 }
 
+static void an_image_bound_for_another_node_does_not_take_the_place_of_ours(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    open_at(chain, 1);
+    from_sinks(chain);
+    struct line *line = &chain->from_source;
+    assert_int_equal(line->count, 4);
+    assert_int_equal(line->sent[2].bytes[0], RRMP_BIND);
+    give(chain, line, 0, 1); /* both BINDs first, then both images */
+    give(chain, line, 2, 1);
+    give(chain, line, 1, 1);
+    give(chain, line, 3, 1);
+    assert_string_equal(chain->log[0], "I=");
+    assert_string_equal(chain->log[1], "I=");
+}
+
+/* ---- a service down and up ---- */
+
+static void service_is(struct chain *chain, bool is_up)
+{
+    const struct rrmp_service service = { .state = is_up ? 3 : 0,
+                                          .features = 7,
+                                          .name = { (const uint8_t *)"RDFD", 4 } };
+
+    assert_int_equal(rrmp_source_service_change(chain->source, chain->now_ns, chain->svc, &service),
+                     MD_OK);
+}
+
+static void an_image_does_not_go_ahead_of_its_service(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP, .session = 1, .reason = 2 };
+
+    open_at(chain, 0);
+    settle(chain);
+    service_is(chain, false);
+    settle(chain);
+    service_is(chain, true);
+    from_source(chain, UINT64_MAX);
+    rrmp_sink_notice(chain->sinks[0], chain->now_ns, &gap);
+    image(chain, false);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=!");
+    pass(chain, 1200 * MS);
+    assert_string_equal(chain->log[0], "I=!I=");
+}
+
+static void a_unicast_image_of_a_service_that_went_down_is_not_taken(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain);
+    struct line *line = &chain->from_source;
+    give(chain, line, 0, 1);
+    service_is(chain, false);
+    for (size_t i = 2; i < line->count; i++)
+        give(chain, line, i, 1);
+    give(chain, line, 1, 1);
+    assert_string_equal(chain->log[0], "");
+    line->count = 0;
+    service_is(chain, true);
+    image(chain, false);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=");
+}
+
+static void that_a_service_is_up_keeps_its_place_when_the_ring_is_full(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    service_is(chain, false);
+    settle(chain);
+    chain->from_source.is_full = true;
+    service_is(chain, true);
+    chain->from_source.is_full = false;
+    publish(chain, RRMP_UPDATE, "one");
+    assert_int_equal(chain->from_source.count, 2);
+    assert_int_equal(chain->from_source.sent[0].bytes[0], RRMP_SERVICE);
+    assert_int_equal(chain->from_source.sent[1].bytes[0], RRMP_UPDATE);
+}
+
 static void a_second_requester_gets_an_image_of_its_own(void **state)
 {
     struct chain *chain = *state;
@@ -687,6 +773,13 @@ int main(void)
         TEST(an_opened_item_gets_its_image_and_then_updates),
         cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
                                         setup_unicast, teardown),
+        cmocka_unit_test_setup_teardown(
+            an_image_bound_for_another_node_does_not_take_the_place_of_ours, setup_unicast,
+            teardown),
+        cmocka_unit_test_setup_teardown(a_unicast_image_of_a_service_that_went_down_is_not_taken,
+                                        setup_unicast, teardown),
+        TEST(an_image_does_not_go_ahead_of_its_service),
+        TEST(that_a_service_is_up_keeps_its_place_when_the_ring_is_full),
         cmocka_unit_test_setup_teardown(what_comes_between_bind_and_unicast_image_is_held,
                                         setup_unicast, teardown),
         TEST(a_second_requester_gets_an_image_of_its_own),

@@ -89,6 +89,49 @@ void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stre
     world_push(world, &event);
 }
 
+/* The GAP is told when the search ends, whether or not more follows. */
+static void gap_tell(struct world *world, uint32_t from, uint32_t to, int stream)
+{
+    struct node *node = &world->nodes[to];
+    struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
+                               .session = world->nodes[from].session,
+                               .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
+
+    if (!node->gap_due[from][stream])
+        return;
+    node->gap_due[from][stream] = false;
+    network_notice_at(world, from, to, stream, &gap);
+}
+
+/* A run of losses begins. It ends with its last message, or when the time to look for repairs is
+ * over: a stream on which little is said does not stay silent for longer. */
+static void loss_begin(struct world *world, uint32_t from, uint32_t to, int stream)
+{
+    struct node *node = &world->nodes[to];
+    uint64_t until = world->now_ns + md_prng_below(&world->random, RECOVER_LIMIT);
+
+    node->losing[from][stream] = 1 + md_prng_below(&world->random, world->plan.loss_run);
+    node->gap_due[from][stream] = true;
+    if (node->last_ns[from][stream] < until)
+        node->last_ns[from][stream] = until;
+    node->losing_until[from][stream] = world->now_ns + RECOVER_LIMIT;
+    world->coverage->losses++;
+    world_schedule(world, world->now_ns + RECOVER_LIMIT, EVENT_LOSS_END, to,
+                   from * 2 + (uint32_t)stream);
+}
+
+void network_loss_end(struct world *world, const struct event *event)
+{
+    struct node *node = &world->nodes[event->a];
+    uint32_t from = event->b / 2;
+    int stream = (int)(event->b % 2);
+
+    if (node->losing[from][stream] == 0 || world->now_ns < node->losing_until[from][stream])
+        return;
+    node->losing[from][stream] = 0;
+    gap_tell(world, from, event->a, stream);
+}
+
 /* Is this message lost on its way to that node? Runs of losses stop the stream for a while, as the
  * search for repairs does, and end with a GAP in their place. */
 static bool is_lost(struct world *world, uint32_t from, uint32_t to, int stream)
@@ -104,27 +147,14 @@ static bool is_lost(struct world *world, uint32_t from, uint32_t to, int stream)
         return true;
     if (from == to || world->is_calm)
         ppm = 0;
-    if (node->losing[from][stream] == 0 && world_chance(world, ppm)) {
-        node->losing[from][stream] = 1 + md_prng_below(&world->random, world->plan.loss_run);
-        node->gap_due[from][stream] = true;
-        uint64_t stall = md_prng_below(&world->random, RECOVER_LIMIT);
-        uint64_t until = world->now_ns + stall;
-        if (node->last_ns[from][stream] < until)
-            node->last_ns[from][stream] = until;
-        world->coverage->losses++;
-    }
+    if (node->losing[from][stream] == 0 && world_chance(world, ppm))
+        loss_begin(world, from, to, stream);
     if (node->losing[from][stream] == 0)
         return false;
     node->losing[from][stream]--;
     world->coverage->lost++;
-    /* The GAP is told when the search ends, whether or not more follows. */
-    if (node->losing[from][stream] == 0 && node->gap_due[from][stream]) {
-        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
-                                   .session = world->nodes[from].session,
-                                   .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
-        node->gap_due[from][stream] = false;
-        network_notice_at(world, from, to, stream, &gap);
-    }
+    if (node->losing[from][stream] == 0)
+        gap_tell(world, from, to, stream);
     return true;
 }
 
@@ -133,13 +163,7 @@ static void send_to(struct world *world, uint32_t from, uint32_t to, int stream,
 {
     if (!world->nodes[to].is_up || is_lost(world, from, to, stream))
         return;
-    if (world->nodes[to].gap_due[from][stream]) {
-        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
-                                   .session = world->nodes[from].session,
-                                   .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
-        world->nodes[to].gap_due[from][stream] = false;
-        network_notice_at(world, from, to, stream, &gap);
-    }
+    gap_tell(world, from, to, stream);
     struct event event = { .at_ns = arrival(world, from, to, stream),
                            .kind = EVENT_DELIVER,
                            .a = to,

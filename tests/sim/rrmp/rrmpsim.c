@@ -210,6 +210,11 @@ static void heal_event(struct world *world, struct event *event)
     network_heal(world, event->a, event->b);
 }
 
+static void loss_end_event(struct world *world, struct event *event)
+{
+    network_loss_end(world, event);
+}
+
 static void provider_up_event(struct world *world, struct event *event)
 {
     struct proc *proc = &world->procs[event->a];
@@ -251,23 +256,15 @@ static void drain_event(struct world *world, struct event *event)
 }
 
 static void (*const handlers[])(struct world *world, struct event *event) = {
-    [EVENT_DELIVER] = deliver_event,
-    [EVENT_TICK] = tick_event,
-    [EVENT_UPDATE] = update_event,
-    [EVENT_CHURN] = churn_event,
-    [EVENT_FAULT] = fault_event,
-    [EVENT_FEED] = feed_event,
-    [EVENT_RESTART] = restart_event,
-    [EVENT_NODE_UP] = node_up_event,
-    [EVENT_PEER_DOWN] = peer_down_event,
-    [EVENT_HEAL] = heal_event,
-    [EVENT_PROVIDER_UP] = provider_up_event,
-    [EVENT_HOSTILE] = hostile_event,
-    [EVENT_WORD] = provider_word,
-    [EVENT_HEARD] = provider_heard,
-    [EVENT_PART] = part_event,
-    [EVENT_BETTER] = better_event,
-    [EVENT_CONSUMER] = consumer_event,
+    [EVENT_DELIVER] = deliver_event,     [EVENT_TICK] = tick_event,
+    [EVENT_UPDATE] = update_event,       [EVENT_CHURN] = churn_event,
+    [EVENT_FAULT] = fault_event,         [EVENT_FEED] = feed_event,
+    [EVENT_RESTART] = restart_event,     [EVENT_NODE_UP] = node_up_event,
+    [EVENT_PEER_DOWN] = peer_down_event, [EVENT_HEAL] = heal_event,
+    [EVENT_LOSS_END] = loss_end_event,   [EVENT_PROVIDER_UP] = provider_up_event,
+    [EVENT_HOSTILE] = hostile_event,     [EVENT_WORD] = provider_word,
+    [EVENT_HEARD] = provider_heard,      [EVENT_PART] = part_event,
+    [EVENT_BETTER] = better_event,       [EVENT_CONSUMER] = consumer_event,
     [EVENT_DRAIN] = drain_event,
 };
 

@@ -272,6 +272,7 @@ struct node {
     uint64_t cut_since[NODES_MAX];
     uint64_t last_ns[NODES_MAX][2]; /* FIFO towards us: multicast, unicast */
     uint32_t losing[NODES_MAX][2];  /* so many more are lost */
+    uint64_t losing_until[NODES_MAX][2];
     bool gap_due[NODES_MAX][2];
 };
 
@@ -286,6 +287,7 @@ enum event_kind {
     EVENT_NODE_UP,
     EVENT_PEER_DOWN,
     EVENT_HEAL,
+    EVENT_LOSS_END, /* the search for what is missing is given up */
     EVENT_PROVIDER_UP,
     EVENT_HOSTILE,
     EVENT_WORD,     /* bytes of a provider reach its src_dist */
@@ -370,6 +372,7 @@ void network_node_down(struct world *world, uint32_t node);
 void network_node_up(struct world *world, uint32_t node);
 void network_cut(struct world *world, uint32_t from, uint32_t to, uint64_t until_ns);
 void network_heal(struct world *world, uint32_t from, uint32_t to);
+void network_loss_end(struct world *world, const struct event *event);
 void network_peer_down_event(struct world *world, const struct event *event);
 struct blob *blob_take(const uint8_t *bytes, size_t length);
 void blob_give(struct blob *blob);
