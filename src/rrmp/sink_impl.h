@@ -400,7 +400,7 @@ void sink_link_recover(struct rrmp_sink *sink, uint32_t link);
 void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 void sink_sums(struct rrmp_sink *sink, bool at_once);
-void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance);
+void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset);
 uint64_t sink_loss_tick(struct rrmp_sink *sink);
 
 /* sink_mirror.c: standby interest at a second instance of a mirrored service */

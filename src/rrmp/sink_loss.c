@@ -249,8 +249,9 @@ void sink_sums(struct rrmp_sink *sink, bool at_once)
     }
 }
 
-/* A GAP of its session may have swallowed answers: ask again for all that is unanswered. */
-void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance)
+/* A GAP of its session may have swallowed answers: ask again for all that is unanswered. What came
+ * by unicast alone, private streams, is not mended: it ends. */
+void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset)
 {
     for (uint16_t s = 0; s < sink->service_count; s++) {
         for (uint32_t n = sink->services[s].items; n != RRMP_NIL;) {
@@ -259,7 +260,9 @@ void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance)
             bool is_here =
                 item->link != RRMP_NIL && sink_link_at(sink, item->link)->instance == instance;
             bool is_open = item->state == RRMP_SINK_ASKED || item->state == RRMP_SINK_FILLING;
-            if (is_here && is_open) {
+            if (is_here && item->is_private && is_reset) {
+                sink_private_end(sink, n, RRMP_CLOSE_NOBODY);
+            } else if (is_here && is_open) {
                 sink->stats.requests_repeated++;
                 sink_item_lost(sink, n, RRMP_CODE_GAP_DETECTED);
             } else if (is_here && item->state == RRMP_SINK_LIVE && item->wants_image &&

@@ -211,15 +211,29 @@ void rrmp_source_image_abort(struct rrmp_source *source, uint32_t number)
         source_item_news(source, number, NEWS_IMAGE);
 }
 
+/* A BIND goes out when what follows it has room, too: one for each time that it found none would
+ * keep the ring full for ever. */
+static int bind_send(struct rrmp_source *source, const struct source_item *item,
+                     struct rrmp_record *bind, size_t following)
+{
+    struct rrmp_dest dest = topic_dest(source, item->svc);
+
+    if (!rrmp_outbox_reserve(&source->outbox, rrmp_record_size(bind) + following)) {
+        source->stats.backbone_refused++;
+        return MD_ERR_FULL;
+    }
+    rrmp_outbox_commit(&source->outbox, &dest, RRMP_BIND, 0);
+    source_multicast(source, item->svc, item->handle, bind);
+    return MD_OK;
+}
+
 /* A BIND without image: those who wait learn the handle, for the STATUS that follows. */
-static bool bind_for_status(struct rrmp_source *source, uint32_t number)
+static int bind_for_status(struct rrmp_source *source, uint32_t number, size_t following)
 {
     struct source_item *item = source_item_at(source, number);
 
     if (item->handle == RRMP_HANDLE_NONE && !source_handle_take(source, source->now_ns, number))
-        return false;
-    if (item->is_private)
-        return true; /* the owner learns it by the image or a REFUSE */
+        return MD_ERR_STATE;
     struct rrmp_record record = {
         .header = { .type = RRMP_BIND },
         .u.bind = { .handle = item->handle,
@@ -228,8 +242,7 @@ static bool bind_for_status(struct rrmp_source *source, uint32_t number)
                     .group = item->group,
                     .key = { .bytes = item->key, .length = item->key_length } },
     };
-    source_multicast(source, item->svc, item->handle, &record);
-    return true;
+    return bind_send(source, item, &record, following);
 }
 
 static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type, uint8_t flags,
@@ -244,10 +257,9 @@ static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type,
     if (item->image_mode != IMAGE_NONE && item->image_cached)
         rrmp_source_image_abort(source, number);
     if (type == RRMP_STATUS && !item->is_private && source_asks_wait(source, item)) {
-        if (source->outbox.send.fill(source->outbox.send.context) >= 256)
-            return MD_ERR_FULL;
-        if (!bind_for_status(source, number))
-            return MD_ERR_STATE;
+        int err = bind_for_status(source, number, header + length);
+        if (err)
+            return err;
     }
     if (item->handle == RRMP_HANDLE_NONE)
         return MD_ERR_STATE;
@@ -337,8 +349,29 @@ static void refuse_waiting(struct rrmp_source *source, uint32_t number)
     source_item_settle(source, source->now_ns, number);
 }
 
+/* The BIND of an image by unicast. */
+static int bind_for_image(struct rrmp_source *source, const struct source_item *item,
+                          const struct rrmp_part *part, size_t length)
+{
+    struct rrmp_record bind = {
+        .header = { .type = RRMP_BIND },
+        .u.bind = { .handle = item->handle,
+                    .item_seq = item->item_seq,
+                    .key_hash = item->key_hash,
+                    .group = part->group,
+                    .state = part->state,
+                    .code = part->code,
+                    .tag = item->image_tag,
+                    .session = item->image_session,
+                    .key = { .bytes = item->key, .length = item->key_length } },
+    };
+
+    return bind_send(source, item, &bind, RRMP_IMAGE_HEADER + item->key_length + length);
+}
+
 /* Decide who gets the image, and how; send the BIND of one that goes by unicast. */
-static int image_choose(struct rrmp_source *source, uint32_t number, const struct rrmp_part *part)
+static int image_choose(struct rrmp_source *source, uint32_t number, const struct rrmp_part *part,
+                        size_t length)
 {
     struct source_item *item = source_item_at(source, number);
     uint64_t session;
@@ -373,21 +406,11 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
         item->image_path = RRMP_PATH_DIRECTED;
         return MD_OK;
     }
-    struct rrmp_record bind = {
-        .header = { .type = RRMP_BIND },
-        .u.bind = { .handle = item->handle,
-                    .item_seq = item->item_seq,
-                    .key_hash = item->key_hash,
-                    .group = part->group,
-                    .state = part->state,
-                    .code = part->code,
-                    .tag = item->image_tag,
-                    .session = session,
-                    .key = { .bytes = item->key, .length = item->key_length } },
-    };
     item->image_path = RRMP_PATH_UNICAST;
-    source_multicast(source, item->svc, item->handle, &bind);
-    return MD_OK;
+    int err = bind_for_image(source, item, part, length);
+    if (err)
+        image_reset(source, item);
+    return err;
 }
 
 static void image_count(struct rrmp_source *source, const struct source_item *item)
@@ -462,7 +485,7 @@ int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_
     source->now_ns = now_ns;
     struct source_item *item = source_item_at(source, number);
     if (part->is_first) {
-        int err = image_choose(source, number, part);
+        int err = image_choose(source, number, part, length);
         if (err)
             return err;
     }

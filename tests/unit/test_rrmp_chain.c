@@ -381,6 +381,29 @@ static void an_image_bound_for_another_node_does_not_take_the_place_of_ours(void
     assert_string_equal(chain->log[1], "I=");
 }
 
+static void a_full_ring_is_not_filled_with_binds(void **state)
+{
+    struct chain *chain = *state;
+    struct line *line = &chain->from_source;
+    size_t binds = 0;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    from_sinks(chain);
+    line->is_full = true;
+    for (int i = 0; i < 5; i++) {
+        image(chain, true);
+        publish(chain, RRMP_STATUS, "wait");
+    }
+    line->is_full = false;
+    image(chain, true);
+    for (size_t i = 0; i < line->count; i++)
+        binds += line->sent[i].bytes[0] == RRMP_BIND;
+    assert_int_equal(binds, 1);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=");
+}
+
 /* ---- a service down and up ---- */
 
 static void service_is(struct chain *chain, bool is_up)
@@ -776,6 +799,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_image_bound_for_another_node_does_not_take_the_place_of_ours, setup_unicast,
             teardown),
+        cmocka_unit_test_setup_teardown(a_full_ring_is_not_filled_with_binds, setup_unicast,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_unicast_image_of_a_service_that_went_down_is_not_taken,
                                         setup_unicast, teardown),
         TEST(an_image_does_not_go_ahead_of_its_service),

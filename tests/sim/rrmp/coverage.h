@@ -20,6 +20,7 @@
     ROW(lost, IN_BOTH, "fault", "record lost")                                                     \
     ROW(ring_full, IN_BOTH, "fault", "outbound ring full")                                         \
     ROW(hostile, IN_BOTH, "fault", "hostile record")                                               \
+    ROW(mutated, IN_BOTH, "fault", "record said again with bytes changed")                         \
     ROW(provider_losses, IN_BOTH, "fault", "provider lost")                                        \
     ROW(silences, IN_CORES, "fault", "provider silent")                                            \
     ROW(jams, IN_CORES, "fault", "connection to provider full")                                    \
@@ -111,6 +112,7 @@
 
 struct coverage {
     uint64_t kills, hangs, node_kills, partitions, laps, losses, lost, ring_full, hostile;
+    uint64_t mutated;
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
     uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops;
     uint64_t consumer_deaths, consumer_cuts;

@@ -80,6 +80,11 @@ void world_faults(struct world *world)
     }
     if (world_chance(world, plan->laps * 1000000 / ticks))
         world_lap(world, world_any_proc(world));
+    if (world_chance(world, plan->stalls * 1000000 / ticks)) {
+        proc = world_any_proc(world);
+        proc->ring_ns = world->now_ns + 100 * MS + md_prng_below(&world->random, 2000000000);
+        world_trace(world, "the ring of proc %u stalls", proc->number);
+    }
     if (world->outside) {
         providers_faults(world, ticks);
         consumers_faults(world, ticks);
@@ -102,20 +107,12 @@ void world_faults(struct world *world)
     }
 }
 
-/* Somebody sends nonsense, from a port of his own, to everybody. */
-void world_hostile(struct world *world)
+static uint32_t nonsense(struct world *world, uint8_t *bytes, uint32_t size)
 {
-    uint8_t bytes[256];
-    uint32_t node = md_prng_below(&world->random, world->plan.node_count);
-    uint32_t length = md_prng_below(&world->random, sizeof(bytes));
     static const uint8_t types[] = { 1,  2,  3,  4,  5,  16, 17, 18, 19, 20, 21, 22, 23,
                                      32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 63 };
-    struct proc ghost = { .node = node,
-                          .session = world->nodes[node].session,
-                          .port = (uint16_t)(60000 + md_prng_below(&world->random, 3)) };
+    uint32_t length = md_prng_below(&world->random, size);
 
-    if (!world->nodes[node].is_up)
-        return;
     for (uint32_t i = 0; i < length; i++)
         bytes[i] = md_prng_below(&world->random, 3) ? (uint8_t)md_prng_below(&world->random, 3)
                                                     : (uint8_t)md_prng_u32(&world->random);
@@ -123,6 +120,42 @@ void world_hostile(struct world *world)
         bytes[0] = types[md_prng_below(&world->random, sizeof(types))];
         bytes[1] = (uint8_t)(RRMP_VERSION << 4 | (bytes[1] & 15));
     }
+    return length;
+}
+
+/* A true record with a few bytes changed, or none. Who announces himself is a source of his own,
+ * right or wrong: that is not repeated. */
+static uint32_t mutated(struct world *world, uint8_t *bytes, uint32_t size)
+{
+    uint32_t type = md_prng_below(&world->random, OVERHEARD);
+    const struct blob *blob = world->overheard[type];
+
+    if (!blob || blob->length < 2 || blob->length > size || type == RRMP_INSTANCE ||
+        type == RRMP_SERVICE)
+        return 0;
+    memcpy(bytes, blob->bytes, blob->length);
+    for (uint32_t n = md_prng_below(&world->random, 4); n > 0; n--) {
+        uint32_t at = 1 + md_prng_below(&world->random, blob->length - 1);
+        bytes[at] ^= (uint8_t)(1u << md_prng_below(&world->random, 8));
+    }
+    world->coverage->mutated++;
+    return blob->length;
+}
+
+/* Somebody sends what is wrong, from a port of his own, to everybody or to one. */
+void world_hostile(struct world *world)
+{
+    uint8_t bytes[1024];
+    uint32_t node = md_prng_below(&world->random, world->plan.node_count);
+    struct proc ghost = { .node = node,
+                          .session = world->nodes[node].session,
+                          .port = (uint16_t)(60000 + md_prng_below(&world->random, 3)) };
+
+    if (!world->nodes[node].is_up)
+        return;
+    uint32_t length = md_prng_below(&world->random, 2) ? mutated(world, bytes, sizeof(bytes)) : 0;
+    if (length == 0)
+        length = nonsense(world, bytes, 256);
     struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST, .topic = RRMP_TOPIC_CONTROL };
     const struct proc *victim = world_any_proc(world);
     if (md_prng_below(&world->random, 2) && victim->session) {

@@ -183,6 +183,18 @@ static uint32_t node_of(const struct world *world, uint64_t session)
     return NODES_MAX;
 }
 
+/* By the type of the record, so that the rare ones are there, too. */
+static void overhear(struct world *world, struct blob *blob)
+{
+    struct blob **place = &world->overheard[blob->length ? blob->bytes[0] % OVERHEARD : 0];
+
+    if (!world->plan.hostile_per_s)
+        return;
+    blob_give(*place);
+    *place = blob;
+    blob->refs++;
+}
+
 void network_send(struct world *world, struct proc *from, const struct rrmp_dest *dest,
                   const uint8_t *bytes, size_t length)
 {
@@ -191,6 +203,7 @@ void network_send(struct world *world, struct proc *from, const struct rrmp_dest
     if (world->outside)
         experiment_record(world, dest, bytes, length);
     entry.blob = blob_take(bytes, length);
+    overhear(world, entry.blob);
     if (dest->path == RRMP_PATH_MULTICAST) {
         entry.topic = dest->topic;
         for (uint32_t n = 0; n < world->plan.node_count; n++)
@@ -390,6 +403,8 @@ static struct ring rings[PROCS_MAX];
 static void ring_drain(struct ring *ring)
 {
     struct proc *proc = ring->proc;
+    if (ring->world->now_ns < proc->ring_ns)
+        return;
     uint64_t elapsed = ring->world->now_ns - proc->ring_ns;
     uint64_t drained = elapsed / 1000 * ring->world->plan.ring_rate / 1000000;
 

@@ -111,6 +111,8 @@ static void draw_cores(struct world *world)
     if (plan->ring_rate < 1000000) {
         uint32_t most = (uint32_t)plan->ring_rate / 120;
         plan->updates_per_s = plan->updates_per_s < most ? plan->updates_per_s : most;
+        plan->ring_bytes = 2000 + plan->ring_bytes % 20000;
+        plan->stalls = 4;
     }
     if (plan->handle_limit < 4096)
         plan->handle_limit += 128; /* private streams of all consumers */

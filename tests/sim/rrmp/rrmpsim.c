@@ -421,6 +421,8 @@ static void world_free(struct world *world)
         proc_fini(world, &world->procs[p]);
     if (world->outside)
         outside_fini(world);
+    for (uint32_t i = 0; i < OVERHEARD; i++)
+        blob_give(world->overheard[i]);
     free(world->heap);
     free(world);
 }

@@ -112,6 +112,7 @@ struct plan {
     uint32_t posts_per_s;
     uint32_t ring_bytes; /* outbound ring, drained at ring_rate */
     uint64_t ring_rate;
+    uint32_t stalls; /* of the daemon behind an outbound ring */
     bool source_cache;
     bool unicast_images;
     uint32_t gap_log;
@@ -235,7 +236,7 @@ struct proc {
     /* outbound ring */
     uint8_t *room;
     uint64_t ring_used;
-    uint64_t ring_ns;
+    uint64_t ring_ns; /* drained until then; in the future: its daemon stalls */
     /* source */
     uint16_t svc[SERVICES_MAX];
     struct upstream *upstream; /* ITEMS_MAX */
@@ -328,6 +329,7 @@ struct attach {
 };
 
 #define ATTACHES_MAX 256
+#define OVERHEARD    64 /* records of all kinds, for who changes a few bytes and says them again */
 
 struct outside;
 
@@ -349,6 +351,7 @@ struct world {
     uint32_t serial;
     struct attach attaches[ATTACHES_MAX];
     uint32_t attach_count;
+    struct blob *overheard[OVERHEARD];
     struct outside *outside; /* providers and consumers of the cores; NULL: engines only */
     uint64_t hash;           /* of everything delivered: the run's fingerprint */
     uint64_t calm_ns;
