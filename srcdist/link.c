@@ -68,7 +68,8 @@ static void opened(struct link *link, uint64_t now_ns)
 
     md_log(MD_LOG_NOTICE, "provider: host=%s connected (%s), %s", peer,
            link->is_route ? "interactive" : "non-interactive", info->component);
-    srcdist_retry_opened(&link->retry);
+    if (link->is_route)
+        srcdist_retry_opened(&link->retry);
     link->connects++;
     link->told = (struct srcdist_manners){ 0 };
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
