@@ -645,6 +645,8 @@ static void take_down(struct p2ps *p2ps)
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_stop(p2ps->workers[i]);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_join(p2ps->workers[i]);
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_destroy(p2ps->workers[i]);
     md_loop_timer_destroy(p2ps->accept_pause);
     attach_process_destroy(p2ps->process);

@@ -16,6 +16,7 @@
 #define SLICES_MAX   64
 #define READS_A_TURN 4 /* then others have their turn */
 #define LINGER_NS    2000000000ull
+#define END_NS       1000000000ull /* for the peer to read our last words and to hang up */
 #define NO_CLIENT    UINT32_MAX
 
 /* ---- life ---- */
@@ -167,6 +168,22 @@ static void want(struct p2ps_mount *mount)
                                          (wants & NET_WRITABLE ? MD_LOOP_WRITE : 0));
 }
 
+/* All has gone out. A peer with input of which we have not read would lose our last words if we
+ * closed at once: it is given time to end the connection itself. */
+static void finish(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    if (!mount->is_lingering)
+        net_stream_shutdown(mount->stream);
+    if (!mount->is_closing) {
+        bury(mount);
+        return;
+    }
+    if (!mount->is_lingering && now_ns + END_NS < mount->closing_until_ns)
+        mount->closing_until_ns = now_ns + END_NS;
+    mount->is_lingering = true;
+    want(mount);
+}
+
 void p2ps_mount_flush(struct p2ps_mount *mount)
 {
     struct md_slice slices[SLICES_MAX];
@@ -191,12 +208,12 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         if ((size_t)taken < offered)
             break;
     }
-    if (rssl_channel_is_finished(mount->channel)) {
-        net_stream_shutdown(mount->stream);
-        bury(mount);
-        return;
-    }
-    want(mount);
+    if (mount->is_leaving && rssl_outq_is_empty(rssl_channel_outq(mount->channel)))
+        rssl_channel_close(mount->channel);
+    if (rssl_channel_is_finished(mount->channel))
+        finish(mount, now_ns);
+    else
+        want(mount);
 }
 
 void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
@@ -211,6 +228,17 @@ void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
         mount->client = NO_CLIENT;
     }
     rssl_channel_close(mount->channel);
+    p2ps_mount_flush(mount);
+}
+
+void p2ps_mount_leave(struct p2ps_mount *mount, uint64_t until_ns)
+{
+    if (mount->is_dead || mount->is_closing)
+        return;
+    mount->is_closing = true;
+    mount->is_leaving = true;
+    mount->closing_until_ns = until_ns;
+    mount->client = NO_CLIENT;
     p2ps_mount_flush(mount);
 }
 

@@ -19,6 +19,8 @@ struct p2ps_mount {
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
     bool is_dead;             /* to be freed at the end of the turn */
     bool is_closing;          /* what is queued still goes out */
+    bool is_leaving;          /* p2ps stops: the same, however long it has time */
+    bool is_lingering;        /* all has gone out; the peer's end is awaited */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t closing_until_ns;
     struct p2ps_mount_stats *stats; /* NULL: not shown yet */
@@ -43,5 +45,7 @@ uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
 void p2ps_mount_flush(struct p2ps_mount *mount);
 /* End it: what is queued goes out first, as far as that is possible in two seconds. */
 void p2ps_mount_close(struct p2ps_mount *mount, const char *reason);
+/* p2ps stops: what is queued goes out until then, the core hears of it no more. */
+void p2ps_mount_leave(struct p2ps_mount *mount, uint64_t until_ns);
 
 #endif

@@ -109,18 +109,34 @@ static void reap(struct p2ps_worker *worker)
     }
 }
 
+static bool is_leaving(const struct p2ps_worker *worker)
+{
+    return worker->stop_until_ns != 0;
+}
+
+static void poll_mounts(struct p2ps_worker *worker)
+{
+    if (worker->polled_mounts == 0)
+        return;
+    for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
+        next = mount->next;
+        p2ps_mount_poll(mount);
+    }
+}
+
 static int work(void *owner)
 {
     struct p2ps_worker *worker = owner;
     uint64_t now_ns = md_loop_now(worker->loop);
-    int done = poll_backbone(worker);
+    int done;
 
-    if (worker->polled_mounts) {
-        for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
-            next = mount->next;
-            p2ps_mount_poll(mount);
-        }
+    if (is_leaving(worker)) {
+        poll_mounts(worker);
+        reap(worker);
+        return 0;
     }
+    done = poll_backbone(worker);
+    poll_mounts(worker);
     if (now_ns >= p2ps_core_deadline(worker->core)) {
         p2ps_core_tick(worker->core, now_ns, worker->empty_networks);
         worker->empty_networks = 0;
@@ -139,9 +155,9 @@ static int work(void *owner)
 static uint64_t deadline(void *owner)
 {
     struct p2ps_worker *worker = owner;
-    uint64_t result = p2ps_core_deadline(worker->core);
+    uint64_t result = is_leaving(worker) ? UINT64_MAX : p2ps_core_deadline(worker->core);
 
-    for (unsigned i = 0; i < worker->config.core.network_count; i++) {
+    for (unsigned i = 0; !is_leaving(worker) && i < worker->config.core.network_count; i++) {
         uint64_t attach = attach_deadline(worker->networks[i].attach);
         result = attach < result ? attach : result;
     }
@@ -161,16 +177,30 @@ static void on_flush_timer(void *owner)
 {
     struct p2ps_worker *worker = owner;
 
-    p2ps_core_flush(worker->core);
+    if (!is_leaving(worker))
+        p2ps_core_flush(worker->core);
+}
+
+/* From here on the core is left alone: it knows clients of whom we have taken leave. */
+static void leave(struct p2ps_worker *worker)
+{
+    if (!is_leaving(worker)) {
+        worker->stop_until_ns = md_loop_now(worker->loop) + STOP_NS;
+        p2ps_core_leave(worker->core, md_loop_now(worker->loop));
+        for (unsigned i = 0; i < worker->config.core.network_count; i++) {
+            md_loop_fd_remove(worker->networks[i].watch); /* nobody reads there any more */
+            worker->networks[i].watch = NULL;
+        }
+    }
+    for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
+        next = mount->next;
+        p2ps_mount_leave(mount, worker->stop_until_ns);
+    }
 }
 
 static void finish_stop(struct p2ps_worker *worker)
 {
-    bool has_output = false;
-
-    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
-        has_output |= !rssl_outq_is_empty(rssl_channel_outq(mount->channel));
-    if (!has_output || md_loop_now(worker->loop) > worker->stop_until_ns)
+    if (!worker->mounts || md_loop_now(worker->loop) > worker->stop_until_ns)
         md_loop_stop(worker->loop);
 }
 
@@ -266,12 +296,10 @@ static void on_wake(void *owner)
         if (p2ps_mount_create(worker, handed[i].stream, handed[i].refusal) != MD_OK)
             atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
     }
-    if (entitle_again)
+    if (entitle_again && !is_leaving(worker))
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
-    if (worker->stop_asked && worker->stop_until_ns == 0) {
-        worker->stop_until_ns = md_loop_now(worker->loop) + STOP_NS;
-        p2ps_core_flush(worker->core);
-    }
+    if (worker->stop_asked)
+        leave(worker);
 }
 
 int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal)
@@ -409,12 +437,16 @@ int p2ps_worker_start(struct p2ps_worker *worker)
 
 void p2ps_worker_stop(struct p2ps_worker *worker)
 {
-    if (!worker->has_thread)
-        return;
     pthread_mutex_lock(&worker->lock);
     worker->stop = true;
     pthread_mutex_unlock(&worker->lock);
     md_loop_wake_ring(worker->wake);
+}
+
+void p2ps_worker_join(struct p2ps_worker *worker)
+{
+    if (!worker->has_thread)
+        return;
     pthread_join(worker->thread, NULL);
     worker->has_thread = false;
 }

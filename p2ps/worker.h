@@ -94,8 +94,10 @@ struct p2ps_worker {
 
 int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_worker **out);
 int p2ps_worker_start(struct p2ps_worker *worker);
-/* Clients are told, output is drained, then the thread ends; at most five seconds. */
+/* Clients are told, output is drained, then the thread ends; at most five seconds. Tell all
+ * workers to stop, then wait for each. */
 void p2ps_worker_stop(struct p2ps_worker *worker);
+void p2ps_worker_join(struct p2ps_worker *worker);
 void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
 
 /* From the control loop: take this connection, or, when `refusal` is not NULL, refuse it with that

@@ -20,7 +20,7 @@ static int send_message(void *self, struct rwf_bytes message)
 {
     struct link *link = self;
 
-    if (!link->session)
+    if (!link->session || link->is_leaving)
         return MD_ERR_CLOSED;
     return rssl_outq_write(client_session_outq(link->session), message.data, message.length);
 }
@@ -46,6 +46,8 @@ static void close_link(void *self, const char *reason)
 {
     struct link *link = self;
 
+    if (link->is_leaving)
+        return;
     md_log(MD_LOG_WARNING, "provider: host=%s cut: %s",
            link->session ? client_session_peer(link->session) : "?", reason);
     link->provider = NO_PROVIDER;
@@ -81,6 +83,10 @@ static void opened(struct link *link, uint64_t now_ns)
 
 static void closed(struct link *link, uint64_t now_ns)
 {
+    if (link->is_leaving) { /* the core has taken leave of it */
+        hang_up(link);
+        return;
+    }
     md_log(link->is_route ? MD_LOG_WARNING : MD_LOG_NOTICE, "provider: host=%s ended: %s",
            client_session_peer(link->session), client_session_describe(link->session));
     if (link->provider != NO_PROVIDER) {
@@ -195,7 +201,7 @@ int link_turn(struct link *link, uint64_t now_ns)
     int done = 0;
 
     if (!link->session) {
-        if (!link->is_route || now_ns < link->retry.due_ns)
+        if (!link->is_route || link->is_leaving || now_ns < link->retry.due_ns)
             return 0;
         dial(link, now_ns);
         if (!link->session)
@@ -224,7 +230,7 @@ int link_turn(struct link *link, uint64_t now_ns)
 uint64_t link_deadline(const struct link *link)
 {
     if (!link->session)
-        return link->is_route ? link->retry.due_ns : UINT64_MAX;
+        return link->is_route && !link->is_leaving ? link->retry.due_ns : UINT64_MAX;
     if (link->is_blocked)
         return md_loop_now(link->loop->loop) + 1000000;
     return client_session_deadline(link->session);
@@ -248,6 +254,17 @@ struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
         return NULL;
     }
     return link;
+}
+
+void link_leave(struct link *link)
+{
+    link->is_leaving = true;
+    if (!link->session)
+        return;
+    link->event_count = link->event_at = 0; /* what it said last is heard by nobody */
+    link->is_blocked = false;
+    rssl_channel_close(client_session_channel(link->session));
+    client_session_flush(link->session, md_loop_now(link->loop->loop));
 }
 
 void link_destroy(struct link *link)

@@ -23,6 +23,7 @@ struct link {
     uint32_t provider; /* of the core, UINT32_MAX when not open */
     bool is_route;
     bool is_dead;
+    bool is_leaving; /* src_dist stops: nothing is said or heard any more */
     bool is_blocked; /* the backbone takes no more: events[event_at] is offered again */
     struct rssl_event events[LINK_EVENTS];
     size_t event_count;
@@ -52,6 +53,8 @@ uint64_t link_deadline(const struct link *link);
 /* Takes the stream over. */
 struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
                          const struct rssl_config *config);
+/* src_dist stops: what is queued goes out, then the connection ends and is not dialed again. */
+void link_leave(struct link *link);
 void link_destroy(struct link *link);
 
 #endif

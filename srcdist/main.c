@@ -614,6 +614,10 @@ static void take_down(struct src_dist *sd)
             route_loop_stop(sd->networks[i]->loop);
     }
     for (unsigned i = 0; i < sd->network_count; i++) {
+        if (sd->networks[i]->loop)
+            route_loop_join(sd->networks[i]->loop);
+    }
+    for (unsigned i = 0; i < sd->network_count; i++) {
         route_loop_destroy(sd->networks[i]->loop);
         free(sd->networks[i]);
     }

@@ -11,7 +11,8 @@
 
 #define POLLS_A_TURN 8
 #define SHOW_NS      100000000ull
-#define STOP_NS      2000000000ull
+#define STOP_NS      200000000ull
+#define DRAIN_NS     3500000000ull
 
 /* ---- the backbone ---- */
 
@@ -70,7 +71,7 @@ static int turn_links(struct route_loop *loop, uint64_t now_ns)
         struct link *link = *at;
 
         done += link_turn(link, now_ns);
-        if (link->is_dead) {
+        if (link->is_dead && !link->is_leaving) {
             *at = link->next;
             link_destroy(link);
         } else {
@@ -153,6 +154,18 @@ static void tell_fullness(struct route_loop *loop)
         md_log(MD_LOG_NOTICE, "items: there is room for more again");
 }
 
+/* The backbone has had time to hear of it, and every provider has hung up or had time to. */
+static void finish_stop(struct route_loop *loop)
+{
+    uint64_t now_ns = md_loop_now(loop->loop);
+    bool is_connected = false;
+
+    for (const struct link *link = loop->links; link; link = link->next)
+        is_connected |= link->session != NULL;
+    if (now_ns >= loop->stop_at_ns + (is_connected ? DRAIN_NS : 0))
+        md_loop_stop(loop->loop);
+}
+
 static void on_timer(void *owner)
 {
     struct route_loop *loop = owner;
@@ -160,8 +173,18 @@ static void on_timer(void *owner)
     atomic_store_explicit(&loop->alive_ns, md_loop_now(loop->loop), memory_order_relaxed);
     route_loop_stats_show(loop);
     tell_fullness(loop);
-    if (loop->stop_at_ns && md_loop_now(loop->loop) >= loop->stop_at_ns)
-        md_loop_stop(loop->loop);
+    if (loop->stop_at_ns)
+        finish_stop(loop);
+}
+
+static void close_listeners(struct route_loop *loop)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        md_loop_fd_remove(loop->listener_watches[i]);
+        net_listener_close(loop->listeners[i]);
+        loop->listener_watches[i] = NULL;
+        loop->listeners[i] = NULL;
+    }
 }
 
 /* Told to stop: say so to everybody, and leave when that has had time to go out. */
@@ -171,9 +194,12 @@ static void on_wake(void *owner)
 
     if (!atomic_load_explicit(&loop->stop, memory_order_acquire) || loop->stop_at_ns)
         return;
+    close_listeners(loop);
     srcdist_core_leave(loop->core, md_loop_now(loop->loop));
+    for (struct link *link = loop->links; link; link = link->next)
+        link_leave(link);
     attach_flush(loop->attach);
-    loop->stop_at_ns = md_loop_now(loop->loop) + STOP_NS / 10;
+    loop->stop_at_ns = md_loop_now(loop->loop) + STOP_NS;
 }
 
 static void on_listener(void *owner, int fd, unsigned events)
@@ -298,10 +324,14 @@ int route_loop_start(struct route_loop *loop)
 
 void route_loop_stop(struct route_loop *loop)
 {
-    if (!loop->has_thread)
-        return;
     atomic_store_explicit(&loop->stop, true, memory_order_release);
     md_loop_wake_ring(loop->wake);
+}
+
+void route_loop_join(struct route_loop *loop)
+{
+    if (!loop->has_thread)
+        return;
     pthread_join(loop->thread, NULL);
     loop->has_thread = false;
 }
@@ -310,10 +340,7 @@ void route_loop_destroy(struct route_loop *loop)
 {
     if (!loop)
         return;
-    for (unsigned i = 0; i < 2; i++) {
-        md_loop_fd_remove(loop->listener_watches[i]);
-        net_listener_close(loop->listeners[i]);
-    }
+    close_listeners(loop);
     link_stats_destroy(loop);
     while (loop->links) {
         struct link *link = loop->links;

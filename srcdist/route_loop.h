@@ -65,7 +65,9 @@ int route_loop_start(struct route_loop *loop);
 /* From any thread. */
 void route_loop_flush_interval_set(struct route_loop *loop, uint64_t interval_ns);
 void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool packing);
+/* All take leave of their providers in at most four seconds: stop each, then wait for each. */
 void route_loop_stop(struct route_loop *loop);
+void route_loop_join(struct route_loop *loop);
 void route_loop_destroy(struct route_loop *loop); /* NULL is allowed */
 
 /* ---- route_stats.c ---- */

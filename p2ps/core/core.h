@@ -227,6 +227,10 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
 void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t stream_id,
                              uint8_t domain, const char *text);
 
+/* Every login is closed, with the advice to go elsewhere. Nothing may follow but flush and destroy.
+ */
+void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns);
+
 /* Rules were reloaded: every login and open item is asked for again. */
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
 

@@ -44,15 +44,23 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client)
     p2ps_client_touch(core, client);
 }
 
+static void send_login_end(struct p2ps_core *core, uint32_t client, uint8_t stream_state,
+                           uint8_t code, const char *text)
+{
+    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+
+    p2ps_status_send(core, client, p2ps_client_at(core, client)->login_stream, RWF_DOMAIN_LOGIN, 0,
+                     &state);
+}
+
 static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_state, uint8_t code,
                       const char *text)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
     core->stats.login_rejected++;
     p2ps_tally_unmount(core, client);
-    p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
+    send_login_end(core, client, stream_state, code, text);
     p2ps_client_drop_streams(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
     c->opened_ns = core->now_ns; /* two seconds to leave by itself */
@@ -189,6 +197,19 @@ static void again_login(struct p2ps_core *core, uint32_t client,
         resume_all(core, client);
     if (!request->no_refresh)
         ask_authority(core, client, request);
+}
+
+/* CLOSED_RECOVER: a consumer hangs up and takes the next host of its list. */
+void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        uint8_t state = core->clients[i].login_state;
+
+        if (core->clients[i].is_used && (state == P2PS_LOGIN_OPEN || state == P2PS_LOGIN_ASKED))
+            send_login_end(core, i, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
+                           "p2ps is shutting down");
+    }
 }
 
 void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,

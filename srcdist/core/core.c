@@ -205,14 +205,8 @@ void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns)
     core->now_ns = now_ns;
     rrmp_source_leave(core->source, now_ns);
     for (uint32_t i = 0; i < core->provider_room; i++) {
-        struct srcdist_provider *p = &core->providers[i];
-        struct rwf_encoder enc;
-
-        if (!p->is_used || p->kind != SRCDIST_INTERACTIVE || p->login_stream == 0)
-            continue;
-        rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-        omm_close_encode(&enc, p->login_stream, RWF_DOMAIN_LOGIN);
-        srcdist_provider_send(core, i, &enc);
+        if (core->providers[i].is_used && core->providers[i].login_stream != 0)
+            srcdist_login_leave(core, i);
     }
 }
 

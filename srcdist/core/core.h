@@ -125,7 +125,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
 uint64_t srcdist_core_deadline(const struct srcdist_core *core);
 /* What requests of this turn have caused is done: opens, images. */
 void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns);
-/* Tell the backbone that we leave, and log out at every provider. */
+/* Tell the backbone that we leave, log out at interactive providers, send the others away. */
 void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns);
 
 /* ---- providers ---- */

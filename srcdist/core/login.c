@@ -94,6 +94,22 @@ static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_
     srcdist_provider_send(core, provider, &enc);
 }
 
+/* We log out of interactive providers; others are told to go elsewhere. */
+void srcdist_login_leave(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rwf_encoder enc;
+
+    if (p->kind != SRCDIST_INTERACTIVE) {
+        refuse(core, provider, p->login_stream, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
+               "src_dist is shutting down");
+        return;
+    }
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_close_encode(&enc, p->login_stream, RWF_DOMAIN_LOGIN);
+    srcdist_provider_send(core, provider, &enc);
+}
+
 static void accept_login(struct srcdist_core *core, uint32_t provider,
                          const struct omm_login_request *request)
 {

@@ -261,6 +261,7 @@ uint16_t srcdist_provider_group(struct srcdist_core *core, uint32_t provider,
 
 /* ---- login.c ---- */
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider);
+void srcdist_login_leave(struct srcdist_core *core, uint32_t provider);
 int srcdist_login_message(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg);
 
 /* ---- directory.c ---- */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rolling_restart.py - every daemon and each provider is restarted in turn under a running consumer.
 
-Each daemon ends within five seconds of SIGTERM with code 0. The consumer has a list of two p2ps and
+Each daemon ends within five seconds of SIGTERM with code 0, and says so to who is connected. The consumer has a list of two p2ps and
 loses no update silently: what is missing is covered by a suspect state and a fresh image; in the
 end all items are open and tick.
 """
@@ -93,6 +93,7 @@ def main():
             text, _ = client.communicate(timeout=30)
             print(text)
             mirror.judge(text, client.returncode)
+            assert "login closed: NONE p2ps is shutting down" in text, "p2ps did not take leave"
         finally:
             run.down(system)
             for child in children:

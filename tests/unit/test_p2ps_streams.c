@@ -29,6 +29,7 @@ struct consumer {
     bool closed;
     bool logged_in;
     bool has_dictionary;
+    uint8_t login_end; /* the stream state it was told */
     unsigned parts;
     uint64_t bytes;
 };
@@ -182,6 +183,7 @@ static int tear_down(void **state)
     for (size_t i = 0; i < f->consumer_count; i++)
         client_session_destroy(f->consumers[i].session);
     p2ps_worker_stop(f->worker);
+    p2ps_worker_join(f->worker);
     p2ps_worker_destroy(f->worker);
     p2ps_dictionary_store_destroy(f->dictionaries);
     net_listener_close(f->listener);
@@ -245,6 +247,8 @@ static void hear(struct consumer *consumer, const struct rssl_event *event)
 
     assert_int_equal(rwf_msg_decode(rwf_bytes(event->bytes, event->length), &msg), RWF_OK);
     consumer->bytes += event->length;
+    if (msg.msg_class == RWF_CLASS_STATUS && msg.domain == RWF_DOMAIN_LOGIN)
+        consumer->login_end = msg.state.stream_state;
     if (msg.msg_class != RWF_CLASS_REFRESH)
         return;
     if (msg.domain == RWF_DOMAIN_LOGIN) {
@@ -424,6 +428,27 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
     net_stream_close(stream);
 }
 
+/* Also who asks for more all the time: the end must not overtake the last words. */
+static void who_is_connected_is_told_that_p2ps_stops(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++)
+        connect_one(f);
+    run_until(f, all_served);
+    p2ps_worker_stop(f->worker);
+    for (int i = 0; i < 100; i++) {
+        ask_for_dictionary(&f->consumers[1]);
+        (void)client_session_flush(f->consumers[1].session, md_clock_mono_ns());
+    }
+    run_until(f, all_closed);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(f->consumers[i].login_end, RWF_STREAM_CLOSED_RECOVER);
+        assert_string_equal(client_session_describe(f->consumers[i].session), "closed by the peer");
+    }
+    run_until(f, nobody_is_mounted);
+}
+
 #define OVER(how, f) cmocka_unit_test_setup_teardown(f, set_up_##how, tear_down)
 #define ALL_OVER(how)                                                                              \
     OVER(how, a_consumer_logs_in_and_gets_the_dictionary),                                         \
@@ -431,7 +456,8 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
         OVER(how, a_consumer_that_leaves_is_forgotten),                                            \
         OVER(how, a_connection_counts_as_soon_as_it_is_handed_over),                               \
         OVER(how, one_too_many_is_told_so),                                                        \
-        OVER(how, what_is_no_rssl_is_cut_and_the_others_are_served)
+        OVER(how, what_is_no_rssl_is_cut_and_the_others_are_served),                               \
+        OVER(how, who_is_connected_is_told_that_p2ps_stops)
 
 int main(void)
 {

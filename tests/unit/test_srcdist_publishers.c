@@ -189,6 +189,18 @@ static void an_update_before_its_image_is_refused_once(void **state)
     assert_int_equal(p->count, 1);
 }
 
+static void who_is_connected_is_told_that_src_dist_stops(void **state)
+{
+    struct publisher *p = *state;
+
+    start(p);
+    srcdist_core_leave(p->pair.source, p->pair.now_ns);
+    assert_int_equal(p->count, 1);
+    assert_int_equal(p->msg_class, RWF_CLASS_STATUS);
+    assert_int_equal(p->stream_id, 1);
+    assert_int_equal(p->state.stream_state, RWF_STREAM_CLOSED_RECOVER);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -197,6 +209,7 @@ int main(void)
         TEST(what_is_published_is_not_answered),
         TEST(a_service_that_is_not_in_the_directory_is_unknown),
         TEST(an_update_before_its_image_is_refused_once),
+        TEST(who_is_connected_is_told_that_src_dist_stops),
     };
 #undef TEST
 
