@@ -65,6 +65,7 @@ enum rrmp_type {
 #define RRMP_FLAG_FINAL   1u /* STATUS: the handle is void after it */
 #define RRMP_FLAG_GROUP   2u /* STATUS: 16 u16 new group, the message starts at 18 */
 #define RRMP_FLAG_PRIVATE 4u /* UPDATE, STATUS, GENERIC: directed, of a private stream */
+#define RRMP_FLAG_STAYS   8u /* STATUS: suspect until the next image, whatever its group is told */
 
 /* A piece of the caller's bytes. */
 struct rrmp_view {

@@ -265,6 +265,9 @@ enum rrmp_sink_scope {
 #define RRMP_SINK_TO_WAIT 1u /* watches NEW (at FIRST) and FILLING */
 #define RRMP_SINK_TO_STEP 2u /* watches in step */
 
+/* In `flags` of STATE: some of the group are suspect by themselves, and are not among the items. */
+#define RRMP_SINK_STATE_PARTIAL 1u
+
 struct rrmp_sink_event {
     uint8_t kind;  /* enum rrmp_sink_event_kind */
     uint8_t scope; /* enum rrmp_sink_scope, of STATE */

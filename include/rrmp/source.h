@@ -246,6 +246,9 @@ void rrmp_source_item_release(struct rrmp_source *source, uint64_t now_ns, uint3
  * a BIND without image, so that those who wait are told. */
 int rrmp_source_publish_begin(struct rrmp_source *source, uint32_t item, uint8_t type,
                               size_t length, uint8_t **room);
+/* A STATUS that says suspect, until the next image: that its group is fine does not change it. */
+int rrmp_source_suspect_begin(struct rrmp_source *source, uint32_t item, size_t length,
+                              uint8_t **room);
 /* A STATUS that puts the item into another group, with its state after it. */
 int rrmp_source_status_begin(struct rrmp_source *source, uint32_t item, uint16_t group,
                              size_t length, uint8_t **room);

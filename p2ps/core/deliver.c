@@ -501,7 +501,9 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
     uint16_t service = p2ps_service_bind(core, network, event->service);
     if (service == RRMP_SERVICE_NONE)
         return;
-    if (event->scope == RRMP_SINK_SCOPE_GROUP) {
+    /* Said of the whole group it would make those fine, too, that are not. */
+    bool is_whole = !(event->flags & RRMP_SINK_STATE_PARTIAL);
+    if (event->scope == RRMP_SINK_SCOPE_GROUP && is_whole) {
         heard_filter = OMM_FILTER_GROUP;
         p2ps_directory_group(core, service, event->instance, event->group, &state);
     } else if (event->instance == 0xFFFF) {

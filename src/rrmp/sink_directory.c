@@ -270,14 +270,18 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
     const struct sink_link *link = sink_link_at(sink, number);
     uint32_t stamp = ++sink->next_stamp;
     bool has_any = false;
+    bool is_partial = false;
 
     for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
         /* Who waits to be mended does not become fine by what others are told. */
-        if ((state & 7) == RRMP_DATA_OK && (item->is_told || item->state == RRMP_SINK_QUEUED))
+        if (is_meant && (state & 7) == RRMP_DATA_OK &&
+            (item->is_told || item->state == RRMP_SINK_QUEUED)) {
             is_meant = false;
+            is_partial = true;
+        }
         if (is_meant) {
             item->stamp = stamp;
             has_any = true;
@@ -309,6 +313,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
     event->state = state;
     event->code = code;
     event->stamp = stamp;
+    event->flags = is_partial ? RRMP_SINK_STATE_PARTIAL : 0;
     sink->has_scoped = true;
     event->message = text;
 }

@@ -288,6 +288,7 @@ struct rrmp_sink {
     struct sink_early early[SINK_EARLY_MAX];
     uint32_t early_count;
     struct sink_dict dicts[SINK_DICTS];
+    uint32_t dict_count; /* in use */
 
     uint32_t next_id;
     uint32_t next_query;

@@ -174,6 +174,7 @@ int rrmp_sink_dictionary(struct rrmp_sink *sink, uint64_t now_ns, uint16_t servi
         struct sink_dict *dict = &sink->dicts[i];
         if (dict->in_use)
             continue;
+        sink->dict_count++;
         *dict = (struct sink_dict){ .in_use = true,
                                     .service = service,
                                     .link = RRMP_NIL,
@@ -236,6 +237,7 @@ static void dict_fail(struct rrmp_sink *sink, struct sink_dict *dict)
     event->service = dict->service;
     event->name = dict_name(dict); /* stays until the next fetch takes this place */
     dict->in_use = false;
+    sink->dict_count--;
 }
 
 static void dict_ask(struct rrmp_sink *sink, struct sink_dict *dict)
@@ -281,8 +283,10 @@ void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record)
         event->message = part->message;
         dict->part++;
         dict->due_ns = sink->now_ns + DICT_RETRY_NS;
-        if (part->flags & RRMP_DICT_LAST)
+        if (part->flags & RRMP_DICT_LAST) {
             dict->in_use = false;
+            sink->dict_count--;
+        }
         return;
     }
 }
@@ -290,7 +294,7 @@ void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record)
 void sink_posts_tick(struct rrmp_sink *sink)
 {
     posts_expire(sink);
-    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+    for (uint32_t i = 0; sink->dict_count > 0 && i < SINK_DICTS; i++) {
         struct sink_dict *dict = &sink->dicts[i];
         if (dict->in_use && sink->now_ns >= dict->due_ns && sink_event_room(sink))
             dict_ask(sink, dict);
@@ -301,7 +305,7 @@ uint64_t sink_dicts_deadline(const struct rrmp_sink *sink)
 {
     uint64_t next = rrmp_wheel_deadline(&sink->post_wheel);
 
-    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+    for (uint32_t i = 0; sink->dict_count > 0 && i < SINK_DICTS; i++) {
         if (sink->dicts[i].in_use && sink->dicts[i].due_ns < next)
             next = sink->dicts[i].due_ns;
     }

@@ -288,6 +288,15 @@ int rrmp_source_publish_begin(struct rrmp_source *source, uint32_t item, uint8_t
     return tick_begin(source, item, type, 0, RRMP_TICK_SIZE, length, room);
 }
 
+int rrmp_source_suspect_begin(struct rrmp_source *source, uint32_t item, size_t length,
+                              uint8_t **room)
+{
+    *room = NULL;
+    if (!source_item_exists(source, item))
+        return MD_ERR_STATE;
+    return tick_begin(source, item, RRMP_STATUS, RRMP_FLAG_STAYS, RRMP_TICK_SIZE, length, room);
+}
+
 int rrmp_source_status_begin(struct rrmp_source *source, uint32_t number, uint16_t group,
                              size_t length, uint8_t **room)
 {

@@ -305,10 +305,13 @@ static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_
     srcdist_item_forget(core, item);
 }
 
-static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
+static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
+                       bool stays)
 {
     uint8_t *room;
-    int err = rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
+    int err =
+        stays ? rrmp_source_suspect_begin(core->source, item, message.length, &room)
+              : rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
 
     if (err == MD_ERR_STATE)
         return MD_OK;
@@ -341,7 +344,7 @@ int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stre
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     if (omm_status_encode(&enc, &status) != RWF_OK)
         return MD_OK;
-    int err = send_status(core, item, rwf_encoder_bytes(&enc));
+    int err = send_status(core, item, rwf_encoder_bytes(&enc), data == RWF_DATA_SUSPECT);
     if (err == MD_OK && it && it->image) /* who is given the image from now on hears it, too */
         cache_image_set_state(it->image, stream, data, code);
     return err;
@@ -381,7 +384,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     }
     core->stats.status_in++;
     if (!(msg.flags & RWF_STATUS_HAS_STATE))
-        return send_status(core, item, message);
+        return send_status(core, item, message, false);
     switch (msg.state.stream_state) {
     case RWF_STREAM_CLOSED:
     case RWF_STREAM_REDIRECTED:
@@ -396,7 +399,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
         break;
     }
     srcdist_stage_drain(&core->chain, item, core->now_ns);
-    int err = send_status(core, item, message);
+    int err = send_status(core, item, message, false);
     if (err != MD_OK)
         return err;
     if (it->image)

@@ -160,6 +160,33 @@ static void a_group_suspect_is_told_once_to_who_follows_groups(void **state)
     assert_string_equal(pair_heard(without, 5), "I!");
 }
 
+static void a_group_that_is_fine_again_says_so_only_of_those_that_are(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *with = pair_client(pair, 0);
+    struct pair_client *without = pair_client(pair, 1);
+
+    ask_directory(with);
+    pair_open(with, 5, "IBM.N");
+    pair_open(with, 6, "DELL.O");
+    pair_open(without, 5, "IBM.N");
+    pair_open(without, 6, "DELL.O");
+    pair_say_group(pair, 1, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(with, 2), "Dg");
+    pair->provider.answers = false;
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED_RECOVER,
+                    RWF_DATA_SUSPECT, RWF_CODE_NONE);
+    pair_settle(pair);
+    pair_say_group(pair, 1, 0, RWF_DATA_OK);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(with, 2), "Dg");
+    assert_int_equal(pair_stream(with, 5)->data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(pair_stream(with, 6)->data_state, RWF_DATA_OK);
+    assert_int_equal(pair_stream(without, 5)->data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(pair_stream(without, 6)->data_state, RWF_DATA_OK);
+}
+
 static void a_merged_group_is_told_so_and_its_status_reaches_the_items(void **state)
 {
     struct pair *pair = *state;
@@ -1246,6 +1273,7 @@ int main(void)
         TEST(a_login_may_begin_paused),
         TEST(the_directory_shows_the_service_and_its_changes),
         TEST(a_group_suspect_is_told_once_to_who_follows_groups),
+        TEST(a_group_that_is_fine_again_says_so_only_of_those_that_are),
         TEST(a_merged_group_is_told_so_and_its_status_reaches_the_items),
         TEST(a_service_that_goes_down_unheard_is_told_item_by_item),
         cmocka_unit_test_setup_teardown(round_trips_are_measured_for_who_asked, setup_rtt,

@@ -133,9 +133,6 @@ static void draw_cores(struct world *world)
     core->permission_changes = sometimes(world, 3, 4);
     core->stops = sometimes(world, 3, 4);
     core->consumer_deaths = sometimes(world, 3, 4);
-    /* A group that is said well again says so of an item, too, that its provider has ended. */
-    if (core->item_ends || core->refusals)
-        plan->group_changes_per_s = 0;
     if (md_prng_below(&world->random, 4) == 0) {
         plan_calm(world);
         plan_cores(world);
