@@ -211,9 +211,6 @@ struct rrmp_source_item {
 /* False if there is no such item. */
 bool rrmp_source_item_info(const struct rrmp_source *source, uint32_t item,
                            struct rrmp_source_item *out);
-/* The caller's own word about an item; starts as 0. */
-void rrmp_source_item_set_user(struct rrmp_source *source, uint32_t item, uint64_t user);
-uint64_t rrmp_source_item_user(const struct rrmp_source *source, uint32_t item);
 
 /*
  * The item ends for good (provider said CLOSED, or the caller drops it): bound, a final STATUS with

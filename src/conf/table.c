@@ -71,16 +71,16 @@ const struct md_conf_row md_conf_rows[] = {
     { "itemLimit", DAEMON | USER, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most items one user may have open, 0 = no limit: asked at the user first, then at the "
       "daemon. Over it an item is closed with TOO_MANY_ITEMS; the connection stays." },
-    { "itemLimit", DAEMON, SRC, 0, INT("items", 0, 16777216, "0"),
+    { "itemLimit", DAEMON, SRC, 0, INT("items", 0, 16777215, "0"),
       "Most items one instance keeps open, 0 = no limit; over it the least important is "
       "pre-empted or the new one refused." },
     { "itemLimitPerMount", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most items one connection may have open, 0 = no limit." },
     { "aggregateItemLimit", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most distinct items in the watch list of the whole daemon, 0 = no limit." },
-    { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("buckets", 16, 1 << 26, "65536"),
-      "Buckets the item table starts with, rounded up to a power of two; it still grows. Sized "
-      "for the items expected it never stops to grow." },
+    { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("places", 16, 1 << 26, "65536"),
+      "Places the item table starts with; when four of five are taken it grows by a quarter. "
+      "Sized for the items expected it never stops to grow." },
     { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
       "True: keep the last image of each open item, so that a second request is answered at "
       "once. False: each new request goes to the source." },

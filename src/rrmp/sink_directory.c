@@ -29,7 +29,7 @@ uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t p
             return sink->last_instance;
     }
     uint64_t hash = instance_hash(sink, session, port);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
     while ((number = rrmp_map_next(&sink->instance_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_instance *instance = sink_instance_at(sink, number);

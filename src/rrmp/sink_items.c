@@ -21,7 +21,7 @@ uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct
                           uint64_t key_hash)
 {
     uint64_t hash = table_hash(sink, service, key_hash);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
@@ -37,7 +37,7 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
                               uint32_t request_id)
 {
     uint64_t hash = table_hash(sink, service, key_hash);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
@@ -53,7 +53,7 @@ uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, ui
                               uint32_t request_id)
 {
     uint64_t hash = table_hash(sink, service, key_hash);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {

@@ -21,7 +21,7 @@
 static void config_defaults(struct rrmp_source_config *config)
 {
 #define DEFAULT(name, value) config->name = config->name ? config->name : (value)
-    DEFAULT(item_limit, 16777215u);
+    DEFAULT(item_limit, SOURCE_ITEMS_MAX);
     DEFAULT(item_buckets, 4096u);
     DEFAULT(handle_limit, HANDLE_LIMIT_MAX);
     DEFAULT(requester_limit, SOURCE_REQUESTERS_MAX);
@@ -43,7 +43,7 @@ static bool config_is_good(const struct rrmp_source_config *config)
            config->send.commit && config->send.fill && config->service_limit < RRMP_SVC_NONE &&
            config->requester_limit <= SOURCE_REQUESTERS_MAX &&
            (config->gap_log & (config->gap_log - 1)) == 0 && config->gap_log >= 2 &&
-           config->gap_log <= 1u << 30 && config->item_limit < RRMP_NIL &&
+           config->gap_log <= 1u << 30 && config->item_limit <= SOURCE_ITEMS_MAX &&
            config->handle_limit <= HANDLE_LIMIT_MAX && config->ask_limit < RRMP_NIL;
 }
 
@@ -70,6 +70,11 @@ static int tables_init(struct rrmp_source *source)
     /* Neither a private stream nor a lingering one is refused for want of an item. */
     if ((err = rrmp_slots_init(&source->items, sizeof(struct source_item), config->item_limit,
                                memory)) ||
+        (err = rrmp_slots_init(&source->works, sizeof(struct source_work), config->item_limit,
+                               memory)) ||
+        (err = rrmp_slots_init(&source->wides, sizeof(struct source_wide), config->item_limit,
+                               memory)) ||
+        (err = rrmp_strings_init(&source->keys, config->item_limit, memory)) ||
         (err = rrmp_slots_init(&source->asks, sizeof(struct source_ask), config->ask_limit,
                                memory)) ||
         (err = rrmp_slots_init(&source->requesters, sizeof(struct source_requester),
@@ -107,7 +112,7 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
         return err;
     }
     source->config.name = source->name;
-    rrmp_wheel_init(&source->wheel, &source->items, offsetof(struct source_item, timer));
+    rrmp_wheel_init(&source->wheel, &source->works, offsetof(struct source_work, timer));
     *out = source;
     return MD_OK;
 }
@@ -117,11 +122,9 @@ void rrmp_source_destroy(struct rrmp_source *source)
     if (!source)
         return;
     for (uint32_t n = 0; source->items.chunks && n < source->items.high; n++) {
-        struct source_item *item = source_item_at(source, n);
-        if (item->in_use) {
-            free(item->key);
-            free(item->wide);
-        }
+        const struct source_item *item = source_item_at(source, n);
+        if (item->in_use)
+            rrmp_strings_give(&source->keys, item->key, item->key_length);
     }
     for (uint32_t n = 0; source->asks.chunks && n < source->asks.high; n++) {
         struct source_ask *ask = source_ask_at(source, n);
@@ -133,6 +136,9 @@ void rrmp_source_destroy(struct rrmp_source *source)
         free(source->services[svc].blob);
     }
     rrmp_slots_fini(&source->items);
+    rrmp_slots_fini(&source->works);
+    rrmp_slots_fini(&source->wides);
+    rrmp_strings_fini(&source->keys);
     rrmp_slots_fini(&source->asks);
     rrmp_slots_fini(&source->requesters);
     rrmp_slots_fini(&source->handles);
@@ -244,7 +250,7 @@ static void privates_lost(struct rrmp_source *source, uint64_t now_ns, uint64_t 
     for (uint32_t n = 0; source->private_count > 0 && n < source->items.high; n++) {
         const struct source_item *item = source_item_at(source, n);
 
-        if (!item->in_use || !item->is_private || item->interest_count == 0)
+        if (!item->in_use || !item->is_private || source_interest_count(source, item) == 0)
             continue;
         if (session == 0 || source_requester_at(source, item->owner)->session == session)
             private_end(source, now_ns, n);
@@ -322,8 +328,9 @@ static void standby_check(struct rrmp_source *source, uint64_t now_ns)
     for (uint32_t i = 0; i < STANDBY_ITEMS && source->standby_item < source->items.high; i++) {
         uint32_t number = source->standby_item++;
         const struct source_item *item = source_item_at(source, number);
-        if (!item->in_use || item->active_count > 0 || item->interest_count == 0 ||
-            now_ns - item->requested_ns < STANDBY_NS)
+        if (!item->in_use || source_item_is_active(source, item) ||
+            source_interest_count(source, item) == 0 ||
+            source_was_requested_within(item, now_ns, STANDBY_NS))
             continue;
         for (uint32_t r = 0; r < source->requesters.high; r++)
             source_interest_clear(source, number, r);
@@ -344,8 +351,10 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     if (input_is_empty)
         requesters_check(source, now_ns);
     standby_check(source, now_ns);
-    while ((number = rrmp_wheel_expire(&source->wheel, now_ns)) != RRMP_NIL)
-        source_item_news(source, number, NEWS_UNWANTED);
+    while ((number = rrmp_wheel_expire(&source->wheel, now_ns)) != RRMP_NIL) {
+        const struct source_work *work = rrmp_slots_at(&source->works, number);
+        source_item_news(source, work->item, NEWS_UNWANTED);
+    }
 }
 
 uint64_t rrmp_source_deadline(const struct rrmp_source *source)
@@ -377,15 +386,15 @@ static void item_event(const struct rrmp_source *source, uint32_t number,
     *event = (struct rrmp_source_event){
         .kind = kind,
         .svc = item->svc,
-        .flag = item->active_count > 0,
+        .flag = source_item_is_active(source, item),
         .is_private = item->is_private,
         .is_recovery = item->is_recovery,
         .priority_class = item->priority_class,
         .priority_count = item->priority_count,
         .item = number,
         .ask = RRMP_ITEM_NONE,
-        .key_hash = item->key_hash,
-        .key = { .bytes = item->key, .length = item->key_length },
+        .key_hash = source_key_hash(source, item),
+        .key = source_key(source, item),
     };
 }
 
@@ -395,8 +404,8 @@ static bool image_may_go(const struct rrmp_source *source, const struct source_i
 
     if (source->image_budget == 0 || source->outbox.send.fill(source->outbox.send.context) >= 128)
         return false;
-    return !is_mass ||
-           source->now_ns >= item->image_due_ns + source->services[item->svc].linger.image_ns;
+    return !is_mass || source->now_ns >= source_work_of(source, item)->image_due_ns +
+                                             source->services[item->svc].linger.image_ns;
 }
 
 /* One piece of news of an item but its image; false if there is none. */
@@ -406,17 +415,18 @@ static bool news_take(struct rrmp_source *source, uint32_t number, struct rrmp_s
 
     if (item->news & NEWS_WANTED) {
         item->news &= (uint8_t) ~(NEWS_WANTED | NEWS_PRIORITY | NEWS_ACTIVE);
-        item->told_active = item->active_count > 0;
+        item->told_active = source_item_is_active(source, item);
         item_event(source, number, RRMP_SOURCE_WANTED, event);
+        struct source_work *work = source_work_of(source, item);
         event->message =
-            (struct rrmp_view){ .bytes = item->request, .length = item->request_length };
-        item->request = NULL;
-        item->request_length = 0;
+            (struct rrmp_view){ .bytes = work->request, .length = work->request_length };
+        work->request = NULL;
+        work->request_length = 0;
         return true;
     }
     if (item->news & NEWS_ACTIVE) {
         item->news &= (uint8_t)~NEWS_ACTIVE;
-        item->told_active = item->active_count > 0;
+        item->told_active = source_item_is_active(source, item);
         item_event(source, number, RRMP_SOURCE_ACTIVE, event);
         return true;
     }
@@ -436,12 +446,14 @@ static bool news_take(struct rrmp_source *source, uint32_t number, struct rrmp_s
 
 static void list_pop(struct rrmp_source *source, enum news_list list)
 {
-    struct source_item *item = source_item_at(source, source->list_head[list]);
+    uint32_t number = source->list_head[list];
+    struct source_item *item = source_item_at(source, number);
 
-    item->in_list[list] = false;
-    source->list_head[list] = item->list_next[list];
+    item->lists &= (uint8_t) ~(1u << list);
+    source->list_head[list] = source_work_of(source, item)->list_next[list];
     if (source->list_head[list] == RRMP_NIL)
         source->list_tail[list] = RRMP_NIL;
+    source_work_settle(source, number);
 }
 
 /* The next news of any item, images last. */
@@ -556,7 +568,7 @@ int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
     if (source->service_count >= source->config.service_limit)
         return MD_ERR_FULL;
     struct source_service *service = &source->services[source->service_count];
-    *service = (struct source_service){ .items = RRMP_NIL, .linger = source->config.linger };
+    *service = (struct source_service){ .linger = source->config.linger };
     int err = description_keep(source, service, description);
     if (err)
         return err;
@@ -622,15 +634,16 @@ void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, u
     if (svc >= source->service_count || source->services[svc].is_withdrawn)
         return;
     source->now_ns = now_ns;
-    for (uint32_t n = source->services[svc].items; n != RRMP_NIL;
-         n = source_item_at(source, n)->svc_next) {
+    for (uint32_t n = 0; n < source->items.high; n++) {
         struct source_item *item = source_item_at(source, n);
+        if (!item->in_use || item->svc != svc)
+            continue;
         source_unbind(source, now_ns, n, RRMP_UNBIND_WITHDRAWN);
         for (uint32_t a = item->asks; a != RRMP_NIL; a = source_ask_at(source, a)->next)
             source_refuse(source, source_ask_at(source, a)->requester, svc,
-                          source_ask_at(source, a)->id, item->key_hash, &ending);
+                          source_ask_at(source, a)->id, source_key_hash(source, item), &ending);
         source_asks_drop_all(source, n);
-        for (uint32_t r = 0; r < source->requesters.high && item->interest_count > 0; r++)
+        for (uint32_t r = 0; r < source->requesters.high; r++)
             source_interest_clear(source, n, r);
         item->is_kept = false;
         item->is_lingering = true;
@@ -665,10 +678,10 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
     size_t items = config->item_limit;
 
     return sizeof(*source) + RRMP_OUTBOX_SIZE + rrmp_slots_memory_max(&source->items) +
-           rrmp_slots_memory_max(&source->asks) + rrmp_slots_memory_max(&source->requesters) +
-           rrmp_slots_memory_max(&source->handles) +
-           items * (RRMP_KEY_SIZE_MAX + sizeof(struct source_wide)) +
-           (size_t)config->ask_limit * RRMP_KEY_SIZE_MAX +
+           rrmp_slots_memory_max(&source->works) + rrmp_slots_memory_max(&source->wides) +
+           rrmp_strings_memory_max(&source->keys) + rrmp_slots_memory_max(&source->asks) +
+           rrmp_slots_memory_max(&source->requesters) + rrmp_slots_memory_max(&source->handles) +
+           items * RRMP_KEY_SIZE_MAX + (size_t)config->ask_limit * RRMP_KEY_SIZE_MAX +
            (items + config->item_buckets + 64) * 4 * sizeof(struct rrmp_map_cell) +
            source->handle_words * sizeof(*source->handle_free) +
            2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
@@ -680,7 +693,7 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
 size_t rrmp_source_item_bytes(void)
 {
     /* The handle rests when the item has ended, and the queue of those that rest doubles. */
-    return sizeof(struct source_item) + sizeof(struct source_handle) +
+    return sizeof(struct source_item) + sizeof(struct source_work) + sizeof(struct source_handle) +
            3 * sizeof(struct source_rest) + sizeof(struct source_ask) + RRMP_MAP_ENTRY_BYTES;
 }
 

@@ -36,7 +36,7 @@ static void gap_row(struct gap_answer *answer, uint32_t handle)
     uint32_t number = source_handle_item(source, handle);
     uint32_t seq = 0xFFFFFFFF; /* void now */
 
-    if (number != RRMP_NIL) {
+    if (number != RRMP_NIL && !source_item_at(source, number)->is_private) {
         struct source_item *item = source_item_at(source, number);
         if (item->stamp == source->stamp)
             return; /* listed already */
@@ -139,7 +139,7 @@ static void audit_held(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     if (item->is_private)
         return;
     item->stamp = source->stamp;
-    if (!source_interest_get(item, requester, &is_active) || !is_active) {
+    if (!source_interest_get(source, item, requester, &is_active) || !is_active) {
         source_interest_set(source, number, requester, true);
         source_item_settle(source, now_ns, number);
         source->stats.audit_mended++;
@@ -164,17 +164,18 @@ void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requeste
     for (uint32_t index = audit->from; index < to; index++) {
         const struct source_handle *handle = rrmp_slots_at(&source->handles, index);
         bool is_active;
-        if (handle->item == RRMP_NIL)
+        uint32_t number = handle->word;
+        if (number >= HANDLE_FREE)
             continue;
-        struct source_item *item = source_item_at(source, handle->item);
-        bool is_recent = now_ns - item->requested_ns < AUDIT_RECENT_NS;
+        const struct source_item *item = source_item_at(source, number);
+        bool is_recent = source_was_requested_within(item, now_ns, AUDIT_RECENT_NS);
         if (item->stamp == source->stamp || item->is_private || is_recent ||
-            !source_interest_get(item, requester, &is_active) || !is_active)
+            !source_interest_get(source, item, requester, &is_active) || !is_active)
             continue;
         source->stats.audit_mended++;
-        source_asks_drop(source, handle->item, requester);
-        source_interest_clear(source, handle->item, requester);
-        source_item_settle(source, now_ns, handle->item);
+        source_asks_drop(source, number, requester);
+        source_interest_clear(source, number, requester);
+        source_item_settle(source, now_ns, number);
     }
     struct rrmp_record reply = {
         .header = { .type = RRMP_AUDITDIFF, .svc = record->header.svc },

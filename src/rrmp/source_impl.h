@@ -11,13 +11,16 @@
 
 /*
  *   requesters --bits--> items <--hash of (svc, key)-- map
- *                          |  \--handle--> handles (24 bits of number, 8 of generation)
- *                          \--list--> asks: who waits for an image
+ *                         | | \--handle--> handles (24 bits of number, 8 of generation)
+ *                         | \--list--> asks: who waits for an image
+ *                         \--> work: what only an item has that is not at rest
  *
  * An item is (bound or not) x (has interest, lingers). It is opened upstream from its first WANTED
- * until UNWANTED; `has_image` says the provider has answered once.
+ * until UNWANTED; `has_image` says the provider has answered once. At rest it is one cache line and
+ * its key.
  */
 
+#define SOURCE_ITEMS_MAX      0xFFFFFFu
 #define SOURCE_REQUESTERS_MAX 1024u
 #define SOURCE_ENDED          256u
 #define SOURCE_WIDE_WORDS     15u
@@ -26,9 +29,13 @@
 #define SOURCE_IMAGE_BUSY     (16u * 1024) /* bytes of images a turn, design 6.2 */
 #define SOURCE_IMAGE_IDLE     (256u * 1024)
 #define SOURCE_LINGER_MIN     1000u /* waiting images that make the linger worth it */
+#define SOURCE_CLOCK_SHIFT    27    /* steps of 134 ms: 32 bits of them are 18 years */
 
 /* Interest of requesters 64..1023; most items never need it. */
 struct source_wide {
+    uint32_t next_free;
+    uint32_t count; /* of both */
+    uint32_t active_count;
     uint64_t active[SOURCE_WIDE_WORDS];
     uint64_t standby[SOURCE_WIDE_WORDS];
 };
@@ -80,63 +87,62 @@ enum news_list {
     LIST_IMAGES,
 };
 
-struct source_item {
-    uint32_t next_free;
-    /* What publishing looks at stands together. */
-    uint16_t svc;
-    uint16_t group;
-    uint32_t handle;
-    uint32_t item_seq;
-    uint32_t active_count;
-    uint32_t asks;
-    uint8_t in_use;
-    uint8_t is_private;
-    uint8_t image_mode; /* of the image between FIRST and LAST; enum image_mode */
-    uint8_t image_cached;
-    uint64_t user;
-    /* The rest. */
-    uint32_t svc_next; /* all items of the service */
-    uint32_t svc_prev;
-    uint64_t key_hash;
-    uint64_t table_hash;
-    uint64_t active; /* requesters 0..63 */
-    uint64_t standby;
-    struct source_wide *wide;
-    uint32_t interest_count; /* active and standby bits */
-    uint32_t stamp;          /* of the last gap query it was listed in */
-    uint8_t *key;
-    uint16_t key_length;
-    uint16_t owner;    /* of a private stream */
-    uint8_t has_image; /* the provider has sent an image once */
-    uint8_t is_kept;   /* made by the caller */
-    uint8_t is_lingering;
-    uint8_t is_ending; /* UNWANTED was taken: free at the next event */
-    uint8_t is_recovery;
-    uint8_t told_active;
-    uint8_t image_told; /* IMAGE_WANTED taken, no image since */
-    uint8_t priority_class;
-    uint8_t news;       /* enum item_news */
-    uint8_t in_list[2]; /* enum news_list */
-    uint32_t priority_count;
+/* An item of which something is to be told, whose image is going out, or which lingers. Each has at
+ * most one, and room for that is reserved with the item. */
+struct source_work {
+    uint32_t item;
     uint32_t list_next[2];
-    uint8_t image_path; /* enum rrmp_path */
-    uint8_t state;      /* after the newest image or status */
-    uint8_t code;
-    uint16_t image_part;
     uint32_t image_tag;
+    uint16_t image_part;
+    uint8_t image_path; /* enum rrmp_path */
     uint64_t image_session;
-    uint32_t image_request; /* private: the request it answers */
-    uint64_t requested_ns;  /* newest REQUEST of anyone */
     uint64_t image_due_ns;
     const uint8_t *request; /* RWF REQUEST of the opener, until WANTED is taken */
     size_t request_length;
     struct rrmp_timer timer;
 };
 
-struct source_handle {
-    uint32_t item; /* RRMP_NIL: free or resting */
-    uint8_t generation;
+/* Published items at rest: 64 bytes, which is one cache line. */
+struct source_item {
+    uint32_t handle; /* of a free one: the next */
+    uint32_t item_seq;
+    uint16_t svc;
+    uint16_t group;
+    uint32_t asks;
+    uint64_t active; /* requesters 0..63 */
+    uint64_t standby;
+    uint32_t wide; /* the others; RRMP_NIL: none */
+    uint32_t work; /* RRMP_NIL: at rest */
+    uint32_t key;
+    uint16_t key_length;
+    uint16_t owner;          /* of a private stream */
+    uint32_t requested;      /* newest REQUEST of anyone, by source_clock() */
+    uint32_t stamp;          /* of the last gap query it was listed in; of a private stream, */
+    uint16_t priority_count; /* which is in none, the id of the request it answers */
+    uint8_t priority_class;  /* the data format has no larger count */
+    uint8_t news;            /* enum item_news */
+    uint8_t lists;           /* bits of enum news_list */
+    uint8_t image_mode;      /* of the image between FIRST and LAST; enum image_mode */
+    bool in_use : 1;
+    bool is_private : 1;
+    bool image_cached : 1;
+    bool has_image : 1; /* the provider has sent an image once */
+    bool is_kept : 1;   /* made by the caller */
+    bool is_lingering : 1;
+    bool is_recovery : 1;
+    bool told_active : 1;
+    bool image_told : 1; /* IMAGE_WANTED taken, no image since */
 };
+
+_Static_assert(sizeof(struct source_item) == 64, "an item at rest is one cache line");
+
+/* The item's number, or HANDLE_FREE | generation when the handle is free or rests: the generation
+ * of one in use stands in the item. */
+struct source_handle {
+    uint32_t word;
+};
+
+#define HANDLE_FREE 0xFF000000u
 
 struct source_requester {
     uint32_t next_free;
@@ -157,7 +163,6 @@ struct source_service {
     uint32_t svc_seq;
     uint32_t topic;
     uint32_t version;
-    uint32_t items; /* list */
     uint32_t *gap_log;
     struct rrmp_linger linger;
     uint8_t *blob; /* the encoded description */
@@ -188,11 +193,14 @@ struct rrmp_source {
     struct source_service *services; /* service_limit of them */
     uint16_t service_count;
     struct rrmp_slots items;
+    struct rrmp_slots works;
+    struct rrmp_slots wides;
+    struct rrmp_strings keys;
     struct rrmp_slots asks;
     struct rrmp_slots requesters;
     struct rrmp_map item_map;
     struct rrmp_map requester_map;
-    struct rrmp_wheel wheel; /* lingering items */
+    struct rrmp_wheel wheel; /* works of lingering items */
 
     struct rrmp_slots handles; /* chunks only: a number once used stays */
     uint64_t *handle_free;     /* one bit per index: free now */
@@ -258,6 +266,63 @@ static inline bool source_item_exists(const struct rrmp_source *source, uint32_t
     return number < source->items.high && source_item_at(source, number)->in_use;
 }
 
+static inline struct rrmp_view source_key(const struct rrmp_source *source,
+                                          const struct source_item *item)
+{
+    return (struct rrmp_view){
+        .bytes = rrmp_strings_at(&source->keys, item->key, item->key_length),
+        .length = item->key_length,
+    };
+}
+
+static inline uint64_t source_key_hash(const struct rrmp_source *source,
+                                       const struct source_item *item)
+{
+    struct rrmp_view key = source_key(source, item);
+
+    return rrmp_key_hash(key.bytes, key.length);
+}
+
+/* Its own of an item that is not at rest. */
+static inline struct source_work *source_work_of(const struct rrmp_source *source,
+                                                 const struct source_item *item)
+{
+    return rrmp_slots_at(&source->works, item->work);
+}
+
+static inline const struct source_wide *source_wide_of(const struct rrmp_source *source,
+                                                       const struct source_item *item)
+{
+    return rrmp_slots_at(&source->wides, item->wide);
+}
+
+static inline bool source_item_is_active(const struct rrmp_source *source,
+                                         const struct source_item *item)
+{
+    return item->active != 0 ||
+           (item->wide != RRMP_NIL && source_wide_of(source, item)->active_count > 0);
+}
+
+/* Requesters with interest of either kind. */
+static inline uint32_t source_interest_count(const struct rrmp_source *source,
+                                             const struct source_item *item)
+{
+    int near = __builtin_popcountll(item->active) + __builtin_popcountll(item->standby);
+
+    return (uint32_t)near + (item->wide != RRMP_NIL ? source_wide_of(source, item)->count : 0);
+}
+
+static inline uint32_t source_clock(uint64_t ns)
+{
+    return (uint32_t)(ns >> SOURCE_CLOCK_SHIFT);
+}
+
+static inline bool source_was_requested_within(const struct source_item *item, uint64_t now_ns,
+                                               uint64_t time_ns)
+{
+    return source_clock(now_ns) - item->requested < source_clock(time_ns);
+}
+
 static inline struct source_ask *source_ask_at(const struct rrmp_source *source, uint32_t number)
 {
     return rrmp_slots_at(&source->asks, number);
@@ -285,7 +350,12 @@ uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrm
                             uint64_t key_hash, bool is_private);
 void source_item_free(struct rrmp_source *source, uint32_t number);
 void source_item_news(struct rrmp_source *source, uint32_t number, enum item_news news);
-bool source_interest_get(const struct source_item *item, uint32_t requester, bool *is_active);
+/* From now on it is not at rest. */
+struct source_work *source_work_take(struct rrmp_source *source, uint32_t number);
+/* Back to rest if nothing is under way. */
+void source_work_settle(struct rrmp_source *source, uint32_t number);
+bool source_interest_get(const struct rrmp_source *source, const struct source_item *item,
+                         uint32_t requester, bool *is_active);
 bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t requester,
                          bool is_active);
 void source_interest_clear(struct rrmp_source *source, uint32_t number, uint32_t requester);

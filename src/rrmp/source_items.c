@@ -18,22 +18,23 @@ static uint64_t table_hash(const struct rrmp_source *source, uint16_t svc, uint6
     return rrmp_random(&state);
 }
 
-static bool key_equal(const struct source_item *item, uint16_t svc, struct rrmp_view key)
+static bool key_equal(const struct rrmp_source *source, const struct source_item *item,
+                      uint16_t svc, struct rrmp_view key)
 {
     return item->svc == svc && item->key_length == key.length &&
-           memcmp(item->key, key.bytes, key.length) == 0;
+           memcmp(source_key(source, item).bytes, key.bytes, key.length) == 0;
 }
 
 uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
                             uint64_t key_hash)
 {
     uint64_t hash = table_hash(source, svc, key_hash);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = rrmp_map_next(&source->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct source_item *item = source_item_at(source, number);
-        if (!item->is_private && key_equal(item, svc, key))
+        if (!item->is_private && key_equal(source, item, svc, key))
             return number;
     }
     return RRMP_NIL;
@@ -42,53 +43,78 @@ uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, stru
 uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
                             uint64_t key_hash, bool is_private)
 {
-    uint8_t *copy = malloc(key.length);
-    uint32_t number = copy ? rrmp_slots_take(&source->items) : RRMP_NIL;
+    uint32_t string = rrmp_strings_take(&source->keys, key.length);
+    uint32_t number = string != RRMP_NIL ? rrmp_slots_take(&source->items) : RRMP_NIL;
 
-    if (number == RRMP_NIL)
+    if (number == RRMP_NIL || rrmp_slots_reserve(&source->works, source->items.count) != 0 ||
+        rrmp_map_put(&source->item_map, table_hash(source, svc, key_hash), number) != 0)
         goto fail;
     struct source_item *item = source_item_at(source, number);
-    struct source_service *service = &source->services[svc];
-    item->table_hash = table_hash(source, svc, key_hash);
-    if (rrmp_map_put(&source->item_map, item->table_hash, number) != 0) {
-        rrmp_slots_give(&source->items, number);
-        goto fail;
-    }
-    memcpy(copy, key.bytes, key.length);
-    source->stats.memory_now += key.length;
+    memcpy(rrmp_strings_at(&source->keys, string, key.length), key.bytes, key.length);
     source->stats.key_bytes_now += key.length;
     item->in_use = true;
-    item->key = copy;
+    item->key = string;
     item->key_length = (uint16_t)key.length;
-    item->key_hash = key_hash;
     item->svc = svc;
     item->is_private = is_private;
     source->private_count += is_private;
     item->handle = RRMP_HANDLE_NONE;
     item->asks = RRMP_NIL;
-    item->svc_prev = RRMP_NIL;
-    item->svc_next = service->items;
-    if (service->items != RRMP_NIL)
-        source_item_at(source, service->items)->svc_prev = number;
-    service->items = number;
+    item->work = RRMP_NIL;
+    item->wide = RRMP_NIL;
     return number;
 fail:
-    free(copy);
+    if (number != RRMP_NIL)
+        rrmp_slots_give(&source->items, number);
+    if (string != RRMP_NIL)
+        rrmp_strings_give(&source->keys, string, key.length);
     return RRMP_NIL;
+}
+
+/* ---- what is under way ---- */
+
+struct source_work *source_work_take(struct rrmp_source *source, uint32_t number)
+{
+    struct source_item *item = source_item_at(source, number);
+
+    if (item->work == RRMP_NIL) {
+        item->work = rrmp_slots_take(&source->works);
+        MD_ASSERT(item->work != RRMP_NIL); /* reserved with the item */
+        source_work_of(source, item)->item = number;
+    }
+    return source_work_of(source, item);
+}
+
+void source_work_settle(struct rrmp_source *source, uint32_t number)
+{
+    struct source_item *item = source_item_at(source, number);
+
+    if (item->work == RRMP_NIL)
+        return;
+    const struct source_work *work = source_work_of(source, item);
+    bool is_image_open = item->image_mode == IMAGE_SOLICITED || item->image_mode == IMAGE_NEWS;
+    if (item->lists || is_image_open || work->request || work->timer.is_set)
+        return;
+    rrmp_slots_give(&source->works, item->work);
+    item->work = RRMP_NIL;
+}
+
+static uint32_t *list_next(const struct rrmp_source *source, uint32_t number, enum news_list list)
+{
+    return &source_work_of(source, source_item_at(source, number))->list_next[list];
 }
 
 static void list_unlink(struct rrmp_source *source, enum news_list list, uint32_t number)
 {
     uint32_t prev = RRMP_NIL;
 
-    for (uint32_t n = source->list_head[list]; n != number;
-         n = source_item_at(source, n)->list_next[list])
+    for (uint32_t n = source->list_head[list]; n != number; n = *list_next(source, n, list))
         prev = n;
-    uint32_t next = source_item_at(source, number)->list_next[list];
+    uint32_t next = *list_next(source, number, list);
     if (prev == RRMP_NIL)
         source->list_head[list] = next;
     else
-        source_item_at(source, prev)->list_next[list] = next;
+        *list_next(source, prev, list) = next;
     if (source->list_tail[list] == number)
         source->list_tail[list] = prev;
 }
@@ -97,7 +123,7 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
 
-    MD_ASSERT(item->in_use && item->interest_count == 0);
+    MD_ASSERT(item->in_use && source_interest_count(source, item) == 0);
     source_asks_drop_all(source, number);
     source->private_count -= item->is_private;
     if (item->handle != RRMP_HANDLE_NONE)
@@ -105,7 +131,7 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
     if (item->news & NEWS_IMAGE)
         source->image_due_count--;
     for (int list = LIST_NEWS; list <= LIST_IMAGES; list++) {
-        if (item->in_list[list])
+        if (item->lists & 1u << list)
             list_unlink(source, (enum news_list)list, number);
     }
     for (uint32_t i = source->event_head; i != source->event_tail; i++) {
@@ -113,41 +139,38 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
         if (event->item == number)
             event->item = RRMP_ITEM_NONE;
     }
-    rrmp_wheel_cancel(&source->wheel, number);
-    rrmp_map_remove(&source->item_map, item->table_hash, number);
-    if (item->svc_prev != RRMP_NIL)
-        source_item_at(source, item->svc_prev)->svc_next = item->svc_next;
-    else
-        source->services[item->svc].items = item->svc_next;
-    if (item->svc_next != RRMP_NIL)
-        source_item_at(source, item->svc_next)->svc_prev = item->svc_prev;
-    if (item->wide)
-        source->stats.memory_now -= sizeof(*item->wide);
-    source->stats.memory_now -= item->key_length;
+    if (item->work != RRMP_NIL) {
+        rrmp_wheel_cancel(&source->wheel, item->work);
+        rrmp_slots_give(&source->works, item->work);
+    }
+    uint64_t hash = table_hash(source, item->svc, source_key_hash(source, item));
+    rrmp_map_remove(&source->item_map, hash, number);
+    if (item->wide != RRMP_NIL)
+        rrmp_slots_give(&source->wides, item->wide);
     source->stats.key_bytes_now -= item->key_length;
-    free(item->wide);
-    free(item->key);
+    rrmp_strings_give(&source->keys, item->key, item->key_length);
     rrmp_slots_give(&source->items, number);
 }
 
 void source_item_news(struct rrmp_source *source, uint32_t number, enum item_news news)
 {
     struct source_item *item = source_item_at(source, number);
+    enum news_list list = news == NEWS_IMAGE ? LIST_IMAGES : LIST_NEWS;
 
+    if (news == NEWS_IMAGE && (item->image_told || item->news & NEWS_IMAGE))
+        return;
+    struct source_work *work = source_work_take(source, number);
     if (news == NEWS_IMAGE) {
-        if (item->image_told || (item->news & NEWS_IMAGE))
-            return;
-        item->image_due_ns = source->now_ns;
+        work->image_due_ns = source->now_ns;
         source->image_due_count++;
     }
     item->news |= (uint8_t)news;
-    enum news_list list = news == NEWS_IMAGE ? LIST_IMAGES : LIST_NEWS;
-    if (item->in_list[list])
+    if (item->lists & 1u << list)
         return;
-    item->in_list[list] = true;
-    item->list_next[list] = RRMP_NIL;
+    item->lists |= (uint8_t)(1u << list);
+    work->list_next[list] = RRMP_NIL;
     if (source->list_tail[list] != RRMP_NIL)
-        source_item_at(source, source->list_tail[list])->list_next[list] = number;
+        *list_next(source, source->list_tail[list], list) = number;
     else
         source->list_head[list] = number;
     source->list_tail[list] = number;
@@ -155,28 +178,54 @@ void source_item_news(struct rrmp_source *source, uint32_t number, enum item_new
 
 /* ---- interest ---- */
 
-static uint64_t *interest_word(struct source_item *item, uint32_t requester, bool is_active)
+static struct source_wide *wide_of(struct rrmp_source *source, const struct source_item *item)
+{
+    return rrmp_slots_at(&source->wides, item->wide);
+}
+
+static uint64_t *interest_word(struct rrmp_source *source, struct source_item *item,
+                               uint32_t requester, bool is_active)
 {
     if (requester < 64)
         return is_active ? &item->active : &item->standby;
-    if (!item->wide)
-        return NULL;
+    struct source_wide *wide = wide_of(source, item);
     uint32_t word = requester / 64 - 1;
-    return is_active ? &item->wide->active[word] : &item->wide->standby[word];
+    return is_active ? &wide->active[word] : &wide->standby[word];
 }
 
-bool source_interest_get(const struct source_item *item, uint32_t requester, bool *is_active)
+bool source_interest_get(const struct rrmp_source *source, const struct source_item *item,
+                         uint32_t requester, bool *is_active)
 {
     uint64_t bit = 1ull << requester % 64;
     uint64_t active = item->active;
     uint64_t standby = item->standby;
 
     if (requester >= 64) {
-        active = item->wide ? item->wide->active[requester / 64 - 1] : 0;
-        standby = item->wide ? item->wide->standby[requester / 64 - 1] : 0;
+        const struct source_wide *wide =
+            item->wide != RRMP_NIL ? source_wide_of(source, item) : NULL;
+        active = wide ? wide->active[requester / 64 - 1] : 0;
+        standby = wide ? wide->standby[requester / 64 - 1] : 0;
     }
     *is_active = (active & bit) != 0;
     return ((active | standby) & bit) != 0;
+}
+
+/* The interest of a requester begins or ends: in the digest are those of active, shared items. */
+static void interest_count(struct rrmp_source *source, struct source_item *item, uint32_t requester,
+                           bool is_active, bool begins)
+{
+    uint32_t one = begins ? 1 : UINT32_MAX;
+
+    if (requester >= 64) {
+        struct source_wide *wide = wide_of(source, item);
+        wide->count += one;
+        wide->active_count += is_active ? one : 0;
+    }
+    if (is_active && !item->is_private) {
+        struct source_requester *who = source_requester_at(source, requester);
+        who->sum_count += one;
+        who->sum_xor ^= source_key_hash(source, item);
+    }
 }
 
 bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t requester,
@@ -185,25 +234,18 @@ bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t r
     struct source_item *item = source_item_at(source, number);
     bool was_active;
 
-    if (source_interest_get(item, requester, &was_active)) {
+    if (source_interest_get(source, item, requester, &was_active)) {
         if (was_active == is_active)
             return true;
         source_interest_clear(source, number, requester);
     }
-    if (requester >= 64 && !item->wide) {
-        item->wide = calloc(1, sizeof(*item->wide));
-        if (!item->wide)
+    if (requester >= 64 && item->wide == RRMP_NIL) {
+        item->wide = rrmp_slots_take(&source->wides);
+        if (item->wide == RRMP_NIL)
             return false;
-        source->stats.memory_now += sizeof(*item->wide);
     }
-    *interest_word(item, requester, is_active) |= 1ull << requester % 64;
-    item->interest_count++;
-    item->active_count += is_active;
-    if (!item->is_private && is_active) {
-        struct source_requester *who = source_requester_at(source, requester);
-        who->sum_count++;
-        who->sum_xor ^= item->key_hash;
-    }
+    *interest_word(source, item, requester, is_active) |= 1ull << requester % 64;
+    interest_count(source, item, requester, is_active, true);
     return true;
 }
 
@@ -212,16 +254,10 @@ void source_interest_clear(struct rrmp_source *source, uint32_t number, uint32_t
     struct source_item *item = source_item_at(source, number);
     bool was_active;
 
-    if (!source_interest_get(item, requester, &was_active))
+    if (!source_interest_get(source, item, requester, &was_active))
         return;
-    *interest_word(item, requester, was_active) &= ~(1ull << requester % 64);
-    item->interest_count--;
-    item->active_count -= was_active;
-    if (!item->is_private && was_active) {
-        struct source_requester *who = source_requester_at(source, requester);
-        who->sum_count--;
-        who->sum_xor ^= item->key_hash;
-    }
+    *interest_word(source, item, requester, was_active) &= ~(1ull << requester % 64);
+    interest_count(source, item, requester, was_active, false);
 }
 
 void source_unbind(struct rrmp_source *source, uint64_t now_ns, uint32_t number, uint8_t reason)
@@ -239,29 +275,46 @@ void source_unbind(struct rrmp_source *source, uint64_t now_ns, uint32_t number,
     }
     source_handle_give(source, now_ns, number);
     item->image_mode = IMAGE_NONE;
+    source_work_settle(source, number);
+}
+
+static void linger_begin(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
+{
+    struct source_item *item = source_item_at(source, number);
+    const struct rrmp_linger *linger = &source->services[item->svc].linger;
+    uint64_t wait_ns = source->session == 0 ? linger->orphan_ns : linger->close_ns;
+
+    item->is_lingering = true;
+    source_work_take(source, number);
+    rrmp_wheel_set(&source->wheel, item->work, now_ns + (item->is_private ? 0 : wait_ns));
+}
+
+static void linger_end(struct rrmp_source *source, uint32_t number)
+{
+    struct source_item *item = source_item_at(source, number);
+
+    item->is_lingering = false;
+    item->news &= (uint8_t)~NEWS_UNWANTED;
+    if (item->work != RRMP_NIL)
+        rrmp_wheel_cancel(&source->wheel, item->work);
+    source_work_settle(source, number);
 }
 
 void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
-    bool is_active = item->active_count > 0;
+    bool is_active = source_item_is_active(source, item);
 
     source->now_ns = now_ns;
     if (!is_active)
         source_unbind(source, now_ns, number, RRMP_UNBIND_IDLE);
     if (item->told_active != is_active)
         source_item_news(source, number, NEWS_ACTIVE);
-    bool is_idle = item->interest_count == 0 && !item->is_kept;
-    if (is_idle && !item->is_lingering) {
-        item->is_lingering = true;
-        const struct rrmp_linger *linger = &source->services[item->svc].linger;
-        uint64_t wait_ns = source->session == 0 ? linger->orphan_ns : linger->close_ns;
-        rrmp_wheel_set(&source->wheel, number, now_ns + (item->is_private ? 0 : wait_ns));
-    } else if (!is_idle && item->is_lingering) {
-        item->is_lingering = false;
-        item->news &= (uint8_t)~NEWS_UNWANTED;
-        rrmp_wheel_cancel(&source->wheel, number);
-    }
+    bool is_idle = source_interest_count(source, item) == 0 && !item->is_kept;
+    if (is_idle && !item->is_lingering)
+        linger_begin(source, now_ns, number);
+    else if (!is_idle && item->is_lingering)
+        linger_end(source, number);
 }
 
 /* ---- handles ---- */
@@ -307,9 +360,8 @@ bool source_handle_take(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
         return false;
     struct source_handle *handle = handle_at(source, index);
     struct source_item *item = source_item_at(source, number);
-    handle->generation++;
-    handle->item = number;
-    item->handle = (uint32_t)handle->generation << 24 | index;
+    item->handle = ((handle->word + 1) & 0xFF) << 24 | index;
+    handle->word = number;
     item->item_seq = 0;
     source->stats.bound_now++;
     return true;
@@ -338,7 +390,7 @@ void source_handle_give(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
     struct source_item *item = source_item_at(source, number);
     uint32_t index = item->handle & 0xFFFFFF;
 
-    handle_at(source, index)->item = RRMP_NIL;
+    handle_at(source, index)->word = HANDLE_FREE | item->handle >> 24;
     item->handle = RRMP_HANDLE_NONE;
     source->stats.bound_now--;
     rest_grow(source);
@@ -355,8 +407,9 @@ uint32_t source_handle_item(const struct rrmp_source *source, uint32_t value)
 
     if (index >= source->handles.high)
         return RRMP_NIL;
-    const struct source_handle *handle = handle_at(source, index);
-    return handle->generation == value >> 24 ? handle->item : RRMP_NIL;
+    uint32_t word = handle_at(source, index)->word;
+    bool is_it = word < HANDLE_FREE && source_item_at(source, word)->handle == value;
+    return is_it ? word : RRMP_NIL;
 }
 
 /* ---- the caller's side ---- */
@@ -405,7 +458,7 @@ bool rrmp_source_item_info(const struct rrmp_source *source, uint32_t number,
     *out = (struct rrmp_source_item){
         .svc = item->svc,
         .group = item->group,
-        .is_active = item->active_count > 0,
+        .is_active = source_item_is_active(source, item),
         .is_bound = item->handle != RRMP_HANDLE_NONE,
         .is_private = item->is_private,
         .is_image_due = source_asks_wait(source, item),
@@ -414,29 +467,16 @@ bool rrmp_source_item_info(const struct rrmp_source *source, uint32_t number,
         .priority_count = item->priority_count,
         .handle = item->handle,
         .item_seq = item->item_seq,
-        .requester_count = item->interest_count,
-        .key_hash = item->key_hash,
-        .key = { .bytes = item->key, .length = item->key_length },
+        .requester_count = source_interest_count(source, item),
+        .key_hash = source_key_hash(source, item),
+        .key = source_key(source, item),
     };
     return true;
 }
 
-void rrmp_source_item_set_user(struct rrmp_source *source, uint32_t item, uint64_t user)
-{
-    if (source_item_exists(source, item))
-        source_item_at(source, item)->user = user;
-}
-
-uint64_t rrmp_source_item_user(const struct rrmp_source *source, uint32_t item)
-{
-    return source_item_exists(source, item) ? source_item_at(source, item)->user : 0;
-}
-
 static void interest_clear_all(struct rrmp_source *source, uint32_t number)
 {
-    struct source_item *item = source_item_at(source, number);
-
-    for (uint32_t r = 0; r < source->requesters.high && item->interest_count > 0; r++)
+    for (uint32_t r = 0; r < source->requesters.high; r++)
         source_interest_clear(source, number, r);
 }
 
@@ -471,9 +511,10 @@ int rrmp_source_item_close(struct rrmp_source *source, uint64_t now_ns, uint32_t
     source->now_ns = now_ns;
     for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
-        source_refuse(source, ask->requester, item->svc, ask->id, item->key_hash, ending);
+        source_refuse(source, ask->requester, item->svc, ask->id, source_key_hash(source, item),
+                      ending);
     }
-    if (item->handle != RRMP_HANDLE_NONE && item->active_count > 0)
+    if (item->handle != RRMP_HANDLE_NONE && source_item_is_active(source, item))
         say_final(source, number, ending);
     interest_clear_all(source, number);
     item->is_kept = false;

@@ -193,9 +193,12 @@ static struct rrmp_dest owner_dest(const struct rrmp_source *source, const struc
                                .port = owner->port };
 }
 
-static void image_reset(struct rrmp_source *source, struct source_item *item)
+static void image_reset(struct rrmp_source *source, uint32_t number)
 {
+    struct source_item *item = source_item_at(source, number);
+
     item->image_mode = IMAGE_NONE;
+    source_work_settle(source, number);
     for (uint32_t ask = item->asks; ask != RRMP_NIL; ask = source_ask_at(source, ask)->next)
         source_ask_at(source, ask)->is_served = false;
 }
@@ -205,7 +208,7 @@ void rrmp_source_image_abort(struct rrmp_source *source, uint32_t number)
     if (!source_item_exists(source, number))
         return;
     struct source_item *item = source_item_at(source, number);
-    image_reset(source, item);
+    image_reset(source, number);
     item->image_told = false;
     if (item->has_image && source_asks_wait(source, item))
         source_item_news(source, number, NEWS_IMAGE);
@@ -238,9 +241,9 @@ static int bind_for_status(struct rrmp_source *source, uint32_t number, size_t f
         .header = { .type = RRMP_BIND },
         .u.bind = { .handle = item->handle,
                     .item_seq = item->item_seq,
-                    .key_hash = item->key_hash,
+                    .key_hash = source_key_hash(source, item),
                     .group = item->group,
-                    .key = { .bytes = item->key, .length = item->key_length } },
+                    .key = source_key(source, item) },
     };
     return bind_send(source, item, &record, following);
 }
@@ -252,7 +255,7 @@ static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type,
     struct rrmp_dest dest;
 
     *room = NULL;
-    if (item->active_count == 0 || source->session == 0)
+    if (!source_item_is_active(source, item) || source->session == 0)
         return MD_ERR_STATE;
     if (item->image_mode != IMAGE_NONE && item->image_cached)
         rrmp_source_image_abort(source, number);
@@ -351,7 +354,8 @@ static void refuse_waiting(struct rrmp_source *source, uint32_t number)
     while (item->asks != RRMP_NIL) {
         const struct source_ask *ask = source_ask_at(source, item->asks);
         uint32_t requester = ask->requester;
-        source_refuse(source, requester, item->svc, ask->id, item->key_hash, &ending);
+        source_refuse(source, requester, item->svc, ask->id, source_key_hash(source, item),
+                      &ending);
         source_interest_clear(source, number, requester);
         source_ask_free(source, item->asks);
     }
@@ -362,17 +366,18 @@ static void refuse_waiting(struct rrmp_source *source, uint32_t number)
 static int bind_for_image(struct rrmp_source *source, const struct source_item *item,
                           const struct rrmp_part *part, size_t length)
 {
+    const struct source_work *work = source_work_of(source, item);
     struct rrmp_record bind = {
         .header = { .type = RRMP_BIND },
         .u.bind = { .handle = item->handle,
                     .item_seq = item->item_seq,
-                    .key_hash = item->key_hash,
+                    .key_hash = source_key_hash(source, item),
                     .group = part->group,
                     .state = part->state,
                     .code = part->code,
-                    .tag = item->image_tag,
-                    .session = item->image_session,
-                    .key = { .bytes = item->key, .length = item->key_length } },
+                    .tag = work->image_tag,
+                    .session = work->image_session,
+                    .key = source_key(source, item) },
     };
 
     return bind_send(source, item, &bind, RRMP_IMAGE_HEADER + item->key_length + length);
@@ -386,11 +391,10 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
     uint64_t session;
     bool is_one_node, is_multicast;
 
-    image_reset(source, item);
-    item->image_part = 0;
+    image_reset(source, number);
     item->image_cached = part->is_cached;
     item->group = part->group;
-    if (item->active_count == 0 || source->session == 0) {
+    if (!source_item_is_active(source, item) || source->session == 0) {
         item->image_mode = IMAGE_DISCARD;
         return MD_OK;
     }
@@ -398,33 +402,35 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
         refuse_waiting(source, number);
         return MD_ERR_STATE;
     }
-    item->image_tag = ++source->next_tag ? source->next_tag : ++source->next_tag;
+    struct source_work *work = source_work_take(source, number);
+    work->image_part = 0;
+    work->image_tag = ++source->next_tag ? source->next_tag : ++source->next_tag;
     bool has_waiting = serve_waiting(source, item, &session, &is_one_node, &is_multicast);
 
     item->image_mode = part->is_solicited && has_waiting ? IMAGE_SOLICITED : IMAGE_NEWS;
-    item->image_path = RRMP_PATH_MULTICAST;
-    item->image_session = session;
+    work->image_path = RRMP_PATH_MULTICAST;
+    work->image_session = session;
     if (item->is_private) {
-        item->image_path = RRMP_PATH_UNICAST;
+        work->image_path = RRMP_PATH_UNICAST;
         return MD_OK;
     }
     if (item->image_mode == IMAGE_NEWS || !is_one_node)
         return MD_OK;
     bool is_whole = part->is_last || part->is_cached;
     if (!source->config.unicast_images || is_multicast || !is_whole) {
-        item->image_path = RRMP_PATH_DIRECTED;
+        work->image_path = RRMP_PATH_DIRECTED;
         return MD_OK;
     }
-    item->image_path = RRMP_PATH_UNICAST;
+    work->image_path = RRMP_PATH_UNICAST;
     int err = bind_for_image(source, item, part, length);
     if (err)
-        image_reset(source, item);
+        image_reset(source, number);
     return err;
 }
 
-static void image_count(struct rrmp_source *source, const struct source_item *item)
+static void image_count(struct rrmp_source *source, enum rrmp_path path)
 {
-    switch ((enum rrmp_path)item->image_path) {
+    switch (path) {
     case RRMP_PATH_MULTICAST:
         source->stats.images_multicast++;
         return;
@@ -439,27 +445,30 @@ static void image_count(struct rrmp_source *source, const struct source_item *it
 
 static struct rrmp_dest image_dest(const struct rrmp_source *source, const struct source_item *item)
 {
+    const struct source_work *work = source_work_of(source, item);
+
     if (item->is_private)
         return owner_dest(source, item);
     struct rrmp_dest dest = topic_dest(source, item->svc);
-    dest.path = (enum rrmp_path)item->image_path;
+    dest.path = (enum rrmp_path)work->image_path;
     if (dest.path != RRMP_PATH_MULTICAST) {
-        dest.session = item->image_session;
+        dest.session = work->image_session;
         dest.port = 0;
     }
     return dest;
 }
 
-static uint16_t image_flags(const struct source_item *item, const struct rrmp_part *part)
+static uint16_t image_flags(const struct source_item *item, const struct source_work *work,
+                            const struct rrmp_part *part)
 {
     unsigned flags = 0;
 
-    flags |= item->image_part == 0 ? RRMP_IMAGE_FIRST : 0;
+    flags |= work->image_part == 0 ? RRMP_IMAGE_FIRST : 0;
     flags |= part->is_last ? RRMP_IMAGE_LAST : 0;
     flags |= item->image_mode == IMAGE_SOLICITED ? RRMP_IMAGE_SOLICITED : 0;
     flags |= item->is_private ? RRMP_IMAGE_PRIVATE : 0;
     flags |= part->is_cached ? RRMP_IMAGE_CACHED : 0;
-    if (!item->is_private && item->image_path == RRMP_PATH_UNICAST)
+    if (!item->is_private && work->image_path == RRMP_PATH_UNICAST)
         flags |= RRMP_IMAGE_BOUND;
     return (uint16_t)flags;
 }
@@ -469,6 +478,7 @@ static void image_done(struct rrmp_source *source, uint32_t number)
     struct source_item *item = source_item_at(source, number);
 
     item->image_mode = IMAGE_NONE;
+    source_work_settle(source, number);
     item->has_image = true;
     item->image_told = false;
     if (item->news & NEWS_IMAGE) {
@@ -511,29 +521,30 @@ int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_
         return MD_ERR_STATE;
     }
 
-    bool is_first = item->image_part == 0;
+    struct source_work *work = source_work_of(source, item);
+    bool is_first = work->image_part == 0;
     uint16_t key_length = is_first ? item->key_length : 0;
     struct rrmp_dest dest = image_dest(source, item);
     uint8_t *p =
         open_room(source, number, &dest, RRMP_IMAGE, RRMP_IMAGE_HEADER + key_length, length);
     if (!p) {
         if (is_first)
-            image_reset(source, item);
+            image_reset(source, number);
         return MD_ERR_FULL;
     }
     struct rrmp_record record = {
         .header = { .type = RRMP_IMAGE, .svc = item->svc },
         .u.image = { .handle = item->handle,
                      .item_seq = item->item_seq,
-                     .key_hash = item->key_hash,
+                     .key_hash = source_key_hash(source, item),
                      .group = part->group,
                      .state = part->state,
                      .code = part->code,
-                     .part = item->image_part,
-                     .flags = image_flags(item, part),
-                     .request_id = item->is_private ? item->image_request : 0,
-                     .tag = item->image_tag,
-                     .key = { .bytes = item->key, .length = key_length } },
+                     .part = work->image_part,
+                     .flags = image_flags(item, work, part),
+                     .request_id = item->is_private ? item->stamp : 0,
+                     .tag = work->image_tag,
+                     .key = { .bytes = source_key(source, item).bytes, .length = key_length } },
     };
     if (dest.path == RRMP_PATH_MULTICAST)
         record.header.svc_seq = open_numbered(source, item->svc, item->handle);
@@ -547,8 +558,6 @@ int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_
     source->open_is_image = true;
     source->open_is_last = part->is_last;
     item->group = part->group;
-    item->state = part->state;
-    item->code = part->code;
     *room = p + RRMP_IMAGE_HEADER + key_length;
     return MD_OK;
 }
@@ -590,8 +599,9 @@ void rrmp_source_publish_commit(struct rrmp_source *source, size_t length)
         return;
     }
     source->image_budget -= total < source->image_budget ? total : source->image_budget;
-    if (item->image_part++ == 0)
-        image_count(source, item);
+    struct source_work *work = source_work_of(source, item);
+    if (work->image_part++ == 0)
+        image_count(source, (enum rrmp_path)work->image_path);
     if (source->open_is_last)
         image_done(source, source->open_item);
 }
@@ -729,10 +739,9 @@ int rrmp_source_group_status(struct rrmp_source *source, uint16_t svc,
     source_multicast(source, svc, RRMP_HANDLE_NONE, &record);
     if (status->merged_into == RRMP_GROUP_NONE)
         return MD_OK;
-    for (uint32_t n = source->services[svc].items; n != RRMP_NIL;
-         n = source_item_at(source, n)->svc_next) {
+    for (uint32_t n = 0; n < source->items.high; n++) {
         struct source_item *item = source_item_at(source, n);
-        if (item->group == status->group)
+        if (item->in_use && item->svc == svc && item->group == status->group)
             item->group = status->merged_into;
     }
     return MD_OK;

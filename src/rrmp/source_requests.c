@@ -37,7 +37,7 @@ static uint64_t requester_hash(const struct rrmp_source *source, uint64_t sessio
 static uint32_t requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port)
 {
     uint64_t hash = requester_hash(source, session, port);
-    uint32_t cursor = (uint32_t)hash;
+    uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = rrmp_map_next(&source->requester_map, hash, &cursor)) != RRMP_NIL) {
@@ -81,7 +81,7 @@ void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t
         if (!item->in_use)
             continue;
         source_asks_drop(source, n, number);
-        if (!source_interest_get(item, number, &is_active))
+        if (!source_interest_get(source, item, number, &is_active))
             continue;
         source_interest_clear(source, n, number);
         source_item_settle(source, now_ns, n);
@@ -129,13 +129,18 @@ static void refuse(struct rrmp_source *source, uint32_t requester, const struct 
                   record->u.request.key_hash, &ending);
 }
 
+static uint16_t priority_count_of(const struct rrmp_request *request)
+{
+    return (uint16_t)(request->priority_count < UINT16_MAX ? request->priority_count : UINT16_MAX);
+}
+
 static void priority_take(struct rrmp_source *source, uint32_t number,
                           const struct rrmp_request *request)
 {
     struct source_item *item = source_item_at(source, number);
-    bool is_only = item->interest_count == 1;
+    bool is_only = source_interest_count(source, item) == 1;
     uint8_t class = request->priority_class;
-    uint32_t count = request->priority_count;
+    uint16_t count = priority_count_of(request);
 
     /* Per requester nothing is kept: with several the highest ever said stands. */
     if (!is_only && item->priority_class > class)
@@ -162,7 +167,8 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
         if (!item->in_use || item->is_private || item->is_kept || n == source->ending)
             continue;
         const struct source_item *low = lowest == RRMP_NIL ? NULL : source_item_at(source, lowest);
-        if (!low || item->interest_count == 0 || item->priority_class < low->priority_class ||
+        if (!low || source_interest_count(source, item) == 0 ||
+            item->priority_class < low->priority_class ||
             (item->priority_class == low->priority_class &&
              item->priority_count < low->priority_count))
             lowest = n;
@@ -170,9 +176,10 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
     if (lowest == RRMP_NIL)
         return false;
     struct source_item *low = source_item_at(source, lowest);
-    bool is_lower = low->interest_count == 0 || low->priority_class < request->priority_class ||
+    bool is_lower = source_interest_count(source, low) == 0 ||
+                    low->priority_class < request->priority_class ||
                     (low->priority_class == request->priority_class &&
-                     low->priority_count < request->priority_count);
+                     low->priority_count < priority_count_of(request));
     if (!is_lower)
         return false;
     source->stats.preempted++;
@@ -182,7 +189,8 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
                                         .scope = RRMP_REFUSE_NOT_HERE };
     for (uint32_t n = low->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
-        source_refuse(source, ask->requester, low->svc, ask->id, low->key_hash, &ending);
+        source_refuse(source, ask->requester, low->svc, ask->id, source_key_hash(source, low),
+                      &ending);
     }
     source_asks_drop_all(source, lowest);
     for (uint32_t r = 0; r < source->requesters.high; r++)
@@ -227,11 +235,13 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
     }
     struct source_item *item = source_item_at(source, number);
     item->is_recovery = (request->flags & RRMP_REQUEST_RECOVERY) != 0;
-    item->request = request->message.bytes;
-    item->request_length = request->message.length;
     item->owner = (uint16_t)requester;
-    item->image_request = request->id;
+    if (is_private)
+        item->stamp = request->id;
     source_item_news(source, number, NEWS_WANTED);
+    struct source_work *work = source_work_of(source, item);
+    work->request = request->message.bytes;
+    work->request_length = request->message.length;
     return number;
 }
 
@@ -296,10 +306,9 @@ static uint32_t private_known(struct rrmp_source *source, uint32_t requester, ui
         const struct source_item *item = source_item_at(source, number);
         return item->is_private && item->owner == requester ? number : RRMP_NIL;
     }
-    for (uint32_t n = source->services[svc].items; n != RRMP_NIL;
-         n = source_item_at(source, n)->svc_next) {
+    for (uint32_t n = 0; n < source->items.high && source->private_count > 0; n++) {
         const struct source_item *item = source_item_at(source, n);
-        if (item->is_private && item->owner == requester && item->image_request == id)
+        if (item->is_private && item->svc == svc && item->owner == requester && item->stamp == id)
             return n;
     }
     return RRMP_NIL;
@@ -333,9 +342,9 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     if (number == RRMP_NIL)
         return;
     struct source_item *item = source_item_at(source, number);
-    item->requested_ns = now_ns;
+    item->requested = source_clock(now_ns);
     if (is_private)
-        item->image_request = request->id;
+        item->stamp = request->id;
     if (!source_interest_set(source, number, requester, is_active)) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
                "out of memory");
@@ -382,7 +391,7 @@ static uint32_t watched_item(const struct rrmp_source *source, uint32_t requeste
     bool is_active;
 
     if (handle == RRMP_HANDLE_NONE || number == RRMP_NIL ||
-        !source_interest_get(source_item_at(source, number), requester, &is_active))
+        !source_interest_get(source, source_item_at(source, number), requester, &is_active))
         return RRMP_NIL;
     return number;
 }

@@ -8,6 +8,8 @@
 #include "base/assert.h"
 #include "base/err.h"
 
+#define CACHE_LINE 64u
+
 static size_t chunk_count(uint32_t limit)
 {
     return ((size_t)limit + RRMP_SLOTS_CHUNK - 1) / RRMP_SLOTS_CHUNK;
@@ -15,7 +17,7 @@ static size_t chunk_count(uint32_t limit)
 
 int rrmp_slots_init(struct rrmp_slots *slots, size_t object_size, uint32_t limit, size_t *memory)
 {
-    object_size = (object_size + 7) & ~(size_t)7;
+    MD_ASSERT(object_size >= sizeof(slots->free_head));
     *slots = (struct rrmp_slots){
         .object_size = object_size, .memory = memory, .limit = limit, .free_head = RRMP_NIL
     };
@@ -36,6 +38,26 @@ void rrmp_slots_fini(struct rrmp_slots *slots)
     slots->chunks = NULL;
 }
 
+static bool chunk_make(struct rrmp_slots *slots, uint32_t number)
+{
+    uint8_t **chunk = &slots->chunks[number / RRMP_SLOTS_CHUNK];
+
+    if (!*chunk)
+        *chunk = aligned_alloc(CACHE_LINE, RRMP_SLOTS_CHUNK * slots->object_size);
+    return *chunk != NULL;
+}
+
+int rrmp_slots_reserve(struct rrmp_slots *slots, uint32_t count)
+{
+    if (count > slots->limit)
+        return MD_ERR_NOMEM;
+    for (uint32_t n = slots->high; n < count; n = (n / RRMP_SLOTS_CHUNK + 1) * RRMP_SLOTS_CHUNK) {
+        if (!chunk_make(slots, n))
+            return MD_ERR_NOMEM;
+    }
+    return MD_OK;
+}
+
 uint32_t rrmp_slots_take(struct rrmp_slots *slots)
 {
     uint32_t number = slots->free_head;
@@ -43,15 +65,9 @@ uint32_t rrmp_slots_take(struct rrmp_slots *slots)
     if (number != RRMP_NIL) {
         memcpy(&slots->free_head, rrmp_slots_at(slots, number), sizeof(slots->free_head));
     } else {
-        if (slots->high >= slots->limit)
+        if (slots->high >= slots->limit || !chunk_make(slots, slots->high))
             return RRMP_NIL;
-        uint8_t **chunk = &slots->chunks[slots->high / RRMP_SLOTS_CHUNK];
-        if (!*chunk) {
-            *chunk = malloc(RRMP_SLOTS_CHUNK * slots->object_size);
-            if (!*chunk)
-                return RRMP_NIL;
-            *slots->memory += RRMP_SLOTS_CHUNK * slots->object_size;
-        }
+        *slots->memory += slots->object_size;
         number = slots->high++;
     }
     memset(rrmp_slots_at(slots, number), 0, slots->object_size);
@@ -77,19 +93,17 @@ size_t rrmp_slots_memory_max(const struct rrmp_slots *slots)
     return chunks * (sizeof(*slots->chunks) + RRMP_SLOTS_CHUNK * slots->object_size);
 }
 
+/* ---- the map ---- */
+
 int rrmp_map_init(struct rrmp_map *map, uint32_t size, size_t *memory)
 {
-    uint32_t cells = 16;
-
-    while (cells < size && cells < 1u << 30)
-        cells *= 2;
-    *map = (struct rrmp_map){ .memory = memory, .mask = cells - 1 };
-    map->cells = malloc((size_t)cells * sizeof(*map->cells));
+    *map = (struct rrmp_map){ .memory = memory, .size = size < 16 ? 16 : size };
+    map->cells = malloc((size_t)map->size * sizeof(*map->cells));
     if (!map->cells)
         return MD_ERR_NOMEM;
-    for (uint32_t i = 0; i < cells; i++)
+    for (uint32_t i = 0; i < map->size; i++)
         map->cells[i].value = RRMP_NIL;
-    *memory += (size_t)cells * sizeof(*map->cells);
+    *memory += (size_t)map->size * sizeof(*map->cells);
     return MD_OK;
 }
 
@@ -99,51 +113,75 @@ void rrmp_map_fini(struct rrmp_map *map)
     map->cells = NULL;
 }
 
+static uint32_t home_of(const struct rrmp_map *map, uint32_t hash)
+{
+    return (uint32_t)((uint64_t)hash * map->size >> 32);
+}
+
+static uint32_t behind(const struct rrmp_map *map, uint32_t i)
+{
+    return i + 1 == map->size ? 0 : i + 1;
+}
+
+/* How far behind its home a cell would stand at i. */
+static uint32_t distance(const struct rrmp_map *map, uint32_t home, uint32_t i)
+{
+    return i >= home ? i - home : i + map->size - home;
+}
+
 static void cell_insert(struct rrmp_map *map, uint32_t hash, uint32_t value)
 {
-    uint32_t i = hash & map->mask;
+    uint32_t i = home_of(map, hash);
 
     while (map->cells[i].value != RRMP_NIL)
-        i = (i + 1) & map->mask;
+        i = behind(map, i);
     map->cells[i] = (struct rrmp_map_cell){ .hash = hash, .value = value };
     map->count++;
 }
 
-int rrmp_map_put(struct rrmp_map *map, uint64_t hash, uint32_t value)
+static int map_grow(struct rrmp_map *map)
 {
-    if (map->count >= map->mask / 4 * 3) {
-        struct rrmp_map bigger;
-        int err = rrmp_map_init(&bigger, (map->mask + 1) * 2, map->memory);
-        if (err)
-            return err;
-        for (uint32_t i = 0; i <= map->mask; i++) {
-            if (map->cells[i].value != RRMP_NIL)
-                cell_insert(&bigger, map->cells[i].hash, map->cells[i].value);
-        }
-        *map->memory -= ((size_t)map->mask + 1) * sizeof(*map->cells);
-        free(map->cells);
-        *map = bigger;
+    struct rrmp_map bigger;
+    uint64_t size = (uint64_t)map->size + map->size / 4;
+    int err = size < RRMP_NIL ? rrmp_map_init(&bigger, (uint32_t)size, map->memory) : MD_ERR_NOMEM;
+
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < map->size; i++) {
+        if (map->cells[i].value != RRMP_NIL)
+            cell_insert(&bigger, map->cells[i].hash, map->cells[i].value);
     }
-    cell_insert(map, (uint32_t)hash, value);
+    *map->memory -= (size_t)map->size * sizeof(*map->cells);
+    free(map->cells);
+    *map = bigger;
     return MD_OK;
 }
 
-/* Linear probing without tombstones: what follows the hole moves up if it may. */
+int rrmp_map_put(struct rrmp_map *map, uint64_t hash, uint32_t value)
+{
+    int err = map->count >= map->size / 5 * 4 ? map_grow(map) : MD_OK;
+
+    if (err == MD_OK)
+        cell_insert(map, (uint32_t)hash, value);
+    return err;
+}
+
+/* No tombstones: what follows the hole moves up if it may. */
 void rrmp_map_remove(struct rrmp_map *map, uint64_t hash, uint32_t value)
 {
-    uint32_t i = (uint32_t)hash & map->mask;
+    uint32_t i = home_of(map, (uint32_t)hash);
 
     while (map->cells[i].value != value || map->cells[i].hash != (uint32_t)hash) {
         MD_ASSERT(map->cells[i].value != RRMP_NIL);
-        i = (i + 1) & map->mask;
+        i = behind(map, i);
     }
     uint32_t hole = i;
     for (;;) {
-        i = (i + 1) & map->mask;
+        i = behind(map, i);
         if (map->cells[i].value == RRMP_NIL)
             break;
-        uint32_t home = map->cells[i].hash & map->mask;
-        if (((i - home) & map->mask) >= ((i - hole) & map->mask)) {
+        uint32_t home = home_of(map, map->cells[i].hash);
+        if (distance(map, home, i) >= distance(map, hole, i)) {
             map->cells[hole] = map->cells[i];
             hole = i;
         }
@@ -154,16 +192,91 @@ void rrmp_map_remove(struct rrmp_map *map, uint64_t hash, uint32_t value)
 
 uint32_t rrmp_map_next(const struct rrmp_map *map, uint64_t hash, uint32_t *cursor)
 {
-    for (;;) {
-        const struct rrmp_map_cell *cell = &map->cells[*cursor & map->mask];
+    uint32_t i = home_of(map, (uint32_t)hash) + *cursor;
 
-        if (cell->value == RRMP_NIL)
-            return RRMP_NIL;
+    for (i = i < map->size ? i : i - map->size; map->cells[i].value != RRMP_NIL;
+         i = behind(map, i)) {
         (*cursor)++;
-        if (cell->hash == (uint32_t)hash)
-            return cell->value;
+        if (map->cells[i].hash == (uint32_t)hash)
+            return map->cells[i].value;
     }
+    return RRMP_NIL;
 }
+
+/* ---- strings ---- */
+
+#define STRING_STEP  8u
+#define STRING_SHORT (STRING_STEP * RRMP_STRINGS_SLOTS)
+
+/* Whose own block it is stands in a slot of the smallest size. */
+static size_t string_class(size_t length)
+{
+    return length == 0 || length > STRING_SHORT ? 0 : (length - 1) / STRING_STEP;
+}
+
+int rrmp_strings_init(struct rrmp_strings *strings, uint32_t limit, size_t *memory)
+{
+    int err = MD_OK;
+
+    strings->memory = memory;
+    for (uint32_t i = 0; i < RRMP_STRINGS_SLOTS && err == MD_OK; i++)
+        err = rrmp_slots_init(&strings->slots[i], (i + 1) * STRING_STEP, limit, memory);
+    return err;
+}
+
+void rrmp_strings_fini(struct rrmp_strings *strings)
+{
+    for (uint32_t i = 0; i < RRMP_STRINGS_SLOTS; i++)
+        rrmp_slots_fini(&strings->slots[i]);
+}
+
+uint32_t rrmp_strings_take(struct rrmp_strings *strings, size_t length)
+{
+    uint8_t *block = length > STRING_SHORT ? malloc(length) : NULL;
+    struct rrmp_slots *slots = &strings->slots[string_class(length)];
+
+    if (length > STRING_SHORT && !block)
+        return RRMP_NIL;
+    uint32_t number = rrmp_slots_take(slots);
+    if (number == RRMP_NIL) {
+        free(block);
+        return RRMP_NIL;
+    }
+    if (block) {
+        memcpy(rrmp_slots_at(slots, number), &block, sizeof(block));
+        *strings->memory += length;
+    }
+    return number;
+}
+
+void rrmp_strings_give(struct rrmp_strings *strings, uint32_t number, size_t length)
+{
+    if (length > STRING_SHORT) {
+        free(rrmp_strings_at(strings, number, length));
+        *strings->memory -= length;
+    }
+    rrmp_slots_give(&strings->slots[string_class(length)], number);
+}
+
+uint8_t *rrmp_strings_at(const struct rrmp_strings *strings, uint32_t number, size_t length)
+{
+    uint8_t *at = rrmp_slots_at(&strings->slots[string_class(length)], number);
+
+    if (length > STRING_SHORT)
+        memcpy(&at, at, sizeof(at));
+    return at;
+}
+
+size_t rrmp_strings_memory_max(const struct rrmp_strings *strings)
+{
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < RRMP_STRINGS_SLOTS; i++)
+        total += rrmp_slots_memory_max(&strings->slots[i]);
+    return total;
+}
+
+/* ---- timers ---- */
 
 static struct rrmp_timer *timer_at(const struct rrmp_wheel *wheel, uint32_t number)
 {

@@ -11,8 +11,10 @@
 
 /*
  * Objects of one size by number, in chunks made on demand and never moved, lowest free number not
- * guaranteed but recently used ones first. `memory` is the engine's own count of bytes.
- * A free object's first four bytes link it to the next free one.
+ * guaranteed but recently used ones first. `memory` is the engine's own count of bytes: an object
+ * counts from its first use on, since a chunk's pages are the process's only when they are touched.
+ * A free object's first four bytes link it to the next free one. Objects of whole cache lines begin
+ * with one.
  */
 #define RRMP_SLOTS_CHUNK 1024u
 
@@ -28,6 +30,8 @@ struct rrmp_slots {
 
 int rrmp_slots_init(struct rrmp_slots *slots, size_t object_size, uint32_t limit, size_t *memory);
 void rrmp_slots_fini(struct rrmp_slots *slots);
+/* The next `count` objects, of all that are in use at a time, can be had. MD_ERR_NOMEM. */
+int rrmp_slots_reserve(struct rrmp_slots *slots, uint32_t count);
 /* A zeroed object's number, or RRMP_NIL at the limit or out of memory. */
 uint32_t rrmp_slots_take(struct rrmp_slots *slots);
 void rrmp_slots_give(struct rrmp_slots *slots, uint32_t number);
@@ -41,19 +45,24 @@ static inline void *rrmp_slots_at(const struct rrmp_slots *slots, uint32_t numbe
            (size_t)(number % RRMP_SLOTS_CHUNK) * slots->object_size;
 }
 
-/* A map from a hash to numbers. Its lower half is kept: the caller compares the keys themselves. */
+/*
+ * A map from a hash to numbers. Its lower half is kept: the caller compares the keys themselves.
+ * Linear probing; a cell's home is hash * size / 2^32, so that cells stand in the order of their
+ * hashes and a larger table is filled from front to back. It grows by a quarter, between 64 and 80
+ * of 100 cells in use.
+ */
 struct rrmp_map_cell {
     uint32_t hash;
     uint32_t value; /* RRMP_NIL: free */
 };
 
-/* An entry's share of a map that has just doubled and is being filled from the old one. */
-#define RRMP_MAP_ENTRY_BYTES (4 * sizeof(struct rrmp_map_cell))
+/* An entry's share of a map that has just grown and is being filled from the old one. */
+#define RRMP_MAP_ENTRY_BYTES (3 * sizeof(struct rrmp_map_cell))
 
 struct rrmp_map {
     struct rrmp_map_cell *cells;
     size_t *memory;
-    uint32_t mask;
+    uint32_t size;
     uint32_t count;
 };
 
@@ -61,8 +70,29 @@ int rrmp_map_init(struct rrmp_map *map, uint32_t size, size_t *memory);
 void rrmp_map_fini(struct rrmp_map *map);
 int rrmp_map_put(struct rrmp_map *map, uint64_t hash, uint32_t value);
 void rrmp_map_remove(struct rrmp_map *map, uint64_t hash, uint32_t value);
-/* Walk the values of one hash: *cursor starts as (uint32_t)hash; RRMP_NIL ends. */
+/* Walk the values of one hash: *cursor starts as 0; RRMP_NIL ends. */
 uint32_t rrmp_map_next(const struct rrmp_map *map, uint64_t hash, uint32_t *cursor);
+
+/*
+ * Short strings of bytes by number, in slots of 8, 16, .. 64 bytes; a longer one has a block of its
+ * own. Who keeps the number keeps the length.
+ */
+#define RRMP_STRINGS_SLOTS 8u
+
+struct rrmp_strings {
+    struct rrmp_slots slots[RRMP_STRINGS_SLOTS];
+    size_t *memory;
+};
+
+int rrmp_strings_init(struct rrmp_strings *strings, uint32_t limit, size_t *memory);
+/* Longer ones must have been given back. */
+void rrmp_strings_fini(struct rrmp_strings *strings);
+/* Room for `length` bytes, to be written by the caller; or RRMP_NIL. */
+uint32_t rrmp_strings_take(struct rrmp_strings *strings, size_t length);
+void rrmp_strings_give(struct rrmp_strings *strings, uint32_t number, size_t length);
+uint8_t *rrmp_strings_at(const struct rrmp_strings *strings, uint32_t number, size_t length);
+/* Most bytes that the slots can ever hold. */
+size_t rrmp_strings_memory_max(const struct rrmp_strings *strings);
 
 /* A timer inside an object of `slots`, at a fixed offset. */
 struct rrmp_timer {

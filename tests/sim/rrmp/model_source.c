@@ -416,7 +416,6 @@ static bool private_wanted(struct world *world, struct proc *proc,
         proc->privates[i].item = event->item;
         proc->privates[i].number = number;
         proc->privates[i].counter = 1;
-        rrmp_source_item_set_user(proc->own_source, event->item, PRIVATE | i);
         return true;
     }
     return false;
@@ -457,7 +456,6 @@ static void wanted(struct world *world, struct proc *proc, const struct rrmp_sou
         world_fail(world, "R7", "item %u is opened twice at source %u", number, proc->number);
     up->item = event->item;
     up->is_image_due = false;
-    rrmp_source_item_set_user(proc->own_source, event->item, number);
     if (proc->is_provider_up)
         ask_provider(world, proc, number);
     else
@@ -533,6 +531,20 @@ static void dictionary(struct proc *proc, const struct rrmp_source_event *event)
     }
 }
 
+/* What the engine's item is here: an item, or a private stream. */
+static uint32_t number_of(const struct proc *proc, uint32_t item)
+{
+    for (uint32_t i = 0; i < PRIVATES_MAX; i++) {
+        if (proc->privates[i].is_open && proc->privates[i].item == item)
+            return PRIVATE | i;
+    }
+    for (uint32_t number = 0; number < ITEMS_MAX && item != RRMP_ITEM_NONE; number++) {
+        if (proc->upstream[number].item == item)
+            return number;
+    }
+    return 0;
+}
+
 static void source_events(struct world *world, struct proc *proc)
 {
     struct rrmp_source_event events[16];
@@ -541,7 +553,7 @@ static void source_events(struct world *world, struct proc *proc)
     while ((count = rrmp_source_event(proc->own_source, events, 16)) > 0) {
         for (size_t i = 0; i < count; i++) {
             const struct rrmp_source_event *event = &events[i];
-            uint32_t number = (uint32_t)rrmp_source_item_user(proc->own_source, event->item);
+            uint32_t number = number_of(proc, event->item);
             world_trace(world, "source %u item %u event %u flag %d", proc->number, number,
                         event->kind, event->flag);
             switch (event->kind) {
