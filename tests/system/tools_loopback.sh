@@ -182,6 +182,31 @@ rate=$(sed -n 's/.*"updates_per_s": \([0-9]*\)\..*/\1/p' "$dir/r.json")
 [ "$rate" -ge 13000 ] || fail "of 20000 updates/s $rate were measured: what came before or after is in the time"
 grep -q '"drained": true' "$dir/r.json" || fail "it did not drain"
 
+# last_ones CODE PATTERN N: N updates of one item, of which every fifth is lost, and nothing behind them.
+last_ones() {
+    rm -f "$dir/counts"
+    : >"$dir/tc.out"
+    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -il A -seqcheck -secs 0.3 -drain 10 \
+        -counts "$dir/counts" </dev/null >"$dir/tc.out" 2>&1 &
+    local tc_pid=$! rc
+    for _ in $(seq 200); do grep -q "1 of 1 items" "$dir/tc.out" && break; sleep 0.05; done
+    for _ in $(seq "$3"); do echo "it A update" >&5; done
+    for _ in $(seq 200); do grep -q "measured" "$dir/tc.out" && break; sleep 0.05; done
+    echo "counts $dir/counts" >&5
+    wait $tc_pid
+    rc=$?
+    [ $rc -eq "$1" ] || fail "$3 updates: exit code $rc, wanted $1"
+    grep -qE -- "$2" "$dir/tc.out" || fail "$3 updates: no line like '$2'"
+}
+
+echo "a last update that is lost shows, though nothing follows it"
+start_sds -seqdata -drop 5 || exit 1
+last_ones 0 "0 gaps, 0 lost, .* 0 items behind the publisher at the end" 4
+last_ones 5 "0 gaps, 1 lost, .* 1 items behind the publisher at the end" 1
+grep -q "A: ends at 4, 1 behind the publisher" "$dir/tc.out" || fail "it is not said which"
+stop_sds
+expect 1 "-counts needs -seqcheck and -drain" -il A -counts "$dir/counts"
+
 echo "the other published form of the publisher's command line"
 start_sds -I 1 -E sslauto -Q "$source_dir/conf/sample.xml" -K -U 1000 || exit 1
 expect 0 "1 of 1 items" -il GOOG.O -X

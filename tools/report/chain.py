@@ -124,6 +124,14 @@ def cpu_seconds(pid):
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_between(looks):
+    """Percent of a CPU that each process used between two looks at all of them."""
+    if len(looks) < 2:
+        return {}
+    (start, before), (end, after) = looks[:2]
+    return {name: round(100 * (after[name] - before[name]) / (end - start), 1) for name in before}
+
+
 def build_limit(name):
     folder = os.path.join(BUILD, "bench")
     os.makedirs(folder, exist_ok=True)
@@ -182,6 +190,23 @@ def troubles(result, wanted, counters):
     return found
 
 
+def hold_highest(rates, run, seconds, hold_s, rounds):
+    """Raise the rate until it does not hold; then hold the highest that did for longer, in each of the rounds, or
+    the next lower one. `run(rate, seconds)` gives a row with `holds`. The runs of each rate that was tried."""
+    tried = []
+    for rate in rates:
+        tried.append([run(rate, seconds)])
+        if not tried[-1][0]["holds"]:
+            break
+    for runs, rate in reversed([(r, rate) for r, rate in zip(tried, rates) if r[0]["holds"]]):
+        runs.clear()
+        while len(runs) < rounds and all(r["holds"] for r in runs):
+            runs.append(run(rate, hold_s))
+        if all(r["holds"] for r in runs):
+            break
+    return tried
+
+
 class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
@@ -196,6 +221,7 @@ class Chain:
             text = file.read()
         with open(self.conf, "w", encoding="utf-8") as file:
             file.write(text + "\n! ---- of this benchmark ----\n" + "\n".join(self.lines) + "\n")
+        self.counts = os.path.join(self.folder, "counts")
         self.env = {**os.environ, "RMDS_BIN": BIN,
                     "RMDS_STATE": os.path.join(self.folder, "state")}
         self.start_publisher(publisher)
@@ -226,9 +252,10 @@ class Chain:
         self.publisher.stdin.flush()
 
     def quiet(self):
-        """No more updates, those with the time included."""
+        """No more updates, those with the time included; and how many each item has had."""
         self.command("ul 0")
         self.command("ur 0")
+        self.command(f"counts {self.counts}")
 
     def items(self, count):
         path = os.path.join(self.folder, f"items.{count}")
@@ -267,36 +294,30 @@ class Chain:
         return {name: sum(v for k, v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
                 for name in ("conflated", "gapsSeen", "mountsCutSlow")}
 
-    def client_without_loss(self, wanted, items, seconds, *words):
-        """The same as client(), and `troubles`; at the end of the run the publisher is stopped."""
+    def client_without_loss(self, wanted, items, seconds, *words, prefix=()):
+        """The same as client(), and `troubles`."""
         before = self.counters()
-        result = self.client(items, seconds, "-drain", 10, *words, measured=self.quiet)
+        result = self.client(items, seconds, *words, prefix=prefix)
         after = self.counters()
         result["troubles"] = troubles(result, wanted, {k: after[k] - before[k] for k in after})
         return result
 
-    def client(self, items, seconds, *words, prefix=(), measured=None):
-        """Run rmdstestclient; its result, its exit code, and the CPU seconds of everyone. `measured` is called
-        when its measurement is over."""
-        pids = self.pids()
-        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    def client(self, items, seconds, *words, prefix=(), stops=True):
+        """Run rmdstestclient; its result, its exit code, and the CPU of everyone. When its measurement is over the
+        publisher is stopped, if it `stops`, and what each item has had is compared with what arrived."""
         out = os.path.join(self.folder, "client.json")
-        if os.path.exists(out):
-            os.unlink(out)
-        started = time.time()
+        for path in (out, self.counts):
+            if os.path.exists(path):
+                os.unlink(path)
         with subprocess.Popen(
                 [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
                  str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck", "-json",
-                 out, *map(str, words)],
+                 out, *(["-drain", "10", "-counts", self.counts] if stops else []), *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             killer = threading.Timer(seconds + 180, run.kill)
             killer.start()
-            lines = []
             try:
-                for line in run.stdout:
-                    lines.append(line)
-                    if measured and line == "rmdstestclient: measured\n":
-                        measured()
+                lines, looks = self.follow(run, stops)
                 complaints = run.stderr.read()
                 run.wait()
             except BaseException:
@@ -304,17 +325,27 @@ class Chain:
                 raise
             finally:
                 killer.cancel()
-        wall = time.time() - started
         if not os.path.exists(out):
             raise SystemExit(f"rmdstestclient ended with {run.returncode}: {''.join(lines)}{complaints}")
         with open(out, encoding="utf-8") as file:
             result = json.load(file)
-        result["exit_code"] = run.returncode
-        result["complaints"] = complaints.splitlines()[:10]
-        result["cpu"] = {name: round(100 * (cpu_seconds(pid) - before[name]) / wall, 1)
-                         for name, pid in pids.items()}
-        result["cpu"]["rmdstestclient"] = round(100 * result["cpu_s"] / wall, 1)
-        return result
+        if looks and not stops:
+            looks[-1][1]["rmdstestclient"] = result["cpu_s"]  # it may have been gone by then
+        return {**result, "exit_code": run.returncode, "complaints": complaints.splitlines()[:10],
+                "cpu": cpu_between(looks)}
+
+    def follow(self, run, stops):
+        """What it prints; and looks at the clock and everyone's CPU when all items are open, and when it has
+        measured: then the publisher is stopped."""
+        pids, lines, looks = {**self.pids(), "rmdstestclient": run.pid}, [], []
+        for line in run.stdout:
+            lines.append(line)
+            is_measured = line == "rmdstestclient: measured\n" if stops else " updates in " in line
+            if " items open on " in line or is_measured:
+                looks.append((time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}))
+            if is_measured and stops:
+                self.quiet()
+        return lines, looks
 
     def close(self):
         if not self.publisher:

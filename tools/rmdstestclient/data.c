@@ -190,6 +190,14 @@ static void on_update(struct conn *conn, const struct rssl_event *event,
     }
 }
 
+static void note_data_state(struct tc *tc, struct slot *slot, const struct rwf_msg *msg)
+{
+    if (msg->state.data_state == RWF_DATA_NO_CHANGE)
+        return;
+    slot->is_suspect = msg->state.data_state == RWF_DATA_SUSPECT;
+    tc->stats.suspects += slot->is_suspect;
+}
+
 static void on_refresh(struct conn *conn, const struct rwf_msg *msg)
 {
     struct tc *tc = conn->tc;
@@ -206,8 +214,7 @@ static void on_refresh(struct conn *conn, const struct rwf_msg *msg)
         check_image(conn, slot, item, msg->payload);
     if ((tc->options.decode || tc->options.log >= 2) && !decode_payload(tc, item, msg))
         tc->stats.errors++;
-    if (msg->state.data_state == RWF_DATA_SUSPECT)
-        tc->stats.suspects++;
+    note_data_state(tc, slot, msg);
     if (slot->state != SLOT_ASKED || !is_complete)
         return;
     slot->state = tc->options.snapshot ? SLOT_DONE : SLOT_OPEN;
@@ -229,8 +236,7 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
                rwf_stream_state_name(msg->state.stream_state),
                rwf_data_state_name(msg->state.data_state), rwf_state_code_name(msg->state.code),
                (int)msg->state.text.length, (const char *)msg->state.text.data);
-    if (msg->state.data_state == RWF_DATA_SUSPECT)
-        tc->stats.suspects++;
+    note_data_state(tc, slot, msg);
     if (msg->state.stream_state == RWF_STREAM_OPEN || slot->state == SLOT_FAILED)
         return;
     if (slot->state == SLOT_OPEN)

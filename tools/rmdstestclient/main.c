@@ -23,7 +23,7 @@ struct words {
     const char *list, *names, *domain, *decode, *log, *window, *lmfile, *read_factor, *interval;
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
     const char *drain;
-    const char *json, *stats, *seed, *dict;
+    const char *json, *stats, *seed, *dict, *counts;
     bool times, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle, nodelay;
     bool help, version;
 };
@@ -170,6 +170,7 @@ static int understand(const struct words *w, struct tc *tc)
         .lmfile = w->lmfile,
         .json = w->json,
         .stats = w->stats,
+        .counts = w->counts,
         .times = w->times || w->lmfile,
         .seqcheck = w->seqcheck,
         .exit_when_open = w->exit_when_open,
@@ -192,6 +193,8 @@ static int understand(const struct words *w, struct tc *tc)
         rc = understand_numbers(w, o);
     if (rc == TC_OK)
         rc = parse_view(w->view, o);
+    if (rc == TC_OK && w->counts && !(o->seqcheck && o->drain_s > 0))
+        rc = usage("-counts needs -seqcheck and -drain", NULL);
     if (rc == TC_OK && !w->list && !w->names)
         rc = usage("-f FILE or -il ITEM,... is needed", NULL);
     return rc;
@@ -447,6 +450,8 @@ int main(int argc, char **argv)
         { "discard", "SECONDS", MD_OPTION_STRING, &w.discard, "first let so much time pass" },
         { "drain", "SECONDS", MD_OPTION_STRING, &w.drain,
           "then wait until nothing comes for a second, at most so long" },
+        { "counts", "FILE", MD_OPTION_STRING, &w.counts,
+          "then compare with the publisher's counts: last updates that are missing show" },
         { "want", "RATE", MD_OPTION_STRING, &w.want, "say so when 99 % of this is not reached" },
         { "seqcheck", NULL, MD_OPTION_FLAG, &w.seqcheck, "judge sequence and content" },
         { "d", "0..3", MD_OPTION_STRING, &w.decode,

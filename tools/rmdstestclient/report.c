@@ -107,7 +107,8 @@ static void on_drain(void *owner)
         tc->quiet_updates = tc->stats.updates;
         tc->quiet_since_ns = now_ns;
     }
-    if (now_ns - tc->quiet_since_ns >= QUIET_NS ||
+    bool is_quiet = now_ns - tc->quiet_since_ns >= QUIET_NS;
+    if ((is_quiet && counts_are_there(tc)) ||
         now_ns - tc->ended_ns >= (uint64_t)(tc->options.drain_s * 1e9))
         finish(tc);
 }
@@ -365,16 +366,18 @@ static void write_json(struct tc *tc, double seconds, double rate)
     fprintf(out,
             " \"checked\": %llu, \"gaps\": %llu, \"lost\": %llu, \"duplicates\": %llu, "
             "\"reorders\": %llu, \"wrong\": %llu, \"early\": %llu, \"resyncs\": %llu, "
-            "\"told_lost\": %llu,\n"
+            "\"told_lost\": %llu, \"ended_behind\": %llu, \"counts_compared\": %s,\n"
             " \"posts\": %llu, \"acks\": %llu, \"naks\": %llu, \"rtt\": %llu, \"cpu_s\": %.3f, "
             "\"rss_kb\": %lu, \"discarded\": %llu",
             (unsigned long long)s->checked, (unsigned long long)s->gaps,
             (unsigned long long)s->missing, (unsigned long long)s->duplicates,
             (unsigned long long)s->reorders, (unsigned long long)s->wrong,
             (unsigned long long)s->early, (unsigned long long)s->resyncs,
-            (unsigned long long)s->told_missing, (unsigned long long)tc->posts_sent,
-            (unsigned long long)s->acks, (unsigned long long)s->naks, (unsigned long long)s->rtt,
-            (double)cpu_ns() / 1e9, rss_kb(), (unsigned long long)tc->discarded);
+            (unsigned long long)s->told_missing, (unsigned long long)s->ended_behind,
+            tc->options.counts && !tc->has_no_counts ? "true" : "false",
+            (unsigned long long)tc->posts_sent, (unsigned long long)s->acks,
+            (unsigned long long)s->naks, (unsigned long long)s->rtt, (double)cpu_ns() / 1e9,
+            rss_kb(), (unsigned long long)tc->discarded);
     if (tc->is_draining)
         fprintf(out, ",\n \"drain_s\": %.3f, \"drained\": %s",
                 (double)(tc->quiet_since_ns - tc->ended_ns) / 1e9,
@@ -410,12 +413,16 @@ static void print_summary(struct tc *tc, double seconds, double rate)
     if (tc->options.seqcheck)
         printf(
             "rmdstestclient: sequence: %llu checked, %llu gaps, %llu lost, %llu duplicates, %llu "
-            "out of order, %llu wrong, %llu before their image; %llu resyncs that told of %llu\n",
+            "out of order, %llu wrong, %llu before their image; %llu resyncs that told of %llu",
             (unsigned long long)s->checked, (unsigned long long)s->gaps,
             (unsigned long long)s->missing, (unsigned long long)s->duplicates,
             (unsigned long long)s->reorders, (unsigned long long)s->wrong,
             (unsigned long long)s->early, (unsigned long long)s->resyncs,
             (unsigned long long)s->told_missing);
+    if (tc->options.counts)
+        printf("; %llu items behind the publisher at the end", (unsigned long long)s->ended_behind);
+    if (tc->options.seqcheck)
+        printf("\n");
     if (tc->posts_sent) {
         printf("rmdstestclient: %llu posts, %llu acknowledged, %llu refused\n",
                (unsigned long long)tc->posts_sent, (unsigned long long)s->acks,
@@ -436,6 +443,7 @@ void report_end(struct tc *tc)
     double seconds = (double)(now_ns - from_ns) / 1e9;
     double rate = seconds > 0 ? (double)measured(tc) / seconds : 0;
 
+    counts_compare(tc);
     latency_summary(tc->latency, &lat);
     close_lmfile(tc, &lat);
     print_summary(tc, seconds, rate);
@@ -455,7 +463,10 @@ int report_exit_code(const struct tc *tc)
     }
     if (tc->settled != tc->wanted || tc->failed > 0)
         return TC_NOT_OPEN;
-    if (tc->options.seqcheck && (s->gaps || s->duplicates || s->reorders || s->wrong || s->early))
+    if (tc->options.seqcheck &&
+        (s->gaps || s->duplicates || s->reorders || s->wrong || s->early || s->ended_behind))
         return TC_SEQUENCE;
+    if (tc->has_no_counts)
+        return TC_FILE;
     return TC_OK;
 }

@@ -62,7 +62,7 @@ struct slot {
     uint32_t count; /* last sequence number seen */
     uint8_t state;  /* enum slot_state */
     bool has_count;
-    bool was_suspect;
+    bool is_suspect;
     bool is_counted; /* among those that are settled, for the start of the clock */
 };
 
@@ -99,7 +99,7 @@ struct conn {
 };
 
 struct tc_options {
-    const char *user, *password, *position, *application_id, *lmfile, *json, *stats;
+    const char *user, *password, *position, *application_id, *lmfile, *json, *stats, *counts;
     const char *hosts[HOSTS_MAX];
     uint16_t ports[HOSTS_MAX];
     size_t host_count;
@@ -120,6 +120,7 @@ struct tc_stats {
     /* -seqcheck */
     uint64_t checked, gaps, missing, duplicates, reorders, wrong, early;
     uint64_t resyncs, told_missing; /* an image jumped ahead: loss that was told */
+    uint64_t ended_behind;          /* items whose last updates are missing, by -counts */
     uint64_t suspects;
     uint64_t rtt;
 };
@@ -140,6 +141,7 @@ struct tc {
     bool is_measuring;
     bool is_over;
     bool is_draining; /* measured; what is still under way is waited for */
+    bool has_no_counts;
     struct tc_stats stats;
     struct tc_stats at_measure; /* when the measurement began */
     struct tc_stats at_end;     /* when it ended, if is_draining */
@@ -196,6 +198,10 @@ void report_end(struct tc *tc);
 int report_exit_code(const struct tc *tc);
 void report_complain(struct tc *tc, const struct conn *conn, const struct tc_item *item,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* counts.c: with the publisher's counts, when all has drained */
+bool counts_are_there(const struct tc *tc);
+void counts_compare(struct tc *tc);
 
 /* commands.c */
 int console_start(struct tc *tc);

@@ -114,6 +114,7 @@ static void help(void)
            "tps N            bursts per second\n"
            "due on|off       the time is that at which the update was due\n"
            "st               statistics\n"
+           "counts FILE      write how many updates each item has had, between two bursts\n"
            "it NAME [close|refresh|update|suspect]\n"
            "sv SERVICE up|down\n"
            "fl               hang up on all clients\n"
@@ -147,6 +148,8 @@ void sds_command(struct sds *sds, char *line)
             complain("tps N: bursts per second, 1 to 1000000");
     } else if (strcmp(verb, "st") == 0) {
         sds_print_stats(sds);
+    } else if (strcmp(verb, "counts") == 0 && first) {
+        sds_counts_ask(sds, first);
     } else if (strcmp(verb, "it") == 0) {
         item_command(sds, first, second);
     } else if (strcmp(verb, "sv") == 0) {

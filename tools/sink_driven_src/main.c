@@ -375,6 +375,7 @@ static void stop(struct sds *sds)
     rwf_dictionary_destroy(sds->dictionary);
     sample_fini(&sds->sample);
     itemlist_fini(&sds->list);
+    free(sds->counts_path);
     free(sds->profile);
     free(sds->open);
     free(sds);

@@ -127,6 +127,7 @@ struct sds {
     struct sds_stats stats;
     struct md_prng prng;
     struct itemlist list; /* -f */
+    char *counts_path;    /* a file that somebody waits for, or NULL */
     struct md_loop_timer *interval_timer, *stop_timer, *profile_timer;
     struct md_loop_signal *signals[2];
     char *profile;
@@ -203,6 +204,10 @@ bool emitter_update(struct emitter *emitter, struct item *item, bool is_stamped,
 /* The streams of the update under way; false as above. */
 bool emitter_resume(struct emitter *emitter);
 void emitter_forget(struct emitter *emitter, const struct watch *watch);
+
+/* counts.c: a file with the count of each item, written when no burst is under way */
+void sds_counts_ask(struct sds *sds, const char *path);
+void sds_counts_write(struct sds *sds);
 
 /* commands.c */
 void sds_command(struct sds *sds, char *line);

@@ -121,6 +121,8 @@ static void on_tick(void *owner)
     struct sds *sds = ticker->sds;
     uint64_t budget = TURN_MAX, now_ns = md_clock_mono_ns();
 
+    if (sds->counts_path && !ticker->is_in_burst && emitter_resume(sds->emitter))
+        sds_counts_write(sds);
     if (sds->open_count == 0) { /* nothing is wanted of us: not late either */
         ticker->is_in_burst = false;
         schedule_start(&ticker->schedule, ticker->schedule.rate, ticker->schedule.ticks_per_second,
