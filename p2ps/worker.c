@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "uplink/uplink.h"
 
-#define POLLS_A_TURN 8
+#define POLLS_A_TURN 32
 #define TICK_NS      100000000ull /* mounts are looked at ten times a second */
 #define STOP_NS      4000000000ull
 

@@ -13,6 +13,7 @@
 
 #define NO_PROVIDER  UINT32_MAX
 #define TURNS_A_TURN 16 /* then others have their turn */
+#define FETCH_AHEAD  3u /* messages: some hundred nanoseconds */
 
 /* ---- what the core asks ---- */
 
@@ -177,11 +178,25 @@ static void dial(struct link *link, uint64_t now_ns)
     }
 }
 
+/* The updates of a read are of as many items, and no cache holds all items: what the next ones
+ * need is fetched while this one is worked on. */
+static void fetch_ahead(const struct link *link)
+{
+    for (unsigned step = 0; step < 2; step++) {
+        size_t at = link->event_at + (size_t)(2 - step) * FETCH_AHEAD;
+        if (at < link->event_count && link->events[at].kind == RSSL_EVENT_MESSAGE)
+            srcdist_provider_expect(link->loop->core, link->provider,
+                                    rwf_bytes(link->events[at].bytes, link->events[at].length),
+                                    step);
+    }
+}
+
 static int take_events(struct link *link, uint64_t now_ns)
 {
     int done = 0;
 
     while (link->session && link->event_at < link->event_count) {
+        fetch_ahead(link);
         if (!take_event(link, &link->events[link->event_at], now_ns)) {
             link->is_blocked = true;
             return done;

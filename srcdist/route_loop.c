@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "uplink/uplink.h"
 
-#define POLLS_A_TURN 8
+#define POLLS_A_TURN 32
 #define SHOW_NS      100000000ull
 #define STOP_NS      200000000ull
 #define DRAIN_NS     3500000000ull

@@ -108,6 +108,16 @@ int rwf_layout_decode(struct rwf_bytes bytes, struct rwf_layout *layout);
 /* ---- patch in place ---- */
 
 /* The message must have passed rwf_peek() or been made by the encoder. */
+/* 0: too short to have one. */
+static inline int32_t rwf_peek_stream_id(struct rwf_bytes msg)
+{
+    const uint8_t *p = msg.data;
+
+    if (msg.length < 8)
+        return 0;
+    return (int32_t)((uint32_t)p[4] << 24 | (uint32_t)p[5] << 16 | (uint32_t)p[6] << 8 | p[7]);
+}
+
 static inline void rwf_patch_stream_id(uint8_t *msg, int32_t stream_id)
 {
     uint32_t id = (uint32_t)stream_id;

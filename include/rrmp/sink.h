@@ -283,11 +283,12 @@ struct rrmp_sink_event {
     uint16_t group2;
     uint32_t item;
     uint32_t item_seq;
-    uint32_t stamp; /* of STATE: which items it is about */
-    uint64_t user;  /* of the item */
-    uint64_t cookie;
+    uint32_t stamp;           /* of STATE: which items it is about */
+    uint64_t user;            /* of the item */
     struct rrmp_view message; /* or text */
-    struct rrmp_view name;    /* DICTIONARY */
+    /* Of MESSAGE, nothing that follows is set. */
+    uint64_t cookie;
+    struct rrmp_view name; /* DICTIONARY */
     struct rrmp_view version;
 };
 

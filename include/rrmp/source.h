@@ -239,6 +239,9 @@ void rrmp_source_item_release(struct rrmp_source *source, uint64_t now_ns, uint3
  * Then commit with the true length, or 0 to send nothing. The number counts up at commit.
  */
 
+/* Something will soon be published of it: it is brought into the cache. Any number will do. */
+void rrmp_source_publish_soon(const struct rrmp_source *source, uint32_t item);
+
 /* type: RRMP_UPDATE, RRMP_STATUS or RRMP_GENERIC. A STATUS of an item not bound yet is preceded by
  * a BIND without image, so that those who wait are told. */
 int rrmp_source_publish_begin(struct rrmp_source *source, uint32_t item, uint8_t type,

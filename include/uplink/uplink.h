@@ -9,7 +9,7 @@
 /* How an engine sends through `user`: straight into its outbound ring. */
 struct rrmp_send uplink_send(struct attach *user);
 
-#define UPLINK_BATCH 256
+#define UPLINK_BATCH 64 /* with what is made of them they stay in the first cache */
 
 /* What one poll brought, in its order: runs of messages with notices between them. */
 struct uplink_handler {

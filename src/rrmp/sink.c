@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/err.h"
 
 #include "sink_impl.h"
 
-#define MS        1000000ull
-#define SEC       1000000000ull
+#define MS          1000000ull
+#define SEC         1000000000ull
 
-#define TRIES_MAX 3u
+#define TRIES_MAX   3u
+#define FETCH_AHEAD 4u /* records: some hundred nanoseconds */
 
 static void config_defaults(struct rrmp_sink_config *config)
 {
@@ -210,6 +212,33 @@ static void directory_events(struct rrmp_sink *sink)
     }
 }
 
+/* The instance and the handle of a tick that goes on where the last record came from. */
+static const struct sink_instance *
+tick_of_last(const struct rrmp_sink *sink, const struct rrmp_message *message, uint32_t *handle)
+{
+    if (sink->last_instance == RRMP_NIL || message->length < RRMP_TICK_SIZE ||
+        message->bytes[0] != RRMP_UPDATE)
+        return NULL;
+    const struct sink_instance *instance = sink_instance_at(sink, sink->last_instance);
+    *handle = md_be32(message->bytes + 8);
+    return instance->session == message->session && instance->port == message->src_port ? instance
+                                                                                        : NULL;
+}
+
+/* The updates of a batch are of as many items, and no cache holds all items: what the next ones
+ * need is fetched while this one is worked on. */
+static void fetch_ahead(const struct rrmp_sink *sink, const struct rrmp_message *next, size_t left)
+{
+    const struct sink_instance *instance;
+    uint32_t handle;
+
+    if (left > 2 * FETCH_AHEAD &&
+        (instance = tick_of_last(sink, &next[2 * FETCH_AHEAD], &handle)) != NULL)
+        sink_slot_fetch(instance, handle);
+    if (left > FETCH_AHEAD && (instance = tick_of_last(sink, &next[FETCH_AHEAD], &handle)) != NULL)
+        sink_slot_item_fetch(sink, instance, handle);
+}
+
 size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_message *messages,
                        size_t count)
 {
@@ -219,6 +248,7 @@ size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrm
     sink_dying_free(sink);
     for (i = 0; i < count && sink_event_room(sink) && !sink->has_scoped; i++) {
         uint8_t type = messages[i].length ? messages[i].bytes[0] : 0;
+        fetch_ahead(sink, &messages[i], count - i);
         sink_record_in(sink, &messages[i]);
         if (type <= RRMP_GROUP)
             directory_events(sink);

@@ -12,10 +12,18 @@ bool sink_event_room(const struct rrmp_sink *sink)
     return sink->event_tail - sink->event_head <= SINK_EVENTS - SINK_EVENT_RESERVE;
 }
 
-static struct sink_event_cell *cell_put(struct rrmp_sink *sink)
+/* From the first one again whenever none is left: those lie in the cache. */
+static struct sink_event_cell *cell_take(struct rrmp_sink *sink)
 {
     MD_ASSERT(sink->event_tail - sink->event_head < SINK_EVENTS);
-    struct sink_event_cell *cell = &sink->events[sink->event_tail++ % SINK_EVENTS];
+    if (sink->event_head == sink->event_tail)
+        sink->event_head = sink->event_tail = 0;
+    return &sink->events[sink->event_tail++ % SINK_EVENTS];
+}
+
+static struct sink_event_cell *cell_put(struct rrmp_sink *sink)
+{
+    struct sink_event_cell *cell = cell_take(sink);
 
     memset(cell, 0, sizeof(*cell));
     return cell;
@@ -46,6 +54,31 @@ struct rrmp_sink_event *sink_item_event(struct rrmp_sink *sink, enum rrmp_sink_e
     if (item->link != RRMP_NIL)
         event->instance = (uint16_t)sink_link_at(sink, item->link)->instance;
     return event;
+}
+
+void sink_tick_event(struct rrmp_sink *sink, uint32_t number, uint8_t type, uint8_t to,
+                     uint32_t seq, struct rrmp_view message)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+    struct sink_event_cell *cell = cell_take(sink);
+    struct rrmp_sink_event *event = &cell->event;
+
+    cell->chain = NULL;
+    event->kind = RRMP_SINK_MESSAGE;
+    event->scope = 0;
+    event->to = to;
+    event->type = type;
+    event->state = event->code = 0;
+    event->flags = event->part = event->group2 = 0;
+    event->service = item->service;
+    event->instance =
+        item->link == RRMP_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance;
+    event->group = item->group;
+    event->item = number;
+    event->item_seq = seq;
+    event->stamp = 0;
+    event->user = item->user;
+    event->message = message;
 }
 
 /* ---- chains of kept records ---- */
@@ -107,6 +140,14 @@ static void spent_free(struct rrmp_sink *sink)
         sink->spent = held_free(sink, sink->spent);
 }
 
+static void copy_event(struct rrmp_sink_event *to, const struct rrmp_sink_event *from)
+{
+    if (from->kind == RRMP_SINK_MESSAGE)
+        memcpy(to, from, offsetof(struct rrmp_sink_event, cookie));
+    else
+        *to = *from;
+}
+
 size_t rrmp_sink_event(struct rrmp_sink *sink, struct rrmp_sink_event *events, size_t max)
 {
     size_t count = 0;
@@ -124,7 +165,7 @@ size_t rrmp_sink_event(struct rrmp_sink *sink, struct rrmp_sink_event *events, s
             if (cell->chain)
                 continue;
         } else if (cell->event.item != RRMP_ITEM_NONE || cell->event.kind != RRMP_SINK_MESSAGE) {
-            events[count++] = cell->event;
+            copy_event(&events[count++], &cell->event);
         }
         sink->event_head++;
     }

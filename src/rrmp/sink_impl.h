@@ -250,10 +250,11 @@ struct sink_early {
     bool is_whole;
 };
 
-/* An event, or a chain of held records that are handed out one by one in its place. */
+/* An event, or a chain of held records that are handed out one by one in its place. What a tick
+ * sets is one cache line. */
 struct sink_event_cell {
-    struct rrmp_sink_event event;
     struct sink_held *chain;
+    struct rrmp_sink_event event;
 };
 
 struct rrmp_sink {
@@ -331,6 +332,9 @@ static inline bool sink_item_exists(const struct rrmp_sink *sink, uint32_t numbe
 struct rrmp_sink_event *sink_event_put(struct rrmp_sink *sink, enum rrmp_sink_event_kind kind);
 struct rrmp_sink_event *sink_item_event(struct rrmp_sink *sink, enum rrmp_sink_event_kind kind,
                                         uint32_t item);
+/* A MESSAGE: what is made most often. */
+void sink_tick_event(struct rrmp_sink *sink, uint32_t item, uint8_t type, uint8_t to, uint32_t seq,
+                     struct rrmp_view message);
 bool sink_event_room(const struct rrmp_sink *sink);
 void sink_chain_put_event(struct rrmp_sink *sink, struct sink_chain *chain);
 bool sink_chain_add(struct rrmp_sink *sink, struct sink_chain *chain,
@@ -419,6 +423,10 @@ bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrm
 /* sink_records.c */
 void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message);
 struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t handle);
+/* Has what the slot of the handle, or its item, says brought into the cache. */
+void sink_slot_fetch(const struct sink_instance *instance, uint32_t handle);
+void sink_slot_item_fetch(const struct rrmp_sink *sink, const struct sink_instance *instance,
+                          uint32_t handle);
 
 /* sink_images.c */
 void sink_image_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,

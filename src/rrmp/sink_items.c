@@ -77,6 +77,23 @@ struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t 
     return slot->bits && slot->generation == handle >> 24 ? slot : NULL;
 }
 
+void sink_slot_fetch(const struct sink_instance *instance, uint32_t handle)
+{
+    uint32_t index = handle & 0xFFFFFF;
+
+    if (instance->map && instance->map[index / SINK_CHUNK])
+        __builtin_prefetch(&instance->map[index / SINK_CHUNK][index % SINK_CHUNK], 1);
+}
+
+void sink_slot_item_fetch(const struct rrmp_sink *sink, const struct sink_instance *instance,
+                          uint32_t handle)
+{
+    const struct sink_slot *slot = sink_slot_find(instance, handle);
+
+    if (slot)
+        __builtin_prefetch(sink_item_at(sink, slot->item));
+}
+
 void sink_item_unmap(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);

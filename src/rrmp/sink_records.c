@@ -14,15 +14,6 @@
 
 /* ---- UPDATE, STATUS, GENERIC ---- */
 
-static void tick_event(struct rrmp_sink_event *event, uint8_t type, uint8_t to, uint32_t seq,
-                       struct rrmp_view message)
-{
-    event->type = type;
-    event->to = to;
-    event->item_seq = seq;
-    event->message = message;
-}
-
 /* The item is between its BIND and its image: keep the record for after it. */
 static void tick_hold(struct rrmp_sink *sink, const struct sink_slot *slot, uint8_t type,
                       uint32_t seq, struct rrmp_view message)
@@ -33,15 +24,18 @@ static void tick_hold(struct rrmp_sink *sink, const struct sink_slot *slot, uint
     struct rrmp_sink_event event = { .kind = RRMP_SINK_MESSAGE,
                                      .service = item->service,
                                      .group = item->group,
+                                     .type = type,
+                                     .to = RRMP_SINK_TO_WAIT,
                                      .item = number,
-                                     .user = item->user };
+                                     .item_seq = seq,
+                                     .user = item->user,
+                                     .message = message };
 
     event.instance = (uint16_t)sink_link_at(sink, item->link)->instance;
-    tick_event(&event, type, is_copy ? RRMP_SINK_TO_WAIT : RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP,
-               seq, message);
+    if (!is_copy)
+        event.to |= RRMP_SINK_TO_STEP;
     if (is_copy)
-        tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, number), type, RRMP_SINK_TO_STEP, seq,
-                   message);
+        sink_tick_event(sink, number, type, RRMP_SINK_TO_STEP, seq, message);
     sink_hold(sink, number, &event, message);
 }
 
@@ -74,8 +68,7 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
         tick_hold(sink, slot, RRMP_STATUS, seq, message);
         return;
     }
-    tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, number), RRMP_STATUS,
-               RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP, seq, message);
+    sink_tick_event(sink, number, RRMP_STATUS, RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP, seq, message);
 }
 
 /* A private stream that we gave up, and the source has not heard of it: nobody but its owner can
@@ -133,7 +126,7 @@ static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
     }
     uint8_t to = slot->bits & (SLOT_WAIT | SLOT_STEP);
     if (to)
-        tick_event(sink_item_event(sink, RRMP_SINK_MESSAGE, slot->item), p[0], to, seq, body);
+        sink_tick_event(sink, slot->item, p[0], to, seq, body);
 }
 
 /* ---- UNBIND, REFUSE ---- */

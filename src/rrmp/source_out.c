@@ -282,6 +282,12 @@ static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type,
     return MD_OK;
 }
 
+void rrmp_source_publish_soon(const struct rrmp_source *source, uint32_t item)
+{
+    if (item < source->items.high)
+        __builtin_prefetch(source_item_at(source, item), 1);
+}
+
 int rrmp_source_publish_begin(struct rrmp_source *source, uint32_t item, uint8_t type,
                               size_t length, uint8_t **room)
 {

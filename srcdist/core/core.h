@@ -150,6 +150,13 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
 int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
                              struct rwf_bytes bytes);
 
+/*
+ * A message that comes a few messages later: what it needs is brought into the cache, `step` 0
+ * where its stream is looked up, `step` 1, some messages later, its item.
+ */
+void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
+                             struct rwf_bytes bytes, unsigned step);
+
 /* What a provider does that it should not, counted since it connected; for the log. */
 struct srcdist_manners {
     uint64_t wrong_streams; /* messages on streams that were never open */

@@ -268,6 +268,25 @@ static int unknown_stream(struct srcdist_core *core, uint32_t provider, const st
     return MD_OK;
 }
 
+void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
+                             struct rwf_bytes bytes, unsigned step)
+{
+    int32_t id = rwf_peek_stream_id(bytes);
+
+    if (provider >= core->provider_room || id == 0)
+        return;
+    const struct srcdist_streams *streams = &core->providers[provider].streams;
+    if (step == 0) {
+        srcdist_streams_fetch(streams, id);
+        return;
+    }
+    uint32_t item = srcdist_streams_find(streams, id);
+    if (item < core->item_room) {
+        __builtin_prefetch(&core->items[item]);
+        rrmp_source_publish_soon(core->source, item);
+    }
+}
+
 int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
                              struct rwf_bytes bytes)
 {

@@ -58,6 +58,15 @@ bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id)
 
 uint32_t srcdist_streams_find_negative(const struct srcdist_streams *streams, int32_t id);
 
+/* Brings what a positive id is looked up in into the cache. */
+static inline void srcdist_streams_fetch(const struct srcdist_streams *streams, int32_t id)
+{
+    uint32_t slot = (uint32_t)id & ((1u << SRCDIST_SLOT_BITS) - 1);
+
+    if (id > 0 && slot < streams->slot_room)
+        __builtin_prefetch(&streams->slots[slot]);
+}
+
 static inline uint32_t srcdist_streams_find(const struct srcdist_streams *streams, int32_t id)
 {
     uint32_t slot = (uint32_t)id & ((1u << SRCDIST_SLOT_BITS) - 1);

@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+#include "base/cursor.h"
+#include "base/writer.h"
+
+/* The stock update as words of eight bytes, the first byte on top; the last one is not full. */
+#define WORDS 10u
+
 /*
- * The stock update with the bytes that change left as they are in the stock message; where they
- * stand is in the table below.
+ * The stock update; the bytes that change are zero here, and where they stand is in the table
+ * below.
  *
  *   3 BID 22      10 ASK 25     17 BIDSIZE 30   22 ASKSIZE 31    27 TRDPRC_1 6   34 TRDVOL_1 178
  *  40 ACVOL_1 32  47 NETCHNG_1  53 TRDTIM_1 18  59 PRCTCK_1 14   63 TRADE_DATE   70 PRC_QL2 131
@@ -14,20 +20,20 @@
  * The volume of the trade has two mantissa bytes here, not the one of the stock message, since
  * ACVOL_1 has three and not four.
  */
-static const uint8_t frame[SEQDATA_UPDATE_BYTES] = {
+static const uint8_t frame[8 * WORDS] = {
     0x08, 0x00, 0x0c,                         /* standard data, 12 fields */
-    0x00, 0x16, 0x04, 0x0c, 0x00, 0x9b, 0x82, /* BID */
-    0x00, 0x19, 0x04, 0x0c, 0x00, 0x9b, 0x87, /* ASK */
-    0x00, 0x1e, 0x02, 0x0e, 0x01,             /* BIDSIZE */
-    0x00, 0x1f, 0x02, 0x0e, 0x01,             /* ASKSIZE */
-    0x00, 0x06, 0x04, 0x0c, 0x00, 0x9b, 0x84, /* TRDPRC_1 */
-    0x00, 0xb2, 0x03, 0x0e, 0x01, 0x00,       /* TRDVOL_1 */
-    0x00, 0x20, 0x04, 0x0e, 0x40, 0x00, 0x00, /* ACVOL_1 */
-    0x00, 0x0b, 0x03, 0x0c, 0x02, 0x17,       /* NETCHNG_1 */
-    0x00, 0x12, 0x03, 0x0f, 0x34, 0x0c,       /* TRDTIM_1 */
-    0x00, 0x0e, 0x01, 0x01,                   /* PRCTCK_1 */
+    0x00, 0x16, 0x04, 0x0c, 0x00, 0x00, 0x00, /* BID */
+    0x00, 0x19, 0x04, 0x0c, 0x00, 0x00, 0x00, /* ASK */
+    0x00, 0x1e, 0x02, 0x0e, 0x00,             /* BIDSIZE */
+    0x00, 0x1f, 0x02, 0x0e, 0x00,             /* ASKSIZE */
+    0x00, 0x06, 0x04, 0x0c, 0x00, 0x00, 0x00, /* TRDPRC_1 */
+    0x00, 0xb2, 0x03, 0x0e, 0x00, 0x00,       /* TRDVOL_1 */
+    0x00, 0x20, 0x04, 0x0e, 0x00, 0x00, 0x00, /* ACVOL_1 */
+    0x00, 0x0b, 0x03, 0x0c, 0x00, 0x00,       /* NETCHNG_1 */
+    0x00, 0x12, 0x03, 0x00, 0x00, 0x00,       /* TRDTIM_1 */
+    0x00, 0x0e, 0x01, 0x00,                   /* PRCTCK_1 */
     0x00, 0x10, 0x04, 0x10, 0x0b, 0x07, 0xd5, /* TRADE_DATE */
-    0x00, 0x83, 0x01, 0x01,                   /* PRC_QL2 */
+    0x00, 0x83, 0x01, 0x00,                   /* PRC_QL2 */
 };
 
 enum {
@@ -114,27 +120,66 @@ uint64_t seqdata_item(const void *name, size_t length)
     return mix(hash);
 }
 
-void seqdata_update(uint64_t item, uint32_t count, uint8_t out[SEQDATA_UPDATE_BYTES])
+/* `value` stands from byte `at` on, `length` bytes long. */
+static inline __attribute__((always_inline)) void put(uint64_t words[WORDS], unsigned at,
+                                                      unsigned length, uint64_t value)
+{
+    unsigned last = (at + length - 1) / 8;
+    unsigned shift = 8 * (8 * (last + 1) - at - length);
+
+    words[last] |= value << shift;
+    if (at / 8 < last)
+        words[last - 1] |= value >> (64 - shift);
+}
+
+/*
+ * In registers: who copies or compares bytes that were just stored one by one waits until all of
+ * them have reached the cache.
+ */
+static inline __attribute__((always_inline)) void make_words(uint64_t item, uint32_t count,
+                                                             uint64_t words[WORDS])
 {
     uint32_t carried = count & SEQDATA_COUNT_MASK;
     uint64_t h = mix(item + carried * 0x9e3779b97f4a7c15ull);
     /* 327.68 to 491.51: three mantissa bytes, and so is all that lies near it. */
     uint32_t bid = 0x8000u + (uint32_t)(h & 0x3fff);
 
-    memcpy(out, frame, SEQDATA_UPDATE_BYTES);
-    put24(out + AT_BID, bid);
-    put24(out + AT_ASK, bid + 1 + (uint32_t)(h >> 14 & 7));
-    out[AT_BID_SIZE] = (uint8_t)(1 + (h >> 17 & 0x3f));
-    out[AT_ASK_SIZE] = (uint8_t)(1 + (h >> 23 & 0x3f));
-    put24(out + AT_PRICE, bid + (uint32_t)(h >> 29 & 3));
-    put16(out + AT_TRADE_VOLUME, 0x100u + (uint32_t)(h >> 31 & 0xfff));
-    put24(out + AT_VOLUME, SEQDATA_BASE + carried);
-    put16(out + AT_NET_CHANGE, 0x100u + (uint32_t)(h >> 43 & 0xff));
-    out[AT_TIME] = (uint8_t)(9 + (h >> 51 & 7));
-    out[AT_TIME + 1] = (uint8_t)(h >> 54 & 0x1f);
-    out[AT_TIME + 2] = (uint8_t)(h >> 59 & 0x1f);
-    out[AT_TICK] = (uint8_t)(1 + (carried & 1));
-    out[AT_QUALIFIER] = (uint8_t)(1 + (carried >> 1 & 1));
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = md_be64(frame + (size_t)8 * i);
+    put(words, AT_BID, 3, bid);
+    put(words, AT_ASK, 3, bid + 1 + (h >> 14 & 7));
+    put(words, AT_BID_SIZE, 1, 1 + (h >> 17 & 0x3f));
+    put(words, AT_ASK_SIZE, 1, 1 + (h >> 23 & 0x3f));
+    put(words, AT_PRICE, 3, bid + (h >> 29 & 3));
+    put(words, AT_TRADE_VOLUME, 2, 0x100u + (h >> 31 & 0xfff));
+    put(words, AT_VOLUME, 3, SEQDATA_BASE + carried);
+    put(words, AT_NET_CHANGE, 2, 0x100u + (h >> 43 & 0xff));
+    put(words, AT_TIME, 3, (9 + (h >> 51 & 7)) << 16 | (h >> 54 & 0x1f) << 8 | (h >> 59 & 0x1f));
+    put(words, AT_TICK, 1, 1 + (carried & 1));
+    put(words, AT_QUALIFIER, 1, 1 + (carried >> 1 & 1));
+}
+
+void seqdata_update(uint64_t item, uint32_t count, uint8_t out[SEQDATA_UPDATE_BYTES])
+{
+    uint64_t words[WORDS];
+
+    make_words(item, count, words);
+    for (unsigned i = 0; i < WORDS - 1; i++)
+        md_put_be64(out + (size_t)8 * i, words[i]);
+    md_put_be16(out + (size_t)8 * (WORDS - 1), (uint16_t)(words[WORDS - 1] >> 48));
+}
+
+/* As it was sent, but for a field more at the end, which its beginning counts. */
+static bool is_update(uint64_t item, uint32_t count, const uint8_t *p, bool more)
+{
+    uint64_t words[WORDS], difference;
+
+    make_words(item, count, words);
+    difference = (md_be64(p) - ((uint64_t)more << 40)) ^ words[0];
+    for (unsigned i = 1; i < WORDS - 1; i++)
+        difference |= md_be64(p + (size_t)8 * i) ^ words[i];
+    difference |= md_be16(p + (size_t)8 * (WORDS - 1)) ^ words[WORDS - 1] >> 48;
+    return difference == 0;
 }
 
 static size_t append(uint8_t *out, int16_t fid, const uint8_t *content, size_t length)
@@ -289,10 +334,7 @@ enum seqdata_verdict seqdata_update_check(uint64_t item, struct rwf_bytes payloa
         uint32_t carried =
             (uint32_t)p[AT_VOLUME] << 16 | (uint32_t)p[AT_VOLUME + 1] << 8 | p[AT_VOLUME + 2];
         *count = carried & SEQDATA_COUNT_MASK;
-        seqdata_update(item, *count, wanted);
-        uint8_t fields = payload.length == SEQDATA_UPDATE_BYTES ? UPDATE_COUNT : UPDATE_COUNT + 1;
-        if (p[0] == wanted[0] && p[1] == 0 && p[2] == fields &&
-            memcmp(p + 3, wanted + 3, SEQDATA_UPDATE_BYTES - 3) == 0)
+        if (is_update(item, *count, p, payload.length > SEQDATA_UPDATE_BYTES))
             return SEQDATA_GOOD;
     }
     enum seqdata_verdict verdict = find_count(payload, count);

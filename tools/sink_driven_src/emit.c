@@ -11,10 +11,13 @@
 #include "seqdata.h"
 
 /* What a write of this much gains by being larger is little. */
-#define FLUSH_BYTES 60000u
+#define FLUSH_BYTES    60000u
 
-#define AT_DOMAIN   3
-#define AT_STREAM   4
+#define AT_DOMAIN      3
+#define AT_STREAM      4
+
+#define HEADER_MIN     8u /* an update's header is never shorter, nor twice as long */
+#define TIME_FIELD_MAX 11u
 
 /*
  * Messages are built by copying: a header encoded once, then the payload. What changes is the
@@ -81,71 +84,123 @@ static size_t add_time(uint8_t *payload, size_t length, uint64_t us)
     return length + 3 + bytes;
 }
 
-/* The payload of the item's next update. */
-static size_t build_payload(struct emitter *emitter, struct item *item, uint8_t *payload)
+static bool is_built_in(const struct item *item)
 {
-    const struct sample_item *sample = item->sample;
+    return !item->sample || item->sample->update_count == 0;
+}
 
+/* As long as the item's next message may be. */
+static size_t length_max(const struct emitter *emitter, const struct item *item, bool is_stamped)
+{
+    size_t payload =
+        is_built_in(item) ? SEQDATA_UPDATE_BYTES : item->sample->updates[item->step].length;
+
+    return emitter->header_length + payload + (is_stamped ? TIME_FIELD_MAX : 0);
+}
+
+/* The payload of the item's next update. */
+static size_t build_payload(struct emitter *emitter, struct item *item, uint8_t *payload,
+                            uint8_t *type)
+{
     item->count++;
-    if (!sample || sample->update_count == 0) {
+    if (is_built_in(item)) {
         seqdata_update(item->hash, item->count, payload);
-        emitter->message[emitter->type_at] = RWF_UPDATE_QUOTE;
+        *type = RWF_UPDATE_QUOTE;
         return SEQDATA_UPDATE_BYTES;
     }
-    const struct sample_update *update = &sample->updates[item->step];
-    if (++item->step == sample->update_count) {
+    const struct sample_update *update = &item->sample->updates[item->step];
+    if (++item->step == item->sample->update_count) {
         item->step = 0;
         item->is_silent = !emitter->sds->options.loop;
     }
     memcpy(payload, update->payload, update->length);
-    emitter->message[emitter->type_at] = update->type;
+    *type = update->type;
     return update->length;
 }
 
-static void build(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns)
+static size_t build(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns,
+                    uint8_t *message)
 {
-    uint8_t *payload = emitter->message + emitter->header_length;
+    size_t head = emitter->header_length;
     uint64_t stamp_ns = 0;
 
     /* The published method: just before the encode. */
     if (is_stamped)
         stamp_ns = emitter->sds->options.due ? due_ns : md_clock_mono_ns();
-    memcpy(emitter->message, emitter->header, emitter->header_length);
-    emitter->message[AT_DOMAIN] = item->domain;
-    size_t length = build_payload(emitter, item, payload);
+    memcpy(message, emitter->header, HEADER_MIN); /* both ends of it: they overlap */
+    memcpy(message + head - HEADER_MIN, emitter->header + head - HEADER_MIN, HEADER_MIN);
+    message[AT_DOMAIN] = item->domain;
+    size_t length = build_payload(emitter, item, message + head, message + emitter->type_at);
     if (is_stamped) {
-        length = add_time(payload, length, stamp_ns / MD_NS_PER_US);
+        length = add_time(message + head, length, stamp_ns / MD_NS_PER_US);
         emitter->sds->stats.stamped++;
     }
-    emitter->length = emitter->header_length + length;
     emitter->sds->stats.updates++;
+    return head + length;
+}
+
+static bool is_leaving(const struct client *client)
+{
+    return !client->outq || rssl_outq_message_max(client->outq) == 0;
+}
+
+/* NULL: its queue is full. */
+static uint8_t *reserve(struct client *client, size_t length)
+{
+    uint8_t *room = rssl_outq_reserve(client->outq, length);
+
+    if (room)
+        return room;
+    client->unflushed = 0;
+    return link_flush(client->link) == MD_OK ? rssl_outq_reserve(client->outq, length) : NULL;
+}
+
+static void commit(struct emitter *emitter, const struct watch *watch, uint8_t *room, size_t length)
+{
+    struct client *client = watch->client;
+
+    md_put_be32(room + AT_STREAM, (uint32_t)watch->stream_id);
+    rssl_outq_commit(client->outq, length);
+    emitter->sds->stats.messages++;
+    client->unflushed += length;
+    if (client->unflushed >= FLUSH_BYTES) {
+        client->unflushed = 0;
+        (void)link_flush(client->link);
+    }
 }
 
 /* False: its queue is full. */
 static bool deliver(struct emitter *emitter, const struct watch *watch)
 {
-    struct client *client = watch->client;
-
-    if (!client->outq || rssl_outq_message_max(client->outq) == 0)
-        return true; /* on its way out */
-    uint8_t *room = rssl_outq_reserve(client->outq, emitter->length);
-    if (!room) {
-        client->unflushed = 0;
-        if (link_flush(client->link) != MD_OK)
-            return false;
-        room = rssl_outq_reserve(client->outq, emitter->length);
-        if (!room)
-            return false;
-    }
+    if (is_leaving(watch->client))
+        return true;
+    uint8_t *room = reserve(watch->client, emitter->length);
+    if (!room)
+        return false;
     memcpy(room, emitter->message, emitter->length);
-    md_put_be32(room + AT_STREAM, (uint32_t)watch->stream_id);
-    rssl_outq_commit(client->outq, emitter->length);
-    emitter->sds->stats.messages++;
-    client->unflushed += emitter->length;
-    if (client->unflushed >= FLUSH_BYTES) {
-        client->unflushed = 0;
-        (void)link_flush(client->link);
+    commit(emitter, watch, room, emitter->length);
+    return true;
+}
+
+/* Built where it goes out from: to copy what was just put together byte by byte means to wait
+ * for those bytes. False: there is no room, nothing has happened. */
+static bool build_in_place(struct emitter *emitter, struct item *item, bool is_stamped,
+                           uint64_t due_ns)
+{
+    const struct watch *watch = item->watches;
+
+    if (!watch || is_leaving(watch->client))
+        return false;
+    uint8_t *room = reserve(watch->client, length_max(emitter, item, is_stamped));
+    if (!room)
+        return false;
+    size_t length = build(emitter, item, is_stamped, due_ns, room);
+    if (watch->next) {
+        memcpy(emitter->message, room, length);
+        emitter->length = length;
     }
+    emitter->pending = watch->next;
+    commit(emitter, watch, room, length);
     return true;
 }
 
@@ -165,25 +220,27 @@ static unsigned copies(struct emitter *emitter)
     return 1;
 }
 
+static bool has_faults(const struct sds_options *options)
+{
+    return options->drop_every || options->duplicate_every;
+}
+
 bool emitter_update(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns)
 {
-    if (!emitter->pending) {
-        if (item->is_silent)
-            return true;
-        build(emitter, item, is_stamped, due_ns);
-        unsigned n = copies(emitter);
-        if (n == 0)
-            return true;
-        if (n == 2 && item->watches)
-            (void)deliver(emitter, item->watches);
-        emitter->pending = item->watches;
-    }
-    while (emitter->pending) {
-        if (!deliver(emitter, emitter->pending))
-            return false;
-        emitter->pending = emitter->pending->next;
-    }
-    return true;
+    if (emitter->pending)
+        return emitter_resume(emitter);
+    if (item->is_silent)
+        return true;
+    if (!has_faults(&emitter->sds->options) && build_in_place(emitter, item, is_stamped, due_ns))
+        return emitter_resume(emitter);
+    emitter->length = build(emitter, item, is_stamped, due_ns, emitter->message);
+    unsigned n = copies(emitter);
+    if (n == 0)
+        return true;
+    if (n == 2 && item->watches)
+        (void)deliver(emitter, item->watches);
+    emitter->pending = item->watches;
+    return emitter_resume(emitter);
 }
 
 bool emitter_resume(struct emitter *emitter)
