@@ -166,16 +166,21 @@ static void publish(struct net *net)
         net_users_wake(net);
 }
 
+/* What is due goes out between two batches: a request waits for one of them, not for a whole turn.
+ */
 static int receive(struct net *net)
 {
     int total = 0;
 
     for (int i = 0; i < INPUT_ROUNDS; i++) {
-        int count = attach_node_input(net->node, md_clock_mono_ns());
+        uint64_t now_ns = md_clock_mono_ns();
+        int count = attach_node_input(net->node, now_ns);
 
         deliver(net);
         publish(net);
         total += count;
+        if (count > 0 && attach_node_deadline(net->node) <= now_ns)
+            total += attach_node_output(net->node, now_ns);
         if (count == 0)
             break;
     }

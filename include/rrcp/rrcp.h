@@ -62,8 +62,8 @@ enum rrcp_flow_control {
 };
 
 enum rrcp_retry {
-    RRCP_RETRY_FAST,  /* waits scale with the measured round trip, up to the configured ones */
-    RRCP_RETRY_FIXED, /* the configured waits */
+    RRCP_RETRY_FAST,  /* waits scale with the round trip and the size of the group, up to these: */
+    RRCP_RETRY_FIXED, /* the configured waits, and those of a large group */
 };
 
 enum rrcp_congestion {
@@ -130,7 +130,8 @@ struct rrcp_config {
     uint64_t reorder_ns;         /* 2 ms */
     uint32_t reorder_packets;    /* 64 */
     uint64_t path_skew_ns;       /* 5 ms, with path_count 2 */
-    uint32_t nak_rate;           /* 1000 NAK packets/s, burst 100 */
+    uint32_t
+        nak_rate; /* 1000 NAK packets/s, burst 100; with fewer than 4 receivers up to 4 times */
     uint64_t assembly_bytes_max; /* 64 MiB: fragmented messages being put together */
 
     /* Unicast stream */

@@ -358,7 +358,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Newer packets after which that wait ends." },
     { "retry", RRCP, ALL, 0, WORD("fast|fixed", "fast"),
       "Spacing of requests: fast = from the measured round trip, with trreq and twait as upper "
-      "bounds; fixed = from trreq alone." },
+      "bounds, and the sooner the fewer receivers there are; fixed = from trreq alone, and as in a "
+      "large group." },
     { "ndata", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
       "Retransmissions of a unicast packet that is not acknowledged." },
     { "tdata", RRCP, ALL, 0, TIME("100ms", 1 * MS, 60 * SEC, "1"),

@@ -270,7 +270,8 @@ struct rrcp_peer {
     uint64_t dup_packets;
 
     /* what it says of our data */
-    uint64_t rtt_ns; /* smoothed; 0: not measured */
+    uint64_t rtt_ns;     /* smoothed; 0: not measured */
+    uint64_t rtt_var_ns; /* its mean deviation, smoothed */
     uint64_t their_next;
     uint32_t their_lost;
     uint32_t their_repaired;
@@ -448,7 +449,6 @@ struct rrcp {
     struct rrcp_unicast *unicast_ready_tail;
     struct rrcp_budget nak_out_budget;
     struct rrcp_budget status_budget;
-    uint32_t status_turn;
     uint64_t path_ns[2];
     bool path_is_silent[2];
     uint64_t unicast_bytes;
@@ -649,6 +649,33 @@ static inline struct rrcp_slot *rrcp_window_slot(const struct rrcp *r, const str
                                                  uint64_t seq)
 {
     return &w->slots[seq & (r->config.window_packets - 1)];
+}
+
+/* ---- the size of the group ---------------------------------------------------------------- */
+
+#define CROWD_FULL 8
+
+/*
+ * How far the waits that spread a group's requests apply: from 0, where the sender and one receiver
+ * are alone and there is nobody to wait for, to CROWD_FULL with so many other receivers or more.
+ */
+static inline uint32_t rrcp_crowd(const struct rrcp *r)
+{
+    uint32_t others = r->live_count > 0 ? r->live_count - 1 : 0;
+
+    return r->config.retry == RRCP_RETRY_FIXED || others > CROWD_FULL ? CROWD_FULL : others;
+}
+
+/* What one receiver may take of a rate that is meant for `CROWD_SHARES` of them at a time. */
+#define CROWD_SHARES 4
+
+static inline uint32_t rrcp_crowd_share(const struct rrcp *r, uint32_t rate)
+{
+    uint64_t receivers = rrcp_clamp(r->live_count, 1, CROWD_SHARES);
+
+    return r->config.retry == RRCP_RETRY_FIXED
+               ? rate
+               : (uint32_t)((uint64_t)rate * CROWD_SHARES / receivers);
 }
 
 /* ---- nak.c -------------------------------------------------------------------------------- */

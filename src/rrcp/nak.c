@@ -23,6 +23,8 @@
 #define WAIT_US_MAX      320000
 #define FIRST_RTT_NS     (625 * RRCP_US) /* until measured: T = 5 ms */
 #define FAST_WAIT_US_MIN 2000
+#define ALONE_US         100  /* by then a packet that was overtaken has come */
+#define ALONE_WAIT_US    1000 /* at least, until it is asked for again */
 #define NAK_BURST        100
 
 /* The longest first delay: 16 times the one-way delay, between 1 and 20 ms. */
@@ -35,11 +37,16 @@ static uint64_t delay_max_us(const struct rrcp_peer *peer)
 
 /*
  * A random delay after which, of a group of G that all miss the same packet, as few as possible
- * have asked when the repair comes: truncated exponential, RFC 5740 section 5.
+ * have asked when the repair comes: truncated exponential, RFC 5740 section 5. A few receivers ask
+ * sooner: the sender can bear all their requests. One that is alone does not draw at all.
  */
 static uint32_t draw_delay_us(struct rrcp *r, const struct rrcp_peer *peer)
 {
-    double t = (double)delay_max_us(peer);
+    uint32_t crowd = rrcp_crowd(r);
+
+    if (crowd == 0)
+        return 0;
+    double t = (double)(delay_max_us(peer) * crowd) / CROWD_FULL;
     double g = (double)rrcp_clamp(r->live_count, 2, 1000);
     double lambda = log(g) + 1.0;
     double e = exp(lambda) - 1.0;
@@ -48,14 +55,29 @@ static uint32_t draw_delay_us(struct rrcp *r, const struct rrcp_peer *peer)
     return (uint32_t)(t / lambda * log(x * e * t / lambda));
 }
 
+/*
+ * Until a request is repeated. In a group the repair may be on its way to somebody else first, and
+ * a wrong repetition costs everybody; alone, half of that will do, or RFC 6298's time if it is
+ * more.
+ */
+static uint64_t first_wait_us(const struct rrcp *r, const struct rrcp_peer *peer)
+{
+    uint64_t most = r->config.request_wait_ns / RRCP_US;
+
+    if (r->config.retry == RRCP_RETRY_FIXED || peer->rtt_ns == 0)
+        return most;
+    uint64_t rtt_us = peer->rtt_ns / RRCP_US;
+    uint64_t group =
+        rrcp_clamp(8 * rtt_us, FAST_WAIT_US_MIN, most > FAST_WAIT_US_MIN ? most : FAST_WAIT_US_MIN);
+    uint64_t late_us = rtt_us + 4 * peer->rtt_var_ns / RRCP_US;
+    uint64_t alone = rrcp_clamp(late_us > 4 * rtt_us ? late_us : 4 * rtt_us, ALONE_WAIT_US, group);
+
+    return alone + (group - alone) * rrcp_crowd(r) / CROWD_FULL;
+}
+
 static uint32_t wait_us(struct rrcp *r, const struct rrcp_peer *peer, uint8_t tries)
 {
-    uint64_t first_us = r->config.request_wait_ns / RRCP_US;
-
-    if (r->config.retry == RRCP_RETRY_FAST && peer->rtt_ns > 0)
-        first_us = rrcp_clamp(8 * peer->rtt_ns / RRCP_US, FAST_WAIT_US_MIN,
-                              first_us > FAST_WAIT_US_MIN ? first_us : FAST_WAIT_US_MIN);
-    uint64_t wait = first_us << (tries - 1);
+    uint64_t wait = first_wait_us(r, peer) << (tries - 1);
 
     if (wait > WAIT_US_MAX)
         wait = WAIT_US_MAX;
@@ -90,7 +112,7 @@ void rrcp_nak_schedule(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_slot 
         delay_us = (uint32_t)(r->config.reorder_ns / RRCP_US);
     } else {
         slot->state = SLOT_BACKOFF;
-        delay_us = draw_delay_us(r, peer);
+        delay_us = rrcp_crowd(r) ? draw_delay_us(r, peer) : ALONE_US;
     }
     rrcp_moved(r, slot->state == SLOT_REORDER ? RRCP_TRANSITION_MISSING_REORDER
                                               : RRCP_TRANSITION_MISSING_BACKOFF);
@@ -131,7 +153,8 @@ static bool ask(struct rrcp *r, struct rrcp_peer *peer, struct request *q, uint6
 {
     if (!q->is_open || !rrcp_ranges_add(&q->ranges, seq, 1)) {
         send_request(r, peer, q);
-        if (!rrcp_budget_take(&r->nak_out_budget, r->now_ns, 1, r->config.nak_rate, NAK_BURST))
+        if (!rrcp_budget_take(&r->nak_out_budget, r->now_ns, 1,
+                              rrcp_crowd_share(r, r->config.nak_rate), NAK_BURST))
             return false;
         q->ranges = (struct range_builder){ .base = seq };
         q->is_open = true;

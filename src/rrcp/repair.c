@@ -120,14 +120,21 @@ static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
     answer_add(r, &a->not_held, seq, 0);
 }
 
-/* A repair sent less than this ago is still under way. */
+/*
+ * A repair sent less than this ago is still under way: four round trips, at least 1 ms, in a group;
+ * one, at least half that, to a receiver that is alone. Receivers repeat a request later than that.
+ */
 static uint64_t damping_ns(const struct rrcp *r, const struct rrcp_peer *peer)
 {
     uint64_t wait_ns = r->config.repair_wait_ns;
+    uint32_t crowd = rrcp_crowd(r);
 
     if (r->config.retry == RRCP_RETRY_FIXED || peer->rtt_ns == 0)
         return wait_ns;
-    return rrcp_clamp(4 * peer->rtt_ns, rrcp_min(RRCP_MS, wait_ns), wait_ns);
+    uint64_t damp_ns = peer->rtt_ns + 3 * peer->rtt_ns * crowd / CROWD_FULL;
+    uint64_t least_ns = RRCP_MS / 2 + RRCP_MS / 2 * crowd / CROWD_FULL;
+
+    return rrcp_clamp(damp_ns, rrcp_min(least_ns, wait_ns), wait_ns);
 }
 
 static void note_asker(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer)
@@ -290,7 +297,8 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
-    if (!rrcp_budget_take(&peer->nak_budget, r->now_ns, 1, NAK_PEER_RATE, NAK_PEER_BURST) ||
+    if (!rrcp_budget_take(&peer->nak_budget, r->now_ns, 1, rrcp_crowd_share(r, NAK_PEER_RATE),
+                          NAK_PEER_BURST) ||
         !rrcp_budget_take(&r->sender.nak_in_budget, r->now_ns, 1, NAK_RATE, NAK_BURST)) {
         r->counters.nak_dropped_rate++;
         return;

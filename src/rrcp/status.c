@@ -21,7 +21,15 @@ void rrcp_rtt_sample(struct rrcp *r, struct rrcp_peer *peer, uint64_t rtt_ns)
         return;
     if (rtt_ns == 0)
         rtt_ns = 1;
-    peer->rtt_ns = peer->rtt_ns ? (7 * peer->rtt_ns + rtt_ns) / 8 : rtt_ns;
+    if (peer->rtt_ns == 0) {
+        peer->rtt_ns = rtt_ns;
+        peer->rtt_var_ns = rtt_ns / 2;
+        return;
+    }
+    uint64_t off_ns = rtt_ns > peer->rtt_ns ? rtt_ns - peer->rtt_ns : peer->rtt_ns - rtt_ns;
+
+    peer->rtt_var_ns = (3 * peer->rtt_var_ns + off_ns) / 4;
+    peer->rtt_ns = (7 * peer->rtt_ns + rtt_ns) / 8;
 }
 
 /* ---- what we report ----------------------------------------------------------------------- */

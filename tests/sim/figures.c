@@ -149,11 +149,20 @@ static struct figure basic(int receivers)
                             .repair_burst = 1000000 };
 }
 
+static int only; /* tables show groups of so many receivers; 0: of all sizes */
+
+static bool is_shown(int receivers)
+{
+    return only == 0 || receivers == only;
+}
+
 static int print_case(const char *name, struct figure f)
 {
     struct result r;
     int failed = 0;
 
+    if (!is_shown(f.receivers))
+        return 0;
     for (int mode = 0; mode < 2; mode++) {
         f.retry = mode ? RRCP_RETRY_FAST : RRCP_RETRY_FIXED;
         r = measure(&f, 1);
@@ -198,7 +207,7 @@ static int figure_repair(void)
     for (int i = 0; i < 3; i++) {
         static const int sizes[] = { 50, 200, 500 };
 
-        for (uint64_t seed = 1; seed <= 3; seed++) {
+        for (uint64_t seed = 1; seed <= 3 && is_shown(sizes[i]); seed++) {
             f = basic(sizes[i]);
             f.sender_loss_ppm = 10000;
             f.run_ns = 1 * SEC;
@@ -219,21 +228,26 @@ static int figure_delay(void)
     static const uint64_t one_ways[] = { 50 * US, 1 * MS };
     int failed = 0;
 
-    printf("NAK packets per packet missed by all receivers (retry fixed)\n");
-    for (int j = 0; j < 2; j++)
+    printf("NAK packets per packet missed by all receivers\n");
+    for (int j = 0; j < 4; j++)
         for (int i = 0; i < 5; i++) {
             struct figure f = basic(sizes[i]);
 
+            if (!is_shown(sizes[i]))
+                continue;
+            f.retry = j & 1 ? RRCP_RETRY_FAST : RRCP_RETRY_FIXED;
             f.packets_per_s = 100;
-            f.one_way_ns = one_ways[j];
+            f.one_way_ns = one_ways[j / 2];
             f.jitter_ns = 0;
             f.sender_loss_ppm = 50000;
             f.warm_ns = 2 * SEC + (uint64_t)sizes[i] * 25 * MS; /* 50 STATUS a second */
             f.run_ns = (sizes[i] > 100 ? 8 : 20) * SEC;
             struct result r = measure(&f, 1);
 
-            printf("one-way %.2f ms  N = %-4d mean %5.2f  p99 %3u  recovery p50 %.2f ms\n",
-                   (double)one_ways[j] / 1e6, sizes[i], r.naks_mean, r.naks_p99, r.recover_p50_ms);
+            printf("one-way %.2f ms  %-5s  N = %-4d mean %5.2f  p99 %3u  useless %5.2f  "
+                   "recovery p50 %.2f ms\n",
+                   (double)f.one_way_ns / 1e6, j & 1 ? "fast" : "fixed", sizes[i], r.naks_mean,
+                   r.naks_p99, r.dups_per_loss, r.recover_p50_ms);
             failed |= r.failed;
         }
     return failed;
@@ -267,14 +281,14 @@ static int figure_retry(void)
 
 static int figure_scale(void)
 {
-    static const int sizes[] = { 2, 5, 10, 20, 50, 100, 200, 500 };
+    static const int sizes[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500 };
     int failed = 0;
 
     printf("receivers,retry,loss,lost_copies,naks_per_loss,repairs_per_loss,useless_per_loss,"
            "recover_p50_ms,recover_p99_ms,repairs_multicast,repairs_unicast,gaps,"
            "engine_memory_kib\n");
-    for (int i = 0; i < 8; i++)
-        for (int kind = 0; kind < 4; kind++) {
+    for (int i = 0; i < 9; i++)
+        for (int kind = 0; kind < 4 && is_shown(sizes[i]); kind++) {
             struct figure f = basic(sizes[i]);
 
             f.retry = kind & 1 ? RRCP_RETRY_FAST : RRCP_RETRY_FIXED;
@@ -297,8 +311,9 @@ static int figure_scale(void)
     return failed;
 }
 
-int sim_figures(const char *which)
+int sim_figures(const char *which, int receivers)
 {
+    only = receivers;
     if (strcmp(which, "repair") == 0)
         return figure_repair();
     if (strcmp(which, "delay") == 0)

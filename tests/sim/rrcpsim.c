@@ -19,6 +19,7 @@ static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
     "               [--stop]                               at the first failure\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
+    "               [--nodes N]                            of N receivers only\n"
     "       rrcpsim --list                                 names of the scenarios\n"
     "Each seed is one course of events; without --scenario the seed chooses it. A failing seed is\n"
     "one line with how to replay it. Exit status 1 when any failed.\n";
@@ -83,11 +84,11 @@ static bool run_seed(const struct arguments *args, uint64_t seed, struct sim_cov
 
 /* ---- coverage ----------------------------------------------------------------------------- */
 
-static int row(const char *group, const char *name, uint64_t count, bool must)
+static int row(const char *group, const char *name, uint64_t count)
 {
     printf("  %-12s %-22s %12llu%s\n", group, name, (unsigned long long)count,
-           must && count == 0 ? "   NEVER" : "");
-    return must && count == 0;
+           count == 0 ? "   NEVER" : "");
+    return count == 0;
 }
 
 static int print_coverage(const struct sim_coverage *c)
@@ -104,28 +105,25 @@ static int print_coverage(const struct sim_coverage *c)
            (unsigned long long)c->packets, (unsigned long long)c->messages,
            (double)c->virtual_ns / 1e9);
     for (int i = 0; i < SIMNET_FAULT_count; i++)
-        zeros += row("fault", simnet_fault_name((enum simnet_fault)i), c->faults[i], true);
-    zeros += row("fault", "crash", c->crashes, true) + row("fault", "restart", c->restarts, true) +
-             row("fault", "pause", c->pauses, true) + row("fault", "stop", c->stops, true) +
-             row("fault", "user dies", c->detaches, true) +
-             row("fault", "hostile packet", c->hostile, true);
+        zeros += row("fault", simnet_fault_name((enum simnet_fault)i), c->faults[i]);
+    zeros += row("fault", "crash", c->crashes) + row("fault", "restart", c->restarts) +
+             row("fault", "pause", c->pauses) + row("fault", "stop", c->stops) +
+             row("fault", "user dies", c->detaches) + row("fault", "hostile packet", c->hostile);
     for (int i = 1; i <= 8; i++)
-        zeros += row("event", events[i], c->events[i], true);
-    for (int i = 1; i <= 7; i++) /* overrun is the inbound ring's, not the engine's */
-        zeros += row("gap", gaps[i], c->gaps[i], i != RRCP_GAP_OVERRUN);
+        zeros += row("event", events[i], c->events[i]);
+    for (int i = 1; i <= 7; i++)
+        if (i != RRCP_GAP_OVERRUN) /* the inbound ring's, not the engine's */
+            zeros += row("gap", gaps[i], c->gaps[i]);
     for (int i = 0; i < RRCP_TRANSITION_count; i++)
-        zeros += row("transition", rrcp_transition_name((enum rrcp_transition)i), c->transitions[i],
-                     true);
+        zeros +=
+            row("transition", rrcp_transition_name((enum rrcp_transition)i), c->transitions[i]);
     for (int i = 0; i < RRCP_DROP_count; i++)
-        zeros += row("drop", rrcp_drop_name((enum rrcp_drop)i), c->drops[i], true);
-    zeros += row("limit", "submit full", c->full, true) +
-             row("limit", "unicast dropped", c->dropped, true) +
-             row("limit", "pool over", c->over, true) +
-             row("limit", "unicast reset", c->resets, true) +
-             row("limit", "repair override", c->override, true) +
-             row("limit", "rate cut", c->aimd, true) +
-             row("limit", "flow receiver lost", c->flow_lost, true) +
-             row("limit", "name conflict", c->conflicts, true);
+        zeros += row("drop", rrcp_drop_name((enum rrcp_drop)i), c->drops[i]);
+    zeros += row("limit", "submit full", c->full) + row("limit", "unicast dropped", c->dropped) +
+             row("limit", "pool over", c->over) + row("limit", "unicast reset", c->resets) +
+             row("limit", "repair override", c->override) + row("limit", "rate cut", c->aimd) +
+             row("limit", "flow receiver lost", c->flow_lost) +
+             row("limit", "name conflict", c->conflicts);
     printf("coverage: %d never occurred; engine memory at most %llu KiB\n", zeros,
            (unsigned long long)(c->memory_high / 1024));
     return zeros;
@@ -164,7 +162,7 @@ static int parse(int argc, char **argv, struct arguments *args)
         } else if (value && strcmp(argv[i], "--scenario") == 0 && find(value)) {
             args->scenario = value;
             i++;
-        } else if (value && strcmp(argv[i], "--nodes") == 0 && atoi(value) >= 2 &&
+        } else if (value && strcmp(argv[i], "--nodes") == 0 && atoi(value) >= 1 &&
                    atoi(value) <= 500) {
             args->nodes = atoi(value);
             i++;
@@ -176,7 +174,10 @@ static int parse(int argc, char **argv, struct arguments *args)
             return -1;
         }
     }
-    return 0;
+    if (args->nodes != 1 || args->figures)
+        return 0;
+    fputs(usage, stderr);
+    return -1;
 }
 
 int main(int argc, char **argv)
@@ -191,7 +192,7 @@ int main(int argc, char **argv)
         return 2;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (args.figures)
-        return sim_figures(args.figures);
+        return sim_figures(args.figures, args.nodes);
     for (uint64_t seed = args.first; seed <= args.last; seed++) {
         uint64_t hash, hash_again;
         bool is_good = run_seed(&args, seed, &coverage, &hash);

@@ -106,6 +106,6 @@ extern const struct sim_scenario sim_scenarios[];
 extern const int sim_scenario_count;
 
 /* figures.c: the tables of the protocol's description, and the scaling curve. */
-int sim_figures(const char *which);
+int sim_figures(const char *which, int receivers); /* receivers 0: all sizes */
 
 #endif

@@ -597,18 +597,23 @@ static void the_same_inputs_give_the_same_outputs(void **state)
     assert_true(sum_of_a_run() == sum_of_a_run());
 }
 
-/* A data packet of an invented peer. */
-static void feed_data(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq)
+enum { FIRST_SENT = 0, REPAIR = 1 };
+
+/* A data packet of an invented peer; a repair comes to us alone. */
+static void feed(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq, uint8_t flags)
 {
     uint8_t bytes[56] = { 0 };
     struct rrcp_address from = { .length = 3,
                                  .bytes = { 1, (uint8_t)(session >> 8), (uint8_t)session } };
-    struct rrcp_arrival in = { .bytes = bytes, .length = 56, .is_group = true, .from = &from };
+    struct rrcp_arrival in = {
+        .bytes = bytes, .length = 56, .is_group = flags != REPAIR, .from = &from
+    };
     struct rrcp_event out[16];
 
     md_put_be16(bytes, 0x5252);
     bytes[2] = 0x10;
     bytes[3] = 1;
+    bytes[4] = flags;
     md_put_be16(bytes + 6, 56);
     md_put_be64(bytes + 8, session);
     uint32_t id = 2166136261u;
@@ -625,6 +630,127 @@ static void feed_data(struct rrcp *r, uint64_t now, uint64_t session, uint64_t s
     rrcp_input(r, now, &in, 1);
     while (rrcp_event(r, out, 16) > 0)
         ;
+}
+
+static void feed_data(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq)
+{
+    feed(r, now, session, seq, FIRST_SENT);
+}
+
+/* ---- requests, by the size of the group --------------------------------------------------- */
+
+#define SENDER 5000
+#define US     1000ull
+
+static struct net *net_of_one(uint64_t others, enum rrcp_retry retry)
+{
+    struct net *net = net_make();
+
+    net->config.retry = retry;
+    net->config.peers_max = 64;
+    node_start(net, 0, 1001);
+    for (uint64_t i = 0; i < others; i++)
+        feed_data(net->r[0], net->now, SENDER + 1 + i, 1);
+    feed_data(net->r[0], net->now, SENDER, 1);
+    return net;
+}
+
+/* Time passes; how many requests left meanwhile. */
+static uint64_t requests_within(struct net *net, uint64_t for_ns)
+{
+    uint64_t before = rrcp_counters(net->r[0])->retrans_req_sent;
+    struct rrcp_packet out[16];
+
+    for (uint64_t end = net->now + for_ns; net->now < end;) {
+        net->now += 50 * US;
+        rrcp_input(net->r[0], net->now, NULL, 0);
+        rrcp_tick(net->r[0], net->now);
+        while (rrcp_output(net->r[0], net->now, out, 16) > 0)
+            ;
+    }
+    return rrcp_counters(net->r[0])->retrans_req_sent - before;
+}
+
+/* Of 50 lost packets, each repaired before the next is lost, how many were asked for that soon. */
+static uint64_t asked_within(uint64_t others, enum rrcp_retry retry, uint64_t for_ns)
+{
+    struct net *net = net_of_one(others, retry);
+    uint64_t asked = 0;
+
+    for (uint64_t seq = 2; seq < 102; seq += 2) {
+        feed_data(net->r[0], net->now, SENDER, seq + 1);
+        asked += requests_within(net, for_ns);
+        feed(net->r[0], net->now, SENDER, seq, REPAIR);
+        requests_within(net, MS);
+    }
+    net_free(net);
+    return asked;
+}
+
+static void a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others(void **state)
+{
+    (void)state;
+    assert_int_equal(asked_within(0, RRCP_RETRY_FAST, 50 * US), 0); /* it may just be late */
+    assert_int_equal(asked_within(0, RRCP_RETRY_FAST, 100 * US), 50);
+    uint64_t few = asked_within(1, RRCP_RETRY_FAST, 150 * US);
+    uint64_t many = asked_within(8, RRCP_RETRY_FAST, 150 * US);
+    assert_true(few > 25);
+    assert_true(many < 15);
+    assert_int_equal(asked_within(40, RRCP_RETRY_FIXED, 150 * US),
+                     asked_within(40, RRCP_RETRY_FAST, 150 * US));
+    assert_true(asked_within(0, RRCP_RETRY_FIXED, 100 * US) < 15);
+}
+
+/* When a request that is not answered is made again, once the round trip is known. */
+static uint64_t repeated_after_us(uint64_t others)
+{
+    struct net *net = net_of_one(others, RRCP_RETRY_FAST);
+    uint64_t seq = 2;
+    uint64_t us = 0;
+
+    for (; seq < 42; seq += 2) { /* it answers 0.2 ms after it is asked */
+        feed_data(net->r[0], net->now, SENDER, seq + 1);
+        while (requests_within(net, 50 * US) == 0)
+            ;
+        requests_within(net, 200 * US);
+        feed(net->r[0], net->now, SENDER, seq, REPAIR);
+    }
+    feed_data(net->r[0], net->now, SENDER, seq + 1);
+    while (requests_within(net, 50 * US) == 0)
+        ;
+    while (requests_within(net, 50 * US) == 0)
+        us += 50;
+    net_free(net);
+    return us;
+}
+
+static void alone_a_request_is_repeated_when_the_round_trip_is_over(void **state)
+{
+    (void)state;
+    assert_in_range(repeated_after_us(0), 900, 1050);
+    assert_in_range(repeated_after_us(8), 1950, 4100);
+}
+
+/* Requests in a second in which every other packet is lost, 2,000 of them. */
+static uint64_t requests_a_second(uint64_t others)
+{
+    struct net *net = net_of_one(others, RRCP_RETRY_FAST);
+    uint64_t sum = 0;
+
+    for (uint64_t seq = 2; seq < 4002; seq += 2) {
+        feed_data(net->r[0], net->now, SENDER, seq + 1);
+        sum += requests_within(net, 500 * US);
+        feed(net->r[0], net->now, SENDER, seq, REPAIR);
+    }
+    net_free(net);
+    return sum;
+}
+
+static void the_fewer_receivers_the_more_may_each_of_them_ask(void **state)
+{
+    (void)state;
+    assert_in_range(requests_a_second(0), 1900, 2100);
+    assert_true(requests_a_second(8) <= 1100);
 }
 
 static void a_hundred_peers_with_holes_stay_within_the_stated_memory(void **state)
@@ -670,6 +796,10 @@ int main(void)
         cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
+        cmocka_unit_test(
+            a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others),
+        cmocka_unit_test(alone_a_request_is_repeated_when_the_round_trip_is_over),
+        cmocka_unit_test(the_fewer_receivers_the_more_may_each_of_them_ask),
         cmocka_unit_test(a_hundred_peers_with_holes_stay_within_the_stated_memory),
     };
 
