@@ -374,6 +374,18 @@ void sink_parked_check(struct rrmp_sink *sink)
         parked_wake(sink, i);
 }
 
+/* What waited where the service is down, while it was nowhere else, goes to who has it now. */
+static void waiting_move(struct rrmp_sink *sink, uint32_t number)
+{
+    uint16_t service = sink_link_at(sink, number)->service;
+
+    for (uint32_t n = sink->services[service].links; n != RRMP_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        if (!(sink_link_at(sink, n)->row_state & RRMP_SERVICE_UP))
+            link_items_move(sink, n, RRMP_CLOSE_MOVED);
+    }
+}
+
 void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
 {
     struct sink_link *link = sink_link_at(sink, number);
@@ -386,10 +398,12 @@ void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
     link->row_state = state;
     link->up_ns = sink->now_ns;
     sink_service_changed(sink, link->service);
-    if (sink_link_usable(sink, NULL, number))
+    if (sink_link_usable(sink, NULL, number)) {
+        waiting_move(sink, number);
         parked_wake(sink, link->service);
-    else if (!(state & RRMP_SERVICE_UP) && has_other(sink, number))
+    } else if (!(state & RRMP_SERVICE_UP) && has_other(sink, number)) {
         link_items_move(sink, number, RRMP_CLOSE_MOVED);
+    }
 }
 
 /* The link ends: with its instance, or because the service was withdrawn there. */

@@ -68,14 +68,14 @@ static void apply_load(struct srcdist_core *core, uint32_t provider,
 }
 
 /* Who is given the image from now on hears of its group's state, too. */
-static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t number,
-                       const struct rwf_state *state)
+static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t service,
+                       uint16_t number, const struct rwf_state *state)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
         struct srcdist_item *it = &core->items[i];
         struct rrmp_source_item info;
 
-        if (!it->image || it->provider != provider || it->is_told ||
+        if (!it->image || it->provider != provider || it->service != service || it->is_told ||
             !rrmp_source_item_info(core->source, i, &info) || info.group != number)
             continue;
         cache_image_set_state(it->image, RWF_STREAM_OPEN, state->data_state, state->code);
@@ -105,7 +105,7 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider,
         if (!group.has_status && change.merged_into == RRMP_GROUP_NONE)
             continue;
         if (group.has_status && group.status.data_state != RWF_DATA_NO_CHANGE)
-            note_group(core, provider, change.group, &group.status);
+            note_group(core, provider, offer->service, change.group, &group.status);
         if (s->is_offered)
             rrmp_source_group_status(core->source, s->svc, &change);
     }

@@ -472,6 +472,56 @@ static void that_a_service_is_up_keeps_its_place_when_the_ring_is_full(void **st
     assert_int_equal(chain->from_source.sent[1].bytes[0], RRMP_UPDATE);
 }
 
+/* Another instance of the same service says that it is here: (2, 1). */
+static void another_comes(struct chain *chain, struct line *line, struct rrmp_source **other)
+{
+    const struct rrmp_service service = { .state = 3,
+                                          .features = 7,
+                                          .name = { (const uint8_t *)"RDFD", 4 } };
+    const struct rrmp_source_config config = {
+        .name = "other", .send = line_send(line), .item_limit = 100, .gap_log = 64
+    };
+    uint16_t svc;
+
+    assert_int_equal(rrmp_source_create(&config, other), MD_OK);
+    assert_int_equal(rrmp_source_service_offer(*other, chain->now_ns, &service, &svc), MD_OK);
+    rrmp_source_notice(
+        *other, chain->now_ns,
+        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
+    for (int i = 0; i < 20; i++)
+        rrmp_source_tick(*other, chain->now_ns + (uint64_t)i * 10 * MS, true);
+    for (size_t i = 0; i < line->count; i++) {
+        const struct rrmp_message message = { .session = 2,
+                                              .src_port = 1,
+                                              .topic = line->sent[i].dest.topic,
+                                              .bytes = line->sent[i].bytes,
+                                              .length = line->sent[i].length };
+        rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
+        sink_take(chain, 0);
+    }
+}
+
+static void what_waits_where_its_service_is_down_goes_to_who_comes_with_it(void **state)
+{
+    struct chain *chain = *state;
+    struct line *line = calloc(1, sizeof(*line));
+    struct rrmp_source *other;
+    struct rrmp_sink_item info;
+
+    assert_non_null(line);
+    open_at(chain, 0);
+    settle(chain);
+    service_is(chain, false);
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=");
+    another_comes(chain, line, &other);
+    assert_string_equal(chain->log[0], "I=!");
+    assert_true(rrmp_sink_item_info(chain->sinks[0], chain->item[0], &info));
+    assert_true(rrmp_sink_instance_is(chain->sinks[0], info.instance, 2, 1));
+    rrmp_source_destroy(other);
+    free(line);
+}
+
 static void a_second_requester_gets_an_image_of_its_own(void **state)
 {
     struct chain *chain = *state;
@@ -804,6 +854,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_unicast_image_of_a_service_that_went_down_is_not_taken,
                                         setup_unicast, teardown),
         TEST(an_image_does_not_go_ahead_of_its_service),
+        TEST(what_waits_where_its_service_is_down_goes_to_who_comes_with_it),
         TEST(that_a_service_is_up_keeps_its_place_when_the_ring_is_full),
         cmocka_unit_test_setup_teardown(what_comes_between_bind_and_unicast_image_is_held,
                                         setup_unicast, teardown),
