@@ -142,6 +142,35 @@ rows = script("rwf").parse(["decode update,100.50,90.00,130.00,9950248", "RMTES 
 check([r["work"] for r in rows] == ["decode update", "RMTES to UTF-8, 36 bytes"], "works of rwf")
 check(rows[0]["java_ratio"] == 4 and rows[0]["rounds"] == [90, 100.5, 130], "the library beside ours")
 
+# Tuning: ratios to the runs before and after, the verdict beside those of the chain to itself, the table in the page.
+tuning = script("tuning")
+
+
+def once(mean, lost=0, reached=True):
+    return {"mean_us": mean, "p99_us": 2 * mean, "cpu_pct": 50.0, "lost": lost, "reached": reached}
+
+
+def knob(*means, **more):
+    return tuning.knob_row(tuning.KNOBS[0], 1000, [
+        {"before": once(90.0), "knob": once(mean, **more), "after": once(110.0)} for mean in means], itself)
+
+
+itself = [0.7, 0.8, 0.9, 0.95, 1.0, 1.0, 1.05, 1.1, 1.2, 1.4]
+check(knob(50.0, 60.0, 80.0)["mean_us_ratio"] == 0.6 and knob(50.0, 60.0, 80.0)["mean_us_high"] == 0.8, "the ratio")
+check([knob(50.0, 60.0, 65.0)["verdict"], knob(95.0, 95.0, 99.0)["verdict"], knob(50.0, 60.0, 150.0)["verdict"],
+       knob(150.0, 160.0, 145.0)["verdict"], knob(10.0)["verdict"], knob(50.0, lost=1)["verdict"],
+       knob(50.0, reached=False)["verdict"]] == ["better", "cannot be told", "cannot be told", "worse", "cannot be told",
+                                                 "LOSES", "rate not reached"], "the verdicts")
+machine = {"cpus": 2, "cpu": "X", "kernel": "6", "load": [1.0], "load_after": [2.0], "commit": "c", "time": "2026-01-01T0"}
+rows = [tuning.as_is_row(1000, [[once(90.0), once(100.0), once(110.0)]]), knob(50.0)]
+with open(tuning.PAGE, encoding="utf-8") as file:
+    text = file.read()
+new = tuning.paged(text, machine, rows)
+check(tuning.paged(new, machine, rows) == new and "0.50 (0.50..0.50)" in new, "the table in the page")
+check(new.split(tuning.BEGIN)[0] == text.split(tuning.BEGIN)[0] and new.split(tuning.END)[1] == text.split(tuning.END)[1],
+      "the page around the table")
+check(all(f"| {k.name} |" in text for k in tuning.KNOBS), "docs/tuning.md has not all knobs: tools/rmds bench tuning --page")
+
 with tempfile.TemporaryDirectory() as folder:
     base = os.path.join(folder, "new", "latency")
     extra = os.path.join(folder, "extra.json")
