@@ -437,9 +437,11 @@ static int open_loop(struct rrcpd *d)
 static int open_status(struct rrcpd *d)
 {
     struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
+    struct md_conf_object shmem = md_conf_object(d->conf, MD_CONF_SHMEM, NULL);
     const struct status_config config = { .loop = d->loop,
                                           .daemon = &daemon,
                                           .segment = d->stats,
+                                          .shm_dir = md_conf_string(&shmem, "shmDir"),
                                           .process = d->process,
                                           .instance = md_conf_instance(d->conf),
                                           .identity = d->identity };

@@ -25,6 +25,7 @@ struct status_config {
     struct md_loop *loop; /* the control loop */
     const struct md_conf_object *daemon;
     const struct stats_segment *segment;
+    const char *shm_dir;  /* where the others of this host have theirs */
     const char *process;  /* "p2ps", "rrcpd.net1" */
     const char *instance; /* "1" */
     const char *identity; /* "host.1.p2ps" */
@@ -45,6 +46,19 @@ uint16_t status_port(const struct status *status);
 void status_show_config(struct stats_segment *segment, const char *process,
                         const struct md_conf *conf);
 
+/* ---- who else is on this host ---- */
+
+#define STATUS_DAEMONS_MAX 64
+
+struct status_daemon {
+    char name[STATS_NAME_BYTES]; /* "src_dist.1" */
+    enum stats_liveness liveness;
+    uint16_t port; /* of its page, 0: none */
+};
+
+/* All with statistics in that folder, the asking one too, by name; at most STATUS_DAEMONS_MAX. */
+unsigned status_look_around(const char *shm_dir, uint64_t now_ns, struct status_daemon *out);
+
 /* ---- the texts, from a reader that was refreshed ---- */
 
 #define STATUS_LOG_LINES MD_LOG_RECENT_MAX
@@ -56,6 +70,8 @@ struct status_facts {
     uint64_t resident_bytes;
     const struct md_log_line *lines; /* oldest first */
     unsigned line_count;
+    const struct status_daemon *daemons; /* of this host */
+    unsigned daemon_count;
 };
 
 void status_write_metrics(const struct stats_reader *reader, const struct status_facts *facts,

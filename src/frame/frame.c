@@ -321,10 +321,12 @@ static int open_stats(struct frame *frame)
 
 static int open_status(struct frame *frame)
 {
+    struct md_conf_object shmem = md_conf_object(frame->conf, MD_CONF_SHMEM, NULL);
     const struct status_config config = {
         .loop = frame->loop,
         .daemon = &frame->daemon,
         .segment = frame->stats,
+        .shm_dir = md_conf_string(&shmem, "shmDir"),
         .process = frame->process,
         .instance = md_conf_instance(frame->conf),
         .identity = frame->identity,

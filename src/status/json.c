@@ -90,6 +90,20 @@ static void add_lines(const struct status_facts *facts, struct http_answer *answ
     http_answer_add(answer, "]");
 }
 
+static void add_daemons(const struct status_facts *facts, struct http_answer *answer)
+{
+    http_answer_add(answer, ",\n\"host\":[");
+    for (unsigned i = 0; i < facts->daemon_count; i++) {
+        http_answer_add(answer, "%s{\"name\":\"", i ? ",\n " : "\n ");
+        text_add_json(answer, facts->daemons[i].name);
+        bool is_well = facts->daemons[i].liveness == STATS_ALIVE;
+        http_answer_add(answer, "\",\"state\":\"%s\",\"port\":%u}",
+                        is_well ? "ok" : stats_liveness_name(facts->daemons[i].liveness),
+                        facts->daemons[i].port);
+    }
+    http_answer_add(answer, "]");
+}
+
 void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
                        struct http_answer *answer)
 {
@@ -118,6 +132,7 @@ void status_write_json(const struct stats_reader *reader, const struct status_fa
     }
     http_answer_add(answer, "}");
     add_most(reader, answer);
+    add_daemons(facts, answer);
     add_lines(facts, answer);
     http_answer_add(answer, "}\n");
 }

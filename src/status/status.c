@@ -12,7 +12,8 @@
 #include "base/err.h"
 #include "page.h"
 
-#define FRESH_NS (100 * MD_NS_PER_MS) /* the segment is not copied more often */
+#define FRESH_NS  (100 * MD_NS_PER_MS) /* the segment is not copied more often */
+#define AROUND_NS MD_NS_PER_S          /* nor those of the others */
 
 struct status {
     struct status_config config;
@@ -21,6 +22,9 @@ struct status {
     uint64_t read_ns;
     bool is_local; /* listening on the loopback: no foreign name can be meant */
     struct md_log_line lines[STATUS_LOG_LINES];
+    struct status_daemon daemons[STATUS_DAEMONS_MAX];
+    unsigned daemon_count;
+    uint64_t around_ns;
 };
 
 static double cpu_seconds(void)
@@ -54,6 +58,10 @@ static struct status_facts look(struct status *status)
         (void)stats_reader_refresh(status->reader);
         status->read_ns = now_ns;
     }
+    if (now_ns - status->around_ns > AROUND_NS) {
+        status->daemon_count = status_look_around(status->config.shm_dir, now_ns, status->daemons);
+        status->around_ns = now_ns;
+    }
     return (struct status_facts){
         .process = status->config.process,
         .instance = status->config.instance,
@@ -64,6 +72,8 @@ static struct status_facts look(struct status *status)
         .resident_bytes = resident_bytes(),
         .lines = status->lines,
         .line_count = md_log_recent(status->lines, STATUS_LOG_LINES),
+        .daemons = status->daemons,
+        .daemon_count = status->daemon_count,
     };
 }
 

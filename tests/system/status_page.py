@@ -96,6 +96,8 @@ def served(bed):
         now = json.loads(body)
         check(f"{now['process']}.{now['instance']}" == name and now["state"] == "ok", name)
         check(now["pid"] == bed.pids()[name], f"{name}: the pid")
+        check({d["name"]: (d["state"], d["port"]) for d in now["host"]} == {n: ("ok", p) for n, p in PORTS.items()},
+              f"{name}: the others of this host: {now['host']}")
         check(len(metrics(port)) > 20, name)
     check(get(18081, "/nothing")[0] == 404 and get(18081, "/", "POST")[0] == 405, "refusals")
     check(get(18081, "/", Host="evil.example")[0] == 403, "a foreign name")
@@ -185,6 +187,9 @@ def seen(page):
         if pictures:
             time.sleep(8)
             page.picture(os.path.join(pictures, name + ".png"))
+    page.wait("document.querySelectorAll('#host a').length === 3", "links to the other daemons")
+    page.evaluate("[...document.querySelectorAll('#host a')].find(a => a.textContent === 'src_dist.1').click()")
+    page.wait("/src_dist/.test(document.getElementById('name').textContent)", "the page of src_dist")
     page.open("http://127.0.0.1:18081/", width=400, height=2400, dark=True)
     page.wait("/somebody/.test(document.getElementById('mounts').innerText)", "the mount")
     page.wait("/RDFD/.test(document.getElementById('services').innerText)", "the service")

@@ -169,6 +169,38 @@ static void json_has_every_value_and_the_last_words(void **state)
     expect(f, "{\"time_ns\":5,\"severity\":\"WARNING\",\"text\":\"a \\\"b\\\"\"}");
 }
 
+static void the_daemons_of_the_host_are_listed_with_their_pages(void **state)
+{
+    struct fixture *f = *state;
+    const char *base = getenv("TMPDIR");
+    char folder[256], path[300];
+    struct stats_config config = { .process = "rrcpd.net1", .instance = "2" };
+    struct stats_segment *other;
+    struct status_daemon found[STATUS_DAEMONS_MAX];
+
+    snprintf(folder, sizeof(folder), "%s/test_status.XXXXXX", base ? base : "/tmp");
+    config.shm_dir = mkdtemp(folder);
+    assert_non_null(config.shm_dir);
+    assert_int_equal(status_look_around(folder, 0, found), 0);
+    assert_int_equal(stats_segment_open(&config, &other, NULL), MD_OK);
+    stats_string_add(other, "rrcpd.net1.config.x.2.rrcpd.statusPortable", "1  t.cnf:1");
+    stats_string_add(other, "rrcpd.net1.config.x.2.rrcpd.statusPort", "18083  t.cnf:12");
+    uint64_t now_ns = md_clock_mono_ns();
+    stats_segment_beat(other, now_ns);
+    assert_int_equal(status_look_around(folder, now_ns, found), 1);
+    f->facts.daemons = found;
+    f->facts.daemon_count = 1;
+    write_text(f, status_write_json);
+    expect(f, "\"host\":[\n {\"name\":\"rrcpd.net1.2\",\"state\":\"ok\",\"port\":18083}]");
+    assert_int_equal(status_look_around(folder, now_ns + 60 * MD_NS_PER_S, found), 1);
+    write_text(f, status_write_json);
+    expect(f, "\"state\":\"hung\",\"port\":18083}]");
+    stats_segment_close(other);
+    snprintf(path, sizeof(path), "%s/rmds.rrcpd.net1.2", folder);
+    (void)unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void what_the_configuration_sets_is_told_with_its_line(void **state)
 {
     struct fixture *f = *state;
@@ -226,6 +258,7 @@ static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_c
     struct status_config config = { .loop = loop,
                                     .daemon = &daemon,
                                     .segment = f->segment,
+                                    .shm_dir = "/dev/shm",
                                     .process = "p2ps",
                                     .instance = "1",
                                     .identity = "vega.1.p2ps" };
@@ -345,6 +378,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_family_has_one_type_line_and_stands_together, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(json_has_every_value_and_the_last_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_daemons_of_the_host_are_listed_with_their_pages, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_the_configuration_sets_is_told_with_its_line, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_heart_that_stands_still_is_told, set_up, tear_down),
