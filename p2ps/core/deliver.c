@@ -287,6 +287,8 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
         !tell_before_image(core, item))
         return;
     struct p2ps_item *it = &core->items[item];
+    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
+        core->stats.items_recovered += (event->state & 7) == RWF_DATA_OK;
     it->stream_state = event->state >> 3;
     it->data_state = event->state & 7;
     it->code = event->code;

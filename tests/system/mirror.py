@@ -32,11 +32,16 @@ CONF = """\
 """
 
 
-def value(system, instance, name):
+def values(system, instance):
+    """All that an instance says of itself, {} when there is none."""
     said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", system.shm, "-once", "-watch", "0.01",
                            "-json"],
                           capture_output=True, text=True, check=False).stdout
-    return next((i["values"].get(name) for i in json.loads(said)["instances"] if i["name"] == instance), None)
+    return next((i["values"] for i in json.loads(said)["instances"] if i["name"] == instance), {})
+
+
+def value(system, instance, name):
+    return values(system, instance).get(name)
 
 
 def await_value(system, instance, name, is_right):
