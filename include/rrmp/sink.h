@@ -173,7 +173,7 @@ struct rrmp_sink_open {
     uint32_t priority_count;
     bool is_snapshot; /* no interest is left: the item ends by itself with its image or REFUSED */
     bool is_private;  /* never shared; ends with CLOSED on any loss */
-    uint64_t user;    /* the caller's word, returned in every event of the item */
+    uint32_t user;    /* the caller's word, returned in every event of the item */
 };
 
 /*
@@ -211,13 +211,13 @@ struct rrmp_sink_item {
     bool is_told;      /* consumers were told suspect and no refresh has come since */
     bool had_image;    /* consumers had an image at some time */
     bool is_private;
-    uint64_t user;
+    uint32_t user;
     struct rrmp_view key;
 };
 
 /* Answers for an item that has ended, too, until all events were taken. */
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
-void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint64_t user);
+void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint32_t user);
 /* The next item a STATE event of scope group or service is about, after `item` (RRMP_ITEM_NONE:
  * the first); RRMP_ITEM_NONE ends. Ask while handling that event; opening and closing items
  * meanwhile is allowed, except the one passed as `item`. */
@@ -284,7 +284,7 @@ struct rrmp_sink_event {
     uint32_t item;
     uint32_t item_seq;
     uint32_t stamp;           /* of STATE: which items it is about */
-    uint64_t user;            /* of the item */
+    uint32_t user;            /* of the item */
     struct rrmp_view message; /* or text */
     /* Of MESSAGE, nothing that follows is set. */
     uint64_t cookie;

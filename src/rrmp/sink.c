@@ -19,7 +19,7 @@
 static void config_defaults(struct rrmp_sink_config *config)
 {
 #define DEFAULT(name, value) config->name = config->name ? config->name : (value)
-    DEFAULT(item_limit, 16777215u);
+    DEFAULT(item_limit, SINK_ITEMS_MAX);
     DEFAULT(item_buckets, 4096u);
     DEFAULT(instance_limit, 256u);
     DEFAULT(service_limit, 1024u);
@@ -40,7 +40,7 @@ static void config_defaults(struct rrmp_sink_config *config)
 static bool config_is_good(const struct rrmp_sink_config *config)
 {
     return config->send.reserve && config->send.commit && config->send.fill &&
-           config->item_limit < RRMP_NIL && config->instance_limit < 0xFFFF &&
+           config->item_limit <= SINK_ITEMS_MAX && config->instance_limit < 0xFFFF &&
            config->service_limit < RRMP_SERVICE_NONE && config->link_limit < RRMP_NIL;
 }
 
@@ -62,6 +62,9 @@ static int tables_init(struct rrmp_sink *sink)
              rrmp_slots_init(&sink->links, sizeof(struct sink_link), config->link_limit, memory)) ||
         (err =
              rrmp_slots_init(&sink->items, sizeof(struct sink_item), config->item_limit, memory)) ||
+        (err =
+             rrmp_slots_init(&sink->works, sizeof(struct sink_work), config->item_limit, memory)) ||
+        (err = rrmp_strings_init(&sink->keys, config->item_limit, memory)) ||
         (err =
              rrmp_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
         (err = rrmp_map_init(&sink->instance_map, 64, memory)) ||
@@ -94,7 +97,7 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
         rrmp_sink_destroy(sink);
         return err;
     }
-    rrmp_wheel_init(&sink->wheel, &sink->items, offsetof(struct sink_item, timer));
+    rrmp_wheel_init(&sink->wheel, &sink->works, offsetof(struct sink_work, timer));
     rrmp_wheel_init(&sink->post_wheel, &sink->posts, offsetof(struct sink_post, timer));
     *out = sink;
     return MD_OK;
@@ -123,11 +126,8 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
     if (!sink)
         return;
     for (uint32_t n = 0; sink->items.chunks && n < sink->items.high; n++) {
-        struct sink_item *item = sink_item_at(sink, n);
-        if (!item->in_use)
-            continue;
-        sink_chain_free(sink, &item->held);
-        free(item->key);
+        if (sink_item_at(sink, n)->in_use)
+            sink_item_give(sink, n);
     }
     for (uint32_t i = 0; i < sink->early_count; i++)
         sink_chain_free(sink, &sink->early[i].parts);
@@ -138,6 +138,8 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
     rrmp_slots_fini(&sink->instances);
     rrmp_slots_fini(&sink->links);
     rrmp_slots_fini(&sink->items);
+    rrmp_slots_fini(&sink->works);
+    rrmp_strings_fini(&sink->keys);
     rrmp_slots_fini(&sink->posts);
     rrmp_map_fini(&sink->instance_map);
     rrmp_map_fini(&sink->item_map);
@@ -348,6 +350,26 @@ void rrmp_sink_notice(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp
 
 /* ---- time ---- */
 
+/* To another instance, if there is one that may know more. */
+static bool unanswered_move(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    uint32_t here = item->link;
+
+    sink_item_refuse_at(sink, number, here, SINK_REFUSED_NS);
+    if (sink_link_choose(sink, item) != RRMP_NIL) {
+        sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
+        sink_item_place(sink, number, QUEUE_RECOVERY);
+        return true;
+    }
+    struct sink_work *work = sink_work_take(sink, number);
+    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
+        if (work->refused[i].link == here)
+            work->refused[i].until_ns = 0;
+    }
+    return false;
+}
+
 /* No answer in time: ask again, at another instance after the third time. */
 static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
 {
@@ -356,30 +378,22 @@ static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
 
     sink->stats.requests_repeated++;
-    item->tries++;
+    uint8_t tries = ++sink_work_take(sink, number)->tries;
     if (item->is_private) {
         sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
         return;
     }
-    if (item->tries == 1 && !item->had_image)
+    if (tries == 1 && !item->had_image)
         sink_item_tell(
             sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_TIMEOUT,
             (struct rrmp_view){ .bytes = (const uint8_t *)text, .length = sizeof(text) - 1 });
-    if (item->tries >= TRIES_MAX && item->state != RRMP_SINK_LIVE) {
-        uint32_t here = item->link;
-        sink_item_refuse_at(sink, number, here, SINK_REFUSED_NS);
-        if (sink_link_choose(sink, item) != RRMP_NIL) {
-            sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
-            sink_item_place(sink, number, QUEUE_RECOVERY);
+    if (tries >= TRIES_MAX && item->state != RRMP_SINK_LIVE) {
+        if (unanswered_move(sink, number))
             return;
-        }
-        for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-            if (item->refused[i].link == here)
-                item->refused[i].until_ns = 0;
-        }
-        item->tries = TRIES_MAX - 1;
+        tries = TRIES_MAX - 1;
     }
-    if (item->tries > 1)
+    sink_work_take(sink, number)->tries = tries;
+    if (tries > 1)
         sink_window_leave(sink, item);
     if (item->state == RRMP_SINK_LIVE) {
         sink_queue_remove(sink, number);
@@ -390,9 +404,7 @@ static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
         item->is_told = true; /* the image stopped in the middle */
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED, none);
     }
-    uint8_t tries = item->tries;
     sink_item_requeue(sink, number, QUEUE_RECOVERY);
-    item->tries = tries;
 }
 
 static void item_timer(struct rrmp_sink *sink, uint32_t number)
@@ -420,15 +432,17 @@ static void item_timer(struct rrmp_sink *sink, uint32_t number)
             sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED); /* its image stopped */
         } else if (item->wants_image) {
             item_unanswered(sink, number);
-        } else if (item->check_seq) {
+        } else if (sink_work_of(sink, item)->check_seq) {
+            uint32_t check_seq = sink_work_of(sink, item)->check_seq;
             const struct sink_link *link = sink_link_at(sink, item->link);
             const struct sink_slot *slot =
-                sink_slot_find(sink_instance_at(sink, link->instance), item->handle);
-            if (slot && rrmp_after(item->check_seq, slot->last_seq)) {
+                sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
+            if (slot && rrmp_after(check_seq, slot->last_seq)) {
                 sink->stats.audit_mended++;
                 sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
             }
-            item->check_seq = 0;
+            sink_work_take(sink, number)->check_seq = 0;
+            sink_work_settle(sink, number);
         }
         return;
     }
@@ -460,8 +474,11 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     sink_loss_tick(sink);
     sink_parked_check(sink);
     sink_mirror_tick(sink);
-    while (sink_event_room(sink) && (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL)
-        item_timer(sink, number);
+    while (sink_event_room(sink) &&
+           (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL) {
+        const struct sink_work *work = rrmp_slots_at(&sink->works, number);
+        item_timer(sink, work->item);
+    }
     sink_early_expire(sink, RRMP_NIL, false);
     sink_posts_tick(sink);
     queries_tick(sink);
@@ -537,7 +554,8 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
 
     return sizeof(*sink) + RRMP_OUTBOX_SIZE + config->hold_bytes +
            rrmp_slots_memory_max(&sink->instances) + rrmp_slots_memory_max(&sink->links) +
-           rrmp_slots_memory_max(&sink->items) + rrmp_slots_memory_max(&sink->posts) +
+           rrmp_slots_memory_max(&sink->items) + rrmp_slots_memory_max(&sink->works) +
+           rrmp_strings_memory_max(&sink->keys) + rrmp_slots_memory_max(&sink->posts) +
            config->instance_limit * instance_max +
            (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
            (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
@@ -549,5 +567,6 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
 
 size_t rrmp_sink_item_bytes(void)
 {
-    return sizeof(struct sink_item) + sizeof(struct sink_slot) + RRMP_MAP_ENTRY_BYTES;
+    return sizeof(struct sink_item) + sizeof(struct sink_work) + sizeof(struct sink_slot) +
+           RRMP_MAP_ENTRY_BYTES;
 }

@@ -201,13 +201,9 @@ void sink_dying_free(struct rrmp_sink *sink)
         return;
     while (sink->dying != RRMP_NIL) {
         uint32_t number = sink->dying;
-        struct sink_item *item = sink_item_at(sink, number);
 
-        sink->dying = item->dying_next;
-        sink->stats.memory_now -= (size_t)item->key_length + item->message_length;
-        sink->stats.key_bytes_now -= (size_t)item->key_length + item->message_length;
-        free(item->key);
-        rrmp_slots_give(&sink->items, number);
+        sink->dying = sink_item_at(sink, number)->queue_next;
+        sink_item_give(sink, number);
     }
 }
 

@@ -18,7 +18,7 @@ static struct sink_slot *slot_of(const struct rrmp_sink *sink, const struct sink
     if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
         return NULL;
     const struct sink_link *link = sink_link_at(sink, item->link);
-    return sink_slot_find(sink_instance_at(sink, link->instance), item->handle);
+    return sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
 }
 
 static void part_event_fill(struct rrmp_sink_event *event, const struct rrmp_image *image,
@@ -41,7 +41,7 @@ static void part_deliver(struct rrmp_sink *sink, uint32_t number, const struct r
     item->group = image->group;
     part_event_fill(sink_item_event(sink, RRMP_SINK_IMAGE, number), image, to);
     item->had_image = true;
-    item->part = (uint16_t)(image->part + 1);
+    sink_work_take(sink, number)->part = (uint16_t)(image->part + 1);
 }
 
 /* The image is whole: everybody who took part in it is in step. */
@@ -50,14 +50,15 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_slot *slot = slot_of(sink, item);
 
+    struct sink_work *work = sink_work_take(sink, number);
     item->is_image_open = false;
-    item->tag = 0;
-    item->tries = 0;
+    work->tag = 0;
+    work->tries = 0;
     if (slot)
         slot->bits = SLOT_MAPPED | SLOT_STEP;
-    sink_chain_put_event(sink, &item->held);
+    sink_chain_put_event(sink, &work->held);
     sink_item_event(sink, RRMP_SINK_IN_STEP, number);
-    rrmp_wheel_cancel(&sink->wheel, number);
+    sink_timer_cancel(sink, number);
     sink_window_leave(sink, item);
     sink_item_set_state(sink, number, RRMP_SINK_LIVE);
     item->is_told = false;
@@ -69,6 +70,7 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
         sink_queue_remove(sink, number);
     else if (item->queue == QUEUE_NONE)
         sink_queue_put(sink, number, item->wants_image ? QUEUE_NEW : QUEUE_BACKGROUND);
+    sink_work_settle(sink, number);
 }
 
 /* A part is missing: start over, and tell those who had the item before. */
@@ -84,18 +86,19 @@ bool sink_hold(struct rrmp_sink *sink, uint32_t number, const struct rrmp_sink_e
 {
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_slot *slot = slot_of(sink, item);
+    struct sink_work *work = sink_work_take(sink, number);
 
-    if (item->held.count < sink->config.hold_records &&
-        item->held.bytes + message.length <= sink->config.hold_bytes_item &&
-        sink_chain_add(sink, &item->held, event, message))
+    if (work->held.count < sink->config.hold_records &&
+        work->held.bytes + message.length <= sink->config.hold_bytes_item &&
+        sink_chain_add(sink, &work->held, event, message))
         return true;
     sink->stats.hold_overflows++;
     item->is_multicast = true;
     if (item->state == RRMP_SINK_LIVE && slot) {
         /* Those in step lose nothing; those who wait ask for an image that needs no holding. */
         slot->bits = SLOT_MAPPED | SLOT_STEP;
-        sink_chain_free(sink, &item->held);
-        item->tag = 0;
+        sink_chain_free(sink, &work->held);
+        work->tag = 0;
         item->is_image_open = false;
         item->wants_image = true;
         item->wants_more = false;
@@ -171,7 +174,8 @@ static void early_keep(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
 static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
-    struct sink_early *early = early_find(sink, instance, item->handle, item->tag);
+    struct sink_early *early =
+        early_find(sink, instance, item->handle, sink_work_of(sink, item)->tag);
 
     if (!early)
         return;
@@ -183,7 +187,7 @@ static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
     }
     item->is_image_open = true;
     item->had_image = true;
-    item->part = (uint16_t)early->parts.count;
+    sink_work_take(sink, number)->part = (uint16_t)early->parts.count;
     bool is_whole = early->is_whole;
     sink_chain_put_event(sink, &early->parts);
     early_drop(sink, early);
@@ -206,7 +210,7 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    sink_chain_free(sink, &item->held);
+    sink_held_free(sink, item);
     item->is_image_open = false;
     item->group = bind->group;
     if (bind->tag == 0) {
@@ -221,11 +225,12 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
     }
     if (!sink_item_map(sink, number, bind->handle, bind->item_seq, SLOT_HOLD))
         return;
-    item->tag = bind->tag;
-    item->part = 0;
+    struct sink_work *work = sink_work_take(sink, number);
+    work->tag = bind->tag;
+    work->part = 0;
     item->image_to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
     sink_item_set_state(sink, number, RRMP_SINK_FILLING);
-    rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+    sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
     early_play(sink, instance, number);
 }
 
@@ -248,9 +253,10 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
         if (is_same && !rrmp_after(bind->item_seq, slot->last_seq)) {
             if (bind->tag != 0 && is_ours && item->wants_image && !item->is_image_open &&
                 !is_ahead) {
-                sink_chain_free(sink, &item->held);
-                item->tag = bind->tag;
-                item->part = 0;
+                sink_held_free(sink, item);
+                struct sink_work *work = sink_work_take(sink, number);
+                work->tag = bind->tag;
+                work->part = 0;
                 item->image_to = RRMP_SINK_TO_WAIT;
                 slot->bits |= SLOT_HOLD;
                 early_play(sink, instance, number);
@@ -285,16 +291,18 @@ static bool is_overtaken(const struct rrmp_sink *sink, uint32_t link,
 static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
                      const struct rrmp_image *image)
 {
-    const struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, instance), image->handle);
+    const struct sink_slot *slot =
+        sink_slot_find(sink, sink_instance_at(sink, instance), image->handle);
     uint16_t service = sink_link_at(sink, link)->service;
 
-    if (slot && sink_item_at(sink, slot->item)->tag == image->tag) {
+    if (slot && sink_work_of(sink, sink_item_at(sink, slot->item))->tag == image->tag) {
         uint32_t number = slot->item;
         struct sink_item *item = sink_item_at(sink, number);
         if (is_overtaken(sink, link, image))
             return; /* when the service is up again its image comes anew */
-        if (image->part != item->part) {
-            if (image->part > item->part)
+        uint16_t expected = sink_work_of(sink, item)->part;
+        if (image->part != expected) {
+            if (image->part > expected)
                 image_torn(sink, number);
             return;
         }
@@ -305,7 +313,7 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
         if (image->flags & RRMP_IMAGE_LAST)
             image_complete(sink, number);
         else
-            rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+            sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
         return;
     }
     const struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
@@ -337,7 +345,7 @@ static void stray_close(struct rrmp_sink *sink, const struct sink_link *link,
                      .key = image->key },
     };
 
-    if (!sink_slot_find(sink_instance_at(sink, link->instance), image->handle))
+    if (!sink_slot_find(sink, sink_instance_at(sink, link->instance), image->handle))
         sink_send(sink, link->instance, &record);
 }
 
@@ -364,12 +372,12 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
         return;
     if (image->flags & RRMP_IMAGE_FIRST) {
         item->is_image_open = true;
-        item->part = 0;
+        sink_work_take(sink, number)->part = 0;
     }
     struct sink_slot *slot = slot_of(sink, item);
     if (slot && !(image->flags & RRMP_IMAGE_SOLICITED))
         slot->last_seq = image->item_seq;
-    if (!item->is_image_open || image->part != item->part) {
+    if (!item->is_image_open || image->part != sink_work_of(sink, item)->part) {
         if (item->is_private)
             sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
         return; /* a snapshot is asked for again by its timer */
@@ -431,12 +439,12 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
     sink->stats.images_multicast++;
     if (item->state == RRMP_SINK_LIVE) {
         struct sink_slot *slot = slot_of(sink, item);
-        sink_chain_free(sink, &item->held);
+        sink_held_free(sink, item);
         slot->last_seq = image->item_seq;
         slot->bits = SLOT_MAPPED | SLOT_STEP | SLOT_WAIT;
     } else {
         bool was_queued = item->state == RRMP_SINK_QUEUED;
-        sink_chain_free(sink, &item->held);
+        sink_held_free(sink, item);
         if (!sink_item_map(sink, number, image->handle, image->item_seq, SLOT_STEP | SLOT_WAIT))
             return;
         sink_item_set_state(sink, number, RRMP_SINK_FILLING);
@@ -444,20 +452,20 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
             sink_queue_remove(sink, number); /* its rest is waited for; the timer asks again */
     }
     item->is_image_open = true;
-    item->tag = image->tag;
-    item->image_to = to;
+    sink_work_take(sink, number)->tag = image->tag;
+    item->image_to = to & 3u;
     item->wants_more = false;
     part_deliver(sink, number, image, to);
     if (image->flags & RRMP_IMAGE_LAST)
         image_complete(sink, number);
     else
-        rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+        sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
 }
 
 /* A later part in the stream. It is numbered only if unsolicited, but always in its place. */
 static void next_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_image *image)
 {
-    struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, instance), image->handle);
+    struct sink_slot *slot = sink_slot_find(sink, sink_instance_at(sink, instance), image->handle);
     bool is_solicited = image->flags & RRMP_IMAGE_SOLICITED;
 
     if (!slot) {
@@ -467,10 +475,10 @@ static void next_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp
     uint32_t number = slot->item;
     struct sink_item *item = sink_item_at(sink, number);
     uint32_t expected = is_solicited ? slot->last_seq : slot->last_seq + 1;
-    bool is_ours = item->is_image_open && item->tag == image->tag;
+    bool is_ours = item->is_image_open && sink_work_of(sink, item)->tag == image->tag;
     if (rrmp_after(expected, image->item_seq))
         return;
-    if (image->item_seq != expected || (is_ours && image->part != item->part)) {
+    if (image->item_seq != expected || (is_ours && image->part != sink_work_of(sink, item)->part)) {
         image_torn(sink, number);
         return;
     }
@@ -485,7 +493,7 @@ static void next_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp
     if (image->flags & RRMP_IMAGE_LAST)
         image_complete(sink, number);
     else
-        rrmp_wheel_set(&sink->wheel, number, sink->now_ns + sink->config.request_retry_ns);
+        sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
 }
 
 void sink_image_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,

@@ -14,7 +14,10 @@
  *   instances (session, port) --svc--> links (instance, service) --> services by name
  *       |  map: handle -> slot                |  sequence, loss, queues, window
  *       v                                     v
- *     slots: item, last itemSeq, to whom    items: state, image under way, held records
+ *     slots: item, last itemSeq, to whom    items: state; at rest one cache line and a key
+ *                                             |
+ *                                             v
+ *                                           work: image under way, held records, timer
  *
  * Item states and what moves them: design 6.1; each state's rows are handled in
  * sink_records.c (what the instance says), sink_items.c (what the caller says) and
@@ -22,6 +25,7 @@
  */
 
 #define SINK_EVENTS           8192u
+#define SINK_ITEMS_MAX        0xFFFFFFu
 #define SINK_EVENT_RESERVE    1100u /* most events one record, one timer or one call can cause */
 #define SINK_ROWS_MAX         1000u /* rows of one answer judged singly; beyond, the whole service */
 #define SINK_CHUNK            4096u
@@ -43,14 +47,11 @@ enum sink_slot_bits {
     SLOT_MAPPED = 8,
 };
 
-/* What a tick looks at: 16 bytes. */
+/* By handle; its generation stands in the item. */
 struct sink_slot {
-    uint32_t item;
     uint32_t last_seq;
-    uint8_t generation;
-    uint8_t bits; /* enum sink_slot_bits */
-    uint16_t svc;
-    uint32_t spare;
+    uint32_t item : 24;
+    uint32_t bits : 8; /* enum sink_slot_bits; 0: free */
 };
 
 struct sink_list {
@@ -81,63 +82,74 @@ struct sink_chain {
     size_t bytes;
 };
 
-struct sink_item {
-    uint32_t next_free;
-    /* What an event needs stands together. */
-    uint32_t link; /* RRMP_NIL: parked */
-    uint16_t service;
-    uint16_t group;
-    uint64_t user;
-    uint8_t in_use;
-    uint8_t state;    /* enum rrmp_sink_item_state */
-    uint8_t is_dying; /* CLOSED was said: freed when that event has been taken */
-    /* The rest. */
-    uint32_t service_next; /* all items of the service */
-    uint32_t service_prev;
-    uint32_t queue_next;
-    uint32_t queue_prev;
-    uint32_t handle;
-    uint32_t request_id;   /* newest sent; 0: none */
-    uint32_t tag;          /* of the image expected or under way */
-    uint32_t stamp;        /* of the last group or service STATE that concerned it */
-    uint32_t check_seq;    /* an audit says the instance is there; look again later */
-    uint16_t part;         /* next one of the image under way */
-    uint8_t queue;         /* enum sink_queue */
-    uint8_t bucket;        /* of the recovery queue */
-    uint8_t tries;         /* REQUESTs without answer at this instance */
-    uint8_t is_asked;      /* the instance has our interest, as far as we know */
-    uint8_t is_told;       /* consumers in step were told suspect */
-    uint8_t had_image;     /* consumers had an image */
-    uint8_t wants_image;   /* watches NEW wait although LIVE */
-    uint8_t wants_more;    /* watches NEW came after the first part of the image under way */
-    uint8_t is_image_open; /* FIRST was delivered, LAST not */
-    uint8_t image_to;      /* RRMP_SINK_TO_* of the image under way */
-    uint8_t in_window;
-    uint8_t is_private;
-    uint8_t is_snapshot;
-    uint8_t is_multicast; /* holding failed: image by multicast */
-    uint8_t is_priority_due;
-    uint8_t is_ending; /* a private stream that has to end: its timer says so */
-    uint8_t has_provider_seq;
-    uint8_t priority_class;
-    uint32_t priority_count;
-    uint32_t standby;      /* the link that keeps it ready for us; RRMP_NIL none */
-    uint32_t standby_id;   /* of that REQUEST */
-    uint64_t standby_ns;   /* when it was said last */
-    uint32_t provider_seq; /* the provider's own number, as last delivered */
+/* What an item has that waits for an answer, an image, an end of patience, or stands by elsewhere.
+ * Each has at most one, and room for that is reserved with the item. */
+struct sink_work {
+    uint32_t item;
+    uint32_t tag;        /* of the image expected or under way */
+    uint32_t check_seq;  /* an audit says the instance is there; look again later */
+    uint32_t standby_id; /* of the REQUEST to `standby` */
+    uint64_t standby_ns; /* when it was said last */
+    uint16_t part;       /* next one of the image under way */
+    uint8_t tries;       /* REQUESTs without answer at this instance */
     struct {
         uint32_t link;
         uint64_t until_ns;
     } refused[SINK_REFUSED];
-    uint64_t key_hash;
-    uint64_t table_hash;
-    uint8_t *key; /* followed by the RWF REQUEST */
-    uint16_t key_length;
-    uint16_t message_length;
     struct sink_chain held;
-    uint64_t asked_ns;
-    uint32_t dying_next;
     struct rrmp_timer timer;
+};
+
+/* An item at rest: 64 bytes, which is one cache line. */
+struct sink_item {
+    uint32_t link; /* RRMP_NIL: parked; of a free one: the next */
+    uint16_t service;
+    uint16_t group;
+    uint32_t user;
+    uint32_t handle;
+    uint32_t service_next; /* all items of the service */
+    uint32_t service_prev;
+    uint32_t queue_next; /* of one that is dying: the next of these */
+    uint32_t queue_prev;
+    uint32_t request_id;   /* newest sent; 0: none */
+    uint32_t stamp;        /* of the last group or service STATE that concerned it */
+    uint32_t standby;      /* the link that keeps it ready for us; RRMP_NIL none */
+    uint32_t provider_seq; /* the provider's own number, as last delivered */
+    uint32_t work;         /* RRMP_NIL: at rest */
+    uint32_t key;          /* if has_message followed by its length, 2 bytes, and the RWF REQUEST */
+    uint16_t key_length;
+    uint16_t priority_count; /* the data format has no larger one */
+    uint8_t priority_class;
+    uint8_t state : 3;    /* enum rrmp_sink_item_state */
+    uint8_t queue : 2;    /* enum sink_queue */
+    uint8_t image_to : 2; /* RRMP_SINK_TO_* of the image under way */
+    bool in_use : 1;
+    bool is_dying : 1;      /* CLOSED was said: freed when that event has been taken */
+    bool is_asked : 1;      /* the instance has our interest, as far as we know */
+    bool is_told : 1;       /* consumers in step were told suspect */
+    bool had_image : 1;     /* consumers had an image */
+    bool wants_image : 1;   /* watches NEW wait although LIVE */
+    bool wants_more : 1;    /* watches NEW came after the first part of the image under way */
+    bool is_image_open : 1; /* FIRST was delivered, LAST not */
+    bool in_window : 1;
+    bool is_private : 1;
+    bool is_snapshot : 1;
+    bool is_multicast : 1; /* holding failed: image by multicast */
+    bool is_priority_due : 1;
+    bool is_ending : 1; /* a private stream that has to end: its timer says so */
+    bool has_provider_seq : 1;
+    bool has_message : 1;
+};
+
+_Static_assert(sizeof(struct sink_item) == 64, "an item at rest is one cache line");
+
+/* What a link must offer to be asked. */
+struct sink_wish {
+    uint16_t service;
+    bool is_private;
+    struct rrmp_view key;
+    uint64_t key_hash;
+    const struct sink_work *work; /* where it was refused */
 };
 
 /* One service at one instance. */
@@ -271,10 +283,12 @@ struct rrmp_sink {
     struct rrmp_slots instances;
     struct rrmp_slots links;
     struct rrmp_slots items;
+    struct rrmp_slots works;
+    struct rrmp_strings keys;
     struct rrmp_slots posts;
     struct rrmp_map instance_map;
     struct rrmp_map item_map;
-    struct rrmp_wheel wheel;      /* of items */
+    struct rrmp_wheel wheel;      /* of works */
     struct rrmp_wheel post_wheel; /* of posts */
     struct sink_service *services;
     uint16_t service_count;
@@ -320,6 +334,37 @@ static inline struct sink_instance *sink_instance_at(const struct rrmp_sink *sin
     return rrmp_slots_at(&sink->instances, number);
 }
 
+extern const struct sink_work sink_work_none;
+
+/* Its work, or one in which nothing is under way. */
+static inline const struct sink_work *sink_work_of(const struct rrmp_sink *sink,
+                                                   const struct sink_item *item)
+{
+    return item->work == RRMP_NIL
+               ? &sink_work_none
+               : (const struct sink_work *)rrmp_slots_at(&sink->works, item->work);
+}
+
+/* A key with a REQUEST behind it has a block of its own, whatever its length. */
+#define SINK_STRING_LONG (RRMP_STRINGS_SHORT + 1u)
+
+static inline struct rrmp_view sink_key(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    size_t length = item->has_message ? SINK_STRING_LONG : item->key_length;
+
+    return (struct rrmp_view){
+        .bytes = rrmp_strings_at(&sink->keys, item->key, length),
+        .length = item->key_length,
+    };
+}
+
+static inline uint64_t sink_key_hash(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    struct rrmp_view key = sink_key(sink, item);
+
+    return rrmp_key_hash(key.bytes, key.length);
+}
+
 static inline bool sink_item_exists(const struct rrmp_sink *sink, uint32_t number)
 {
     if (number >= sink->items.high)
@@ -345,6 +390,17 @@ void sink_dying_free(struct rrmp_sink *sink);
 void sink_events_fini(struct rrmp_sink *sink);
 
 /* sink_items.c: an item's place, its states */
+/* From now on it is not at rest. */
+struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t item);
+/* Back to rest if nothing is under way. */
+void sink_work_settle(struct rrmp_sink *sink, uint32_t item);
+void sink_timer_set(struct rrmp_sink *sink, uint32_t item, uint64_t due_ns);
+void sink_timer_cancel(struct rrmp_sink *sink, uint32_t item);
+void sink_held_free(struct rrmp_sink *sink, const struct sink_item *item);
+/* The RWF REQUEST it was opened with. */
+struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct sink_item *item);
+/* The number is free again. */
+void sink_item_give(struct rrmp_sink *sink, uint32_t item);
 uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,
                           uint64_t key_hash);
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
@@ -368,8 +424,6 @@ void sink_item_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t
 void sink_private_end(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
 /* Not there for `time_ns`. */
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link, uint64_t time_ns);
-bool sink_item_is_refused_at(const struct rrmp_sink *sink, const struct sink_item *item,
-                             uint32_t link);
 void sink_item_unmap(struct rrmp_sink *sink, uint32_t item);
 bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint32_t seq,
                    uint8_t bits);
@@ -391,7 +445,12 @@ void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
                      const struct rrmp_record *record);
 void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
-bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_item *item, uint32_t link);
+struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_item *item);
+bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wish *wish,
+                             uint32_t link);
+/* wish NULL: for anything. */
+bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish, uint32_t link);
+uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish);
 uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
 void sink_parked_check(struct rrmp_sink *sink);
 void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
@@ -422,7 +481,8 @@ bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrm
 
 /* sink_records.c */
 void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message);
-struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t handle);
+struct sink_slot *sink_slot_find(const struct rrmp_sink *sink, const struct sink_instance *instance,
+                                 uint32_t handle);
 /* Has what the slot of the handle, or its item, says brought into the cache. */
 void sink_slot_fetch(const struct sink_instance *instance, uint32_t handle);
 void sink_slot_item_fetch(const struct rrmp_sink *sink, const struct sink_instance *instance,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/cursor.h"
 #include "base/err.h"
 
 /* ---- table ---- */
@@ -27,7 +28,8 @@ uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
         if (!item->is_private && !item->is_snapshot && item->service == service &&
-            item->key_length == key.length && memcmp(item->key, key.bytes, key.length) == 0)
+            item->key_length == key.length &&
+            memcmp(sink_key(sink, item).bytes, key.bytes, key.length) == 0)
             return number;
     }
     return RRMP_NIL;
@@ -42,8 +44,8 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (item->service == service && item->key_hash == key_hash &&
-            item->request_id == request_id && request_id != 0)
+        if (item->service == service && item->request_id == request_id && request_id != 0 &&
+            sink_key_hash(sink, item) == key_hash)
             return number;
     }
     return RRMP_NIL;
@@ -58,39 +60,108 @@ uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, ui
 
     while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (item->service == service && item->key_hash == key_hash && item->standby != RRMP_NIL &&
-            item->standby_id == request_id)
+        if (item->service == service && item->standby != RRMP_NIL &&
+            sink_work_of(sink, item)->standby_id == request_id &&
+            sink_key_hash(sink, item) == key_hash)
             return number;
     }
     return RRMP_NIL;
 }
 
+/* ---- what is under way ---- */
+
+const struct sink_work sink_work_none;
+
+struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->work == RRMP_NIL) {
+        item->work = rrmp_slots_take(&sink->works);
+        MD_ASSERT(item->work != RRMP_NIL); /* reserved with the item */
+        struct sink_work *work = rrmp_slots_at(&sink->works, item->work);
+        work->item = number;
+    }
+    return rrmp_slots_at(&sink->works, item->work);
+}
+
+static bool is_refused_anywhere(const struct rrmp_sink *sink, const struct sink_work *work)
+{
+    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
+        if (work->refused[i].until_ns > sink->now_ns)
+            return true;
+    }
+    return false;
+}
+
+void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    const struct sink_work *work = sink_work_of(sink, item);
+
+    if (item->work == RRMP_NIL || work->timer.is_set || work->held.head || work->tag ||
+        work->check_seq || work->tries || item->is_image_open || item->standby != RRMP_NIL ||
+        is_refused_anywhere(sink, work))
+        return;
+    rrmp_slots_give(&sink->works, item->work);
+    item->work = RRMP_NIL;
+}
+
+void sink_timer_set(struct rrmp_sink *sink, uint32_t number, uint64_t due_ns)
+{
+    sink_work_take(sink, number);
+    rrmp_wheel_set(&sink->wheel, sink_item_at(sink, number)->work, due_ns);
+}
+
+void sink_timer_cancel(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->work != RRMP_NIL)
+        rrmp_wheel_cancel(&sink->wheel, item->work);
+}
+
+void sink_held_free(struct rrmp_sink *sink, const struct sink_item *item)
+{
+    if (item->work == RRMP_NIL)
+        return;
+    struct sink_work *work = rrmp_slots_at(&sink->works, item->work);
+    sink_chain_free(sink, &work->held);
+}
+
 /* ---- handle map ---- */
 
-struct sink_slot *sink_slot_find(const struct sink_instance *instance, uint32_t handle)
+static struct sink_slot *slot_at(const struct sink_instance *instance, uint32_t handle)
 {
     uint32_t index = handle & 0xFFFFFF;
 
     if (!instance->map || !instance->map[index / SINK_CHUNK])
         return NULL;
-    struct sink_slot *slot = &instance->map[index / SINK_CHUNK][index % SINK_CHUNK];
-    return slot->bits && slot->generation == handle >> 24 ? slot : NULL;
+    return &instance->map[index / SINK_CHUNK][index % SINK_CHUNK];
+}
+
+struct sink_slot *sink_slot_find(const struct rrmp_sink *sink, const struct sink_instance *instance,
+                                 uint32_t handle)
+{
+    struct sink_slot *slot = slot_at(instance, handle);
+
+    return slot && slot->bits && sink_item_at(sink, slot->item)->handle == handle ? slot : NULL;
 }
 
 void sink_slot_fetch(const struct sink_instance *instance, uint32_t handle)
 {
-    uint32_t index = handle & 0xFFFFFF;
+    const struct sink_slot *slot = slot_at(instance, handle);
 
-    if (instance->map && instance->map[index / SINK_CHUNK])
-        __builtin_prefetch(&instance->map[index / SINK_CHUNK][index % SINK_CHUNK], 1);
+    if (slot)
+        __builtin_prefetch(slot, 1);
 }
 
 void sink_slot_item_fetch(const struct rrmp_sink *sink, const struct sink_instance *instance,
                           uint32_t handle)
 {
-    const struct sink_slot *slot = sink_slot_find(instance, handle);
+    const struct sink_slot *slot = slot_at(instance, handle);
 
-    if (slot)
+    if (slot && slot->bits)
         __builtin_prefetch(sink_item_at(sink, slot->item));
 }
 
@@ -101,7 +172,8 @@ void sink_item_unmap(struct rrmp_sink *sink, uint32_t number)
     if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
         return;
     const struct sink_link *link = sink_link_at(sink, item->link);
-    struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, link->instance), item->handle);
+    struct sink_slot *slot =
+        sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
     if (slot && slot->item == number)
         memset(slot, 0, sizeof(*slot));
     item->handle = RRMP_HANDLE_NONE;
@@ -138,11 +210,9 @@ bool sink_item_map(struct rrmp_sink *sink, uint32_t number, uint32_t handle, uin
         sink_unask(sink, sink_item_at(sink, old));
         sink_item_lost(sink, old, RRMP_CODE_GAP_DETECTED);
     }
-    *slot = (struct sink_slot){ .item = number,
-                                .last_seq = seq,
-                                .generation = (uint8_t)(handle >> 24),
-                                .bits = (uint8_t)(bits | SLOT_MAPPED),
-                                .svc = link->svc };
+    *slot = (struct sink_slot){ .last_seq = seq,
+                                .item = number & SINK_ITEMS_MAX,
+                                .bits = (uint8_t)(bits | SLOT_MAPPED) };
     item->handle = handle;
     if (index >= instance->map_high)
         instance->map_high = index + 1;
@@ -171,7 +241,7 @@ void sink_unask(struct rrmp_sink *sink, struct sink_item *item)
     const struct sink_link *link = sink_link_at(sink, item->link);
     struct sink_instance *instance = sink_instance_at(sink, link->instance);
     instance->sum_count--;
-    instance->sum_xor ^= item->key_hash;
+    instance->sum_xor ^= sink_key_hash(sink, item);
 }
 
 void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink_item_state state)
@@ -182,7 +252,7 @@ void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink
         sink->stats.live_now--;
     if (item->state == RRMP_SINK_PARKED)
         sink->services[item->service].parked_count--;
-    item->state = (uint8_t)state;
+    item->state = (unsigned)state & 7u;
     if (state == RRMP_SINK_LIVE)
         sink->stats.live_now++;
     if (state == RRMP_SINK_PARKED)
@@ -202,15 +272,15 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint
 
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link, uint64_t time_ns)
 {
-    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_work *work = sink_work_take(sink, number);
     uint32_t oldest = 0;
 
     for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (item->refused[i].until_ns < item->refused[oldest].until_ns)
+        if (work->refused[i].until_ns < work->refused[oldest].until_ns)
             oldest = i;
     }
-    item->refused[oldest].link = link;
-    item->refused[oldest].until_ns = sink->now_ns + time_ns;
+    work->refused[oldest].link = link;
+    work->refused[oldest].until_ns = sink->now_ns + time_ns;
 }
 
 /* ---- where an item is ---- */
@@ -221,15 +291,19 @@ static void item_quiet(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
 
     sink_queue_remove(sink, number);
-    rrmp_wheel_cancel(&sink->wheel, number);
-    sink_chain_free(sink, &item->held);
+    sink_timer_cancel(sink, number);
+    sink_held_free(sink, item);
     sink_window_leave(sink, item);
     sink_item_unmap(sink, number);
     item->is_image_open = false;
-    item->tag = 0;
     item->wants_image = false;
     item->wants_more = false;
-    item->check_seq = 0;
+    if (item->work == RRMP_NIL)
+        return;
+    struct sink_work *work = sink_work_take(sink, number);
+    work->tag = 0;
+    work->check_seq = 0;
+    sink_work_settle(sink, number);
 }
 
 void sink_item_requeue(struct rrmp_sink *sink, uint32_t number, enum sink_queue queue)
@@ -249,9 +323,9 @@ static void close_send(struct rrmp_sink *sink, const struct sink_item *item, uin
                     .svc = link->svc },
         .u.close = { .id = item->request_id,
                      .handle = item->handle,
-                     .key_hash = item->key_hash,
+                     .key_hash = sink_key_hash(sink, item),
                      .reason = reason,
-                     .key = { .bytes = item->key, .length = item->key_length } },
+                     .key = sink_key(sink, item) },
     };
 
     sink_send(sink, link->instance, &record);
@@ -270,7 +344,10 @@ void sink_item_leave(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
     sink_link_at(sink, item->link)->item_count--;
     item->link = RRMP_NIL;
     item->request_id = 0;
-    item->tries = 0;
+    if (item->work == RRMP_NIL)
+        return;
+    sink_work_take(sink, number)->tries = 0;
+    sink_work_settle(sink, number);
 }
 
 void sink_item_place(struct rrmp_sink *sink, uint32_t number, enum sink_queue queue)
@@ -299,8 +376,9 @@ static void item_remove(struct rrmp_sink *sink, uint32_t number)
 
     MD_ASSERT(item->link == RRMP_NIL && item->queue == QUEUE_NONE);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED); /* out of the counts of states */
-    rrmp_wheel_cancel(&sink->wheel, number);
-    rrmp_map_remove(&sink->item_map, item->table_hash, number);
+    sink_timer_cancel(sink, number);
+    rrmp_map_remove(&sink->item_map, table_hash(sink, item->service, sink_key_hash(sink, item)),
+                    number);
     if (item->service_prev != RRMP_NIL)
         sink_item_at(sink, item->service_prev)->service_next = item->service_next;
     else
@@ -308,7 +386,7 @@ static void item_remove(struct rrmp_sink *sink, uint32_t number)
     if (item->service_next != RRMP_NIL)
         sink_item_at(sink, item->service_next)->service_prev = item->service_prev;
     item->is_dying = true;
-    item->dying_next = sink->dying;
+    item->queue_next = sink->dying;
     sink->dying = number;
 }
 
@@ -335,7 +413,7 @@ void sink_private_end(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
     sink_item_leave(sink, number, reason);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED);
     item->is_ending = true;
-    rrmp_wheel_set(&sink->wheel, number, sink->now_ns);
+    sink_timer_set(sink, number, sink->now_ns);
 }
 
 void sink_item_lost(struct rrmp_sink *sink, uint32_t number, uint8_t code)
@@ -356,31 +434,76 @@ void sink_item_lost(struct rrmp_sink *sink, uint32_t number, uint8_t code)
 
 /* ---- the caller's calls ---- */
 
+#define MESSAGE_LENGTH 2u /* bytes of it, between a key and its message */
+
+static uint16_t count_in_item(uint32_t priority_count)
+{
+    return (uint16_t)(priority_count < UINT16_MAX ? priority_count : UINT16_MAX);
+}
+
+/* A key with a message behind it has a block of its own. */
+static size_t string_length(size_t key_length, size_t message_length)
+{
+    size_t length = key_length + (message_length ? MESSAGE_LENGTH + message_length : 0);
+
+    return message_length && length < SINK_STRING_LONG ? SINK_STRING_LONG : length;
+}
+
+struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    const uint8_t *at = sink_key(sink, item).bytes + item->key_length;
+
+    if (!item->has_message)
+        return (struct rrmp_view){ .bytes = NULL, .length = 0 };
+    return (struct rrmp_view){ .bytes = at + MESSAGE_LENGTH, .length = md_be16(at) };
+}
+
+static void string_write(struct rrmp_sink *sink, uint32_t string, const struct rrmp_sink_open *open)
+{
+    size_t length = string_length(open->key.length, open->message.length);
+    uint8_t *at = rrmp_strings_at(&sink->keys, string, length);
+
+    memcpy(at, open->key.bytes, open->key.length);
+    sink->stats.key_bytes_now += open->key.length + open->message.length;
+    if (open->message.length == 0)
+        return;
+    md_put_be16(at + open->key.length, (uint16_t)open->message.length);
+    memcpy(at + open->key.length + MESSAGE_LENGTH, open->message.bytes, open->message.length);
+}
+
+void sink_item_give(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    size_t message_length = sink_item_message(sink, item).length;
+
+    if (item->work != RRMP_NIL) {
+        sink_timer_cancel(sink, number);
+        sink_held_free(sink, item);
+        rrmp_slots_give(&sink->works, item->work);
+    }
+    sink->stats.key_bytes_now -= item->key_length + message_length;
+    rrmp_strings_give(&sink->keys, item->key, string_length(item->key_length, message_length));
+    rrmp_slots_give(&sink->items, number);
+}
+
 static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open *open,
                             uint64_t key_hash)
 {
-    uint8_t *bytes = malloc(open->key.length + open->message.length);
-    uint32_t number = bytes ? rrmp_slots_take(&sink->items) : RRMP_NIL;
+    size_t length = string_length(open->key.length, open->message.length);
+    uint32_t string = rrmp_strings_take(&sink->keys, length);
+    uint32_t number = string != RRMP_NIL ? rrmp_slots_take(&sink->items) : RRMP_NIL;
 
-    if (number == RRMP_NIL)
+    if (number == RRMP_NIL || rrmp_slots_reserve(&sink->works, sink->items.count) != 0 ||
+        rrmp_map_put(&sink->item_map, table_hash(sink, open->service, key_hash), number) != 0)
         goto fail;
+    string_write(sink, string, open);
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_service *service = &sink->services[open->service];
-    item->table_hash = table_hash(sink, open->service, key_hash);
-    if (rrmp_map_put(&sink->item_map, item->table_hash, number) != 0) {
-        rrmp_slots_give(&sink->items, number);
-        goto fail;
-    }
-    memcpy(bytes, open->key.bytes, open->key.length);
-    if (open->message.length)
-        memcpy(bytes + open->key.length, open->message.bytes, open->message.length);
-    sink->stats.memory_now += open->key.length + open->message.length;
-    sink->stats.key_bytes_now += open->key.length + open->message.length;
     item->in_use = true;
-    item->key = bytes;
+    item->key = string;
     item->key_length = (uint16_t)open->key.length;
-    item->message_length = (uint16_t)open->message.length;
-    item->key_hash = key_hash;
+    item->has_message = open->message.length > 0;
+    item->work = RRMP_NIL;
     item->service = open->service;
     item->group = RRMP_GROUP_NONE;
     item->link = RRMP_NIL;
@@ -391,7 +514,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->is_snapshot = open->is_snapshot;
     item->is_multicast = sink->config.prefers_multicast;
     item->priority_class = open->priority_class;
-    item->priority_count = open->priority_count;
+    item->priority_count = count_in_item(open->priority_count);
     item->user = open->user;
     item->service_prev = RRMP_NIL;
     item->service_next = service->items;
@@ -400,7 +523,10 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     service->items = number;
     return number;
 fail:
-    free(bytes);
+    if (number != RRMP_NIL)
+        rrmp_slots_give(&sink->items, number);
+    if (string != RRMP_NIL)
+        rrmp_strings_give(&sink->keys, string, length);
     return RRMP_NIL;
 }
 
@@ -468,7 +594,8 @@ void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t
     if (item->is_image_open || item->state != RRMP_SINK_LIVE || item->wants_image)
         return;
     item->wants_image = true;
-    item->tries = 0;
+    if (item->work != RRMP_NIL)
+        sink_work_take(sink, number)->tries = 0;
     sink_queue_remove(sink, number);
     sink_queue_put(sink, number, QUEUE_NEW);
 }
@@ -476,14 +603,21 @@ void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t
 void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t number,
                              uint8_t priority_class, uint32_t priority_count)
 {
+    uint16_t count = count_in_item(priority_count);
+
     sink->now_ns = now_ns;
     if (!sink_item_exists(sink, number))
         return;
     struct sink_item *item = sink_item_at(sink, number);
-    if (item->priority_class == priority_class && item->priority_count == priority_count)
+    if (item->priority_class == priority_class && item->priority_count == count)
         return;
+    bool is_in_recovery = item->queue == QUEUE_RECOVERY; /* in the order of this */
+    if (is_in_recovery)
+        sink_queue_remove(sink, number);
     item->priority_class = priority_class;
-    item->priority_count = priority_count;
+    item->priority_count = count;
+    if (is_in_recovery)
+        sink_queue_put(sink, number, QUEUE_RECOVERY);
     if (item->state == RRMP_SINK_LIVE && item->queue == QUEUE_NONE && !item->is_private) {
         item->is_priority_due = true;
         sink_queue_put(sink, number, QUEUE_BACKGROUND);
@@ -509,12 +643,12 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
         .had_image = item->had_image,
         .is_private = item->is_private,
         .user = item->user,
-        .key = { .bytes = item->key, .length = item->key_length },
+        .key = sink_key(sink, item),
     };
     return true;
 }
 
-void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint64_t user)
+void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint32_t user)
 {
     if (sink_item_exists(sink, item))
         sink_item_at(sink, item)->user = user;

@@ -90,7 +90,8 @@ void sink_link_recover(struct rrmp_sink *sink, uint32_t number)
 static uint32_t row_hits(const struct rrmp_sink *sink, uint32_t instance, uint32_t link,
                          const uint8_t *row)
 {
-    const struct sink_slot *slot = sink_slot_find(sink_instance_at(sink, instance), md_be32(row));
+    const struct sink_slot *slot =
+        sink_slot_find(sink, sink_instance_at(sink, instance), md_be32(row));
     uint32_t seq = md_be32(row + 4);
 
     if (!slot || sink_item_at(sink, slot->item)->link != link)
@@ -175,7 +176,7 @@ static void audit_step(struct rrmp_sink *sink, uint32_t number)
         const struct sink_slot *slot = &chunk[index % SINK_CHUNK];
         if (!slot_is_ours(sink, slot))
             continue;
-        md_put_be32(rows + 8u * count, (uint32_t)slot->generation << 24 | index);
+        md_put_be32(rows + 8u * count, sink_item_at(sink, slot->item)->handle);
         md_put_be32(rows + 8u * count + 4, slot->last_seq);
         count++;
     }
@@ -211,7 +212,7 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t number, const struct rrm
     }
     for (uint16_t i = 0; i < diff->count && i < SINK_ROWS_MAX; i++) {
         const uint8_t *row = diff->rows + 12u * i;
-        struct sink_slot *slot = sink_slot_find(instance, md_be32(row));
+        struct sink_slot *slot = sink_slot_find(sink, instance, md_be32(row));
         if (!slot)
             continue;
         struct sink_item *item = sink_item_at(sink, slot->item);
@@ -224,8 +225,8 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t number, const struct rrm
         } else if (row[8] == RRMP_AUDIT_BEHIND && item->state == RRMP_SINK_LIVE &&
                    !item->wants_image) {
             /* The answer overtakes what is in flight: look again when that must be here. */
-            item->check_seq = md_be32(row + 4);
-            rrmp_wheel_set(&sink->wheel, slot->item, sink->now_ns + AUDIT_CHECK_NS);
+            sink_work_take(sink, slot->item)->check_seq = md_be32(row + 4);
+            sink_timer_set(sink, slot->item, sink->now_ns + AUDIT_CHECK_NS);
         }
     }
 }

@@ -53,16 +53,17 @@ static bool any_hot(const struct rrmp_sink *sink)
 static uint32_t choose(const struct rrmp_sink *sink, const struct sink_item *item)
 {
     const struct sink_link *here = sink_link_at(sink, item->link);
+    const struct sink_wish wish = sink_wish_of(sink, item);
     uint32_t best = RRMP_NIL;
     uint64_t best_score = 0;
 
     for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
-        if (n == item->link || !is_mirror(here, link) || !sink_link_usable(sink, item, n) ||
-            sink_item_is_refused_at(sink, item, n))
+        if (n == item->link || !is_mirror(here, link) || !sink_link_usable(sink, &wish, n) ||
+            sink_wish_is_refused_at(sink, &wish, n))
             continue;
-        uint64_t mix = item->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
+        uint64_t mix = wish.key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
         uint64_t score = rrmp_random(&mix);
         if (best == RRMP_NIL || score > best_score) {
             best = n;
@@ -89,8 +90,8 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
                        .priority_class = item->priority_class,
                        .priority_count = item->priority_count,
                        .handle = RRMP_HANDLE_NONE,
-                       .key_hash = item->key_hash,
-                       .key = { .bytes = item->key, .length = item->key_length } },
+                       .key_hash = sink_key_hash(sink, item),
+                       .key = sink_key(sink, item) },
     };
 
     if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
@@ -98,8 +99,9 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
     sink->next_id = id;
     sink->stats.requests_sent++;
     instance->newest_id = id;
-    item->standby_id = id;
-    item->standby_ns = sink->now_ns;
+    struct sink_work *work = sink_work_take(sink, number);
+    work->standby_id = id;
+    work->standby_ns = sink->now_ns;
     if (item->standby != to) {
         item->standby = to;
         link->standby_count++;
@@ -160,15 +162,16 @@ static uint32_t due(struct rrmp_sink *sink, uint32_t number)
         return goal;
     }
     if (goal != RRMP_NIL) {
-        bool is_ready = sink->now_ns - item->standby_ns >= READY_NS;
+        bool is_ready = sink->now_ns - sink_work_of(sink, item)->standby_ns >= READY_NS;
         if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink))
             move_to_standby(sink, number);
         return RRMP_NIL;
     }
     if (item->standby == RRMP_NIL)
         return choose(sink, item);
-    bool is_old = sink->now_ns - item->standby_ns > SAY_AGAIN_NS;
-    return is_old && sink_link_usable(sink, item, item->standby) ? item->standby : RRMP_NIL;
+    bool is_old = sink->now_ns - sink_work_of(sink, item)->standby_ns > SAY_AGAIN_NS;
+    const struct sink_wish wish = sink_wish_of(sink, item);
+    return is_old && sink_link_usable(sink, &wish, item->standby) ? item->standby : RRMP_NIL;
 }
 
 void sink_mirror_tick(struct rrmp_sink *sink)
@@ -202,8 +205,10 @@ uint64_t sink_mirror_deadline(const struct rrmp_sink *sink)
 
 uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item)
 {
-    if (item->standby == RRMP_NIL || !sink_link_usable(sink, item, item->standby) ||
-        sink_item_is_refused_at(sink, item, item->standby))
+    const struct sink_wish wish = sink_wish_of(sink, item);
+
+    if (item->standby == RRMP_NIL || !sink_link_usable(sink, &wish, item->standby) ||
+        sink_wish_is_refused_at(sink, &wish, item->standby))
         return RRMP_NIL;
     return item->standby;
 }
@@ -217,16 +222,17 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
     struct sink_link *link = sink_link_at(sink, item->standby);
     struct rrmp_record record = {
         .header = { .type = RRMP_CLOSE, .svc = link->svc },
-        .u.close = { .id = item->standby_id,
+        .u.close = { .id = sink_work_of(sink, item)->standby_id,
                      .handle = RRMP_HANDLE_NONE,
-                     .key_hash = item->key_hash,
+                     .key_hash = sink_key_hash(sink, item),
                      .reason = RRMP_CLOSE_NOBODY,
-                     .key = { .bytes = item->key, .length = item->key_length } },
+                     .key = sink_key(sink, item) },
     };
     item->standby = RRMP_NIL;
     link->standby_count--;
     if (tell)
         sink_send(sink, link->instance, &record);
+    sink_work_settle(sink, number);
 }
 
 void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t number)

@@ -58,13 +58,14 @@ int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number
         const struct sink_item *item = sink_item_at(sink, item_number);
         at = item->link;
         handle = item->handle;
-        key = (struct rrmp_view){ .bytes = item->key, .length = item->key_length };
+        key = sink_key(sink, item);
     } else if (service < sink->service_count) {
         uint8_t domain = key.length ? key.bytes[0] : 0;
-        const struct sink_item probe = { .service = service,
-                                         .key_hash = rrmp_key_hash(key.bytes, key.length),
-                                         .key = (uint8_t[8]){ domain } };
-        at = sink_link_choose(sink, &probe);
+        const struct sink_wish wish = { .service = service,
+                                        .key_hash = rrmp_key_hash(key.bytes, key.length),
+                                        .key = { .bytes = (uint8_t[8]){ domain }, .length = 8 },
+                                        .work = &sink_work_none };
+        at = sink_wish_choose(sink, &wish);
         for (uint32_t n = sink->services[service].links; at == RRMP_NIL && n != RRMP_NIL;
              n = sink_link_at(sink, n)->service_next) {
             if (sink_link_usable(sink, NULL, n))

@@ -27,7 +27,7 @@ static struct sink_list *list_of(struct sink_link *link, const struct sink_item 
     case QUEUE_NEW:
         return &link->fresh;
     case QUEUE_RECOVERY:
-        return &link->recovery[item->bucket];
+        return &link->recovery[bucket_of(item)];
     case QUEUE_BACKGROUND:
         return &link->background;
     case QUEUE_NONE:
@@ -43,8 +43,7 @@ void sink_queue_put(struct rrmp_sink *sink, uint32_t number, enum sink_queue que
 
     MD_ASSERT(item->queue == QUEUE_NONE && queue != QUEUE_NONE);
     sink_window_leave(sink, item); /* or it would wait for the place it holds itself */
-    item->queue = (uint8_t)queue;
-    item->bucket = bucket_of(item);
+    item->queue = (unsigned)queue & 3u;
     struct sink_list *list = list_of(link, item);
     item->queue_next = RRMP_NIL;
     item->queue_prev = list->tail;
@@ -54,7 +53,7 @@ void sink_queue_put(struct rrmp_sink *sink, uint32_t number, enum sink_queue que
         list->head = number;
     list->tail = number;
     if (queue == QUEUE_RECOVERY)
-        link->recovery_busy |= 1ull << item->bucket;
+        link->recovery_busy |= 1ull << bucket_of(item);
     sink->stats.queued_now[queue - 1]++;
     sink->may_send = true;
 }
@@ -76,7 +75,7 @@ void sink_queue_remove(struct rrmp_sink *sink, uint32_t number)
     else
         list->tail = item->queue_prev;
     if (item->queue == QUEUE_RECOVERY && list->head == RRMP_NIL)
-        link->recovery_busy &= ~(1ull << item->bucket);
+        link->recovery_busy &= ~(1ull << bucket_of(item));
     sink->stats.queued_now[item->queue - 1]--;
     item->queue = QUEUE_NONE;
 }
@@ -166,11 +165,10 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .priority_class = item->priority_class,
                        .priority_count = item->priority_count,
                        .handle = item->state == RRMP_SINK_LIVE ? item->handle : RRMP_HANDLE_NONE,
-                       .key_hash = item->key_hash,
+                       .key_hash = sink_key_hash(sink, item),
                        .resume_seq = item->provider_seq,
-                       .key = { .bytes = item->key, .length = item->key_length },
-                       .message = { .bytes = item->key + item->key_length,
-                                    .length = item->message_length } },
+                       .key = sink_key(sink, item),
+                       .message = sink_item_message(sink, item) },
     };
 
     if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
@@ -186,20 +184,19 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
         item->is_asked = true;
         if (!item->is_private && !item->is_snapshot) {
             instance->sum_count++;
-            instance->sum_xor ^= item->key_hash;
+            instance->sum_xor ^= sink_key_hash(sink, item);
         }
     }
     if (!wants_image)
         return true;
-    item->asked_ns = sink->now_ns;
     if (!item->in_window) {
         item->in_window = true;
         link->window_used++;
     }
     if (item->state == RRMP_SINK_QUEUED)
         sink_item_set_state(sink, number, RRMP_SINK_ASKED);
-    uint64_t wait = sink->config.request_retry_ns * (uint64_t)(item->tries + 1);
-    rrmp_wheel_set(&sink->wheel, number, sink->now_ns + wait);
+    uint64_t wait = sink->config.request_retry_ns * (uint64_t)(sink_work_of(sink, item)->tries + 1);
+    sink_timer_set(sink, number, sink->now_ns + wait);
     return true;
 }
 

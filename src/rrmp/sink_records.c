@@ -88,15 +88,20 @@ static void stray_tick(struct rrmp_sink *sink, uint32_t number, uint16_t svc, ui
     sink_send(sink, number, &record);
 }
 
+static uint16_t svc_of(const struct rrmp_sink *sink, const struct sink_slot *slot)
+{
+    return sink_link_at(sink, sink_item_at(sink, slot->item)->link)->svc;
+}
+
 static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
                     const struct rrmp_message *message)
 {
     const struct sink_instance *instance = sink_instance_at(sink, instance_number);
     const uint8_t *p = message->bytes;
     uint32_t seq = md_be32(p + 12);
-    struct sink_slot *slot = sink_slot_find(instance, md_be32(p + 8));
+    struct sink_slot *slot = sink_slot_find(sink, instance, md_be32(p + 8));
 
-    if (!slot || slot->svc != md_be16(p + 2)) {
+    if (!slot || svc_of(sink, slot) != md_be16(p + 2)) {
         sink->stats.unknown_handle++;
         bool is_final = p[0] == RRMP_STATUS && p[1] & RRMP_FLAG_FINAL;
         if (!slot && p[1] & RRMP_FLAG_PRIVATE && !is_final)
@@ -136,7 +141,7 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
 {
     static const struct rrmp_view none;
     struct sink_slot *slot =
-        sink_slot_find(sink_instance_at(sink, instance_number), unbind->handle);
+        sink_slot_find(sink, sink_instance_at(sink, instance_number), unbind->handle);
 
     if (!slot)
         return;
@@ -204,7 +209,7 @@ static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct 
         sink_item_requeue(sink, number, QUEUE_NEW);
         sink_queue_remove(sink, number);
     }
-    rrmp_wheel_set(&sink->wheel, number, sink->now_ns + wait * MS);
+    sink_timer_set(sink, number, sink->now_ns + wait * MS);
 }
 
 static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse)

@@ -205,13 +205,12 @@ uint32_t rrmp_map_next(const struct rrmp_map *map, uint64_t hash, uint32_t *curs
 
 /* ---- strings ---- */
 
-#define STRING_STEP  8u
-#define STRING_SHORT (STRING_STEP * RRMP_STRINGS_SLOTS)
+#define STRING_STEP (RRMP_STRINGS_SHORT / RRMP_STRINGS_SLOTS)
 
 /* Whose own block it is stands in a slot of the smallest size. */
 static size_t string_class(size_t length)
 {
-    return length == 0 || length > STRING_SHORT ? 0 : (length - 1) / STRING_STEP;
+    return length == 0 || length > RRMP_STRINGS_SHORT ? 0 : (length - 1) / STRING_STEP;
 }
 
 int rrmp_strings_init(struct rrmp_strings *strings, uint32_t limit, size_t *memory)
@@ -232,10 +231,10 @@ void rrmp_strings_fini(struct rrmp_strings *strings)
 
 uint32_t rrmp_strings_take(struct rrmp_strings *strings, size_t length)
 {
-    uint8_t *block = length > STRING_SHORT ? malloc(length) : NULL;
+    uint8_t *block = length > RRMP_STRINGS_SHORT ? malloc(length) : NULL;
     struct rrmp_slots *slots = &strings->slots[string_class(length)];
 
-    if (length > STRING_SHORT && !block)
+    if (length > RRMP_STRINGS_SHORT && !block)
         return RRMP_NIL;
     uint32_t number = rrmp_slots_take(slots);
     if (number == RRMP_NIL) {
@@ -251,7 +250,7 @@ uint32_t rrmp_strings_take(struct rrmp_strings *strings, size_t length)
 
 void rrmp_strings_give(struct rrmp_strings *strings, uint32_t number, size_t length)
 {
-    if (length > STRING_SHORT) {
+    if (length > RRMP_STRINGS_SHORT) {
         free(rrmp_strings_at(strings, number, length));
         *strings->memory -= length;
     }
@@ -262,7 +261,7 @@ uint8_t *rrmp_strings_at(const struct rrmp_strings *strings, uint32_t number, si
 {
     uint8_t *at = rrmp_slots_at(&strings->slots[string_class(length)], number);
 
-    if (length > STRING_SHORT)
+    if (length > RRMP_STRINGS_SHORT)
         memcpy(&at, at, sizeof(at));
     return at;
 }

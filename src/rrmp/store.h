@@ -78,6 +78,7 @@ uint32_t rrmp_map_next(const struct rrmp_map *map, uint64_t hash, uint32_t *curs
  * own. Who keeps the number keeps the length.
  */
 #define RRMP_STRINGS_SLOTS 8u
+#define RRMP_STRINGS_SHORT 64u /* longest that stands in a slot */
 
 struct rrmp_strings {
     struct rrmp_slots slots[RRMP_STRINGS_SLOTS];
