@@ -137,6 +137,11 @@ rows, more = script("rssl").parse([
     "ping-pong: 100 round trips of 74 bytes: mean 21.5 us, p50 20.0, p99 40.0, p99.9 90.0, max 95.0"])
 check(len(rows) == 1 and rows[0]["receivers"] == 50 and rows[0]["m_messages_s"] == 10.5, "rows of rssl")
 check(more["round_trips"] == {"mean": 21.5, "p50": 20.0, "p99": 40.0, "p99.9": 90.0, "max": 95.0}, "round trips")
+trips = {"mean": 21.5}
+every = [([{"case": "50", "m_messages_s": rate, "cpu": {}}], {"round_trips": trips}) for rate in (9.0, 12.0, 10.0)]
+rows, more = script("rssl").combine(every + [([], {"damaged": "DAMAGED 3"})])
+check(rows == [{"case": "50", "m_messages_s": 10.0, "cpu": {}, "low": 9.0, "high": 12.0, "rounds": [9.0, 10.0, 12.0]}] and
+      more == {"round_trips": trips, "damaged": "DAMAGED 3"}, f"rounds of rssl: {rows}, {more}")
 rows = script("rwf").parse(["decode update,100.50,90.00,130.00,9950248", "RMTES to UTF-8, 36 bytes,50,49,51,2e7",
                             "ETA Java decode update,402.00,4.00"])
 check([r["work"] for r in rows] == ["decode update", "RMTES to UTF-8, 36 bytes"], "works of rwf")
