@@ -103,6 +103,19 @@ expect 0 "100 of 100 items" -f "$dir/short" -snap -seqcheck -X -timeout 10
 expect 0 "[1-9][0-9]* posts, [1-9][0-9]* acknowledged, 0 refused" -f "$dir/short" -post 50 -secs 2
 expect 0 "TRDPRC_1 +6 " -il IT1 -d 3 -l 3 -X
 
+echo "the last update of every item arrives, too"
+: >"$dir/tc.out"
+"$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -f "$dir/list" -conns 3 -seqcheck -secs 1 -drain 20 \
+    -counts "$dir/counts" </dev/null >"$dir/tc.out" 2>&1 &
+tc_pid=$!
+for _ in $(seq 200); do grep -q "measured" "$dir/tc.out" && break; sleep 0.1; done
+printf 'ul 0\nur 0\ncounts %s\n' "$dir/counts" >&5
+wait $tc_pid
+rc=$?
+[ $rc -eq 0 ] || fail "beside the publisher's counts: exit code $rc, wanted 0"
+grep -q "; 0 items behind the publisher at the end" "$dir/tc.out" || fail "nothing was compared at the end"
+echo "ur 10000" >&5
+
 echo "the provider goes and comes back"
 "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -f "$dir/short" -seqcheck -l 2 -secs 10 -json "$dir/r.json" \
     </dev/null >"$dir/tc.out" 2>&1 &
