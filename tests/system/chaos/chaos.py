@@ -23,7 +23,7 @@ GIVE_UP_S = 40.0
 ATTACH_S = 3.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
-GROWTH, GROWTH_BYTES = 1.05, 2 << 20  # of resident memory, from the third fifth of a soak to its last: before, rings fill
+GROWTH, GROWTH_BYTES = 1.05, 2 << 20  # of a daemon's own memory, from the third fifth of a soak to its last
 WORST_S = 10.0
 
 
@@ -189,7 +189,7 @@ class Run:
         for name in self.world.daemons:
             before = statistics.median(s[name] for s in samples[2 * fifth:3 * fifth + 1])
             after = statistics.median(s[name] for s in samples[-fifth - 1:])
-            self.say(f"{name}: resident {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} MiB")
+            self.say(f"{name}: own memory {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} MiB")
             if after > before * GROWTH + GROWTH_BYTES:
                 self.fail(f"{name} grows")
             else:
@@ -220,6 +220,9 @@ class Run:
     def finish(self):
         self.report("the end")
         ends = [f"{w.name}: {w.updates} updates" for w in self.world.watchers]
+        for daemon in self.world.daemons.values():
+            if daemon.alive() and daemon.beyond_bound():
+                self.fail(f"{daemon.name}: {daemon.beyond_bound()}")
         wrong = self.world.down()
         for watcher, text in zip(self.world.watchers, ends):
             if watcher.end:

@@ -20,6 +20,9 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "rrcp"))
+from bed import read_segment  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
@@ -151,10 +154,24 @@ class Daemon(Process):
         text = self.text()
         return "rrcpd." in self.name or text.rfind("attached, port") > text.rfind("lost its rrcpd")
 
+    def figures(self):
+        """What it says of itself in shared memory."""
+        path = os.path.basename(self.words[0]) + (".net1" if "rrcpd." in self.name else "")
+        return read_segment(os.path.join(self.world.dir, self.host, "shm", f"rmds.{path}.{self.host[1:]}"))
+
+    def kernel_bytes(self, name):
+        with open(f"/proc/{self.child.pid}/status", encoding="ascii") as file:
+            return int(re.search(rf"^{name}:\s+(\d+) kB", file.read(), re.M)[1]) * 1024
+
     def memory(self):
-        """Resident, in bytes."""
-        with open(f"/proc/{self.child.pid}/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        """What may not grow: its own memory, without the packets that rrcpd keeps. Those and the shared rings fill
+        up in the first hour, and have bounds of their own."""
+        return self.kernel_bytes("RssAnon") - self.figures().get("memoryBytes", 0)
+
+    def beyond_bound(self):
+        """More than it said at start that it would take, or None."""
+        peak, bound = self.kernel_bytes("VmHWM"), self.figures()["memory.max"]
+        return f"{peak} bytes were resident, {bound} is the bound" if peak > bound else None
 
     def tail(self):
         with open(self.out, encoding="utf-8", errors="replace") as file:
