@@ -1,5 +1,7 @@
-/* net_peers.c - what the log says of the other nodes: who is heard, who is down, what is lost. */
+/* net_peers.c - the other nodes in the log and in the statistics: who is heard, down, loses what.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,36 @@
 
 #define STRANGERS_NS 10000000000ull
 
+/* Per node, so that a bad link or a greedy receiver can be told from the others. */
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_short; /* 32 bits */
+    enum stats_kind kind;
+} peer_rows[] = {
+    { "rttUs", offsetof(struct rrcp_peer_info, rtt_us), true, STATS_KIND_GAUGE },
+    { "missingNow", offsetof(struct rrcp_peer_info, missing_now), true, STATS_KIND_GAUGE },
+    { "pktsLostDetected", offsetof(struct rrcp_peer_info, packets_missing), false,
+      STATS_KIND_COUNTER },
+    { "pktsRepaired", offsetof(struct rrcp_peer_info, packets_repaired), false,
+      STATS_KIND_COUNTER },
+    { "pktsLost", offsetof(struct rrcp_peer_info, packets_lost), false, STATS_KIND_COUNTER },
+    { "dupPkts", offsetof(struct rrcp_peer_info, dup_packets), false, STATS_KIND_COUNTER },
+    { "retransReqSent", offsetof(struct rrcp_peer_info, naks_sent), false, STATS_KIND_COUNTER },
+    { "retransReqRcvd", offsetof(struct rrcp_peer_info, naks_rcvd), false, STATS_KIND_COUNTER },
+    { "retransPktsSent", offsetof(struct rrcp_peer_info, repairs_sent), false, STATS_KIND_COUNTER },
+    { "itsPktsLost", offsetof(struct rrcp_peer_info, their_lost), true, STATS_KIND_COUNTER },
+};
+
+enum {
+    PEER_ROWS = sizeof(peer_rows) / sizeof(peer_rows[0]),
+    SHOWN_MAX = 128, /* peers; the segment has 4096 entries and 256 strings for all there is */
+};
+
 struct peer_name {
     char text[RRCP_NODE_NAME_MAX + 1];
+    struct stats_entry *label; /* NULL: not shown */
+    struct stats_entry *rows[PEER_ROWS];
 };
 
 static const char *const gap_words[] = {
@@ -47,6 +77,55 @@ static const char *name_of(const struct net *net, uint64_t session)
     return name ? name->text : "without a name";
 }
 
+/* ---- statistics ----------------------------------------------------------------------------- */
+
+static void show(struct net *net, struct peer_name *name, uint64_t session)
+{
+    struct stats_segment *segment = net->config.stats;
+    const char *process = net->config.process;
+
+    if (net->peers_shown == SHOWN_MAX)
+        return;
+    net->peers_shown++;
+    for (int i = 0; i < PEER_ROWS; i++)
+        name->rows[i] = stats_entry_addf(segment, peer_rows[i].kind, "%s.peer.%016llx.%s", process,
+                                         (unsigned long long)session, peer_rows[i].name);
+    name->label = stats_entry_addf(segment, STATS_KIND_STRING, "%s.peer.%016llx.name", process,
+                                   (unsigned long long)session);
+}
+
+static void hide(struct net *net, const struct peer_name *name)
+{
+    if (!name || !name->label)
+        return;
+    net->peers_shown--;
+    for (int i = 0; i < PEER_ROWS; i++)
+        stats_entry_remove(net->config.stats, name->rows[i]);
+    stats_entry_remove(net->config.stats, name->label);
+}
+
+static uint64_t value_of(const struct rrcp_peer_info *info, int row)
+{
+    const char *at = (const char *)info + peer_rows[row].offset;
+
+    return peer_rows[row].is_short ? *(const uint32_t *)(const void *)at
+                                   : *(const uint64_t *)(const void *)at;
+}
+
+void net_peers_update(struct net *net)
+{
+    struct rrcp_peer_info info;
+
+    for (uint32_t i = 0; rrcp_peer_info(net->engine, i, &info); i++) {
+        const struct peer_name *name = md_int_table_get(net->peer_names, info.session);
+
+        for (int row = 0; name && name->label && row < PEER_ROWS; row++)
+            stats_gauge_set(name->rows[row], value_of(&info, row));
+    }
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
 static void is_heard(struct net *net, const struct rrcp_event *event)
 {
     struct peer_name *name = md_int_table_get(net->peer_names, event->session);
@@ -57,9 +136,12 @@ static void is_heard(struct net *net, const struct rrcp_event *event)
             free(name);
             return;
         }
+        show(net, name, event->session);
     }
     snprintf(name->text, sizeof(name->text), "%.*s", (int)event->length,
              (const char *)event->bytes);
+    if (name->label)
+        stats_string_set(net->config.stats, name->label, name->text);
     md_log(MD_LOG_NOTICE, "node %s is heard (session %016llx)", name->text,
            (unsigned long long)event->session);
 }
@@ -74,7 +156,10 @@ static void is_down(struct net *net, const struct rrcp_event *event)
         md_log(MD_LOG_WARNING, "node %s is down: it was started anew", name);
     else
         md_log(MD_LOG_WARNING, "node %s is down: silent for peerTimeout", name);
-    free(md_int_table_remove(net->peer_names, event->session));
+    struct peer_name *gone = md_int_table_remove(net->peer_names, event->session);
+
+    hide(net, gone);
+    free(gone);
 }
 
 /* Dropped without a peer that could be named: said at once, then not all the time. */

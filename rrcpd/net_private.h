@@ -47,6 +47,7 @@ struct net {
     _Atomic bool must_end;
     struct net_stats *stats;
     struct md_int_table *peer_names; /* by session */
+    int peers_shown;                 /* in the statistics */
     uint64_t strangers, strangers_at_ns;
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;
@@ -70,10 +71,11 @@ void net_stats_user_remove(struct net *net, struct net_user *user);
 void net_stats_log(const struct net *net);
 void net_stats_destroy(struct net *net);
 
-/* the other nodes, as log lines: net_peers.c */
+/* the other nodes, in the log and the statistics: net_peers.c */
 int net_peers_create(struct net *net);
 void net_peers_event(struct net *net, const struct rrcp_event *event);
 void net_strangers_tell(struct net *net, uint64_t now_ns); /* packets nobody here sends */
+void net_peers_update(struct net *net);                    /* statistics */
 void net_peers_destroy(struct net *net);
 
 /* What the engine wants an operator to know, as log lines. */

@@ -59,6 +59,8 @@ static const struct row engine_rows[] = {
     ENGINE("beaconsRcvd", beacons_rcvd),
     ENGINE("statusSent", status_sent),
     ENGINE("statusRcvd", status_rcvd),
+    ENGINE("hsmSent", hsm_sent),
+    ENGINE("hsmRcvd", hsm_rcvd),
     ENGINE("ncfSent.coming", ncf_sent[1]),
     ENGINE("ncfSent.notHeld", ncf_sent[2]),
     ENGINE("ncfSent.busy", ncf_sent[3]),
@@ -68,12 +70,14 @@ static const struct row engine_rows[] = {
     ENGINE("nakDampened", nak_damped),
     ENGINE("nakBad", nak_bad),
     ENGINE("nakDroppedRate", nak_dropped_rate),
+    ENGINE("nakOverride", nak_override),
     ENGINE("repairsUnicast", repairs_unicast),
     ENGINE("repairsMulticast", repairs_multicast),
     ENGINE("repairsBusy", repairs_busy),
     ENGINE("unicastRetrans", unicast_retrans),
     ENGINE("unicastResets", unicast_resets),
     ENGINE("unicastDropped", unicast_dropped),
+    ENGINE("unicastUnknown", unicast_unknown),
     ENGINE("peersUp", peers_up),
     ENGINE("peersDown", peers_down),
     ENGINE("peerNameConflicts", peer_name_conflicts),
@@ -81,6 +85,9 @@ static const struct row engine_rows[] = {
     ENGINE("submitFull", submit_full),
     ENGINE("submitBad", submit_bad),
     ENGINE("flowReceiversLost", flow_receivers_lost),
+    ENGINE("rateCuts", rate_cuts),
+    ENGINE("controlDropped", control_dropped),
+    ENGINE("assemblyRefused", assembly_refused),
     LEVEL("peersNow", peers_now),
     LEVEL("poolUse", pool_use),
     LEVEL("poolHigh", pool_high),
@@ -88,13 +95,22 @@ static const struct row engine_rows[] = {
 };
 
 static const struct row packet_rows[] = {
-    PACKET("udp.packetsSent", packets_sent),     PACKET("udp.bytesSent", bytes_sent),
-    PACKET("udp.packetsRcvd", packets_received), PACKET("udp.bytesRcvd", bytes_received),
-    PACKET("udp.sendCalls", send_calls),         PACKET("udp.receiveCalls", receive_calls),
-    PACKET("sndErrors.noBufs", send_full),       PACKET("sndErrors.msgSize", send_too_big),
-    PACKET("sndErrors.other", send_errors),      PACKET("rcvSockDrops", receive_drops),
-    PACKET("rcvErrors", receive_errors),         PACKET("shim.dropped", shim_dropped),
+    PACKET("udp.packetsSent", packets_sent),
+    PACKET("udp.bytesSent", bytes_sent),
+    PACKET("udp.packetsRcvd", packets_received),
+    PACKET("udp.bytesRcvd", bytes_received),
+    PACKET("udp.sendCalls", send_calls),
+    PACKET("udp.receiveCalls", receive_calls),
+    PACKET("sndErrors.noBufs", send_full),
+    PACKET("sndErrors.msgSize", send_too_big),
+    PACKET("sndErrors.other", send_errors),
+    PACKET("rcvSockDrops", receive_drops),
+    PACKET("rcvErrors", receive_errors),
+    PACKET("shim.dropped", shim_dropped),
     PACKET("shim.delayed", shim_delayed),
+    PACKET("shim.duplicated", shim_duplicated),
+    PACKET("truncated", truncated),
+    PACKET("foreign", foreign),
 };
 
 enum {
@@ -198,6 +214,7 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     stats_gauge_set(stats->over, engine->over_entered - engine->over_left);
     net->turn_max_ns = 0;
     update_users(net);
+    net_peers_update(net);
 }
 
 void net_stats_user_add(struct net *net, struct net_user *user)

@@ -59,6 +59,10 @@ def a_question_is_answered_by_unicast(bed):
     assert figures["answered"] > 20 and figures["corrupt"] == 0, figures
 
 
+def of_peers(counters, name):
+    return [counters[key] for key in counters if key.startswith("peer.") and key.endswith("." + name)]
+
+
 def lost_and_reordered_packets_are_repaired(bed):
     bad = ("*rrcp*lossPct : 1", "*rrcp*reorderPct : 0.5", "*rrcp*delayUs : 300",
            "*rrcp*faultSeed : 7", "*rrcp*udpRecvBufSize : 32768")
@@ -75,6 +79,14 @@ def lost_and_reordered_packets_are_repaired(bed):
     for i in (2, 3):
         counters = bed.counters(i)
         assert counters["shim.dropped"] > 0 and counters["pktsRepaired"] > 0, counters
+        # And per node: who it was that lost, who repaired, how far away.
+        assert sum(of_peers(counters, "pktsRepaired")) == counters["pktsRepaired"], counters
+        assert sum(of_peers(counters, "retransReqSent")) == counters["retransReqSent"], counters
+        assert max(of_peers(counters, "rttUs")) > 0, counters
+    assert sum(of_peers(bed.counters(1), "retransPktsSent")) > 0
+    for i in (2, 3):
+        bed.programs[i - 1].kill(signal.SIGTERM)
+    until(lambda: not of_peers(bed.counters(1), "rttUs"), 10, "nodes that left are still shown")
 
 
 def a_killed_sink_daemon_is_found_again(bed):
