@@ -313,6 +313,7 @@ struct rrmp_bind {
 #define RRMP_IMAGE_PRIVATE   0x10u
 #define RRMP_IMAGE_CACHED    0x20u
 #define RRMP_IMAGE_BOUND     0x40u /* a BIND with this tag goes by multicast */
+#define RRMP_IMAGE_STAYS     0x80u /* suspect until the next image, whatever its group is told */
 #define RRMP_IMAGE_HEADER    44
 
 struct rrmp_image {

@@ -260,6 +260,7 @@ struct rrmp_part {
     bool is_last;
     bool is_cached;    /* from a cache: all parts must follow each other without another record */
     bool is_solicited; /* it answers IMAGE_WANTED; else all who have the item take it as news */
+    bool stays;        /* suspect until the next one, which is awaited */
     uint8_t state;     /* RWF stream state << 3 | data state, after the image */
     uint8_t code;
     uint16_t group;

@@ -41,7 +41,9 @@ static void part_deliver(struct rrmp_sink *sink, uint32_t number, const struct r
     item->group = image->group;
     part_event_fill(sink_item_event(sink, RRMP_SINK_IMAGE, number), image, to);
     item->had_image = true;
-    sink_work_take(sink, number)->part = (uint16_t)(image->part + 1);
+    struct sink_work *work = sink_work_take(sink, number);
+    work->part = (uint16_t)(image->part + 1);
+    work->image_stays = (image->flags & RRMP_IMAGE_STAYS) != 0;
 }
 
 /* The image is whole: everybody who took part in it is in step. */
@@ -61,7 +63,7 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     sink_timer_cancel(sink, number);
     sink_window_leave(sink, item);
     sink_item_set_state(sink, number, RRMP_SINK_LIVE);
-    item->is_told = false;
+    item->is_told = work->image_stays;
     item->is_multicast = sink->config.prefers_multicast;
     item->wants_image = item->wants_more;
     item->wants_more = false;
@@ -180,14 +182,16 @@ static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
     if (!early)
         return;
     uint8_t to = item->image_to;
+    struct sink_work *work = sink_work_take(sink, number);
     for (struct sink_held *held = early->parts.head; held; held = held->next) {
         held->event.to = to;
         held->event.item = number;
         held->event.user = item->user;
+        work->image_stays = (held->event.flags & RRMP_IMAGE_STAYS) != 0;
     }
     item->is_image_open = true;
     item->had_image = true;
-    sink_work_take(sink, number)->part = (uint16_t)early->parts.count;
+    work->part = (uint16_t)early->parts.count;
     bool is_whole = early->is_whole;
     sink_chain_put_event(sink, &early->parts);
     early_drop(sink, early);

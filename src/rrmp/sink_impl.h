@@ -92,6 +92,7 @@ struct sink_work {
     uint64_t standby_ns; /* when it was said last */
     uint16_t part;       /* next one of the image under way */
     uint8_t tries;       /* REQUESTs without answer at this instance */
+    bool image_stays;    /* the image under way is suspect until the next */
     struct {
         uint32_t link;
         uint64_t until_ns;

@@ -474,6 +474,7 @@ static uint16_t image_flags(const struct source_item *item, const struct source_
     flags |= item->image_mode == IMAGE_SOLICITED ? RRMP_IMAGE_SOLICITED : 0;
     flags |= item->is_private ? RRMP_IMAGE_PRIVATE : 0;
     flags |= part->is_cached ? RRMP_IMAGE_CACHED : 0;
+    flags |= part->stays ? RRMP_IMAGE_STAYS : 0;
     if (!item->is_private && work->image_path == RRMP_PATH_UNICAST)
         flags |= RRMP_IMAGE_BOUND;
     return (uint16_t)flags;

@@ -498,6 +498,7 @@ int srcdist_publish_cached(struct srcdist_core *core, uint32_t item)
             .is_last = is_last,
             .is_cached = true,
             .is_solicited = true,
+            .stays = it->state != SRCDIST_ITEM_OPEN && state.data_state == RWF_DATA_SUSPECT,
             .state = (uint8_t)(state.stream_state << 3 | state.data_state),
             .code = state.code,
             .group = info.group,
