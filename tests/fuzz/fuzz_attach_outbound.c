@@ -1,5 +1,5 @@
-/* fuzz_attach_outbound.c - any bytes are a user's outbound ring; the daemon must only read inside
- * it, and either read on or throw the user out. */
+/* fuzz_attach_outbound.c - any bytes are a user's outbound ring, and a request on the attach
+ * socket: the daemon must only read inside the ring, and either read on or throw the user out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>

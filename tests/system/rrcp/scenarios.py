@@ -287,6 +287,30 @@ def an_interface_goes_down_and_up(bed):
     assert "packets are lost for good" in sink.text() or cut["lost"] == 0, sink.text()
 
 
+QUEUES = ("netem loss 1% delay 1ms 200us",
+          "tbf rate 40mbit burst 20kb limit 40kb")  # a port of a switch that bursts fill
+
+
+def what_a_queue_in_the_network_drops_is_repaired(bed):
+    names = bed.namespaces(2)
+    for i, name in enumerate(names, 1):
+        bed.rrcpd(i, interface="eth0", space=name)
+    known = 0
+    for queue in QUEUES:
+        if run("tc", "qdisc", "replace", "dev", "v2", "root", *queue.split(), check=False).returncode:
+            continue  # this kernel has another one
+        known += 1
+        before = bed.counters(2)["pktsRepaired"]
+        sub = bed.perf("sub", 2, "-seconds", 2, space=names[1])
+        bed.perf("pub", 1, "-rate", 20000, "-tick", 100000, "-seconds", 2, space=names[0]).result()
+        clean(sub.result())
+        dropped = int(run("tc", "-s", "qdisc", "show", "dev", "v2").stdout.split("dropped ")[1].split(",")[0])
+        assert dropped > 0, queue
+        until(lambda: bed.counters(2)["pktsRepaired"] > before, 5, lambda: str(bed.counters(2)))
+    if known == 0:
+        skip("no queueing discipline in this kernel")
+
+
 def a_redundant_path_hides_a_dead_one(bed):
     names = bed.namespaces(2)
     run("ip", "link", "add", "br1", "type", "bridge", "mcast_snooping", "0")
