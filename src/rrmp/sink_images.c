@@ -371,6 +371,10 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
         return;
     if (item->is_snapshot && is_overtaken(sink, link, image))
         return; /* asked for again by its timer */
+    if (item->is_private && item->state != RRMP_SINK_LIVE && is_overtaken(sink, link, image)) {
+        sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
+        return;
+    }
     if (item->is_private && (image->flags & RRMP_IMAGE_FIRST) &&
         !sink_item_map(sink, number, image->handle, image->item_seq, SLOT_WAIT | SLOT_STEP))
         return;
