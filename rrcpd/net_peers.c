@@ -58,18 +58,6 @@ int net_peers_create(struct net *net)
     return md_int_table_create(64, &net->peer_names);
 }
 
-void net_peers_destroy(struct net *net)
-{
-    struct md_table_walk walk = { 0 };
-    struct peer_name *name;
-
-    if (!net->peer_names)
-        return;
-    while ((name = md_int_table_next(net->peer_names, &walk, NULL)) != NULL)
-        free(name);
-    md_int_table_destroy(net->peer_names);
-}
-
 static const char *name_of(const struct net *net, uint64_t session)
 {
     const struct peer_name *name = md_int_table_get(net->peer_names, session);
@@ -94,14 +82,15 @@ static void show(struct net *net, struct peer_name *name, uint64_t session)
                                    (unsigned long long)session);
 }
 
-static void hide(struct net *net, const struct peer_name *name)
+static void forget(struct net *net, struct peer_name *name)
 {
-    if (!name || !name->label)
-        return;
-    net->peers_shown--;
-    for (int i = 0; i < PEER_ROWS; i++)
-        stats_entry_remove(net->config.stats, name->rows[i]);
-    stats_entry_remove(net->config.stats, name->label);
+    if (name && name->label) {
+        net->peers_shown--;
+        for (int i = 0; i < PEER_ROWS; i++)
+            stats_entry_remove(net->config.stats, name->rows[i]);
+        stats_entry_remove(net->config.stats, name->label);
+    }
+    free(name);
 }
 
 static uint64_t value_of(const struct rrcp_peer_info *info, int row)
@@ -158,8 +147,7 @@ static void is_down(struct net *net, const struct rrcp_event *event)
         md_log(MD_LOG_WARNING, "node %s is down: silent for peerTimeout", name);
     struct peer_name *gone = md_int_table_remove(net->peer_names, event->session);
 
-    hide(net, gone);
-    free(gone);
+    forget(net, gone);
 }
 
 /* Dropped without a peer that could be named: said at once, then not all the time. */
@@ -180,6 +168,18 @@ void net_strangers_tell(struct net *net, uint64_t now_ns)
            (unsigned long long)(count - net->strangers));
     net->strangers = count;
     net->strangers_at_ns = now_ns + STRANGERS_NS;
+}
+
+void net_peers_destroy(struct net *net)
+{
+    struct md_table_walk walk = { 0 };
+    struct peer_name *name;
+
+    if (!net->peer_names)
+        return;
+    while ((name = md_int_table_next(net->peer_names, &walk, NULL)) != NULL)
+        forget(net, name);
+    md_int_table_destroy(net->peer_names);
 }
 
 void net_peers_event(struct net *net, const struct rrcp_event *event)
