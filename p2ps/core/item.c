@@ -7,11 +7,12 @@
 #include "private.h"
 
 #define ITEMS_MIN       1024
+#define ITEMS_STEP      8 /* the table grows by an eighth */
 #define WATCH_ROOM_STEP 8 /* an item's watches grow by an eighth */
 
 static int grow_items(struct p2ps_core *core)
 {
-    uint32_t room = core->item_room ? core->item_room * 2 : ITEMS_MIN;
+    uint32_t room = core->item_room + core->item_room / ITEMS_STEP + ITEMS_MIN;
     struct p2ps_item *items = realloc(core->items, room * sizeof(*items));
 
     if (!items)
@@ -97,7 +98,7 @@ uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint3
     return P2PS_NONE;
 }
 
-/* Arrays double, and both stand side by side while they do; ids of streams are in a map. */
+/* Arrays grow, and both stand side by side while they do; ids of streams are in a map. */
 #define ITEM_BYTES  (3 * sizeof(struct p2ps_item))
 #define WATCH_BYTES (3 * sizeof(struct p2ps_watch) + 4 * sizeof(struct p2ps_idmap_slot))
 

@@ -52,24 +52,26 @@ struct p2ps_watch {
 };
 
 struct p2ps_item {
-    uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free, `next` below */
+    uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free */
     uint16_t service;   /* of the core */
     uint8_t network;
     uint8_t domain;
     uint8_t stream_state; /* what consumers were last told */
     uint8_t data_state;
     uint8_t code;
-    bool is_private;
-    bool is_snapshot;    /* the sink ends it by itself */
-    bool is_state_known; /* something was told of it */
-    bool has_ended;      /* at the sink: nothing is left to close there */
+    uint8_t image_state; /* of the image, as if it were a watch: enum p2ps_watch_state */
+    bool is_private : 1;
+    bool is_snapshot : 1;    /* the sink ends it by itself */
+    bool is_state_known : 1; /* something was told of it */
+    bool has_ended : 1;      /* at the sink: nothing is left to close there */
     uint32_t watch_count;
-    uint32_t watch_room;
+    union {
+        uint32_t watch_room;
+        uint32_t next_free; /* of a free slot */
+    };
     struct p2ps_watch *watches;
     uint8_t *perm_data;        /* the last that came, its length in front (u16) */
     struct cache_image *image; /* NULL: none is kept */
-    uint8_t image_state;       /* of the image, as if it were a watch: enum p2ps_watch_state */
-    uint32_t next_free;
 };
 
 enum p2ps_login_state {

@@ -12,6 +12,7 @@
 #define ANSWER_MORE_NS (30 * SECOND_NS)
 #define BACKOFF_MAX    5 /* 1, 2, 4, 8, 16, then 30 s */
 #define SWEEP_ITEMS    65536
+#define ITEMS_STEP     8 /* the table grows by an eighth */
 
 struct srcdist_item *srcdist_item_at(struct srcdist_core *core, uint32_t item)
 {
@@ -25,7 +26,7 @@ struct srcdist_item *srcdist_item_make(struct srcdist_core *core, uint32_t item)
     if (item >= core->item_room) {
         uint32_t room = core->item_room ? core->item_room : 1024;
         while (room <= item)
-            room *= 2;
+            room += room / ITEMS_STEP;
         struct srcdist_item *items = realloc(core->items, room * sizeof(*items));
         if (!items)
             return NULL;

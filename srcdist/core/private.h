@@ -126,19 +126,19 @@ enum srcdist_item_state {
 };
 
 struct srcdist_item {
-    uint8_t state; /* enum srcdist_item_state */
-    bool is_private;
-    bool is_active;
-    bool is_image_due;   /* the backbone waits for one */
-    bool is_asked;       /* the next refresh answers a request of ours */
-    bool is_in_parts;    /* between the first and the last part of a refresh */
-    bool is_told;        /* all were told suspect: the next image is for all of them */
-    bool is_recovery;    /* its consumers had it from another source */
-    bool had_image;      /* at some time */
-    bool is_counted;     /* in the provider's outstanding ones */
-    bool must_republish; /* NI: its provider was lost; closed if it does not come again */
-    bool had_asks;       /* snapshots may wait for its next image */
-    uint8_t backoff;     /* times refused in a row */
+    uint8_t state;   /* enum srcdist_item_state */
+    uint8_t backoff; /* times refused in a row */
+    bool is_private : 1;
+    bool is_active : 1;
+    bool is_image_due : 1;   /* the backbone waits for one */
+    bool is_asked : 1;       /* the next refresh answers a request of ours */
+    bool is_in_parts : 1;    /* between the first and the last part of a refresh */
+    bool is_told : 1;        /* all were told suspect: the next image is for all of them */
+    bool is_recovery : 1;    /* its consumers had it from another source */
+    bool had_image : 1;      /* at some time */
+    bool is_counted : 1;     /* in the provider's outstanding ones */
+    bool must_republish : 1; /* NI: its provider was lost; closed if it does not come again */
+    bool had_asks : 1;       /* snapshots may wait for its next image */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */

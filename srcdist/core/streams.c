@@ -7,6 +7,8 @@
 #include "base/err.h"
 
 #define SLOTS_MIN       64
+#define SLOT_STEP       8 /* they grow by an eighth */
+#define FREE            0x8000u
 #define GENERATION_MASK ((1u << (31 - SRCDIST_SLOT_BITS)) - 1)
 
 void srcdist_streams_init(struct srcdist_streams *streams)
@@ -23,20 +25,19 @@ void srcdist_streams_fini(struct srcdist_streams *streams)
 
 static int grow_slots(struct srcdist_streams *streams)
 {
-    uint32_t room = streams->slot_room ? streams->slot_room * 2 : SLOTS_MIN;
+    const uint32_t most = 1u << SRCDIST_SLOT_BITS;
+    uint32_t room = streams->slot_room + streams->slot_room / SLOT_STEP + SLOTS_MIN;
     struct srcdist_stream_slot *slots;
 
-    if (room > 1u << SRCDIST_SLOT_BITS)
+    if (streams->slot_room == most)
         return MD_ERR_FULL;
+    room = room < most ? room : most;
     slots = realloc(streams->slots, room * sizeof(*slots));
     if (!slots)
         return MD_ERR_NOMEM;
     streams->slots = slots;
     for (uint32_t i = room; i-- > streams->slot_room;) {
-        slots[i] = (struct srcdist_stream_slot){
-            .target = SRCDIST_STREAM_NONE,
-            .next_free = streams->slot_free,
-        };
+        slots[i] = (struct srcdist_stream_slot){ .target = streams->slot_free, .generation = FREE };
         if (i >= SRCDIST_SLOT_FIRST)
             streams->slot_free = i;
     }
@@ -50,8 +51,9 @@ int32_t srcdist_streams_take(struct srcdist_streams *streams, uint32_t target)
         return 0;
     uint32_t slot = streams->slot_free;
     struct srcdist_stream_slot *s = &streams->slots[slot];
-    streams->slot_free = s->next_free;
+    streams->slot_free = s->target;
     s->target = target;
+    s->generation &= GENERATION_MASK;
     streams->count++;
     return (int32_t)((uint32_t)s->generation << SRCDIST_SLOT_BITS | slot);
 }
@@ -159,9 +161,8 @@ void srcdist_streams_give(struct srcdist_streams *streams, int32_t id)
         return;
     uint32_t slot = (uint32_t)id & ((1u << SRCDIST_SLOT_BITS) - 1);
     struct srcdist_stream_slot *s = &streams->slots[slot];
-    s->target = SRCDIST_STREAM_NONE;
-    s->generation = (uint16_t)((s->generation + 1u) & GENERATION_MASK);
-    s->next_free = streams->slot_free;
+    s->generation = (uint16_t)(((s->generation + 1u) & GENERATION_MASK) | FREE);
+    s->target = streams->slot_free;
     streams->slot_free = slot;
     streams->count--;
 }

@@ -21,9 +21,8 @@
 #define SRCDIST_STREAM_DICTIONARY 0x40000000u /* or a dictionary */
 
 struct srcdist_stream_slot {
-    uint32_t target; /* item, or another thing | its SRCDIST_STREAM_; UINT32_MAX: free */
-    uint32_t next_free;
-    uint16_t generation;
+    uint32_t target;     /* item, or another thing | its SRCDIST_STREAM_; of a free one: the next */
+    uint16_t generation; /* no id's while it is free */
 };
 
 struct srcdist_stream_node {
