@@ -259,11 +259,13 @@ void rrmp_strings_give(struct rrmp_strings *strings, uint32_t number, size_t len
 
 uint8_t *rrmp_strings_at(const struct rrmp_strings *strings, uint32_t number, size_t length)
 {
-    uint8_t *at = rrmp_slots_at(&strings->slots[string_class(length)], number);
+    uint8_t *slot = rrmp_slots_at(&strings->slots[string_class(length)], number);
+    uint8_t *aside;
 
-    if (length > RRMP_STRINGS_SHORT)
-        memcpy(&at, at, sizeof(at));
-    return at;
+    if (length <= RRMP_STRINGS_SHORT)
+        return slot;
+    memcpy(&aside, slot, sizeof(aside));
+    return aside;
 }
 
 size_t rrmp_strings_memory_max(const struct rrmp_strings *strings)
