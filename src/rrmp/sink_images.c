@@ -369,11 +369,10 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
     struct sink_item *item = sink_item_at(sink, number);
     if (item->link != link || !(item->is_snapshot || item->is_private))
         return;
-    if (item->is_snapshot && is_overtaken(sink, link, image))
-        return; /* asked for again by its timer */
-    if (item->is_private && item->state != RRMP_SINK_LIVE && is_overtaken(sink, link, image)) {
-        sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
-        return;
+    if (is_overtaken(sink, link, image)) {
+        if (item->is_private) /* its end is on the way, whether it had an image before or not */
+            sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
+        return; /* a snapshot is asked for again by its timer */
     }
     if (item->is_private && (image->flags & RRMP_IMAGE_FIRST) &&
         !sink_item_map(sink, number, image->handle, image->item_seq, SLOT_WAIT | SLOT_STEP))

@@ -791,6 +791,54 @@ static void a_private_stream_that_is_nobodys_is_closed(void **state)
     assert_string_equal(chain->log[0], "I=");
 }
 
+static void open_private(struct chain *chain)
+{
+    const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
+                                         .is_private = true };
+
+    assert_int_equal(rrmp_sink_item_open(chain->sinks[0], chain->now_ns, &open, &chain->item[0]),
+                     MD_OK);
+    sinks_tick(chain);
+    from_sinks(chain);
+}
+
+/* The service goes down, and says so before the image, which left first, arrives by unicast. */
+static void overtake_image(struct chain *chain)
+{
+    struct line *line = &chain->from_source;
+
+    assert_int_equal(line->count, 1);
+    assert_int_equal(line->sent[0].bytes[0], RRMP_IMAGE);
+    service_is(chain, false);
+    for (size_t i = 1; i < line->count; i++)
+        give(chain, line, i, 1);
+    give(chain, line, 0, 1);
+    chain->now_ns += 2 * MS;
+    sinks_tick(chain);
+}
+
+static void a_private_stream_whose_service_went_down_before_its_image_ends(void **state)
+{
+    struct chain *chain = *state;
+
+    open_private(chain);
+    overtake_image(chain);
+    assert_string_equal(chain->log[0], "X");
+}
+
+static void a_private_stream_whose_service_went_down_before_a_further_image_ends(void **state)
+{
+    struct chain *chain = *state;
+
+    open_private(chain);
+    settle(chain);
+    rrmp_sink_item_want_image(chain->sinks[0], chain->now_ns, chain->item[0]);
+    sinks_tick(chain);
+    from_sinks(chain);
+    overtake_image(chain);
+    assert_string_equal(chain->log[0], "I=X");
+}
+
 /* Race 18: an image asked for by another makes the item LIVE; the interest is registered all the
  * same. */
 static void an_item_that_takes_anothers_image_still_registers_its_interest(void **state)
@@ -874,6 +922,8 @@ int main(void)
         TEST(a_full_ring_refuses_updates_and_loses_none),
         TEST(a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance),
         TEST(a_private_stream_that_is_nobodys_is_closed),
+        TEST(a_private_stream_whose_service_went_down_before_its_image_ends),
+        TEST(a_private_stream_whose_service_went_down_before_a_further_image_ends),
         TEST(an_item_that_takes_anothers_image_still_registers_its_interest),
         TEST(a_reissue_is_answered_to_those_who_wait_only),
         TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),
