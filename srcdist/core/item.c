@@ -109,17 +109,31 @@ static bool pay_closes(struct srcdist_core *core, uint32_t provider)
     return p->close_count == 0;
 }
 
+static void tell_close(struct srcdist_core *core, uint32_t item)
+{
+    const struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+
+    if (rrmp_source_item_info(core->source, item, &info))
+        srcdist_stream_close(core, it->provider, it->stream_id,
+                             info.key.length ? info.key.bytes[0] : 0);
+}
+
+void srcdist_item_ended(struct srcdist_core *core, uint32_t item)
+{
+    if (core->items[item].is_reissued)
+        tell_close(core, item);
+}
+
 /* Ends what the item has at its provider; `tell`: with a CLOSE. */
 static void detach(struct srcdist_core *core, uint32_t item, bool tell)
 {
     struct srcdist_item *it = &core->items[item];
-    struct rrmp_source_item info;
 
     uncount(core, it);
     if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
-        if (tell && rrmp_source_item_info(core->source, item, &info))
-            srcdist_stream_close(core, it->provider, it->stream_id,
-                                 info.key.length ? info.key.bytes[0] : 0);
+        if (tell)
+            tell_close(core, item);
         srcdist_streams_give(&core->providers[it->provider].streams, it->stream_id);
     }
     if (it->state == SRCDIST_ITEM_OPEN)
@@ -127,6 +141,7 @@ static void detach(struct srcdist_core *core, uint32_t item, bool tell)
     it->stream_id = 0;
     it->provider = SRCDIST_NONE;
     it->is_asked = false;
+    it->is_reissued = false;
     it->is_in_parts = false;
 }
 
@@ -230,6 +245,7 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
                                    it->is_private);
     if (err == MD_OK) {
         it->is_asked = true;
+        it->is_reissued = true;
         it->due_ns = core->now_ns + ANSWER_NS;
         core->stats.reissues_out++;
     } else {
@@ -337,6 +353,7 @@ void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
     struct srcdist_item *it = &core->items[item];
     uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
 
+    srcdist_item_ended(core, item);
     detach(core, item, false);
     it->is_told = true;
     if (it->backoff < BACKOFF_MAX)

@@ -132,6 +132,7 @@ struct srcdist_item {
     bool is_active : 1;
     bool is_image_due : 1;   /* the backbone waits for one */
     bool is_asked : 1;       /* the next refresh answers a request of ours */
+    bool is_reissued : 1;    /* since the provider last answered */
     bool is_in_parts : 1;    /* between the first and the last part of a refresh */
     bool is_told : 1;        /* all were told suspect: the next image is for all of them */
     bool is_recovery : 1;    /* its consumers had it from another source */
@@ -315,6 +316,9 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
 /* May one more request be under way to it? */
 bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider);
 void srcdist_items_tick(struct srcdist_core *core);
+/* By the provider. One that had not heard our re-issue by then takes it for a new request: that one
+ * is closed before the item is asked for again. */
+void srcdist_item_ended(struct srcdist_core *core, uint32_t item);
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item);
 void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
 int srcdist_item_reissue(struct srcdist_core *core, uint32_t item);

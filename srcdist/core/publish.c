@@ -279,6 +279,7 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
         it->is_image_due = false;
         it->is_told = false;
         it->had_image = true;
+        it->is_reissued = it->is_reissued && !(msg.flags & RWF_REFRESH_SOLICITED);
         srcdist_item_answered(core, item);
     }
     if (msg.state.stream_state == RWF_STREAM_CLOSED ||
@@ -301,6 +302,7 @@ static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_
     };
 
     srcdist_stage_drain(&core->chain, item, core->now_ns);
+    srcdist_item_ended(core, item);
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);
     srcdist_item_forget(core, item);
 }

@@ -247,9 +247,51 @@ static void a_stream_the_provider_opened_by_mistake_is_closed(void **state)
     pair_say_status(&pair->provider, &ended, RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
                     RWF_CODE_NOT_FOUND);
     pair_settle(pair);
-    pair_say_image(&pair->provider, &ended, true);
+    assert_int_equal(pair->provider.closes, 1);
+    pair_say_image(&pair->provider, &ended, true); /* it had begun before it heard of that */
+    pair_settle(pair);
+    assert_int_equal(pair->provider.closes, 2);
+}
+
+static void it_is_closed_before_the_item_is_asked_for_again(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    struct pair_item *ended = pair_item(pair, "IBM.N");
+    pair->provider.answers = false;
+    pair_open(b, 5, "IBM.N");
+    assert_int_equal(pair->provider.reissues, 1);
+    pair_say_image(&pair->provider, ended, false); /* news do not answer a re-issue */
+    pair_say_status(&pair->provider, ended, RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                    RWF_CODE_NONE);
     pair_settle(pair);
     assert_int_equal(pair->provider.closes, 1);
+    assert_null(pair_item(pair, "IBM.N"));
+    pair->provider.answers = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_int_equal(pair->provider.requests, 2);
+    assert_int_equal(pair_stream(a, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(pair_stream(b, 5)->data_state, RWF_DATA_OK);
+}
+
+static void what_the_provider_ended_after_it_answered_is_not_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    assert_int_equal(pair->provider.reissues, 1);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    assert_int_equal(pair->provider.closes, 0);
+    assert_string_equal(pair_heard(a, 5), "IX");
+    assert_string_equal(pair_heard(b, 5), "IX");
 }
 
 /* ---- numbers that are used again ---- */
@@ -292,6 +334,8 @@ int main(void)
         TEST(a_snapshot_waits_for_a_slow_authority, setup),
         TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
+        TEST(it_is_closed_before_the_item_is_asked_for_again, setup),
+        TEST(what_the_provider_ended_after_it_answered_is_not_closed, setup),
         TEST(a_snapshot_of_an_item_that_went_is_not_given_another, setup),
     };
 #undef TEST
