@@ -83,7 +83,7 @@ struct provider {
     bool supports_post;
     uint32_t id; /* of the core */
     uint32_t epoch;
-    uint32_t down_count;     /* of its services */
+    uint32_t down_count[SERVICES_MAX];
     uint64_t to_ns, from_ns; /* when the last byte each way arrives */
     uint64_t silent_until_ns;
     uint64_t jammed_until_ns;

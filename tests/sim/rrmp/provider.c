@@ -877,7 +877,7 @@ static void better_later(struct provider *p, uint32_t what, uint64_t most_ns)
                            .kind = EVENT_BETTER,
                            .a = p->number,
                            .b = what,
-                           .c = (uint64_t)p->down_count << 32 | p->epoch };
+                           .c = (uint64_t)p->down_count[what & 15] << 32 | p->epoch };
 
     world_push(world, &event);
 }
@@ -891,7 +891,7 @@ void provider_better(struct world *world, const struct event *event)
     if (p->epoch != (uint32_t)event->c || !p->is_ready)
         return;
     /* A group is not well again when its service has been down meanwhile. */
-    if (event->b & WHAT_GROUP && p->down_count != event->c >> 32)
+    if (event->b & WHAT_GROUP && p->down_count[event->b & 15] != event->c >> 32)
         return;
     if (event->b & WHAT_GROUP)
         group_say(p, event->b & 15, event->b >> 4 & 15, true);
@@ -981,7 +981,7 @@ void providers_faults(struct world *world, uint32_t ticks)
         p->refuses_until_ns = world->now_ns + random_below(world, busy_left + 1);
     if (happens(world, plan->service_downs, ticks) && p->is_ready && !p->is_broadcast) {
         world->coverage->service_downs++;
-        p->down_count++;
+        p->down_count[service]++;
         service_say(p, service, false);
         better_later(p, service, 2 * SEC);
     }
