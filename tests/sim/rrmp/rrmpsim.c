@@ -501,7 +501,7 @@ static int coverage_print(const struct coverage *coverage, bool is_engine_only)
 }
 
 static const char usage[] =
-    "usage: rrmpsim [--seeds A..B] [--cores real|model] [--scenario NAME|all] [--trace]\n"
+    "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--trace]\n"
     "               [--coverage] [--twice] [--stop]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
@@ -512,7 +512,7 @@ static const char usage[] =
 
 struct arguments {
     struct options options;
-    uint64_t first, last;
+    const char *seeds;
     bool is_all; /* scenarios */
     bool is_twice;
     bool stops;
@@ -549,27 +549,47 @@ static void run_one(const struct arguments *arguments, const struct options *opt
     fflush(stdout);
 }
 
+/* One of the list: "A" or "A..B"; what follows its comma is the rest. */
+static bool range_read(const char **rest, uint64_t *first, uint64_t *last)
+{
+    char *end;
+
+    *first = *last = strtoull(*rest, &end, 10);
+    if (end == *rest)
+        return false;
+    if (end[0] == '.' && end[1] == '.')
+        *last = strtoull(end + 2, &end, 10);
+    *rest = *end == ',' ? end + 1 : end;
+    return (*end == ',' || *end == 0) && *last >= *first;
+}
+
 static void run_seeds(const struct arguments *arguments, const char *scenario,
                       struct coverage *coverage, struct totals *totals)
 {
     struct options options = arguments->options;
+    const char *rest = arguments->seeds;
+    uint64_t last;
 
     options.scenario = scenario;
-    for (options.seed = arguments->first; options.seed <= arguments->last; options.seed++) {
-        if (arguments->stops && totals->failed)
-            return;
-        run_one(arguments, &options, coverage, totals);
+    while (*rest && range_read(&rest, &options.seed, &last)) {
+        for (; options.seed <= last; options.seed++) {
+            if (arguments->stops && totals->failed)
+                return;
+            run_one(arguments, &options, coverage, totals);
+        }
     }
 }
 
 static bool parse_seeds(const char *text, struct arguments *arguments)
 {
-    char *end;
+    uint64_t first, last;
 
-    arguments->first = arguments->last = strtoull(text, &end, 10);
-    if (end != text && end[0] == '.' && end[1] == '.')
-        arguments->last = strtoull(end + 2, &end, 10);
-    return *end == 0 && arguments->last >= arguments->first;
+    arguments->seeds = text;
+    do {
+        if (!range_read(&text, &first, &last))
+            return false;
+    } while (*text);
+    return true;
 }
 
 static bool parse_scenario(const char *text, struct arguments *arguments)
@@ -590,7 +610,7 @@ static bool parse_cores(const char *text, struct arguments *arguments)
 
 static bool parse(int argc, char **argv, struct arguments *arguments)
 {
-    *arguments = (struct arguments){ .first = 1, .last = 200 };
+    *arguments = (struct arguments){ .seeds = "1..200" };
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
 
