@@ -169,8 +169,12 @@ static void what_parts_count_is_not_counted_again(void **state)
     gauge(segment, "src_dist.provider.0.itemsOpen", 7);
     gauge(segment, "src_dist.service.A.itemsOpen", 7);
     gauge(segment, "src_dist.memory.itemsOpen", 92000000);
+    gauge(segment, "src_dist.providers", 2);
+    gauge(segment, "memory.max.itemsOpen", 92000000);
+    gauge(segment, "memory.max.providers", 92000000);
     run(f, "rmdsmon", "--json");
     expect(f, "\"items\": 7.0");
+    expect(f, "\"clients\": 2.0");
     stats_segment_close(segment);
 }
 

@@ -43,7 +43,7 @@ static bool is_part(const char *path)
         if (strstr(path, parts[i]))
             return true;
     }
-    return false;
+    return strncmp(path, "memory.", 7) == 0;
 }
 
 bool monitor_sum(const struct monitor_instance *instance, const char *name, uint64_t *sum)
