@@ -108,17 +108,26 @@ check(take([0.8, 1.3], 6)[0] == 12, "what cannot be told gets twice as many roun
 check(rounds.take([], 6, {}, None, lambda: False) is False, "no time, no rounds")
 check(rounds.grew([1, 1, 1, 9, 9, 9], 7) and not rounds.grew([9, 1, 1, 9, 1, 1], 7), "a queue that grew")
 
-# The highest rate: raised until one does not hold, then held in each round, or the next lower one is.
-def run(rate, seconds):
-    calls.append((rate, seconds))
-    return {"holds": rate < 40 and not (rate == 30 and seconds == 9 and len(calls) == 6)}
+# The highest rate: raised until one does not hold twice, then held in most rounds, or the next lower one is.
+def search(disturbed):
+    """The runs made, and what each rate that was tried came to; 40 never holds, `disturbed` do not for once."""
+    calls = []
+
+    def run(rate, seconds):
+        calls.append((rate, seconds))
+        return {"holds": rate < 40 and len(calls) not in disturbed}
+
+    tried = chain.hold_highest([10, 20, 30, 40, 50], run, 1, 9, 3)
+    return calls, [[r["holds"] for r in runs] for runs in tried]
 
 
-calls = []
-tried = chain.hold_highest([10, 20, 30, 40, 50], run, 1, 9, 3)
-check(calls == [(10, 1), (20, 1), (30, 1), (40, 1), (30, 9), (30, 9)] + [(20, 9)] * 3, f"the search: {calls}")
-check([[r["holds"] for r in runs] for runs in tried] == [[True], [True] * 3, [True, False], [False]],
-      f"what was tried: {tried}")
+raised = [(10, 1), (20, 1), (30, 1), (40, 1), (40, 1)]
+check(search([]) == (raised + [(30, 9)] * 3, [[True], [True], [True] * 3, [False] * 2]), "the search")
+check(search([2, 7]) == ([(10, 1), (20, 1), (20, 1), *raised[2:]] + [(30, 9)] * 3,
+                         [[True], [False, True], [False, True, True], [False] * 2]), "once is not twice")
+check(search([7])[1][2] == [True, False, True], "most of the rounds")
+check(search([6, 8]) == (raised + [(30, 9)] * 3 + [(20, 9)] * 3,
+                         [[True], [True] * 3, [False, True, False], [False] * 2]), "the next lower one")
 
 check(chain.cpu_between([(10.0, {"p2ps": 1.0}), (12.0, {"p2ps": 2.0})]) == {"p2ps": 50.0}, "CPU of a process")
 check(chain.cpu_between([(10.0, {"p2ps": 1.0})]) == {}, "CPU without a measurement")
