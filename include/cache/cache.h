@@ -26,7 +26,8 @@ struct cache_image; /* NULL is an item that has none yet */
 struct cache_config {
     uint64_t bytes_max; /* 0: no limit of its own */
     /* The type of a field, enum rwf_type, 0 when not known: RMTES fields take partial updates. May
-     * be NULL: every field is replaced as a whole unless its content is a partial update. */
+     * be NULL. One that is not known takes them if they begin with a command, and what it holds
+     * may be text: the bytes of a number may look like a command. */
     unsigned (*field_type)(void *context, int16_t field_id);
     void *context;
 };

@@ -78,13 +78,30 @@ static void pack(uint8_t *p, struct rwf_bytes content)
 
 /* ---- changing the image ---- */
 
-static bool takes_partial(const struct cache *cache, int16_t id, struct rwf_bytes content)
+#define ESC 0x1b
+
+/* Of text in the sets that RMTES begins with, and no number that begins with its format. */
+static bool may_be_text(struct rwf_bytes content)
+{
+    for (size_t i = 0; i < content.length; i++) {
+        if (content.data[i] < ' ' && content.data[i] != ESC)
+            return false;
+    }
+    return true;
+}
+
+bool cache_takes_partial(const struct cache *cache, int16_t id, struct rwf_bytes old,
+                         struct rwf_bytes content)
 {
     if (!rwf_rmtes_is_partial(content.data, content.length))
         return false;
     unsigned type =
         cache->config.field_type ? cache->config.field_type(cache->config.context, id) : 0;
-    return type == 0 || type == RWF_TYPE_RMTES;
+    if (type != 0)
+        return type == RWF_TYPE_RMTES;
+    /* The bytes of a number may look like a command. Feeds begin with one, and it has a number. */
+    return content.data[0] == ESC && content.data[2] >= '0' && content.data[2] <= '9' &&
+           may_be_text(old);
 }
 
 /* A string update that says what to change in the string we have: *content becomes the result. */
@@ -108,10 +125,11 @@ static int put(struct cache *cache, struct cache_image **image, size_t at, int16
                struct rwf_bytes content)
 {
     size_t old = packed_end((*image)->bytes, at) - at;
+    struct rwf_bytes now = packed_at((*image)->bytes + at);
     int err = MD_OK;
 
-    if (takes_partial(cache, id, content))
-        err = apply_partial(cache, packed_at((*image)->bytes + at), &content);
+    if (cache_takes_partial(cache, id, now, content))
+        err = apply_partial(cache, now, &content);
     size_t fresh = packed_size(content.length);
     if (err == MD_OK && fresh != old)
         err = cache_resize(cache, image, at, old, fresh);
@@ -127,7 +145,7 @@ static int append(struct cache *cache, struct cache_image **image, int16_t id,
     uint16_t count = md_be16((*image)->bytes + count_at(*image));
     int err = count == FIELDS_MAX ? MD_ERR_RANGE : MD_OK;
 
-    if (err == MD_OK && takes_partial(cache, id, content))
+    if (err == MD_OK && cache_takes_partial(cache, id, rwf_bytes(NULL, 0), content))
         err = apply_partial(cache, rwf_bytes(NULL, 0), &content);
     if (err == MD_OK)
         err = cache_resize(cache, image, at, 0, 2 + packed_size(content.length));
@@ -355,7 +373,7 @@ static bool is_plain(struct cache *cache, struct rwf_bytes *payload)
         uint64_t *word = &cache->seen[(uint16_t)field.id / 64];
         uint64_t bit = 1ull << (uint16_t)field.id % 64;
 
-        if (*word & bit || takes_partial(cache, field.id, field.content))
+        if (*word & bit || cache_takes_partial(cache, field.id, rwf_bytes(NULL, 0), field.content))
             break;
         *word |= bit;
     }

@@ -60,6 +60,9 @@ int cache_merged_part(const struct cache_image *image, struct cache_cursor *curs
                       struct rwf_encoder *enc, bool *is_last);
 
 /* ---- fields.c ---- */
+/* Whether `content` of an update says what to change in `old`; else it is what stands there now. */
+bool cache_takes_partial(const struct cache *cache, int16_t id, struct rwf_bytes old,
+                         struct rwf_bytes content);
 int cache_fields_start(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
 int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
 int cache_fields_part(const struct cache_image *image, struct cache_cursor *cursor,

@@ -1,6 +1,7 @@
 /* merge.c - see merge.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge.h"
+#include "image.h"
 
 #include <stdlib.h>
 
@@ -34,13 +35,13 @@ static int find_field(struct rwf_bytes bytes, const struct rwf_sets *sets, int16
     return rc < 0 ? rc : found;
 }
 
-static int add_field(struct rwf_encoder *enc, int16_t id, struct rwf_bytes old,
-                     struct rwf_bytes content)
+static int add_field(const struct cache *cache, struct rwf_encoder *enc, int16_t id,
+                     struct rwf_bytes old, struct rwf_bytes content)
 {
     uint8_t string[STRING_MAX];
     size_t length = old.length;
 
-    if (!rwf_rmtes_is_partial(content.data, content.length))
+    if (!cache_takes_partial(cache, id, old, content))
         return rwf_field_add_bytes(enc, id, content);
     if (old.length > sizeof(string))
         return RWF_ERR_FULL;
@@ -50,8 +51,8 @@ static int add_field(struct rwf_encoder *enc, int16_t id, struct rwf_bytes old,
     return rc < 0 ? rc : rwf_field_add_bytes(enc, id, rwf_bytes(string, length));
 }
 
-static int merge_fields(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_bytes update,
-                        const struct rwf_sets *sets)
+static int merge_fields(const struct cache *cache, struct rwf_encoder *enc, struct rwf_bytes old,
+                        struct rwf_bytes update, const struct rwf_sets *sets)
 {
     struct rwf_field_list list;
     struct rwf_field_list changes;
@@ -73,7 +74,7 @@ static int merge_fields(struct rwf_encoder *enc, struct rwf_bytes old, struct rw
         int found = find_field(update, sets, field.id, &other);
         if (found < 0)
             return found;
-        rc = found ? add_field(enc, field.id, field.content, other.content)
+        rc = found ? add_field(cache, enc, field.id, field.content, other.content)
                    : rwf_field_add_bytes(enc, field.id, field.content);
         if (rc < 0)
             return rc;
@@ -81,7 +82,7 @@ static int merge_fields(struct rwf_encoder *enc, struct rwf_bytes old, struct rw
     while (rc >= 0 && (rc = rwf_field_list_next(&changes, &field)) > 0) {
         int found = find_field(old, NULL, field.id, &other);
         if (found == 0)
-            found = add_field(enc, field.id, rwf_bytes(NULL, 0), field.content);
+            found = add_field(cache, enc, field.id, rwf_bytes(NULL, 0), field.content);
         if (found < 0)
             return found;
     }
@@ -148,10 +149,10 @@ static int merge_elements(struct rwf_encoder *enc, struct rwf_bytes old, struct 
 /* ---- what the containers of rows have in common ---- */
 
 /* Summary data: the old one changed by the new one. `update` without data keeps the old one. */
-static int merge_summary(struct rwf_encoder *enc, unsigned container, struct rwf_bytes old,
-                         struct rwf_bytes update, const struct rwf_sets *sets)
+static int merge_summary(const struct cache *cache, struct rwf_encoder *enc, unsigned container,
+                         struct rwf_bytes old, struct rwf_bytes update, const struct rwf_sets *sets)
 {
-    int rc = cache_merge(enc, container, old, update, sets);
+    int rc = cache_merge(cache, enc, container, old, update, sets);
 
     return rc < 0 ? rc : rwf_summary_finish(enc);
 }
@@ -187,19 +188,20 @@ static int find_row(const struct rwf_map *map, struct rwf_bytes key, struct rwf_
     return rc < 0 ? rc : found;
 }
 
-static int add_row(struct rwf_encoder *enc, unsigned container, struct rwf_map_entry row,
-                   struct rwf_bytes old, struct rwf_bytes update, const struct rwf_sets *sets)
+static int add_row(const struct cache *cache, struct rwf_encoder *enc, unsigned container,
+                   struct rwf_map_entry row, struct rwf_bytes old, struct rwf_bytes update,
+                   const struct rwf_sets *sets)
 {
     row.action = RWF_MAP_ADD;
     if (container == RWF_TYPE_NO_DATA)
         return rwf_map_add(enc, &row);
     rwf_map_entry_start(enc, &row);
-    int rc = cache_merge(enc, container, old, update, sets);
+    int rc = cache_merge(cache, enc, container, old, update, sets);
     return rc < 0 ? rc : rwf_map_entry_finish(enc);
 }
 
-static int old_rows(struct rwf_encoder *enc, struct rwf_map list, const struct rwf_map *changes,
-                    unsigned container, const struct rwf_sets *sets)
+static int old_rows(const struct cache *cache, struct rwf_encoder *enc, struct rwf_map list,
+                    const struct rwf_map *changes, unsigned container, const struct rwf_sets *sets)
 {
     struct rwf_map_entry row;
     struct rwf_map_entry change;
@@ -212,18 +214,18 @@ static int old_rows(struct rwf_encoder *enc, struct rwf_map list, const struct r
         if (found == 0)
             rc = rwf_map_add(enc, &row);
         else if (change.action == RWF_MAP_UPDATE)
-            rc = add_row(enc, container, change.has_perm ? change : row, row.data, change.data,
-                         sets);
+            rc = add_row(cache, enc, container, change.has_perm ? change : row, row.data,
+                         change.data, sets);
         else if (change.action == RWF_MAP_ADD)
-            rc = add_row(enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
+            rc = add_row(cache, enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int new_rows(struct rwf_encoder *enc, const struct rwf_map *list, struct rwf_map changes,
-                    unsigned container, const struct rwf_sets *sets)
+static int new_rows(const struct cache *cache, struct rwf_encoder *enc, const struct rwf_map *list,
+                    struct rwf_map changes, unsigned container, const struct rwf_sets *sets)
 {
     struct rwf_map walk = changes;
     struct rwf_map_entry change;
@@ -238,14 +240,15 @@ static int new_rows(struct rwf_encoder *enc, const struct rwf_map *list, struct 
         if (found || find_row(&changes, change.key, &other) < 0 ||
             other.data.data != change.data.data || change.action == RWF_MAP_DELETE)
             continue;
-        rc = add_row(enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
+        rc = add_row(cache, enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int merge_map(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_bytes update)
+static int merge_map(const struct cache *cache, struct rwf_encoder *enc, struct rwf_bytes old,
+                     struct rwf_bytes update)
 {
     struct rwf_map list;
     struct rwf_map changes;
@@ -269,11 +272,12 @@ static int merge_map(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_b
     info.summary = rwf_bytes(NULL, 0);
     rwf_map_start(enc, &info);
     if (has_summary)
-        rc = merge_summary(enc, info.container, list.info.summary, changes.info.summary, &sets);
+        rc = merge_summary(cache, enc, info.container, list.info.summary, changes.info.summary,
+                           &sets);
     if (rc >= 0)
-        rc = old_rows(enc, list, &changes, info.container, &sets);
+        rc = old_rows(cache, enc, list, &changes, info.container, &sets);
     if (rc >= 0)
-        rc = new_rows(enc, &list, changes, info.container, &sets);
+        rc = new_rows(cache, enc, &list, changes, info.container, &sets);
     return rc < 0 ? rc : rwf_map_finish(enc);
 }
 
@@ -357,8 +361,8 @@ static int change_row(struct vector_rows *v, const struct rwf_vector_entry *entr
     return RWF_OK;
 }
 
-static int write_rows(struct rwf_encoder *enc, const struct vector_rows *v, unsigned container,
-                      const struct rwf_sets *sets)
+static int write_rows(const struct cache *cache, struct rwf_encoder *enc,
+                      const struct vector_rows *v, unsigned container, const struct rwf_sets *sets)
 {
     for (size_t i = 0; i < v->count; i++) {
         struct rwf_vector_entry entry = v->rows[i].entry;
@@ -372,7 +376,7 @@ static int write_rows(struct rwf_encoder *enc, const struct vector_rows *v, unsi
                 rc = rwf_vector_add(enc, &entry);
             } else {
                 rwf_vector_entry_start(enc, &entry);
-                rc = cache_merge(enc, container, v->rows[i].old, entry.data, sets);
+                rc = cache_merge(cache, enc, container, v->rows[i].old, entry.data, sets);
                 if (rc >= 0)
                     rc = rwf_vector_entry_finish(enc);
             }
@@ -403,7 +407,8 @@ static int collect_rows(struct vector_rows *v, struct rwf_vector *list, struct r
     return rc;
 }
 
-static int merge_vector(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_bytes update)
+static int merge_vector(const struct cache *cache, struct rwf_encoder *enc, struct rwf_bytes old,
+                        struct rwf_bytes update)
 {
     struct rwf_vector list;
     struct rwf_vector changes;
@@ -429,9 +434,10 @@ static int merge_vector(struct rwf_encoder *enc, struct rwf_bytes old, struct rw
     if (rc >= 0)
         rc = rwf_vector_start(enc, &info);
     if (rc >= 0 && has_summary)
-        rc = merge_summary(enc, info.container, list.info.summary, changes.info.summary, &sets);
+        rc = merge_summary(cache, enc, info.container, list.info.summary, changes.info.summary,
+                           &sets);
     if (rc >= 0)
-        rc = write_rows(enc, &v, info.container, &sets);
+        rc = write_rows(cache, enc, &v, info.container, &sets);
     free(v.rows);
     return rc < 0 ? rc : rwf_vector_finish(enc);
 }
@@ -454,15 +460,17 @@ static int find_filter(const struct rwf_filter_list *list, uint8_t id, struct rw
     return rc < 0 ? rc : found;
 }
 
-static int add_filter(struct rwf_encoder *enc, struct rwf_filter_entry entry, struct rwf_bytes old)
+static int add_filter(const struct cache *cache, struct rwf_encoder *enc,
+                      struct rwf_filter_entry entry, struct rwf_bytes old)
 {
     entry.action = RWF_FILTER_SET;
     rwf_filter_entry_start(enc, &entry);
-    int rc = cache_merge(enc, entry.container, old, entry.data, NULL);
+    int rc = cache_merge(cache, enc, entry.container, old, entry.data, NULL);
     return rc < 0 ? rc : rwf_filter_entry_finish(enc);
 }
 
-static int merge_filters(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_bytes update)
+static int merge_filters(const struct cache *cache, struct rwf_encoder *enc, struct rwf_bytes old,
+                         struct rwf_bytes update)
 {
     struct rwf_filter_list list;
     struct rwf_filter_list changes;
@@ -487,7 +495,8 @@ static int merge_filters(struct rwf_encoder *enc, struct rwf_bytes old, struct r
             continue;
         bool merges =
             found && other.action == RWF_FILTER_UPDATE && other.container == entry.container;
-        rc = add_filter(enc, found ? other : entry, merges ? entry.data : rwf_bytes(NULL, 0));
+        rc =
+            add_filter(cache, enc, found ? other : entry, merges ? entry.data : rwf_bytes(NULL, 0));
         if (rc < 0)
             return rc;
     }
@@ -496,7 +505,7 @@ static int merge_filters(struct rwf_encoder *enc, struct rwf_bytes old, struct r
         if (found < 0)
             return found;
         if (!found && entry.action != RWF_FILTER_CLEAR)
-            rc = add_filter(enc, entry, rwf_bytes(NULL, 0));
+            rc = add_filter(cache, enc, entry, rwf_bytes(NULL, 0));
         if (rc < 0)
             return rc;
     }
@@ -505,15 +514,15 @@ static int merge_filters(struct rwf_encoder *enc, struct rwf_bytes old, struct r
 
 /* ---- series ---- */
 
-static int add_rows(struct rwf_encoder *enc, struct rwf_series *series, unsigned container,
-                    const struct rwf_sets *sets)
+static int add_rows(const struct cache *cache, struct rwf_encoder *enc, struct rwf_series *series,
+                    unsigned container, const struct rwf_sets *sets)
 {
     struct rwf_bytes row;
     int rc;
 
     while ((rc = rwf_series_next(series, &row)) > 0) {
         rwf_series_entry_start(enc);
-        int err = cache_merge(enc, container, rwf_bytes(NULL, 0), row, sets);
+        int err = cache_merge(cache, enc, container, rwf_bytes(NULL, 0), row, sets);
         if (err < 0)
             return err;
         rwf_series_entry_finish(enc);
@@ -521,7 +530,8 @@ static int add_rows(struct rwf_encoder *enc, struct rwf_series *series, unsigned
     return rc;
 }
 
-static int merge_series(struct rwf_encoder *enc, struct rwf_bytes old, struct rwf_bytes update)
+static int merge_series(const struct cache *cache, struct rwf_encoder *enc, struct rwf_bytes old,
+                        struct rwf_bytes update)
 {
     struct rwf_series list;
     struct rwf_series more;
@@ -542,33 +552,33 @@ static int merge_series(struct rwf_encoder *enc, struct rwf_bytes old, struct rw
     info.summary = rwf_bytes(NULL, 0);
     rwf_series_start(enc, &info);
     if (has_summary)
-        rc = merge_summary(enc, info.container, list.info.summary, more.info.summary, &sets);
+        rc = merge_summary(cache, enc, info.container, list.info.summary, more.info.summary, &sets);
     if (rc >= 0)
-        rc = add_rows(enc, &list, info.container, NULL);
+        rc = add_rows(cache, enc, &list, info.container, NULL);
     if (rc >= 0)
-        rc = add_rows(enc, &more, info.container, &sets);
+        rc = add_rows(cache, enc, &more, info.container, &sets);
     return rc < 0 ? rc : rwf_series_finish(enc);
 }
 
-int cache_merge(struct rwf_encoder *enc, unsigned type, struct rwf_bytes old,
-                struct rwf_bytes update, const struct rwf_sets *sets)
+int cache_merge(const struct cache *cache, struct rwf_encoder *enc, unsigned type,
+                struct rwf_bytes old, struct rwf_bytes update, const struct rwf_sets *sets)
 {
     /* The encoder refuses to nest too deep; asking it first keeps the recursion as shallow. */
     if (rwf_encoder_error(enc) < 0)
         return rwf_encoder_error(enc);
     switch (type) {
     case RWF_TYPE_FIELD_LIST:
-        return merge_fields(enc, old, update, sets);
+        return merge_fields(cache, enc, old, update, sets);
     case RWF_TYPE_ELEMENT_LIST:
         return merge_elements(enc, old, update, sets);
     case RWF_TYPE_MAP:
-        return merge_map(enc, old, update);
+        return merge_map(cache, enc, old, update);
     case RWF_TYPE_VECTOR:
-        return merge_vector(enc, old, update);
+        return merge_vector(cache, enc, old, update);
     case RWF_TYPE_FILTER_LIST:
-        return merge_filters(enc, old, update);
+        return merge_filters(cache, enc, old, update);
     case RWF_TYPE_SERIES:
-        return merge_series(enc, old, update);
+        return merge_series(cache, enc, old, update);
     default:
         return rwf_raw_add(enc, update);
     }

@@ -36,7 +36,7 @@ int cache_merged_update(struct cache *cache, struct cache_image **image, struct 
     rwf_encoder_init(&enc, cache_scratch(cache), CACHE_MERGED_MAX);
     rwf_msg_start(&enc, &frame);
     size_t head = rwf_encoder_bytes(&enc).length;
-    int rc = cache_merge(&enc, (*image)->container, old, payload, NULL);
+    int rc = cache_merge(cache, &enc, (*image)->container, old, payload, NULL);
     if (rc >= 0)
         rc = rwf_msg_finish(&enc);
     if (rc < 0)

@@ -52,7 +52,11 @@ static void chain_free(struct srcdist_core *core)
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out)
 {
     struct srcdist_core *core = calloc(1, sizeof(*core));
-    const struct cache_config cache = { .bytes_max = config->image_bytes_max };
+    const struct cache_config cache = {
+        .bytes_max = config->image_bytes_max,
+        .field_type = srcdist_dictionary_field_type,
+        .context = core,
+    };
 
     *out = NULL;
     if (!core)

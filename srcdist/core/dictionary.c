@@ -69,6 +69,34 @@ void srcdist_dictionaries_destroy(struct srcdist_core *core)
         discard(core, &core->dictionaries[i]);
 }
 
+/* ---- the types of fields, for the cache ---- */
+
+unsigned srcdist_dictionary_field_type(void *core, int16_t field_id)
+{
+    const struct srcdist_core *self = core;
+
+    return self->field_types[(uint16_t)field_id];
+}
+
+/* What of it can be read; of a dictionary of enumerations nothing. */
+static void learn_types(struct srcdist_core *core, const struct srcdist_dictionary *d)
+{
+    const struct rwf_field_def *field;
+    struct rwf_dictionary *dictionary;
+    struct rwf_msg msg;
+
+    if (rwf_dictionary_create(&dictionary) != MD_OK)
+        return;
+    for (uint32_t i = 0; i < d->part_count; i++) {
+        if (rwf_msg_decode(rwf_bytes(d->parts[i].bytes, d->parts[i].length), &msg) != RWF_OK ||
+            msg.container != RWF_TYPE_SERIES || rwf_dictionary_decode(dictionary, msg.payload) < 0)
+            break;
+    }
+    for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
+        core->field_types[(uint16_t)field->fid] = field->rwf_type;
+    rwf_dictionary_destroy(dictionary);
+}
+
 /* ---- asking the provider ---- */
 
 static int32_t ask(struct srcdist_core *core, uint32_t provider, uint16_t provider_id,
@@ -266,6 +294,7 @@ static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
         return;
     d->state = SRCDIST_DICTIONARY_COMPLETE;
     core->stats.dictionaries_now++;
+    learn_types(core, d);
     tell(core, false, d, "came from its provider, version ", d->version);
     announce_again(core, d);
     go_on(core);

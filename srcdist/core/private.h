@@ -227,6 +227,7 @@ struct srcdist_core {
     uint32_t ask_free;
     uint32_t asks_now;
     struct srcdist_dictionary dictionaries[SRCDIST_DICTIONARIES];
+    uint8_t field_types[65536]; /* by field id, as these say: enum rwf_type, 0: not known */
     struct srcdist_dictionary_ask dictionary_asks[SRCDIST_DICTIONARY_ASKS];
     uint32_t dictionary_ask_count;
     uint64_t dictionary_due_ns; /* when the next parts may go out */
@@ -279,6 +280,7 @@ void srcdist_dictionary_message(struct srcdist_core *core, uint32_t provider,
                                 const struct rwf_msg *msg, struct rwf_bytes bytes);
 void srcdist_dictionaries_lost(struct srcdist_core *core, uint32_t provider);
 /* NULL: it is not here (yet). */
+unsigned srcdist_dictionary_field_type(void *core, int16_t field_id); /* see cache.h */
 const char *srcdist_dictionary_version(struct srcdist_core *core, struct rwf_bytes name);
 void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event);
 void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask);

@@ -428,7 +428,7 @@ static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf
     snprintf(text, sizeof(text),
              "!tag Type 1\n!tag Version %s\n!tag DictionaryId 1\n"
              "ONE \"One\" 1 NULL INTEGER 5 UINT64 5\n"
-             "TWO \"Two\" 2 NULL INTEGER 5 UINT64 5\n"
+             "TWO \"Two\" 32 NULL INTEGER 5 UINT64 5\n"
              "OWN \"Own\" 9999 NULL INTEGER 5 UINT64 5\n",
              p->dictionary);
     assert_int_equal(rwf_dictionary_create(&dictionary), MD_OK);

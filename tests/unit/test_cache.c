@@ -514,6 +514,93 @@ static void a_partial_update_changes_the_string_and_a_status_the_state(void **st
     cache_destroy(cache);
 }
 
+/* Field 3 of a row of a map, whose key is "K". */
+static struct rwf_bytes one_text_in_a_row(uint8_t *buffer, size_t size, struct rwf_msg msg,
+                                          const char *text)
+{
+    const struct rwf_map_info info = { .key_type = RWF_TYPE_ASCII,
+                                       .container = RWF_TYPE_FIELD_LIST };
+    const struct rwf_map_entry row = {
+        .action = msg.msg_class == RWF_CLASS_REFRESH ? RWF_MAP_ADD : RWF_MAP_UPDATE,
+        .key = rwf_text("K"),
+    };
+    struct rwf_encoder enc;
+
+    msg.domain = 7;
+    msg.container = RWF_TYPE_MAP;
+    msg.state = (struct rwf_state){ .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK };
+    rwf_encoder_init(&enc, buffer, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_map_start(&enc, &info);
+    rwf_map_entry_start(&enc, &row);
+    rwf_field_list_start(&enc, NULL);
+    rwf_field_add_bytes(&enc, 3, rwf_text(text));
+    rwf_field_list_finish(&enc);
+    rwf_map_entry_finish(&enc);
+    rwf_map_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static unsigned type_of_all(void *context, int16_t field_id)
+{
+    assert_int_equal(field_id, 3);
+    return *(const unsigned *)context;
+}
+
+/* What field 3 is after `update` came for `before`. */
+static void assert_becomes(unsigned type, bool is_in_a_row, const char *before, const char *update,
+                           const char *after)
+{
+    const struct rwf_msg refresh = { .msg_class = RWF_CLASS_REFRESH,
+                                     .flags = RWF_REFRESH_COMPLETE };
+    const struct rwf_msg change = { .msg_class = RWF_CLASS_UPDATE };
+    const struct cache_config config = { .field_type = type_of_all, .context = &type };
+    struct rwf_bytes (*one)(uint8_t *, size_t, struct rwf_msg, const char *) =
+        is_in_a_row ? one_text_in_a_row : one_text;
+    uint8_t in[256];
+    uint8_t out[256];
+    struct rwf_map map;
+    struct rwf_map_entry row;
+    struct rwf_field_list list;
+    struct rwf_field field;
+    struct cache_image *image = NULL;
+    struct cache *cache;
+
+    assert_int_equal(cache_create(&config, &cache), MD_OK);
+    assert_int_equal(cache_apply(cache, &image, one(in, sizeof(in), refresh, before)), MD_OK);
+    assert_int_equal(cache_apply(cache, &image, one(in, sizeof(in), change, update)), MD_OK);
+    struct rwf_bytes payload = image_of(image, out, sizeof(out)).payload;
+    if (is_in_a_row) {
+        assert_int_equal(rwf_map_decode(payload, &map), RWF_OK);
+        assert_int_equal(rwf_map_next(&map, &row), 1);
+        payload = row.data;
+    }
+    rwf_field_list_decode(payload, NULL, &list);
+    assert_int_equal(rwf_field_list_next(&list, &field), 1);
+    assert_true(rwf_bytes_equal(field.content, rwf_text(after)));
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
+static void bytes_of_a_number_are_no_command(void **state)
+{
+    (void)state;
+    for (int in_a_row = 0; in_a_row < 2; in_a_row++) {
+        bool row = in_a_row != 0;
+        /* The type is known: it decides. */
+        assert_becomes(RWF_TYPE_RMTES, row, "ABCD", "X\x1b[3`Y", "XBCY");
+        assert_becomes(RWF_TYPE_REAL, row, "\x0c\x01\x02\x03", "\x1b[3`", "\x1b[3`");
+        assert_becomes(RWF_TYPE_UINT, row, "ABCD", "\x1b[1`", "\x1b[1`");
+        /* It is not: text behind text that begins with a whole command. */
+        assert_becomes(RWF_TYPE_UNKNOWN, row, "ABCD", "\x1b[1`x", "AxCD");
+        assert_becomes(RWF_TYPE_UNKNOWN, row, "\x0e\x40\x30\x20", "\x0e\x1b[`", "\x0e\x1b[`");
+        assert_becomes(RWF_TYPE_UNKNOWN, row, "\x0e\x40\x30\x20", "\x0e\x1b[b", "\x0e\x1b[b");
+        assert_becomes(RWF_TYPE_UNKNOWN, row, "\x1b\x30", "\x1b[`", "\x1b[`");
+        assert_becomes(RWF_TYPE_UNKNOWN, row, "\x0e\x40\x30\x20", "\x1b[3`", "\x1b[3`");
+    }
+}
+
 static void an_image_of_which_a_part_is_missing_is_not_valid(void **state)
 {
     static const uint16_t some[][2] = { { 1, 11 } };
@@ -583,6 +670,7 @@ int main(void)
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
         cmocka_unit_test(fields_keep_their_order_whatever_length_they_become),
         cmocka_unit_test(a_partial_update_changes_the_string_and_a_status_the_state),
+        cmocka_unit_test(bytes_of_a_number_are_no_command),
         cmocka_unit_test(an_image_of_which_a_part_is_missing_is_not_valid),
         cmocka_unit_test(an_image_costs_what_it_is_on_the_wire_and_little_more),
     };

@@ -224,6 +224,28 @@ static void a_provider_lost_in_the_middle_is_asked_again_when_it_is_back(void **
     assert_int_equal(srcdist_core_stats(shelf->pair.source)->dictionaries_failed, 0);
 }
 
+static void the_cache_of_src_dist_knows_the_types_of_its_fields(void **state)
+{
+    const uint32_t text = 0x41424344, command = 0x1b5b3160; /* "ABCD", and: go to its byte 1 */
+    struct shelf *shelf = *state;
+    struct pair *pair = &shelf->pair;
+
+    pair->source_caches = true;
+    start(shelf);
+    struct pair_client *c = pair_client(pair, 0);
+    pair_open(c, 5, "IBM.N");
+    pair_item(pair, "IBM.N")->counter = text;
+    pair_update(pair, "IBM.N");
+    pair_item(pair, "IBM.N")->counter = command - 1;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    uint32_t requests = pair->provider.requests + pair->provider.reissues;
+    struct pair_client *other = pair_client(pair, 1);
+    pair_open(other, 5, "IBM.N");
+    assert_int_equal(pair->provider.requests + pair->provider.reissues, requests);
+    assert_int_equal(pair_stream(other, 5)->counter, command);
+}
+
 static void a_stream_id_in_use_is_not_taken_for_a_dictionary(void **state)
 {
     struct shelf *shelf = *state;
@@ -244,6 +266,7 @@ int main(void)
         TEST(the_service_comes_up_when_its_dictionary_is_here),
         TEST(the_first_version_stays),
         TEST(a_provider_lost_in_the_middle_is_asked_again_when_it_is_back),
+        TEST(the_cache_of_src_dist_knows_the_types_of_its_fields),
         TEST(a_stream_id_in_use_is_not_taken_for_a_dictionary),
     };
 #undef TEST
