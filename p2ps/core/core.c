@@ -105,7 +105,8 @@ void p2ps_core_destroy(struct p2ps_core *core)
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
         cache_image_free(core->cache, core->items[i].image);
-        free(core->items[i].watches);
+        if (core->items[i].watch_step > 0) /* else a free slot, perhaps */
+            free(core->items[i].watches);
         free(core->items[i].perm_data);
     }
     for (uint32_t i = 0; i < core->form_count; i++)

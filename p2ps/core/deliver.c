@@ -289,8 +289,8 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     struct p2ps_item *it = &core->items[item];
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
         core->stats.items_recovered += (event->state & 7) == RWF_DATA_OK;
-    it->stream_state = event->state >> 3;
-    it->data_state = event->state & 7;
+    it->stream_state = (unsigned)event->state >> 3 & 0x1fu;
+    it->data_state = (unsigned)event->state & 7u;
     it->code = event->code;
     it->is_state_known = true;
     p2ps_image_part(core, event, &record);
@@ -450,7 +450,7 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
 {
     struct p2ps_item *it = &core->items[item];
 
-    it->data_state = state->data_state;
+    it->data_state = state->data_state & 7u;
     it->code = state->code;
     it->is_state_known = true;
     for (uint32_t i = it->watch_count; i-- > 0;) {

@@ -29,6 +29,16 @@ static int grow_items(struct p2ps_core *core)
     return MD_OK;
 }
 
+/* How many watches an array has room for that has grown so often. */
+static uint32_t watch_room(unsigned step)
+{
+    uint32_t room = 0;
+
+    while (step-- > 0)
+        room += room / WATCH_ROOM_STEP + 1;
+    return room;
+}
+
 uint32_t p2ps_item_take(struct p2ps_core *core)
 {
     if (core->item_free == P2PS_NONE && grow_items(core) != MD_OK)
@@ -53,7 +63,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     p2ps_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
-    core->stats.watch_bytes_now -= it->watch_room * sizeof(*it->watches);
+    core->stats.watch_bytes_now -= watch_room(it->watch_step) * sizeof(*it->watches);
     free(it->watches);
     free(it->perm_data);
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
@@ -67,14 +77,15 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
     struct p2ps_item *it = &core->items[item];
     struct p2ps_client *c = p2ps_client_at(core, watch->client);
 
-    if (it->watch_count == it->watch_room) {
-        uint32_t room = it->watch_room + it->watch_room / WATCH_ROOM_STEP + 1;
-        struct p2ps_watch *watches = realloc(it->watches, room * sizeof(*watches));
+    if (it->watch_count == watch_room(it->watch_step)) {
+        uint32_t more = it->watch_count / WATCH_ROOM_STEP + 1;
+        struct p2ps_watch *watches =
+            realloc(it->watches, (it->watch_count + more) * sizeof(*watches));
         if (!watches)
             return MD_ERR_NOMEM;
-        core->stats.watch_bytes_now += (room - it->watch_room) * sizeof(*watches);
+        core->stats.watch_bytes_now += more * sizeof(*watches);
         it->watches = watches;
-        it->watch_room = room;
+        it->watch_step++;
     }
     int err = p2ps_idmap_put(&c->streams, watch->stream_id, item);
     if (err != MD_OK)

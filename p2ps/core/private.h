@@ -53,26 +53,28 @@ struct p2ps_watch {
 
 struct p2ps_item {
     uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free */
-    uint16_t service;   /* of the core */
+    uint32_t watch_count;
+    uint16_t service; /* of the core */
     uint8_t network;
     uint8_t domain;
-    uint8_t stream_state; /* what consumers were last told */
-    uint8_t data_state;
+    uint8_t stream_state : 5; /* what consumers were last told */
+    uint8_t data_state : 3;
     uint8_t code;
-    uint8_t image_state; /* of the image, as if it were a watch: enum p2ps_watch_state */
+    uint8_t watch_step;      /* how often the array of watches has grown: says how long it is */
+    uint8_t image_state : 2; /* of the image, as if it were a watch: enum p2ps_watch_state */
     bool is_private : 1;
     bool is_snapshot : 1;    /* the sink ends it by itself */
     bool is_state_known : 1; /* something was told of it */
     bool has_ended : 1;      /* at the sink: nothing is left to close there */
-    uint32_t watch_count;
     union {
-        uint32_t watch_room;
+        struct p2ps_watch *watches;
         uint32_t next_free; /* of a free slot */
     };
-    struct p2ps_watch *watches;
     uint8_t *perm_data;        /* the last that came, its length in front (u16) */
     struct cache_image *image; /* NULL: none is kept */
 };
+
+_Static_assert(sizeof(struct p2ps_item) == 40, "there may be millions");
 
 enum p2ps_login_state {
     P2PS_LOGIN_NONE,

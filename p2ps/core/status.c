@@ -86,9 +86,9 @@ void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_sta
 {
     struct p2ps_item *it = &core->items[item];
 
-    it->stream_state = state->stream_state;
+    it->stream_state = state->stream_state & 0x1fu;
     if (state->data_state != RWF_DATA_NO_CHANGE)
-        it->data_state = state->data_state;
+        it->data_state = state->data_state & 7u;
     it->code = state->code;
     /* Backwards, since a watch that ends is replaced by the last one, which has been told. */
     for (uint32_t i = it->watch_count; i-- > 0;) {
