@@ -141,6 +141,13 @@ def build_limit(name):
     return program
 
 
+def conf_value(conf, process, parameter):
+    """What that process takes from a configuration."""
+    out = subprocess.run([os.path.join(BIN, "rmdscnf"), "get", conf, process, parameter], check=True,
+                         capture_output=True, text=True).stdout
+    return out.split("\t")[0]
+
+
 def scheduling(cpus, fifo):
     """Lines of rmds.cnf that bind the four daemons to CPUs (one digit for each of publisher, src_dist,
     rrcpd, rrcpd, p2ps, client, as pipe6 takes them; '' binds nothing) and give them a priority."""
