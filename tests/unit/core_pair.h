@@ -85,6 +85,7 @@ struct pair_provider {
     uint8_t nak;
     const char *perm_data;
     uint16_t conflated;     /* as updates say, 0: they do not */
+    bool has_seqs;          /* images and updates bear the counter as sequence number, too */
     const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
     bool dictionary_is_silent;
     uint32_t dictionary_filters[8]; /* as asked */
@@ -160,7 +161,9 @@ struct pair {
     uint64_t source_item_bytes; /* item_bytes_max */
     const struct srcdist_stage_ops *const *stages;
     void *const *stage_selves;
-    bool lose_down; /* records of src_dist are lost */
+    bool lose_down;      /* records of src_dist are lost */
+    uint32_t resumes;    /* p2ps asked so often to go on behind a sequence number, */
+    uint32_t resume_seq; /* and last behind this one */
 };
 
 /* ---- the backbone ---- */
@@ -198,13 +201,26 @@ static inline uint64_t pair_session(const struct pair *pair)
     return pair->session ? pair->session : 1;
 }
 
+static inline void pair_note_resume(struct pair *pair, const struct rrmp_message *message)
+{
+    struct rrmp_record record;
+
+    if (rrmp_record_decode(message->bytes, message->length, &record) != MD_OK ||
+        record.header.type != RRMP_REQUEST || !(record.u.request.flags & RRMP_REQUEST_RESUME))
+        return;
+    pair->resumes++;
+    pair->resume_seq = record.u.request.resume_seq;
+}
+
 static inline void pair_deliver(struct pair *pair, const struct rrmp_dest *dest,
                                 const struct rrmp_message *message)
 {
     bool is_multicast = dest->path == RRMP_PATH_MULTICAST;
     struct pair *sources[] = { pair, pair->mirror };
 
-    if (message->session != 2 && (is_multicast || dest->session == 2))
+    if (message->session == 2)
+        pair_note_resume(pair, message);
+    else if (is_multicast || dest->session == 2)
         p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, message, 1);
     for (size_t i = 0; i < 2; i++) {
         bool is_there = sources[i] && sources[i]->source && !sources[i]->is_dead;
@@ -273,9 +289,11 @@ static inline void pair_say_image(struct pair_provider *p, const struct pair_ite
                            (part == 0 ? RWF_REFRESH_CLEAR_CACHE : 0) |
                            (part + 1 == p->parts ? RWF_REFRESH_COMPLETE : 0) |
                            (p->perm_data ? RWF_REFRESH_HAS_PERM_DATA : 0) |
+                           (p->has_seqs ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
                            (it->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) | RWF_REFRESH_HAS_QOS),
             .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
             .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
+            .seq_num = it->counter,
             .state = { .stream_state =
                            it->is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
                        .data_state = RWF_DATA_OK },
@@ -337,6 +355,10 @@ static inline void pair_update(struct pair *pair, const char *name)
     if (pair->provider.conflated) {
         msg.flags |= RWF_UPDATE_HAS_CONF_INFO;
         msg.conf_count = pair->provider.conflated;
+    }
+    if (pair->provider.has_seqs) {
+        msg.flags |= RWF_UPDATE_HAS_SEQ_NUM;
+        msg.seq_num = it->counter;
     }
     if (pair->provider.perm_data) {
         msg.flags |= RWF_UPDATE_HAS_PERM_DATA;

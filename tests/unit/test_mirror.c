@@ -144,6 +144,28 @@ static void a_hot_mirror_takes_over_from_its_cache(void **state)
     end(m);
 }
 
+static void a_hot_mirror_is_told_where_to_go_on(void **state)
+{
+    struct mirror *m = start(true);
+
+    (void)state;
+    m->pair[0].provider.has_seqs = m->pair[1].provider.has_seqs = true;
+    struct pair_client *c = with_item(m);
+    tick_of(m, m->first);
+    tick_of(m, m->second);
+    tick_of(m, m->second); /* the first one does not live to say this one */
+    assert_int_equal(m->pair[0].resumes, 0);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_int_equal(m->pair[0].resumes, 1);
+    assert_int_equal(m->pair[0].resume_seq, 101);
+    assert_string_equal(pair_heard(c, 5), "IU!i"); /* from there: the image of its cache */
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IU!iU");
+    end(m);
+}
+
 static void a_cold_mirror_asks_its_provider_when_it_is_needed(void **state)
 {
     struct mirror *m = start(false);
@@ -304,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hot_mirror_has_the_item_and_says_nothing),
         cmocka_unit_test(a_hot_mirror_takes_over_from_its_cache),
+        cmocka_unit_test(a_hot_mirror_is_told_where_to_go_on),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
         cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
         cmocka_unit_test(a_hot_mirror_that_is_gone_is_missed_by_nobody),
