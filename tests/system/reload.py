@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""reload.py - SIGHUP changes what the reference marks as re-readable, in running daemons, and only that."""
+"""reload.py - SIGHUP changes what the reference marks as re-readable, in running daemons, and only that.
+
+A file with a mistake changes nothing: the log says where it is, and data flow on.
+"""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -9,6 +12,7 @@ import tempfile
 import time
 
 import conf_examples
+import mirror
 
 BASE = """*rmds*startList : src_dist.1, p2ps.1
 *rrcp*interface : lo
@@ -30,15 +34,21 @@ AFTER = """*logger*logLevel : INFO
 *p2ps*flushInterval : 20
 *Src_Dist*RDFD*rrmpFlushInterval : 20
 """
+BROKEN = """*logger*logLevel : INFO
+*p2ps*itemLimit : many
+*p2ps*alice*itemLimit : 7
+"""
+
+
+def consumer(user, items, seconds):
+    return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", user,
+                              "-seqcheck", "-secs", str(seconds), "-l", "1", stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
 
 
 def images(user, items):
     """How many of 40 items this user gets, and what the consumer says."""
-    client = subprocess.run(
-        [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f",
-         items, "-u", user, "-seqcheck", "-secs", "1", "-l", "1"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
-    text = client.stdout + client.stderr
+    text, _ = consumer(user, items, 1).communicate(timeout=60)
     return int(re.search(r"(\d+) of 40 items open", text)[1]), text
 
 
@@ -48,21 +58,25 @@ def log_of(system, name):
         return file.read()
 
 
-def wait_for(condition, what):
-    end = time.monotonic() + 20
+def wait_for(condition, what, seconds=20):
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.02)
+
+
+def reload(conf, text, system):
+    with open(conf, "w", encoding="ascii") as out:
+        out.write(BASE + text)
+    for program in system.load()["programs"]:
+        os.kill(program["pid"], signal.SIGHUP)
 
 
 def check(conf, items, system):
     for user, wanted in (("demo", 30), ("alice", 5)):
         got, text = images(user, items)
         assert got == wanted, f"{user}: {got} items, {wanted} expected\n{text}"
-    with open(conf, "w", encoding="ascii") as out:
-        out.write(BASE + AFTER)
-    for program in system.load()["programs"]:
-        os.kill(program["pid"], signal.SIGHUP)
+    reload(conf, AFTER, system)
     for name in ("p2ps.1", "src_dist.1"):
         wait_for(lambda name=name: "reload: configuration read again" in log_of(system, name),
                  f"{name} does not log at its new level")
@@ -72,6 +86,36 @@ def check(conf, items, system):
         got, text = images(user, items)
         assert got == wanted, f"after: {user}: {got} items, {wanted} expected\n{text}"
         assert " 0 gaps, 0 lost" in text and not re.search(r"sequence: 0 checked", text), text
+
+
+def check_broken(conf, items, system):
+    """With the values of the second file in force."""
+    line = BASE.count("\n") + 2
+    wrong = re.escape(f'{conf}:{line}: *p2ps*itemLimit: "many" is not a number (0..')
+    reload(conf, BROKEN, system)
+    for name in ("p2ps.1", "src_dist.1"):
+        wait_for(lambda name=name: "the configuration has errors; the old values stay" in log_of(system, name),
+                 f"{name} takes a broken file")
+        assert re.search(f"ERROR .*{wrong}", log_of(system, name)), log_of(system, name)
+    for user, wanted in (("demo", 12), ("alice", 20)):
+        got, text = images(user, items)
+        assert got == wanted, f"broken: {user}: {got} items, {wanted} expected\n{text}"
+
+
+def check_beside_broken(conf, items, system):
+    """Somebody who is connected all the time does not notice."""
+    beside = consumer("bob", items, 600)
+    try:
+        mirror.await_value(system, "p2ps.1", "p2ps.worker.0.watches", lambda n: n == 12)
+        check_broken(conf, items, system)
+        updates = mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
+        mirror.await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates)
+        beside.send_signal(signal.SIGINT)
+        text, _ = beside.communicate(timeout=60)
+        assert re.search(r"[1-9]\d* checked, 0 gaps, 0 lost", text) and " 0 connections lost" in text, text
+    finally:
+        beside.kill()
+        beside.communicate()
 
 
 def main():
@@ -89,6 +133,7 @@ def main():
         try:
             assert run.up(system) == 0, "it did not start"
             check(conf, items, system)
+            check_beside_broken(conf, items, system)
         finally:
             run.down(system)
             source.terminate()
