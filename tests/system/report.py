@@ -156,6 +156,16 @@ rows = script("rwf").parse(["decode update,100.50,90.00,130.00,9950248", "RMTES 
 check([r["work"] for r in rows] == ["decode update", "RMTES to UTF-8, 36 bytes"], "works of rwf")
 check(rows[0]["java_ratio"] == 4 and rows[0]["rounds"] == [90, 100.5, 130], "the library beside ours")
 
+# The form without rrcpd: medians of its rounds, every kind of loss, and a rate that was not reached.
+latency = script("latency")
+result = {"updates_per_s": 1000.0, "cpu": {"p2ps.1": 9.0}, **{k: 0 for k in ("duplicates", "reorders", "wrong", "early")},
+          "lost": 1, "told_lost": 2}
+figures = {k: 1 for k in ("samples", "stddev_us", "min_us", "max_us", "p50_us", "p99_us", "p999_us")}
+beside = latency.in_process_row(1000, [{**result, "latency": {**figures, "mean_us": mean}} for mean in (9.0, 5.0, 6.0)])
+check(beside["form"] == "in-process" and beside["mean_us"] == 6 and beside["rounds"] == [9, 5, 6], f"in-process: {beside}")
+check(beside["lost"] == 9 and beside["reached"] and beside["cpu"] == {"p2ps.1": 9.0}, f"in-process: {beside}")
+check(not latency.in_process_row(1100, [{**result, "latency": {**figures, "mean_us": 1.0}}])["reached"], "990 of 1100")
+
 # Tuning: ratios to the runs before and after, the verdict beside those of the chain to itself, the table in the page.
 tuning = script("tuning")
 
