@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/blake2s.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 #include "rrcp/rrcp.h"
@@ -12,13 +13,26 @@
  * The input is a list of steps: u8 kind, u8 length, bytes. A packet is taken as it stands, or its
  * header is put right first, so that the fuzzer gets past the outer checks: as one of four
  * sessions, to one of two networks' addresses, with the right length. Other steps let time pass
- * and let local users send.
+ * and let local users send. The first byte says whether there are keys (1: one, 3: two); then a
+ * packet put right is signed, too, unless its kind has bit 2; one taken as it stands only if it has.
  */
 
 #define MS         1000000ull
 #define PEERS_MAX  4
 #define POOL       256
 #define MEMORY_MAX (16u << 20)
+#define TRAILER    24u
+#define TAG        16u
+
+/* I17: what came in, and what went out because of it. */
+struct traffic {
+    uint32_t key_count;
+    uint32_t signed_count;
+    uint64_t input_bytes, answer_bytes, repair_bytes, naks;
+};
+
+static const struct rrcp_key keys[2] = { { .id = 1, .bytes = { 1, 2, 3 } },
+                                         { .id = 2, .bytes = { 4, 5, 6 } } };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,12 +75,28 @@ static uint32_t network_id(const char *name)
     return hash;
 }
 
-static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, const uint8_t *bytes,
-                 uint32_t length)
+/* As a member of the group does; returns the length with the trailer. */
+static uint32_t sign(uint8_t *packet, uint32_t length, const struct rrcp_key *key, uint32_t counter)
+{
+    uint8_t *trailer = packet + length;
+
+    packet[4] |= 2;
+    md_put_be16(packet + 6, (uint16_t)(length + TRAILER));
+    trailer[0] = key->id;
+    trailer[1] = 1;
+    md_put_be16(trailer + 2, 0);
+    md_put_be32(trailer + 4, counter);
+    md_blake2s(trailer + 8, TAG, key->bytes, sizeof(key->bytes), packet, length + 8);
+    return length + TRAILER;
+}
+
+static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, struct traffic *traffic,
+                 const uint8_t *bytes, uint32_t length)
 {
     static const struct rrcp_address homes[2] = { { .length = 4, .bytes = { 1 } },
                                                   { .length = 4, .bytes = { 2 } } };
-    uint8_t *packet = malloc(length + 25u); /* exactly as long as it is: reads past it are seen */
+    uint8_t *packet =
+        malloc(length + 24u + TRAILER + 1u); /* exactly as long as it is: reads past it are seen */
     struct rrcp_arrival in = { .from = &homes[kind >> 4 & 1],
                                .path = kind >> 5 & 1,
                                .is_group = kind >> 6 & 1 };
@@ -90,6 +120,9 @@ static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, const uint8_t *b
             memcpy(packet + 24, bytes, length);
         length += 24;
     }
+    if (traffic->key_count > 0 && length >= 24 && (kind >> 2 & 1) == (kind >> 3 & 1))
+        length =
+            sign(packet, length, &keys[(kind >> 1) % traffic->key_count], ++traffic->signed_count);
     uint8_t *exact = malloc(length ? length : 1);
 
     MD_ASSERT(exact);
@@ -100,9 +133,29 @@ static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, const uint8_t *b
     look_at_events(r);
     free(exact);
     free(packet);
+    traffic->input_bytes += length;
 }
 
-static void step_time(struct rrcp *r, uint64_t now_ns)
+static void count_output(struct traffic *traffic, const struct rrcp_packet *p)
+{
+    switch (p->type) {
+    case 1: /* DATA, if it is a repair */
+        traffic->repair_bytes += p->bytes[4] & 1 ? p->length : 0;
+        break;
+    case 3: /* UACK */
+    case 6: /* NCF */
+    case 8: /* SOLICIT */
+        traffic->answer_bytes += p->length;
+        break;
+    case 5: /* NAK */
+        traffic->naks++;
+        break;
+    default: /* its users' messages, and what keeps time: beacons, reports */
+        break;
+    }
+}
+
+static void step_time(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
 {
     struct rrcp_packet out[16];
     int n;
@@ -110,9 +163,23 @@ static void step_time(struct rrcp *r, uint64_t now_ns)
     rrcp_input(r, now_ns, NULL, 0);
     rrcp_tick(r, now_ns);
     while ((n = rrcp_output(r, now_ns, out, 16)) > 0)
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
             MD_ASSERT(out[i].length <= 1472 && md_be16(out[i].bytes + 6) == out[i].length);
+            count_output(traffic, &out[i]);
+        }
     look_at_events(r);
+}
+
+/* In all, since the beginning: answers in proportion to what came in, the rest within budgets. */
+static void check_output(const struct traffic *traffic, const struct rrcp_config *config,
+                         uint64_t for_ns)
+{
+    uint64_t rate = config->interface_bits_per_s / 8 / 5;
+    uint64_t repairs = rate * (for_ns / MS + 20) / 1000 + rate / 100 + 5ull * 1472;
+
+    MD_ASSERT(traffic->answer_bytes <= 2 * traffic->input_bytes);
+    MD_ASSERT(traffic->repair_bytes <= config->path_count * repairs);
+    MD_ASSERT(traffic->naks <= 4 * config->nak_rate * (for_ns / MS + 1) / 1000 + 101);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -123,6 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rrcp_config config;
     struct md_rd rd = md_rd_init(data, size);
     uint64_t now_ns = 1000 * MS;
+    struct traffic traffic = { 0 };
     struct rrcp *r;
 
     rrcp_config_init(&config);
@@ -138,12 +206,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.switch_reorder = size >> 1 & 1;
     config.flow_control = size >> 2 & 1 ? RRCP_FLOW_CONTROL_MIN : RRCP_FLOW_CONTROL_MAX;
     config.assembly_bytes_max = 1u << 20;
+    uint8_t options = md_rd_u8(&rd);
+    config.key_count = (options & 1) * (1u + (options >> 1 & 1));
+    traffic.key_count = config.key_count;
+    memcpy(config.keys, keys, config.key_count * sizeof(keys[0]));
     if (rrcp_create(&config, &env, &r) != 0)
         abort();
     int port = rrcp_user_add(r, &user);
 
     for (int i = 0; i < 4; i++, now_ns += 50 * MS)
-        step_time(r, now_ns);
+        step_time(r, now_ns, &traffic);
     while (md_rd_left(&rd) >= 2) {
         uint8_t kind = md_rd_u8(&rd);
         uint32_t length = md_rd_u8(&rd) * 2u;
@@ -161,16 +233,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
             rrcp_submit(r, now_ns, port, &msg);
             now_ns += (kind & 0x60) * MS / 4;
-            step_time(r, now_ns);
+            step_time(r, now_ns, &traffic);
         } else {
-            feed(r, now_ns, kind, bytes, length);
+            feed(r, now_ns, kind, &traffic, bytes, length);
         }
         const struct rrcp_counters *c = rrcp_counters(r);
 
         MD_ASSERT(c->peers_now <= PEERS_MAX && c->pool_use <= POOL);
         MD_ASSERT(used == c->memory_bytes);
+        check_output(&traffic, &config, now_ns - 1000 * MS);
     }
-    step_time(r, now_ns + 5000 * MS);
+    step_time(r, now_ns + 5000 * MS, &traffic);
     rrcp_destroy(r);
     MD_ASSERT(used == 0);
     return 0;
