@@ -339,7 +339,7 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
     if (!is_unicast) {
         check_multicast(check, node, life, view, &head, event);
         if (life->node != node)
-            sim_latency(check->sim, head.sent_ns);
+            sim_latency(check->sim, node, head.sent_ns);
         return;
     }
     if (head.number <= view->unicast_last)
@@ -387,6 +387,7 @@ static void check_gap(struct sim_check *check, int node, uint32_t index, struct 
     if (view->has_base && event->seq <= view->last_seq)
         sim_fail(check->sim, "I2: a gap at node %d covers delivered packet %llu of node %d", node,
                  (unsigned long long)event->seq, life->node);
+    view->rejoins += event->reason == RRCP_GAP_REJOIN;
     view->gap_last = event->last;
     view->gaps = grow(view->gaps, &view->gap_size, view->gap_count + 1, sizeof(*view->gaps));
     view->gaps[view->gap_count++] = (struct sim_gap){ event->seq, event->last };
@@ -396,6 +397,7 @@ static void peer_down(struct sim_check *check, int node, uint32_t index, uint64_
 {
     struct sim_life *life = check_life(check, session);
 
+    check->views[node][(uint32_t)(session & 0xffff)].downs++;
     check->views[node][(uint32_t)(session & 0xffff)].is_up = false;
     check->views[node][(uint32_t)(session & 0xffff)].unicast_may_miss = true;
     excuse(check, life, index);

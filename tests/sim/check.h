@@ -54,6 +54,8 @@ struct sim_gap {
 struct sim_view {
     bool was_up, is_up;
     bool has_base;     /* some message came: from there on nothing may be missing */
+    uint32_t downs;    /* how often it was told that it is down, */
+    uint32_t rejoins;  /* and of a gap because it was away */
     uint32_t last;     /* last multicast message delivered */
     uint64_t last_seq; /* its packet; or the end of the last gap */
     uint64_t gap_last;

@@ -48,13 +48,29 @@ static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct
         o->config.retry = RRCP_RETRY_FIXED;
 }
 
+static const struct sim_scenario *chosen(const struct arguments *args, uint64_t seed)
+{
+    return args->scenario ? find(args->scenario)
+                          : &sim_scenarios[seed % (uint64_t)sim_scenario_count];
+}
+
+static void print_failure(const struct arguments *args, uint64_t seed,
+                          const struct sim_scenario *scenario, const char *what)
+{
+    printf("seed %llu failed: %s: %s (replay: rrcpsim --seeds %llu..%llu --scenario %s",
+           (unsigned long long)seed, scenario->name, what, (unsigned long long)seed,
+           (unsigned long long)seed, scenario->name);
+    if (args->nodes)
+        printf(" --nodes %d", args->nodes);
+    printf(" --trace)\n");
+}
+
 /* One seed; true when every promise was kept. */
 static bool run_seed(const struct arguments *args, uint64_t seed, struct sim_coverage *coverage,
                      uint64_t *hash)
 {
     struct md_prng prng = md_prng_init(seed * 0x9e3779b97f4a7c15ull + 1);
-    const struct sim_scenario *scenario =
-        args->scenario ? find(args->scenario) : &sim_scenarios[seed % (uint64_t)sim_scenario_count];
+    const struct sim_scenario *scenario = chosen(args, seed);
     struct sim_options options;
     struct sim *sim;
     bool is_good;
@@ -70,14 +86,8 @@ static bool run_seed(const struct arguments *args, uint64_t seed, struct sim_cov
     sim_settle(sim);
     is_good = !sim_has_failed(sim);
     *hash = sim_hash(sim);
-    if (!is_good) {
-        printf("seed %llu failed: %s: %s (replay: rrcpsim --seeds %llu..%llu --scenario %s",
-               (unsigned long long)seed, scenario->name, sim_failure(sim), (unsigned long long)seed,
-               (unsigned long long)seed, scenario->name);
-        if (args->nodes)
-            printf(" --nodes %d", args->nodes);
-        printf(" --trace)\n");
-    }
+    if (!is_good)
+        print_failure(args, seed, scenario, sim_failure(sim));
     sim_destroy(sim);
     return is_good;
 }
@@ -123,7 +133,9 @@ static int print_coverage(const struct sim_coverage *c)
              row("limit", "pool over", c->over) + row("limit", "unicast reset", c->resets) +
              row("limit", "repair override", c->override) + row("limit", "rate cut", c->aimd) +
              row("limit", "flow receiver lost", c->flow_lost) +
-             row("limit", "name conflict", c->conflicts);
+             row("limit", "name conflict", c->conflicts) +
+             row("limit", "send queue full", c->late_full) +
+             row("limit", "all nodes over", c->all_over);
     printf("coverage: %d never occurred; engine memory at most %llu KiB\n", zeros,
            (unsigned long long)(c->memory_high / 1024));
     return zeros;
@@ -200,8 +212,7 @@ int main(int argc, char **argv)
         if (is_good && seed % 16 == 0 && !args.trace) { /* I18: the same again */
             is_good = run_seed(&args, seed, &again, &hash_again) && hash == hash_again;
             if (!is_good)
-                printf("seed %llu failed: I18: it does not repeat itself\n",
-                       (unsigned long long)seed);
+                print_failure(&args, seed, chosen(&args, seed), "I18: it does not repeat itself");
         }
         passed += is_good;
         failed += !is_good;

@@ -47,7 +47,8 @@ struct sim_coverage {
     uint64_t drops[RRCP_DROP_count];
     uint64_t transitions[RRCP_TRANSITION_count];
     uint64_t crashes, restarts, pauses, stops, detaches, hostile;
-    uint64_t full, dropped, over, resets, override, aimd, flow_lost, conflicts, late_full;
+    uint64_t full, dropped, over, resets, override, aimd, flow_lost, conflicts;
+    uint64_t late_full, all_over;
     uint64_t notes[RRCP_NOTE_count];
     uint64_t memory_high;
 };
@@ -89,7 +90,12 @@ uint64_t sim_hash(const struct sim *sim); /* of everything that was sent and tol
 uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast messages */
 void sim_latency_forget(struct sim *sim);
 uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);
-void sim_allow_gaps(struct sim *sim, int node); /* despite no_gaps, at this node */
+uint32_t sim_downs(const struct sim *sim, int node, int of);   /* PEER_DOWN `node` was given */
+uint32_t sim_rejoins(const struct sim *sim, int node, int of); /* GAP(REJOIN) it was given */
+uint64_t sim_repair_rate(const struct sim *sim);          /* bytes per second, of each sender */
+uint64_t sim_repairs_to(const struct sim *sim, int node); /* bytes of repairs to it alone */
+void sim_latency_without(struct sim *sim, int node);      /* from now on */
+void sim_allow_gaps(struct sim *sim, int node);           /* despite no_gaps, at this node */
 /* NAK packets per packet that was asked for: mean and largest; returns how many such packets. */
 uint32_t sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99,
                        uint32_t *max);

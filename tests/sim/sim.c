@@ -72,11 +72,13 @@ static void hash_number(struct sim *sim, uint64_t number)
     sim->hash ^= sim->hash >> 29;
 }
 
-void sim_latency(struct sim *sim, uint64_t sent_ns)
+void sim_latency(struct sim *sim, int node, uint64_t sent_ns)
 {
     double us = (double)(simnet_now(sim->net) - sent_ns) / 1000.0;
     int step = us < 1 ? 0 : (int)(log(us) / log(1.02));
 
+    if (sim->nodes[node].is_apart)
+        return;
     sim->latency[step < LATENCY_STEPS ? step : LATENCY_STEPS - 1]++;
 }
 
@@ -173,12 +175,15 @@ static void life_begin(struct sim *sim, struct sim_node *node)
         config.packet_bytes_max = 1024;
         config.headroom_bytes = 40;
         config.completes_late = true;
-        config.send_queue_max = 64;
+        config.send_queue_max = SIM_QUEUE;
     }
     node->life = check_begin(&sim->check, node->number, session, simnet_now(sim->net));
     node->stopping_ns = 0;
     node->is_full = false;
     node->flight_count = 0;
+    node->second = (struct sim_second){ .begin_ns = simnet_now(sim->net) };
+    node->second_before = node->second;
+    node->is_over = false;
     MD_ASSERT(rrcp_create(&config, &env, &node->r) == MD_OK);
     node->memory_base = node->memory;
     attach_users(node);
@@ -399,8 +404,12 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
     hash_number(sim, p->length);
     hash_bytes(sim, p->bytes, p->length < 64 ? p->length : 64);
     check_wire(&sim->check, node->life, p);
+    limits_sent(node, p);
     if (sim->options.personality == SIMNET_VERBS) {
         memset(p->bytes - 40, 0xee, 40); /* the transport's to use */
+        if (node->flight_count >= SIM_QUEUE)
+            sim_fail(sim, "node %d hands over more than the transport's send queue holds",
+                     node->number);
         MD_ASSERT(node->flight_count < SIM_FLIGHTS);
         uint32_t at = (node->flight_head + node->flight_count++) % SIM_FLIGHTS;
 
@@ -409,6 +418,7 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         node->flights[at].bytes = p->bytes;
         node->flights[at].sum = sum_of(p->bytes, p->length);
         node->flights[at].done_ns = simnet_now(sim->net) + 20 * US;
+        sim->coverage->late_full += node->flight_count == SIM_QUEUE;
     }
     if (p->to) {
         int of_path;
@@ -419,6 +429,8 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         if (of_path != path)
             sim_fail(sim, "node %d sends to path %d's address on path %d", node->number, of_path,
                      path);
+        if (p->type == 1)
+            sim->nodes[to].repair_bytes_to += p->length;
     }
     if (p->type != 1)
         trace(sim, node->number, "sends type %u, %u bytes, to %d", p->type, p->length, to);
@@ -518,6 +530,7 @@ static void run_node(struct sim *sim, struct sim_node *node)
     }
     complete(sim, node);
     received = simnet_receive(sim->net, node->number, in, SIM_BATCH);
+    limits_received(node, in, received);
     rrcp_input(node->r, now_ns, in, received);
     take_events(sim, node);
     submit_due(sim, node);
@@ -527,6 +540,7 @@ static void run_node(struct sim *sim, struct sim_node *node)
             send_packet(sim, node, &out[i]);
     take_events(sim, node);
     check_bounds(sim, node);
+    limits_check(sim, node);
     if (node->stopping_ns && rrcp_is_stopped(node->r)) {
         life_end(sim, node);
         return;
@@ -749,6 +763,8 @@ static void check_quiet(struct sim *sim, const struct sim_node *node)
     if (c->pool_use > 8)
         sim_fail(sim, "I9: node %d still holds %llu packets", node->number,
                  (unsigned long long)c->pool_use);
+    if (node->is_over || node->is_full)
+        sim_fail(sim, "I15: node %d refuses its users, and nobody sends any more", node->number);
     if (sim->is_long_settle && !sim->has_hostile && c->peers_now != peers)
         sim_fail(sim, "I5: node %d believes in %llu peers, there are %llu", node->number,
                  (unsigned long long)c->peers_now, (unsigned long long)peers);
@@ -818,6 +834,26 @@ uint64_t sim_hash(const struct sim *sim)
 uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason)
 {
     return sim->check.node_gaps[node * 8 + (int)reason];
+}
+
+uint32_t sim_downs(const struct sim *sim, int node, int of)
+{
+    return sim->check.views[node][sim->nodes[of].life].downs;
+}
+
+uint32_t sim_rejoins(const struct sim *sim, int node, int of)
+{
+    return sim->check.views[node][sim->nodes[of].life].rejoins;
+}
+
+uint64_t sim_repairs_to(const struct sim *sim, int node)
+{
+    return sim->nodes[node].repair_bytes_to;
+}
+
+void sim_latency_without(struct sim *sim, int node)
+{
+    sim->nodes[node].is_apart = true;
 }
 
 void sim_allow_gaps(struct sim *sim, int node)

@@ -8,6 +8,15 @@
 #define SIM_USERS   2
 #define SIM_BATCH   64
 #define SIM_FLIGHTS 4096
+#define SIM_QUEUE   64 /* the short send queue: so many packets the transport takes at a time */
+
+/* What a node took in and put out in one second. */
+struct sim_second {
+    uint64_t begin_ns;
+    uint64_t input_bytes, input_packets;
+    uint64_t repair_bytes, answer_bytes;
+    uint64_t naks, statuses, beacons; /* packets */
+};
 
 struct sim_node {
     struct rrcp *r; /* NULL: down */
@@ -21,6 +30,8 @@ struct sim_node {
     uint64_t next_message_ns;
     bool is_full;
     bool may_gap;
+    bool is_apart; /* its latency does not count */
+    bool is_over;  /* its pool, when it ran last */
     uint64_t stopping_ns;
     uint32_t spins; /* runs in a row at the same instant */
     uint64_t spin_ns;
@@ -32,6 +43,8 @@ struct sim_node {
         uint64_t done_ns;
     } flights[SIM_FLIGHTS]; /* late completions */
     uint32_t flight_head, flight_count;
+    struct sim_second second, second_before;
+    uint64_t repair_bytes_to;  /* repairs that others sent to it alone */
     struct rrcp_counters last; /* of its lives that are over, summed */
     uint64_t memory;
     uint64_t memory_base; /* what create took */
@@ -56,6 +69,11 @@ struct sim {
     uint64_t events[16];
 };
 
-void sim_latency(struct sim *sim, uint64_t sent_ns);
+void sim_latency(struct sim *sim, int node, uint64_t sent_ns);
+
+/* limits.c: what a node may put on the wire, in all and in proportion to what it takes in. */
+void limits_received(struct sim_node *node, const struct rrcp_arrival in[], int count);
+void limits_sent(struct sim_node *node, const struct rrcp_packet *packet);
+void limits_check(struct sim *sim, struct sim_node *node);
 
 #endif
