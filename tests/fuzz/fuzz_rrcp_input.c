@@ -14,7 +14,8 @@
  * header is put right first, so that the fuzzer gets past the outer checks: as one of four
  * sessions, to one of two networks' addresses, with the right length. Other steps let time pass
  * and let local users send. The first byte says whether there are keys (1: one, 3: two); then a
- * packet put right is signed, too, unless its kind has bit 2; one taken as it stands only if it has.
+ * packet put right is signed, too, unless its kind has bit 2; one taken as it stands only if it
+ * has.
  */
 
 #define MS         1000000ull
