@@ -521,6 +521,39 @@ def nonsense_on_the_attach_socket_is_refused(bed):
     for user in idle:
         user.close()
     assert daemon.process.poll() is None
+    why = "this is not a request of the attach protocol, version 1"
+    line = f"attach refused: user ? pid={os.getpid()} uid={os.getuid()}: {why}"
+    until(lambda: line in daemon.text(), 5, daemon.text)
+
+
+def is_attached(user, ring=65536):
+    try:
+        _data, fds = ask(user, ring)
+    except OSError:
+        return False
+    for fd in fds:
+        os.close(fd)
+    return len(fds) == 4
+
+
+def is_let_in(user, ring=65536):
+    with user:
+        return is_attached(user, ring)
+
+
+def a_flood_of_the_attach_socket_harms_no_user(bed):
+    daemon = bed.rrcpd(1)
+    sub = bed.perf("sub", 1, "-seconds", 3)
+    pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 2)
+    until(lambda: bed.counters(1)["users"] == 2, 20, "the two did not attach")
+    flood = [open_socket(bed) for _ in range(200)]  # say nothing at all
+    until(lambda: "attach refused: 96 connections, which is the most" in daemon.text(), 5, daemon.text)
+    pub.result()
+    clean(sub.result())
+    for user in flood:
+        user.close()
+    until(lambda: is_let_in(open_socket(bed)), 5, lambda: f"nobody gets in afterwards: {daemon.text()}")
+    assert daemon.process.poll() is None
 
 
 def a_user_that_breaks_its_ring_harms_only_itself(bed):
