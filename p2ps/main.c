@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "access.h"
 #include "attach/settings.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "dictionaries.h"
-#include "entitle/entitle.h"
 #include "frame/frame.h"
 #include "frame/memory.h"
 #include "netio/stream.h"
@@ -37,9 +37,7 @@ struct p2ps {
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_users *users;
-    const struct entitle_rules *rules;
-    struct entitle_rules *old_rules[64]; /* workers may still be reading them */
-    unsigned old_rule_count;
+    struct p2ps_access *access;
     struct p2ps_worker *workers[WORKERS_MAX];
     unsigned worker_count;
     struct listener listeners[LISTENERS_MAX];
@@ -180,54 +178,21 @@ static int open_listeners(struct p2ps *p2ps)
 
 /* ---- permissions ---- */
 
-static void on_rule_mistake(void *closure, int line, const char *text)
+/* No worker can be reading rules that are not in force any more. */
+static bool all_entitled_again(struct p2ps *p2ps)
 {
-    md_log(MD_LOG_ERROR, "%s:%d: %s", (const char *)closure, line, text);
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        if (!p2ps_worker_entitled_again(p2ps->workers[i]))
+            return false;
+    }
+    return true;
 }
 
 static int load_rules(struct p2ps *p2ps)
 {
-    const char *path = md_conf_string(&p2ps->frame.daemon, "accessFile");
-    struct entitle_rules *rules;
-    union {
-        const char *text;
-        void *closure;
-    } name = { .text = path };
-    char text[65536];
-    size_t length = 0;
-    size_t size = 0;
-    char *whole = NULL;
-
-    if (!path[0])
-        return MD_OK;
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        md_log(MD_LOG_ERROR, "accessFile %s: %s", path, strerror(errno));
-        return MD_ERR_SYS;
-    }
-    while ((size = fread(text, 1, sizeof(text), file)) > 0) {
-        char *more = realloc(whole, length + size);
-        if (!more)
-            break;
-        whole = more;
-        memcpy(whole + length, text, size);
-        length += size;
-    }
-    fclose(file);
-    int err = entitle_rules_create(whole, length, on_rule_mistake, name.closure, &rules);
-    free(whole);
-    if (err != MD_OK)
-        return err;
-    if (p2ps->rules && p2ps->old_rule_count < 64) {
-        union {
-            const struct entitle_rules *constant;
-            struct entitle_rules *owned;
-        } old = { .constant = p2ps->rules };
-        p2ps->old_rules[p2ps->old_rule_count++] = old.owned;
-    }
-    p2ps->rules = rules;
-    md_log(MD_LOG_NOTICE, "access rules read from %s", path);
-    return MD_OK;
+    if (all_entitled_again(p2ps))
+        p2ps_access_forget(p2ps->access);
+    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->frame.daemon, "accessFile"));
 }
 
 /* ---- networks ---- */
@@ -454,7 +419,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
             .rebalances = md_conf_bool(daemon, "rebalance"),
             .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
         },
-        .authority = entitle_rules_authority(&p2ps->rules),
+        .authority = p2ps_access_authority(p2ps->access),
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->network_count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
@@ -626,7 +591,8 @@ static int build(struct p2ps *p2ps)
     p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (load_rules(p2ps) != MD_OK || p2ps_users_create(&p2ps->users) != MD_OK ||
+    if (p2ps_access_create(&p2ps->access) != MD_OK || load_rules(p2ps) != MD_OK ||
+        p2ps_users_create(&p2ps->users) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
     if (attach_process_create(&p2ps->process) != MD_OK ||
@@ -652,13 +618,7 @@ static void take_down(struct p2ps *p2ps)
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
     p2ps_users_destroy(p2ps->users);
-    for (unsigned i = 0; i < p2ps->old_rule_count; i++)
-        entitle_rules_destroy(p2ps->old_rules[i]);
-    union {
-        const struct entitle_rules *constant;
-        struct entitle_rules *owned;
-    } rules = { .constant = p2ps->rules };
-    entitle_rules_destroy(rules.owned);
+    p2ps_access_destroy(p2ps->access);
     for (unsigned i = 0; i < p2ps->network_count; i++)
         free(p2ps->settings[i]);
     net_tls_destroy(p2ps->tls);

@@ -330,6 +330,14 @@ void p2ps_worker_entitle_again(struct p2ps_worker *worker)
     md_loop_wake_ring(worker->wake);
 }
 
+bool p2ps_worker_entitled_again(struct p2ps_worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    bool is_pending = worker->entitle_again;
+    pthread_mutex_unlock(&worker->lock);
+    return !is_pending;
+}
+
 void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
 {
     pthread_mutex_lock(&worker->lock);

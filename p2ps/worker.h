@@ -104,6 +104,8 @@ void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
  * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
 int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
+/* Since it was told to, last: it asks only what the authority says since then. */
+bool p2ps_worker_entitled_again(struct p2ps_worker *worker);
 /* Before start, and from the control loop at a reload. Takes `users`, from malloc(), over. */
 void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuning);
 

@@ -97,8 +97,10 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
                                          const struct entitle_query *query,
                                          struct entitle_answer *out);
 
-/* An authority that answers at once from *rules (a pointer to swap on reload; may point to NULL).
- */
-struct entitle_authority entitle_rules_authority(const struct entitle_rules *const *rules);
+/* Rules to swap on reload while other threads ask: store with release. NULL allows everything. */
+typedef _Atomic(const struct entitle_rules *) entitle_rules_slot;
+
+/* An authority that answers at once from what *slot holds when it is asked. */
+struct entitle_authority entitle_rules_authority(entitle_rules_slot *slot);
 
 #endif

@@ -1,5 +1,6 @@
 /* rules.c - the access file: who may log in, and who may see what. See entitle/entitle.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -339,8 +340,9 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
 static enum entitle_verdict ask_rules(void *self, const struct entitle_query *query,
                                       uint64_t ticket, struct entitle_answer *out)
 {
-    const struct entitle_rules *const *rules = self;
-    enum entitle_verdict verdict = entitle_rules_judge(*rules, query, out);
+    entitle_rules_slot *slot = self;
+    const struct entitle_rules *rules = atomic_load_explicit(slot, memory_order_acquire);
+    enum entitle_verdict verdict = entitle_rules_judge(rules, query, out);
 
     out->ticket = ticket;
     return verdict;
@@ -354,16 +356,11 @@ static int no_answers(void *self, struct entitle_answer out[], int max)
     return 0;
 }
 
-struct entitle_authority entitle_rules_authority(const struct entitle_rules *const *rules)
+struct entitle_authority entitle_rules_authority(entitle_rules_slot *slot)
 {
-    union {
-        const struct entitle_rules *const *typed;
-        void *untyped; /* ask_rules() gives the const back */
-    } self = { .typed = rules };
-
     return (struct entitle_authority){
         .ask = ask_rules,
         .answers = no_answers,
-        .self = self.untyped,
+        .self = slot,
     };
 }

@@ -171,7 +171,7 @@ static void each_mistake_is_told_with_its_line(void **state)
 
 static void the_authority_follows_a_reload(void **state)
 {
-    const struct entitle_rules *rules = NULL;
+    entitle_rules_slot rules = NULL;
     struct entitle_authority authority = entitle_rules_authority(&rules);
     struct entitle_query query = { .kind = ENTITLE_LOGIN, .user = view("eve") };
     struct entitle_answer answer;

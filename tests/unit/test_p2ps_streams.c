@@ -37,7 +37,7 @@ struct consumer {
 struct fixture {
     struct tls_files files; /* its folder is that of everything */
     struct frame frame;
-    struct entitle_rules *rules; /* none: all are let in */
+    entitle_rules_slot rules; /* none: all are let in */
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_worker *worker;
     const struct net_transport *transport;
@@ -83,10 +83,6 @@ static void start_frame(struct fixture *f)
 
 static void start_worker(struct fixture *f)
 {
-    union {
-        struct entitle_rules **writable;
-        const struct entitle_rules *const *constant;
-    } rules = { .writable = &f->rules };
     struct p2ps_worker_config config = {
         .frame = &f->frame,
         .channel = rssl_config_default(RSSL_ROLE_SERVER),
@@ -98,7 +94,7 @@ static void start_worker(struct fixture *f)
 
     assert_int_equal(p2ps_dictionary_store_create(&f->frame.daemon, &f->dictionaries), MD_OK);
     config.core = (struct p2ps_core_config){
-        .authority = entitle_rules_authority(rules.constant),
+        .authority = entitle_rules_authority(&f->rules),
         .dictionaries = p2ps_dictionary_store_ops(f->dictionaries),
         .client_limit = CONSUMERS_MAX,
         .message_max = 65535,

@@ -1,0 +1,117 @@
+/* access.c - see access.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+#define OLD_MAX 64 /* loads while one worker hangs */
+
+struct p2ps_access {
+    entitle_rules_slot slot;
+    struct entitle_rules *rules;        /* the same, ours to destroy */
+    struct entitle_rules *old[OLD_MAX]; /* workers may still be reading them */
+    unsigned old_count;
+};
+
+int p2ps_access_create(struct p2ps_access **out)
+{
+    *out = calloc(1, sizeof(**out));
+    return *out ? MD_OK : MD_ERR_NOMEM;
+}
+
+void p2ps_access_destroy(struct p2ps_access *access)
+{
+    if (!access)
+        return;
+    p2ps_access_forget(access);
+    entitle_rules_destroy(access->rules);
+    free(access);
+}
+
+void p2ps_access_forget(struct p2ps_access *access)
+{
+    for (unsigned i = 0; i < access->old_count; i++)
+        entitle_rules_destroy(access->old[i]);
+    access->old_count = 0;
+}
+
+/* All of the file, from malloc(); NULL with errno set, also when only a part could be read. */
+static char *read_all(FILE *file, size_t *length)
+{
+    size_t room = 65536;
+    char *text = malloc(room);
+
+    *length = 0;
+    while (text) {
+        *length += fread(text + *length, 1, room - *length, file);
+        if (*length < room)
+            break;
+        room *= 2;
+        char *more = realloc(text, room);
+        if (!more)
+            free(text);
+        text = more;
+    }
+    if (text && ferror(file)) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static char *read_path(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = file ? read_all(file, length) : NULL;
+
+    if (!text)
+        md_log(MD_LOG_ERROR, "accessFile %s: %s", path, strerror(errno));
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static void on_mistake(void *closure, int line, const char *text)
+{
+    const char *const *path = closure;
+
+    md_log(MD_LOG_ERROR, "%s:%d: %s", *path, line, text);
+}
+
+int p2ps_access_load(struct p2ps_access *access, const char *path)
+{
+    struct entitle_rules *rules;
+    size_t length;
+
+    if (!path[0])
+        return MD_OK;
+    if (access->old_count == OLD_MAX) {
+        md_log(MD_LOG_ERROR, "accessFile %s: a worker has not taken the last rules yet", path);
+        return MD_ERR_FULL;
+    }
+    char *text = read_path(path, &length);
+    if (!text)
+        return MD_ERR_SYS;
+    int err = entitle_rules_create(text, length, on_mistake, &path, &rules);
+    free(text);
+    if (err != MD_OK)
+        return err;
+    if (access->rules)
+        access->old[access->old_count++] = access->rules;
+    access->rules = rules;
+    atomic_store_explicit(&access->slot, rules, memory_order_release);
+    md_log(MD_LOG_NOTICE, "access rules read from %s", path);
+    return MD_OK;
+}
+
+struct entitle_authority p2ps_access_authority(struct p2ps_access *access)
+{
+    return entitle_rules_authority(&access->slot);
+}

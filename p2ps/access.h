@@ -1,0 +1,22 @@
+/* access.h - the rules of accessFile, read again while workers ask. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_ACCESS_H
+#define P2PS_ACCESS_H
+
+#include "entitle/entitle.h"
+
+struct p2ps_access;
+
+int p2ps_access_create(struct p2ps_access **out);     /* MD_ERR_NOMEM */
+void p2ps_access_destroy(struct p2ps_access *access); /* NULL is allowed */
+/* The rules of the file at `path`, "" leaves what there is. Anything but MD_OK is logged, and the
+ * old rules stay in force: half a file is never taken, its `deny` lines may be in the other half.
+ */
+int p2ps_access_load(struct p2ps_access *access, const char *path);
+/* No thread can be reading rules any more that a load has replaced: they go. Without it a few
+ * loads are possible, then MD_ERR_FULL. */
+void p2ps_access_forget(struct p2ps_access *access);
+/* For any thread. */
+struct entitle_authority p2ps_access_authority(struct p2ps_access *access);
+
+#endif
