@@ -27,7 +27,9 @@
  *         logins     logs in ten thousand times on one connection
  *         unknown    opens ten thousand items of a service that there is not, and of one that has
  *                    none of these; says how many were closed
- *     bad_peer publisher nonsense HOST PORT      as a non-interactive provider
+ *     bad_peer publisher MODE HOST PORT      as a non-interactive provider
+ *         nonsense, logins   as a consumer
+ *         crowd      opens more connections than src_dist takes, and keeps them
  *
  * Standard output: a line for each event a test may want. Ends when it is closed (consumer) or
  * killed.
@@ -38,6 +40,7 @@
 #define MANY        10000
 #define WINDOW      500
 #define STAY_NS     4000000000ull
+#define CROWD       80
 
 struct stream {
     int32_t id;
@@ -312,7 +315,7 @@ static void consumer_tick(struct bad *bad)
         send_login(bad, false);
     } else if (is(bad, "logins")) {
         for (int i = 0; i < 200 && bad->sent < MANY; i++, bad->sent++)
-            send_login(bad, false);
+            send_login(bad, strcmp(bad->role, "publisher") == 0);
     } else if (is(bad, "unknown")) {
         while (bad->sent < MANY && (uint64_t)bad->sent < bad->closed + WINDOW)
             ask(bad);
@@ -424,6 +427,48 @@ static int consume(struct bad *bad, struct rmds_context *context, const char *ho
     return 0;
 }
 
+/* One of the crowd; false: its end. */
+static bool stand(struct bad *bad, struct rmds_channel *channel)
+{
+    struct rmds_event events[64];
+    uint64_t now = rmds_now();
+    size_t count = rmds_channel_turn(channel, now, events, 64);
+    bool goes_on = true;
+
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].kind == RMDS_EVENT_OPENED)
+            say("opened", ++bad->requests);
+        goes_on &= events[i].kind != RMDS_EVENT_CLOSED;
+    }
+    (void)rmds_channel_flush(channel, now);
+    return goes_on;
+}
+
+/* For ever: whoever started it kills it. */
+static int crowd(struct bad *bad, struct rmds_context *context, const char *host, uint16_t port)
+{
+    struct rmds_channel *all[CROWD] = { 0 };
+    struct rmds_options options;
+
+    rmds_options_init(&options);
+    options.host = host;
+    options.port = port;
+    for (size_t i = 0; i < CROWD; i++) {
+        if (rmds_connect(context, &options, &all[i]) != 0)
+            return 1;
+    }
+    for (;;) {
+        for (size_t i = 0; i < CROWD; i++) {
+            if (!all[i] || stand(bad, all[i]))
+                continue;
+            rmds_channel_destroy(all[i]);
+            all[i] = NULL;
+            say("closed", ++bad->closed);
+        }
+        poll(NULL, 0, 10);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct bad bad;
@@ -431,7 +476,7 @@ int main(int argc, char **argv)
     const char *port = argc > 1 ? argv[argc - 1] : "";
 
     if (argc < 4 || (strcmp(argv[1], "provider") != 0 && argc < 5)) {
-        fprintf(stderr, "usage: bad_peer provider MODE PORT | consumer MODE HOST PORT\n");
+        fprintf(stderr, "usage: bad_peer provider MODE PORT | consumer|publisher MODE HOST PORT\n");
         return 2;
     }
     bad.role = argv[1];
@@ -442,6 +487,7 @@ int main(int argc, char **argv)
         return 1;
     uint16_t number = (uint16_t)strtoul(port, NULL, 10);
     int rc = strcmp(bad.role, "provider") == 0 ? provide(&bad, context, number)
+             : is(&bad, "crowd")               ? crowd(&bad, context, argv[3], number)
                                                : consume(&bad, context, argv[3], number);
     rmds_context_destroy(context);
     return rc;

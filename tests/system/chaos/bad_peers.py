@@ -220,6 +220,42 @@ def nonsense_from_a_publisher(bench):
     bench.told("src_dist", r"provider: host=127\.0\.0\.1:\d+ cut: a message cannot be decoded")
 
 
+def a_publisher_gets_in(bench):
+    def is_in():
+        late = bench.bad("publisher", "logins", "127.0.0.1", str(PUBLISHER))
+        late.child.wait(60)
+        return re.search(r"answers [1-9]", bench.said(late))
+
+    until(is_in, 20, "no publisher gets in")
+
+
+def ten_thousand_logins_of_a_publisher(bench):
+    a_publisher_gets_in(bench)
+
+
+def more_publishers_than_allowed(bench):
+    crowd = bench.bad("publisher", "crowd", "127.0.0.1", str(PUBLISHER))
+    bench.told("src_dist", r"provider: host=127\.0\.0\.1:\d+ refused: too many providers", 30)
+    until(lambda: "closed " in bench.said(crowd), 10, lambda: bench.said(crowd))
+    bench.still_well()
+    crowd.kill()
+    a_publisher_gets_in(bench)
+
+
+def a_flood_of_connections_of_publishers(bench):
+    with subprocess.Popen(["nsenter", f"--net=/run/netns/{HOST}", sys.executable, "-c", f"""
+import socket
+s = [socket.create_connection(("127.0.0.1", {PUBLISHER})) for _ in range(600)]
+print("all", flush=True)
+input()
+"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flood:
+        assert flood.stdout.readline() == "all\n"
+        bench.still_well()
+        a_publisher_gets_in(bench)
+        flood.communicate("\n")
+    bench.told("src_dist", r"provider: host=127\.0\.0\.1:\d+ ended: ")
+
+
 # ---- the backbone's door ----
 
 def garbage_on_the_backbone(bench):
@@ -240,7 +276,7 @@ for i in range(20000):
 
 def main():
     names = [n for n, f in globals().items() if callable(f) and getattr(f, "__code__", None) and
-             f.__code__.co_varnames[:1] == ("bench",) and n not in ("consumer_of_bad",)]
+             f.__code__.co_varnames[:1] == ("bench",) and n not in ("consumer_of_bad", "a_publisher_gets_in")]
     if len(sys.argv) < 2:
         print("\n".join(names))
         return 0
