@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""slow_parties.py consumers|p2ps|rrcpd - 50 consumers, a p2ps or an rrcpd is stopped: the others do not notice.
+"""slow_parties.py consumer|consumers|p2ps|rrcpd - one of 51 consumers, 50, a p2ps or an rrcpd is stopped.
 
-While it is stopped, the others get update after update, in order and none missing, no memory goes
+The others do not notice: while it is stopped, they get update after update, in order and none missing, no memory goes
 beyond what was said at start, and the log says who is slow. It is told what it missed when it goes on.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -41,7 +41,8 @@ CONF = """\
 class Scene:
     """The daemons, a provider, live consumers at p2ps.1, and somebody who will be stopped."""
 
-    def __init__(self, folder, second):
+    def __init__(self, folder, second, live, flow):
+        self.live, self.flow = live, flow
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         self.run = conf_examples.load_run()
         self.items = os.path.join(folder, "items")
@@ -52,7 +53,7 @@ class Scene:
             conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
         self.system = self.run.System(conf)
         self.children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U",
-                                            "5000", "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
+                                            str(flow), "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
 
     def consumers(self, port, count):
         client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", str(port), "-f", self.items,
@@ -71,9 +72,9 @@ class Scene:
         return next(p for p in self.system.load()["programs"] if p["name"] == name)["pid"]
 
     def others_flow(self):
-        """From now on the live ones get so many updates more."""
+        """From now on the live ones get the updates of a second."""
         before = self.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n: True)
-        self.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > before + LIVE * FLOW)
+        self.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > before + self.live * self.flow)
         for program in self.system.load()["programs"]:
             said = {k: v for k, v in mirror.values(self.system, program["name"]).items() if k.startswith("memory.")}
             bound = sum(v for k, v in said.items() if k.startswith("memory.max."))
@@ -102,6 +103,22 @@ class Scene:
             child.send_signal(signal.SIGCONT)
             child.terminate()
             child.communicate()
+
+
+def consumer(scene):
+    """Stopped for ten seconds: slow, conflated, cut; it comes back, and nobody else was ever slow."""
+    stopped = scene.consumers(14202, 1)
+    scene.watches("p2ps.1", scene.live + 1)
+    stopped.send_signal(signal.SIGSTOP)
+    scene.wait("p2ps.1", "p2ps.worker.0.conflated", lambda n: n > 0)
+    scene.wait("p2ps.1", "p2ps.worker.0.mountsCutSlow", lambda n: n == 1)
+    for _ in range(10):
+        scene.others_flow()
+    stopped.send_signal(signal.SIGCONT)
+    scene.watches("p2ps.1", scene.live + 1)
+    assert scene.end(stopped)[0] == 1, "the one that was stopped should have been cut, once"
+    logs = scene.logs("p2ps.1")
+    assert logs.count(" slow: ") == 1 and "cut: output buffer overflow" in logs, logs
 
 
 def consumers(scene):
@@ -154,15 +171,16 @@ def rrcpd(scene):
 
 
 def main():
-    scenario = {"consumers": consumers, "p2ps": p2ps, "rrcpd": rrcpd}[sys.argv[1]]
+    scenario = {"consumer": consumer, "consumers": consumers, "p2ps": p2ps, "rrcpd": rrcpd}[sys.argv[1]]
     with tempfile.TemporaryDirectory() as folder:
-        scene = Scene(folder, 3 if scenario is rrcpd else 2)
+        live, flow = (50, 2000) if scenario is consumer else (LIVE, FLOW)
+        scene = Scene(folder, 3 if scenario is rrcpd else 2, live, flow)
         try:
             assert scene.run.up(scene.system) == 0, "it did not start"
-            live = scene.consumers(14202, LIVE)
-            scene.watches("p2ps.1", LIVE)
+            others = scene.consumers(14202, live)
+            scene.watches("p2ps.1", live)
             scenario(scene)
-            assert scene.end(live) == (0, 0), "the others noticed"
+            assert scene.end(others) == (0, 0), "the others noticed"
         finally:
             scene.close()
 
