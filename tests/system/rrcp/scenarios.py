@@ -605,6 +605,24 @@ def sixty_four_users_and_no_more(bed):
         user.close()
 
 
+def rings_beyond_the_memory_limit_are_refused(bed):
+    daemon = bed.rrcpd(1, "*rrcpd*memoryLimit : 2G")
+    ring = 128 << 20
+    room = bed.counters(1)["memory.max.userRings"] // ring
+    users = [open_socket(bed) for _ in range(room)]
+    assert all(is_attached(user, ring) for user in users) and room > 0, f"{room} should fit: {daemon.text()}"
+    with open_socket(bed) as one_more:
+        data, fds = ask(one_more, ring)
+    assert struct.unpack_from("<i", data, 8)[0] < 0 and not fds
+    why = "the rings of all users would go beyond memoryLimit"
+    line = f"attach refused: user hostile pid={os.getpid()} uid={os.getuid()}: {why}"
+    until(lambda: line in daemon.text(), 5, daemon.text)
+    users.pop().close()
+    until(lambda: is_let_in(open_socket(bed), ring), 5, "the room of a user that left is not given again")
+    for user in users:
+        user.close()
+
+
 def main():
     scenarios = {name: value for name, value in globals().items()
                  if callable(value) and getattr(value, "__module__", "") == "__main__"
