@@ -656,6 +656,31 @@ static void a_batch_opens_each_item_on_a_stream_of_its_own(void **state)
     assert_string_equal(pair_heard(c, 13), "I");
 }
 
+static void an_item_of_a_batch_that_is_denied_leaves_the_others(void **state)
+{
+    static const char *const names[] = { "A.N", "B.N", "C.N" };
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(10, "");
+    uint8_t bytes[256];
+
+    pair->authority_denies_item = "B.N";
+    request.key.flags = RWF_KEY_HAS_SERVICE_ID;
+    request.is_batch = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = asks(bytes, sizeof(bytes), names, 3, 0);
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 12), "X");
+    assert_int_equal(pair_stream(c, 12)->code, RWF_CODE_NOT_ENTITLED);
+    pair_update(pair, "A.N");
+    pair_update(pair, "C.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 11), "IU");
+    assert_string_equal(pair_heard(c, 13), "IU");
+    assert_string_equal(pair_heard(c, 12), "X");
+    assert_null(pair_item(pair, "B.N")); /* the provider was not even asked */
+}
+
 static void a_batch_without_a_list_is_refused(void **state)
 {
     struct pair_client *c = pair_client(*state, 0);
@@ -665,6 +690,41 @@ static void a_batch_without_a_list_is_refused(void **state)
     pair_ask_item(c, &request);
     assert_string_equal(pair_heard(c, 10), "X");
     assert_int_equal(pair_stream(c, 10)->code, RWF_CODE_UNABLE_TO_REQUEST_AS_BATCH);
+}
+
+/* Asks on stream 5 for a view of this type, whose data are one element of `element`. */
+static uint8_t code_of_view(struct pair_client *c, uint64_t type, const char *element)
+{
+    struct omm_item_request request = pair_request(5, "IBM.N");
+    uint8_t bytes[64];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_element_list_start(&enc, NULL);
+    rwf_element_add_uint(&enc, ":ViewType", type);
+    rwf_element_add_uint(&enc, element, 22);
+    rwf_element_list_finish(&enc);
+    assert_int_equal(rwf_encoder_error(&enc), RWF_OK);
+    request.has_view = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = rwf_encoder_bytes(&enc);
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    *pair_stream(c, 5)->letters = '\0';
+    pair_stream(c, 5)->count = 0;
+    return pair_stream(c, 5)->code;
+}
+
+static void a_view_that_cannot_be_given_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+
+    assert_int_equal(code_of_view(c, 77, ":ViewData"), RWF_CODE_UNSUPPORTED_VIEW_TYPE);
+    assert_int_equal(code_of_view(c, 1, ":ViewData"), RWF_CODE_INVALID_VIEW); /* no array */
+    assert_int_equal(code_of_view(c, 1, ":Other"), RWF_CODE_INVALID_VIEW);
+    assert_int_equal(code_of_view(c, 2, ":ViewData"), RWF_CODE_INVALID_VIEW);
+    pair_open(c, 5, "IBM.N"); /* the stream and the connection are as good as before */
+    assert_string_equal(pair_heard(c, 5), "I");
 }
 
 static void a_view_gives_its_fields_and_no_others(void **state)
@@ -1299,8 +1359,10 @@ int main(void)
         TEST(keys_in_updates_come_to_who_asked_for_them),
         TEST(conflation_is_told_to_who_asked_for_it),
         TEST(a_batch_opens_each_item_on_a_stream_of_its_own),
+        TEST(an_item_of_a_batch_that_is_denied_leaves_the_others),
         TEST(a_batch_without_a_list_is_refused),
         TEST(a_view_gives_its_fields_and_no_others),
+        TEST(a_view_that_cannot_be_given_is_refused),
         TEST(an_item_one_may_not_see_is_closed),
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
         TEST(a_late_answer_is_not_taken_for_another_question),
