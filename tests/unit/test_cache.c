@@ -324,6 +324,229 @@ static void a_map_goes_out_in_parts_that_together_are_the_image(void **state)
     cache_destroy(cache);
 }
 
+/* One entry of a vector (at its index), a filter list (by its id) or a series, or an element. */
+struct entry {
+    uint8_t action;
+    uint8_t at;
+    uint16_t bid;
+    uint16_t ask;
+};
+
+static void add_cells(struct rwf_encoder *enc, const struct entry *e)
+{
+    rwf_field_list_start(enc, NULL);
+    if (e->bid)
+        rwf_field_add_uint(enc, 22, e->bid);
+    if (e->ask)
+        rwf_field_add_uint(enc, 25, e->ask);
+    rwf_field_list_finish(enc);
+}
+
+static void add_vector(struct rwf_encoder *enc, const struct entry entries[], size_t count)
+{
+    const struct rwf_vector_info info = { .flags = RWF_VECTOR_SUPPORTS_SORTING,
+                                          .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_vector_start(enc, &info);
+    for (size_t i = 0; i < count; i++) {
+        struct rwf_vector_entry entry = { .action = entries[i].action, .index = entries[i].at };
+        if (entry.action == RWF_VECTOR_DELETE || entry.action == RWF_VECTOR_CLEAR) {
+            rwf_vector_add(enc, &entry);
+            continue;
+        }
+        rwf_vector_entry_start(enc, &entry);
+        add_cells(enc, &entries[i]);
+        rwf_vector_entry_finish(enc);
+    }
+    rwf_vector_finish(enc);
+}
+
+static void add_filters(struct rwf_encoder *enc, const struct entry entries[], size_t count)
+{
+    const struct rwf_filter_list_info info = { .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_filter_list_start(enc, &info);
+    for (size_t i = 0; i < count; i++) {
+        const struct rwf_filter_entry entry = { .action = entries[i].action,
+                                                .id = entries[i].at,
+                                                .container = RWF_TYPE_FIELD_LIST };
+        rwf_filter_entry_start(enc, &entry);
+        if (entry.action != RWF_FILTER_CLEAR)
+            add_cells(enc, &entries[i]);
+        rwf_filter_entry_finish(enc);
+    }
+    rwf_filter_list_finish(enc);
+}
+
+static void add_series(struct rwf_encoder *enc, const struct entry entries[], size_t count)
+{
+    const struct rwf_series_info info = { .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_series_start(enc, &info);
+    for (size_t i = 0; i < count; i++) {
+        rwf_series_entry_start(enc);
+        add_cells(enc, &entries[i]);
+        rwf_series_entry_finish(enc);
+    }
+    rwf_series_finish(enc);
+}
+
+static void add_elements(struct rwf_encoder *enc, const struct entry entries[], size_t count)
+{
+    rwf_element_list_start(enc, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const char name[2] = { (char)('a' + entries[i].at), '\0' };
+        rwf_element_add_uint(enc, name, entries[i].bid);
+    }
+    rwf_element_list_finish(enc);
+}
+
+static void apply_entries(struct cache *cache, struct cache_image **image, uint8_t type,
+                          uint8_t msg_class, const struct entry entries[], size_t count)
+{
+    uint8_t in[512];
+    struct rwf_encoder enc;
+    const struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = 7,
+        .flags = msg_class == RWF_CLASS_REFRESH ? RWF_REFRESH_COMPLETE : 0,
+        .container = type,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+
+    rwf_encoder_init(&enc, in, sizeof(in));
+    rwf_msg_start(&enc, &msg);
+    if (type == RWF_TYPE_VECTOR)
+        add_vector(&enc, entries, count);
+    else if (type == RWF_TYPE_FILTER_LIST)
+        add_filters(&enc, entries, count);
+    else if (type == RWF_TYPE_SERIES)
+        add_series(&enc, entries, count);
+    else
+        add_elements(&enc, entries, count);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    assert_int_equal(cache_apply(cache, image, rwf_encoder_bytes(&enc)), MD_OK);
+}
+
+/* "at bid/ask; " of each entry, 0 for what is not there. */
+static void say_entry(char *text, size_t size, uint32_t at, struct rwf_bytes cells)
+{
+    size_t used = strlen(text);
+    uint64_t bid = cells.length ? field_of(cells, 22) : UINT64_MAX;
+    uint64_t ask = cells.length ? field_of(cells, 25) : UINT64_MAX;
+
+    snprintf(text + used, size - used, "%u %u/%u; ", at, bid == UINT64_MAX ? 0 : (unsigned)bid,
+             ask == UINT64_MAX ? 0 : (unsigned)ask);
+}
+
+static void say_entries(struct rwf_bytes payload, uint8_t type, char *text, size_t size)
+{
+    struct rwf_vector vector;
+    struct rwf_vector_entry row;
+    struct rwf_filter_list filters;
+    struct rwf_filter_entry filter;
+    struct rwf_series series;
+    struct rwf_bytes cells;
+
+    text[0] = '\0';
+    if (type == RWF_TYPE_VECTOR) {
+        assert_int_equal(rwf_vector_decode(payload, &vector), RWF_OK);
+        while (rwf_vector_next(&vector, &row) > 0)
+            say_entry(text, size, row.index, row.data);
+    } else if (type == RWF_TYPE_FILTER_LIST) {
+        assert_int_equal(rwf_filter_list_decode(payload, &filters), RWF_OK);
+        while (rwf_filter_list_next(&filters, &filter) > 0)
+            say_entry(text, size, filter.id, filter.data);
+    } else {
+        assert_int_equal(rwf_series_decode(payload, &series), RWF_OK);
+        while (rwf_series_next(&series, &cells) > 0)
+            say_entry(text, size, 0, cells);
+    }
+}
+
+static void say_elements(struct rwf_bytes payload, char *text, size_t size)
+{
+    struct rwf_element_list list;
+    struct rwf_element element;
+    uint64_t value;
+
+    text[0] = '\0';
+    assert_int_equal(rwf_element_list_decode(payload, NULL, &list), RWF_OK);
+    while (rwf_element_list_next(&list, &element) > 0) {
+        size_t used = strlen(text);
+        assert_int_equal(rwf_uint_decode(element.content, &value), RWF_OK);
+        snprintf(text + used, size - used, "%.*s %u; ", (int)element.name.length,
+                 (const char *)element.name.data, (unsigned)value);
+    }
+}
+
+static void assert_merges(uint8_t type, const struct entry first[], size_t first_count,
+                          const struct entry change[], size_t change_count, const char *wanted)
+{
+    uint8_t out[512];
+    char text[256];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+
+    apply_entries(cache, &image, type, RWF_CLASS_REFRESH, first, first_count);
+    apply_entries(cache, &image, type, RWF_CLASS_UPDATE, change, change_count);
+    struct rwf_msg msg = image_of(image, out, sizeof(out));
+    assert_int_equal(msg.container, type);
+    if (type == RWF_TYPE_ELEMENT_LIST)
+        say_elements(msg.payload, text, sizeof(text));
+    else
+        say_entries(msg.payload, type, text, sizeof(text));
+    assert_string_equal(text, wanted);
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
+static void rows_of_a_sorted_vector_move_when_one_is_put_in_or_taken_out(void **state)
+{
+    static const struct entry first[] = { { RWF_VECTOR_SET, 0, 1, 2 },
+                                          { RWF_VECTOR_SET, 1, 3, 4 },
+                                          { RWF_VECTOR_SET, 2, 5, 6 } };
+    static const struct entry change[] = { { RWF_VECTOR_INSERT, 1, 7, 8 },
+                                           { RWF_VECTOR_UPDATE, 2, 30, 0 },
+                                           { RWF_VECTOR_DELETE, 0, 0, 0 },
+                                           { RWF_VECTOR_SET, 2, 50, 0 } };
+
+    (void)state;
+    assert_merges(RWF_TYPE_VECTOR, first, 3, change, 4, "0 7/8; 1 30/4; 2 50/0; ");
+}
+
+static void entries_of_a_filter_list_are_updated_set_cleared_and_added(void **state)
+{
+    static const struct entry first[] = { { RWF_FILTER_SET, 1, 1, 2 },
+                                          { RWF_FILTER_SET, 2, 3, 4 },
+                                          { RWF_FILTER_SET, 3, 5, 6 } };
+    static const struct entry change[] = { { RWF_FILTER_UPDATE, 1, 0, 20 },
+                                           { RWF_FILTER_SET, 2, 30, 0 },
+                                           { RWF_FILTER_CLEAR, 3, 0, 0 },
+                                           { RWF_FILTER_SET, 4, 7, 8 } };
+
+    (void)state;
+    assert_merges(RWF_TYPE_FILTER_LIST, first, 3, change, 4, "1 1/20; 2 30/0; 4 7/8; ");
+}
+
+static void an_update_of_a_series_adds_its_rows(void **state)
+{
+    static const struct entry first[] = { { 0, 0, 1, 2 }, { 0, 0, 3, 4 } };
+    static const struct entry change[] = { { 0, 0, 5, 0 } };
+
+    (void)state;
+    assert_merges(RWF_TYPE_SERIES, first, 2, change, 1, "0 1/2; 0 3/4; 0 5/0; ");
+}
+
+static void elements_are_changed_by_name_and_added(void **state)
+{
+    static const struct entry first[] = { { 0, 0, 1, 0 }, { 0, 1, 2, 0 }, { 0, 2, 3, 0 } };
+    static const struct entry change[] = { { 0, 1, 20, 0 }, { 0, 3, 4, 0 } };
+
+    (void)state;
+    assert_merges(RWF_TYPE_ELEMENT_LIST, first, 3, change, 2, "a 1; b 20; c 3; d 4; ");
+}
+
 static void memory_is_counted_bounded_and_given_back(void **state)
 {
     static const uint16_t some[][2] = { { 1, 11 } };
@@ -667,6 +890,10 @@ int main(void)
         cmocka_unit_test(a_container_that_cannot_be_applied_is_good_until_its_first_update),
         cmocka_unit_test(rows_of_a_map_are_added_changed_and_deleted),
         cmocka_unit_test(a_map_goes_out_in_parts_that_together_are_the_image),
+        cmocka_unit_test(rows_of_a_sorted_vector_move_when_one_is_put_in_or_taken_out),
+        cmocka_unit_test(entries_of_a_filter_list_are_updated_set_cleared_and_added),
+        cmocka_unit_test(an_update_of_a_series_adds_its_rows),
+        cmocka_unit_test(elements_are_changed_by_name_and_added),
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
         cmocka_unit_test(fields_keep_their_order_whatever_length_they_become),
         cmocka_unit_test(a_partial_update_changes_the_string_and_a_status_the_state),
