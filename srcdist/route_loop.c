@@ -13,6 +13,8 @@
 #define SHOW_NS      100000000ull
 #define STOP_NS      200000000ull
 #define DRAIN_NS     3500000000ull
+#define FULL_SHOWS   2  /* refused in so many shows running: told */
+#define ROOM_SHOWS   30 /* nothing refused in so many: over */
 
 /* ---- the backbone ---- */
 
@@ -154,6 +156,29 @@ static void tell_fullness(struct route_loop *loop)
         md_log(MD_LOG_NOTICE, "items: there is room for more again");
 }
 
+/* More comes in than the backbone takes. A burst is none of the log's business, and who comes and
+ * goes around the limit is one fault. */
+static void tell_outbound(struct route_loop *loop)
+{
+    uint64_t refused = srcdist_core_stats(loop->core)->backbone_refused;
+    const char *network = loop->config.attach.network;
+    bool has_grown = refused != loop->outbound.refused;
+
+    loop->outbound.refused = refused;
+    loop->outbound.growing = has_grown ? loop->outbound.growing + 1 : 0;
+    loop->outbound.quiet = has_grown ? 0 : loop->outbound.quiet + 1;
+    if (!loop->outbound.is_told && loop->outbound.growing >= FULL_SHOWS) {
+        loop->outbound.is_told = true;
+        md_log(MD_LOG_WARNING,
+               "backbone %s: outbound ring full: rrcpd takes less than the providers send, they "
+               "are read more slowly; see maxDataRate and poolUse of rrcpd",
+               network);
+    } else if (loop->outbound.is_told && loop->outbound.quiet >= ROOM_SHOWS) {
+        loop->outbound.is_told = false;
+        md_log(MD_LOG_NOTICE, "backbone %s: the outbound ring has room again", network);
+    }
+}
+
 /* The backbone has had time to hear of it, and every provider has hung up or had time to. */
 static void finish_stop(struct route_loop *loop)
 {
@@ -173,6 +198,7 @@ static void on_timer(void *owner)
     atomic_store_explicit(&loop->alive_ns, md_loop_now(loop->loop), memory_order_relaxed);
     route_loop_stats_show(loop);
     tell_fullness(loop);
+    tell_outbound(loop);
     if (loop->stop_at_ns)
         finish_stop(loop);
 }

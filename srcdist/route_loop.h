@@ -49,7 +49,12 @@ struct route_loop {
     _Atomic bool tcp_nodelay;
     _Atomic bool packing;
     _Atomic bool stop;
-    bool is_full;              /* said in the log */
+    bool is_full; /* said in the log */
+    struct {
+        uint64_t refused;        /* as last looked at */
+        unsigned growing, quiet; /* so many looks ago it stood still, it grew */
+        bool is_told;
+    } outbound;
     _Atomic bool has_attached; /* to an rrcpd, at some time */
     _Atomic bool is_attached;
     _Atomic uint64_t alive_ns; /* the loop turned then */
