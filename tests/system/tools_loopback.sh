@@ -84,6 +84,17 @@ expect 4 "0 of 1 items open|updates in" -S NONE -il A -X -timeout 1
 stop_sds
 expect 3 "refused" -il A -X -timeout 1
 
+echo "the publisher's statistics are the same CSV, and what is not reached is said beside"
+start_sds -seqdata -U 100000000 -tps 1000 -I 0.1 || exit 1
+expect 0 "500 of 500 items" -f "$dir/list" -secs 1 -slow 1000
+stop_sds
+grep -qx "time,upd/s,refresh,status,items_open,items_pending,bytes/s,lat_mean_us,lat_max_us,cpu%,rss_kB,errors" \
+    "$dir/sds.out" || fail "no header in the publisher's statistics"
+number='[0-9]+(\.[0-9])?'
+grep -qE "^20[0-9-]*T[0-9:]*Z,[1-9][0-9]*,[0-9]+,0,500,0,[1-9][0-9]*(,$number){3},[1-9][0-9]*,0$" "$dir/sds.out" ||
+    fail "no line of the publisher's statistics"
+grep -q "NOT REACHED" "$dir/sds.err" || fail "the publisher's statistics hide that the rate is not reached"
+
 echo "the order of options and their dashes do not matter"
 start_sds --seqdata --U=1000 --ts --UL 100 '--tsn' '*' || exit 1
 expect 0 "latency \(all\): [1-9]" -f "$dir/list" --tt --secs=1

@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "tc.h"
+#include "usage.h"
 
 #define COMPLAINTS_MAX 50
 #define QUIET_NS       MD_NS_PER_S
@@ -32,28 +32,6 @@ void report_complain(struct tc *tc, const struct conn *conn, const struct tc_ite
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-}
-
-static uint64_t cpu_ns(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * MD_NS_PER_S +
-           ((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * MD_NS_PER_US;
-}
-
-static unsigned long rss_kb(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long total = 0, resident = 0;
-
-    if (!file)
-        return 0;
-    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return resident * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
 }
 
 /* ---- one time stamp ---- */
@@ -182,30 +160,24 @@ static void sum_open(const struct tc *tc, unsigned long long *open, unsigned lon
 
 void report_line(struct tc *tc)
 {
-    uint64_t now_ns = md_clock_mono_ns(), cpu = cpu_ns();
-    double seconds = (double)(now_ns - tc->printed_ns) / 1e9;
+    uint64_t now_ns = md_clock_mono_ns(), cpu = usage_cpu_ns();
     struct latency_summary lat;
     unsigned long long open, pending;
-    struct tm tm;
-    time_t wall = (time_t)(md_clock_wall_ns() / MD_NS_PER_S);
-    char text[32];
-    FILE *out = tc->stats_file ? tc->stats_file : stdout;
 
-    if (seconds <= 0)
-        seconds = 1e-9;
-    gmtime_r(&wall, &tm);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     sum_open(tc, &open, &pending);
     latency_summary(tc->interval, &lat);
-    fprintf(out, "%s,%.0f,%llu,%llu,%llu,%llu,%.0f,%.1f,%llu,%.1f,%lu,%llu\n", text,
-            (double)(tc->stats.updates - tc->printed.updates) / seconds,
-            (unsigned long long)(tc->stats.refreshes - tc->printed.refreshes),
-            (unsigned long long)(tc->stats.statuses - tc->printed.statuses), open, pending,
-            (double)(tc->stats.bytes - tc->printed.bytes) / seconds, lat.mean_us,
-            (unsigned long long)lat.max_us,
-            100.0 * (double)(cpu - tc->printed_cpu_ns) / (seconds * 1e9), rss_kb(),
-            (unsigned long long)tc->stats.errors);
-    fflush(out);
+    usage_print(tc->stats_file ? tc->stats_file : stdout,
+                &(struct usage_line){ .seconds = (double)(now_ns - tc->printed_ns) / 1e9,
+                                      .updates = tc->stats.updates - tc->printed.updates,
+                                      .refreshes = tc->stats.refreshes - tc->printed.refreshes,
+                                      .statuses = tc->stats.statuses - tc->printed.statuses,
+                                      .bytes = tc->stats.bytes - tc->printed.bytes,
+                                      .items_open = open,
+                                      .items_pending = pending,
+                                      .lat_mean_us = lat.mean_us,
+                                      .lat_max_us = lat.max_us,
+                                      .cpu_ns = cpu - tc->printed_cpu_ns,
+                                      .errors = tc->stats.errors });
     tc->printed = tc->stats;
     tc->printed_ns = now_ns;
     tc->printed_cpu_ns = cpu;
@@ -260,9 +232,7 @@ int report_open(struct tc *tc)
     if (tc->options.stats && !(tc->stats_file = create_file(tc->options.stats)))
         return TC_FILE;
     if (tc->options.interval_s > 0)
-        fprintf(tc->stats_file ? tc->stats_file : stdout,
-                "time,upd/s,refresh,status,items_open,items_pending,bytes/s,lat_mean_us,lat_max_us,"
-                "cpu%%,rss_kB,errors\n");
+        usage_print_header(tc->stats_file ? tc->stats_file : stdout);
     if (tc->options.lmfile) {
         tc->lmfile = create_file(tc->options.lmfile);
         if (!tc->lmfile)
@@ -277,7 +247,7 @@ int report_open(struct tc *tc)
                 host, tc->services[0], tc->item_count ? tc->items[0].name : "-", text);
     }
     tc->started_ns = tc->printed_ns = md_clock_mono_ns();
-    tc->printed_cpu_ns = cpu_ns();
+    tc->printed_cpu_ns = usage_cpu_ns();
     return create_timers(tc);
 }
 
@@ -376,8 +346,8 @@ static void write_json(struct tc *tc, double seconds, double rate)
             (unsigned long long)s->told_missing, (unsigned long long)s->ended_behind,
             tc->options.counts && !tc->has_no_counts ? "true" : "false",
             (unsigned long long)tc->posts_sent, (unsigned long long)s->acks,
-            (unsigned long long)s->naks, (unsigned long long)s->rtt, (double)cpu_ns() / 1e9,
-            rss_kb(), (unsigned long long)tc->discarded);
+            (unsigned long long)s->naks, (unsigned long long)s->rtt, (double)usage_cpu_ns() / 1e9,
+            usage_rss_kb(), (unsigned long long)tc->discarded);
     if (tc->is_draining)
         fprintf(out, ",\n \"drain_s\": %.3f, \"drained\": %s",
                 (double)(tc->quiet_since_ns - tc->ended_ns) / 1e9,

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "input.h"
 #include "sds.h"
+#include "usage.h"
 
 struct console {
     struct sds *sds;
@@ -45,6 +46,45 @@ void sds_print_stats(struct sds *sds)
     fflush(stdout);
     sds->printed_ns = now_ns;
     sds->printed_updates = stats->updates;
+}
+
+void sds_line_start(struct sds *sds)
+{
+    usage_print_header(stdout);
+    sds->line_stats = sds->stats;
+    sds->line_ns = md_clock_mono_ns();
+    sds->line_cpu_ns = usage_cpu_ns();
+}
+
+/* The latency of a publisher is how late its bursts were. What is not reached is said beside. */
+void sds_line(struct sds *sds)
+{
+    const struct sds_stats *stats = &sds->stats, *before = &sds->line_stats;
+    uint64_t now_ns = md_clock_mono_ns(), cpu_ns = usage_cpu_ns();
+    double seconds = (double)(now_ns - sds->line_ns) / 1e9;
+    double rate = (double)(stats->updates - before->updates) / (seconds > 0 ? seconds : 1e-9);
+    struct ticker_stats ticks;
+
+    ticker_stats(sds->ticker, &ticks);
+    usage_print(stdout,
+                &(struct usage_line){ .seconds = seconds,
+                                      .updates = stats->updates - before->updates,
+                                      .refreshes = stats->refreshes - before->refreshes,
+                                      .statuses = stats->statuses - before->statuses,
+                                      .bytes = stats->bytes - before->bytes,
+                                      .items_open = sds->open_count,
+                                      .lat_mean_us = ticks.bursts ? (double)ticks.late_sum_ns /
+                                                                        (double)ticks.bursts / 1e3
+                                                                  : 0,
+                                      .lat_max_us = ticks.late_max_ns / 1000,
+                                      .cpu_ns = cpu_ns - sds->line_cpu_ns,
+                                      .errors = stats->errors });
+    if (sds->open_count > 0 && rate < 0.99 * (double)ticks.rate)
+        fprintf(stderr, "sink_driven_src: %.0f of %llu updates/s NOT REACHED\n", rate,
+                (unsigned long long)ticks.rate);
+    sds->line_stats = *stats;
+    sds->line_ns = now_ns;
+    sds->line_cpu_ns = cpu_ns;
 }
 
 static bool number(const char *text, uint64_t low, uint64_t high, uint64_t *out)

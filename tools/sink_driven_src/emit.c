@@ -163,6 +163,7 @@ static void commit(struct emitter *emitter, const struct watch *watch, uint8_t *
     md_put_be32(room + AT_STREAM, (uint32_t)watch->stream_id);
     rssl_outq_commit(client->outq, length);
     emitter->sds->stats.messages++;
+    emitter->sds->stats.bytes += length;
     client->unflushed += length;
     if (client->unflushed >= FLUSH_BYTES) {
         client->unflushed = 0;

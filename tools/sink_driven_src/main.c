@@ -253,7 +253,7 @@ static void on_signal(void *owner, int signal)
 
 static void on_interval(void *owner)
 {
-    sds_print_stats(owner);
+    sds_line(owner);
 }
 
 static void on_stop(void *owner)
@@ -339,6 +339,8 @@ static int start(struct sds *sds, const struct words *w)
         printf(PROGRAM ": listening on port %u\n", net_listener_port(sds->listener));
         fflush(stdout);
     }
+    if (sds->options.interval_s > 0)
+        sds_line_start(sds);
     return MD_EXIT_OK;
 }
 
@@ -405,7 +407,8 @@ int main(int argc, char **argv)
           "the time is that at which the update was due, not when it was made" },
         { "seqdata", NULL, MD_OPTION_FLAG, &w.seqdata, "data that -seqcheck can judge" },
         { "c", NULL, MD_OPTION_FLAG, &w.commands, "take commands from standard input" },
-        { "I", "SECONDS", MD_OPTION_STRING, &w.interval, "a line of statistics every so often" },
+        { "I", "SECONDS", MD_OPTION_STRING, &w.interval,
+          "a CSV line of statistics every so often" },
         { "tcpnodel", NULL, MD_OPTION_FLAG, &w.nodelay, "TCP_NODELAY" },
         { "tcpnodelay", NULL, MD_OPTION_FLAG, &w.nodelay, NULL },
         { "E", "WIRE", MD_OPTION_STRING, &w.wire, "rssl; sslauto is taken for it" },

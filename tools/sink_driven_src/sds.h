@@ -95,6 +95,7 @@ struct sds_options {
 struct sds_stats {
     uint64_t updates;  /* of items */
     uint64_t messages; /* sent: updates times streams */
+    uint64_t bytes;    /* of all messages, not framed */
     uint64_t stamped;
     uint64_t refreshes, statuses, requests, closes, posts, generics, errors;
     uint64_t dropped, duplicated; /* by the faults asked for */
@@ -132,7 +133,9 @@ struct sds {
     struct md_loop_signal *signals[2];
     char *profile;
     const char *profile_at;
-    uint64_t printed_ns, printed_updates; /* of the last statistics line */
+    uint64_t printed_ns, printed_updates; /* of the last `st` */
+    struct sds_stats line_stats;          /* of the last line of -I */
+    uint64_t line_ns, line_cpu_ns;
     uint8_t message[MESSAGE_MAX];
 };
 
@@ -171,8 +174,9 @@ void ticker_set_ticks(struct ticker *ticker, uint32_t ticks_per_second);
 struct ticker_stats {
     uint64_t wanted;
     uint64_t skipped;
-    uint64_t late_max_ns; /* since the last call */
-    uint64_t blocked;     /* times a full queue stopped a burst */
+    uint64_t late_max_ns; /* of the bursts since the last call */
+    uint64_t late_sum_ns, bursts;
+    uint64_t blocked; /* times a full queue stopped a burst */
     uint64_t rate;
     uint32_t ticks_per_second;
 };
@@ -214,5 +218,7 @@ void sds_command(struct sds *sds, char *line);
 int sds_console_start(struct sds *sds);
 void sds_console_stop(struct sds *sds);
 void sds_print_stats(struct sds *sds);
+void sds_line_start(struct sds *sds); /* -I: the header */
+void sds_line(struct sds *sds);
 
 #endif

@@ -160,5 +160,6 @@ int sds_send(struct client *client, const void *message, size_t length)
         return rc;
     }
     client->unflushed += length;
+    client->sds->stats.bytes += length;
     return MD_OK;
 }

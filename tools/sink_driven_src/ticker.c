@@ -34,6 +34,8 @@ static void next_burst(struct ticker *ticker, uint64_t now_ns)
     const struct sds_options *options = &sds->options;
 
     ticker->due_ns = schedule_due_ns(&ticker->schedule);
+    ticker->stats.late_sum_ns += now_ns - ticker->due_ns;
+    ticker->stats.bursts++;
     if (now_ns - ticker->due_ns > ticker->stats.late_max_ns)
         ticker->stats.late_max_ns = now_ns - ticker->due_ns;
     ticker->left = schedule_share(&ticker->schedule, ticker->schedule.rate);
@@ -194,5 +196,5 @@ void ticker_stats(struct ticker *ticker, struct ticker_stats *out)
     ticker->stats.rate = ticker->schedule.rate;
     ticker->stats.ticks_per_second = ticker->schedule.ticks_per_second;
     *out = ticker->stats;
-    ticker->stats.late_max_ns = 0;
+    ticker->stats.late_max_ns = ticker->stats.late_sum_ns = ticker->stats.bursts = 0;
 }
