@@ -50,7 +50,7 @@ public final class ChainItems {
         report.test("an unsolicited refresh replaces the image", ChainItems::unsolicited);
         report.test("an image in parts arrives in parts", ChainItems::parts);
         report.test("posts on stream are acknowledged and published", ChainItems::postOnStream);
-        report.test("posts off stream are acknowledged", ChainItems::postOffStream);
+        report.test("posts off stream are acknowledged or refused", ChainItems::postOffStream);
         report.test("a refused post is nacked with code and text", ChainItems::postRefused);
         report.test("generic messages go both ways", ChainItems::generic);
         report.test("a private stream is not shared", ChainItems::privateStream);
@@ -351,6 +351,11 @@ public final class ChainItems {
         ChainKit.Seen ack = consumer.await("ack", s -> s.is("ack", "login"));
         check(ack.ackId == 7 && ack.seqNum == 8 && ack.nack < 1, "ack: " + ack.text);
         check(provider.count(l -> l.startsWith("post off OFFPOST")) == 1, "not seen there");
+        consumer.ema().submit(post("NAK.OFF", 17, 18), login);
+        ack = consumer.await("nack", s -> s.is("ack", "login"));
+        check(ack.nack == 1 && ack.ackId == 17 && ack.seqNum == 18, "nack: " + ack.text);
+        check("no posts here".equals(ack.stateText), "text: " + ack.text);
+        check(provider.count(l -> l.startsWith("post off NAK.OFF")) == 1, "not seen there");
     }
 
     private static void postRefused() {
