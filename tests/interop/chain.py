@@ -8,6 +8,7 @@ Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and
 
     CHAIN_DIR            a folder of its own, the current one of COMMAND; access.conf in it is the
                          accessFile, which lets everybody in at first
+    CHAIN_BIN            BIN_DIR, for our other programs
     CHAIN_PROVIDER_PORT  where src_dist looks for an interactive provider
     CHAIN_NIPROV_PORT    where src_dist listens for non-interactive providers
     CHAIN_P2PS_PORT      where p2ps serves consumers
@@ -122,7 +123,7 @@ class Program:
 
 class Chain:
     def __init__(self, binaries, lines, in_process, two_p2ps, folder):
-        self.folder = folder
+        self.binaries, self.folder = binaries, folder
         self.conf = os.path.join(folder, "rmds.cnf")
         self.failures = []
         for sub in ("run", "shm", "log"):
@@ -200,9 +201,9 @@ class Chain:
 
     def run(self, command):
         """The command's exit status; answers what it asks meanwhile."""
-        env = dict(os.environ, CHAIN_DIR=self.folder, CHAIN_PROVIDER_PORT=str(PROVIDER_PORT),
-                   CHAIN_NIPROV_PORT=str(NIPROV_PORT), CHAIN_P2PS_PORT=str(P2PS_PORT),
-                   CHAIN_P2PS2_PORT=str(P2PS2_PORT))
+        env = dict(os.environ, CHAIN_DIR=self.folder, CHAIN_BIN=self.binaries,
+                   CHAIN_PROVIDER_PORT=str(PROVIDER_PORT), CHAIN_NIPROV_PORT=str(NIPROV_PORT),
+                   CHAIN_P2PS_PORT=str(P2PS_PORT), CHAIN_P2PS2_PORT=str(P2PS2_PORT))
         child = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True, bufsize=1)
         watchdog = threading.Timer(COMMAND_S, child.kill)

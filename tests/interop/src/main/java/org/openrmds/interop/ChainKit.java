@@ -42,6 +42,7 @@ final class ChainKit {
     static final int BID = 22;
     static final int ASK = 25;
     static final int ACVOL_1 = 32;
+    static final int TIM_TRK_1 = 3902; /* when the update was made, as the performance tools have it */
     static final int OWN_FIELD = 25001; /* only ChainDictionary's provider has it in its files */
     static final int SECONDS = 20; /* how long something may take before it counts as missing */
 
@@ -52,6 +53,16 @@ final class ChainKit {
         String value = System.getenv("CHAIN_" + name + "_PORT");
         if (value == null) throw new IllegalStateException("run this with chain.py");
         return value;
+    }
+
+    /* One of our programs. */
+    static String program(String name) {
+        return System.getenv("CHAIN_BIN") + "/" + name;
+    }
+
+    /* The clock of TIM_TRK_1, of one host: that of the programs is the same. */
+    static long nowUs() {
+        return System.nanoTime() / 1000;
     }
 
     /* Asks chain.py for something. */
@@ -88,6 +99,8 @@ final class ChainKit {
         list.add(
                 EmaFactory.createFieldEntry()
                         .real(ACVOL_1, volume(count), OmmReal.MagnitudeType.EXPONENT_0));
+        if (!isImage && name.startsWith("TIM."))
+            list.add(EmaFactory.createFieldEntry().uintValue(TIM_TRK_1, nowUs()));
         return list;
     }
 
@@ -180,6 +193,7 @@ final class ChainKit {
         private String broken;
         private long updates;
         private boolean keepsUpdates = true;
+        private boolean judgesContent = true;
         private volatile int serviceId;
 
         Consumer() {
@@ -224,6 +238,11 @@ final class ChainKit {
 
         synchronized void keepUpdates(boolean keep) {
             keepsUpdates = keep;
+        }
+
+        /* Not where another program publishes: its counters are ours, its prices are not. */
+        synchronized void judgeContent(boolean judge) {
+            judgesContent = judge;
         }
 
         synchronized void forget() {
@@ -329,7 +348,7 @@ final class ChainKit {
         private synchronized void take(Seen one) {
             if (one.kind.equals("refresh") && one.count() >= 0) {
                 lastCount.put(one.tag, one.count());
-                one.checkContent(one.name);
+                if (judgesContent) one.checkContent(one.name);
             } else if (one.kind.equals("update")) {
                 updates++;
                 follow(one);
@@ -348,7 +367,7 @@ final class ChainKit {
             Long last = lastCount.put(one.tag, one.count());
             if (last != null && one.count() != (last + 1) % 0x400000)
                 broken = one.tag + ": update " + one.count() + " follows " + last;
-            one.checkContent(one.name == null ? one.tag : one.name);
+            if (judgesContent) one.checkContent(one.name == null ? one.tag : one.name);
         }
 
         private Seen begin(String kind, Msg msg, OmmConsumerEvent event) {

@@ -1,4 +1,4 @@
-/* Peer.java - rssl_peer as a child process: its arguments, its lines, its end. */
+/* Peer.java - rssl_peer, or another program of ours, as a child process: its arguments, its lines, its end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 package org.openrmds.interop;
 
@@ -63,6 +63,11 @@ final class Peer implements AutoCloseable {
         if (!process.waitFor(seconds, TimeUnit.SECONDS))
             throw new IllegalStateException("the peer does not end");
         return process.exitValue();
+    }
+
+    /* For a program that does not end with its input. */
+    void kill() {
+        process.destroyForcibly();
     }
 
     @Override
