@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""refresh_storm.py - 100 consumers watch 100,000 items, and what serves them is restarted: once each.
+"""refresh_storm.py - 100 consumers watch 100,000 items, two each, and what serves them is restarted: once each.
 
 First the provider, then src_dist, then p2ps. While all items are asked for again, the items of
 another service tick on as if nothing were, a new request is served before the recovery is through,
@@ -15,7 +15,7 @@ import tempfile
 import conf_examples
 import mirror
 
-ITEMS, CONSUMERS, CALM_ITEMS = 100000, 100, 100
+ITEMS, CONSUMERS, WATCHERS, CALM_ITEMS = 100000, 100, 2, 100
 CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, src_dist.2, p2ps.1
 *rrcp*interface : lo
@@ -56,6 +56,8 @@ class Storm:
 
     def items(self, count, prefix):
         path = os.path.join(self.folder, prefix)
+        if os.path.exists(path):
+            return path
         with open(path, "w", encoding="ascii") as out:
             self.tool("sink_driven_src", "-mklist", str(count), prefix, stdout=out).wait()
         return path
@@ -89,10 +91,9 @@ class Storm:
 
     def all_is_well(self):
         """Every item is open everywhere, updates of both services pass, and the memory is within its bounds."""
-        watches = ITEMS + CALM_ITEMS
         self.wait("src_dist.1", "src_dist.itemsOpen", lambda n: n >= ITEMS)
-        self.wait("p2ps.1", "p2ps.worker.0.watches", lambda n: n == watches)
-        self.wait("p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n >= watches)
+        self.wait("p2ps.1", "p2ps.worker.0.watches", lambda n: n == WATCHERS * ITEMS + CALM_ITEMS)
+        self.wait("p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n >= ITEMS + CALM_ITEMS)
         for source in ("src_dist.1", "src_dist.2"):
             before = mirror.value(self.system, source, "src_dist.updatesOut")
             self.wait(source, "src_dist.updatesOut", lambda n, past=before: n > past + 1000)
@@ -139,7 +140,7 @@ def restart_provider(storm):
     by_then = storm.p2ps("itemsRecovered") - recovered
     storm.provider.send_signal(signal.SIGCONT)
     print(f"the new item was there when {by_then} of {ITEMS} had come back", flush=True)
-    assert by_then < ITEMS, "the new item waited for all that are recovered"
+    assert by_then < ITEMS / 2, "the new item waited for all that are recovered"
     storm.wait("p2ps.1", "p2ps.worker.0.itemsRecovered", lambda n: n >= recovered + ITEMS)
 
 
@@ -161,7 +162,7 @@ def main():
         storm = Storm(folder)
         try:
             assert storm.run.up(storm.system) == 0, "it did not start"
-            many = storm.consumers("RDFD", ITEMS, "X", CONSUMERS)
+            many = [storm.consumers("RDFD", ITEMS, "X", CONSUMERS // WATCHERS) for _ in range(WATCHERS)]
             calm = storm.consumers("CALM", CALM_ITEMS, "C", 1)
             storm.all_is_well()
             for restart in (restart_provider, restart_source):
@@ -174,7 +175,8 @@ def main():
             storm.all_is_well()
             restart_p2ps(storm)
             storm.all_is_well()
-            storm.end(many)
+            for client in many:
+                storm.end(client)
         finally:
             storm.close()
 

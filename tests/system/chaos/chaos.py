@@ -87,7 +87,14 @@ class Run:
         deadline = now() + ATTACH_S
         while now() < deadline and not all(d.is_attached() for d in self.world.daemons.values()):
             time.sleep(10 * POLL_S)
-        return True
+        return self.all_run(what)
+
+    def all_run(self, what):
+        """Nobody ended but by a fault's hand: who else would tell?"""
+        ended = [p for p in (*self.world.daemons.values(), *self.world.providers.values()) if not p.alive()]
+        for process in ended:
+            self.fail(f"{what}: {process.name} has ended by itself with code {process.code()}")
+        return not ended
 
     def report(self, what):
         """Violations since the last time."""

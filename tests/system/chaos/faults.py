@@ -41,7 +41,14 @@ class Fault:
         return any(self.world.connections(s, PROVIDER + int(s[1:]), provider) for s in sources or ("s1", "s2"))
 
 
-class Kill(Fault):
+class OfProcess(Fault):
+    """What happens to one of the processes; that it still runs is part of it."""
+
+    def begin(self):
+        assert self.process.alive(), f"{self.victim} had ended by itself with code {self.process.code()}"
+
+
+class Kill(OfProcess):
     """kill -9, and started again."""
 
     weight = 5
@@ -61,6 +68,7 @@ class Kill(Fault):
             self.signs = [rf"rrcpd\.{host}: .*has died"]
 
     def begin(self):
+        super().begin()
         self.process.kill()
 
     def end(self):
@@ -84,7 +92,7 @@ class Restart(Kill):
         assert not trouble, f"{self.victim} {trouble}"
 
 
-class Freeze(Fault):
+class Freeze(OfProcess):
     """SIGSTOP, SIGCONT."""
 
     weight = 4
@@ -111,6 +119,7 @@ class Freeze(Fault):
                 self.signs = [r"src_dist\..*: .*ping timeout"]
 
     def begin(self):
+        super().begin()
         self.process.signal(signal.SIGSTOP)
 
     def end(self):

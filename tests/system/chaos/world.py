@@ -89,6 +89,9 @@ class Process:
     def alive(self):
         return self.child is not None and self.child.poll() is None
 
+    def code(self):
+        return self.child.poll() if self.child else None
+
     def signal(self, number):
         self.is_stopped = number == signal.SIGSTOP or (self.is_stopped and number != signal.SIGCONT)
         if self.alive():
