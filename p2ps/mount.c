@@ -29,6 +29,7 @@ static void bury(struct p2ps_mount *mount)
         return;
     mount->is_dead = true;
     if (mount->client != NO_CLIENT) {
+        p2ps_mount_tell(mount, UINT64_MAX);
         p2ps_client_gone(worker->core, md_loop_now(worker->loop), mount->client);
         mount->client = NO_CLIENT;
     }

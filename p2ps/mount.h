@@ -23,6 +23,8 @@ struct p2ps_mount {
     bool is_lingering;        /* all has gone out; the peer's end is awaited */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t closing_until_ns;
+    struct p2ps_manners told; /* to the log */
+    uint64_t tell_at_ns;
     struct p2ps_mount_stats *stats; /* NULL: not shown yet */
     struct p2ps_mount *next;
     struct p2ps_mount *previous;
@@ -39,6 +41,8 @@ void p2ps_mount_destroy(struct p2ps_mount *mount);
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns);
 /* Logs when the mount has become slow, or is no more: outputThresholdBreach, outputThresholdOK. */
 void p2ps_mount_watch(struct p2ps_mount *mount);
+/* mount_manners.c: logs what its consumer does far too often; UINT64_MAX: for the last time. */
+void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
 /* Write what is queued, as far as the stream takes it. */

@@ -226,6 +226,7 @@ static void on_mount_timer(void *owner)
     for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
         next = mount->next;
         p2ps_mount_watch(mount);
+        p2ps_mount_tell(mount, now_ns);
         if (now_ns >= p2ps_mount_deadline(mount))
             p2ps_mount_tick(mount, now_ns);
     }

@@ -234,6 +234,12 @@ void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns);
 /* Rules were reloaded: every login and open item is asked for again. */
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
 
+/* What a client does more often than it should; the log is told. */
+struct p2ps_manners {
+    uint64_t logins;  /* when it was logged in already */
+    uint64_t refused; /* requests for an unknown service, beyond a limit, or the like */
+};
+
 /* What a monitor shows of a client; false past the last or for a free slot. */
 struct p2ps_client_info {
     bool is_used;
@@ -244,6 +250,7 @@ struct p2ps_client_info {
     uint32_t streams;
     uint64_t updates_out;
     bool is_slow;
+    struct p2ps_manners manners;
     void *self;
 };
 bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out);

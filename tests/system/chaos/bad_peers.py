@@ -120,6 +120,7 @@ def ten_thousand_logins_on_a_connection(bench):
     bad = bench.bad("consumer", "logins", "127.0.0.1", str(CONSUMER))
     bad.child.wait(30)
     assert re.search(r"answers [1-9]", bench.said(bad)), bench.said(bad)
+    bench.told("p2ps", r"WARNING mount: host=127\.0\.0\.1:\d+: \d+ logins after the first one")
 
 
 def more_connections_than_allowed(bench):
@@ -139,6 +140,7 @@ def ten_thousand_requests_for_unknown_items(bench):
     bad = bench.bad("consumer", "unknown", "127.0.0.1", str(CONSUMER))
     assert bad.child.wait(60) == 0
     assert "ended 10000" in bench.said(bad), bench.said(bad)
+    bench.told("p2ps", r"WARNING mount: host=127\.0\.0\.1:\d+: \d+ requests refused: no such service")
 
 
 # ---- the providers' door ----
