@@ -20,6 +20,24 @@ done
 run status "$work/a.cnf"
 run status "$work/b.cnf"
 run up "$work/a.cnf" 2>/dev/null && { echo "it came up twice"; exit 1; }
+# A program that hangs is alive, and yet no system that works: SIGSTOP takes its heartbeat.
+until_status() { # CONF EXIT-CODE LINE
+    for _ in $(seq 300); do
+        code=0
+        said=$(run status "$1") || code=$?
+        [ $code -eq "$2" ] && printf '%s\n' "$said" | grep -q "$3" && return
+        sleep 0.1
+    done
+    echo "status $1: not '$3' with exit code $2, but $code: $said"
+    exit 1
+}
+pid=$(run status "$work/b.cnf" | sed -n 's/.*rrcpd.net1.1 .*pid \([0-9]*\).*/\1/p')
+kill -STOP "$pid"
+until_status "$work/b.cnf" 1 "rrcpd.net1.1 *pid $pid hangs"
+run status "$work/b.cnf" | grep -q '^\[ok\] *rrcpd.net1.2 ' || { echo "the other one hangs, too"; exit 1; }
+run status "$work/a.cnf"
+kill -CONT "$pid"
+until_status "$work/b.cnf" 0 "^\[ok\] *rrcpd.net1.1 *pid $pid\$"
 pid=$(run status "$work/a.cnf" | sed -n 's/.*rrcpd.net1.2 .*pid \([0-9]*\).*/\1/p')
 kill -9 "$pid"
 sleep 0.2
