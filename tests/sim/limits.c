@@ -102,6 +102,12 @@ static void check_pool(struct sim *sim, struct sim_node *node)
         sim_fail(sim, "I15: node %d uses %llu packets and is %s over (high %llu, low %llu)",
                  node->number, (unsigned long long)c->pool_use, node->is_over ? "still" : "not",
                  (unsigned long long)high, (unsigned long long)low);
+    if (node->entered_use && node->entered_use != high)
+        sim_fail(sim, "I15: node %d entered over at %llu packets, high is %llu", node->number,
+                 (unsigned long long)node->entered_use, (unsigned long long)high);
+    if (node->left_use >= low)
+        sim_fail(sim, "I15: node %d left over at %llu packets, low is %llu", node->number,
+                 (unsigned long long)node->left_use, (unsigned long long)low);
     for (int i = 0; node->is_over; i++) {
         if (i == sim->options.nodes) {
             sim->coverage->all_over++;

@@ -36,6 +36,7 @@ struct sim_options {
     bool no_gaps;              /* any gap is a failure */
     bool no_naks;              /* any request is a failure */
     bool clocks_differ;
+    bool users_alone; /* no slow, dead and hostile users beside the others */
 };
 
 /* Coverage of all runs of a process. */
@@ -48,7 +49,7 @@ struct sim_coverage {
     uint64_t transitions[RRCP_TRANSITION_count];
     uint64_t crashes, restarts, pauses, stops, detaches, hostile;
     uint64_t full, dropped, over, resets, override, aimd, flow_lost, conflicts;
-    uint64_t late_full, all_over;
+    uint64_t late_full, all_over, nonsense;
     uint64_t notes[RRCP_NOTE_count];
     uint64_t memory_high;
 };
@@ -80,13 +81,16 @@ void sim_heal(struct sim *sim);
 
 /* No faults and no load any more: within the promised time all must be well. */
 void sim_settle(struct sim *sim);
+/* After it: the users of node 0 read what is left, and it is seen what they were told. */
+void sim_end_users(struct sim *sim);
 void sim_settle_long(struct sim *sim); /* give it time for the dead to be noticed, too */
 
 const struct rrcp_counters *sim_counters(const struct sim *sim, int node);
 struct rrcp *sim_engine(struct sim *sim, int node);
 /* Sum over all nodes that are or were. */
 void sim_totals(const struct sim *sim, struct rrcp_counters *out);
-uint64_t sim_hash(const struct sim *sim); /* of everything that was sent and told */
+uint64_t sim_hash(const struct sim *sim);       /* of everything that was sent and told */
+uint64_t sim_users_hash(const struct sim *sim); /* of what the fast user was told */
 uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast messages */
 void sim_latency_forget(struct sim *sim);
 uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);

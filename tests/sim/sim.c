@@ -138,9 +138,13 @@ static struct sim_coverage *noted_coverage; /* the note callback's way out */
 
 static void node_note(void *context, enum rrcp_note note, uint64_t session, uint64_t value)
 {
-    (void)context;
+    struct sim_node *node = context;
+
     (void)session;
-    (void)value;
+    if (note == RRCP_NOTE_OVER_ENTERED)
+        node->entered_use = value;
+    if (note == RRCP_NOTE_OVER_LEFT)
+        node->left_use = value;
     if (noted_coverage)
         noted_coverage->notes[note]++;
 }
@@ -184,9 +188,11 @@ static void life_begin(struct sim *sim, struct sim_node *node)
     node->second = (struct sim_second){ .begin_ns = simnet_now(sim->net) };
     node->second_before = node->second;
     node->is_over = false;
+    node->entered_use = node->left_use = 0;
     MD_ASSERT(rrcp_create(&config, &env, &node->r) == MD_OK);
     node->memory_base = node->memory;
     attach_users(node);
+    node->users = node->number == 0 ? users_begin(sim, session) : NULL;
     node->next_message_ns = simnet_now(sim->net) + 200 * MS;
     simnet_wake(sim->net, node->number, simnet_now(sim->net));
 }
@@ -206,6 +212,9 @@ static void life_end(struct sim *sim, struct sim_node *node)
     sim->check.lives[node->life].is_over = true;
     if (rrcp_counters(node->r)->memory_bytes_high > sim->coverage->memory_high)
         sim->coverage->memory_high = rrcp_counters(node->r)->memory_bytes_high;
+    if (node->users)
+        users_end(sim, node->users);
+    node->users = NULL;
     rrcp_destroy(node->r);
     node->r = NULL;
     if (node->memory != 0)
@@ -321,6 +330,8 @@ static void take_events(struct sim *sim, struct sim_node *node)
                       e->type, (unsigned long long)e->session, (unsigned long long)e->seq,
                       (unsigned long long)e->last, e->reason);
             check_event(&sim->check, node->number, node->life, e);
+            if (node->users)
+                users_event(sim, node->users, e);
         }
 }
 
@@ -541,6 +552,8 @@ static void run_node(struct sim *sim, struct sim_node *node)
     take_events(sim, node);
     check_bounds(sim, node);
     limits_check(sim, node);
+    if (node->users && !node->stopping_ns)
+        users_run(sim, node->users, node->r, now_ns, node->ports[0]);
     if (node->stopping_ns && rrcp_is_stopped(node->r)) {
         life_end(sim, node);
         return;
@@ -789,6 +802,18 @@ void sim_settle(struct sim *sim)
             if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns)
                 check_end(&sim->check, i, sim->nodes[j].life, sim->nodes[i].r);
     }
+}
+
+void sim_end_users(struct sim *sim)
+{
+    if (sim->nodes[0].users)
+        users_end(sim, sim->nodes[0].users);
+    sim->nodes[0].users = NULL;
+}
+
+uint64_t sim_users_hash(const struct sim *sim)
+{
+    return sim->users_hash;
 }
 
 void sim_settle_long(struct sim *sim)

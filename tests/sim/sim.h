@@ -43,6 +43,8 @@ struct sim_node {
         uint64_t done_ns;
     } flights[SIM_FLIGHTS]; /* late completions */
     uint32_t flight_head, flight_count;
+    uint64_t entered_use, left_use; /* of its pool, when it said that it is over, and no more */
+    struct sim_users *users;        /* node 0 has them */
     struct sim_second second, second_before;
     uint64_t repair_bytes_to;  /* repairs that others sent to it alone */
     struct rrcp_counters last; /* of its lives that are over, summed */
@@ -63,6 +65,7 @@ struct sim {
     bool is_long_settle;
     char failure[256];
     uint64_t hash;
+    uint64_t users_hash;
     uint64_t messages;
     uint32_t *latency; /* histogram, 2 % steps */
     uint8_t *scratch;
@@ -70,6 +73,13 @@ struct sim {
 };
 
 void sim_latency(struct sim *sim, int node, uint64_t sent_ns);
+
+/* users.c: the inbound ring of one life of a node and its readers. users_end() says whether each
+ * was told what it should. */
+struct sim_users *users_begin(struct sim *sim, uint64_t session);
+void users_event(struct sim *sim, struct sim_users *users, const struct rrcp_event *event);
+void users_run(struct sim *sim, struct sim_users *users, struct rrcp *r, uint64_t now_ns, int port);
+void users_end(struct sim *sim, struct sim_users *users);
 
 /* limits.c: what a node may put on the wire, in all and in proportion to what it takes in. */
 void limits_received(struct sim_node *node, const struct rrcp_arrival in[], int count);
