@@ -60,6 +60,7 @@ struct pair_item {
     uint8_t domain;
     bool is_private;
     bool is_streaming;
+    uint32_t reissues;
     uint32_t counter;
     char name[32];
 };
@@ -523,6 +524,7 @@ static inline void pair_item_request(struct pair_provider *p, const struct rwf_m
 
     if (it) {
         p->reissues++;
+        it->reissues++;
     } else {
         size_t slot = 0;
         while (p->items[slot].is_open && slot + 1 < PAIR_ITEMS)

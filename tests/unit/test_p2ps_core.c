@@ -973,6 +973,32 @@ static void no_more_requests_are_under_way_than_the_open_window(void **state)
         assert_string_equal(pair_heard(c, 5 + i), "I");
 }
 
+static void a_changed_priority_changes_who_is_asked_for_next(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    static const char *const names[] = { "A", "B", "C", "D", "E" };
+    const struct rrmp_notice down = { .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 };
+    struct omm_item_request request = pair_request(5, "A");
+
+    for (int i = 0; i < 5; i++)
+        pair_open(c, 5 + i, names[i]);
+    pair->provider.answers = false;
+    p2ps_core_notice(pair->sink, 0, pair->now_ns, &down); /* and it is back with its next word */
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_int_equal(pair->provider.reissues, 2); /* the others wait, the newest in front */
+    assert_int_equal(pair_item(pair, "D")->reissues + pair_item(pair, "E")->reissues, 2);
+    request.has_priority = true;
+    request.priority_class = 5;
+    request.priority_count = 1;
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    pair_answer(&pair->provider, pair_item(pair, "E"));
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_int_equal(pair->provider.reissues, 3);
+    assert_int_equal(pair_item(pair, "A")->reissues, 1);
+}
+
 static void an_item_closed_by_the_provider_is_closed_with_its_words(void **state)
 {
     struct pair *pair = *state;
@@ -1376,6 +1402,8 @@ int main(void)
         TEST(a_client_without_single_open_recovers_itself),
         TEST(a_client_that_takes_no_suspect_data_is_told_to_ask_again),
         cmocka_unit_test_setup_teardown(no_more_requests_are_under_way_than_the_open_window,
+                                        setup_window, teardown),
+        cmocka_unit_test_setup_teardown(a_changed_priority_changes_who_is_asked_for_next,
                                         setup_window, teardown),
         TEST(an_item_closed_by_the_provider_is_closed_with_its_words),
         TEST(closed_recover_is_hidden_and_mended),
