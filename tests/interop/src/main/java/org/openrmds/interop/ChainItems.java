@@ -49,6 +49,7 @@ public final class ChainItems {
         report.test("a status of a group reaches its items and no others", ChainItems::groups);
         report.test("an unsolicited refresh replaces the image", ChainItems::unsolicited);
         report.test("an image in parts arrives in parts", ChainItems::parts);
+        report.test("every domain passes", ChainItems::domains);
         report.test("posts on stream are acknowledged and published", ChainItems::postOnStream);
         report.test("posts off stream are acknowledged or refused", ChainItems::postOffStream);
         report.test("a refused post is nacked with code and text", ChainItems::postRefused);
@@ -306,6 +307,24 @@ public final class ChainItems {
         for (int part = 0; part < 3; part++)
             check(text.indexOf("order" + part) >= 0, "no order" + part + " in " + text);
         other.close();
+    }
+
+    /* Image, updates and a status of each domain. */
+    private static void domains() {
+        for (int domain : ChainProvider.DOMAINS) {
+            String name = "DOMAIN" + domain;
+            consumer.open(name, request(name).domainType(domain));
+            ChainKit.Seen seen = consumer.awaitRefresh(name);
+            check(seen.isSolicited && seen.isOpenOk() && seen.domain == domain, "" + seen.text);
+            provider.publish(name, 3);
+            for (int i = 1; i <= 3; i++) {
+                seen = consumer.awaitUpdate(name);
+                check(seen.domain == domain && seen.count() == i, "" + seen.text);
+            }
+            provider.status(name, OPEN, SUSPECT, OmmState.StatusCode.NONE, "line down");
+            seen = consumer.awaitSuspect(name);
+            check(seen.domain == domain && "line down".equals(seen.stateText), "" + seen.text);
+        }
     }
 
     private static com.refinitiv.ema.access.PostMsg post(String name, long id, long number) {

@@ -21,7 +21,10 @@ import com.refinitiv.ema.access.ReqMsg;
 import com.refinitiv.ema.access.StatusMsg;
 import com.refinitiv.ema.access.UpdateMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -46,6 +49,17 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         long client;
     }
 
+    /* What its service serves: all that have a name, and one of nobody but us. */
+    static final int[] DOMAINS = {
+        EmaRdm.MMT_MARKET_PRICE,
+        EmaRdm.MMT_MARKET_BY_ORDER,
+        EmaRdm.MMT_MARKET_BY_PRICE,
+        EmaRdm.MMT_MARKET_MAKER,
+        EmaRdm.MMT_SYMBOL_LIST,
+        EmaRdm.MMT_YIELD_CURVE,
+        200
+    };
+
     private final OmmProvider provider;
     private final Map<Long, Item> items = new LinkedHashMap<>();
     private final List<String> log = new ArrayList<>();
@@ -62,9 +76,53 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         this.counters = counters;
         provider =
                 EmaFactory.createOmmProvider(
-                        EmaFactory.createOmmIProviderConfig()
-                                .port(ChainKit.port("PROVIDER")),
+                        EmaFactory.createOmmIProviderConfig(configuration())
+                                .port(ChainKit.port("PROVIDER"))
+                                .providerName("Provider"),
                         this);
+    }
+
+    private static String value(String name, Object what) {
+        return "<" + name + " value=\"" + what + "\"/>";
+    }
+
+    /* The library's own configuration, but for the domains: of its default it serves not all. */
+    private static String configuration() {
+        StringBuilder domains =
+                new StringBuilder(value("CapabilitiesEntry", EmaRdm.MMT_DICTIONARY));
+        for (int domain : DOMAINS) domains.append(value("CapabilitiesEntry", domain));
+        String text =
+                "<?xml version=\"1.0\"?><EmaConfig><IProviderGroup><IProviderList><IProvider>"
+                        + value("Name", "Provider") + value("Directory", "Directory")
+                        + "</IProvider></IProviderList></IProviderGroup>"
+                        + "<DictionaryGroup><DictionaryList><Dictionary>"
+                        + value("Name", "Dictionary")
+                        + value("DictionaryType", "DictionaryType::FileDictionary")
+                        + value("RdmFieldDictionaryFileName", "./RDMFieldDictionary")
+                        + value("EnumTypeDefFileName", "./enumtype.def")
+                        + value("RdmFieldDictionaryItemName", "RWFFld")
+                        + value("EnumTypeDefItemName", "RWFEnum")
+                        + "</Dictionary></DictionaryList></DictionaryGroup>"
+                        + "<DirectoryGroup><DirectoryList><Directory>" + value("Name", "Directory")
+                        + "<Service>" + value("Name", ChainKit.SERVICE)
+                        + "<InfoFilter>" + value("ServiceId", 1) + value("Vendor", "openrmds")
+                        + value("IsSource", 0) + value("AcceptingConsumerStatus", 0)
+                        + value("ItemList", "") + value("SupportsQoSRange", 0)
+                        + value("SupportsOutOfBandSnapshots", 1) + "<QoS><QoSEntry>"
+                        + value("Timeliness", "Timeliness::RealTime")
+                        + value("Rate", "Rate::TickByTick") + "</QoSEntry></QoS>"
+                        + "<Capabilities>" + domains + "</Capabilities><DictionariesProvided>"
+                        + value("DictionariesProvidedEntry", "Dictionary")
+                        + "</DictionariesProvided><DictionariesUsed>"
+                        + value("DictionariesUsedEntry", "Dictionary") + "</DictionariesUsed></InfoFilter>"
+                        + "<StateFilter>" + value("ServiceState", 1) + value("AcceptingRequests", 1)
+                        + "</StateFilter></Service></Directory></DirectoryList></DirectoryGroup>"
+                        + "</EmaConfig>";
+        try {
+            return Files.writeString(Path.of("EmaProvider.xml"), text).toString();
+        } catch (IOException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     synchronized Item item(String name) {
