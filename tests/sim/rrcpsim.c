@@ -155,6 +155,9 @@ static int print_coverage(const struct sim_coverage *c)
              row("limit", "send queue full", c->late_full) +
              row("limit", "all nodes over", c->all_over) +
              row("limit", "nonsense refused", c->nonsense);
+    for (int i = 0; i < RRCP_NOTE_count; i++) /* for operators: some are rare, none is a promise */
+        printf("  note %12llu  %s\n", (unsigned long long)c->notes[i],
+               rrcp_note_text((enum rrcp_note)i));
     printf("coverage: %d never occurred; engine memory at most %llu KiB\n", zeros,
            (unsigned long long)(c->memory_high / 1024));
     return zeros;

@@ -13,6 +13,7 @@
 #include "base/writer.h"
 
 #define LIVES_PER_NODE 12
+#define LIVES_MORE     40 /* of many nodes only some can restart: views grow by the square */
 #define LATENCY_STEPS  2048
 #define SPINS_MAX      10000
 #define SETTLE_NS      (2500 * MS) /* recoverTimeout + 2 s */
@@ -244,7 +245,8 @@ struct sim *sim_create(const struct sim_options *options, struct sim_coverage *c
     sim->scratch = calloc(1, 1u << 20);
     MD_ASSERT(sim->nodes && sim->latency && sim->scratch);
     check_init(&sim->check, sim, options->nodes,
-               (uint32_t)options->nodes * (options->nodes > 40 ? 1 : LIVES_PER_NODE));
+               options->nodes > 40 ? (uint32_t)options->nodes + LIVES_MORE
+                                   : (uint32_t)options->nodes * LIVES_PER_NODE);
     sim->hash = 0xcbf29ce484222325ull;
     for (int i = 0; i < options->nodes; i++) {
         struct sim_node *node = &sim->nodes[i];
