@@ -11,6 +11,7 @@ import com.refinitiv.ema.access.FilterList;
 import com.refinitiv.ema.access.GenericMsg;
 import com.refinitiv.ema.access.MapEntry;
 import com.refinitiv.ema.access.Msg;
+import com.refinitiv.ema.access.OmmIProviderConfig;
 import com.refinitiv.ema.access.OmmProvider;
 import com.refinitiv.ema.access.OmmProviderClient;
 import com.refinitiv.ema.access.OmmProviderEvent;
@@ -29,6 +30,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
 
 /*
@@ -65,6 +67,8 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
     private final List<String> log = new ArrayList<>();
     private final Map<String, Long> counters;
     private final Map<String, Integer> refused = new LinkedHashMap<>();
+    private final Thread dispatcher = new Thread(this::dispatch, "provider");
+    private volatile boolean isClosing;
     private int serviceId;
 
     ChainProvider() {
@@ -78,8 +82,26 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                 EmaFactory.createOmmProvider(
                         EmaFactory.createOmmIProviderConfig(configuration())
                                 .port(ChainKit.port("PROVIDER"))
+                                .operationModel(OmmIProviderConfig.OperationModel.USER_DISPATCH)
                                 .providerName("Provider"),
                         this);
+        dispatcher.start();
+    }
+
+    /*
+     * The library calls us with its own lock held, and takes it in submit(). With a thread of its own
+     * that was a deadlock with who submits from here; so our lock always comes first.
+     */
+    private void dispatch() {
+        while (!isClosing) {
+            boolean more;
+            synchronized (this) {
+                more =
+                        provider.dispatch(OmmProvider.DispatchTimeout.NO_WAIT)
+                                == OmmProvider.DispatchReturn.DISPATCHED;
+            }
+            if (!more) LockSupport.parkNanos(200000);
+        }
     }
 
     private static String value(String name, Object what) {
@@ -442,6 +464,12 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
 
     @Override
     public void close() {
+        isClosing = true;
+        try {
+            dispatcher.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
         provider.uninitialize();
     }
 }
