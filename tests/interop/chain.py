@@ -12,6 +12,7 @@ Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and
     CHAIN_PROVIDER_PORT  where src_dist looks for an interactive provider
     CHAIN_NIPROV_PORT    where src_dist listens for non-interactive providers
     CHAIN_P2PS_PORT      where p2ps serves consumers
+    CHAIN_IN_PROCESS     is there when no rrcpd is
     CHAIN_P2PS2_PORT     with -two-p2ps, where the second one, p2ps2, does
 
 COMMAND asks for things in lines on its standard output that begin with '@', and reads one line
@@ -204,6 +205,8 @@ class Chain:
         env = dict(os.environ, CHAIN_DIR=self.folder, CHAIN_BIN=self.binaries,
                    CHAIN_PROVIDER_PORT=str(PROVIDER_PORT), CHAIN_NIPROV_PORT=str(NIPROV_PORT),
                    CHAIN_P2PS_PORT=str(P2PS_PORT), CHAIN_P2PS2_PORT=str(P2PS2_PORT))
+        if "rrcpd1" not in self.programs:
+            env["CHAIN_IN_PROCESS"] = "1"
         child = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True, bufsize=1)
         watchdog = threading.Timer(COMMAND_S, child.kill)

@@ -88,7 +88,7 @@ head -100 "$dir/list" >"$dir/short"
 cp "$source_dir/conf/$conf" "$dir/c.cnf"
 cat >>"$dir/c.cnf" <<'END'
 *p2ps*rsslPort : 14202
-*transmissionBus*serverPort : 14003
+*src_dist*transmissionBus*serverPort : 14003
 *p2ps*workers : 2
 END
 runner up "$dir/c.cnf" || exit 1

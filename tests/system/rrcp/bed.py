@@ -99,7 +99,10 @@ class Program:
 
 
 class Bed:
+    """With RRCP_IN_PROCESS the engine is inside each rrcpperf, and there are no daemons."""
+
     def __init__(self):
+        self.in_process = bool(os.environ.get("RRCP_IN_PROCESS"))
         enter_private_network()
         self.dir = tempfile.mkdtemp(prefix="rrcp")
         os.chmod(self.dir, 0o777)
@@ -130,6 +133,8 @@ class Bed:
               env=None, binary=f"{BIN}/rrcpd"):
         """An rrcpd that is ready. Lines are rmds.cnf."""
         config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *lines)
+        if self.in_process:
+            return None
         log = os.path.join(self.dir, f"rrcpd.{network}.{instance}.log")
         before = 0  # of its predecessors of the same name
         if os.path.exists(log):
@@ -147,6 +152,9 @@ class Bed:
         name = f"{mode}.{self.count}"
         words = [f"{BIN}/rrcpperf", mode, "-json", "-network", network, "-run-dir", self.dir,
                  "-instance", str(instance), *map(str, words)]
+        if self.in_process:
+            words.append("-in-process")
+            config = config or os.path.join(self.dir, f"{network}.{instance}.cnf")
         if config:
             words += ["-c", config]
         program = self.start(name, words, space)

@@ -75,6 +75,8 @@ def lost_and_reordered_packets_are_repaired(bed):
         figures = sub.result()
         clean(figures)
         assert figures["gaps"] == 0, figures
+    if bed.in_process:
+        return
     time.sleep(0.6)  # the counters are shown four times a second
     for i in (2, 3):
         counters = bed.counters(i)

@@ -34,8 +34,10 @@ public final class ChainRecovery {
         report.test("p2ps is killed", () -> restarts("kill", "p2ps", true));
         report.test("src_dist restarts", () -> restarts("stop", "src_dist", false));
         report.test("src_dist is killed", () -> restarts("kill", "src_dist", false));
-        report.test("the rrcpd of p2ps restarts", () -> restarts("stop", "rrcpd2", false));
-        report.test("the rrcpd of src_dist is killed", () -> restarts("kill", "rrcpd1", false));
+        if (System.getenv("CHAIN_IN_PROCESS") == null) {
+            report.test("the rrcpd of p2ps restarts", () -> restarts("stop", "rrcpd2", false));
+            report.test("the rrcpd of src_dist is killed", () -> restarts("kill", "rrcpd1", false));
+        }
         if (report.hasFailed()) System.out.println("the provider saw " + provider.tail());
         consumer.close();
         provider.close();
