@@ -93,7 +93,10 @@ int p2ps_access_load(struct p2ps_access *access, const char *path)
     if (!path[0])
         return MD_OK;
     if (access->old_count == OLD_MAX) {
-        md_log(MD_LOG_ERROR, "accessFile %s: a worker has not taken the last rules yet", path);
+        md_log(MD_LOG_ERROR,
+               "accessFile %s: not read, a worker has not taken the rules of %d reloads before; "
+               "see which one hangs, then reload again",
+               path, OLD_MAX);
         return MD_ERR_FULL;
     }
     char *text = read_path(path, &length);
