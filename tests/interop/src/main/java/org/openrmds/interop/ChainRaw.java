@@ -66,11 +66,17 @@ public final class ChainRaw {
         }
     }
 
+    /* Looks at the payload of a message; the iterator stands at its beginning. */
+    interface Judge {
+        void look(Msg msg, DecodeIterator payload);
+    }
+
     /* One connection. */
     static final class Raw implements AutoCloseable {
         final Eta.Link link = Eta.connect(Eta.connectOptions(Integer.parseInt(ChainKit.port("P2PS"))));
         final ArrayDeque<Got> got = new ArrayDeque<>();
         final ArrayDeque<byte[]> generics = new ArrayDeque<>(); /* as they came */
+        Judge judge = (msg, payload) -> {};
         boolean isGone;
 
         Raw() {
@@ -117,6 +123,7 @@ public final class ChainRaw {
                                         state.streamState(), state.dataState(), state.code()
                                     },
                             bytes.length));
+            judge.look(msg, iterator);
         }
 
         boolean pump() {
