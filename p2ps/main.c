@@ -428,6 +428,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
         .rtt_interval_ns = md_conf_time_ns(daemon, "rttInterval"),
+        .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
         .conflate_max = u32_of(daemon, "conflateMax"),
         .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
         .keeps_images = md_conf_bool(daemon, "enableCache"),

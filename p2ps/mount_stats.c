@@ -135,18 +135,20 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
     }
 }
 
-static void show_service(struct stats_segment *segment, const struct rrmp_sink_service *service)
+static void show_service(struct stats_segment *segment, const struct rrmp_sink_service *service,
+                         bool is_forgotten)
 {
     const char *name = (const char *)service->name.bytes;
     int length = (int)service->name.length;
     struct stats_entry *entry =
         stats_entry_addf(segment, STATS_KIND_STRING, "p2ps.service.%.*s.state", length, name);
-    uint64_t mark = 1u + service->is_up + 2u * service->is_accepting;
+    uint64_t mark = 1u + service->is_up + 2u * service->is_accepting + 4u * is_forgotten;
 
     if (md_ctr_get(&entry->aux) != mark) {
         md_ctr_set(&entry->aux, mark);
         stats_string_set(segment, entry,
-                         !service->is_up          ? "down"
+                         is_forgotten             ? "deleted"
+                         : !service->is_up        ? "down"
                          : !service->is_accepting ? "not accepting"
                                                   : "up");
     }
@@ -168,9 +170,10 @@ void p2ps_services_show(struct p2ps_worker *worker)
     for (unsigned network = 0; network < worker->config.core.network_count; network++) {
         const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
         for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
-            show_service(segment, &service);
-            count++;
-            down += !service.is_up;
+            bool is_forgotten = p2ps_core_service_is_forgotten(worker->core, network, i);
+            show_service(segment, &service, is_forgotten);
+            count += !is_forgotten;
+            down += !service.is_up && !is_forgotten;
         }
     }
     stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.services"), count);

@@ -60,6 +60,12 @@ static void on_note(void *owner, const struct p2ps_note *note)
         md_log(note->is_up ? MD_LOG_NOTICE : MD_LOG_ERROR,
                "service %.*s is %s, offered by %u src_dist", (int)note->service.length,
                (const char *)note->service.data, note->is_up ? "up" : "down", note->instances);
+    if (note->kind == P2PS_NOTE_FORGOTTEN)
+        md_log(MD_LOG_WARNING,
+               "service %.*s: no src_dist has offered it for serviceForget: deleted from the "
+               "directory, worker %u closed %u items",
+               (int)note->service.length, (const char *)note->service.data, worker->config.index,
+               note->items);
     if (note->kind != P2PS_NOTE_STATE)
         return;
     rwf_state_to_text(&note->state, state, sizeof(state));

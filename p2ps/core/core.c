@@ -74,6 +74,7 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
     take_defaults(&core->config);
     p2ps_tally_defaults(core);
     core->item_free = P2PS_NONE;
+    core->forget_ns = UINT64_MAX;
     core->epoch = 1;
     struct cache_config cache = {
         .bytes_max = config->image_bytes_max,
@@ -186,6 +187,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_entitle_answers(core);
     p2ps_deliver_events(core);
     p2ps_dictionaries_tick(core);
+    p2ps_directory_tick(core);
     p2ps_clients_tick(core);
     cut_hopeless(core);
     count_memory(core);
@@ -205,6 +207,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 
     if (core->wait_count && core->wait_due_ns < deadline)
         deadline = core->wait_due_ns;
+    if (core->forget_ns < deadline)
+        deadline = core->forget_ns;
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint64_t sink = rrmp_sink_deadline(core->sinks[i]);
         deadline = sink < deadline ? sink : deadline;
@@ -224,6 +228,17 @@ void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)
 {
     return &core->stats;
+}
+
+bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
+                                    uint16_t sink_service)
+{
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        const struct p2ps_service *service = &core->services[i];
+        if (service->network == network && service->sink_service == sink_service)
+            return service->is_forgotten;
+    }
+    return false;
 }
 
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network)

@@ -98,8 +98,9 @@ struct p2ps_item_limits {
 
 /* What an operator should read of the backbone. */
 enum p2ps_note_kind {
-    P2PS_NOTE_SERVICE, /* it came, went, or is offered by more or fewer instances */
-    P2PS_NOTE_STATE,   /* `items` of it were told `state` together: a group, an instance, all */
+    P2PS_NOTE_SERVICE,   /* it came, went, or is offered by more or fewer instances */
+    P2PS_NOTE_STATE,     /* `items` of it were told `state` together: a group, an instance, all */
+    P2PS_NOTE_FORGOTTEN, /* nobody has offered it for serviceForget; `items` of it were closed */
 };
 
 struct p2ps_note {
@@ -134,7 +135,8 @@ struct p2ps_core_config {
     void *field_context;
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
-    uint64_t rtt_interval_ns; /* 0: no round-trip measurement */
+    uint64_t rtt_interval_ns;   /* 0: no round-trip measurement */
+    uint64_t service_forget_ns; /* one that no instance offers is deleted then; 0: never */
     uint64_t random;
 };
 
@@ -257,5 +259,8 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
+/* Deleted from the directory until somebody offers it again? By its number on that network. */
+bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
+                                    uint16_t sink_service);
 
 #endif

@@ -73,13 +73,13 @@ static void describe(const struct p2ps_core *core, const struct rrmp_sink_servic
     add_dictionaries(core, in, out);
 }
 
-/* The service as consumers see it; false when it was never announced. */
+/* The service as consumers see it; false when it was never announced, or was forgotten. */
 static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t filters,
                          struct omm_service *out)
 {
     struct rrmp_sink_service service;
 
-    if (!p2ps_service_read(core, index, &service))
+    if (core->services[index].is_forgotten || !p2ps_service_read(core, index, &service))
         return false;
     *out = (struct omm_service){
         .id = service.id,
@@ -101,7 +101,7 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
 uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id)
 {
     for (uint16_t i = 0; i < core->service_count; i++) {
-        if (core->services[i].id == service_id)
+        if (core->services[i].id == service_id && !core->services[i].is_forgotten)
             return i;
     }
     return RRMP_SERVICE_NONE;
@@ -253,11 +253,30 @@ static void note_service(struct p2ps_core *core, uint16_t index)
     core->config.note(core->config.note_owner, &note);
 }
 
+/* From when on nobody offers it, and whether somebody does again. */
+static void note_absence(struct p2ps_core *core, uint16_t index)
+{
+    struct p2ps_service *s = &core->services[index];
+    struct rrmp_sink_service source;
+
+    if (!p2ps_service_read(core, index, &source))
+        return;
+    if (source.instance_count > 0) {
+        s->gone_ns = 0;
+        s->is_forgotten = false;
+    } else if (s->gone_ns == 0 && core->config.service_forget_ns) {
+        s->gone_ns = core->now_ns;
+        if (s->gone_ns + core->config.service_forget_ns < core->forget_ns)
+            core->forget_ns = s->gone_ns + core->config.service_forget_ns;
+    }
+}
+
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
     struct rrmp_sink_service source;
     struct omm_service service;
 
+    note_absence(core, index);
     p2ps_service_remember(core, index);
     note_service(core, index);
     if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
@@ -270,6 +289,60 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     told->is_mirrored =
         p2ps_service_read(core, index, &source) && (source.features & RRMP_FEATURE_HOT_STANDBY);
     tell_service(core, &service);
+}
+
+static uint32_t close_items(struct p2ps_core *core, uint16_t index)
+{
+    const struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                              RWF_CODE_SOURCE_UNKNOWN, "The service was deleted");
+    uint32_t count = 0;
+
+    for (uint32_t item = 0; item < core->item_room; item++) {
+        if (core->items[item].watch_count == 0 || core->items[item].service != index)
+            continue;
+        count++;
+        p2ps_item_state(core, item, &state);
+    }
+    return count;
+}
+
+/* Its items first: a consumer is to hear of their end while it still knows the service. */
+static void forget(struct p2ps_core *core, uint16_t index)
+{
+    struct p2ps_service *s = &core->services[index];
+    struct omm_service service;
+
+    if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
+        return;
+    struct p2ps_note note = {
+        .kind = P2PS_NOTE_FORGOTTEN,
+        .service = service.name,
+        .items = close_items(core, index),
+    };
+    service.action = RWF_MAP_DELETE;
+    s->is_forgotten = true;
+    s->is_told = false;
+    tell_service(core, &service);
+    if (core->config.note)
+        core->config.note(core->config.note_owner, &note);
+}
+
+void p2ps_directory_tick(struct p2ps_core *core)
+{
+    if (core->now_ns < core->forget_ns)
+        return;
+    core->forget_ns = UINT64_MAX;
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        const struct p2ps_service *s = &core->services[i];
+        uint64_t due_ns = s->gone_ns + core->config.service_forget_ns;
+
+        if (s->gone_ns == 0 || s->is_forgotten)
+            continue;
+        if (due_ns <= core->now_ns)
+            forget(core, i);
+        else if (due_ns < core->forget_ns)
+            core->forget_ns = due_ns;
+    }
 }
 
 void p2ps_directory_status(struct p2ps_core *core, uint16_t index, const struct rwf_state *state)

@@ -88,12 +88,22 @@ static bool is_wanted(struct p2ps_core *core, unsigned network, struct rrmp_view
     return true;
 }
 
+/* That of a forgotten service, too, stays taken: it may come back. */
+static bool id_is_taken(const struct p2ps_core *core, uint32_t id)
+{
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (core->services[i].id == id)
+            return true;
+    }
+    return false;
+}
+
 /* Ids are the same on all p2ps unless two names meet in one; then the later one moves on. */
 static uint16_t free_id(const struct p2ps_core *core, const struct rrmp_sink_service *description)
 {
     uint32_t id = description->id;
 
-    while (p2ps_directory_find(core, (uint16_t)id) != RRMP_SERVICE_NONE)
+    while (id_is_taken(core, id))
         id = id % (IDS - 1) + 1;
     if (id != description->id)
         warn(core, description->name,

@@ -162,8 +162,10 @@ struct p2ps_service {
     uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;
-    bool is_mirrored; /* hot: an item may move to a source that is ready for it */
+    bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
+    bool is_forgotten; /* consumers were told that it is deleted; its number and id stay its own */
     uint16_t id;
+    uint64_t gone_ns; /* since when no instance offers it; 0: one does */
     /* What its instances offered when there were any: it is the same service while there is none.
      */
     uint8_t capability_count;
@@ -191,6 +193,7 @@ struct p2ps_core {
     uint32_t post_free;
     struct p2ps_service services[P2PS_SERVICES_MAX];
     uint16_t service_count;
+    uint64_t forget_ns;    /* when the next one is to be forgotten; UINT64_MAX: none */
     uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
     struct p2ps_dictionary_wait *waits; /* for dictionaries, P2PS_DICTIONARY_WAITS */
     uint32_t wait_count;
@@ -337,6 +340,8 @@ void p2ps_dictionaries_tick(struct p2ps_core *core);
 
 /* ---- directory.c ---- */
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);
+/* Services that nobody has offered for serviceForget go. */
+void p2ps_directory_tick(struct p2ps_core *core);
 void p2ps_directory_owed(struct p2ps_core *core, uint32_t client);
 /* A transient status for all items of the service, to all who follow the directory. */
 void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);

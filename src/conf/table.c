@@ -183,8 +183,9 @@ const struct md_conf_row md_conf_rows[] = {
       "Most items a worker moves in a second, by rebalance or failback." },
     { "failback", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "0"),
       "Return to an instance of better priority after it was up for this long; 0 = never." },
-    { "serviceForget", DAEMON, P2PS, NOT_YET, TIME("s", 0, 86400 * SEC, "0"),
-      "Delete a service from the directory when it was down for this long; 0 = never." },
+    { "serviceForget", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "0"),
+      "Delete a service from the directory, and close its items, when no src_dist has offered it "
+      "for this long; 0 = never. Until then it is down. It comes back with its old id." },
     { "gapVerify", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "How long the answer to a gap query is waited for before the whole service is recovered." },
     { "instanceTimeout", DAEMON, P2PS, 0, TIME("ms", 100 * MS, 60 * SEC, "3500"),

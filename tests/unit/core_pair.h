@@ -25,10 +25,10 @@
  * counter per item, and its image and its updates are a function of it. A client is a second front:
  * what the core tells it becomes a line of letters per stream,
  *
- *     L login   D directory   d change of it   g group, m merge of two   I image   i unsolicited
- * image   U update S status that leaves the stream open   ! data state suspect   X closed   R
- * closed, recover A ack     N nak         G generic        T round trip   M encoded message J
- * conflation started    j real time again
+ *     L login   D directory   d change of it   + service added   - service deleted   g group,
+ * m merge of two   I image   i unsolicited image   U update S status that leaves the stream open !
+ * data state suspect   X closed   R closed, recover A ack     N nak         G generic        T
+ * round trip   M encoded message J conflation started    j real time again
  */
 #define PAIR_MS          1000000ull
 #define PAIR_SEC         1000000000ull
@@ -861,7 +861,11 @@ static inline int pair_front_rtt(void *self, int32_t stream_id, const struct omm
 static inline int pair_front_directory(void *self, const struct omm_directory_head *head,
                                        const struct omm_service services[], size_t count)
 {
-    int err = pair_note(self, head->stream_id, head->is_update ? 'd' : 'D');
+    char letter = !head->is_update                       ? 'D'
+                  : services[0].action == RWF_MAP_ADD    ? '+'
+                  : services[0].action == RWF_MAP_DELETE ? '-'
+                                                         : 'd';
+    int err = pair_note(self, head->stream_id, letter);
 
     if (err == MD_OK && count > 0)
         pair_stream(self, head->stream_id)->data_state = services[0].is_up ? 1 : 2;

@@ -141,6 +141,91 @@ static void the_directory_shows_the_service_and_its_changes(void **state)
     assert_int_equal(pair_stream(c, 2)->data_state, 1);
 }
 
+static int setup_forgets(void **state)
+{
+    return setup_with(state, (struct p2ps_core_config){ .service_forget_ns = 30 * PAIR_SEC });
+}
+
+/* Its process ends: the backbone says so at once. */
+static void source_dies(struct pair *pair)
+{
+    const struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN, .session = 1, .port = 1 };
+
+    pair->is_dead = true;
+    p2ps_core_notice(pair->sink, 0, pair->now_ns, &notice);
+    pair_settle(pair);
+}
+
+static void a_service_without_source_is_down_then_deleted_and_comes_back(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct pair_client *late;
+
+    ask_directory(c);
+    pair_open(c, 5, "IBM.N");
+    source_dies(pair);
+    pair_pass(pair, 29 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Dd");
+    assert_string_equal(pair_heard(c, 5), "I!");
+    assert_false(p2ps_core_service_is_forgotten(pair->sink, 0, 0));
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Dd-");
+    assert_string_equal(pair_heard(c, 5), "I!R");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_SOURCE_UNKNOWN);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+    assert_int_equal(rrmp_sink_stats(p2ps_core_sink(pair->sink, 0))->items_now, 0);
+    assert_true(p2ps_core_service_is_forgotten(pair->sink, 0, 0));
+    /* It is as if it had never been. */
+    late = pair_client(pair, 1);
+    ask_directory(late);
+    assert_int_equal(pair_stream(late, 2)->fields, 0);
+    pair_open(late, 5, "IBM.N");
+    assert_string_equal(pair_heard(late, 5), "X");
+    assert_int_equal(pair_stream(late, 5)->code, RWF_CODE_SOURCE_UNKNOWN);
+    pair_pass(pair, 60 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Dd-");
+    pair->is_dead = false;
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_int_equal(strncmp(pair_heard(c, 2), "Dd-+", 4), 0);
+    assert_int_equal(pair_stream(c, 2)->data_state, 1);
+    assert_false(p2ps_core_service_is_forgotten(pair->sink, 0, 0));
+    pair_open(c, 6, "IBM.N");
+    assert_string_equal(pair_heard(c, 6), "I");
+}
+
+static void a_service_that_comes_back_in_time_is_not_deleted(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    pair_open(c, 5, "IBM.N");
+    source_dies(pair);
+    pair_pass(pair, 20 * PAIR_SEC);
+    pair->is_dead = false;
+    pair_pass(pair, 3 * PAIR_SEC);
+    source_dies(pair);
+    pair_pass(pair, 20 * PAIR_SEC);
+    assert_null(strchr(pair_heard(c, 2), '-'));
+    pair_pass(pair, 11 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(c, 2), '-'));
+}
+
+static void without_serviceForget_a_service_is_never_deleted(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    pair_open(c, 5, "IBM.N");
+    source_dies(pair);
+    pair_pass(pair, 600 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Dd");
+    assert_string_equal(pair_heard(c, 5), "I!");
+}
+
 /* ---- groups ---- */
 
 static void a_group_suspect_is_told_once_to_who_follows_groups(void **state)
@@ -1358,6 +1443,11 @@ int main(void)
         TEST(logout_ends_all_streams_and_the_connection),
         TEST(a_login_may_begin_paused),
         TEST(the_directory_shows_the_service_and_its_changes),
+        cmocka_unit_test_setup_teardown(
+            a_service_without_source_is_down_then_deleted_and_comes_back, setup_forgets, teardown),
+        cmocka_unit_test_setup_teardown(a_service_that_comes_back_in_time_is_not_deleted,
+                                        setup_forgets, teardown),
+        TEST(without_serviceForget_a_service_is_never_deleted),
         TEST(a_group_suspect_is_told_once_to_who_follows_groups),
         TEST(a_group_that_is_fine_again_says_so_only_of_those_that_are),
         TEST(a_merged_group_is_told_so_and_its_status_reaches_the_items),
