@@ -320,10 +320,12 @@ static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
         (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
     uint64_t pool = md_conf_u64(daemon, "poolSize");
 
-    frame_memory_add(
-        memory, "fixed",
-        PROCESS_BYTES +
-            workers * (WORKER_BYTES + FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize")));
+    frame_memory_add(memory, "fixed",
+                     PROCESS_BYTES +
+                         workers * (WORKER_BYTES +
+                                    FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
+                                    rssl_read_size(config->channel.input_buffers,
+                                                   config->channel.message_size_max, 0)));
     /* None wanted is not the same as no limit wanted. */
     config->pool.shared_bytes =
         frame_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
@@ -379,6 +381,7 @@ static struct rssl_config channel_config(const struct frame *frame)
         config.max_buffers = config.guaranteed_buffers;
     config.breach_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdBreach");
     config.ok_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdOK");
+    config.input_buffers = u32_of(daemon, "numInputBuffers");
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
     if (md_conf_bool(daemon, "allowCompMode")) {
         uint64_t type = md_conf_u64(daemon, "compressionType");

@@ -140,7 +140,7 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
     for (int i = 0;
          !mount->is_dead && (i < READS_A_TURN || (mount->watch && net_stream_poll(mount->stream)));
          i++) {
-        int64_t got = net_stream_read(mount->stream, worker->input, sizeof(worker->input));
+        int64_t got = net_stream_read(mount->stream, worker->input, worker->input_size);
 
         if (got == MD_ERR_AGAIN)
             return;
@@ -152,7 +152,7 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
         }
         rssl_channel_input(mount->channel, now_ns, worker->input, (size_t)got);
         take_events(mount, now_ns);
-        if ((size_t)got < sizeof(worker->input) && !net_stream_poll(mount->stream))
+        if ((size_t)got < worker->input_size && !net_stream_poll(mount->stream))
             return;
     }
 }

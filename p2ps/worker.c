@@ -406,7 +406,10 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
     if (worker->config.core.network_count == 0)
         worker->config.core.network_count = 1;
     pthread_mutex_init(&worker->lock, NULL);
-    err = open_networks(worker);
+    worker->input_size = rssl_read_size(config->channel.input_buffers,
+                                        config->channel.message_size_max, P2PS_READ_LEAST);
+    worker->input = malloc(worker->input_size);
+    err = worker->input ? open_networks(worker) : MD_ERR_NOMEM;
     worker->config.core.note = on_note;
     worker->config.core.note_owner = worker;
     if (err == MD_OK)
@@ -481,6 +484,7 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
         net_stream_close(worker->handed[i].stream);
     p2ps_worker_stats_destroy(worker);
     p2ps_core_destroy(worker->core);
+    free(worker->input);
     free(worker->tuning.users);
     if (worker->has_tuning)
         free(worker->new_tuning.users);

@@ -12,8 +12,8 @@
 #include "mount.h"
 #include "rssl/pool.h"
 
-#define P2PS_INPUT_SIZE 65536
-#define P2PS_HANDED_MAX 1024 /* connections accepted and not yet taken over */
+#define P2PS_READ_LEAST 65536u /* good for batches */
+#define P2PS_HANDED_MAX 1024   /* connections accepted and not yet taken over */
 
 struct p2ps_worker_config {
     unsigned index;
@@ -71,7 +71,8 @@ struct p2ps_worker {
     struct p2ps_mount *dead;
     uint32_t mounts_shown;  /* so far, in the statistics */
     uint32_t polled_mounts; /* those without a descriptor */
-    uint8_t input[P2PS_INPUT_SIZE];
+    uint8_t *input;         /* what is being read; of the connections one at a time */
+    size_t input_size;
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;

@@ -188,6 +188,7 @@ static struct rssl_config route_channel(const struct src_dist *sd,
     if (config.max_buffers < config.guaranteed_buffers * 8)
         config.max_buffers = config.guaranteed_buffers * 8;
     config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.input_buffers = u32_of(route, "numIpcInputBuffers");
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
     set_pings(&config, daemon, route);
     return config;
@@ -346,6 +347,7 @@ static struct rssl_config server_channel(const struct src_dist *sd,
     config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
+    config.input_buffers = u32_of(bus, "numInputBuffers");
     config.message_max = u32_of(daemon, "maxDecodedMsgSize");
     config.packing = md_conf_bool(daemon, "rsslMsgPacking");
     config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
@@ -482,12 +484,15 @@ static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     uint64_t loops = sd->network_count;
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
+    uint64_t input =
+        rssl_read_size(u32_of(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
     uint64_t gap_log = 4 * round_up_power(md_conf_u64(daemon, "gapLog"));
 
     frame_memory_start(memory, md_conf_u64(daemon, "memoryLimit"));
     frame_memory_add(
         memory, "fixed",
-        PROCESS_BYTES + loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize")));
+        PROCESS_BYTES +
+            loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize") + input));
     sd->gap_logs = (uint32_t)(frame_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
                               loops / gap_log);
     frame_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);

@@ -107,6 +107,11 @@ struct rssl_event {
     const uint8_t *bytes; /* a view, good until the next call of events, input or destroy */
 };
 
+/* What one read of a connection should be able to take: so many whole frames with the fragment size
+ * agreed, but at least what is good for batches, which the shell knows. */
+#define RSSL_READ_MAX ((size_t)16 << 20)
+size_t rssl_read_size(uint32_t input_buffers, uint16_t message_size_max, size_t least);
+
 /* What both ends know once it is open. */
 struct rssl_info {
     enum rssl_version version;
@@ -140,6 +145,7 @@ struct rssl_config {
     bool packing;
     uint32_t guaranteed_buffers;
     uint32_t max_buffers;
+    uint32_t input_buffers; /* for the shell, see rssl_read_size(); 0 = what it has by itself */
     uint8_t breach_percent;
     uint8_t ok_percent;
     uint32_t message_max; /* longest message put together from fragments, and sent as such */

@@ -10,14 +10,16 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* What one read may bring: large enough for batches, small enough for the cache. */
-#define RECEIVE_SIZE (128u * 1024u)
-#define SLICES_MAX   32
-#define LINGER_NS    1000000000ull /* for the peer to read our last words */
+/* What one read may bring, if no more is asked for: large enough for batches, small enough for the
+ * cache. */
+#define READ_LEAST ((size_t)128 << 10)
+#define SLICES_MAX 32
+#define LINGER_NS  1000000000ull /* for the peer to read our last words */
 
 struct receive_buffer {
     struct receive_buffer *next;
-    uint8_t bytes[RECEIVE_SIZE];
+    size_t size;
+    uint8_t bytes[];
 };
 
 struct client_context {
@@ -39,6 +41,7 @@ struct client_session {
     struct net_stream *stream;
     struct net_stream *old_stream; /* of the last attempt, until the loop has let go of it */
     struct receive_buffer *buffer; /* while it holds bytes not looked at */
+    uint32_t input_buffers;
     enum phase phase;
     bool dry;     /* the last read took all there was */
     bool unread;  /* turn has not said 0 yet */
@@ -85,17 +88,27 @@ struct rssl_pool *client_context_pool(struct client_context *context)
     return context->pool;
 }
 
+/* One that is too small goes for good: the sizes grow to what the connections need, and stay. */
 static bool take_buffer(struct client_session *session)
 {
     struct client_context *context = session->context;
+    size_t size = rssl_read_size(session->input_buffers,
+                                 rssl_channel_info(session->channel)->message_size_max, READ_LEAST);
 
     if (session->buffer)
         return true;
     session->buffer = context->idle;
     if (session->buffer)
         context->idle = session->buffer->next;
-    else
-        session->buffer = malloc(sizeof(*session->buffer));
+    if (session->buffer && session->buffer->size < size) {
+        free(session->buffer);
+        session->buffer = NULL;
+    }
+    if (!session->buffer) {
+        session->buffer = malloc(sizeof(*session->buffer) + size);
+        if (session->buffer)
+            session->buffer->size = size;
+    }
     return session->buffer != NULL;
 }
 
@@ -132,6 +145,7 @@ int client_session_serve(struct client_context *context, struct net_stream *stre
         net_stream_close(stream);
         return MD_ERR_NOMEM;
     }
+    session->input_buffers = config->input_buffers;
     int rc = rssl_channel_create(config, context->pool, now_ns, &session->channel);
     if (rc != MD_OK) {
         client_session_destroy(session);
@@ -162,6 +176,7 @@ int client_session_dial(struct client_context *context, const struct client_dial
     if (!session)
         return MD_ERR_NOMEM;
     session->dial = *to;
+    session->input_buffers = to->rssl.input_buffers;
     int rc = dial(session, now_ns);
     if (rc != MD_OK) {
         int error = errno;
@@ -238,9 +253,9 @@ static bool read_stream(struct client_session *session, uint64_t now_ns)
         rssl_channel_input_end(session->channel, true);
         return true;
     }
-    int64_t n = net_stream_read(session->stream, session->buffer->bytes, RECEIVE_SIZE);
+    int64_t n = net_stream_read(session->stream, session->buffer->bytes, session->buffer->size);
     if (n > 0) {
-        session->dry = n < (int64_t)RECEIVE_SIZE;
+        session->dry = n < (int64_t)session->buffer->size;
         rssl_channel_input(session->channel, now_ns, session->buffer->bytes, (size_t)n);
         return true;
     }
@@ -295,7 +310,8 @@ static void wind_up(struct client_session *session, uint64_t now_ns)
     }
     if (session->phase == PHASE_LINGERING && now_ns < session->linger_due_ns) {
         while (take_buffer(session)) {
-            int64_t n = net_stream_read(session->stream, session->buffer->bytes, RECEIVE_SIZE);
+            int64_t n =
+                net_stream_read(session->stream, session->buffer->bytes, session->buffer->size);
             if (n == MD_ERR_AGAIN)
                 return;
             if (n < 0)

@@ -96,10 +96,12 @@ const struct md_conf_row md_conf_rows[] = {
       "each connection alone." },
     { "poolSize", BUS, SRC, 0, INT("buffers", 0, MANY, "0"),
       "Shared pool of the inbound providers' port; 0 = bounded by each connection alone." },
-    { "numInputBuffers", DAEMON, P2PS, NOT_YET, INT("buffers", 1, 10000, "10"),
-      "Read buffers of each connection." },
-    { "numInputBuffers", BUS, SRC, NOT_YET, INT("buffers", 1, 10000, "10"),
-      "Read buffers of each inbound provider." },
+    { "numInputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 10000, "10"),
+      "What one read of a connection can take, in buffers of maxFragmentSize: at least 64 KiB "
+      "(which is more than 10 of 6144), at most 16 MiB. The connections of a worker share it." },
+    { "numInputBuffers", BUS, SRC, 0, INT("buffers", 1, 10000, "10"),
+      "What one read of an inbound provider can take, in buffers of maxFragmentSize: at least "
+      "128 KiB (21 of 6144), at most 16 MiB." },
     { "maxFragmentSize", DAEMON, P2PS | SRC, 0, INT("bytes", 512, 65535, "6144"),
       "RSSL fragment size that is announced, and the size of an output buffer." },
     { "outputThresholdBreach", DAEMON, P2PS, 0, INT("%", 1, 100, "30"),
@@ -225,8 +227,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
     { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),
       "5 = RSSL. 4 = legacy SSL, which is not spoken: an error." },
-    { "numIpcInputBuffers", ROUTE, SRC, NOT_YET, INT("buffers", 1, 10000, "10"),
-      "Read buffers of a connection to a provider." },
+    { "numIpcInputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 10000, "10"),
+      "What one read of a connection to a provider can take, in buffers of the fragment size that "
+      "the provider announces: at least 128 KiB (21 of 6144), at most 16 MiB." },
     { "numIpcOutputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of a connection to a provider." },
     { "serverPort", BUS, SRC, 0, PORTNO(0, "14003"),

@@ -137,6 +137,15 @@ struct rssl_config rssl_config_default(enum rssl_role role)
     };
 }
 
+size_t rssl_read_size(uint32_t input_buffers, uint16_t message_size_max, size_t least)
+{
+    size_t size = (size_t)input_buffers * (message_size_max + RSSL_FRAME_HEADER);
+
+    if (size > RSSL_READ_MAX)
+        size = RSSL_READ_MAX;
+    return size > least ? size : least;
+}
+
 static bool config_fits(const struct rssl_config *config)
 {
     return config->version >= RSSL_VERSION_11 && config->version <= RSSL_VERSION_14 &&

@@ -47,7 +47,7 @@ struct fixture {
     bool refuse;
 };
 
-static int set_up(void **state, const char *transport)
+static int set_up_with(void **state, const char *transport, size_t pipe_size)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     char error[160] = "";
@@ -56,7 +56,7 @@ static int set_up(void **state, const char *transport)
     f->transport = net_transport_find(transport);
     assert_non_null(f->transport);
     assert_int_equal(client_context_create(NULL, &f->context), MD_OK);
-    assert_int_equal(net_pipe_hub_create(100000, &f->hub), MD_OK);
+    assert_int_equal(net_pipe_hub_create(pipe_size, &f->hub), MD_OK);
     assert_int_equal(tls_files_create(&f->files), 0);
     struct net_tls_config server_tls = { .certificate = f->files.certificate,
                                          .key = f->files.key,
@@ -80,6 +80,11 @@ static int set_up(void **state, const char *transport)
     return 0;
 }
 
+static int set_up(void **state, const char *transport)
+{
+    return set_up_with(state, transport, 100000);
+}
+
 static int set_up_tcp(void **state)
 {
     return set_up(state, "tcp");
@@ -93,6 +98,11 @@ static int set_up_tls(void **state)
 static int set_up_pipe(void **state)
 {
     return set_up(state, "pipe");
+}
+
+static int set_up_wide_pipe(void **state)
+{
+    return set_up_with(state, "pipe", (size_t)4 << 20);
 }
 
 static int set_up_polled(void **state)
@@ -310,6 +320,49 @@ static void a_burst_larger_than_all_buffers_arrives(void **state)
     }
     assert_int_equal(f->clients[0].message_count, sent);
     assert_false(f->clients[0].damaged);
+}
+
+/* How much of 1.8 MB that wait is taken at once. */
+static uint64_t read_at_once(struct end *from, struct end *to)
+{
+    const struct rssl_channel_stats *stats =
+        rssl_channel_stats(client_session_channel(to->session));
+    struct rssl_event event;
+
+    for (unsigned i = 0; i < 300; i++)
+        assert_int_equal(send_message(from, (uint8_t)i, 6000), MD_OK);
+    assert_int_equal(client_session_flush(from->session, md_clock_mono_ns()), MD_OK);
+    uint64_t before = stats->bytes_in;
+    assert_int_equal(client_session_turn(to->session, md_clock_mono_ns(), &event, 1), 1);
+    return stats->bytes_in - before;
+}
+
+static void a_read_takes_as_much_as_the_input_buffers_hold(void **state)
+{
+    struct fixture *f = *state;
+
+    f->dial.rssl.input_buffers = 100;
+    f->server.input_buffers = 50;
+    connect_one(f);
+    run_until(f, all_open);
+    assert_int_equal(read_at_once(&f->servers[0], &f->clients[0]), 100 * 6147);
+    assert_int_equal(read_at_once(&f->clients[0], &f->servers[0]), 50 * 6147);
+    turn(&f->clients[0]);
+    turn(&f->servers[0]);
+    assert_int_equal(f->clients[0].message_count, 299); /* and the one above */
+    assert_int_equal(f->servers[0].message_count, 299);
+    assert_false(f->clients[0].damaged || f->servers[0].damaged);
+}
+
+static void few_input_buffers_make_no_read_smaller(void **state)
+{
+    struct fixture *f = *state;
+
+    f->dial.rssl.input_buffers = 3;
+    connect_one(f);
+    run_until(f, all_open);
+    assert_int_equal(read_at_once(&f->servers[0], &f->clients[0]), 131072);
+    assert_int_equal(rssl_read_size(10000, 63000, 65536), RSSL_READ_MAX);
 }
 
 static void a_client_that_closes_is_seen_as_closed(void **state)
@@ -660,6 +713,10 @@ int main(void)
         OVER(tls),
         OVER(pipe),
         OVER(polled),
+        cmocka_unit_test_setup_teardown(a_read_takes_as_much_as_the_input_buffers_hold,
+                                        set_up_wide_pipe, tear_down),
+        cmocka_unit_test_setup_teardown(few_input_buffers_make_no_read_smaller, set_up_wide_pipe,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(ipv6_serves_as_ipv4_does, set_up_tcp, tear_down),
         cmocka_unit_test_setup_teardown(a_listener_on_all_addresses_takes_both_families, set_up_tcp,
                                         tear_down),

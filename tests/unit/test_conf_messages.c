@@ -95,9 +95,9 @@ static const struct {
     { "*p2ps*? : 1\n", "warning f:1 *p2ps*?: '?' cannot stand for a parameter (ignored)" },
     { "*p2ps*wsPort : 15001\n*p2ps*wsPort : 15001\n",
       "warning f:2 *p2ps*wsPort: not in this version (ignored)" },
-    { "*p2ps*wsPort : 0\n*numInputBuffers : 3\n",
+    { "*p2ps*wsPort : 0\n*wsPingTimeout : 3\n",
       "warning f:1 *p2ps*wsPort: not in this version (ignored)\n"
-      "warning f:2 *numInputBuffers: not in this version (ignored)" },
+      "warning f:2 *wsPingTimeout: not in this version (ignored)" },
     { "*p2ps*hashTableSize = 200000\n", "warning f:1 '=' accepted as ':'" },
     { "*p2ps*maxMounts : 5\n\n*p2ps*maxMounts : 6\n",
       "warning f:3 *p2ps*maxMounts: already set in line 1 to \"5\"; \"6\" is used" },
