@@ -257,6 +257,15 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
     return MD_OK;
 }
 
+bool srcdist_item_has_asks(const struct srcdist_core *core, uint32_t item)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        if (core->asks[i].is_used && core->asks[i].item == item)
+            return true;
+    }
+    return false;
+}
+
 int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                            const struct rrmp_part *part)
 {

@@ -82,8 +82,8 @@ static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t se
     }
 }
 
-static void apply_groups(struct srcdist_core *core, uint32_t provider,
-                         const struct srcdist_offer *offer, struct omm_directory *directory)
+static void apply_groups(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
+                         struct omm_directory *directory)
 {
     const struct srcdist_service *s = &core->services[offer->service];
     struct omm_group group;
@@ -106,6 +106,8 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider,
             continue;
         if (group.has_status && group.status.data_state != RWF_DATA_NO_CHANGE)
             note_group(core, provider, offer->service, change.group, &group.status);
+        if (group.has_status && group.status.data_state != RWF_DATA_OK)
+            offer->was_suspect = true;
         if (s->is_offered)
             rrmp_source_group_status(core->source, s->svc, &change);
     }
@@ -157,6 +159,8 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (service->has_status)
         srcdist_service_status(core, index, &service->status);
     offer = offer_by_id(p, service->id);
+    if (offer && service->has_status && service->status.data_state != RWF_DATA_OK)
+        offer->was_suspect = true;
     if (offer)
         apply_groups(core, provider, offer, directory);
     return MD_OK;

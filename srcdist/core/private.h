@@ -31,6 +31,7 @@ struct srcdist_offer {
     bool is_up;
     bool is_accepting;
     bool accepts_status; /* wants to be told its role */
+    bool was_suspect;    /* it said so of a group or of the whole service, at some time */
     uint8_t told_role;   /* enum omm_mirroring_mode + 1; 0: not told */
 };
 
@@ -134,6 +135,7 @@ struct srcdist_item {
     bool is_asked : 1;       /* the next refresh answers a request of ours */
     bool is_reissued : 1;    /* since the provider last answered */
     bool is_in_parts : 1;    /* between the first and the last part of a refresh */
+    bool is_for_asks : 1;    /* which goes to snapshots alone */
     bool is_told : 1;        /* all were told suspect: the next image is for all of them */
     bool is_recovery : 1;    /* its consumers had it from another source */
     bool had_image : 1;      /* at some time */
@@ -371,6 +373,7 @@ void srcdist_ask_event(struct srcdist_core *core, const struct rrmp_source_event
 void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask);
 int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rwf_peek *peek,
                         struct rwf_bytes bytes);
+bool srcdist_item_has_asks(const struct srcdist_core *core, uint32_t item);
 /* The re-issued refresh of an item goes to the snapshots that wait for it, too. */
 int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                            const struct rrmp_part *part);

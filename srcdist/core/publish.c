@@ -222,6 +222,28 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
     };
 }
 
+/*
+ * Asked for by snapshots alone, and nothing new to those who have the item. Who may have been told
+ * suspect by a group or a service is not known here: then it is for all.
+ */
+static bool is_for_asks(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
+                        const struct rrmp_part *part)
+{
+    const struct srcdist_item *it = &core->items[item];
+    const struct srcdist_offer *offer =
+        srcdist_provider_offer(srcdist_provider_at(core, it->provider), it->service);
+    struct rrmp_source_item info;
+
+    if (!part->is_first)
+        return it->is_for_asks;
+    return it->is_reissued && it->had_image && !it->is_image_due && !it->is_told &&
+           msg->flags & RWF_REFRESH_SOLICITED && msg->state.stream_state == RWF_STREAM_OPEN &&
+           msg->state.data_state == RWF_DATA_OK && msg->state.code == RWF_CODE_NONE &&
+           permission_of(msg) == it->permission && offer && !offer->was_suspect &&
+           rrmp_source_item_info(core->source, item, &info) && info.group == part->group &&
+           srcdist_item_has_asks(core, item);
+}
+
 static int send_image_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
                            struct rwf_bytes message)
 {
@@ -259,16 +281,24 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     struct rwf_bytes message;
     struct rwf_msg msg;
 
-    if (rwf_msg_decode(bytes, &msg) != RWF_OK || convert(core, peek, bytes, &message) != RWF_OK) {
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK) {
         core->stats.decode_errors++;
         return MD_OK;
     }
     struct rrmp_part part = part_of(core, it, provider, &msg);
-    if (part.is_first)
+    bool for_asks = is_for_asks(core, item, &msg, &part);
+    if (part.is_first && for_asks)
+        srcdist_stage_drain(&core->chain, item, core->now_ns); /* they do not get the refresh */
+    else if (part.is_first)
         srcdist_stage_forget(&core->chain, item); /* what is held is in the refresh, or void */
-    int err = send_image_part(core, item, &part, message);
+    if (convert(core, peek, bytes, &message) != RWF_OK) {
+        core->stats.decode_errors++;
+        return MD_OK;
+    }
+    int err = for_asks ? MD_OK : send_image_part(core, item, &part, message);
     if (err != MD_OK)
         return err;
+    it->is_for_asks = for_asks;
     if (part.is_first)
         it->permission = permission_of(&msg);
     srcdist_ask_item_image(core, item, message, &part);
@@ -276,11 +306,13 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     cache_refresh(core, it, message, part.is_first);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
-        it->is_image_due = false;
+        it->is_image_due = it->is_image_due && for_asks; /* who came between its parts waits on */
         it->is_told = false;
         it->had_image = true;
         it->is_reissued = it->is_reissued && !(msg.flags & RWF_REFRESH_SOLICITED);
         srcdist_item_answered(core, item);
+        if (it->is_image_due)
+            srcdist_item_image(core, item);
     }
     if (msg.state.stream_state == RWF_STREAM_CLOSED ||
         msg.state.stream_state == RWF_STREAM_CLOSED_RECOVER)

@@ -15,9 +15,12 @@
 
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/writer.h"
+#include "itemkey/itemkey.h"
 #include "p2ps/core/core.h"
 #include "p2ps/core/rwf_forms.h"
 #include "rmds/rwf_dictionary.h"
+#include "rrmp/key.h"
 #include "srcdist/core/core.h"
 
 /*
@@ -42,6 +45,7 @@
 #define PAIR_SERVICE_ID  7
 #define PAIR_FIELD       32 /* the counter; field 22 is twice as much */
 #define PAIR_UNLIMITED   UINT32_MAX
+#define PAIR_ELSEWHERE   9 /* the session of a requester that is no p2ps of ours */
 
 struct pair_line {
     struct {
@@ -163,6 +167,7 @@ struct pair {
     const struct srcdist_stage_ops *const *stages;
     void *const *stage_selves;
     bool lose_down;      /* records of src_dist are lost */
+    uint32_t elsewhere;  /* parts of images that went to another requester alone */
     uint32_t resumes;    /* p2ps asked so often to go on behind a sequence number, */
     uint32_t resume_seq; /* and last behind this one */
 };
@@ -213,13 +218,23 @@ static inline void pair_note_resume(struct pair *pair, const struct rrmp_message
     pair->resume_seq = record.u.request.resume_seq;
 }
 
+static inline void pair_note_elsewhere(struct pair *pair, const struct rrmp_message *message)
+{
+    struct rrmp_record record;
+
+    if (rrmp_record_decode(message->bytes, message->length, &record) == MD_OK)
+        pair->elsewhere += record.header.type == RRMP_IMAGE;
+}
+
 static inline void pair_deliver(struct pair *pair, const struct rrmp_dest *dest,
                                 const struct rrmp_message *message)
 {
     bool is_multicast = dest->path == RRMP_PATH_MULTICAST;
     struct pair *sources[] = { pair, pair->mirror };
 
-    if (message->session == 2)
+    if (!is_multicast && dest->session == PAIR_ELSEWHERE)
+        pair_note_elsewhere(pair, message);
+    else if (message->session == 2)
         pair_note_resume(pair, message);
     else if (is_multicast || dest->session == 2)
         p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, message, 1);
@@ -273,40 +288,43 @@ static inline void pair_fields(struct rwf_encoder *enc, uint32_t counter, bool w
     rwf_field_list_finish(enc);
 }
 
-static inline void pair_say_image(struct pair_provider *p, const struct pair_item *it,
-                                  bool is_solicited)
+static inline void pair_say_image_part(struct pair_provider *p, const struct pair_item *it,
+                                       bool is_solicited, unsigned part)
 {
     uint8_t bytes[1024];
     struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_REFRESH,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .container = RWF_TYPE_FIELD_LIST,
+        .flags =
+            (uint16_t)((is_solicited ? RWF_REFRESH_SOLICITED : 0) |
+                       (part == 0 ? RWF_REFRESH_CLEAR_CACHE : 0) |
+                       (part + 1 == p->parts ? RWF_REFRESH_COMPLETE : 0) |
+                       (p->perm_data ? RWF_REFRESH_HAS_PERM_DATA : 0) |
+                       (p->has_seqs ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
+                       (it->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) | RWF_REFRESH_HAS_QOS),
+        .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
+        .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
+        .seq_num = it->counter,
+        .state = { .stream_state = it->is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
+                   .data_state = RWF_DATA_OK },
+    };
+    if (p->perm_data)
+        msg.perm_data = rwf_text(p->perm_data);
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, it->counter, true);
+    rwf_msg_finish(&enc);
+    pair_say(p, &enc);
+}
 
-    for (unsigned part = 0; part < p->parts; part++) {
-        struct rwf_msg msg = {
-            .msg_class = RWF_CLASS_REFRESH,
-            .domain = it->domain,
-            .stream_id = it->stream_id,
-            .container = RWF_TYPE_FIELD_LIST,
-            .flags =
-                (uint16_t)((is_solicited ? RWF_REFRESH_SOLICITED : 0) |
-                           (part == 0 ? RWF_REFRESH_CLEAR_CACHE : 0) |
-                           (part + 1 == p->parts ? RWF_REFRESH_COMPLETE : 0) |
-                           (p->perm_data ? RWF_REFRESH_HAS_PERM_DATA : 0) |
-                           (p->has_seqs ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
-                           (it->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) | RWF_REFRESH_HAS_QOS),
-            .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
-            .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
-            .seq_num = it->counter,
-            .state = { .stream_state =
-                           it->is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
-                       .data_state = RWF_DATA_OK },
-        };
-        if (p->perm_data)
-            msg.perm_data = rwf_text(p->perm_data);
-        rwf_encoder_init(&enc, bytes, sizeof(bytes));
-        rwf_msg_start(&enc, &msg);
-        pair_fields(&enc, it->counter, true);
-        rwf_msg_finish(&enc);
-        pair_say(p, &enc);
-    }
+static inline void pair_say_image(struct pair_provider *p, const struct pair_item *it,
+                                  bool is_solicited)
+{
+    for (unsigned part = 0; part < p->parts; part++)
+        pair_say_image_part(p, it, is_solicited, part);
 }
 
 static inline void pair_say_status(struct pair_provider *p, const struct pair_item *it,
@@ -679,6 +697,39 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
         .mirror_group = pair->mirror ? "G" : NULL,
         .mirror_hot = pair->is_hot,
     };
+}
+
+/* Another requester asks for a snapshot of the item; its answers are only counted. */
+static inline void pair_snapshot_elsewhere(struct pair *pair, const char *name)
+{
+    static uint32_t id;
+    const struct rwf_key key = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text(name) };
+    const struct rwf_qos qos = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                 .rate = RWF_RATE_TICK_BY_TICK };
+    uint8_t key_bytes[256];
+    uint8_t bytes[512];
+    struct rrmp_record record = {
+        .header = { .type = RRMP_REQUEST },
+        .u.request = { .id = ++id,
+                       .priority_class = 1,
+                       .priority_count = 1,
+                       .handle = RRMP_HANDLE_NONE,
+                       .key.bytes = key_bytes },
+    };
+    struct md_wr wr = md_wr_init(bytes, sizeof(bytes));
+
+    assert_int_equal(
+        itemkey_encode(6, &key, &qos, key_bytes, sizeof(key_bytes), &record.u.request.key.length),
+        RWF_OK);
+    record.u.request.key_hash = rrmp_key_hash(key_bytes, record.u.request.key.length);
+    rrmp_record_encode(&wr, &record);
+    assert_true(md_wr_ok(&wr));
+    struct rrmp_message message = { .session = PAIR_ELSEWHERE,
+                                    .src_port = 1,
+                                    .dst_port = 1,
+                                    .bytes = bytes,
+                                    .length = md_wr_length(&wr) };
+    srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
 }
 
 /* Until nothing moves any more; no time passes. */

@@ -294,6 +294,69 @@ static void what_the_provider_ended_after_it_answered_is_not_closed(void **state
     assert_string_equal(pair_heard(b, 5), "IX");
 }
 
+/* ---- snapshots of what others watch ---- */
+
+static void a_snapshot_elsewhere_is_nothing_to_those_who_watch(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    pair_open(a, 5, "IBM.N");
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair->provider.reissues, 1);
+    assert_int_equal(pair->elsewhere, 1);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+}
+
+static void of_its_parts_watchers_see_nothing_and_who_joins_gets_an_image_of_his_own(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair->provider.answers = false;
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    pair->provider.parts = 2;
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 0);
+    pair_open(b, 6, "IBM.N");
+    assert_int_equal(pair->provider.reissues, 1); /* one answer at a time */
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 1);
+    pair->provider.answers = true;
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 2);
+    assert_int_equal(pair->provider.reissues, 2);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 6), "IIU");
+}
+
+/* What differs from what the watchers were told is for them, too. */
+static void its_image_is_for_all_when_it_is_news(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    pair_open(a, 5, "IBM.N");
+    pair->provider.perm_data = "7";
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 1);
+    assert_string_equal(pair_heard(a, 5), "Ii");
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                    RWF_CODE_NONE);
+    pair_settle(pair);
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 2);
+    assert_string_equal(pair_heard(a, 5), "Ii!i");
+}
+
 /* ---- numbers that are used again ---- */
 
 /* src_dist has the item open, for nobody, so the snapshot waits for its next image; then it goes.
@@ -336,6 +399,9 @@ int main(void)
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
         TEST(it_is_closed_before_the_item_is_asked_for_again, setup),
         TEST(what_the_provider_ended_after_it_answered_is_not_closed, setup),
+        TEST(a_snapshot_elsewhere_is_nothing_to_those_who_watch, setup),
+        TEST(of_its_parts_watchers_see_nothing_and_who_joins_gets_an_image_of_his_own, setup),
+        TEST(its_image_is_for_all_when_it_is_news, setup),
         TEST(a_snapshot_of_an_item_that_went_is_not_given_another, setup),
     };
 #undef TEST
