@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""bench_run.py SOURCE BUILD latency|fanout|rrcp - a short run of a benchmark, and all that it leaves: JSON, CSV, page.
+
+Nothing is said of how fast anything is; only that what has to be in the report is there."""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+SOURCE, BUILD, NAME = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), sys.argv[3]
+MACHINE = {"cpus", "cpu", "kernel", "load", "load_after", "commit", "configuration"}
+CHAIN = {"sink_driven_src", "src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1", "rmdstestclient"}
+# What is run, one after the other in one folder; the keys and the processes that each row must have; charts.
+LATENCY = {
+    "runs": [["--rates", "1000,20000", "--secs", "1", "--discard", "0.2"]],
+    "keys": "rate achieved mean_us stddev_us min_us max_us p50_us p99_us p999_us samples lost",
+    "programs": CHAIN, "rows": 2, "published": "published-rmds-latency.csv"}
+FANOUT = {
+    "runs": [["--rates", "1000,2000", "--secs", "1", "--consumers", "5", "--watchlist", "20"]],
+    "keys": "consumers watchlist in_per_s out_per_s lost cpu_pct",
+    "programs": CHAIN, "rows": 2, "published": ["best published"]}
+RRCP = {
+    "runs": [["--fifo", "0", "--only", "throughput"],
+             ["--fifo", "0", "--only", "latency", "--rates", "2000", "--add", "earlier.json"]],
+    "keys": "pairs size rate msgs_per_s lost mean_us p99_us p999_us cpu_pct configuration",
+    "programs": {"publisher.1", "subscriber.1"}, "rows": 6, "published": ["1:1, best published", "3:3, best published"]}
+PROGRAMS = {"latency": ["sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient", "rmdsmon"],
+            "rrcp": ["rrcpd", "rrcpperf"]}
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def bench(folder, words):
+    """Its exit status; what it printed is shown if it fails."""
+    env = {**os.environ, "RMDS_ROOT": SOURCE, "RMDS_BUILD": BUILD, "TMPDIR": folder}
+    out = subprocess.run([sys.executable, os.path.join(SOURCE, "tools/rmds.d/bench", NAME), *words], env=env, cwd=folder,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if out.returncode not in (0, 77):
+        print(out.stdout)
+    return out.returncode, out.stdout
+
+
+def check_rows(result, wanted):
+    machine, rows = result["machine"], result["results"]
+    check(MACHINE <= set(machine), f"of the machine there is no {MACHINE - set(machine)}")
+    check(machine["configuration"] and machine["commit"], f"configuration and commit: {machine}")
+    check(len(rows) == wanted["rows"], f"{len(rows)} rows: {rows}")
+    for row in rows:
+        missing = set(wanted["keys"].split()) - set(row)
+        check(not missing, f"a row without {missing}: {row}")
+        check(wanted["programs"] <= set(row["cpu"]), f"CPU of {sorted(row['cpu'])}, not of {sorted(wanted['programs'])}")
+        check(all(used >= 0 for used in row["cpu"].values()), f"CPU: {row['cpu']}")
+
+
+def check_csv(path, rows, wanted):
+    with open(path, encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    columns = set(wanted["keys"].split()) - {"configuration"}
+    check(len(table) == len(rows) and columns <= set(table[0]), f"the CSV: {table}")
+    for line, row in zip(table, rows):
+        check(all(line[key] == ("" if row[key] is None else str(row[key])) for key in columns), f"the CSV has {line}, not {row}")
+
+
+def published_curves(wanted):
+    """{name in the chart: points it has, None: any}"""
+    if isinstance(wanted, list):
+        return {name: None for name in wanted}
+    with open(os.path.join(SOURCE, "tests/bench/data", wanted), encoding="utf-8") as file:
+        names = [row["configuration"] for row in csv.DictReader(line for line in file if not line.startswith("#"))]
+    return {name: names.count(name) for name in names}
+
+
+def check_page(path, wanted):
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    check("http" not in page.replace("http://www.w3.org/2000/svg", ""), "the page looks outside")
+    charts = [xml.dom.minidom.parseString(svg) for svg in re.findall(r"<svg .*?</svg>", page, re.S)]
+    check(len(charts) >= 2, f"{len(charts)} charts")
+    first = charts[0]
+    names = {text.firstChild.data: text.getAttribute("fill") for text in first.getElementsByTagName("text")}
+    lines = [(line.getAttribute("stroke"), line.getAttribute("points")) for line in first.getElementsByTagName("polyline")]
+    for name, points in published_curves(wanted["published"]).items():
+        check(name in names, f"the first chart has no line '{name}', but {sorted(names)}")
+        drawn = [len(path.split()) for stroke, path in lines if stroke == names[name]]
+        check(drawn and (points is None or points in drawn), f"'{name}' is drawn with {drawn} points of {points}")
+
+
+def run(folder):
+    wanted = {"latency": LATENCY, "fanout": FANOUT, "rrcp": RRCP}[NAME]
+    for words in wanted["runs"]:
+        code, text = bench(folder, ["--quick", *words, "--json", "earlier.json", "--out", "reports"])
+        if code == 77:
+            print(text)
+            return 77
+        check(code == 0, f"{words}: it ended with {code}")
+        check("report: reports/" in text, f"it does not say where the report is: {text}")
+    base = os.path.join(folder, "reports", NAME)
+    with open(base + ".json", encoding="utf-8") as one, open(os.path.join(folder, "earlier.json"), encoding="utf-8") as other:
+        result = json.load(one)
+        check(json.load(other) == result, "--json FILE is not what stands beside the page")
+    check_rows(result, wanted)
+    check_csv(base + ".csv", result["results"], wanted)
+    check_page(base + ".html", wanted)
+    return 0
+
+
+def main():
+    for program in PROGRAMS.get(NAME, PROGRAMS["latency"]):
+        if not os.path.exists(os.path.join(BUILD, "bin", program)):
+            print(f"SKIP: this build has no {program}")
+            return 77
+    with tempfile.TemporaryDirectory() as folder:
+        code = run(folder)
+    print("all good" if code == 0 else "skipped")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
