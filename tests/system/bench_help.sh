@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_help.sh ROOT - every benchmark says what it can do, and builds nothing for that.
+# bench_help.sh ROOT - every benchmark says what it can do and why not, and builds nothing for that.
 # SPDX-License-Identifier: Apache-2.0
 bad=0
 for script in "$1"/tools/rmds.d/bench/*; do
@@ -13,4 +13,22 @@ for script in "$1"/tools/rmds.d/bench/*; do
         echo "$text" | tail -n 5
     fi
 done
+# refused PATTERN NAME OPTION...: exit code 2, and a reason.
+refused() {
+    pattern=$1
+    shift
+    text=$(PYTHONDONTWRITEBYTECODE=1 "$root/tools/rmds" bench "$@" 2>&1)
+    code=$?
+    if [ $code != 2 ] || ! echo "$text" | grep -q -e "$pattern"; then
+        bad=1
+        echo "bench $*: exit code $code; it said:"
+        echo "$text" | tail -n 5
+    fi
+}
+root=$1
+refused "numbers of messages per second" rrcp --rates 1000,fast
+refused "numbers of messages per second" rrcp --rates 0
+refused "only loss measures none" rrcp --rates 1000 --only loss
+refused "there is no rate to choose" rssl --rates 1000
+refused "there is no rate to choose" rwf --rates 1000
 exit $bad
