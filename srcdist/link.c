@@ -11,9 +11,8 @@
 #include "base/log.h"
 #include "route_loop.h"
 
-#define NO_PROVIDER  UINT32_MAX
-#define TURNS_A_TURN 16 /* then others have their turn */
-#define FETCH_AHEAD  3u /* messages: some hundred nanoseconds */
+#define NO_PROVIDER UINT32_MAX
+#define FETCH_AHEAD 3u /* messages: some hundred nanoseconds */
 
 /* ---- what the core asks ---- */
 
@@ -211,7 +210,7 @@ static int take_events(struct link *link, uint64_t now_ns)
     return done;
 }
 
-int link_turn(struct link *link, uint64_t now_ns)
+int link_turn(struct link *link, uint64_t now_ns, int budget)
 {
     int done = 0;
 
@@ -222,7 +221,7 @@ int link_turn(struct link *link, uint64_t now_ns)
         if (!link->session)
             return 0;
     }
-    for (int i = 0; i < TURNS_A_TURN; i++) {
+    while (done < budget) {
         if (link->event_at == link->event_count) {
             link->event_count =
                 client_session_turn(link->session, now_ns, link->events, LINK_EVENTS);

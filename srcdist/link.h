@@ -47,8 +47,9 @@ struct link {
 
 extern const struct srcdist_link link_ops;
 
-/* Dials when its time has come, reads, writes; returns how much was done. */
-int link_turn(struct link *link, uint64_t now_ns);
+/* Dials when its time has come, reads, writes; returns how much was done. At `budget` events it
+ * stops, at the end of a batch; without any it only writes. */
+int link_turn(struct link *link, uint64_t now_ns, int budget);
 uint64_t link_deadline(const struct link *link);
 /* Takes the stream over. */
 struct link *link_accept(struct route_loop *loop, struct net_stream *stream,

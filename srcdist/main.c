@@ -19,6 +19,9 @@
 #define NETWORKS_MAX 8
 #define SERVICES_MAX 256
 #define HUNG_NS      5000000000ull
+/* A turn of a route loop may handle so many messages of which inputBias says the providers' share.
+ */
+#define TURN_MESSAGES 1000
 
 struct src_dist;
 
@@ -581,6 +584,7 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         .accepted = server_channel(sd, bus),
         .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
         .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
+        .input_budget = (int)md_conf_u64(bus, "inputBias") * TURN_MESSAGES / 100,
         .tcp_nodelay = md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
     };
     config.core.source.gap_log = (uint32_t)round_up_power(config.core.source.gap_log);

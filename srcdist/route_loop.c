@@ -65,20 +65,45 @@ static int poll_backbone(struct route_loop *loop)
 
 /* ---- the turn ---- */
 
+/* The next turn begins where this one had to leave off. */
+static void begin_with(struct route_loop *loop, struct link **at)
+{
+    struct link *first = *at;
+    struct link **end = at;
+
+    if (!first)
+        return;
+    *at = NULL;
+    for (end = &first->next; *end;)
+        end = &(*end)->next;
+    *end = loop->links;
+    loop->links = first;
+}
+
+/* All providers together have one budget of a turn (inputBias): what many of them send must not
+ * keep the backbone waiting. */
 static int turn_links(struct route_loop *loop, uint64_t now_ns)
 {
+    struct link **cut = NULL;
     int done = 0;
 
     for (struct link **at = &loop->links; *at;) {
         struct link *link = *at;
 
-        done += link_turn(link, now_ns);
+        done += link_turn(link, now_ns, loop->config.input_budget - done);
         if (link->is_dead && !link->is_leaving) {
             *at = link->next;
             link_destroy(link);
         } else {
             at = &link->next;
         }
+        if (!cut && done >= loop->config.input_budget)
+            cut = at;
+    }
+    if (cut) {
+        loop->input_cut++;
+        if (cut != &loop->links)
+            begin_with(loop, cut);
     }
     return done;
 }

@@ -23,6 +23,7 @@ struct route_loop_config {
     struct rssl_config accepted; /* channels of providers that connect to us */
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
+    int input_budget; /* events of providers a turn, then the backbone has its turn */
     bool tcp_nodelay;
 };
 
@@ -42,6 +43,7 @@ struct route_loop {
     struct net_listener *listeners[2];
     struct md_loop_fd *listener_watches[2];
     bool input_is_empty;
+    uint64_t input_cut; /* turns that ended because the budget was used up */
     uint64_t flush_at_ns;
     uint64_t stop_at_ns;
     /* Set by a reload: how long records may wait to be packed, and what new connections get. */

@@ -234,9 +234,12 @@ const struct md_conf_row md_conf_rows[] = {
       "Output buffers of a connection to a provider." },
     { "serverPort", BUS, SRC, 0, PORTNO(0, "14003"),
       "TCP port on which non-interactive providers connect; 0 opens none." },
-    { "inputBias", BUS, SRC, NOT_YET, INT("%", 1, 99, "60"),
-      "Share of each turn of the loop spent reading providers: at most this many per cent of "
-      "1,000 messages." },
+    { "inputBias", BUS, SRC, 0, INT("%", 1, 99, "60"),
+      "Share of each turn of the loop spent reading providers, routes and inbound ones together: "
+      "at "
+      "most this many per cent of 1,000 messages, in whole batches of 64; then the backbone has "
+      "its "
+      "turn, and the next one begins with who had to wait." },
     { "serviceList", DAEMON, SRC, 0, LIST(""),
       "Accept only these services from providers; empty = all they announce." },
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
