@@ -488,6 +488,7 @@ static int create_workers(struct p2ps *p2ps)
         .core = core_config(p2ps),
         .channel = channel_config(&p2ps->frame),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
+        .stats_window_ns = md_conf_time_ns(daemon, "sessionStatsWindow"),
     };
     char name[64];
 

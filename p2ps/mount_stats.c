@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "rates.h"
 #include "worker.h"
 
 /* What a monitor shows of one mount: p2ps.mount.<worker>.<number>.<name>. */
@@ -17,6 +18,8 @@ enum {
     MOUNT_BYTES_IN,
     MOUNT_MSGS_OUT,
     MOUNT_BYTES_OUT,
+    MOUNT_MSGS_OUT_RATE,
+    MOUNT_BYTES_OUT_RATE,
     MOUNT_SINCE,
     MOUNT_VALUES,
 };
@@ -33,6 +36,8 @@ static const struct {
     [MOUNT_BYTES_IN] = { "bytesIn", STATS_KIND_COUNTER },
     [MOUNT_MSGS_OUT] = { "msgsOut", STATS_KIND_COUNTER },
     [MOUNT_BYTES_OUT] = { "bytesOut", STATS_KIND_COUNTER },
+    [MOUNT_MSGS_OUT_RATE] = { "msgsOutRate", STATS_KIND_GAUGE },
+    [MOUNT_BYTES_OUT_RATE] = { "bytesOutRate", STATS_KIND_GAUGE },
     [MOUNT_SINCE] = { "since", STATS_KIND_TIME },
 };
 
@@ -45,6 +50,7 @@ struct p2ps_mount_stats {
     struct stats_segment *segment;
     struct stats_entry *entries[MOUNT_VALUES];
     struct text user, position, host;
+    struct p2ps_rates rates; /* over sessionStatsWindow */
 };
 
 static struct text add_text(struct stats_segment *segment, unsigned worker, uint32_t number,
@@ -73,6 +79,7 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
         return NULL;
     uint32_t number = ++worker->mounts_shown;
     stats->segment = segment;
+    stats->rates.window_ns = worker->config.stats_window_ns;
     stats->user = add_text(segment, index, number, "user");
     stats->position = add_text(segment, index, number, "position");
     stats->host = add_text(segment, index, number, "host");
@@ -95,6 +102,20 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
     free(stats);
 }
 
+static void show_rates(struct p2ps_mount_stats *stats, uint64_t now_ns,
+                       const struct rssl_outq_stats *out)
+{
+    const uint64_t totals[P2PS_RATES] = {
+        [P2PS_RATE_MSGS] = out->message_count,
+        [P2PS_RATE_BYTES] = out->wire_bytes,
+    };
+    uint64_t rates[P2PS_RATES];
+
+    p2ps_rates_take(&stats->rates, now_ns, totals, rates);
+    stats_gauge_set(stats->entries[MOUNT_MSGS_OUT_RATE], rates[P2PS_RATE_MSGS]);
+    stats_gauge_set(stats->entries[MOUNT_BYTES_OUT_RATE], rates[P2PS_RATE_BYTES]);
+}
+
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
@@ -114,6 +135,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     md_ctr_set(&stats->entries[MOUNT_BYTES_IN]->value, in->bytes_in);
     md_ctr_set(&stats->entries[MOUNT_MSGS_OUT]->value, out.message_count);
     md_ctr_set(&stats->entries[MOUNT_BYTES_OUT]->value, out.wire_bytes);
+    show_rates(stats, md_loop_now(mount->worker->loop), &out);
 }
 
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max)

@@ -23,6 +23,7 @@ struct p2ps_worker_config {
     struct rssl_config channel;
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
+    uint64_t stats_window_ns; /* of the rates of each mount */
 };
 
 /* A user for whom the configuration has a line of its own; the name as in a path of it. */

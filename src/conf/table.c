@@ -149,8 +149,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "rrmpProtocols", DAEMON, P2PS, 0, WORD("rrmp4|rrmp6|rrmp4and6", "rrmp6"),
       "Generation of the backbone's message protocol. Only 6 is spoken: rrmp4and6 is taken as "
       "rrmp6, rrmp4 is an error." },
-    { "sessionStatsWindow", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "1"),
-      "Averaging window of the rates of each connection in the statistics." },
+    { "sessionStatsWindow", DAEMON, P2PS, 0, TIME("s", 1 * SEC, 3600 * SEC, "1"),
+      "Averaging window of the rates of each connection in the statistics (msgsOutRate, "
+      "bytesOutRate); as exact as a sixteenth of it, or a second." },
     { "rttInterval", DAEMON, P2PS, 0, TIME("s", 0, 3600 * SEC, "5"),
       "How often the round trip to each client that asks for it at its login is measured, 0 = "
       "never." },

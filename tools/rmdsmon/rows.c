@@ -14,7 +14,7 @@ enum format {
     FORMAT_AGE,
 };
 
-#define COLUMNS_MAX 12
+#define COLUMNS_MAX 13
 
 struct column {
     const char *title;
@@ -40,6 +40,7 @@ static const struct table {
         { "SLOW", "slow", 4, FORMAT_YES },
         { "MSGS-IN", "msgsIn", 10, FORMAT_COUNT },
         { "MSGS-OUT", "msgsOut", 10, FORMAT_COUNT },
+        { "PER-SEC", "msgsOutRate", 9, FORMAT_COUNT },
         { "BYTES-OUT", "bytesOut", 10, FORMAT_COUNT },
         { "UP", "since", 7, FORMAT_AGE } } },
     { "SERVICES",
