@@ -25,6 +25,7 @@ static struct slot *slot_named(struct conn *conn, const char *name)
             return &conn->slots[i];
     }
     printf("rmdstestclient: no item %s in the list\n", name ? name : "");
+    fflush(stdout); /* into a pipe, too */
     return NULL;
 }
 

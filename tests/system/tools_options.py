@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""tools_options.py SOURCE BUILD - options and commands of sink_driven_src and rmdstestclient, as they look on the wire.
+
+One of them speaks to the other through a recorder; rwfdump says what went by."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SOURCE, BIN = os.path.realpath(sys.argv[1]), os.path.join(os.path.realpath(sys.argv[2]), "bin")
+WAIT_S = 30
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Tool:
+    """A program whose output is kept and which takes commands."""
+
+    def __init__(self, *words):
+        self.words, self.text = words, ""
+        self.process = subprocess.Popen([os.path.join(BIN, words[0]), *map(str, words[1:])], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.text += line
+
+    def command(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def until(self, pattern, count=1):
+        """Wait until it has said something so often; the last match."""
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            goes_on = self.reader.is_alive() and time.monotonic() < deadline
+            found = list(re.finditer(pattern, self.text, re.M))
+            if len(found) >= count:
+                return found[-1]
+            check(goes_on, f"{self.words}: no '{pattern}' in\n{self.text}")
+            time.sleep(0.02)
+
+    def end(self, code):
+        ended = self.process.wait(WAIT_S)
+        self.reader.join(WAIT_S)
+        check(ended == code, f"{self.words}: exit code {ended}, wanted {code}\n{self.text}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join(WAIT_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Publisher(Tool):
+    def __init__(self, *words):
+        super().__init__("sink_driven_src", "-S", "RDFD", "-N", "0", "-L", "127.0.0.1", "-c", *words)
+        self.port = self.until(r"listening on port (\d+)")[1]
+
+    def items_open(self, count):
+        """Ask until so many are open."""
+        deadline = time.monotonic() + WAIT_S
+        seen = 0
+        while True:
+            seen += 1
+            self.command("st")
+            if int(self.until(r", (\d+) items open", seen)[1]) == count:
+                return
+            check(time.monotonic() < deadline, f"not {count} items open:\n{self.text}")
+
+
+def client(port, *words):
+    return Tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", port, *words)
+
+
+class Recorder:
+    """Carries the bytes of one connection, and keeps them."""
+
+    def __init__(self, port):
+        self.listener, self.to = socket.create_server(("127.0.0.1", 0)), int(port)
+        self.port = self.listener.getsockname()[1]
+        self.bytes = {"up": b"", "down": b""}
+        self.thread = threading.Thread(target=self.carry, daemon=True)
+        self.thread.start()
+
+    def carry(self):
+        near, _ = self.listener.accept()
+        with near, socket.create_connection(("127.0.0.1", self.to)) as far:
+            ways = {near: ("up", far), far: ("down", near)}
+            while True:
+                for ready in select.select(list(ways), [], [])[0]:
+                    way, other = ways[ready]
+                    chunk = ready.recv(65536)
+                    if not chunk:
+                        return
+                    self.bytes[way] += chunk
+                    other.sendall(chunk)
+
+    def messages(self, way, handshakes):
+        """What rwfdump says of it; the first frames are those that make the connection."""
+        self.thread.join(WAIT_S)
+        self.listener.close()
+        content = self.bytes[way]
+        for _ in range(handshakes):
+            content = content[int.from_bytes(content[:2], "big"):]
+        done = subprocess.run([os.path.join(BIN, "rwfdump"), "-i", "rssl", "-"], input=content, capture_output=True,
+                              check=False)
+        text = done.stdout.decode()
+        check(done.returncode == 0 and text, f"rwfdump: {text}{done.stderr.decode()}")
+        return text
+
+
+def expect(text, *patterns):
+    for pattern in patterns:
+        check(re.search(pattern, text), f"no '{pattern}' in\n{text}")
+
+
+def service(_):
+    """-id and -qos are in the directory and in every image; -pos and -aid in the login request."""
+    with Publisher("-id", 77, "-qos", "delayed") as publisher:
+        wire = Recorder(publisher.port)
+        with client(wire.port, "-il", "A", "-X", "-pos", "10.9.8.7/desk", "-aid", "777") as consumer:
+            consumer.end(0)
+    expect(wire.messages("down", 1), r"entry action=ADD 77\n", r"item DELAYED_UNKNOWN/TICK_BY_TICK",
+           r"REFRESH .*domain=MARKET_PRICE .*qos=DELAYED_UNKNOWN/TICK_BY_TICK.*\n.*\n  key service=77 name=\"A\"")
+    expect(wire.messages("up", 2), r"element Position .*\"10\.9\.8\.7/desk\"", r"element ApplicationId .*\"777\"")
+    for words in (("-qos", "fast"), ("-id", 65536), ("-maxclients", "few"), ("-stop", "soon")):
+        with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", *words) as refused:
+            refused.end(1)
+            expect(refused.text, words[0])
+
+
+def dictionary(folder):
+    """-dict: those files are served, and a folder without is an error."""
+    for name in ("RDMFieldDictionary", "enumtype.def"):
+        with open(os.path.join(SOURCE, "conf", name), encoding="utf-8") as source, \
+                open(os.path.join(folder, name), "w", encoding="utf-8") as copy:
+            copy.write(re.sub(r"^BID ", "OUR_BID ", source.read(), flags=re.M))
+    with Publisher("-dict", folder) as publisher:
+        with client(publisher.port, "-il", "A", "-d", "3", "-l", "3", "-X") as consumer:
+            consumer.end(0)
+            expect(consumer.text, r" OUR_BID +22 ")
+    with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", "-dict", os.path.join(folder, "none")) as refused:
+        refused.end(2)
+
+
+def max_clients(_):
+    """One too many is told so; who comes when there is room again is let in."""
+    with Publisher("-maxclients", 1) as publisher, client(publisher.port, "-il", "A") as first:
+        first.until("1 of 1 items open")
+        with client(publisher.port, "-il", "A", "-X", "-timeout", 1) as second:
+            second.end(3)
+            expect(second.text, "too many clients")
+        first.command("q")
+        first.end(0)
+        publisher.items_open(0)
+        with client(publisher.port, "-il", "A", "-X") as third:
+            third.end(0)
+
+
+def stop(folder):
+    """-stop ends it; the rates of -rate-profile follow each other, and the last one stays."""
+    with Publisher("-stop", 0.2) as publisher:
+        publisher.end(0)
+    with open(os.path.join(folder, "profile"), "w", encoding="ascii") as file:
+        file.write("# seconds rate\n0.1 1000\n0.1 3000\n0.1 2000\n")
+    with Publisher("-rate-profile", file.name) as publisher:
+        rates = []
+        while rates[-1:] != ["2000"]:
+            publisher.command("st")
+            rates.append(publisher.until(r"of (\d+) updates/s in", len(rates) + 1)[1])
+        order = list(dict.fromkeys(rates))
+        check(order in (["1000", "3000", "2000"], ["3000", "2000"], ["1000", "2000"], ["2000"]), f"rates: {order}")
+
+
+def hang_up(_):
+    """fl: the connection is lost, the client comes again and opens everything again."""
+    with Publisher() as publisher, client(publisher.port, "-il", "A,B") as consumer:
+        consumer.until("2 of 2 items open")
+        publisher.command("fl")
+        publisher.until("logged in as", 2)
+        publisher.items_open(2)
+        consumer.command("q")
+        consumer.end(0)
+        expect(consumer.text, "1 connections lost", "(?s)logged in at.*logged in at")
+
+
+def commands(_):
+    """op and cl: one item of the list is closed and opened again; pa and re: the login asks for it."""
+    with Publisher() as publisher:
+        wire = Recorder(publisher.port)
+        with client(wire.port, "-il", "A,B", "-l", 2) as consumer:
+            consumer.until("2 of 2 items open")
+            consumer.command("cl A")
+            publisher.items_open(1)
+            consumer.command("op A")
+            publisher.items_open(2)
+            consumer.command("op A")  # it is open
+            consumer.command("cl C")
+            consumer.until("no item C in the list")
+            consumer.command("pa")
+            consumer.command("re")
+            consumer.command("what")
+            consumer.until("pause and resume all")
+            consumer.command("q")
+            consumer.end(0)
+            expect(consumer.text, "3 refreshes")
+    sent = [line for line in wire.messages("up", 2).splitlines() if line.startswith("message ")]
+    sent = [(line.split()[1], "PAUSE" in line) for line in sent if "domain=LOGIN" in line or "MARKET_PRICE" in line]
+    request, close = ("REQUEST", False), ("CLOSE", False)
+    check(sent == [request, request, request, close, request, ("REQUEST", True), request], f"on the wire: {sent}")
+
+
+def statistics(folder):
+    """-stats: the lines go into the file, not between the others."""
+    path = os.path.join(folder, "stats.csv")
+    with Publisher() as publisher, client(publisher.port, "-il", "A", "-I", 0.1, "-stats", path) as consumer:
+        consumer.until("1 of 1 items open")
+        deadline = time.monotonic() + WAIT_S
+        lines = []
+        while len(lines) < 3:
+            check(time.monotonic() < deadline, f"{path}: {lines}")
+            if os.path.exists(path):
+                with open(path, encoding="ascii") as file:
+                    lines = file.read().splitlines()
+        consumer.command("q")
+        consumer.end(0)
+        check(lines[0].startswith("time,upd/s,refresh,status,items_open,"), f"the head: {lines[0]}")
+        check(all(re.match(r"20[0-9-]*T[0-9:]*Z,", line) for line in lines[1:-1]), f"the lines: {lines}")
+        check("time,upd/s" not in consumer.text, f"on standard output, too: {consumer.text}")
+    with client(1, "-il", "A", "-I", 1, "-stats", os.path.join(folder, "none", "x")) as refused:
+        refused.end(2)
+
+
+def main():
+    for program in ("sink_driven_src", "rmdstestclient", "rwfdump"):
+        if not os.path.exists(os.path.join(BIN, program)):
+            print(f"SKIP: this build has no {program}")
+            return 77
+    for case in (service, dictionary, max_clients, stop, hang_up, commands, statistics):
+        print(case.__name__, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            case(folder)
+    print("all good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
