@@ -146,6 +146,7 @@ enum rwf_splice_op {
     RWF_SPLICE_FLAGS = 0x040,           /* flags_set, flags_clear: bits without a member */
     RWF_SPLICE_STRIP_CONF_INFO = 0x080, /* update: no conflation information */
     RWF_SPLICE_SEQ_NUM = 0x100,         /* seq_num into the member, if the message has one */
+    RWF_SPLICE_STRIP_PERM_DATA = 0x200, /* no permission data */
 };
 
 struct rwf_splice {

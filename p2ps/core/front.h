@@ -24,6 +24,7 @@ enum p2ps_form_flags {
     P2PS_FORM_KEY = 1,  /* the key goes into every update */
     P2PS_FORM_VIEW = 2, /* `fields` only */
     P2PS_FORM_CONF = 4, /* updates say how they were conflated, if they were */
+    P2PS_FORM_BARE = 8, /* no permission data, by ProvidePermissionExpressions 0 of the login */
 };
 
 struct p2ps_form {

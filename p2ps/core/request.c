@@ -121,7 +121,8 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
 {
     const struct p2ps_client *c = p2ps_client_at(core, open->client);
     uint8_t flags = (uint8_t)((open->request->key_in_updates ? P2PS_FORM_KEY : 0) |
-                              (open->request->conf_info_in_updates ? P2PS_FORM_CONF : 0));
+                              (open->request->conf_info_in_updates ? P2PS_FORM_CONF : 0) |
+                              (c->permission_expressions ? 0 : P2PS_FORM_BARE));
     struct omm_view view = { 0 };
 
     if (open->request->has_view) {

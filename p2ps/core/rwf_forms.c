@@ -22,7 +22,7 @@ static bool has_field(const struct p2ps_form *form, int16_t id)
 }
 
 /* The header changes that consumers need: key, service id, group, private flag, and nothing about
- * conflation for who did not ask. */
+ * conflation for who did not ask, nor about permissions for who said so. */
 static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2ps_record *record)
 {
     struct rwf_splice splice = { 0 };
@@ -35,6 +35,9 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
     if (record->peek.msg_class == RWF_CLASS_UPDATE && !(form->flags & P2PS_FORM_CONF) &&
         record->peek.flags & RWF_UPDATE_HAS_CONF_INFO)
         splice.ops |= RWF_SPLICE_STRIP_CONF_INFO;
+    if (form->flags & P2PS_FORM_BARE &&
+        record->peek.flags & (is_refresh ? RWF_REFRESH_HAS_PERM_DATA : RWF_UPDATE_HAS_PERM_DATA))
+        splice.ops |= RWF_SPLICE_STRIP_PERM_DATA;
     if (is_refresh) {
         splice.ops |= RWF_SPLICE_GROUP_ID | RWF_SPLICE_FLAGS;
         splice.group_id = rwf_bytes(record->group, sizeof(record->group));

@@ -202,7 +202,8 @@ static void splice_member(struct splicing *s, const struct member *m)
     if (!is_there)
         return;
     member_skip(&s->rd, m->kind);
-    if (m->kind == MEMBER_CONF_INFO && (s->splice->ops & RWF_SPLICE_STRIP_CONF_INFO)) {
+    if ((m->kind == MEMBER_CONF_INFO && (s->splice->ops & RWF_SPLICE_STRIP_CONF_INFO)) ||
+        (m->kind == MEMBER_PERM_DATA && (s->splice->ops & RWF_SPLICE_STRIP_PERM_DATA))) {
         s->flags = (uint16_t)(s->flags & ~m->flag);
         return;
     }

@@ -1062,6 +1062,7 @@ static inline struct omm_login_request pair_login_request(void)
         .name_type = RWF_NAME_LOGIN_USER,
         .single_open = true,
         .allow_suspect_data = true,
+        .permission_expressions = true,
     };
 }
 

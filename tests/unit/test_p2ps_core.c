@@ -671,6 +671,28 @@ static void keys_in_updates_come_to_who_asked_for_them(void **state)
     assert_int_equal(pair_stream(b, 5)->counter, 101);
 }
 
+static void permission_data_go_to_who_did_not_decline_them(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client_comes(pair, 1);
+    struct omm_login_request login = pair_login_request();
+
+    login.permission_expressions = false;
+    p2ps_client_login(pair->sink, pair->now_ns, b->id, &login);
+    pair->provider.perm_data = "7";
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    assert_true(pair_stream(a, 5)->flags & RWF_REFRESH_HAS_PERM_DATA);
+    assert_false(pair_stream(b, 5)->flags & RWF_REFRESH_HAS_PERM_DATA);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_true(pair_stream(a, 5)->flags & RWF_UPDATE_HAS_PERM_DATA);
+    assert_false(pair_stream(b, 5)->flags & RWF_UPDATE_HAS_PERM_DATA);
+    assert_int_equal(pair_stream(b, 5)->counter, pair_stream(a, 5)->counter);
+    assert_string_equal(pair_heard(b, 5), "IU");
+}
+
 static void conflation_is_told_to_who_asked_for_it(void **state)
 {
     struct pair *pair = *state;
@@ -1473,6 +1495,7 @@ int main(void)
         TEST(a_reissue_is_answered_to_the_one_who_asked),
         TEST(a_reissue_may_not_change_the_item),
         TEST(keys_in_updates_come_to_who_asked_for_them),
+        TEST(permission_data_go_to_who_did_not_decline_them),
         TEST(conflation_is_told_to_who_asked_for_it),
         TEST(a_batch_opens_each_item_on_a_stream_of_its_own),
         TEST(an_item_of_a_batch_that_is_denied_leaves_the_others),

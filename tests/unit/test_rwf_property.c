@@ -198,7 +198,9 @@ static void assert_spliced(struct rwf_bytes before, const struct rwf_splice *spl
 
     assert_int_equal(is.stream_id, splice->stream_id);
     assert_true(rwf_bytes_equal(is.payload, was.payload));
-    assert_true(rwf_bytes_equal(is.perm_data, was.perm_data));
+    assert_true(rwf_bytes_equal(is.perm_data, splice->ops & RWF_SPLICE_STRIP_PERM_DATA
+                                                  ? rwf_bytes(NULL, 0)
+                                                  : was.perm_data));
     assert_true(rwf_bytes_equal(is.ext_header, was.ext_header));
     assert_int_equal(is.seq_num, was.seq_num);
     assert_int_equal(is.part_num, was.part_num);
@@ -237,13 +239,14 @@ static void a_splice_changes_what_it_names_and_nothing_else(void **state)
         { .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_SET_KEY | RWF_SPLICE_GROUP_ID,
           .key = &key,
           .group_id = rwf_text("group") },
+        { .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_PERM_DATA },
     };
 
     for (unsigned seed = 1; seed <= ROUNDS; seed++) {
         size_t length;
 
         if (random_msg(f, seed, RWF_LENGTHS_SHORTEST, &length))
-            assert_spliced(rwf_bytes(f->bytes, length), &splices[seed % 5]);
+            assert_spliced(rwf_bytes(f->bytes, length), &splices[seed % 6]);
         arena_fini(&f->arena);
     }
 }

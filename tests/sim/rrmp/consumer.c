@@ -399,6 +399,7 @@ static void login(struct consumer *c, bool no_refresh)
         .name_type = RWF_NAME_LOGIN_USER,
         .single_open = c->single_open,
         .allow_suspect_data = c->allow_suspect,
+        .permission_expressions = c->number % 2 == 0,
     };
 
     c->world->coverage->logins++;

@@ -24,6 +24,7 @@ import com.refinitiv.ema.access.UpdateMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -211,7 +212,12 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                 EmaFactory.createUpdateMsg()
                         .domainType(item.domain)
                         .payload(ChainKit.fields(item.name, item.count, false));
+        if (item.name.startsWith("PERM")) msg.permissionData(permission());
         provider.submit(msg, item.handle);
+    }
+
+    private static ByteBuffer permission() {
+        return ByteBuffer.wrap("7".getBytes(StandardCharsets.US_ASCII));
     }
 
     synchronized void refresh(String name, boolean solicited) {
@@ -236,6 +242,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                                 OmmState.StatusCode.NONE,
                                 "all is well")
                         .payload(ChainKit.fields(item.name, item.count, true));
+        if (item.name.startsWith("PERM")) msg.permissionData(permission());
         if (item.name.startsWith("GROUP")) msg.itemGroup(groupId(item.name.charAt(5) - '0'));
         provider.submit(msg, item.handle);
         if (!item.isStreaming) items.remove(item.handle);

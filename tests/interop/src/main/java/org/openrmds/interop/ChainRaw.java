@@ -61,6 +61,11 @@ public final class ChainRaw {
             return kind == MsgClasses.STATUS && stream == id;
         }
 
+        /* Of refreshes and updates. */
+        boolean hasPermission() {
+            return (flags & 0x02) != 0;
+        }
+
         boolean isSolicited() {
             return (flags & 0x20) != 0;
         }
@@ -332,6 +337,7 @@ public final class ChainRaw {
         serviceId = consumer.serviceId();
         report.test("nothing goes before the login", ChainRaw::beforeLogin);
         report.test("login again, and logout", ChainRaw::loginAgain);
+        report.test("permission data are for who did not decline them", ChainRaw::permissions);
         report.test("round trips are measured for who asks", ChainRaw::roundTrips);
         report.test("a second login stream is refused", ChainRaw::secondLogin);
         report.test("keys in updates", ChainRaw::keys);
@@ -371,6 +377,25 @@ public final class ChainRaw {
             raw.awaitEnd();
         }
         provider.await("close", l -> l.equals("close OUT"));
+    }
+
+    /* ProvidePermissionExpressions 0 in the login: the same messages without permission data. */
+    private static void permissions() {
+        try (Raw with = Raw.loggedIn();
+                Raw without = new Raw()) {
+            without.login("bare", attributes("ProvidePermissionExpressions", 0));
+            without.await("login refresh", g -> g.isRefresh(1));
+            for (Raw raw : List.of(with, without)) {
+                raw.item(5, STREAMING, "PERM");
+                Got image = raw.await("refresh", g -> g.isRefresh(5));
+                check(image.hasPermission() == (raw == with), "permission data of " + image);
+            }
+            provider.publish("PERM", 1);
+            for (Raw raw : List.of(with, without)) {
+                Got update = raw.await("update", g -> g.isUpdate(5));
+                check(update.hasPermission() == (raw == with), "permission data of " + update);
+            }
+        }
     }
 
     /* RoundTripLatency 2 in the login: the message with the server's clock goes back at once. */
