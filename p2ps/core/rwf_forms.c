@@ -71,41 +71,126 @@ static int filter_fields(const struct p2ps_form *form, struct rwf_bytes bytes,
     return rc;
 }
 
-static int filter_map(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc,
-                      bool *kept)
+/* Rows of fields whose sets are defined in front of them are given whole. */
+static bool can_filter(unsigned container, unsigned has_set_defs)
+{
+    return container == RWF_TYPE_FIELD_LIST && !has_set_defs;
+}
+
+static int filter_row(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc)
+{
+    bool kept;
+
+    return filter_fields(form, bytes, enc, &kept);
+}
+
+static int filter_summary(const struct p2ps_form *form, struct rwf_bytes bytes,
+                          struct rwf_encoder *enc)
+{
+    int rc = bytes.length ? filter_row(form, bytes, enc) : RWF_OK;
+
+    rwf_summary_finish(enc);
+    return rc;
+}
+
+/* Rows come and go even when no field of them is seen: those without data stay as they are. */
+static int filter_map(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
     struct rwf_map map;
     struct rwf_map_entry entry;
     int rc = rwf_map_decode(bytes, &map);
-    bool some;
 
-    *kept = true; /* rows come and go even when no field of them is seen */
-    if (rc < 0 || map.info.container != RWF_TYPE_FIELD_LIST ||
-        map.info.flags & RWF_MAP_HAS_SET_DEFS)
+    if (rc < 0 || !can_filter(map.info.container, map.info.flags & RWF_MAP_HAS_SET_DEFS))
         return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     struct rwf_map_info info = map.info;
-    struct rwf_bytes summary = info.summary;
     info.summary = rwf_bytes(NULL, 0);
     rwf_map_start(enc, &info);
-    if (info.flags & RWF_MAP_HAS_SUMMARY) {
-        rc = filter_fields(form, summary, enc, &some);
-        if (rc < 0)
-            return rc;
-        rwf_summary_finish(enc);
-    }
-    while ((rc = rwf_map_next(&map, &entry)) > 0) {
+    if (info.flags & RWF_MAP_HAS_SUMMARY)
+        rc = filter_summary(form, map.info.summary, enc);
+    while (rc >= 0 && (rc = rwf_map_next(&map, &entry)) > 0) {
         if (entry.action == RWF_MAP_DELETE || entry.data.length == 0) {
             rwf_map_add(enc, &entry);
             continue;
         }
         rwf_map_entry_start(enc, &entry);
-        rc = filter_fields(form, entry.data, enc, &some);
-        if (rc < 0)
-            return rc;
+        rc = filter_row(form, entry.data, enc);
         rwf_map_entry_finish(enc);
     }
     rwf_map_finish(enc);
     return rc;
+}
+
+static int filter_vector(const struct p2ps_form *form, struct rwf_bytes bytes,
+                         struct rwf_encoder *enc)
+{
+    struct rwf_vector vector;
+    struct rwf_vector_entry entry;
+    int rc = rwf_vector_decode(bytes, &vector);
+
+    if (rc < 0 || !can_filter(vector.info.container, vector.info.flags & RWF_VECTOR_HAS_SET_DEFS))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
+    struct rwf_vector_info info = vector.info;
+    info.summary = rwf_bytes(NULL, 0);
+    rwf_vector_start(enc, &info);
+    if (info.flags & RWF_VECTOR_HAS_SUMMARY)
+        rc = filter_summary(form, vector.info.summary, enc);
+    while (rc >= 0 && (rc = rwf_vector_next(&vector, &entry)) > 0) {
+        if (entry.action == RWF_VECTOR_CLEAR || entry.action == RWF_VECTOR_DELETE ||
+            entry.data.length == 0) {
+            rwf_vector_add(enc, &entry);
+            continue;
+        }
+        rwf_vector_entry_start(enc, &entry);
+        rc = filter_row(form, entry.data, enc);
+        rwf_vector_entry_finish(enc);
+    }
+    rwf_vector_finish(enc);
+    return rc;
+}
+
+static int filter_series(const struct p2ps_form *form, struct rwf_bytes bytes,
+                         struct rwf_encoder *enc)
+{
+    struct rwf_series series;
+    struct rwf_bytes row;
+    int rc = rwf_series_decode(bytes, &series);
+
+    if (rc < 0 || !can_filter(series.info.container, series.info.flags & RWF_SERIES_HAS_SET_DEFS))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
+    struct rwf_series_info info = series.info;
+    info.summary = rwf_bytes(NULL, 0);
+    rwf_series_start(enc, &info);
+    if (info.flags & RWF_SERIES_HAS_SUMMARY)
+        rc = filter_summary(form, series.info.summary, enc);
+    while (rc >= 0 && (rc = rwf_series_next(&series, &row)) > 0) {
+        if (row.length == 0) {
+            rwf_series_add(enc, row);
+            continue;
+        }
+        rwf_series_entry_start(enc);
+        rc = filter_row(form, row, enc);
+        rwf_series_entry_finish(enc);
+    }
+    rwf_series_finish(enc);
+    return rc;
+}
+
+/* RWF_ERR_NOT_FOUND: of this payload no view is made. */
+static int filter_payload(const struct p2ps_form *form, unsigned container, struct rwf_bytes bytes,
+                          struct rwf_encoder *enc, bool *kept)
+{
+    switch (container) {
+    case RWF_TYPE_FIELD_LIST:
+        return filter_fields(form, bytes, enc, kept);
+    case RWF_TYPE_MAP:
+        return filter_map(form, bytes, enc);
+    case RWF_TYPE_VECTOR:
+        return filter_vector(form, bytes, enc);
+    case RWF_TYPE_SERIES:
+        return filter_series(form, bytes, enc);
+    default:
+        return RWF_ERR_NOT_FOUND;
+    }
 }
 
 /* The record with only the fields of the view; RWF_ERR_NOT_FOUND: give it whole. */
@@ -124,12 +209,7 @@ static int make_view(const struct p2ps_form *form, const struct p2ps_record *rec
     struct rwf_bytes payload =
         rwf_bytes(record->message.data + payload_at, record->message.length - payload_at);
     rwf_encoder_init(&enc, out + head, size - head);
-    if (record->peek.container == RWF_TYPE_FIELD_LIST)
-        rc = filter_fields(form, payload, &enc, &kept);
-    else if (record->peek.container == RWF_TYPE_MAP)
-        rc = filter_map(form, payload, &enc, &kept);
-    else
-        return RWF_ERR_NOT_FOUND;
+    rc = filter_payload(form, record->peek.container, payload, &enc, &kept);
     if (rc < 0 || rwf_encoder_error(&enc) < 0)
         return rc < 0 ? rc : rwf_encoder_error(&enc);
     made->bytes = out;

@@ -863,6 +863,111 @@ static void a_view_gives_its_fields_and_no_others(void **state)
     assert_string_equal(pair_heard(b, 5), "IUI"); /* nothing of it is in the view */
 }
 
+static void map_rows(struct rwf_encoder *enc, bool whole)
+{
+    const struct rwf_map_info info = { .flags = RWF_MAP_HAS_SUMMARY,
+                                       .key_type = RWF_TYPE_ASCII,
+                                       .container = RWF_TYPE_FIELD_LIST };
+    const struct rwf_map_entry rows[] = {
+        { .action = RWF_MAP_ADD, .key = rwf_text("a") },
+        { .action = RWF_MAP_DELETE, .key = rwf_text("b") },
+        { .action = RWF_MAP_UPDATE, .key = rwf_text("c") },
+    };
+
+    rwf_map_start(enc, &info);
+    pair_fields(enc, 5, whole);
+    rwf_summary_finish(enc);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (rows[i].action == RWF_MAP_DELETE) {
+            rwf_map_add(enc, &rows[i]);
+            continue;
+        }
+        rwf_map_entry_start(enc, &rows[i]);
+        pair_fields(enc, i, whole);
+        rwf_map_entry_finish(enc);
+    }
+    rwf_map_finish(enc);
+}
+
+static void vector_rows(struct rwf_encoder *enc, bool whole)
+{
+    const struct rwf_vector_info info = { .flags = RWF_VECTOR_HAS_SUMMARY,
+                                          .container = RWF_TYPE_FIELD_LIST };
+    const struct rwf_vector_entry rows[] = {
+        { .action = RWF_VECTOR_INSERT, .index = 0 },
+        { .action = RWF_VECTOR_DELETE, .index = 4 },
+        { .action = RWF_VECTOR_CLEAR, .index = 2 },
+        { .action = RWF_VECTOR_SET, .index = 3 },
+    };
+
+    rwf_vector_start(enc, &info);
+    pair_fields(enc, 5, whole);
+    rwf_summary_finish(enc);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (rows[i].action == RWF_VECTOR_DELETE || rows[i].action == RWF_VECTOR_CLEAR) {
+            rwf_vector_add(enc, &rows[i]);
+            continue;
+        }
+        rwf_vector_entry_start(enc, &rows[i]);
+        pair_fields(enc, i, whole);
+        rwf_vector_entry_finish(enc);
+    }
+    rwf_vector_finish(enc);
+}
+
+static void series_rows(struct rwf_encoder *enc, bool whole)
+{
+    const struct rwf_series_info info = { .flags = RWF_SERIES_HAS_SUMMARY,
+                                          .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_series_start(enc, &info);
+    pair_fields(enc, 5, whole);
+    rwf_summary_finish(enc);
+    for (uint32_t i = 0; i < 3; i++) {
+        rwf_series_entry_start(enc);
+        pair_fields(enc, i, whole);
+        rwf_series_entry_finish(enc);
+    }
+    rwf_series_finish(enc);
+}
+
+static void a_view_cuts_the_rows_of_containers(void **state)
+{
+    static const struct {
+        uint16_t container;
+        void (*rows)(struct rwf_encoder *enc, bool whole);
+    } cases[] = {
+        { RWF_TYPE_MAP, map_rows },
+        { RWF_TYPE_VECTOR, vector_rows },
+        { RWF_TYPE_SERIES, series_rows },
+    };
+    int16_t fields[] = { PAIR_FIELD };
+    const struct p2ps_form form = { .flags = P2PS_FORM_VIEW, .field_count = 1, .fields = fields };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                                     .domain = 7,
+                                     .container = cases[i].container };
+        uint8_t bytes[2][512];
+        uint8_t out[512];
+        struct rwf_encoder enc[2];
+        struct p2ps_made made;
+
+        for (int whole = 0; whole < 2; whole++) {
+            rwf_encoder_init(&enc[whole], bytes[whole], sizeof(bytes[whole]));
+            rwf_msg_start(&enc[whole], &msg);
+            cases[i].rows(&enc[whole], whole);
+            assert_int_equal(rwf_msg_finish(&enc[whole]), RWF_OK);
+        }
+        struct p2ps_record record = { .message = rwf_encoder_bytes(&enc[1]) };
+        assert_int_equal(rwf_peek(record.message, &record.peek), RWF_OK);
+        assert_int_equal(p2ps_rwf_make(&form, &record, out, sizeof(out), &made), MD_OK);
+        assert_true(
+            rwf_bytes_equal(rwf_bytes(made.bytes, made.length), rwf_encoder_bytes(&enc[0])));
+    }
+}
+
 /* ---- entitlement ---- */
 
 static void an_item_one_may_not_see_is_closed(void **state)
@@ -1502,6 +1607,7 @@ int main(void)
         TEST(a_batch_without_a_list_is_refused),
         TEST(a_view_gives_its_fields_and_no_others),
         TEST(a_view_that_cannot_be_given_is_refused),
+        TEST(a_view_cuts_the_rows_of_containers),
         TEST(an_item_one_may_not_see_is_closed),
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
         TEST(a_late_answer_is_not_taken_for_another_question),
