@@ -13,10 +13,12 @@
 #include "dictionaries.h"
 #include "frame/frame.h"
 #include "frame/memory.h"
+#include "names.h"
 #include "netio/stream.h"
 #include "users.h"
 #include "worker.h"
 
+#define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
 #define WORKERS_MAX   64
 #define LISTENERS_MAX 2
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
@@ -37,6 +39,7 @@ struct p2ps {
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_users *users;
+    struct p2ps_names *names; /* NULL: disableHostLookup */
     struct p2ps_access *access;
     struct p2ps_worker *workers[WORKERS_MAX];
     unsigned worker_count;
@@ -488,6 +491,7 @@ static int create_workers(struct p2ps *p2ps)
         .core = core_config(p2ps),
         .channel = channel_config(&p2ps->frame),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
+        .names = p2ps->names,
         .stats_window_ns = md_conf_time_ns(daemon, "sessionStatsWindow"),
     };
     char name[64];
@@ -603,6 +607,9 @@ static int build(struct p2ps *p2ps)
     if (attach_process_create(&p2ps->process) != MD_OK ||
         md_loop_timer_create(p2ps->frame.loop, on_accept_again, p2ps, &p2ps->accept_pause) != MD_OK)
         return MD_EXIT_FILE;
+    if (!md_conf_bool(daemon, "disableHostLookup") &&
+        p2ps_names_create(NULL, NAMES_WAITING, &p2ps->names) != MD_OK)
+        return MD_EXIT_FILE;
     int code = create_workers(p2ps);
     return code < 0 ? open_listeners(p2ps) : code;
 }
@@ -623,6 +630,7 @@ static void take_down(struct p2ps *p2ps)
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
     p2ps_users_destroy(p2ps->users);
+    p2ps_names_destroy(p2ps->names);
     p2ps_access_destroy(p2ps->access);
     for (unsigned i = 0; i < p2ps->network_count; i++)
         free(p2ps->settings[i]);

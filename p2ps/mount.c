@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "names.h"
 #include "rssl_front.h"
 #include "worker.h"
 
@@ -53,6 +54,7 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
     rssl_channel_destroy(mount->channel);
     net_stream_close(mount->stream);
     p2ps_mount_stats_destroy(mount->stats);
+    p2ps_name_release(mount->name);
     free(mount);
 }
 
@@ -94,6 +96,8 @@ static void opened(struct p2ps_mount *mount, uint64_t now_ns)
         return;
     }
     md_log(MD_LOG_INFO, "mount: host=%s connected, %s", peer, info->component);
+    if (mount->worker->config.names)
+        mount->name = p2ps_names_ask(mount->worker->config.names, peer);
 }
 
 static void message(struct p2ps_mount *mount, uint64_t now_ns, const struct rssl_event *event)

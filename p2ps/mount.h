@@ -26,6 +26,7 @@ struct p2ps_mount {
     struct p2ps_manners told; /* to the log */
     uint64_t tell_at_ns;
     struct p2ps_mount_stats *stats; /* NULL: not shown yet */
+    struct p2ps_name *name;         /* NULL: not asked for */
     struct p2ps_mount *next;
     struct p2ps_mount *previous;
 };

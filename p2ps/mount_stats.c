@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "names.h"
 #include "rates.h"
 #include "worker.h"
 
@@ -116,6 +117,17 @@ static void show_rates(struct p2ps_mount_stats *stats, uint64_t now_ns,
     stats_gauge_set(stats->entries[MOUNT_BYTES_OUT_RATE], rates[P2PS_RATE_BYTES]);
 }
 
+/* "10.1.2.3:40112", or, when that is known, "10.1.2.3:40112 (its name)". */
+static void show_host(struct p2ps_mount *mount, const char *address)
+{
+    const char *name = mount->name ? p2ps_name_text(mount->name) : NULL;
+    char text[STATS_STRING_BYTES];
+
+    if (name)
+        snprintf(text, sizeof(text), "%s (%s)", address, name);
+    show_text(mount->stats->segment, &mount->stats->host, name ? text : address);
+}
+
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
@@ -126,7 +138,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     rssl_outq_stats(outq, &out);
     show_text(stats->segment, &stats->user, client->user);
     show_text(stats->segment, &stats->position, client->position);
-    show_text(stats->segment, &stats->host, client->address);
+    show_host(mount, client->address);
     stats_gauge_set(stats->entries[MOUNT_ITEMS], client->streams);
     stats_gauge_set(stats->entries[MOUNT_BUFFERS], rssl_outq_depth(outq));
     stats_gauge_set(stats->entries[MOUNT_BUFFERS_MAX], outq->config.max_buffers);

@@ -24,6 +24,7 @@ struct p2ps_worker_config {
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
     uint64_t stats_window_ns; /* of the rates of each mount */
+    struct p2ps_names *names; /* NULL: clients are known by their addresses only */
 };
 
 /* A user for whom the configuration has a line of its own; the name as in a path of it. */

@@ -141,8 +141,10 @@ const struct md_conf_row md_conf_rows[] = {
       "False: a client that sends nothing is not cut." },
     { "serverToClientPings", DAEMON | PORT, P2PS, 0, BOOL("True"),
       "False: no pings are announced or sent." },
-    { "disableHostLookup", DAEMON, P2PS, NOT_YET, BOOL("True"),
-      "True: addresses of clients are never resolved to names, which is what this version does." },
+    { "disableHostLookup", DAEMON, P2PS, 0, BOOL("True"),
+      "True: addresses of clients are never resolved to names. False: a thread of its own does it, "
+      "for at most 256 new clients at a time; the name comes to the log (at INFO) and to the host "
+      "of the mount in the statistics." },
     { "minimumOpenWindow", DAEMON, P2PS, 0, INT("requests", 1, MANY, "500"),
       "Least number of item requests outstanding at the sources of one service; a larger "
       "OpenWindow they announce is used." },
