@@ -204,9 +204,10 @@ struct rrcp_unicast {
     uint32_t rx_buffer[UNICAST_WINDOW];
     uint32_t rx_unacked;
     uint64_t ack_due_ns;
-    uint64_t rx_due_ns; /* packets ahead of a hole that nobody fills go then */
-    uint32_t echo_tx_time;
-    bool reset_wanted; /* tell it that we do not know the stream */
+    uint64_t rx_due_ns;    /* packets ahead of a hole that nobody fills go then */
+    uint32_t echo_tx_time; /* of the last packet; 0: none to echo */
+    uint64_t echo_ns;      /* when it came */
+    bool reset_wanted;     /* tell it that we do not know the stream */
 };
 
 /* ---- peers -------------------------------------------------------------------------------- */
@@ -308,7 +309,7 @@ struct sent_slot {
     uint8_t late_requests; /* after a repair that then must have been lost itself */
     bool is_asked;
     bool is_shared; /* asked for by two peers */
-    bool is_overridden;
+    uint8_t overrides;
     bool is_queued; /* a repair waits */
 };
 
@@ -399,7 +400,7 @@ struct rrcp_sender {
     uint32_t asked_recently; /* decaying counts: packets asked for, and by a second peer too */
     uint32_t shared_recently;
     struct not_held_mark not_held[256];
-    uint64_t rtt_ns; /* largest of the peers' that answer; for damping */
+    uint64_t rtt_ns; /* smoothed over all peers; stands in for one not yet measured */
 };
 
 struct user_slot {

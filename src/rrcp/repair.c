@@ -14,7 +14,8 @@
 #define NOT_HELD_NS       (50 * RRCP_MS) /* at most one NCF per packet in this time */
 #define QUEUE_NS_MAX      (20 * RRCP_MS) /* a repair that would wait longer is refused: BUSY */
 #define COMING_NS         (2 * RRCP_MS)  /* one that waits longer is announced */
-#define OVERRIDE_REQUESTS 4
+#define OVERRIDE_REQUESTS 2
+#define OVERRIDES_MAX     3
 #define SHARED_PERCENT    30
 #define SHARED_LEAST      8
 #define SHARED_WINDOW     256
@@ -156,18 +157,32 @@ static void note_asker(struct rrcp *r, struct sent_slot *slot, const struct rrcp
 }
 
 /*
- * The request came though a repair to all is under way. If several do so late enough to have seen
- * it, that repair was itself lost near us: true, send it again, once.
+ * STATUS packets are few, so in a large group most pairs have not measured each other yet: then
+ * what the others' round trips are is the best guess.
+ */
+static uint64_t round_trip_ns(const struct rrcp *r, const struct rrcp_peer *peer)
+{
+    if (peer->rtt_ns)
+        return peer->rtt_ns;
+    return r->sender.rtt_ns ? r->sender.rtt_ns : RTT_UNKNOWN_NS;
+}
+
+/*
+ * The request came though a repair to all is under way. If two do so late enough to have seen it,
+ * that repair was itself lost near us: true, send it again before the whole group has asked.
+ * Waiting for more of them costs: in one round trip the requests of a large group double. The
+ * repair sent again may be lost as well.
  */
 static bool is_override(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer)
 {
-    uint64_t rtt_ns = peer->rtt_ns ? peer->rtt_ns : RTT_UNKNOWN_NS;
+    uint64_t rtt_ns = round_trip_ns(r, peer);
 
-    if (slot->is_overridden || r->now_ns - slot->multicast_ns <= rtt_ns + rtt_ns / 2)
+    if (slot->overrides == OVERRIDES_MAX || r->now_ns - slot->multicast_ns <= rtt_ns + rtt_ns / 2)
         return false;
     if (++slot->late_requests < OVERRIDE_REQUESTS)
         return false;
-    slot->is_overridden = true;
+    slot->late_requests = 0;
+    slot->overrides++;
     r->counters.nak_override++;
     return true;
 }
@@ -249,7 +264,7 @@ static void consider(struct rrcp *r, struct rrcp_peer *peer, struct answers *a, 
 
     if (to_all && !is_again) {
         slot->late_requests = 0;
-        slot->is_overridden = false;
+        slot->overrides = 0;
     }
     queue_repair(r, slot, peer, seq, to_all, r->now_ns + wait_ns);
     peer->repairs_sent++;

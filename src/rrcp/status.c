@@ -16,11 +16,13 @@
 
 void rrcp_rtt_sample(struct rrcp *r, struct rrcp_peer *peer, uint64_t rtt_ns)
 {
-    (void)r;
+    uint64_t *all_ns = &r->sender.rtt_ns;
+
     if (rtt_ns > ROUND_TRIP_NS_MAX)
         return;
     if (rtt_ns == 0)
         rtt_ns = 1;
+    *all_ns = *all_ns == 0 ? rtt_ns : (7 * *all_ns + rtt_ns + 7) / 8;
     if (peer->rtt_ns == 0) {
         peer->rtt_ns = rtt_ns;
         peer->rtt_var_ns = rtt_ns / 2;

@@ -563,6 +563,14 @@ void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet
 
 /* ---- receiving ---------------------------------------------------------------------------- */
 
+/* An acknowledgement may have waited for more to acknowledge; that is no part of the round trip. */
+static uint32_t echo(const struct rrcp *r, const struct rrcp_unicast *u)
+{
+    uint32_t clock = u->echo_tx_time + (uint32_t)((r->now_ns - u->echo_ns) / RRCP_US);
+
+    return u->echo_tx_time == 0 ? 0 : clock == 0 ? 1 : clock;
+}
+
 static void send_ack(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
 {
     uint64_t bitmap = 0;
@@ -580,7 +588,7 @@ static void send_ack(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast
     md_put_be64(bytes + 24, peer->session);
     md_put_be64(bytes + 32, next);
     md_put_be64(bytes + 40, bitmap);
-    md_put_be32(bytes + 48, u->echo_tx_time);
+    md_put_be32(bytes + 48, echo(r, u));
     md_put_be16(bytes + 52, (uint16_t)(room < UNICAST_WINDOW ? room : UNICAST_WINDOW));
     md_put_be16(bytes + 54, u->reset_wanted ? UACK_RESET : 0);
     rrcp_control_send(r, buffer, PACKET_UACK_BYTES, peer);
@@ -674,6 +682,7 @@ void rrcp_udata_input(struct rrcp *r, struct rrcp_peer *peer, const struct packe
         return;
     acknowledge(r, peer, u, md_be64(view->bytes + 40));
     u->echo_tx_time = view->flags & PACKET_FLAG_RETRANS ? 0 : view->tx_time;
+    u->echo_ns = r->now_ns;
     if (!is_expected(r, peer, u, useq >> USEQ_BITS, useq & USEQ_MASK)) {
         u->ack_due_ns = rrcp_min(u->ack_due_ns, r->now_ns + ACK_NS);
         return;

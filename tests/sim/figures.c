@@ -24,8 +24,7 @@ struct figure {
 };
 
 struct result {
-    double naks_mean;
-    uint32_t naks_p99, naks_max;
+    struct sim_naks naks;
     double repairs_per_loss, dups_per_loss, naks_per_loss;
     double recover_p50_ms, recover_p99_ms;
     double latency_p50_ms, latency_p99_ms;
@@ -108,7 +107,7 @@ static struct result measure(const struct figure *f, uint64_t seed)
     set_faults(sim, f);
     sim_run(sim, f->run_ns);
     sim_totals(sim, &after);
-    sim_nak_stats(sim, 0, &r.naks_mean, &r.naks_p99, &r.naks_max);
+    r.naks = sim_naks(sim, 0, 1);
     r.losses = after.packets_missing - before.packets_missing;
     double losses = r.losses ? (double)r.losses : 1;
 
@@ -214,7 +213,7 @@ static int figure_repair(void)
             struct result r = measure(&f, seed);
 
             printf("N = %-4d seed %llu: %5.2f %4u %4u\n", sizes[i], (unsigned long long)seed,
-                   r.naks_mean, r.naks_p99, r.naks_max);
+                   r.naks.mean, r.naks.p99, r.naks.max);
             failed |= r.failed;
         }
     }
@@ -246,8 +245,8 @@ static int figure_delay(void)
 
             printf("one-way %.2f ms  %-5s  N = %-4d mean %5.2f  p99 %3u  useless %5.2f  "
                    "recovery p50 %.2f ms\n",
-                   (double)f.one_way_ns / 1e6, j & 1 ? "fast" : "fixed", sizes[i], r.naks_mean,
-                   r.naks_p99, r.dups_per_loss, r.recover_p50_ms);
+                   (double)f.one_way_ns / 1e6, j & 1 ? "fast" : "fixed", sizes[i], r.naks.mean,
+                   r.naks.p99, r.dups_per_loss, r.recover_p50_ms);
             failed |= r.failed;
         }
     return failed;

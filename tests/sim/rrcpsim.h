@@ -100,9 +100,14 @@ uint64_t sim_repair_rate(const struct sim *sim);          /* bytes per second, o
 uint64_t sim_repairs_to(const struct sim *sim, int node); /* bytes of repairs to it alone */
 void sim_latency_without(struct sim *sim, int node);      /* from now on */
 void sim_allow_gaps(struct sim *sim, int node);           /* despite no_gaps, at this node */
-/* NAK packets per packet that was asked for: mean and largest; returns how many such packets. */
-uint32_t sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99,
-                       uint32_t *max);
+/* NAK packets per packet of the senders `first` to before `end` that was asked for at all. */
+struct sim_naks {
+    uint32_t packets;
+    double mean;
+    uint32_t p99, max;
+};
+
+struct sim_naks sim_naks(const struct sim *sim, int first, int end);
 
 /* scenario.c: a page each. setup may change the options (which the seed has drawn); body drives the
  * simulation up to sim_settle(), which the caller does. */

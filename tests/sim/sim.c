@@ -896,25 +896,48 @@ static int compare(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-uint32_t sim_nak_stats(const struct sim *sim, int sender, double *mean, uint32_t *p99,
-                       uint32_t *max)
+/* How often each packet of this sender that was asked for at all was. */
+static uint32_t nak_counts(const struct sim *sim, int sender, uint32_t **out)
 {
     const struct sim_life *life = &sim->check.lives[sim->nodes[sender].life];
-    uint32_t packets = life->seq_last ? (uint32_t)(life->seq_last - life->seq_first + 1) : 0;
-    uint32_t *counts = calloc(packets + 1, sizeof(*counts));
+    uint64_t packets = life->seq_last ? life->seq_last - life->seq_first + 1 : 0;
+    uint32_t *counts = *out;
     uint32_t n = 0;
+
+    for (uint64_t i = 0; i < packets; i++)
+        if (life->seq_naks[i] > 0)
+            counts[n++] = life->seq_naks[i];
+    *out = counts + n;
+    return n;
+}
+
+struct sim_naks sim_naks(const struct sim *sim, int first, int end)
+{
+    uint64_t packets = 0;
     uint64_t sum = 0;
+    uint32_t n = 0;
+
+    for (int i = first; i < end; i++) {
+        const struct sim_life *life = &sim->check.lives[sim->nodes[i].life];
+
+        packets += life->seq_last ? life->seq_last - life->seq_first + 1 : 0;
+    }
+    uint32_t *counts = calloc(packets + 1, sizeof(*counts));
+    uint32_t *free_place = counts;
 
     MD_ASSERT(counts);
-    for (uint32_t i = 0; i < packets; i++)
-        if (life->seq_naks[i] > 0) {
-            counts[n++] = life->seq_naks[i];
-            sum += life->seq_naks[i];
-        }
+    for (int i = first; i < end; i++)
+        n += nak_counts(sim, i, &free_place);
+    for (uint32_t i = 0; i < n; i++)
+        sum += counts[i];
     qsort(counts, n, sizeof(*counts), compare);
-    *mean = n ? (double)sum / n : 0;
-    *p99 = n ? counts[(uint64_t)n * 99 / 100] : 0;
-    *max = n ? counts[n - 1] : 0;
+    struct sim_naks naks = {
+        .packets = n,
+        .mean = n ? (double)sum / n : 0,
+        .p99 = n ? counts[(uint64_t)n * 99 / 100] : 0,
+        .max = n ? counts[n - 1] : 0,
+    };
+
     free(counts);
-    return n;
+    return naks;
 }

@@ -531,6 +531,27 @@ static void a_directed_message_reaches_one_node_by_either_way(void **state)
     net_free(net);
 }
 
+/* Acknowledgements wait for more to acknowledge: that wait is no part of the way there and back. */
+static void an_acknowledgement_that_waited_does_not_lengthen_the_round_trip(void **state)
+{
+    struct net *net = net_make();
+    struct rrcp_msg msg = { .bytes = (const uint8_t *)"you", .length = 3, .topic = 5, .port = 9 };
+    struct rrcp_peer_info info;
+
+    (void)state;
+    net_start(net);
+    msg.session = rrcp_session(net->r[2]);
+    msg.flags = RRCP_MSG_UNICAST;
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    run(net, 20 * MS);
+    for (uint32_t i = 0; rrcp_peer_info(net->r[0], i, &info); i++)
+        if (info.session == msg.session)
+            break;
+    assert_int_equal(info.session, msg.session);
+    assert_in_range(info.rtt_us, 0, 200); /* two steps of the loop */
+    net_free(net);
+}
+
 static int dropped_unicast;
 
 static bool drop_some_unicast(const struct rrcp_packet *p, int from, int to)
@@ -794,6 +815,7 @@ int main(void)
         cmocka_unit_test(a_port_is_given_once_and_users_are_counted),
         cmocka_unit_test(other_local_users_hear_a_message_in_the_order_of_the_network),
         cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
+        cmocka_unit_test(an_acknowledgement_that_waited_does_not_lengthen_the_round_trip),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
