@@ -73,6 +73,7 @@ static void opened(struct link *link, uint64_t now_ns)
     if (link->is_route)
         srcdist_retry_opened(&link->retry);
     link->connects++;
+    link->is_greeting = false;
     link->told = (struct srcdist_manners){ 0 };
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
                              &link->provider) != MD_OK) {
@@ -262,6 +263,8 @@ struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
     link->loop = loop;
     link->watched_fd = -1;
     link->provider = NO_PROVIDER;
+    link->is_greeting = true;
+    link->accepted_ns = md_loop_now(loop->loop);
     if (client_session_serve(loop->context, stream, config, md_loop_now(loop->loop),
                              &link->session) != MD_OK) {
         free(link);
@@ -279,6 +282,14 @@ void link_leave(struct link *link)
     link->is_blocked = false;
     rssl_channel_close(client_session_channel(link->session));
     client_session_flush(link->session, md_loop_now(link->loop->loop));
+}
+
+void link_give_way(struct link *link)
+{
+    md_log(MD_LOG_WARNING,
+           "provider: host=%s ended: no handshake, and too many others wait for theirs",
+           client_session_peer(link->session));
+    hang_up(link);
 }
 
 void link_destroy(struct link *link)

@@ -23,7 +23,9 @@ struct link {
     uint32_t provider; /* of the core, UINT32_MAX when not open */
     bool is_route;
     bool is_dead;
-    bool is_leaving; /* src_dist stops: nothing is said or heard any more */
+    bool is_leaving;  /* src_dist stops: nothing is said or heard any more */
+    bool is_greeting; /* accepted, and its handshake is not done */
+    uint64_t accepted_ns;
     bool is_blocked; /* the backbone takes no more: events[event_at] is offered again */
     struct rssl_event events[LINK_EVENTS];
     size_t event_count;
@@ -56,6 +58,8 @@ struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
                          const struct rssl_config *config);
 /* src_dist stops: what is queued goes out, then the connection ends and is not dialed again. */
 void link_leave(struct link *link);
+/* Of one that was accepted and has said nothing: it makes room, and is gone with the next turn. */
+void link_give_way(struct link *link);
 void link_destroy(struct link *link);
 
 #endif

@@ -15,6 +15,7 @@
 #define DRAIN_NS     3500000000ull
 #define FULL_SHOWS   2  /* refused in so many shows running: told */
 #define ROOM_SHOWS   30 /* nothing refused in so many: over */
+#define GREETING_MAX 64 /* accepted connections whose handshake is not done */
 
 /* ---- the backbone ---- */
 
@@ -253,6 +254,26 @@ static void on_wake(void *owner)
     loop->stop_at_ns = md_loop_now(loop->loop) + STOP_NS;
 }
 
+/* Who connects and says nothing may not keep publishers out: the one that has been silent longest
+ * makes room. A publisher's handshake takes no longer than the way to it. */
+static void make_room(struct route_loop *loop)
+{
+    struct link *oldest = NULL;
+    unsigned count = 0;
+
+    for (struct link *link = loop->links; link; link = link->next) {
+        if (!link->is_greeting || link->is_dead)
+            continue;
+        count++;
+        if (!oldest || link->accepted_ns <= oldest->accepted_ns)
+            oldest = link;
+    }
+    if (count < GREETING_MAX)
+        return;
+    loop->greeting_ended++;
+    link_give_way(oldest);
+}
+
 static void on_listener(void *owner, int fd, unsigned events)
 {
     struct route_loop *loop = owner;
@@ -262,6 +283,7 @@ static void on_listener(void *owner, int fd, unsigned events)
     (void)events;
     for (unsigned i = 0; i < 2; i++) {
         while (loop->listeners[i] && net_listener_accept(loop->listeners[i], &stream) == MD_OK) {
+            make_room(loop);
             loop->config.accepted.packing = atomic_load(&loop->packing);
             net_stream_nodelay_set(stream, atomic_load(&loop->tcp_nodelay));
             struct link *link = link_accept(loop, stream, &loop->config.accepted);

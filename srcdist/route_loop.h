@@ -43,7 +43,8 @@ struct route_loop {
     struct net_listener *listeners[2];
     struct md_loop_fd *listener_watches[2];
     bool input_is_empty;
-    uint64_t input_cut; /* turns that ended because the budget was used up */
+    uint64_t greeting_ended; /* connections that made room before their handshake */
+    uint64_t input_cut;      /* turns that ended because the budget was used up */
     uint64_t flush_at_ns;
     uint64_t stop_at_ns;
     /* Set by a reload: how long records may wait to be packed, and what new connections get. */

@@ -68,6 +68,7 @@ struct route_loop_stats {
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
     struct stats_entry *input_cut;
+    struct stats_entry *greeting_ended;
     struct stats_entry *outbound_use, *outbound_size;
     unsigned calls;
 };
@@ -92,6 +93,8 @@ int route_loop_stats_create(struct route_loop *loop)
     stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%sloopMaxUs", group);
     stats->input_cut =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "inputCut");
+    stats->greeting_ended =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "handshakesEnded");
     stats->outbound_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%soutboundUse", group);
     stats->outbound_size =
@@ -125,6 +128,7 @@ void route_loop_stats_show(struct route_loop *loop)
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(loop->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);
     md_ctr_set(&stats->input_cut->value, loop->input_cut);
+    md_ctr_set(&stats->greeting_ended->value, loop->greeting_ended);
     attach_fill(loop->attach, &used, &size);
     stats_gauge_set(stats->outbound_use, used);
     stats_gauge_set(stats->outbound_size, size);
