@@ -139,6 +139,7 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
     struct srcdist_service_config config = {
         .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
+        .data_type = (uint8_t)md_conf_u64(&service, "dataType"),
         .cache_location = locations[md_conf_word(&service, "cacheLocation")],
         .priority = (uint8_t)md_conf_u64(&service, "sourcePriority"),
         .load_factor = (uint16_t)md_conf_u64(&service, "loadFactor"),

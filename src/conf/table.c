@@ -249,10 +249,12 @@ const struct md_conf_row md_conf_rows[] = {
       "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
       "each request goes to the provider, none = nobody does." },
     { "cacheType", SERVICE, SRC, NOT_YET, WORD("sinkDriven|broadcast", "sinkDriven"),
-      "sinkDriven: items are opened at the provider on request. broadcast: the provider sends "
-      "all items unasked." },
-    { "dataType", SERVICE, SRC, NOT_YET, INT("", 1, 255, "6"),
-      "Domain of the service's data; 6 = MarketPrice." },
+      "Ignored, for it follows from how the provider connects. Through a route: sinkDriven, items "
+      "are opened there on request. On serverPort or tlsServerPort: broadcast, it sends all its "
+      "items unasked, which are kept and given to who asks for them." },
+    { "dataType", SERVICE, SRC, 0, INT("", 1, 255, "6"),
+      "Domain of the service's data, 6 = MarketPrice: announced where the provider names none in "
+      "its directory (Capabilities). What it names itself goes before this." },
     { "rrmpFlushInterval", SERVICE, SRC, DYN, TIME("ms", 0, 1 * SEC, "0"),
       "How long updates of a service may be held to be packed together before they are handed to "
       "rrcpd; 0 = until the end of the loop's turn. Services that share a loop share the "
@@ -260,7 +262,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "serviceId", SERVICE, SRC, 0, INT("", 0, 65535, "0"),
       "Service id announced on the backbone; 0 = the provider's own." },
     { "serviceLoop", SERVICE, SRC, NOT_YET, INT("", -1, 63, "-1"),
-      "Number of the route loop that owns the service; -1 = chosen automatically." },
+      "Ignored: each network has one route loop, and a service is on that of its network, which "
+      "`network` of the service says; here nothing is chosen among several." },
     { "closeLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "5"),
       "How long an item that nobody watches stays open at the provider." },
     { "orphanLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "10"),

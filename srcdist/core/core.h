@@ -44,6 +44,7 @@ struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
     bool takes_dictionaries; /* those the provider lists with the service */
     uint16_t id;             /* 0: automatic */
+    uint8_t data_type;       /* its domain, if the provider names none; 0: none */
     enum srcdist_cache_location cache_location;
     uint8_t priority; /* sourcePriority, 0 best */
     uint16_t load_factor;

@@ -164,7 +164,10 @@ static struct rrmp_view tlvs_of(struct srcdist_core *core, const struct srcdist_
     struct rwf_bytes vendor = s->config.vendor ? rwf_text(s->config.vendor) : info->vendor;
 
     *count = 2;
-    rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, info->capabilities, info->capability_count);
+    if (info->capability_count == 0 && s->config.data_type)
+        rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, &s->config.data_type, 1);
+    else
+        rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, info->capabilities, info->capability_count);
     rrmp_tlv_put(&wr, RRMP_TLV_IS_SOURCE, &is_source, 1);
     for (unsigned i = 0; i < info->qos_count; i++)
         itemkey_qos_pack(&info->qos[i], qos + (size_t)i * 5);
@@ -247,7 +250,7 @@ static void announce(struct srcdist_core *core, uint32_t service)
         rrmp_source_service_change(core->source, core->now_ns, s->svc, &description);
         return;
     }
-    if (s->info.capability_count == 0)
+    if (!s->text || (s->info.capability_count == 0 && s->config.data_type == 0))
         return; /* nothing is known of it yet */
     if (rrmp_source_service_offer(core->source, core->now_ns, &description, &s->svc) == MD_OK)
         s->is_offered = true;

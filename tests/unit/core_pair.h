@@ -93,6 +93,7 @@ struct pair_provider {
     bool has_seqs;          /* images and updates bear the counter as sequence number, too */
     const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
     bool dictionary_is_silent;
+    bool names_no_domains;          /* no capabilities in the directory */
     uint32_t dictionary_filters[8]; /* as asked */
     size_t dictionary_asks;
     struct pair_item items[PAIR_ITEMS];
@@ -139,6 +140,7 @@ struct pair {
     unsigned network;      /* of the p2ps core, that this backbone is */
     const char *service;   /* its name; NULL: RDFD */
     uint16_t service_id;   /* 0: PAIR_SERVICE_ID */
+    uint8_t data_type;     /* of the service, as the source is configured */
     struct pair_line down; /* from src_dist */
     struct pair_line up;   /* from p2ps */
     struct pair_line moving;
@@ -415,6 +417,8 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .accepting_consumer_status = p->accepts_status,
     };
 
+    if (p->names_no_domains)
+        service.capability_count = 0;
     if (p->dictionary) {
         service.capabilities[service.capability_count++] = RWF_DOMAIN_DICTIONARY;
         service.provided[service.provided_count++] = rwf_text("RWFFld");
@@ -691,6 +695,7 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
     return (struct srcdist_service_config){
         .id = pair->service_id ? pair->service_id : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
+        .data_type = pair->data_type,
         .load_factor = 1,
         .priority = pair->priority,
         .takes_dictionaries = true,

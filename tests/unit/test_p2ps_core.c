@@ -141,6 +141,37 @@ static void the_directory_shows_the_service_and_its_changes(void **state)
     assert_int_equal(pair_stream(c, 2)->data_state, 1);
 }
 
+/* A provider that names no domains; with the data type of its service, and what then comes of an
+ * item of domain 6 and of one of domain 7. */
+static void open_untyped(uint8_t data_type, const char *price, const char *order)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+    struct pair_client *c;
+
+    assert_non_null(pair);
+    pair->provider.names_no_domains = true;
+    pair->data_type = data_type;
+    pair_create(pair, (struct p2ps_core_config){ .item_limits.mount = 40 });
+    c = pair_client(pair, 0);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), price);
+    struct omm_item_request request = pair_request(6, "DELL.O");
+    request.domain = 7;
+    pair_ask_item(c, &request);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 6), order);
+    pair_destroy(pair);
+    free(pair);
+}
+
+static void a_provider_that_names_no_domains_is_taken_at_its_data_type(void **state)
+{
+    (void)state;
+    open_untyped(0, "X", "X");
+    open_untyped(6, "I", "X");
+    open_untyped(7, "X", "I");
+}
+
 static int setup_forgets(void **state)
 {
     return setup_with(state, (struct p2ps_core_config){ .service_forget_ns = 30 * PAIR_SEC });
@@ -1575,6 +1606,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_service_that_comes_back_in_time_is_not_deleted,
                                         setup_forgets, teardown),
         TEST(without_serviceForget_a_service_is_never_deleted),
+        cmocka_unit_test(a_provider_that_names_no_domains_is_taken_at_its_data_type),
         TEST(a_group_suspect_is_told_once_to_who_follows_groups),
         TEST(a_group_that_is_fine_again_says_so_only_of_those_that_are),
         TEST(a_merged_group_is_told_so_and_its_status_reaches_the_items),
