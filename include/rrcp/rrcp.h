@@ -124,6 +124,7 @@ struct rrcp_config {
     uint32_t request_tries;      /* 7 (nrreq) */
     uint64_t recover_timeout_ns; /* 500 ms */
     uint32_t missing_max;        /* 4096 (nmissing) */
+    uint64_t jump_max;           /* 1000000 packets (maxJump) */
     uint32_t window_packets;     /* 32768: receive window, power of two */
     uint32_t windows_max;        /* 256: receive windows allocated at a time */
     bool switch_reorder;         /* false (switchReorderFixEnabled) */

@@ -53,6 +53,7 @@ static void read_engine(const struct md_conf_object *object, struct rrcp_config 
     engine->request_tries = u32_of(object, "nrreq");
     engine->recover_timeout_ns = md_conf_time_ns(object, "recoverTimeout");
     engine->missing_max = u32_of(object, "nmissing");
+    engine->jump_max = md_conf_u64(object, "maxJump");
     engine->window_packets = (uint32_t)power_of_two(md_conf_u64(object, "rxWindow"));
     engine->switch_reorder = md_conf_bool(object, "switchReorderFixEnabled");
     engine->reorder_ns = md_conf_time_ns(object, "reorderDelay");

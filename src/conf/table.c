@@ -386,7 +386,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "tbchold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
       "How long a sent multicast packet is kept for retransmission." },
     { "tpphold", RRCP, ALL, NOT_YET, TIME("100ms", 1 * MS, 600 * SEC, "20"),
-      "How long a sent unicast packet is kept." },
+      "How long a sent unicast packet is kept; today until it is acknowledged, or ndata "
+      "retransmissions were not." },
     { "nmissing", RRCP, ALL, 0, INT("packets", 1, 1000000, "4096"),
       "A longer hole is not asked for but declared lost." },
     { "recoverTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
@@ -403,7 +404,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "rxWindow", RRCP, ALL, 0, INT("packets", 64, 1 << 22, "32768"),
       "Packets of one peer kept behind a hole, rounded up to a power of two." },
     { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"), "Most peers known at a time." },
-    { "maxJump", RRCP, ALL, NOT_YET, INT("packets", 1024, 1ll << 32, "1000000"),
+    { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
       "Data further ahead than this is believed only after a beacon." },
     { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },

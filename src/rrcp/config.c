@@ -29,6 +29,7 @@ void rrcp_config_init(struct rrcp_config *config)
         .request_tries = 7,
         .recover_timeout_ns = 500 * RRCP_MS,
         .missing_max = 4096,
+        .jump_max = 1000000,
         .window_packets = 32768,
         .windows_max = 256,
         .reorder_ns = 2 * RRCP_MS,
@@ -68,6 +69,8 @@ int rrcp_config_check(const struct rrcp_config *c)
         return MD_ERR_RANGE;
     if (!within(c->window_packets, 64, 1u << 20) ||
         (c->window_packets & (c->window_packets - 1)) != 0 || c->missing_max > c->window_packets)
+        return MD_ERR_RANGE;
+    if (!within(c->jump_max, 1024, 1ull << 32))
         return MD_ERR_RANGE;
     if (!within(c->message_bytes_max, 1, 1u << 30) || c->unsent_max == 0 || c->nak_rate == 0)
         return MD_ERR_RANGE;

@@ -16,8 +16,6 @@
  * the users or told as a gap; a lost run at `next` is told, as one gap, before the next delivery.
  */
 
-/* Further ahead than this is not believed until a beacon says so. */
-#define JUMP_MAX         1000000
 #define OVER_PACKETS_MAX 1024
 #define SHARE_MIN        1024
 
@@ -415,7 +413,7 @@ void rrcp_window_data(struct rrcp *r, struct rrcp_peer *peer, const struct packe
         count_duplicate(r, peer, view);
         return;
     }
-    if (seq > w->highest + JUMP_MAX && seq >= w->believed) {
+    if (seq > w->highest + r->config.jump_max && seq >= w->believed) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return;
     }

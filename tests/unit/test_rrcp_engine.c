@@ -676,6 +676,21 @@ static struct net *net_of_one(uint64_t others, enum rrcp_retry retry)
     return net;
 }
 
+static void data_too_far_ahead_is_not_believed(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net->config.jump_max = 2000;
+    node_start(net, 0, 1001);
+    feed_data(net->r[0], net->now, SENDER, 1);
+    feed_data(net->r[0], net->now, SENDER, 1 + 2001);
+    assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_JUMP], 1);
+    feed_data(net->r[0], net->now, SENDER, 1 + 2000);
+    assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_JUMP], 1);
+    net_free(net);
+}
+
 /* Time passes; how many requests left meanwhile. */
 static uint64_t requests_within(struct net *net, uint64_t for_ns)
 {
@@ -820,6 +835,7 @@ int main(void)
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
             a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others),
+        cmocka_unit_test(data_too_far_ahead_is_not_believed),
         cmocka_unit_test(alone_a_request_is_repeated_when_the_round_trip_is_over),
         cmocka_unit_test(the_fewer_receivers_the_more_may_each_of_them_ask),
         cmocka_unit_test(a_hundred_peers_with_holes_stay_within_the_stated_memory),
