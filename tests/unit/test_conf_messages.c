@@ -196,7 +196,7 @@ static void a_line_longer_than_the_limit_is_an_error(void **state)
     (void)state;
     assert_non_null(text);
     memset(text, 'x', length);
-    memcpy(text, "*p2ps*accessFile : ", 19);
+    memcpy(text, "*p2ps*accessFile : ", 19); /* NOLINT: the line goes on */
     text[length] = '\n';
     load("p2ps", text, length + 1, false, &said, &rc);
     assert_string_equal(said.text, "error f:1 line longer than 65536 bytes");
@@ -225,7 +225,7 @@ static void a_word_that_makes_a_line_too_long_is_an_error(void **state)
     memcpy(define, "w=", 2);
     define[sizeof(define) - 1] = '\0';
     memset(text, 'x', length);
-    memcpy(text, "*p2ps*accessFile : {w}", 22);
+    memcpy(text, "*p2ps*accessFile : {w}", 22); /* NOLINT: the line goes on */
     text[length] = '\n';
     assert_int_equal(md_conf_load_text(&options, "f", text, length + 1, &conf), MD_ERR_MALFORMED);
     assert_string_equal(said.text,

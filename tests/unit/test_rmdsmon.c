@@ -41,7 +41,7 @@ static int tear_down(void **state)
     char command[256];
 
     snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(command), 0); /* NOLINT: our own folder */
     free(f);
     return 0;
 }
@@ -52,7 +52,7 @@ static void run(struct fixture *f, const char *program, const char *options)
 
     snprintf(command, sizeof(command), "'%s/bin/%s' -shm '%s' -watch 0 %s 2>&1 </dev/null",
              RMDS_BINARY_DIR, program, f->dir, options);
-    FILE *pipe = popen(command, "r");
+    FILE *pipe = popen(command, "r"); /* NOLINT: our own program */
     assert_non_null(pipe);
     size_t n = fread(f->output, 1, sizeof(f->output) - 1, pipe);
     f->output[n] = 0;

@@ -80,7 +80,7 @@ static void read_recording(const char *name, struct recording *recording)
     while (fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\r\n")] = '\0';
         if (line[0] == '#') {
-            strcpy(comment, line);
+            memcpy(comment, line, strlen(line) + 1);
             if (strstr(line, "connection request, version"))
                 recording->count++;
             continue;

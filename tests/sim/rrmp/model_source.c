@@ -87,8 +87,8 @@ static void start(struct world *world, struct proc *proc)
         proc->upstream[i].item = RRMP_ITEM_NONE;
     proc->is_provider_up = true;
     proc->epoch = 1;
-    for (uint16_t service = 0; service < world->plan.service_count; service++)
-        describe(world, proc, service, true, &proc->svc[service], true);
+    for (uint32_t service = 0; service < world->plan.service_count; service++)
+        describe(world, proc, (uint16_t)service, true, &proc->svc[service], true);
 }
 
 /* ---- the provider ---- */
@@ -160,14 +160,14 @@ void source_provider(struct world *world, struct proc *proc, bool is_up)
 
 static void all_say(struct world *world, struct proc *proc, uint8_t state, bool is_up)
 {
-    for (uint16_t s = 0; s < world->plan.service_count; s++) {
+    for (uint32_t s = 0; s < world->plan.service_count; s++) {
         const struct rrmp_svcstate status = {
             .state = state,
             .service_state = is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
             .has_status = 1,
         };
         rrmp_source_service_status(proc->own_source, proc->svc[s], &status);
-        describe(world, proc, s, is_up, &proc->svc[s], false);
+        describe(world, proc, (uint16_t)s, is_up, &proc->svc[s], false);
     }
 }
 
