@@ -8,6 +8,7 @@
 struct arguments {
     uint64_t first, last;
     const char *scenario;
+    const char *personality;
     int nodes;
     bool trace;
     bool coverage;
@@ -17,6 +18,7 @@ struct arguments {
 
 static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
+    "               [--personality udp|verbs|mesh]         of the transport, for all seeds\n"
     "               [--stop]                               at the first failure\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
     "               [--nodes N]                            of N receivers only\n"
@@ -30,6 +32,17 @@ static const struct sim_scenario *find(const char *name)
         if (strcmp(sim_scenarios[i].name, name) == 0)
             return &sim_scenarios[i];
     return NULL;
+}
+
+static const char *const personalities[SIMNET_personalities] = { "udp", "verbs", "mesh" };
+
+/* -1: there is none of that name. */
+static int personality_of(const char *name)
+{
+    for (int i = 0; i < SIMNET_personalities; i++)
+        if (strcmp(personalities[i], name) == 0)
+            return i;
+    return -1;
 }
 
 static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct md_prng *prng)
@@ -51,7 +64,7 @@ static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct
 static const struct sim_scenario *chosen(const struct arguments *args, uint64_t seed)
 {
     return args->scenario ? find(args->scenario)
-                          : &sim_scenarios[seed % (uint64_t)sim_scenario_count];
+                          : &sim_scenarios[seed % (uint64_t)sim_scenarios_drawn];
 }
 
 static void print_failure(const struct arguments *args, uint64_t seed,
@@ -62,6 +75,8 @@ static void print_failure(const struct arguments *args, uint64_t seed,
            (unsigned long long)seed, scenario->name);
     if (args->nodes)
         printf(" --nodes %d", args->nodes);
+    if (args->personality)
+        printf(" --personality %s", args->personality);
     printf(" --trace)\n");
 }
 
@@ -81,6 +96,8 @@ static bool run_seed(const struct arguments *args, uint64_t seed, bool users_alo
     bool is_good;
 
     draw_options(&options, seed, args->nodes, &prng);
+    if (args->personality)
+        options.personality = (enum simnet_personality)personality_of(args->personality);
     options.trace = args->trace;
     options.users_alone = users_alone;
     if (scenario->setup)
@@ -195,6 +212,9 @@ static int parse(int argc, char **argv, struct arguments *args)
             i++;
         } else if (value && strcmp(argv[i], "--scenario") == 0 && find(value)) {
             args->scenario = value;
+            i++;
+        } else if (value && strcmp(argv[i], "--personality") == 0 && personality_of(value) >= 0) {
+            args->personality = value;
             i++;
         } else if (value && strcmp(argv[i], "--nodes") == 0 && atoi(value) >= 1 &&
                    atoi(value) <= 500) {

@@ -78,6 +78,33 @@ static void loss(struct sim *sim, int nodes, struct md_prng *prng)
                  (unsigned long long)sum.packets_missing);
 }
 
+/*
+ * I3, only where it is asked for by name. At 4.9 % each way a request with its repair fails with
+ * 9.6 %, all seven with 7e-8: of a million packets to three receivers each, 4.9 % of which are lost
+ * at first, one is given up in 0.011 of the runs.
+ */
+static void million_setup(struct sim_options *o, struct md_prng *prng)
+{
+    (void)prng;
+    o->no_gaps = true;
+    o->nodes = 4;
+}
+
+static void million(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct simnet_faults faults = { .loss_ppm = between(prng, 30000, 49000) };
+    struct sim_load load = { .per_s = 10000, .burst = 1, .bytes_max = 100 };
+    struct rrcp_counters sum = { 0 };
+
+    sim_load(sim, 0, &load);
+    sim_run(sim, 300 * MS);
+    set_in(sim, nodes, &faults);
+    while (sum.mcast_sent < 1000000 && !sim_has_failed(sim)) {
+        sim_run(sim, 1 * SEC);
+        sim_totals(sim, &sum);
+    }
+}
+
 static void burst(struct sim *sim, int nodes, struct md_prng *prng)
 {
     struct simnet_faults faults = { .burst_begin_ppm = between(prng, 500, 5000),
@@ -838,6 +865,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "dead-end", dead_end_setup, dead_end },
     { "large", large_setup, large },
     { "chaos", chaos_setup, chaos },
+    { "million", million_setup, million },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 1;
