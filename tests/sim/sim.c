@@ -737,7 +737,7 @@ static uint32_t make_far(uint8_t *bytes, uint64_t session, uint32_t network)
 void sim_hostile(struct sim *sim, int packets)
 {
     uint32_t network = 2166136261u;
-    uint8_t bytes[512];
+    uint8_t bytes[512] = { 0 };
 
     for (const char *c = "sim"; *c; c++)
         network = (network ^ (uint8_t)*c) * 16777619u;
