@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cursor.h"
 #include "base/err.h"
 #include "names.h"
 #include "out.h"
@@ -287,8 +288,8 @@ static void dump_rssl(struct rwfdump *dump, const uint8_t *bytes, size_t length)
 {
     struct stream stream = { 0 };
 
-    if (stream_open(&stream, dump))
-        tap_input(stream.tap, 0, bytes, length, false);
+    if (stream_open(&stream, dump) && length > 0 && tap_whole(stream.tap, bytes, length) != MD_OK)
+        dump->show->broken_count++;
     stream_close(&stream);
 }
 
@@ -382,17 +383,49 @@ static bool is_text(const uint8_t *bytes, size_t length)
     return length > 0;
 }
 
-/* Frames of a connection start with a length that leads to the next; a message with a header
- * length and a class of 1 to 8. */
-static enum input guess(const uint8_t *bytes, size_t length)
+static bool is_message(const uint8_t *bytes, size_t length)
 {
-    struct rwf_peek peek;
+    struct rwf_msg msg;
+
+    return rwf_msg_decode(rwf_bytes(bytes, length), &msg) == RWF_OK;
+}
+
+/* A frame's head can pass for that of a message and the other way round: what decides is whether
+ * the lengths lead from frame to frame up to the end, and whether a message is in the first one. */
+static bool is_stream(const uint8_t *bytes, size_t length)
+{
+    size_t frames = tap_frames(bytes, length);
+    size_t head = length > 2 && bytes[2] & 0x10 ? 5 : 3; /* packed: a length before each message */
+
+    if (frames == length)
+        return true;
+    return frames > head &&
+           (is_message(bytes + head, md_be16(bytes) - head) || !is_message(bytes, length));
+}
+
+static enum input guess(const struct rwfdump *dump, const uint8_t *bytes, size_t length)
+{
+    enum tap_start start = tap_start(bytes, length);
 
     if (pcap_is_capture(bytes, length))
         return INPUT_PCAP;
     if (is_text(bytes, length))
         return INPUT_HEX;
-    return rwf_peek(rwf_bytes(bytes, length), &peek) == RWF_OK ? INPUT_RAW : INPUT_RSSL;
+    if (dump->type != RWF_TYPE_MSG)
+        return INPUT_RAW;
+    if (start == TAP_START_REQUEST || start == TAP_START_ACK || start == TAP_START_NAK ||
+        is_stream(bytes, length))
+        return INPUT_RSSL;
+    return is_message(bytes, length) ? INPUT_RAW : INPUT_GUESS;
+}
+
+static void nothing_known(struct rwfdump *dump)
+{
+    fprintf(stderr,
+            "rwfdump: %s: neither a capture nor hex, a stream of RSSL frames or a message; "
+            "-i says what it is\n",
+            dump->file);
+    dump->show->broken_count++;
 }
 
 static void dump_file(struct rwfdump *dump, const char *path)
@@ -407,7 +440,7 @@ static void dump_file(struct rwfdump *dump, const char *path)
         return;
     }
     if (input == INPUT_GUESS)
-        input = guess(bytes, length);
+        input = guess(dump, bytes, length);
     dump->packet_time_ns = 0;
     if (input == INPUT_PCAP)
         dump_pcap(dump, bytes, length);
@@ -415,8 +448,10 @@ static void dump_file(struct rwfdump *dump, const char *path)
         dump_rssl(dump, bytes, length);
     else if (input == INPUT_HEX)
         dump_hex(dump, bytes, length);
-    else
+    else if (input == INPUT_RAW)
         print(dump, rwf_bytes(bytes, length), NULL);
+    else
+        nothing_known(dump);
     free(bytes);
 }
 

@@ -14,6 +14,8 @@ enum {
     HELD_MAX = 1 << 20, /* bytes of one side kept while the other's handshake is awaited */
     EVENTS = 16,
     FRAME_MAX = 63000,
+    ACK_LEAST = 19,
+    KEY_BLOCK_LENGTH = 24,
 };
 
 struct tap_side {
@@ -220,21 +222,27 @@ static void find_ack(struct tap *tap)
 
 /* ---- without a handshake ---- */
 
-/* Frames end to end from the start of these bytes on, each with flags that frames have. */
-static bool looks_like_frames(const uint8_t *bytes, size_t length)
+/* The head of a frame, with flags that frames have; the frame may be cut off. */
+static bool is_frame(const uint8_t *bytes, size_t length)
+{
+    return length >= 3 && md_be16(bytes) >= 3 && !(bytes[2] & 0xe0) && (bytes[2] & 0x06);
+}
+
+size_t tap_frames(const uint8_t *bytes, size_t length)
 {
     size_t at = 0;
 
-    while (length - at >= 3) {
-        size_t frame = md_be16(bytes + at);
+    while (is_frame(bytes + at, length - at) && md_be16(bytes + at) <= length - at)
+        at += md_be16(bytes + at);
+    return at;
+}
 
-        if (frame < 3 || bytes[at + 2] == 0 || (bytes[at + 2] & 0xe0) || !(bytes[at + 2] & 0x06))
-            return false;
-        if (frame > length - at)
-            break;
-        at += frame;
-    }
-    return at > 0 || length >= 3;
+/* Frames end to end from the start of these bytes on. */
+static bool looks_like_frames(const uint8_t *bytes, size_t length)
+{
+    size_t at = tap_frames(bytes, length);
+
+    return length >= 3 && (length - at < 3 || is_frame(bytes + at, length - at));
 }
 
 /* The engine is told that a connection was made, and then hears the frames. */
@@ -299,4 +307,90 @@ void tap_gap(struct tap *tap, int side)
     rssl_channel_destroy(s->channel);
     s->channel = NULL;
     tap->client = -1; /* go on as without a handshake */
+}
+
+/* ---- one direction alone ---- */
+
+static bool decode_first(const uint8_t *bytes, size_t length, struct rssl_request *request)
+{
+    size_t first = length >= 4 ? md_be16(bytes) : 0;
+
+    return first >= 4 && first <= length && first <= RSSL_HANDSHAKE_MAX && bytes[2] == 0 &&
+           rssl_request_decode(bytes, first, request) == MD_OK;
+}
+
+enum tap_start tap_start(const uint8_t *bytes, size_t length)
+{
+    struct rssl_request request;
+    size_t first = length >= 4 ? md_be16(bytes) : 0;
+    bool is_answer = first >= 8 && first <= length && first <= RSSL_HANDSHAKE_MAX;
+
+    if (decode_first(bytes, length, &request))
+        return TAP_START_REQUEST;
+    if (is_answer && (bytes[2] & 0x7f) == 1 && bytes[3] == 1 && bytes[4] == 10 && first > ACK_LEAST)
+        return TAP_START_ACK;
+    if (is_answer && bytes[2] == 1 && bytes[3] == 2 && bytes[4] == 8)
+        return TAP_START_NAK;
+    return is_frame(bytes, length) ? TAP_START_FRAMES : TAP_START_UNKNOWN;
+}
+
+static void open_after_request(struct tap *tap, const uint8_t *bytes, size_t length)
+{
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+    struct rssl_request request = { 0 };
+
+    (void)decode_first(bytes, length, &request);
+    config.message_size_max = FRAME_MAX;
+    config.compression_bits = request.compression_bits;
+    open_side(tap, 0, &config);
+}
+
+/* The ack tells its version; whether a key was asked for shows in what follows its fixed part. */
+static void open_after_ack(struct tap *tap, const uint8_t *bytes)
+{
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
+    size_t length = md_be16(bytes);
+
+    config.version = RSSL_VERSION_14;
+    for (uint32_t v = RSSL_VERSION_11; v < RSSL_VERSION_14; v++)
+        if (rssl_protocol_version(v) == md_be32(bytes + 6))
+            config.version = (enum rssl_version)v;
+    config.key_exchange = length >= ACK_LEAST + 3 + KEY_BLOCK_LENGTH && bytes[ACK_LEAST] == 8 &&
+                          bytes[ACK_LEAST + 2] == KEY_BLOCK_LENGTH;
+    config.compression_bits = RSSL_COMPRESSION_BIT_ZLIB | RSSL_COMPRESSION_BIT_LZ4;
+    open_side(tap, 1, &config);
+}
+
+/* Whether the lengths lead from message to message up to the end. */
+static bool ends_whole(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (length - at >= 3 && md_be16(bytes + at) >= 3 && md_be16(bytes + at) <= length - at)
+        at += md_be16(bytes + at);
+    return at == length;
+}
+
+int tap_whole(struct tap *tap, const uint8_t *bytes, size_t length)
+{
+    enum tap_start start = tap_start(bytes, length);
+    int side = start == TAP_START_ACK || start == TAP_START_NAK;
+
+    if (start == TAP_START_UNKNOWN)
+        note(tap, side, "these are not the bytes that one end of an RSSL connection sent");
+    else if (start == TAP_START_REQUEST)
+        open_after_request(tap, bytes, length);
+    else if (start == TAP_START_ACK)
+        open_after_ack(tap, bytes);
+    else if (start == TAP_START_FRAMES)
+        open_without_handshake(tap, side);
+    else
+        note(tap, side, "the server refused the connection (nak)");
+    if (start == TAP_START_NAK)
+        return MD_OK;
+    if (!tap->side[side].is_over)
+        feed(tap, side, bytes, length);
+    if (!tap->side[side].is_over && !ends_whole(bytes, length))
+        note(tap, side, "the last frame is cut off");
+    return tap->side[side].is_over ? MD_ERR_MALFORMED : MD_OK;
 }

@@ -36,4 +36,23 @@ void tap_input(struct tap *tap, int side, const uint8_t *bytes, size_t length, b
 /* Some bytes of the side are missing here. */
 void tap_gap(struct tap *tap, int side);
 
+/* ---- all that one end sent, without the other ---- */
+
+enum tap_start {
+    TAP_START_UNKNOWN,
+    TAP_START_REQUEST,
+    TAP_START_ACK,
+    TAP_START_NAK,
+    TAP_START_FRAMES,
+};
+
+enum tap_start tap_start(const uint8_t *bytes, size_t length);
+
+/* How many of the bytes are whole frames, end to end from the first byte on; no handshake. */
+size_t tap_frames(const uint8_t *bytes, size_t length);
+
+/* Side 1 is the one that sent an ack or a nak. What the other end would have said of compression is
+ * guessed: of what a client offers, zlib. MD_ERR_MALFORMED: a TAP_NOTE has said what is wrong. */
+int tap_whole(struct tap *tap, const uint8_t *bytes, size_t length);
+
 #endif

@@ -57,6 +57,39 @@ printf '\000\027\002\000\011\004\006\000\000\000\005\000\004\001\010\000\001\000
     >"$got/stream.bin"
 check stream.txt 0 -i rssl "$got/stream.bin"
 
+# All that one end sent, with its handshake, named and guessed; without it; cut off; and no stream at all.
+for what in "plain 40000 client" "plain 14002 server" "lz4 14002 lz4_server"; do
+    # shellcheck disable=SC2086
+    set -- $what
+    python3 direction.py "$1.pcap" "$2" "$got/$3.bin" || failed=1
+    check "$3.txt" 0 "$got/$3.bin"
+    check "$3.txt" 0 -i rssl "$got/$3.bin"
+done
+tail -c +"$((1 + $(od -An -tu1 -j1 -N1 "$got/server.bin")))" "$got/server.bin" >"$got/frames.bin"
+check frames.txt 0 "$got/frames.bin"
+
+# said STATUS PATTERN ARGUMENT...: no message, one sentence on standard error
+said() {
+    status=$1
+    pattern=$2
+    shift 2
+    "$rwfdump" "$@" >"$got/out" 2>"$got/errors"
+    rc=$?
+    { [ "$rc" = "$status" ] && [ ! -s "$got/out" ] && [ "$(wc -l <"$got/errors")" = 1 ] &&
+        grep -q "$pattern" "$got/errors"; } ||
+        { echo "FAIL: $*: status $rc"; cat "$got/out" "$got/errors"; failed=1; }
+}
+printf '\377\376\001\000\000\003\004\005\006\007\010\011' >"$got/junk.bin"
+said 1 'not the bytes that one end' -i rssl "$got/junk.bin"
+said 1 'neither a capture nor hex' "$got/junk.bin"
+head -c 20 "$got/client.bin" >"$got/cut.bin"
+said 1 'not the bytes that one end' -i rssl "$got/cut.bin"
+said 1 'neither a capture nor hex' "$got/cut.bin"
+head -c 20 "$got/stream.bin" >"$got/cut.bin"
+said 1 'the last frame is cut off' -i rssl "$got/cut.bin"
+printf '\000\015\001\002\010\000\000\005busy\000' >"$got/nak.bin"
+said 0 'refused the connection' "$got/nak.bin"
+
 "$rwfdump" -i nonsense >"$got/out" 2>&1 && failed=1
 grep -q 'one of: guess hex raw rssl pcap' "$got/out" || { echo "FAIL: -i nonsense"; failed=1; }
 "$rwfdump" /nonexistent >"$got/out" 2>&1
