@@ -44,6 +44,11 @@ RRCP	NAK broken
 END
 head -14 "$dir/info" | sed 's/ \[[A-Z].*//' | diff "$dir/wanted" - || bad=1
 sed -n 15,16p "$dir/info" | grep -q RRCP && { echo "took what is none of ours"; bad=1; }
+# A batch of packets as one datagram; and one with a length that does not fit is not taken.
+expect "DATA seq 8, 2 chunks; DATA seq 9, 2 chunks, sent again; BYE next 9" \
+    "$(sed -n 17p "$dir/info" | cut -f 2 | sed 's/ \[[A-Z].*//')"
+expect "" "$(field 17 rmds_rrcp.broken)"
+sed -n 18p "$dir/info" | grep -q RRCP && { echo "took a batch that does not fit"; bad=1; }
 expect net1 "$(field 9 rmds_rrcp.network.name)"
 expect 221000030000004d72657374,6f6b "$(field 2 rmds_rrcp.chunk.payload)"
 expect 34 "$(field 2 rmds_rrcp.rrmp.type)"
@@ -63,6 +68,13 @@ done
 for packet in 13 14; do
     [ -n "$(field $packet rmds_rrcp.broken)" ] || { echo "packet $packet is broken, and it does not say so"; bad=1; }
 done
+# The same with Decode As, which takes all of the port.
+tshark -X "lua_script:$here/rrcp.lua" -r "$dir/c.pcap" -d udp.port==9000,rmds_rrcp -Y 'frame.number > 16' -T fields \
+    -e _ws.col.Info -e rmds_rrcp.broken >"$dir/decode_as" 2>>"$dir/errors" || bad=1
+grep -q "^DATA seq 8, 2 chunks; DATA seq 9, 2 chunks, sent again; BYE next 9[[:space:]]*$" "$dir/decode_as" ||
+    { echo "Decode As: not the batch"; cat "$dir/decode_as"; bad=1; }
+grep -q "^DATA seq 10, 2 chunks; broken.*[^[:space:]]$" "$dir/decode_as" ||
+    { echo "Decode As: not the packet before the broken one"; cat "$dir/decode_as"; bad=1; }
 grep -i "lua.*error" "$dir/errors" "$dir/info" && bad=1
 [ $bad = 0 ] && echo "all good"
 exit $bad

@@ -4,14 +4,14 @@
 --   wireshark -X lua_script:tools/wireshark/rrcp.lua capture.pcap
 --   tshark -X lua_script:tools/wireshark/rrcp.lua -r capture.pcap -Y 'rmds_rrcp.type == 5 || rmds_rrcp.retrans == 1'
 --
--- UDP packets are known by magic, version and length, on any port; "Decode As", or -d udp.port==PORT,rmds_rrcp,
--- takes all of a port. Name your networks in the preferences (rmds_rrcp.networks, separated by blanks) to see names
+-- UDP packets, and batches of them in one datagram, are known by magic, version and length, on any port; "Decode
+-- As", or -d udp.port==PORT,rmds_rrcp, takes all of a port. Name your networks in the preferences (rmds_rrcp.networks, separated by blanks) to see names
 -- instead of numbers. Tags are shown, not verified. Of the RRMP record in a message its type, service and number are
 -- shown. Filters begin with rmds_rrcp: Wireshark knows another protocol that is called RRCP.
 
 local rrcp = Proto("rmds_rrcp", "RRCP reliable multicast")
 
-local HEADER, TRAILER = 24, 24
+local HEADER, TRAILER, MAGIC = 24, 24, 0x5252
 local types = { [1] = "DATA", [2] = "UDATA", [3] = "UACK", [4] = "BEACON", [5] = "NAK", [6] = "NCF", [7] = "BYE",
                 [8] = "SOLICIT", [9] = "STATUS", [10] = "HSM" }
 local least = { 40, 52, 56, 64, 44, 40, 33, 32, 68, 26 }
@@ -354,13 +354,11 @@ local function trailer(buf, at, tree)
     tree:add(f.tag, buf(at + 8, 16))
 end
 
-function rrcp.dissector(tvb, pinfo, root)
-    pinfo.cols.protocol = "RRCP"
+local function packet(tvb, root)
     local tree = root:add(rrcp, tvb())
     if tvb:len() < HEADER or tvb(6, 2):uint() ~= tvb:len() then
         tree:add_proto_expert_info(broken)
-        pinfo.cols.info = "broken"
-        return tvb:len()
+        return "broken"
     end
     head(tvb, tree)
     local kind = tvb(3, 1):uint()
@@ -385,13 +383,43 @@ function rrcp.dissector(tvb, pinfo, root)
         text = text .. ", sent again"
     end
     tree:append_text(", " .. text)
-    pinfo.cols.info = text
+    return text
+end
+
+-- Where segmentation is left to the device, a capture of this host has a batch of packets as one datagram. What is
+-- behind a packet and does not begin as one belongs to it: its length is wrong.
+local function end_of(tvb, at)
+    local after = at + (tvb:len() - at >= HEADER and tvb(at + 6, 2):uint() or 0)
+    if after < at + HEADER or after + 2 > tvb:len() or tvb(after, 2):uint() ~= MAGIC then
+        return tvb:len()
+    end
+    return after
+end
+
+function rrcp.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "RRCP"
+    local at, texts = 0, {}
+    while at < tvb:len() do
+        local after = end_of(tvb, at)
+        texts[#texts + 1] = packet(tvb(at, after - at):tvb(), root)
+        at = after
+    end
+    pinfo.cols.info = table.concat(texts, "; ", 1, math.min(#texts, 8))
+        .. (#texts > 8 and string.format("; +%d", #texts - 8) or "")
     return tvb:len()
 end
 
+-- Packets from end to end.
 local function heuristic(tvb, pinfo, root)
-    if tvb:len() < HEADER or tvb(0, 2):uint() ~= 0x5252 or bit.rshift(tvb(2, 1):uint(), 4) ~= 1 or
-        tvb(6, 2):uint() ~= tvb:len() then
+    local at = 0
+    while at < tvb:len() do
+        if tvb:len() - at < HEADER or tvb(at, 2):uint() ~= MAGIC or bit.rshift(tvb(at + 2, 1):uint(), 4) ~= 1 or
+            tvb(at + 6, 2):uint() < HEADER or tvb(at + 6, 2):uint() > tvb:len() - at then
+            return false
+        end
+        at = at + tvb(at + 6, 2):uint()
+    end
+    if at == 0 then
         return false
     end
     rrcp.dissector(tvb, pinfo, root)

@@ -46,6 +46,8 @@ def packets():
     yield packet(5, b"short")
     yield packet(1, data(), length=1000)
     yield b"something else on this port"
+    yield packet(1, data(8)) + packet(1, data(9), flags=1) + packet(7, struct.pack(">QB", 9, 1))
+    yield packet(1, data(10)) + packet(1, data(11), length=1000)
 
 
 def main():
