@@ -306,9 +306,10 @@ struct sent_slot {
     uint32_t buffer;
     uint32_t unicast_peer;
     uint32_t first_asker;
-    uint8_t late_requests; /* after a repair that then must have been lost itself */
+    uint32_t late_asker; /* asked after a repair that then was lost on its way to it */
     bool is_asked;
     bool is_shared; /* asked for by two peers */
+    bool has_late;
     uint8_t overrides;
     bool is_queued; /* a repair waits */
 };

@@ -7,19 +7,18 @@
 #include "base/cursor.h"
 #include "base/writer.h"
 
-#define NAK_RATE          4000 /* packets/s in all */
-#define NAK_BURST         400
-#define NAK_PEER_RATE     1000
-#define NAK_PEER_BURST    200
-#define NOT_HELD_NS       (50 * RRCP_MS) /* at most one NCF per packet in this time */
-#define QUEUE_NS_MAX      (20 * RRCP_MS) /* a repair that would wait longer is refused: BUSY */
-#define COMING_NS         (2 * RRCP_MS)  /* one that waits longer is announced */
-#define OVERRIDE_REQUESTS 2
-#define OVERRIDES_MAX     3
-#define SHARED_PERCENT    30
-#define SHARED_LEAST      8
-#define SHARED_WINDOW     256
-#define RTT_UNKNOWN_NS    (1 * RRCP_MS)
+#define NAK_RATE       4000 /* packets/s in all */
+#define NAK_BURST      400
+#define NAK_PEER_RATE  1000
+#define NAK_PEER_BURST 200
+#define NOT_HELD_NS    (50 * RRCP_MS) /* at most one NCF per packet in this time */
+#define QUEUE_NS_MAX   (20 * RRCP_MS) /* a repair that would wait longer is refused: BUSY */
+#define COMING_NS      (2 * RRCP_MS)  /* one that waits longer is announced */
+#define OVERRIDES_MAX  3
+#define SHARED_PERCENT 30
+#define SHARED_LEAST   8
+#define SHARED_WINDOW  256
+#define RTT_UNKNOWN_NS (1 * RRCP_MS)
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
@@ -168,8 +167,8 @@ static uint64_t round_trip_ns(const struct rrcp *r, const struct rrcp_peer *peer
 }
 
 /*
- * The request came though a repair to all is under way. If two do so late enough to have seen it,
- * that repair was itself lost near us: true, send it again before the whole group has asked.
+ * The request came though a repair to all is under way. If two peers ask late enough to have seen
+ * it, that repair was itself lost near us: true, send it again before the whole group has asked.
  * Waiting for more of them costs: in one round trip the requests of a large group double. The
  * repair sent again may be lost as well.
  */
@@ -179,12 +178,11 @@ static bool is_override(struct rrcp *r, struct sent_slot *slot, const struct rrc
 
     if (slot->overrides == OVERRIDES_MAX || r->now_ns - slot->multicast_ns <= rtt_ns + rtt_ns / 2)
         return false;
-    if (++slot->late_requests < OVERRIDE_REQUESTS)
-        return false;
-    slot->late_requests = 0;
-    slot->overrides++;
-    r->counters.nak_override++;
-    return true;
+    if (slot->has_late && slot->late_asker != peer->index)
+        return true;
+    slot->has_late = true;
+    slot->late_asker = peer->index;
+    return false;
 }
 
 static bool is_damped(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer,
@@ -262,9 +260,10 @@ static void consider(struct rrcp *r, struct rrcp_peer *peer, struct answers *a, 
     rrcp_budget_pay(&peer->repair_budget, r->now_ns, bytes, rate * 2 / 5, burst / 2);
     bool to_all = is_again || is_for_all(r, slot, attempt);
 
-    if (to_all && !is_again) {
-        slot->late_requests = 0;
-        slot->overrides = 0;
+    if (to_all) {
+        slot->has_late = false;
+        slot->overrides = is_again ? slot->overrides + 1 : 0;
+        r->counters.nak_override += is_again;
     }
     queue_repair(r, slot, peer, seq, to_all, r->now_ns + wait_ns);
     peer->repairs_sent++;

@@ -347,8 +347,8 @@ static uint64_t resend_wait_ns(const struct rrcp *r, const struct rrcp_unicast *
 {
     uint64_t wait_ns = r->config.unicast_wait_ns;
 
-    if (wait_ns < 2 * peer->rtt_ns)
-        wait_ns = 2 * peer->rtt_ns;
+    if (wait_ns < 2 * (peer->rtt_ns + ACK_NS)) /* an acknowledgement may wait, too */
+        wait_ns = 2 * (peer->rtt_ns + ACK_NS);
     return rrcp_min(wait_ns << (u->tries < 16 ? u->tries : 16), RESEND_NS_MAX);
 }
 

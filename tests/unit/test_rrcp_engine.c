@@ -552,6 +552,24 @@ static void an_acknowledgement_that_waited_does_not_lengthen_the_round_trip(void
     net_free(net);
 }
 
+static void what_waits_for_its_acknowledgement_is_not_sent_again(void **state)
+{
+    struct net *net = net_make();
+    struct rrcp_msg msg = { .bytes = (const uint8_t *)"you", .length = 3, .topic = 5, .port = 9 };
+
+    (void)state;
+    net->config.unicast_wait_ns = 1 * MS;
+    net_start(net);
+    msg.session = rrcp_session(net->r[2]);
+    msg.flags = RRCP_MSG_UNICAST;
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+        run(net, 20 * MS);
+    }
+    assert_int_equal(rrcp_counters(net->r[0])->unicast_retrans, 0);
+    net_free(net);
+}
+
 static int dropped_unicast;
 
 static bool drop_some_unicast(const struct rrcp_packet *p, int from, int to)
@@ -831,6 +849,7 @@ int main(void)
         cmocka_unit_test(other_local_users_hear_a_message_in_the_order_of_the_network),
         cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
         cmocka_unit_test(an_acknowledgement_that_waited_does_not_lengthen_the_round_trip),
+        cmocka_unit_test(what_waits_for_its_acknowledgement_is_not_sent_again),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
