@@ -4,8 +4,8 @@
 --   wireshark -X lua_script:tools/wireshark/rssl.lua capture.pcap
 --   tshark -X lua_script:tools/wireshark/rssl.lua -r capture.pcap -Y rssl -T fields -e rssl.kind
 --
--- Ports 14002 and 14003 are taken for RSSL; others with "Decode As", or
--- -d tcp.port==PORT,rssl. Compressed payloads are shown as they are: the zlib stream runs through a
+-- Ports 14002 and 14003 are taken for RSSL, and on any port what begins with a connection request; other
+-- connections, whose beginning was not captured, with "Decode As", or -d tcp.port==PORT,rssl. Compressed payloads are shown as they are: the zlib stream runs through a
 -- whole connection. The header of each message (class, domain, stream id) is shown; rwfdump shows the rest.
 
 local rssl = Proto("rssl", "RSSL transport")
@@ -231,6 +231,18 @@ function rssl.dissector(tvb, pinfo, root)
     return tvb:len()
 end
 
+-- A whole connection request in one segment: its length, a version and a header length that fit. From it on the
+-- connection is ours.
+local function heuristic(tvb, pinfo, root)
+    if not (is_request(tvb) and tvb(2, 1):uint() == 0 and tvb(0, 2):uint() == tvb:len()) then
+        return false
+    end
+    pinfo.conversation = rssl
+    rssl.dissector(tvb, pinfo, root)
+    return true
+end
+
+rssl:register_heuristic("tcp", heuristic)
 local ports = DissectorTable.get("tcp.port")
 ports:add(14002, rssl)
 ports:add(14003, rssl)
