@@ -204,6 +204,8 @@ void p2ps_services_show(struct p2ps_worker *worker)
     for (unsigned network = 0; network < worker->config.core.network_count; network++) {
         const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
         for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
+            if (!p2ps_core_service_is_taken(worker->core, network, i))
+                continue;
             bool is_forgotten = p2ps_core_service_is_forgotten(worker->core, network, i);
             show_service(segment, &service, is_forgotten);
             count += !is_forgotten;

@@ -259,6 +259,9 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
+/* Is the service of that network the one that consumers get? Another may offer it, too. */
+bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
+                                uint16_t sink_service);
 /* Deleted from the directory until somebody offers it again? By its number on that network. */
 bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
                                     uint16_t sink_service);

@@ -291,10 +291,10 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     tell_service(core, &service);
 }
 
-static uint32_t close_items(struct p2ps_core *core, uint16_t index)
+static uint32_t close_items(struct p2ps_core *core, uint16_t index, uint8_t code, const char *text)
 {
-    const struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                              RWF_CODE_SOURCE_UNKNOWN, "The service was deleted");
+    const struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, code, text);
     uint32_t count = 0;
 
     for (uint32_t item = 0; item < core->item_room; item++) {
@@ -317,7 +317,7 @@ static void forget(struct p2ps_core *core, uint16_t index)
     struct p2ps_note note = {
         .kind = P2PS_NOTE_FORGOTTEN,
         .service = service.name,
-        .items = close_items(core, index),
+        .items = close_items(core, index, RWF_CODE_SOURCE_UNKNOWN, "The service was deleted"),
     };
     service.action = RWF_MAP_DELETE;
     s->is_forgotten = true;
@@ -325,6 +325,18 @@ static void forget(struct p2ps_core *core, uint16_t index)
     tell_service(core, &service);
     if (core->config.note)
         core->config.note(core->config.note_owner, &note);
+}
+
+/* Who still waits for its items asks again, and is heard by the sources of the other network. */
+static void move_or_forget(struct p2ps_core *core, uint16_t index)
+{
+    if (!p2ps_service_move(core, index)) {
+        forget(core, index);
+        return;
+    }
+    close_items(core, index, RWF_CODE_NONE, "The service is on another network now");
+    p2ps_dictionaries_offered(core, index);
+    p2ps_directory_changed(core, index);
 }
 
 void p2ps_directory_tick(struct p2ps_core *core)
@@ -339,7 +351,7 @@ void p2ps_directory_tick(struct p2ps_core *core)
         if (s->gone_ns == 0 || s->is_forgotten)
             continue;
         if (due_ns <= core->now_ns)
-            forget(core, i);
+            move_or_forget(core, i);
         else if (due_ns < core->forget_ns)
             core->forget_ns = due_ns;
     }

@@ -10,7 +10,8 @@
 /*
  * Each network has a requester of its own, which numbers services, items and instances for itself.
  * Consumers see one directory: a service has one number here and is bound to one network, said by
- * the configuration or the first that announces it. So no item is ever open on two.
+ * the configuration or the first that announces it. So no item is ever open on two. It moves to
+ * another that offers it when nobody has offered it on its own for serviceForget.
  */
 
 #define NOT_BOUND  0xFFFFu
@@ -66,26 +67,61 @@ static void warn(const struct p2ps_core *core, struct rrmp_view name, const char
     policy->warn(policy->owner, text);
 }
 
-static bool is_wanted(struct p2ps_core *core, unsigned network, struct rrmp_view name)
+/* The configuration's word on the network of a service: -1 is none. */
+static int said_network(const struct p2ps_core *core, struct rrmp_view name)
 {
     const struct p2ps_service_policy *policy = &core->config.services;
-    int wanted = policy->network ? policy->network(policy->owner, name) : -1;
 
-    if (wanted >= 0)
-        return (unsigned)wanted == network;
+    return policy->network ? policy->network(policy->owner, name) : -1;
+}
+
+/* The service of that name as another network carries it already, or RRMP_SERVICE_NONE. */
+static uint16_t find_elsewhere(const struct p2ps_core *core, unsigned network,
+                               struct rrmp_view name)
+{
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint16_t there =
             i == network ? RRMP_SERVICE_NONE : rrmp_sink_service_find(core->sinks[i], name);
-        if (there == RRMP_SERVICE_NONE ||
-            core->service_map[i * P2PS_SERVICES_MAX + there] >= NOT_WANTED)
-            continue;
-        core->stats.services_twice++;
-        warn(core, name,
-             "is announced on two networks and taken from the first; set its network to say "
-             "which");
-        return false;
+        if (there != RRMP_SERVICE_NONE && there < P2PS_SERVICES_MAX &&
+            core->service_map[i * P2PS_SERVICES_MAX + there] < NOT_WANTED)
+            return core->service_map[i * P2PS_SERVICES_MAX + there];
     }
-    return true;
+    return RRMP_SERVICE_NONE;
+}
+
+/* To consumers it is the same service: its number and its id stay. */
+static void take_from(struct p2ps_core *core, uint16_t service, unsigned network,
+                      uint16_t sink_service)
+{
+    struct p2ps_service *s = &core->services[service];
+
+    core->service_map[s->network * P2PS_SERVICES_MAX + s->sink_service] = NOT_WANTED;
+    core->service_map[network * P2PS_SERVICES_MAX + sink_service] = service;
+    s->network = (uint8_t)network;
+    s->sink_service = sink_service;
+}
+
+bool p2ps_service_move(struct p2ps_core *core, uint16_t service)
+{
+    const struct p2ps_service *s = &core->services[service];
+    struct rrmp_sink_service here, there;
+
+    if (!rrmp_sink_service(core->sinks[s->network], s->sink_service, &here) ||
+        said_network(core, here.name) >= 0)
+        return false;
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        uint16_t number =
+            i == s->network ? RRMP_SERVICE_NONE : rrmp_sink_service_find(core->sinks[i], here.name);
+        if (number >= P2PS_SERVICES_MAX || !rrmp_sink_service(core->sinks[i], number, &there) ||
+            there.instance_count == 0)
+            continue;
+        warn(core, here.name,
+             "has been offered by nobody on its network for serviceForget and is taken from "
+             "another one now");
+        take_from(core, service, i, number);
+        return true;
+    }
+    return false;
 }
 
 /* That of a forgotten service, too, stays taken: it may come back. */
@@ -111,6 +147,43 @@ static uint16_t free_id(const struct p2ps_core *core, const struct rrmp_sink_ser
     return (uint16_t)id;
 }
 
+static uint16_t take_new(struct p2ps_core *core, unsigned network, uint16_t sink_service,
+                         const struct rrmp_sink_service *description)
+{
+    uint16_t service = core->service_count;
+
+    if (service == P2PS_SERVICES_MAX)
+        return RRMP_SERVICE_NONE;
+    core->service_map[network * P2PS_SERVICES_MAX + sink_service] = service;
+    core->services[service] = (struct p2ps_service){
+        .network = (uint8_t)network,
+        .sink_service = sink_service,
+        .id = free_id(core, description),
+    };
+    core->service_count++;
+    return service;
+}
+
+/* Another network has it: it stays there unless it was deleted and is offered here. */
+static uint16_t take_deleted(struct p2ps_core *core, unsigned network, uint16_t sink_service,
+                             const struct rrmp_sink_service *description, uint16_t service)
+{
+    uint16_t *map = &core->service_map[network * P2PS_SERVICES_MAX + sink_service];
+
+    if (core->services[service].is_forgotten && description->instance_count > 0) {
+        take_from(core, service, network, sink_service);
+        return service;
+    }
+    if (*map == NOT_BOUND) {
+        core->stats.services_twice++;
+        warn(core, description->name,
+             "is announced on two networks and taken from the first; set its network to say "
+             "which");
+    }
+    *map = NOT_WANTED;
+    return RRMP_SERVICE_NONE;
+}
+
 uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service)
 {
     struct rrmp_sink_service description;
@@ -118,24 +191,26 @@ uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t si
     if (sink_service >= P2PS_SERVICES_MAX)
         return RRMP_SERVICE_NONE;
     uint16_t *map = &core->service_map[network * P2PS_SERVICES_MAX + sink_service];
-    if (*map == NOT_WANTED)
-        return RRMP_SERVICE_NONE;
-    if (*map != NOT_BOUND)
+    if (*map < NOT_WANTED)
         return *map;
-    if (core->service_count == P2PS_SERVICES_MAX ||
-        !rrmp_sink_service(core->sinks[network], sink_service, &description))
+    if (!rrmp_sink_service(core->sinks[network], sink_service, &description))
         return RRMP_SERVICE_NONE;
-    if (!is_wanted(core, network, description.name)) {
+    int said = said_network(core, description.name);
+    if (said >= 0 && (unsigned)said != network) {
         *map = NOT_WANTED;
         return RRMP_SERVICE_NONE;
     }
-    *map = core->service_count;
-    core->services[core->service_count] = (struct p2ps_service){
-        .network = (uint8_t)network,
-        .sink_service = sink_service,
-        .id = free_id(core, &description),
-    };
-    return core->service_count++;
+    uint16_t held = said >= 0 ? RRMP_SERVICE_NONE : find_elsewhere(core, network, description.name);
+    if (held != RRMP_SERVICE_NONE)
+        return take_deleted(core, network, sink_service, &description, held);
+    return take_new(core, network, sink_service, &description);
+}
+
+bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
+                                uint16_t sink_service)
+{
+    return sink_service < P2PS_SERVICES_MAX &&
+           core->service_map[network * P2PS_SERVICES_MAX + sink_service] < NOT_WANTED;
 }
 
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,

@@ -237,6 +237,8 @@ struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item);
 /* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
  * used there. */
 uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service);
+/* Takes the service from another network that offers it; false: none does. Its items are closed. */
+bool p2ps_service_move(struct p2ps_core *core, uint16_t service);
 /* What the service offers now, for the time when nobody is there to say so. */
 void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
 /* The service with the id that consumers know it by; false past the last. */

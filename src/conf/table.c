@@ -190,7 +190,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Return to an instance of better priority after it was up for this long; 0 = never." },
     { "serviceForget", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "0"),
       "Delete a service from the directory, and close its items, when no src_dist has offered it "
-      "for this long; 0 = never. Until then it is down. It comes back with its old id." },
+      "for this long; 0 = never. Until then it is down. It comes back with its old id. One that is "
+      "offered on another network, with no network configured, is taken from there instead." },
     { "gapVerify", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "How long the answer to a gap query is waited for before the whole service is recovered." },
     { "instanceTimeout", DAEMON, P2PS, 0, TIME("ms", 100 * MS, 60 * SEC, "3500"),

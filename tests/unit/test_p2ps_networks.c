@@ -52,6 +52,7 @@ static void start(struct two *two, const char *service, uint16_t id)
     struct pair *second = &two->pair[1];
     struct p2ps_core_config config = {
         .network_count = 2,
+        .service_forget_ns = 30 * PAIR_SEC,
         .services = { .owner = two, .network = say_network, .warn = keep_warning },
     };
 
@@ -193,6 +194,70 @@ static void two_services_with_one_id_are_told_apart(void **state)
     assert_non_null(strstr(two->warning, "OTHER has the id of a service of another network"));
 }
 
+static void a_service_that_another_network_offers_is_not_deleted(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "RDFD", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    ask_directory(two, c);
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    two->pair[0].is_dead = true;
+    pass(two, 40 * PAIR_SEC);
+    assert_null(strchr(pair_heard(c, 2), '-'));
+    assert_non_null(strstr(two->warning, "RDFD has been offered by nobody on its network"));
+    assert_int_equal(pair_stream(c, 5)->stream_state, RWF_STREAM_CLOSED_RECOVER);
+    assert_int_equal(rrmp_sink_stats(p2ps_core_sink(two->pair[0].sink, 0))->items_now, 0);
+    open_item(two, c, 6, PAIR_SERVICE_ID);
+    pair_update(&two->pair[1], "IBM.N");
+    settle(two);
+    assert_string_equal(pair_heard(c, 6), "IU");
+    assert_false(p2ps_core_service_is_taken(two->pair[0].sink, 0, 0));
+    assert_true(p2ps_core_service_is_taken(two->pair[0].sink, 1, 0));
+    /* The first one's return changes nothing, and then the way leads back. */
+    two->pair[0].is_dead = false;
+    pass(two, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 6), "IU");
+    two->pair[1].is_dead = true;
+    pass(two, 40 * PAIR_SEC);
+    assert_true(p2ps_core_service_is_taken(two->pair[0].sink, 0, 0));
+    open_item(two, c, 7, PAIR_SERVICE_ID);
+    assert_string_equal(pair_heard(c, 7), "I");
+}
+
+static void a_deleted_service_comes_back_by_any_network(void **state)
+{
+    struct two *two = *state;
+
+    start(two, "RDFD", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    ask_directory(two, c);
+    two->pair[0].is_dead = true;
+    two->pair[1].is_dead = true;
+    pass(two, 40 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(c, 2), '-'));
+    two->pair[1].is_dead = false;
+    pass(two, 3 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(c, 2), '+'));
+    open_item(two, c, 5, PAIR_SERVICE_ID);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(two->pair[1].provider.requests, 1);
+}
+
+static void a_service_stays_on_the_network_that_the_configuration_says(void **state)
+{
+    struct two *two = *state;
+
+    two->wanted = 0;
+    start(two, "RDFD", PAIR_SERVICE_ID);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    ask_directory(two, c);
+    two->pair[0].is_dead = true;
+    pass(two, 40 * PAIR_SEC);
+    assert_non_null(strchr(pair_heard(c, 2), '-'));
+    assert_true(p2ps_core_service_is_forgotten(two->pair[0].sink, 0, 0));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -202,6 +267,9 @@ int main(void)
         TEST(the_same_service_on_two_networks_is_taken_from_the_first),
         TEST(the_configuration_says_which_network_a_service_is_on),
         TEST(two_services_with_one_id_are_told_apart),
+        TEST(a_service_that_another_network_offers_is_not_deleted),
+        TEST(a_deleted_service_comes_back_by_any_network),
+        TEST(a_service_stays_on_the_network_that_the_configuration_says),
     };
 #undef TEST
 
