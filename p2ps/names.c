@@ -37,7 +37,7 @@ struct p2ps_names {
     struct p2ps_name *first; /* questions, oldest first */
     struct p2ps_name **end;
     unsigned waiting;
-    bool stop;
+    atomic_bool stop;
     bool has_ended;    /* the thread */
     bool is_abandoned; /* by destroy: the thread frees everything */
 };
@@ -121,11 +121,11 @@ static void *run(void *argument)
         struct p2ps_name *name = next_question(names);
         pthread_mutex_unlock(&names->lock);
         answer(names, name);
-        pthread_mutex_lock(&names->lock);
         const char *text = p2ps_name_text(name);
-        if (text && !names->stop)
+        if (text && !atomic_load_explicit(&names->stop, memory_order_acquire))
             md_log(MD_LOG_INFO, "mount: host=%s is %s", name->peer, text);
         p2ps_name_release(name);
+        pthread_mutex_lock(&names->lock);
     }
     bool is_abandoned = names->is_abandoned;
     names->has_ended = true;
