@@ -1,5 +1,6 @@
 """chain.py - publisher, src_dist, two rrcpd, p2ps and clients on this host, for benchmarks."""
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import atexit
 import json
 import os
@@ -19,6 +20,7 @@ ROOT = os.environ.get("RMDS_ROOT") or os.path.realpath(
 BUILD = os.environ.get("RMDS_BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
 SOURCE_PORT, SINK_PORT = 14102, 14202
+RATE_MAX = 100000000
 
 
 def say(text):
@@ -96,6 +98,21 @@ def follow_parent():
     atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
     signal.signal(signal.SIGTERM, stop)
     threading.Thread(target=watch, daemon=True).start()
+
+
+def rates_of(what):
+    """A type for --rates: 10000,1e5 of that. More than RATE_MAX a second no publisher takes."""
+    def parse(text):
+        try:
+            found = [int(float(rate)) for rate in text.split(",")]
+        except (ValueError, OverflowError):  # a word, nan; inf
+            found = [0]
+        if min(found) < 1 or max(found) > RATE_MAX:
+            raise argparse.ArgumentTypeError(f"numbers of {what} per second, as 10000,100000, are expected, "
+                                             f"from 1 to {RATE_MAX:,}")
+        return found
+
+    return parse
 
 
 def machine():
