@@ -166,6 +166,16 @@ check(beside["form"] == "in-process" and beside["mean_us"] == 6 and beside["roun
 check(beside["lost"] == 9 and beside["reached"] and beside["cpu"] == {"p2ps.1": 9.0}, f"in-process: {beside}")
 check(not latency.in_process_row(1100, [{**result, "latency": {**figures, "mean_us": 1.0}}])["reached"], "990 of 1100")
 
+# Every published figure of Producer 50/50 stands in the chart, told apart, also beside a single row.
+fanout = script("fanout")
+check(len(fanout.published()) == 6 and list(fanout.published().values())[0] == 10100000, f"{fanout.published()}")
+row = {"consumers": 50, "in_per_s": 1000, "out_per_s": 50000, "out_low": 49000, "out_high": 51000,
+       "wanted_out_per_s": 50000, "prototype_out_per_s": 60000, "cpu_us_per_update": 1.0}
+for rows in ([row], [row, {**row, "in_per_s": 2000}]):
+    svg = fanout.charts(rows, fanout.published())[0].svg()
+    xml.dom.minidom.parseString(svg)
+    check(all(f", {name.split(' (')[0]}</text>" in svg for name in fanout.published()), "a published result is not in the chart")
+
 # Tuning: ratios to the runs before and after, the verdict beside those of the chain to itself, the table in the page.
 tuning = script("tuning")
 

@@ -25,6 +25,11 @@ def number(value):
     return f"{value:.3g}"
 
 
+def short(value):
+    """10.1 M of 10,100,000."""
+    return f"{value / 1e6:.3g} M" if value >= 1e6 else number(value)
+
+
 def ticks(low, high, is_log):
     if is_log:
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
