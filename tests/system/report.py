@@ -166,6 +166,26 @@ check(beside["form"] == "in-process" and beside["mean_us"] == 6 and beside["roun
 check(beside["lost"] == 9 and beside["reached"] and beside["cpu"] == {"p2ps.1": 9.0}, f"in-process: {beside}")
 check(not latency.in_process_row(1100, [{**result, "latency": {**figures, "mean_us": 1.0}}])["reached"], "990 of 1100")
 
+# A row counts its runs as due as well: what they lose, and a rate that only they miss.
+def latency_row(due):
+    bench = object.__new__(latency.Bench)
+    bench.published = []
+    sampled = {"sampled": {"mean_us": 5.0, "stddev_us": 1.0, "max_us": 9}}
+    good = {**result, **sampled, "told_lost": 0, "lost": 0,
+            "latency": {**figures, "mean_us": 5.0, "histogram_10us": []}}
+    row = bench.row(1000, [((5.0, 9.0), good, {**good, **due})])
+    bench.show(row)
+    return row
+
+
+row = latency_row({})
+check(row["lost"] == row["due_lost"] == 0 and row["reached"] and row["due_reached"] and row["verdict"] == "goal", f"{row}")
+row = latency_row({"lost": 3, "told_lost": 4, "reorders": 1})
+check(row["lost"] == row["due_lost"] == 8 and row["told_lost"] == 4 and row["out_of_place"] == 1, f"loss as due: {row}")
+check(row["verdict"] == "misses loss" and row["reached"], f"loss as due: {row}")
+row = latency_row({"updates_per_s": 900.0})
+check(not row["reached"] and not row["due_reached"] and row["verdict"] == "misses rate", f"900 of 1000 as due: {row}")
+
 # Every published figure of Producer 50/50 stands in the chart, told apart, also beside a single row.
 fanout = script("fanout")
 check(len(fanout.published()) == 6 and list(fanout.published().values())[0] == 10100000, f"{fanout.published()}")

@@ -150,7 +150,7 @@ class Chart:
 
 def cell(column, value):
     """A row that did not do what was asked of it says so in words."""
-    words = {"reached": "not reached", "holds": "does not hold"}
+    words = {"reached": "not reached", "due_reached": "not reached", "holds": "does not hold"}
     if column in words and value is False:
         return f'<td class="bad">{words[column]}</td>'
     return f"<td>{html.escape(number(value))}</td>"
