@@ -86,7 +86,7 @@ expect 3 "refused" -il A -X -timeout 1
 
 echo "the publisher's statistics are the same CSV, and what is not reached is said beside"
 start_sds -seqdata -U 100000000 -tps 1000 -I 0.1 || exit 1
-expect 0 "500 of 500 items" -f "$dir/list" -secs 1 -slow 1000
+expect 0 "500 of 500 items" -f "$dir/list" -secs 2 -slow 1000
 stop_sds
 grep -qx "time,upd/s,refresh,status,items_open,items_pending,bytes/s,lat_mean_us,lat_max_us,cpu%,rss_kB,errors" \
     "$dir/sds.out" || fail "no header in the publisher's statistics"

@@ -227,6 +227,21 @@ def commands(_):
     check(sent == [request, request, request, close, request, ("REQUEST", True), request], f"on the wire: {sent}")
 
 
+def short_rate(_):
+    """NOT REACHED is said of the present rate alone, and only once it held for a second with an item open."""
+    with Publisher("-U", 0) as publisher, client(publisher.port, "-il", "A", "-I", 0.2) as consumer:
+        consumer.until(r"^20[0-9-]*T", 6)  # a second without updates, as it was wanted
+        publisher.command("ur 1000\nst")
+        publisher.until("of 1000 updates/s in")
+        check("NOT REACHED" not in publisher.text, f"said of a rate just set:\n{publisher.text}")
+        publisher.command("ur 100000000")
+        deadline = time.monotonic() + WAIT_S
+        while "NOT REACHED" not in publisher.text:
+            check(time.monotonic() < deadline, f"a rate that nobody reaches:\n{publisher.text}")
+            publisher.command("st")
+            publisher.until("of 100000000 updates/s in", publisher.text.count("of 100000000 updates/s") + 1)
+
+
 def statistics(folder):
     """-stats: the lines go into the file, not between the others."""
     path = os.path.join(folder, "stats.csv")
@@ -253,7 +268,7 @@ def main():
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
-    for case in (service, dictionary, max_clients, stop, hang_up, commands, statistics):
+    for case in (service, dictionary, max_clients, stop, hang_up, commands, short_rate, statistics):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             case(folder)

@@ -20,16 +20,37 @@ struct console {
     size_t used;
 };
 
+void sds_judge_from(struct sds *sds, uint64_t now_ns)
+{
+    sds->st_judged = sds->line_judged = (struct sds_judged){ now_ns, sds->stats.updates };
+}
+
+/*
+ * The rate since it holds, and whether that is too little. Of less than a second nothing is said,
+ * it waits for the next look; and the burst that is not due yet is missed by nobody.
+ */
+static bool judge(const struct sds *sds, struct sds_judged *judged,
+                  const struct ticker_stats *ticks, uint64_t now_ns, double *rate)
+{
+    double seconds = (double)(now_ns - judged->from_ns) / 1e9;
+    double updates = (double)(sds->stats.updates - judged->from_updates);
+    double due = (double)ticks->rate * (seconds - 1.0 / ticks->ticks_per_second);
+
+    *rate = sds->open_count > 0 && seconds > 0 ? updates / seconds : 0;
+    if (sds->open_count == 0 || seconds < 1)
+        return false;
+    *judged = (struct sds_judged){ now_ns, sds->stats.updates };
+    return updates < 0.99 * due;
+}
+
 void sds_print_stats(struct sds *sds)
 {
     const struct sds_stats *stats = &sds->stats;
     struct ticker_stats ticks;
-    uint64_t now_ns = md_clock_mono_ns();
-    double seconds = (double)(now_ns - sds->printed_ns) / 1e9;
-    double rate = seconds > 0 ? (double)(stats->updates - sds->printed_updates) / seconds : 0;
+    double rate;
 
     ticker_stats(sds->ticker, &ticks);
-    bool is_short = sds->open_count > 0 && seconds > 0.1 && rate < 0.99 * (double)ticks.rate;
+    bool is_short = judge(sds, &sds->st_judged, &ticks, md_clock_mono_ns(), &rate);
     printf("sink_driven_src: %.0f of %llu updates/s in %u bursts/s%s, %zu clients, %zu items open, "
            "late %.1f ms, %llu updates, %llu stamped, %llu given up, %llu blocked, %llu refreshes, "
            "%llu posts, %llu errors",
@@ -44,8 +65,6 @@ void sds_print_stats(struct sds *sds)
                (unsigned long long)stats->duplicated);
     printf("\n");
     fflush(stdout);
-    sds->printed_ns = now_ns;
-    sds->printed_updates = stats->updates;
 }
 
 void sds_line_start(struct sds *sds)
@@ -62,8 +81,8 @@ void sds_line(struct sds *sds)
     const struct sds_stats *stats = &sds->stats, *before = &sds->line_stats;
     uint64_t now_ns = md_clock_mono_ns(), cpu_ns = usage_cpu_ns();
     double seconds = (double)(now_ns - sds->line_ns) / 1e9;
-    double rate = (double)(stats->updates - before->updates) / (seconds > 0 ? seconds : 1e-9);
     struct ticker_stats ticks;
+    double rate;
 
     ticker_stats(sds->ticker, &ticks);
     usage_print(stdout,
@@ -79,7 +98,7 @@ void sds_line(struct sds *sds)
                                       .lat_max_us = ticks.late_max_ns / 1000,
                                       .cpu_ns = cpu_ns - sds->line_cpu_ns,
                                       .errors = stats->errors });
-    if (sds->open_count > 0 && rate < 0.99 * (double)ticks.rate)
+    if (judge(sds, &sds->line_judged, &ticks, now_ns, &rate))
         fprintf(stderr, "sink_driven_src: %.0f of %llu updates/s NOT REACHED\n", rate,
                 (unsigned long long)ticks.rate);
     sds->line_stats = *stats;

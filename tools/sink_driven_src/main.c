@@ -333,7 +333,6 @@ static int start(struct sds *sds, const struct words *w)
     if (md_loop_timer_create(sds->loop, on_stop, sds->loop, &sds->stop_timer) == MD_OK &&
         sds->options.stop_s > 0)
         (void)md_loop_timer_after(sds->stop_timer, (uint64_t)(sds->options.stop_s * 1e9));
-    sds->printed_ns = md_clock_mono_ns();
     if (!sds->options.host) {
         /* For scripts, which wait for this line and may have asked for any port. */
         printf(PROGRAM ": listening on port %u\n", net_listener_port(sds->listener));

@@ -101,6 +101,11 @@ struct sds_stats {
     uint64_t dropped, duplicated; /* by the faults asked for */
 };
 
+/* A time of one rate, with an item open all the while, that no word was said of yet. */
+struct sds_judged {
+    uint64_t from_ns, from_updates;
+};
+
 struct sds {
     struct sds_options options;
     struct md_loop *loop;
@@ -133,8 +138,8 @@ struct sds {
     struct md_loop_signal *signals[2];
     char *profile;
     const char *profile_at;
-    uint64_t printed_ns, printed_updates; /* of the last `st` */
-    struct sds_stats line_stats;          /* of the last line of -I */
+    struct sds_judged st_judged, line_judged; /* by `st`, by the lines of -I */
+    struct sds_stats line_stats;              /* of the last line of -I */
     uint64_t line_ns, line_cpu_ns;
     uint8_t message[MESSAGE_MAX];
 };
@@ -218,7 +223,8 @@ void sds_command(struct sds *sds, char *line);
 int sds_console_start(struct sds *sds);
 void sds_console_stop(struct sds *sds);
 void sds_print_stats(struct sds *sds);
-void sds_line_start(struct sds *sds); /* -I: the header */
+void sds_judge_from(struct sds *sds, uint64_t now_ns); /* another rate, or the first item: anew */
+void sds_line_start(struct sds *sds);                  /* -I: the header */
 void sds_line(struct sds *sds);
 
 #endif

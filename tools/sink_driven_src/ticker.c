@@ -28,6 +28,15 @@ struct ticker {
     struct ticker_stats stats;
 };
 
+/* From now on at this rate; what was before says nothing of it. */
+static void restart(struct ticker *ticker, uint64_t rate, uint32_t ticks_per_second)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+
+    schedule_start(&ticker->schedule, rate, ticks_per_second, now_ns);
+    sds_judge_from(ticker->sds, now_ns);
+}
+
 static void next_burst(struct ticker *ticker, uint64_t now_ns)
 {
     struct sds *sds = ticker->sds;
@@ -130,8 +139,7 @@ static void on_tick(void *owner)
         sds_counts_write(sds);
     if (sds->open_count == 0) { /* nothing is wanted of us: not late either */
         ticker->is_in_burst = false;
-        schedule_start(&ticker->schedule, ticker->schedule.rate, ticker->schedule.ticks_per_second,
-                       now_ns);
+        restart(ticker, ticker->schedule.rate, ticker->schedule.ticks_per_second);
         (void)md_loop_timer_after(ticker->timer, 10 * MD_NS_PER_MS);
         return;
     }
@@ -163,8 +171,7 @@ int ticker_create(struct sds *sds, struct ticker **out)
     if (!ticker)
         return MD_ERR_NOMEM;
     ticker->sds = sds;
-    schedule_start(&ticker->schedule, sds->options.rate, sds->options.ticks_per_second,
-                   md_clock_mono_ns());
+    restart(ticker, sds->options.rate, sds->options.ticks_per_second);
     int rc = md_loop_timer_create(sds->loop, on_tick, ticker, &ticker->timer);
     if (rc == MD_OK)
         rc = md_loop_timer_after(ticker->timer, 0);
@@ -181,13 +188,13 @@ void ticker_destroy(struct ticker *ticker)
 
 void ticker_set_rate(struct ticker *ticker, uint64_t rate)
 {
-    schedule_start(&ticker->schedule, rate, ticker->schedule.ticks_per_second, md_clock_mono_ns());
+    restart(ticker, rate, ticker->schedule.ticks_per_second);
     (void)md_loop_timer_after(ticker->timer, 0);
 }
 
 void ticker_set_ticks(struct ticker *ticker, uint32_t ticks_per_second)
 {
-    schedule_start(&ticker->schedule, ticker->schedule.rate, ticks_per_second, md_clock_mono_ns());
+    restart(ticker, ticker->schedule.rate, ticks_per_second);
     (void)md_loop_timer_after(ticker->timer, 0);
 }
 
