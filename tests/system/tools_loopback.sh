@@ -83,6 +83,23 @@ echo "refusals"
 expect 4 "0 of 1 items open|updates in" -S NONE -il A -X -timeout 1
 stop_sds
 expect 3 "refused" -il A -X -timeout 1
+expect 3 "refused \\(2 times in a row\\)" -il A -X -timeout 2.5
+[ "$(grep -c refused "$dir/tc.out")" -le 2 ] || fail "what fails each second is said each second"
+
+echo "without times nothing was measured"
+start_sds -seqdata -U 1000 || exit 1
+expect 0 "latency \(all\): nothing was measured" -il A -tt -secs 0.2 -lmfile "$dir/result"
+grep -q "^# summary count=0 discarded=0: nothing was measured" "$dir/result" || fail "the latency file tells of figures"
+
+echo "a publisher that is gone at the end"
+rm -f "$dir/tc.out"
+"$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p "$port" -il A -secs 3 </dev/null >"$dir/tc.out" 2>&1 &
+tc_pid=$!
+for _ in $(seq 200); do grep -qs "1 of 1 items" "$dir/tc.out" && break; sleep 0.05; done
+stop_sds
+wait $tc_pid
+rc=$?
+{ [ $rc -eq 3 ] && grep -q "not logged in at the end" "$dir/tc.out"; } || fail "exit code $rc without its publisher"
 
 echo "the publisher's statistics are the same CSV, and what is not reached is said beside"
 start_sds -seqdata -U 100000000 -tps 1000 -I 0.1 || exit 1

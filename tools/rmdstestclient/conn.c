@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/prng.h"
+#include "base/table.h"
 #include "omm/item.h"
 #include "omm/login.h"
 #include "tc.h"
@@ -36,12 +37,31 @@ static void on_messages(void *owner, const struct rssl_event *events, size_t cou
     }
 }
 
+/* Why there is no connection to this host: for the first time, the second, the fourth, ... */
+static void say(struct conn *conn, const char *reason)
+{
+    struct failures *f = &conn->failures[(conn->host - 1) % conn->tc->options.host_count];
+    uint64_t hash = md_hash_bytes(reason, strlen(reason));
+
+    if (f->reason != hash)
+        *f = (struct failures){ .reason = hash };
+    f->count++;
+    if (f->count == 1)
+        fprintf(stderr, "rmdstestclient: connection %u to %s: %s\n", conn->number, conn->peer,
+                reason);
+    else if ((f->count & (f->count - 1)) == 0)
+        fprintf(stderr, "rmdstestclient: connection %u to %s: %s (%u times in a row)\n",
+                conn->number, conn->peer, reason, f->count);
+}
+
 static void on_closed(void *owner, const char *reason)
 {
     struct conn *conn = owner;
     struct tc *tc = conn->tc;
 
-    fprintf(stderr, "rmdstestclient: connection %u to %s: %s\n", conn->number, conn->peer, reason);
+    if (conn->state > CONN_LOGIN)
+        memset(conn->failures, 0, sizeof(conn->failures));
+    say(conn, reason);
     if (conn->state > CONN_LOGIN)
         tc->stats.lost_connections++;
     link_destroy(conn->link);
@@ -85,8 +105,10 @@ void conn_dial(struct conn *conn)
             client_session_destroy(session);
     }
     if (rc != MD_OK) {
-        fprintf(stderr, "rmdstestclient: connection %u: cannot connect to %s: %s\n", conn->number,
-                conn->peer, md_err_name(rc));
+        char reason[64];
+
+        snprintf(reason, sizeof(reason), "cannot connect: %s", md_err_name(rc));
+        say(conn, reason);
         (void)md_loop_timer_after(conn->timer, AGAIN_NS);
         return;
     }

@@ -380,8 +380,8 @@ static void help(const struct md_option *options, size_t count)
         printf("  %-20s %s\n", left, options[i].help);
     }
     printf("\nAll options may be written with two dashes. Exit codes: 0 logged in and all items "
-           "opened,\n1 options, 2 a file, 3 not logged in, 4 not all items opened, 5 -seqcheck "
-           "found something.\nSee " PROGRAM "(1).\n");
+           "opened,\n1 options, 2 a file, 3 not logged in at the end, 4 not all items opened,\n"
+           "5 -seqcheck found something.\nSee " PROGRAM "(1).\n");
 }
 
 /* The published command line has "decodeFormat 3", without a dash: give it one. */

@@ -69,6 +69,15 @@ void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us)
 
 /* ---- the phases of a run ---- */
 
+static bool is_logged_in(const struct tc *tc)
+{
+    for (unsigned i = 0; i < tc->options.conns; i++) {
+        if (tc->conns[i].state <= CONN_LOGIN)
+            return false;
+    }
+    return true;
+}
+
 static void finish(struct tc *tc)
 {
     tc->is_over = true;
@@ -102,6 +111,7 @@ static void on_end(void *owner)
     tc->is_measuring = false;
     tc->is_draining = true;
     tc->at_end = tc->stats;
+    tc->ended_logged_out = !is_logged_in(tc);
     tc->ended_ns = tc->quiet_since_ns = md_clock_mono_ns();
     tc->quiet_updates = tc->stats.updates;
     printf("rmdstestclient: measured\n"); /* for whoever stops the publisher now */
@@ -253,6 +263,10 @@ int report_open(struct tc *tc)
 
 static void print_latency(FILE *out, const char *what, const struct latency_summary *s)
 {
+    if (s->count == 0) {
+        fprintf(out, "rmdstestclient: latency %s: nothing was measured\n", what);
+        return;
+    }
     fprintf(out,
             "rmdstestclient: latency %s: %llu, mean %.1f us, stddev %.1f, min %llu, p50 %llu, p90 "
             "%llu, p99 %llu, p99.9 %llu, p99.99 %llu, max %llu, negative %llu\n",
@@ -267,14 +281,18 @@ static void close_lmfile(struct tc *tc, const struct latency_summary *s)
 {
     if (!tc->lmfile)
         return;
-    fprintf(tc->lmfile,
-            "# summary count=%llu discarded=%llu mean_us=%.1f stddev_us=%.1f min_us=%llu "
-            "max_us=%llu p50=%llu p90=%llu p99=%llu p99.9=%llu negative=%llu\n",
-            (unsigned long long)s->count, (unsigned long long)tc->discarded, s->mean_us,
-            s->stddev_us, (unsigned long long)s->min_us, (unsigned long long)s->max_us,
-            (unsigned long long)s->p50_us, (unsigned long long)s->p90_us,
-            (unsigned long long)s->p99_us, (unsigned long long)s->p999_us,
-            (unsigned long long)s->negative);
+    if (s->count == 0)
+        fprintf(tc->lmfile, "# summary count=0 discarded=%llu: nothing was measured\n",
+                (unsigned long long)tc->discarded);
+    else
+        fprintf(tc->lmfile,
+                "# summary count=%llu discarded=%llu mean_us=%.1f stddev_us=%.1f min_us=%llu "
+                "max_us=%llu p50=%llu p90=%llu p99=%llu p99.9=%llu negative=%llu\n",
+                (unsigned long long)s->count, (unsigned long long)tc->discarded, s->mean_us,
+                s->stddev_us, (unsigned long long)s->min_us, (unsigned long long)s->max_us,
+                (unsigned long long)s->p50_us, (unsigned long long)s->p90_us,
+                (unsigned long long)s->p99_us, (unsigned long long)s->p999_us,
+                (unsigned long long)s->negative);
     if (ferror(tc->lmfile) || fclose(tc->lmfile) != 0)
         fprintf(stderr, "rmdstestclient: %s is not complete: %s\n", tc->options.lmfile,
                 strerror(errno));
@@ -362,6 +380,12 @@ static void write_json(struct tc *tc, double seconds, double rate)
         fclose(out);
 }
 
+/* After the measurement the publisher may be stopped, and the connection with it. */
+static bool ended_logged_out(const struct tc *tc)
+{
+    return tc->is_draining ? tc->ended_logged_out : !is_logged_in(tc);
+}
+
 static void print_summary(struct tc *tc, double seconds, double rate)
 {
     const struct tc_stats *s = &tc->stats;
@@ -374,6 +398,8 @@ static void print_summary(struct tc *tc, double seconds, double rate)
         (unsigned long long)measured(tc), seconds, rate, is_short ? " NOT REACHED" : "",
         (unsigned long long)s->refreshes, (unsigned long long)s->statuses,
         (unsigned long long)s->errors, (unsigned long long)s->lost_connections);
+    if (ended_logged_out(tc))
+        printf("rmdstestclient: not logged in at the end\n");
     latency_summary(tc->latency, &lat);
     if (tc->options.times) {
         print_latency(stdout, "(all)", &lat);
@@ -427,10 +453,8 @@ int report_exit_code(const struct tc *tc)
 {
     const struct tc_stats *s = &tc->stats;
 
-    for (unsigned i = 0; i < tc->options.conns; i++) {
-        if (!tc->conns[i].was_logged_in)
-            return TC_NO_LOGIN;
-    }
+    if (ended_logged_out(tc))
+        return TC_NO_LOGIN;
     if (tc->settled != tc->wanted || tc->failed > 0)
         return TC_NOT_OPEN;
     if (tc->options.seqcheck &&

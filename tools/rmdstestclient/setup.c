@@ -82,7 +82,6 @@ static void on_login(struct conn *conn, const struct rwf_msg *msg)
         if (conn->state != CONN_LOGIN)
             return;
         tc->stats.logins++;
-        conn->was_logged_in = true;
         if (tc->options.log >= 1)
             printf("rmdstestclient: connection %u logged in at %s\n", conn->number, conn->peer);
         ask_directory(conn);

@@ -35,7 +35,7 @@ enum tc_exit {
     TC_OK = 0,
     TC_OPTIONS = 1,
     TC_FILE = 2,
-    TC_NO_LOGIN = 3, /* not connected or not logged in */
+    TC_NO_LOGIN = 3, /* not connected or not logged in, at the end */
     TC_NOT_OPEN = 4, /* not every item was opened */
     TC_SEQUENCE = 5, /* -seqcheck found loss, doubles, disorder or wrong content */
 };
@@ -75,6 +75,12 @@ enum conn_state {
     CONN_UP
 };
 
+/* How often in a row, and why: what fails each second is not said each second. */
+struct failures {
+    uint64_t reason; /* hash of the text */
+    uint32_t count;
+};
+
 struct conn {
     struct tc *tc;
     struct link *link;
@@ -90,11 +96,11 @@ struct conn {
     uint32_t settled; /* slots with an image or a refusal, once each */
     uint32_t wanted;  /* items of this connection */
     uint32_t open;
-    bool was_logged_in;
     bool retry_waits;
     int32_t next_post; /* slot */
     uint16_t service_ids[SERVICES_MAX];
     bool service_known[SERVICES_MAX];
+    struct failures failures[HOSTS_MAX];
     char peer[96];
 };
 
@@ -140,7 +146,8 @@ struct tc {
     uint64_t started_ns, open_ns, measure_ns, end_ns;
     bool is_measuring;
     bool is_over;
-    bool is_draining; /* measured; what is still under way is waited for */
+    bool is_draining;      /* measured; what is still under way is waited for */
+    bool ended_logged_out; /* when the measurement ended, if is_draining */
     bool has_no_counts;
     struct tc_stats stats;
     struct tc_stats at_measure; /* when the measurement began */
