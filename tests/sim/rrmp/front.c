@@ -10,6 +10,7 @@
 #define CHECK_NS    (10 * MS) /* between two looks for what is late */
 #define SAY_NS      (15 * SEC)
 #define ACK_NS      (21 * SEC)
+#define RETRY_NS    (5 * SEC) /* until an image is asked for again */
 #define LAG_NS      (3 * SEC) /* recover time, verification, a heartbeat, and the ways */
 #define LAG_LONG_NS (8 * SEC) /* when somebody has to be declared dead first */
 
@@ -522,9 +523,11 @@ static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound
     const struct world *world = c->world;
     const struct world_item *item = &world->items[s->item];
     uint32_t missing = item->counter - s->counter;
+    /* A stream that goes on awaits its image; the request for it may be lost, and is repeated. */
+    uint64_t patience = bound + (world->plan.unicast_loss_ppm ? RETRY_NS : 0);
 
     if (missing == 0 || !s->has_data || s->is_suspect || s->is_conflated || s->is_paused ||
-        s->wants || c->pause_all || c->is_slow || world->now_ns - s->resumed_ns < bound)
+        s->wants || c->pause_all || c->is_slow || world->now_ns - s->resumed_ns < patience)
         return;
     uint32_t first = missing < 64 ? s->counter + 1 : item->counter - 63;
     if (world->now_ns - item->changed_ns[first % 64] > bound)
