@@ -452,7 +452,7 @@ static void a_hostile_peer_ends_its_own_channel_only(void **state)
     struct fixture *f = *state;
     struct net_stream *streams[HOSTILE_COUNT];
 
-    f->server.handshake_timeout_ns = 100 * MD_NS_PER_MS;
+    f->server.handshake_timeout_ns = 1000 * MD_NS_PER_MS;
     connect_one(f);
     run_until(f, all_open);
     for (size_t i = 0; i < HOSTILE_COUNT; i++) {
