@@ -135,7 +135,7 @@ struct srcdist_item {
     bool is_asked : 1;       /* the next refresh answers a request of ours */
     bool is_reissued : 1;    /* since the provider last answered */
     bool is_in_parts : 1;    /* between the first and the last part of a refresh */
-    bool is_for_asks : 1;    /* which goes to snapshots alone */
+    bool has_sum : 1;        /* all have that image, and heard nothing since */
     bool is_told : 1;        /* all were told suspect: the next image is for all of them */
     bool is_recovery : 1;    /* its consumers had it from another source */
     bool had_image : 1;      /* at some time */
@@ -146,7 +146,10 @@ struct srcdist_item {
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */
     uint64_t due_ns;
-    uint64_t permission; /* a hash of the permission data in the image, 0 none */
+    union {
+        uint64_t permission; /* a hash of the permission data in the image, 0 none */
+        uint64_t sum;        /* without an image: of the last refresh */
+    };
     struct cache_image *image;
 };
 

@@ -177,6 +177,7 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         return MD_ERR_FULL;
     }
     core->stats.updates_in++;
+    core->items[item].has_sum = false;
     if (core->items[item].is_in_parts)
         srcdist_asks_torn(core, item);
     return srcdist_stage_update(&core->chain, item, message, core->now_ns);
@@ -222,25 +223,46 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
     };
 }
 
+/* Of what a whole image says. */
+static uint64_t sum_of(const struct rwf_msg *msg, const struct rrmp_part *part)
+{
+    const uint64_t all[] = {
+        rrmp_key_hash(msg->payload.data, msg->payload.length),
+        rrmp_key_hash(msg->state.text.data, msg->state.text.length),
+        permission_of(msg),
+        (uint64_t)part->group << 16 | (uint64_t)part->state << 8 | part->code,
+        (uint64_t)msg->qos.timeliness << 40 | (uint64_t)msg->qos.rate << 32 |
+            (uint64_t)msg->container << 16 | (msg->flags & ~(unsigned)RWF_REFRESH_SOLICITED),
+    };
+
+    return rrmp_key_hash(all, sizeof(all));
+}
+
 /*
- * Asked for by snapshots alone, and nothing new to those who have the item. Who may have been told
- * suspect by a group or a service is not known here: then it is for all.
+ * Is it known that those who have the item have just this? A provider that conflates may say a
+ * change in the answer to another's request and nowhere else. Who may have been told suspect by a
+ * group or a service is not known here.
  */
-static bool is_for_asks(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
-                        const struct rrmp_part *part)
+static bool is_known(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
+                     const struct rrmp_part *part)
 {
     const struct srcdist_item *it = &core->items[item];
-    const struct srcdist_offer *offer =
-        srcdist_provider_offer(srcdist_provider_at(core, it->provider), it->service);
     struct rrmp_source_item info;
 
-    if (!part->is_first)
-        return it->is_for_asks;
-    return it->is_reissued && it->had_image && !it->is_image_due && !it->is_told &&
-           msg->flags & RWF_REFRESH_SOLICITED && msg->state.stream_state == RWF_STREAM_OPEN &&
-           msg->state.data_state == RWF_DATA_OK && msg->state.code == RWF_CODE_NONE &&
-           permission_of(msg) == it->permission && offer && !offer->was_suspect &&
-           rrmp_source_item_info(core->source, item, &info) && info.group == part->group &&
+    if (!it->has_sum || !part->is_first || !part->is_last || it->sum != sum_of(msg, part))
+        return false;
+    const struct srcdist_offer *offer =
+        srcdist_provider_offer(srcdist_provider_at(core, it->provider), it->service);
+    return offer && !offer->was_suspect && !it->is_told &&
+           rrmp_source_item_info(core->source, item, &info) && info.group == part->group;
+}
+
+/* What snapshots alone asked for. */
+static bool is_for_asks(const struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
+{
+    const struct srcdist_item *it = &core->items[item];
+
+    return it->is_reissued && !it->is_image_due && msg->flags & RWF_REFRESH_SOLICITED &&
            srcdist_item_has_asks(core, item);
 }
 
@@ -274,6 +296,22 @@ static void cache_refresh(struct srcdist_core *core, struct srcdist_item *it,
     count_applied(core, cache_apply(core->cache, &it->image, message));
 }
 
+/* With a cached image no re-issue is made: what is kept of it is its permission data. */
+static void note_refresh(struct srcdist_item *it, const struct rwf_msg *msg,
+                         const struct rrmp_part *part)
+{
+    if (part->is_first && it->image)
+        it->permission = permission_of(msg);
+    if (it->image || !part->is_first || !part->is_last) {
+        it->has_sum = false;
+        return;
+    }
+    uint64_t sum = sum_of(msg, part);
+    /* Those in step do not take what is for who waits: then they may have another. */
+    it->has_sum = !part->is_solicited || !it->had_image || (it->has_sum && it->sum == sum);
+    it->sum = sum;
+}
+
 static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_t item,
                            const struct rwf_peek *peek, struct rwf_bytes bytes)
 {
@@ -281,38 +319,28 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     struct rwf_bytes message;
     struct rwf_msg msg;
 
-    if (rwf_msg_decode(bytes, &msg) != RWF_OK) {
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK || convert(core, peek, bytes, &message) != RWF_OK) {
         core->stats.decode_errors++;
         return MD_OK;
     }
     struct rrmp_part part = part_of(core, it, provider, &msg);
-    bool for_asks = is_for_asks(core, item, &msg, &part);
-    if (part.is_first && for_asks)
-        srcdist_stage_drain(&core->chain, item, core->now_ns); /* they do not get the refresh */
-    else if (part.is_first)
+    if (part.is_first)
         srcdist_stage_forget(&core->chain, item); /* what is held is in the refresh, or void */
-    if (convert(core, peek, bytes, &message) != RWF_OK) {
-        core->stats.decode_errors++;
-        return MD_OK;
-    }
+    bool for_asks = is_for_asks(core, item, &msg) && is_known(core, item, &msg, &part);
     int err = for_asks ? MD_OK : send_image_part(core, item, &part, message);
     if (err != MD_OK)
         return err;
-    it->is_for_asks = for_asks;
-    if (part.is_first)
-        it->permission = permission_of(&msg);
     srcdist_ask_item_image(core, item, message, &part);
     core->stats.refresh_in++;
     cache_refresh(core, it, message, part.is_first);
+    note_refresh(it, &msg, &part);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
-        it->is_image_due = it->is_image_due && for_asks; /* who came between its parts waits on */
+        it->is_image_due = false;
         it->is_told = false;
         it->had_image = true;
         it->is_reissued = it->is_reissued && !(msg.flags & RWF_REFRESH_SOLICITED);
         srcdist_item_answered(core, item);
-        if (it->is_image_due)
-            srcdist_item_image(core, item);
     }
     if (msg.state.stream_state == RWF_STREAM_CLOSED ||
         msg.state.stream_state == RWF_STREAM_CLOSED_RECOVER)
@@ -379,6 +407,8 @@ int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stre
     if (omm_status_encode(&enc, &status) != RWF_OK)
         return MD_OK;
     int err = send_status(core, item, rwf_encoder_bytes(&enc), data == RWF_DATA_SUSPECT);
+    if (it)
+        it->has_sum = false;
     if (err == MD_OK && it && it->image) /* who is given the image from now on hears it, too */
         cache_image_set_state(it->image, stream, data, code);
     return err;
@@ -433,6 +463,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
         break;
     }
     srcdist_stage_drain(&core->chain, item, core->now_ns);
+    it->has_sum = false; /* its state is another than the image's */
     int err = send_status(core, item, message, false);
     if (err != MD_OK)
         return err;

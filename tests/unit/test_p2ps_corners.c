@@ -311,7 +311,9 @@ static void a_snapshot_elsewhere_is_nothing_to_those_who_watch(void **state)
     assert_string_equal(pair_heard(a, 5), "IU");
 }
 
-static void of_its_parts_watchers_see_nothing_and_who_joins_gets_an_image_of_his_own(void **state)
+/* Whether parts say something new is not known. Who joins between them is answered by an image of
+ * his own. */
+static void its_parts_are_for_all_and_who_joins_between_them_is_answered(void **state)
 {
     struct pair *pair = *state;
     struct pair_client *a = pair_client(pair, 0);
@@ -332,8 +334,44 @@ static void of_its_parts_watchers_see_nothing_and_who_joins_gets_an_image_of_his
     assert_int_equal(pair->provider.reissues, 2);
     pair_update(pair, "IBM.N");
     pair_settle(pair);
-    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(a, 5), "IiiU");
     assert_string_equal(pair_heard(b, 6), "IIU");
+}
+
+/* A provider that conflates says a change in the image, and nowhere else. */
+static void a_change_that_only_a_snapshot_is_told_is_for_all(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    pair_open(a, 5, "IBM.N");
+    pair_item(pair, "IBM.N")->counter++;
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 1);
+    assert_string_equal(pair_heard(a, 5), "Ii");
+    assert_int_equal(pair_stream(a, 5)->counter, pair_item(pair, "IBM.N")->counter);
+    pair_snapshot_elsewhere(pair, "IBM.N"); /* and now it is known */
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 2);
+    assert_string_equal(pair_heard(a, 5), "Ii");
+}
+
+/* What one who joined was told is not known to the others. */
+static void what_only_who_joined_has_is_for_all_when_a_snapshot_brings_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_item(pair, "IBM.N")->counter++;
+    pair_open(b, 6, "IBM.N");
+    pair_snapshot_elsewhere(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(pair->elsewhere, 1);
+    assert_string_equal(pair_heard(a, 5), "Ii");
+    assert_int_equal(pair_stream(a, 5)->counter, pair_item(pair, "IBM.N")->counter);
 }
 
 /* What differs from what the watchers were told is for them, too. */
@@ -400,7 +438,9 @@ int main(void)
         TEST(it_is_closed_before_the_item_is_asked_for_again, setup),
         TEST(what_the_provider_ended_after_it_answered_is_not_closed, setup),
         TEST(a_snapshot_elsewhere_is_nothing_to_those_who_watch, setup),
-        TEST(of_its_parts_watchers_see_nothing_and_who_joins_gets_an_image_of_his_own, setup),
+        TEST(its_parts_are_for_all_and_who_joins_between_them_is_answered, setup),
+        TEST(a_change_that_only_a_snapshot_is_told_is_for_all, setup),
+        TEST(what_only_who_joined_has_is_for_all_when_a_snapshot_brings_it, setup),
         TEST(its_image_is_for_all_when_it_is_news, setup),
         TEST(a_snapshot_of_an_item_that_went_is_not_given_another, setup),
     };
