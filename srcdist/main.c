@@ -480,6 +480,34 @@ static void plan_networks(struct src_dist *sd)
         frame_memory_add(&sd->memory, "networks", bytes);
 }
 
+struct largest_read {
+    struct src_dist *sd;
+    size_t bytes;
+};
+
+static void on_route_read(void *arg, const char *name)
+{
+    struct largest_read *largest = arg;
+    struct md_conf_object route = md_conf_object(largest->sd->frame.conf, MD_CONF_ROUTE, name);
+    uint64_t buffer = md_conf_u64(&largest->sd->frame.daemon, "maxFragmentSize");
+
+    largest->bytes =
+        rssl_read_size(u32_of(&route, "numIpcInputBuffers"), (uint16_t)buffer, largest->bytes);
+}
+
+/* What one connection may hold unread, beyond the buffer that a loop lends to all of them. */
+static uint64_t unread_bytes(struct src_dist *sd, const struct md_conf_object *bus)
+{
+    uint16_t buffer = (uint16_t)md_conf_u64(&sd->frame.daemon, "maxFragmentSize");
+    struct largest_read largest = {
+        .sd = sd, .bytes = rssl_read_size(u32_of(bus, "numInputBuffers"), buffer, CLIENT_READ_LEAST)
+    };
+
+    on_route_read(&largest, "1");
+    md_conf_names(sd->frame.conf, MD_CONF_ROUTE, on_route_read, &largest);
+    return largest.bytes - CLIENT_READ_LEAST;
+}
+
 /* Divides memoryLimit among the parts, and what each part gets among the loops. */
 static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
 {
@@ -499,6 +527,8 @@ static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
             loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize") + input));
     sd->gap_logs = (uint32_t)(frame_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
                               loops / gap_log);
+    if (unread_bytes(sd, bus) > 0)
+        frame_memory_add(memory, "unread", loops * PROVIDERS * unread_bytes(sd, bus));
     frame_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);
     uint64_t pool = md_conf_u64(bus, "poolSize") * buffer;
     sd->pool_bytes = frame_memory_grant(memory, "output", pool, 8) / loops;

@@ -10,9 +10,6 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* What one read may bring, if no more is asked for: large enough for batches, small enough for the
- * cache. */
-#define READ_LEAST ((size_t)128 << 10)
 #define SLICES_MAX 32
 #define LINGER_NS  1000000000ull /* for the peer to read our last words */
 
@@ -92,8 +89,9 @@ struct rssl_pool *client_context_pool(struct client_context *context)
 static bool take_buffer(struct client_session *session)
 {
     struct client_context *context = session->context;
-    size_t size = rssl_read_size(session->input_buffers,
-                                 rssl_channel_info(session->channel)->message_size_max, READ_LEAST);
+    size_t size =
+        rssl_read_size(session->input_buffers,
+                       rssl_channel_info(session->channel)->message_size_max, CLIENT_READ_LEAST);
 
     if (session->buffer)
         return true;

@@ -49,6 +49,8 @@ def main():
         conf = os.path.join(folder, "rmds.cnf")
         with open(conf, "w", encoding="ascii") as out:
             out.write(CONF.format(victim=victim, limit=LIMIT))
+        if victim == "src_dist":
+            large_reads_are_counted(folder, conf)
         system = run.System(conf)
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
@@ -67,6 +69,17 @@ def main():
             run.down(system)
             source.terminate()
             source.wait()
+
+
+def large_reads_are_counted(folder, conf):
+    """64 providers with reads of 16 MB each are more than the limit: it does not start."""
+    large = os.path.join(folder, "large.cnf")
+    with open(large, "w", encoding="ascii") as out:
+        out.write(open(conf, encoding="ascii").read() + "*src_dist*1.route*numIpcInputBuffers : 10000\n")
+    said = subprocess.run([os.path.join(conf_examples.BIN, "src_dist"), "-c", large, "-fg"], capture_output=True,
+                          text=True, check=False, timeout=60)
+    assert said.returncode == 1, f"src_dist ended with {said.returncode}: {said.stderr}"
+    assert "is too small" in said.stdout + said.stderr, said.stdout + said.stderr
 
 
 def judge(text, shown):

@@ -20,11 +20,6 @@ struct console {
     size_t used;
 };
 
-void sds_judge_from(struct sds *sds, uint64_t now_ns)
-{
-    sds->st_judged = sds->line_judged = (struct sds_judged){ now_ns, sds->stats.updates };
-}
-
 /*
  * The rate since it holds, and whether that is too little. Of less than a second nothing is said,
  * it waits for the next look; and the burst that is not due yet is missed by nobody.

@@ -28,6 +28,11 @@ struct ticker {
     struct ticker_stats stats;
 };
 
+void sds_judge_from(struct sds *sds, uint64_t now_ns)
+{
+    sds->st_judged = sds->line_judged = (struct sds_judged){ now_ns, sds->stats.updates };
+}
+
 /* From now on at this rate; what was before says nothing of it. */
 static void restart(struct ticker *ticker, uint64_t rate, uint32_t ticks_per_second)
 {
