@@ -206,6 +206,27 @@ static double fullest(const struct monitor_instance *instance)
     return filled >= 0 && all > 0 ? 100 * filled / all : -1;
 }
 
+/*
+ * The daemons publish their counters a few times a second: over less than a second a rate would be
+ * what fell into it by chance. Looks that follow faster show the rate of the last full second; the
+ * first one has nothing better than the time between the first two looks.
+ */
+static void take_rates(struct monitor_instance *instance, double in, double out, uint64_t now_ns)
+{
+    struct monitor_figures *f = &instance->figures;
+    double seconds = (double)(now_ns - instance->last_read_ns) / 1e9;
+
+    if (instance->has_last && instance->has_rate && seconds < 1)
+        return;
+    f->in_per_s = instance->has_last ? rate(in, instance->last_in, seconds) : -1;
+    f->out_per_s = instance->has_last ? rate(out, instance->last_out, seconds) : -1;
+    instance->has_rate = instance->has_last;
+    instance->last_in = in < 0 ? 0 : (uint64_t)in;
+    instance->last_out = out < 0 ? 0 : (uint64_t)out;
+    instance->last_read_ns = now_ns;
+    instance->has_last = true;
+}
+
 static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
 {
     static const char *const in[] = { "updatesIn", "msgsRcvd", NULL };
@@ -215,21 +236,14 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     static const char *const gaps[] = { "gapsSeen", "gapsDetected", NULL };
     static const char *const naks[] = { "retransReqSent", NULL };
     struct monitor_figures *f = &instance->figures;
-    double seconds = (double)(now_ns - instance->last_read_ns) / 1e9;
-    double now_in = figure(instance, in), now_out = figure(instance, out);
 
-    f->in_per_s = instance->has_last ? rate(now_in, instance->last_in, seconds) : -1;
-    f->out_per_s = instance->has_last ? rate(now_out, instance->last_out, seconds) : -1;
+    take_rates(instance, figure(instance, in), figure(instance, out), now_ns);
     f->clients = figure(instance, clients);
     f->items = figure(instance, items);
     f->gaps = figure(instance, gaps);
     f->naks = figure(instance, naks);
     f->queue_percent = fullest(instance);
     take_turns(instance);
-    instance->last_in = now_in < 0 ? 0 : (uint64_t)now_in;
-    instance->last_out = now_out < 0 ? 0 : (uint64_t)now_out;
-    instance->last_read_ns = now_ns;
-    instance->has_last = true;
 }
 
 static void look_at(struct monitor *monitor, struct monitor_instance *instance, uint64_t now_ns)
@@ -239,7 +253,7 @@ static void look_at(struct monitor *monitor, struct monitor_instance *instance, 
     snprintf(file, sizeof(file), "rmds.%s", instance->name);
     if (instance->reader && stats_reader_is_replaced(instance->reader)) {
         forget(instance);
-        instance->has_last = false;
+        instance->has_last = instance->has_rate = false;
     }
     if (!instance->reader)
         (void)stats_reader_open(monitor->shm_dir, file, &instance->reader);

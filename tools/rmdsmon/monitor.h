@@ -33,7 +33,7 @@ struct monitor_instance {
     uint64_t heartbeat_age_ns;
     uint64_t read_ns;
     uint64_t last_in, last_out, last_read_ns; /* of the look before */
-    bool has_last;
+    bool has_last, has_rate;
     uint64_t *turns; /* all turns of its loops so far, by bucket; NULL: it tells of none */
     struct monitor_figures figures;
     char note[160];
