@@ -608,8 +608,11 @@ static int build(struct p2ps *p2ps)
         md_loop_timer_create(p2ps->frame.loop, on_accept_again, p2ps, &p2ps->accept_pause) != MD_OK)
         return MD_EXIT_FILE;
     if (!md_conf_bool(daemon, "disableHostLookup") &&
-        p2ps_names_create(NULL, NAMES_WAITING, &p2ps->names) != MD_OK)
+        p2ps_names_create(NULL, NAMES_WAITING, &p2ps->names) != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "disableHostLookup False: the thread that looks up names cannot be "
+                                "started (memory, or the limit of threads); True needs none");
         return MD_EXIT_FILE;
+    }
     int code = create_workers(p2ps);
     return code < 0 ? open_listeners(p2ps) : code;
 }

@@ -10,6 +10,10 @@
 #include "netio/stream.h"
 #include "rssl/channel.h"
 
+/* What one read may bring, if no more is asked for: large enough for batches, small enough for the
+ * cache. A session that has not read all of it keeps its buffer. */
+#define CLIENT_READ_LEAST ((size_t)128 << 10)
+
 /*
  * What a loop has to do for one connection, for our own programs; rmds/client.h offers the same to
  * others. A session dials (and goes back to an older version when the server hangs up on ours),
@@ -27,10 +31,6 @@
  * A loop that would rather do other things may stop calling turn before it said 0; then the
  * deadline is 0: come back at once. Events' views are good until the next call on the same session.
  */
-/* What one read may bring, if no more is asked for: large enough for batches, small enough for the
- * cache. A session that has not read all of it keeps its buffer. */
-#define CLIENT_READ_LEAST ((size_t)128 << 10)
-
 struct client_context; /* one per loop: the pool and the receive buffers of its sessions */
 struct client_session;
 
