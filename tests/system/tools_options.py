@@ -201,6 +201,22 @@ def hang_up(_):
         expect(consumer.text, "1 connections lost", "(?s)logged in at.*logged in at")
 
 
+def another_service(_):
+    """After a loss the id of a service is not taken for granted: where it is another service's, nothing is asked."""
+    with Publisher("-id", 77) as ours, Publisher("-id", 77, "-S", "OTHER") as other:
+        with client(ours.port, "-h", f"127.0.0.1:{ours.port},127.0.0.1:{other.port}", "-il", "A") as consumer:
+            consumer.until("1 of 1 items open")
+            ours.command("fl")
+            other.until("logged in as")
+            other.items_open(0)
+            other.command("fl")
+            ours.until("logged in as", 2)
+            ours.items_open(1)
+            consumer.command("q")
+            consumer.end(0)
+            expect(consumer.text, " 2 refreshes, .* 2 connections lost")
+
+
 def commands(_):
     """op and cl: one item of the list is closed and opened again; pa and re: the login asks for it."""
     with Publisher() as publisher:
@@ -268,7 +284,7 @@ def main():
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
-    for case in (service, dictionary, max_clients, stop, hang_up, commands, short_rate, statistics):
+    for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands, short_rate, statistics):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             case(folder)

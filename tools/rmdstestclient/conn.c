@@ -69,6 +69,8 @@ static void on_closed(void *owner, const char *reason)
     conn->outq = NULL;
     conn->state = CONN_DOWN;
     conn->pending = conn->open = conn->next = 0;
+    /* Ids hold for one connection: a server that was started anew may not know them yet. */
+    memset(conn->service_known, 0, sizeof(conn->service_known));
     for (uint32_t i = 0; i < conn->slot_count; i++) {
         conn->slots[i].state = SLOT_WAITING;
         conn->slots[i].has_count = false;
