@@ -69,8 +69,8 @@ class Tool:
 
 
 class Publisher(Tool):
-    def __init__(self, *words):
-        super().__init__("sink_driven_src", "-S", "RDFD", "-N", "0", "-L", "127.0.0.1", "-c", *words)
+    def __init__(self, *words, service="RDFD"):
+        super().__init__("sink_driven_src", "-S", service, "-N", "0", "-L", "127.0.0.1", "-c", *words)
         self.port = self.until(r"listening on port (\d+)")[1]
 
     def items_open(self, count):
@@ -203,7 +203,7 @@ def hang_up(_):
 
 def another_service(_):
     """After a loss the id of a service is not taken for granted: where it is another service's, nothing is asked."""
-    with Publisher("-id", 77) as ours, Publisher("-id", 77, "-S", "OTHER") as other:
+    with Publisher("-id", 77) as ours, Publisher("-id", 77, service="OTHER") as other:
         with client(ours.port, "-h", f"127.0.0.1:{ours.port},127.0.0.1:{other.port}", "-il", "A") as consumer:
             consumer.until("1 of 1 items open")
             ours.command("fl")
