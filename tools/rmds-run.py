@@ -18,7 +18,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
-READY_S = 20.0
+READY_S = 60.0
 STOP_S = 10.0
 HUNG_NS = 5 * 10**9
 

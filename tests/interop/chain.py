@@ -40,8 +40,8 @@ import threading
 import time
 
 PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
-READY_S, END_S = 20, 10
-COMMAND_S = 270
+READY_S, END_S = 60, 60
+COMMAND_S = 560
 SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -17,7 +17,7 @@ def check(condition, what):
         raise AssertionError(what)
 
 
-def until(what, condition, seconds=30):
+def until(what, condition, seconds=90):
     deadline = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < deadline, f"{what}: not within {seconds} s")
@@ -50,7 +50,7 @@ def killed_by(number, folder):
             out.seek(0)
             check(bench.poll() is None, out.read().decode())
             bench.send_signal(number)
-            code = bench.wait(30)
+            code = bench.wait(90)
             check(code in (-signal.SIGKILL, 128 + number), f"it ended with {code}")
             until(f"nothing is left after signal {number}", lambda: not programs(mark))
         finally:

@@ -16,7 +16,7 @@ import time
 
 import conf_examples
 
-WAIT_S = 60
+WAIT_S = 90
 SEIZE, INTERRUPT, DETACH, ALL_THREADS = 0x4206, 0x4207, 17, 0x40000000
 CONF = """\
 *rrcp*interface : lo

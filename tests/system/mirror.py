@@ -16,7 +16,7 @@ import time
 
 import conf_examples
 
-ITEMS, WAIT_S = 200, 20
+ITEMS, WAIT_S = 200, 90
 CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, src_dist.2, p2ps.1
 *rrcp*interface : lo

@@ -15,7 +15,7 @@ import conf_examples
 import mirror
 from reload import log_of, wait_for
 
-ITEMS, CALM, TOO_MUCH, WAIT_S = 100, 500, 60000, 60
+ITEMS, CALM, TOO_MUCH, WAIT_S = 100, 500, 60000, 90
 CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, p2ps.1
 *rrcp*interface : lo

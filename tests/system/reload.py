@@ -58,7 +58,7 @@ def log_of(system, name):
         return file.read()
 
 
-def wait_for(condition, what, seconds=20):
+def wait_for(condition, what, seconds=90):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what

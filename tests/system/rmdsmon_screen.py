@@ -18,7 +18,7 @@ import time
 
 import conf_examples
 
-WAIT_S = 30
+WAIT_S = 90
 CONF = """\
 *rrcp*interface : lo
 *rrcp*authKeyFile :

@@ -90,7 +90,7 @@ def main():
             children[0].wait()  # its src_dist takes the next of its list
             all_open(system)
             client.send_signal(signal.SIGINT)
-            text, _ = client.communicate(timeout=30)
+            text, _ = client.communicate(timeout=90)
             print(text)
             mirror.judge(text, client.returncode)
             assert "login closed: NONE p2ps is shutting down" in text, "p2ps did not take leave"

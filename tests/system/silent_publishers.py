@@ -21,7 +21,7 @@ SILENT_MAX = 64
 
 
 def silent():
-    return socket.create_connection(("127.0.0.1", 14403), timeout=30)
+    return socket.create_connection(("127.0.0.1", 14403), timeout=90)
 
 
 def see_them_end(system, sample):

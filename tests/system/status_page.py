@@ -38,7 +38,7 @@ def check(condition, what):
 
 
 def get(port, path, method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     body = answer.read().decode()
@@ -46,7 +46,7 @@ def get(port, path, method="GET", **headers):
     return answer.status, answer.getheader("Content-Type"), body
 
 
-def until(what, condition, seconds=30):
+def until(what, condition, seconds=90):
     deadline = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < deadline, f"{what}: not within {seconds} s")
@@ -75,7 +75,7 @@ def monitor(bed, *words):
         words = ("-watch", "0", *words)
     run = subprocess.run([os.path.join(chain.BIN, "rmdsmon"), "-shm", bed.shm, *words],
                          capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-                         timeout=30)
+                         timeout=90)
     return run.returncode, run.stdout
 
 
@@ -214,17 +214,17 @@ def gone(bed, page):
     pid = bed.pids()["p2ps.1"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        until("rmdsmon says HUNG", lambda: "p2ps.1         HUNG" in monitor(bed, "-once")[1], 20)
+        until("rmdsmon says HUNG", lambda: "p2ps.1         HUNG" in monitor(bed, "-once")[1])
         check(monitor(bed, "-once")[0] == 4, "rmdsmon's exit code")
         if page:
             page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
     finally:
         os.kill(pid, signal.SIGCONT)
-    until("rmdsmon says ok", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1], 20)
+    until("rmdsmon says ok", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
     if page:
         page.wait("document.getElementById('state').textContent === 'OK'", "it is well again")
     os.kill(pid, signal.SIGKILL)
-    until("rmdsmon says DEAD", lambda: "p2ps.1         DEAD" in monitor(bed, "-once")[1], 20)
+    until("rmdsmon says DEAD", lambda: "p2ps.1         DEAD" in monitor(bed, "-once")[1])
     if page:
         page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
 

@@ -62,7 +62,7 @@ class Tunnel:
         try:
             if self.accepts_tls:
                 near = self.context.wrap_socket(near, server_side=True)
-            far = socket.create_connection(("127.0.0.1", self.to), 10)
+            far = socket.create_connection(("127.0.0.1", self.to), 60)
             far.settimeout(None)
             if not self.accepts_tls:
                 far = self.context.wrap_socket(far, server_hostname="localhost")

@@ -25,7 +25,7 @@ def spoken(newest):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.maximum_version = newest
-    with socket.create_connection(("127.0.0.1", 14443), 10) as plain:
+    with socket.create_connection(("127.0.0.1", 14443), 60) as plain:
         try:
             with context.wrap_socket(plain) as secret:
                 return secret.version()

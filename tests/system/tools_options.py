@@ -14,7 +14,7 @@ import threading
 import time
 
 SOURCE, BIN = os.path.realpath(sys.argv[1]), os.path.join(os.path.realpath(sys.argv[2]), "bin")
-WAIT_S = 30
+WAIT_S = 90
 
 
 def check(condition, what):

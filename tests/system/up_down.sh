@@ -22,7 +22,7 @@ run status "$work/b.cnf"
 run up "$work/a.cnf" 2>/dev/null && { echo "it came up twice"; exit 1; }
 # A program that hangs is alive, and yet no system that works: SIGSTOP takes its heartbeat.
 until_status() { # CONF EXIT-CODE LINE
-    for _ in $(seq 300); do
+    for _ in $(seq 900); do
         code=0
         said=$(run status "$1") || code=$?
         [ $code -eq "$2" ] && printf '%s\n' "$said" | grep -q "$3" && return

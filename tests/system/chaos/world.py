@@ -31,7 +31,7 @@ INSIDE = "CHAOS_INSIDE"
 HOSTS = ["pa", "pb", "s1", "s2", "d1", "d2", "c"]
 SERVICE = "RDFD"
 PING_S = 3
-READY_S = 20.0
+READY_S = 60.0
 STOP_S = 5.0  # an orderly stop takes no longer
 
 PROVIDER, CONSUMER = 14100, 14002

@@ -16,6 +16,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 BIN = os.environ.get("RMDS_BIN", "build/bin")
 SKIP = 77
+PATIENCE_S = 90  # only a failure uses it up
 
 
 def skip(why):
@@ -79,7 +80,7 @@ class Program:
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
         if number in (signal.SIGKILL, signal.SIGTERM):
-            return self.process.wait(10)
+            return self.process.wait(PATIENCE_S)
         return None
 
     def wait(self, seconds):
@@ -89,7 +90,7 @@ class Program:
         with open(self.log, errors="replace") as log:
             return log.read()
 
-    def result(self, seconds=60):
+    def result(self, seconds=PATIENCE_S):
         """Wait for a rrcpperf to end; its figures."""
         self.wait(seconds)
         with open(self.out) as out:
@@ -112,7 +113,7 @@ class Bed:
         for program in self.programs:
             if program.process.poll() is None:
                 program.process.kill()
-                program.process.wait(10)
+                program.process.wait(PATIENCE_S)
         for space in self.spaces:
             run("ip", "netns", "del", space, check=False)
         run("rm", "-rf", self.dir)
@@ -143,7 +144,7 @@ class Bed:
         program = self.start(f"rrcpd.{network}.{instance}",
                              [*prefix, binary, network, "-c", config, "-instance",
                               str(instance), "-fg"], space, env)
-        until(lambda: program.text().count("NOTICE ready") > before, 10,
+        until(lambda: program.text().count("NOTICE ready") > before,
               lambda: f"rrcpd {instance} is not ready: {program.text()}")
         return program
 
@@ -160,7 +161,7 @@ class Bed:
         program = self.start(name, words, space)
         if mode == "sub":
             until(lambda: "subscribed" in program.text() or program.process.poll() is not None,
-                  10, lambda: f"{name} did not subscribe: {program.text()}")
+                  lambda: f"{name} did not subscribe: {program.text()}")
         return program
 
     def counters(self, instance, network="net1"):
@@ -207,9 +208,9 @@ def read_segment(path):
     return values
 
 
-def until(condition, seconds, why):
+def until(condition, why):
     """Wait for a condition; the limit is only there so that a failure ends."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end, why() if callable(why) else why
         time.sleep(0.02)

@@ -15,7 +15,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bed import BIN, IS_ROOT, Bed, clean, run, skip, until  # noqa: E402
+from bed import BIN, IS_ROOT, PATIENCE_S, Bed, clean, run, skip, until  # noqa: E402
 
 RANDOM = random.Random(int(os.environ.get("RRCP_SEED", "1")))
 
@@ -88,7 +88,7 @@ def lost_and_reordered_packets_are_repaired(bed):
     assert sum(of_peers(bed.counters(1), "retransPktsSent")) > 0
     for i in (2, 3):
         bed.programs[i - 1].kill(signal.SIGTERM)
-    until(lambda: not of_peers(bed.counters(1), "rttUs"), 10, "nodes that left are still shown")
+    until(lambda: not of_peers(bed.counters(1), "rttUs"), "nodes that left are still shown")
 
 
 def a_killed_sink_daemon_is_found_again(bed):
@@ -124,7 +124,7 @@ def a_killed_source_daemon_is_found_again(bed):
     assert figures["publishers"] == 2, figures  # the same program, a new session and port
     assert figures["peers_down"] >= 1, figures
     # Same name, same host: it is known at once, not when its silence has lasted.
-    until(lambda: "is down: it was started anew" in sink.text(), 5, sink.text)
+    until(lambda: "is down: it was started anew" in sink.text(), sink.text)
     assert "silent for peerTimeout" not in sink.text(), sink.text()
 
 
@@ -163,7 +163,7 @@ def a_killed_user_is_told_to_all_nodes(bed):
     bed.rrcpd(2)
     sub = bed.perf("sub", 2, "-seconds", 3, "-timeout", 2, "-publishers", 0)
     pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 30)
-    until(lambda: bed.counters(2).get("msgsRcvd", 0) > 1000, 10, "nothing arrives")
+    until(lambda: bed.counters(2).get("msgsRcvd", 0) > 1000, "nothing arrives")
     pub.kill()
     figures = sub.result()
     clean(figures)
@@ -231,7 +231,7 @@ def many_users_and_peers_fit_in_the_memory_stated(bed):
     crowd = [bed.perf("sub", 1, "-in-process", "-topic", 1, "-timeout", 30, config=config)
              for _ in range(peers)]
     users = [bed.perf("sub", 1, "-seconds", 3, "-timeout", 8) for _ in range(24)]
-    until(lambda: bed.counters(1)["peersNow"] >= peers + 1, 60, "not all peers are seen")
+    until(lambda: bed.counters(1)["peersNow"] >= peers + 1, "not all peers are seen")
     pub = bed.perf("pub", 2, "-rate", 20000, "-seconds", 3)
     pub.result()
     for user in users:
@@ -308,7 +308,7 @@ def what_a_queue_in_the_network_drops_is_repaired(bed):
         clean(sub.result())
         dropped = int(run("tc", "-s", "qdisc", "show", "dev", "v2").stdout.split("dropped ")[1].split(",")[0])
         assert dropped > 0, queue
-        until(lambda: bed.counters(2)["pktsRepaired"] > before, 5, lambda: str(bed.counters(2)))
+        until(lambda: bed.counters(2)["pktsRepaired"] > before, lambda: str(bed.counters(2)))
     if known == 0:
         skip("no queueing discipline in this kernel")
 
@@ -360,7 +360,7 @@ def an_interface_is_never_guessed(bed):
     run("ip", "-n", names[0], "link", "set", "eth7", "up")
     config = bed.config("guess")
     program = bed.start("guess", [f"{BIN}/rrcpd", "-c", config, "-fg"], names[0])
-    assert program.wait(10) == 1
+    assert program.wait(PATIENCE_S) == 1
     text = program.text()
     assert "eth0 (10.66.0.1)" in text and "eth7 (10.99.0.1)" in text, text
 
@@ -400,7 +400,7 @@ def keys_are_changed_without_a_pause(bed):
             lines = daemon.text().count("signs now")
             write(number, text)
             daemon.kill(signal.SIGHUP)
-            until(lambda: daemon.text().count("signs now") > lines, 5, daemon.text)
+            until(lambda: daemon.text().count("signs now") > lines, daemon.text)
     pub.result()
     figures = sub.result()
     clean(figures)
@@ -415,7 +415,7 @@ def the_statistics_are_written_to_the_log(bed):
     bed.perf("pub", 1, "-rate", 1000, "-seconds", 1).result()
     clean(sub.result())
     daemon.kill(signal.SIGUSR1)
-    until(lambda: "msgsSent=" in daemon.text(), 5, daemon.text)
+    until(lambda: "msgsSent=" in daemon.text(), daemon.text)
 
 
 def the_engine_inside_needs_no_daemon(bed):
@@ -440,7 +440,7 @@ def goodbye_is_heard_at_once(bed):
     bed.perf("pub", 1, "-rate", 1000, "-seconds", 0.5).result()
     begin = time.monotonic()
     assert first.kill(signal.SIGTERM) == 0
-    until(lambda: bed.counters(2)["peersNow"] == 0, 3, "still there")
+    until(lambda: bed.counters(2)["peersNow"] == 0, "still there")
     assert time.monotonic() - begin < 2.5  # a silent peer takes 3.5 s
     clean(sub.result(), lost=0)
 
@@ -475,7 +475,7 @@ def the_service_manager_is_told(bed):
     path = os.path.join(bed.dir, "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(path)
-        manager.settimeout(5)
+        manager.settimeout(PATIENCE_S)
         daemon = bed.rrcpd(1, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
         heard = {manager.recv(256).decode() for _ in range(3)}
         assert heard >= {"READY=1", "WATCHDOG=1"}, heard
@@ -489,7 +489,7 @@ def a_second_daemon_of_the_same_name_is_refused(bed):
     bed.rrcpd(1)
     config = bed.config("net1.1", "*rrcp*interface : lo")
     again = bed.start("again", [f"{BIN}/rrcpd", "net1", "-c", config, "-fg"])
-    assert again.wait(10) == 3, again.text()
+    assert again.wait(PATIENCE_S) == 3, again.text()
     assert "held by pid" in again.text(), again.text()
 
 
@@ -525,7 +525,7 @@ def nonsense_on_the_attach_socket_is_refused(bed):
     assert daemon.process.poll() is None
     why = "this is not a request of the attach protocol, version 1"
     line = f"attach refused: user ? pid={os.getpid()} uid={os.getuid()}: {why}"
-    until(lambda: line in daemon.text(), 5, daemon.text)
+    until(lambda: line in daemon.text(), daemon.text)
 
 
 def is_attached(user, ring=65536):
@@ -547,14 +547,14 @@ def a_flood_of_the_attach_socket_harms_no_user(bed):
     daemon = bed.rrcpd(1)
     sub = bed.perf("sub", 1, "-seconds", 3)
     pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 2)
-    until(lambda: bed.counters(1)["users"] == 2, 20, "the two did not attach")
+    until(lambda: bed.counters(1)["users"] == 2, "the two did not attach")
     flood = [open_socket(bed) for _ in range(200)]  # say nothing at all
-    until(lambda: "attach refused: 96 connections, which is the most" in daemon.text(), 5, daemon.text)
+    until(lambda: "attach refused: 96 connections, which is the most" in daemon.text(), daemon.text)
     pub.result()
     clean(sub.result())
     for user in flood:
         user.close()
-    until(lambda: is_let_in(open_socket(bed)), 5, lambda: f"nobody gets in afterwards: {daemon.text()}")
+    until(lambda: is_let_in(open_socket(bed)), lambda: f"nobody gets in afterwards: {daemon.text()}")
     assert daemon.process.poll() is None
 
 
@@ -602,7 +602,7 @@ def sixty_four_users_and_no_more(bed):
         data, fds = ask(one_more)
         assert struct.unpack_from("<i", data, 8)[0] < 0 and not fds
     users.pop().close()
-    until(lambda: bed.counters(1)["users"] == 63, 5, "a user that left is still counted")
+    until(lambda: bed.counters(1)["users"] == 63, "a user that left is still counted")
     for user in users:
         user.close()
 
@@ -618,9 +618,9 @@ def rings_beyond_the_memory_limit_are_refused(bed):
     assert struct.unpack_from("<i", data, 8)[0] < 0 and not fds
     why = "the rings of all users would go beyond memoryLimit"
     line = f"attach refused: user hostile pid={os.getpid()} uid={os.getuid()}: {why}"
-    until(lambda: line in daemon.text(), 5, daemon.text)
+    until(lambda: line in daemon.text(), daemon.text)
     users.pop().close()
-    until(lambda: is_let_in(open_socket(bed), ring), 5, "the room of a user that left is not given again")
+    until(lambda: is_let_in(open_socket(bed), ring), "the room of a user that left is not given again")
     for user in users:
         user.close()
 
