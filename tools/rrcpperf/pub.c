@@ -145,6 +145,7 @@ int perf_publish(const struct perf_options *options)
         run_unpaced(&p, end_ns);
     double elapsed = (double)(perf_now() - begin_ns) / 1e9;
     cpu = perf_cpu_seconds() - cpu;
+    perf_must_stop = false; /* who listens hears of the end of one that was told to end, too */
     say_end(&p);
     if (options->want_json)
         printf("{\"mode\": \"pub\", \"size\": %u, \"rate\": %.0f, \"sent\": %llu, \"msgs_per_s\": "

@@ -83,6 +83,10 @@ class Program:
             return self.process.wait(PATIENCE_S)
         return None
 
+    def end(self):
+        """In order: a publisher tells who listens which message was its last, a subscriber prints its figures."""
+        assert self.kill(signal.SIGTERM) == 0, self.text()
+
     def wait(self, seconds):
         return self.process.wait(seconds)
 
@@ -126,8 +130,9 @@ class Bed:
     def config(self, name, *lines):
         path = os.path.join(self.dir, name + ".cnf")
         with open(path, "w") as file:
+            # Where the machine stands still for some seconds, nobody is to be taken for dead.
             file.write("\n".join([f"*runDir : {self.dir}", f"*shmDir : {self.dir}",
-                                  *lines]) + "\n")
+                                  "*rrcp*peerTimeout : 30000", *lines]) + "\n")
         return path
 
     def rrcpd(self, instance, *lines, network="net1", interface="lo", space=None, prefix=(),
@@ -153,6 +158,8 @@ class Bed:
         name = f"{mode}.{self.count}"
         words = [f"{BIN}/rrcpperf", mode, "-json", "-network", network, "-run-dir", self.dir,
                  "-instance", str(instance), *map(str, words)]
+        if mode == "sub" and "-timeout" not in words:
+            words += ["-timeout", "60"]
         if self.in_process:
             words.append("-in-process")
             config = config or os.path.join(self.dir, f"{network}.{instance}.cnf")
@@ -163,6 +170,11 @@ class Bed:
             until(lambda: "subscribed" in program.text() or program.process.poll() is not None,
                   lambda: f"{name} did not subscribe: {program.text()}")
         return program
+
+    def flows(self, instance, messages=2000):
+        """Wait until so many more have come to an rrcpd."""
+        wanted = self.counters(instance).get("msgsRcvd", 0) + messages
+        until(lambda: self.counters(instance).get("msgsRcvd", 0) >= wanted, "nothing arrives")
 
     def counters(self, instance, network="net1"):
         """The statistics segment of an rrcpd as a dictionary."""
