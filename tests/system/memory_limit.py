@@ -8,11 +8,13 @@ stays within the bound it said at its start. Everything is shown by the monitor.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 import conf_examples
+import mirror
 
 ITEMS = 60000
 LIMIT = 160_000_000
@@ -60,9 +62,15 @@ def main():
         try:
             assert run.up(system) == 0, "it did not start"
             client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                        "-u", "demo", "-seqcheck", "-secs", "4", "-l", "1", stdout=subprocess.PIPE,
+                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-timeout", "300", "-l", "1", stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
-            text, _ = client.communicate(timeout=60)
+            text = ""
+            while "items open" not in text and (line := client.stdout.readline()):
+                text += line
+            updates = mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
+            mirror.await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates + 4000)
+            client.send_signal(signal.SIGINT)
+            text += client.communicate(timeout=90)[0]
             print("\n".join(line for line in text.splitlines() if ": closed: " not in line))
             judge(text, values(system.shm, victim))
         finally:

@@ -70,7 +70,10 @@ def kill_and_see(system, mode, client):
     victim = next(p for p in system.load()["programs"] if p["name"] == "src_dist.1")
     os.kill(victim["pid"], signal.SIGKILL)
     await_value(system, "src_dist.2", "src_dist.itemsOpen", lambda n: n == ITEMS)
-    text, _ = client.communicate(timeout=60)
+    updates = value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
+    await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates + 4000)
+    client.send_signal(signal.SIGINT)
+    text, _ = client.communicate(timeout=90)
     more = value(system, "src_dist.2", "src_dist.requestsOut") - asked
     reissues = value(system, "src_dist.2", "src_dist.reissuesOut")
     print(f"{text}\nshares {shares}, asked by the other one after the kill: {more} requests, {reissues} re-issues")
@@ -106,7 +109,7 @@ def main():
             await_value(system, "src_dist.1", "src_dist.servicesUp", lambda n: n == 1)
             await_value(system, "src_dist.2", "src_dist.servicesUp", lambda n: n == 1)
             client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                        "-u", "demo", "-seqcheck", "-secs", "7", "-l", "1", stdout=subprocess.PIPE,
+                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1", stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
             children.append(client)
             judge(kill_and_see(system, mode, client), client.returncode)
