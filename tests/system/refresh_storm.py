@@ -65,7 +65,7 @@ class Storm:
     def consumers(self, service, count, prefix, conns):
         client = self.tool("rmdstestclient", "-S", service, "-h", "127.0.0.1", "-p", "14202", "-f",
                            self.items(count, prefix), "-conns", str(conns), "-split", "-u", "demo", "-seqcheck",
-                           "-secs", "900", "-timeout", "120", "-l", "1", stdout=subprocess.PIPE,
+                           "-secs", "3600", "-timeout", "300", "-l", "1", stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)
         self.children.append(client)
         return client
@@ -106,6 +106,9 @@ class Storm:
         client.send_signal(signal.SIGINT)
         text, _ = client.communicate(timeout=60)
         print("\n".join(line for line in text.splitlines() if " logged in at " not in line))
+        for program in self.system.load()["programs"]:
+            with open(program["log"], encoding="utf-8", errors="replace") as log:
+                print("".join(line for line in log if " WARNING " in line or " ERROR " in line), end="")
         assert client.returncode == 0, "the consumer was not satisfied"
         assert " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
         return text
@@ -132,10 +135,10 @@ def restart_provider(storm):
     storm.wait("src_dist.2", "src_dist.updatesOut", lambda n: n > calm + 1000)
     requests = storm.p2ps("requestsIn")
     late = storm.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-il", "NEW.1", "-u", "demo",
-                      "-X", "-timeout", "60", "-l", "1")
+                      "-X", "-timeout", "300", "-l", "1")
     storm.wait("p2ps.1", "p2ps.worker.0.requestsIn", lambda n: n > requests)
     storm.provider.send_signal(signal.SIGCONT)
-    assert late.wait(timeout=60) == 0, "the new item was not served"
+    assert late.wait(timeout=300) == 0, "the new item was not served"
     storm.provider.send_signal(signal.SIGSTOP)
     by_then = storm.p2ps("itemsRecovered") - recovered
     storm.provider.send_signal(signal.SIGCONT)
@@ -157,7 +160,7 @@ def restart_p2ps(storm):
 
 
 def main():
-    mirror.WAIT_S = 60
+    mirror.WAIT_S = 300
     with tempfile.TemporaryDirectory() as folder:
         storm = Storm(folder)
         try:

@@ -16,7 +16,7 @@ import time
 import conf_examples
 import mirror
 
-CONSUMERS, ITEMS = 10, 200
+CONSUMERS, ITEMS, RATE, DRAIN_S = 10, 200, 1000, 20
 CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, p2ps.1
 *rrcp*interface : lo
@@ -33,9 +33,9 @@ CONF = """\
 """
 
 
-def consumer(items, seconds):
+def consumer(items):
     return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u",
-                              "demo", "-seqcheck", "-secs", str(seconds), "-l", "1", stdout=subprocess.PIPE,
+                              "demo", "-seqcheck", "-secs", "3600", "-l", "1", stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
 
 
@@ -54,8 +54,11 @@ def stop_one(system, victim):
 
 
 def judge(system, clients, victim):
+    updates = mirror.value(system, "p2ps.1", worker("updatesOut"))
+    mirror.await_value(system, "p2ps.1", worker("updatesOut"), lambda n: n > updates + CONSUMERS * RATE)
     for client in clients:
-        text, _ = client.communicate(timeout=60)
+        client.send_signal(signal.SIGINT)
+        text, _ = client.communicate(timeout=90)
         if client is victim:
             print(f"the stopped one:\n{text}")
             continue
@@ -79,7 +82,7 @@ def drain(system, victim):
     _, status = os.waitpid(daemon["pid"], 0)
     took = time.monotonic() - began
     print(f"with a stopped client p2ps ended after {took:.1f} s")
-    assert status == 0 and took < 5, f"status {status}, {took:.1f} s"
+    assert status == 0 and took < DRAIN_S, f"status {status}, {took:.1f} s"
 
 
 def main():
@@ -93,15 +96,15 @@ def main():
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
             conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
-        children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", "5000",
+        children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", str(RATE),
                                        "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
         try:
             assert run.up(system) == 0, "it did not start"
-            clients = [consumer(items, 8) for _ in range(CONSUMERS)]
+            clients = [consumer(items) for _ in range(CONSUMERS)]
             children += clients
             stop_one(system, clients[0])
             judge(system, clients, clients[0])
-            children.append(consumer(items, 60))
+            children.append(consumer(items))
             drain(system, children[-1])
         finally:
             run.down(system)

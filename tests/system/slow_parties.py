@@ -16,7 +16,8 @@ import tempfile
 import conf_examples
 import mirror
 
-STOPPED, LIVE, ITEMS, FLOW = 50, 5, 100, 5000
+# Slow enough that the buffers of those that run hold what comes while the machine stands still.
+STOPPED, LIVE, ITEMS, FLOW = 50, 5, 100, 1000
 CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, rrcpd.net1.3, src_dist.1, p2ps.1, p2ps.2
 *rrcp*interface : lo
@@ -57,7 +58,7 @@ class Scene:
 
     def consumers(self, port, count):
         client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", str(port), "-f", self.items,
-                                    "-conns", str(count), "-u", "demo", "-seqcheck", "-secs", "600", "-l", "1",
+                                    "-conns", str(count), "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1",
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.children.append(client)
         return client
@@ -89,7 +90,7 @@ class Scene:
 
     def end(self, client):
         client.send_signal(signal.SIGINT)
-        text, _ = client.communicate(timeout=60)
+        text, _ = client.communicate(timeout=90)
         print(text)
         assert client.returncode == 0 and " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
         return int(re.search(r"(\d+) connections lost", text)[1]), int(re.search(r"; (\d+) resyncs", text)[1])
@@ -173,7 +174,7 @@ def rrcpd(scene):
 def main():
     scenario = {"consumer": consumer, "consumers": consumers, "p2ps": p2ps, "rrcpd": rrcpd}[sys.argv[1]]
     with tempfile.TemporaryDirectory() as folder:
-        live, flow = (50, 2000) if scenario is consumer else (LIVE, FLOW)
+        live, flow = (50, 500) if scenario is consumer else (LIVE, FLOW)
         scene = Scene(folder, 3 if scenario is rrcpd else 2, live, flow)
         try:
             assert scene.run.up(scene.system) == 0, "it did not start"
