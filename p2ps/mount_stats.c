@@ -15,6 +15,7 @@ enum {
     MOUNT_BUFFERS,
     MOUNT_BUFFERS_MAX,
     MOUNT_SLOW,
+    MOUNT_RTT_US,
     MOUNT_MSGS_IN,
     MOUNT_BYTES_IN,
     MOUNT_MSGS_OUT,
@@ -33,6 +34,7 @@ static const struct {
     [MOUNT_BUFFERS] = { "buffers", STATS_KIND_GAUGE },
     [MOUNT_BUFFERS_MAX] = { "buffersMax", STATS_KIND_GAUGE },
     [MOUNT_SLOW] = { "slow", STATS_KIND_GAUGE },
+    [MOUNT_RTT_US] = { "rttUs", STATS_KIND_GAUGE }, /* 0: not measured */
     [MOUNT_MSGS_IN] = { "msgsIn", STATS_KIND_COUNTER },
     [MOUNT_BYTES_IN] = { "bytesIn", STATS_KIND_COUNTER },
     [MOUNT_MSGS_OUT] = { "msgsOut", STATS_KIND_COUNTER },
@@ -143,6 +145,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     stats_gauge_set(stats->entries[MOUNT_BUFFERS], rssl_outq_depth(outq));
     stats_gauge_set(stats->entries[MOUNT_BUFFERS_MAX], outq->config.max_buffers);
     stats_gauge_set(stats->entries[MOUNT_SLOW], outq->is_slow || client->is_slow);
+    stats_gauge_set(stats->entries[MOUNT_RTT_US], client->rtt_us);
     md_ctr_set(&stats->entries[MOUNT_MSGS_IN]->value, in->message_count);
     md_ctr_set(&stats->entries[MOUNT_BYTES_IN]->value, in->bytes_in);
     md_ctr_set(&stats->entries[MOUNT_MSGS_OUT]->value, out.message_count);

@@ -251,6 +251,7 @@ struct p2ps_client_info {
     const char *address;
     uint32_t streams;
     uint64_t updates_out;
+    uint64_t rtt_us; /* there and back, when last measured; 0: never */
     bool is_slow;
     struct p2ps_manners manners;
     void *self;

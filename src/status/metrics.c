@@ -26,7 +26,7 @@ struct sample {
 
 /* What there may be many of. Behind the word stands which one, then what. */
 static const char *const groups[] = { "worker", "user",     "mount", "service",
-                                      "route",  "provider", "config" };
+                                      "route",  "provider", "peer",  "config" };
 
 static const char *group_of(const char *path)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mount_stats.py - what p2ps shows of a mount: how fast it is served, and its name if that is asked for."""
+"""mount_stats.py - what p2ps shows of a mount: how fast it is served, how far it is, its name if that is asked for."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -20,6 +20,7 @@ BASE = """*rmds*startList : src_dist.1, p2ps.1
 *src_dist*serverPort : 0
 *p2ps*rsslPort : 14202
 *p2ps*sessionStatsWindow : 2
+*p2ps*rttInterval : 1
 *logger*logLevel : INFO
 """
 MOUNT = "p2ps.mount.0.1."
@@ -35,9 +36,10 @@ def run_with(folder, items, lookup, name):
     try:
         assert run.up(system) == 0, "it did not start"
         consumer = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                      "-u", "demo", "-secs", "600", "-l", "1", stdout=subprocess.DEVNULL)
+                                      "-u", "demo", "-secs", "600", "-l", "1", "-rtt", stdout=subprocess.DEVNULL)
         mirror.await_value(system, "p2ps.1", MOUNT + "msgsOutRate", lambda n: n > 0)
         mirror.await_value(system, "p2ps.1", MOUNT + "bytesOutRate", lambda n: n > 0)
+        mirror.await_value(system, "p2ps.1", MOUNT + "rttUs", lambda n: n > 0)
         wanted = rf"127\.0\.0\.1:\d+ \({re.escape(name)}\)" if lookup == "False" else r"127\.0\.0\.1:\d+"
         mirror.await_value(system, "p2ps.1", MOUNT + "host", lambda text: re.fullmatch(wanted, text))
         is_said = re.search(rf"INFO .*mount: host=127\.0\.0\.1:\d+ is {re.escape(name)}\n", reload.log_of(system, "p2ps.1"))

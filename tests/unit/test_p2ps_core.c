@@ -366,6 +366,15 @@ static void answer_rtt(struct pair_client *c)
     p2ps_client_generic(c->pair->sink, c->pair->now_ns, c->id, &msg, rwf_encoder_bytes(&enc));
 }
 
+/* What a monitor is told. */
+static uint64_t shown_rtt(const struct pair_client *c)
+{
+    struct p2ps_client_info info;
+
+    assert_true(p2ps_client_info(c->pair->sink, c->id, &info));
+    return info.rtt_us;
+}
+
 static void round_trips_are_measured_for_who_asked(void **state)
 {
     struct pair *pair = *state;
@@ -386,11 +395,14 @@ static void round_trips_are_measured_for_who_asked(void **state)
     assert_non_null(strchr(pair_heard(asks, 1), 'T'));
     assert_null(strchr(pair_heard(other, 1), 'T'));
     assert_false(asks->rtt.has_latency);
+    assert_int_equal(shown_rtt(asks), 0);
     uint64_t latency_ns = pair->now_ns - asks->rtt.ticks;
     answer_rtt(asks);
     pair_pass(pair, 3 * PAIR_SEC);
     assert_true(asks->rtt.has_latency);
     assert_int_equal(asks->rtt.latency_us, latency_ns / 1000);
+    assert_int_equal(shown_rtt(asks), latency_ns / 1000);
+    assert_int_equal(shown_rtt(other), 0);
 }
 
 /* ---- items ---- */

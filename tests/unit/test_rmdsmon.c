@@ -145,12 +145,16 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     gauge(segment, "p2ps.mount.0.9.buffers", 284);
     gauge(segment, "p2ps.mount.0.9.buffersMax", 400);
     gauge(segment, "p2ps.mount.0.9.slow", 1);
+    gauge(segment, "p2ps.mount.0.9.rttUs", 1830);
+    gauge(segment, "p2ps.mount.0.10.rttUs", 0);
     run(f, "p2psmon", "-print MOUNTS");
     expect(f, "      ID USER             POSITION             HOST ");
     expect(f,
            "     0.9 ninth?[31m       -                    10.1.2.3:5122                 -      284"
-           "      400 SLOW ");
+           "      400 SLOW   1,830 ");
     expect(f, "    0.10 tenth ");
+    expect(f,
+           "    -       -          -          -         -          -       -\n"); /* not measured */
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_null(strstr(f->output, "p2ps.mount.")); /* not a second time, value by value */
     run(f, "p2psmon", "--csv");
@@ -209,6 +213,71 @@ static void turns_of_the_loops_are_shown_as_percentiles(void **state)
     expect(f, "\"turn_p50_us\": 10.0, \"turn_p99_us\": 200.0");
     run(f, "rmdsmon", "--once");
     expect(f, " 10/200 ");
+    stats_segment_close(segment);
+}
+
+static void the_longest_round_trip_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+
+    gauge(segment, "p2ps.mount.0.1.rttUs", 0);
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"rtt_max_us\": null, \"repair_p50_us\": null, \"repair_p99_us\": null");
+    run(f, "rmdsmon", "--once");
+    expect(f, "  turn(us) rtt(us) queues clients ");
+    expect(f, "         -       -      -       - ");
+    gauge(segment, "p2ps.mount.0.2.rttUs", 410);
+    gauge(segment, "p2ps.mount.1.3.rttUs", 1290);
+    run(f, "rmdsmon", "--json");
+    expect(f, "\"rtt_max_us\": 1290.0,");
+    run(f, "rmdsmon", "--once");
+    expect(f, "         -   1,290      -       - ");
+    run(f, "rmdsmon", "--csv");
+    expect(f, ",turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note\n");
+    expect(f, ",1290.0,,,\"\"\n");
+    stats_segment_close(segment);
+}
+
+static void nodes_of_the_backbone_are_a_table(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "rrcpd.net1");
+
+    stats_string_add(segment, "rrcpd.net1.peer.00000000000000ab.name", "vega.1");
+    gauge(segment, "rrcpd.net1.peer.00000000000000ab.rttUs", 87);
+    gauge(segment, "rrcpd.net1.peer.00000000000000ab.pktsLost", 3);
+    stats_string_add(segment, "rrcpd.net1.peer.00000000000000cd.name", "new.1");
+    gauge(segment, "rrcpd.net1.peer.00000000000000cd.rttUs", 0);
+    md_ctr_set(stats_counter(segment, "rrcpd.net1.retransReqSent"), 5);
+    md_ctr_set(stats_counter(segment, "rrcpd.net1.peer.00000000000000ab.retransReqSent"), 5);
+    run(f, "rrcpmon", "-print RRCP");
+    expect(f, " NODE             NAME                          RTT-US MISSING ");
+    expect(f, " 00000000000000ab vega.1                            87       - ");
+    expect(f, " 00000000000000cd new.1                              -       - ");
+    assert_null(strstr(f->output, ".peer."));
+    assert_null(strstr(f->output, "missing packets"));
+    run(f, "rrcpmon", "--once");
+    expect(f, " 5 nak 0 gap "); /* that of the node is one of these */
+    stats_segment_close(segment);
+}
+
+static void the_time_that_repairs_took_is_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "rrcpd.net1");
+
+    for (unsigned long i = 0; i < 20; i++)
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "rrcpd.net1.recoverUs.below%lu", 1ul << i);
+    md_ctr_set(stats_counter(segment, "rrcpd.net1.recoverUs.below256"), 90);
+    md_ctr_set(stats_counter(segment, "rrcpd.net1.recoverUs.below4096"), 10);
+    run(f, "rrcpmon", "--json");
+    expect(f, "\"repair_p50_us\": 256.0, \"repair_p99_us\": 4096.0");
+    run(f, "rrcpmon", "-print RRCP");
+    expect(f, "missing packets were there after: half less than 256 us, 99 % less than 4096 us\n");
+    md_ctr_set(stats_counter(segment, "rrcpd.net1.recoverUs.below524288"), 10); /* or longer */
+    run(f, "rrcpmon", "-print RRCP");
+    expect(f, ", 99 % more than 262144 us\n");
     stats_segment_close(segment);
 }
 
@@ -297,6 +366,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(turns_of_the_loops_are_shown_as_percentiles, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_longest_round_trip_is_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nodes_of_the_backbone_are_a_table, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_time_that_repairs_took_is_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_whose_heart_stands_still_is_hung, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_that_was_killed_is_dead_and_still_readable, set_up,

@@ -90,6 +90,8 @@ static void values_become_families_and_labels(void **state)
     md_ctr_set(stats_counter(f->segment, "p2ps.worker.1.updatesIn"), 8);
     stats_string_add(f->segment, "p2ps.mount.0.12.user", "a\"b\\c\n\xff");
     stats_string_add(f->segment, "p2ps.service.A.B-C.state", "up");
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.mount.0.12.rttUs"), 90);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.peer.00ff.rttUs"), 40);
     write_text(f, status_write_metrics);
     expect(f, "# TYPE rmds_p2ps_worker_updates_in_total counter\n"
               "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"0\"} 7\n"
@@ -99,6 +101,8 @@ static void values_become_families_and_labels(void **state)
     expect(f, "rmds_p2ps_mounts_rejected_total{process=\"p2ps\",number=\"1\"} 2\n");
     expect(f, "rmds_p2ps_mount_user_info{process=\"p2ps\",number=\"1\",mount=\"0.12\",value=\""
               "a\\\"b\\\\c\\\\x0a\\\\xff\"} 1\n");
+    expect(f, "rmds_p2ps_mount_rtt_us{process=\"p2ps\",number=\"1\",mount=\"0.12\"} 90\n");
+    expect(f, "rmds_p2ps_peer_rtt_us{process=\"p2ps\",number=\"1\",peer=\"00ff\"} 40\n");
     expect(f, "rmds_p2ps_service_state_info{process=\"p2ps\",number=\"1\",service=\"A.B-C\",value="
               "\"up\"} 1\n");
     expect(f, "rmds_stats_dropped_total{process=\"p2ps\",number=\"1\"} 0\n");

@@ -37,7 +37,7 @@ void monitor_fini(struct monitor *monitor)
 static bool is_part(const char *path)
 {
     static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
-                                         ".service.", ".config.", ".memory." };
+                                         ".service.", ".config.", ".memory.",   ".peer." };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (strstr(path, parts[i]))
@@ -141,39 +141,88 @@ static void take_notes(struct monitor_instance *instance)
     }
 }
 
-/* Percentiles of what all loops of an instance recorded since the look before; of all their life
- * at the first look, and when nothing happened since. */
+/* The bucket in which that percentage of what was recorded since `last` is reached; of all there
+ * ever was when nothing was since. -1: nothing was recorded. */
+static int bucket_at(const uint64_t *now, const uint64_t *last, uint32_t count, unsigned percent)
+{
+    uint64_t all = 0, since = 0, seen = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        all += now[i];
+        since += last ? now[i] - last[i] : 0;
+    }
+    uint64_t wanted = since ? since : all;
+    for (uint32_t i = 0; wanted && i < count; i++) {
+        seen += since ? now[i] - last[i] : now[i];
+        if (seen * 100 >= wanted * percent)
+            return (int)i;
+    }
+    return -1;
+}
+
+static double turn_us(const uint64_t *now, const uint64_t *last, unsigned percent)
+{
+    int bucket = now ? bucket_at(now, last, MD_HIST_BUCKET_COUNT, percent) : -1;
+
+    return bucket < 0 ? -1 : (double)md_hist_bucket_low((uint32_t)bucket);
+}
+
+/* Percentiles of what all loops of an instance recorded. */
 static void take_turns(struct monitor_instance *instance)
 {
     struct monitor_figures *f = &instance->figures;
-    uint64_t *now = calloc(MD_HIST_BUCKET_COUNT, sizeof(*now)), all = 0, since = 0, seen = 0;
+    uint64_t *now = calloc(MD_HIST_BUCKET_COUNT, sizeof(*now));
     struct stats_value value;
     size_t at = 0;
 
-    f->turn_p50_us = f->turn_p99_us = -1;
     while (now && stats_reader_next(instance->reader, &at, &value)) {
         size_t length = strlen(value.path);
         if (value.kind != STATS_KIND_HISTOGRAM || length < 7 ||
             strcmp(value.path + length - 7, ".turnUs") != 0)
             continue;
-        for (uint32_t i = 0; i < MD_HIST_BUCKET_COUNT; i++) {
-            uint64_t n = atomic_load_explicit(&value.hist->buckets[i], memory_order_relaxed);
-            now[i] += n;
-            all += n;
-        }
+        for (uint32_t i = 0; i < MD_HIST_BUCKET_COUNT; i++)
+            now[i] += atomic_load_explicit(&value.hist->buckets[i], memory_order_relaxed);
     }
-    for (uint32_t i = 0; instance->turns && now && i < MD_HIST_BUCKET_COUNT; i++)
-        since += now[i] - instance->turns[i];
-    uint64_t wanted = since ? since : all;
-    for (uint32_t i = 0; wanted && now && i < MD_HIST_BUCKET_COUNT; i++) {
-        seen += since ? now[i] - instance->turns[i] : now[i];
-        if (f->turn_p50_us < 0 && seen * 2 >= wanted)
-            f->turn_p50_us = (double)md_hist_bucket_low(i);
-        if (f->turn_p99_us < 0 && seen * 100 >= wanted * 99)
-            f->turn_p99_us = (double)md_hist_bucket_low(i);
-    }
+    f->turn_p50_us = turn_us(now, instance->turns, 50);
+    f->turn_p99_us = turn_us(now, instance->turns, 99);
     free(instance->turns);
     instance->turns = now;
+}
+
+/* How long packets were missing until they were there. */
+static void take_repairs(struct monitor_instance *instance)
+{
+    struct monitor_figures *f = &instance->figures;
+    uint64_t now[MONITOR_REPAIR_BUCKETS] = { 0 };
+    struct stats_value value;
+    size_t at = 0;
+
+    while (stats_reader_next(instance->reader, &at, &value)) {
+        const char *bound = strstr(value.path, ".recoverUs.below");
+        for (int i = 0; bound && i < MONITOR_REPAIR_BUCKETS; i++)
+            now[i] += strtoul(bound + 16, NULL, 10) == 1ul << i ? value.value : 0;
+    }
+    int half = bucket_at(now, instance->repairs, MONITOR_REPAIR_BUCKETS, 50);
+    int most = bucket_at(now, instance->repairs, MONITOR_REPAIR_BUCKETS, 99);
+    f->repair_p50_us = half < 0 ? -1 : (double)(1ul << half);
+    f->repair_p99_us = most < 0 ? -1 : (double)(1ul << most);
+    memcpy(instance->repairs, now, sizeof(now));
+}
+
+/* The longest round trip to a consumer or a node; what was not measured is 0. */
+static double farthest(const struct monitor_instance *instance)
+{
+    struct stats_value value;
+    double most = -1;
+    size_t at = 0;
+
+    while (stats_reader_next(instance->reader, &at, &value)) {
+        size_t length = strlen(value.path);
+        if (length > 6 && strcmp(value.path + length - 6, ".rttUs") == 0 && value.value > 0 &&
+            (double)value.value > most)
+            most = (double)value.value;
+    }
+    return most;
 }
 
 /* The fullest queue, in percent: of the mounts; else of what is named. */
@@ -243,7 +292,9 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     f->gaps = figure(instance, gaps);
     f->naks = figure(instance, naks);
     f->queue_percent = fullest(instance);
+    f->rtt_max_us = farthest(instance);
     take_turns(instance);
+    take_repairs(instance);
 }
 
 static void look_at(struct monitor *monitor, struct monitor_instance *instance, uint64_t now_ns)
@@ -253,6 +304,7 @@ static void look_at(struct monitor *monitor, struct monitor_instance *instance, 
     snprintf(file, sizeof(file), "rmds.%s", instance->name);
     if (instance->reader && stats_reader_is_replaced(instance->reader)) {
         forget(instance);
+        memset(instance->repairs, 0, sizeof(instance->repairs));
         instance->has_last = instance->has_rate = false;
     }
     if (!instance->reader)

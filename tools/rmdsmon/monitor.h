@@ -12,13 +12,18 @@
 
 #define MONITOR_MAX 256
 
+/* rrcpd counts repairs by their time: recoverUs.below1, below2 ...; the last: any longer one. */
+#define MONITOR_REPAIR_BUCKETS 20
+
 /* The figures of the overview; rates need two looks. A negative one is not known. */
 struct monitor_figures {
     double in_per_s, out_per_s;
     double clients, items;
     double queue_percent;
     double gaps, naks;
-    double turn_p50_us, turn_p99_us; /* what a turn of its loops took since the last look */
+    double turn_p50_us, turn_p99_us;     /* what a turn of its loops took since the last look */
+    double rtt_max_us;                   /* of the farthest consumer or node */
+    double repair_p50_us, repair_p99_us; /* less than this: a power of two */
 };
 
 struct monitor_instance {
@@ -35,6 +40,7 @@ struct monitor_instance {
     uint64_t last_in, last_out, last_read_ns; /* of the look before */
     bool has_last, has_rate;
     uint64_t *turns; /* all turns of its loops so far, by bucket; NULL: it tells of none */
+    uint64_t repairs[MONITOR_REPAIR_BUCKETS]; /* the same, of packets that were missing */
     struct monitor_figures figures;
     char note[160];
 };

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "monitor.h"
 
-#define WIDE 110 /* columns for all figures; with fewer the most important ones are shown */
+#define WIDE 120 /* columns for all figures; with fewer the most important ones are shown */
 
 void print_count(char *out, size_t size, double value)
 {
@@ -40,7 +40,7 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
 {
     const struct monitor_figures *f = &instance->figures;
     char up[24] = "-", in[24], sent[24], queue[16] = "-", clients[24], items[24], loss[48] = "-";
-    char turn[48] = "-";
+    char turn[48] = "-", rtt[24];
     char line[640];
     int rank = monitor_rank(instance);
 
@@ -50,6 +50,7 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
     print_count(sent, sizeof(sent), f->out_per_s);
     print_count(clients, sizeof(clients), f->clients);
     print_count(items, sizeof(items), f->items);
+    print_count(rtt, sizeof(rtt), f->rtt_max_us);
     if (f->queue_percent >= 0)
         snprintf(queue, sizeof(queue), "%.0f %%", f->queue_percent);
     if (f->naks >= 0)
@@ -62,9 +63,9 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
         snprintf(line, sizeof(line), " %-14s %-5s %9s %9s %10s %6s %7s %s", instance->name,
                  monitor_state(instance), in, sent, turn, queue, clients, instance->note);
     else
-        snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %10s %6s %7s %9s %-12s %s",
-                 instance->name, monitor_state(instance), up, in, sent, turn, queue, clients, items,
-                 loss, instance->note);
+        snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %10s %7s %6s %7s %9s %-12s %s",
+                 instance->name, monitor_state(instance), up, in, sent, turn, rtt, queue, clients,
+                 items, loss, instance->note);
     if (colour)
         fprintf(out, "%s%.*s\033[0m\n",
                 rank >= 2   ? "\033[31m"
@@ -88,8 +89,8 @@ void print_overview(const struct monitor *monitor, FILE *out, bool colour, int w
     fprintf(out, "%.*s\n", width,
             width < WIDE
                 ? " INSTANCE       STATE      in/s     out/s   turn(us) queues clients note"
-                : " INSTANCE       STATE      UP      in/s     out/s   turn(us) queues clients"
-                  "     items loss         note");
+                : " INSTANCE       STATE      UP      in/s     out/s   turn(us) rtt(us) queues"
+                  " clients     items loss         note");
     for (size_t i = 0; i < monitor->count; i++)
         print_line(&monitor->instances[i], out, colour, width);
     fflush(out);
@@ -133,6 +134,25 @@ void print_value(char *out, size_t size, const struct stats_value *value)
     }
 }
 
+/* The last bucket has no upper bound. */
+static void print_below(FILE *out, double us)
+{
+    bool is_open = us > (double)(1ul << (MONITOR_REPAIR_BUCKETS - 2));
+
+    fprintf(out, "%s %.0f us", is_open ? "more than" : "less than", is_open ? us / 2 : us);
+}
+
+static void print_repairs(const struct monitor_instance *instance, FILE *out)
+{
+    if (instance->figures.repair_p50_us < 0)
+        return;
+    fputs("  missing packets were there after: half ", out);
+    print_below(out, instance->figures.repair_p50_us);
+    fputs(", 99 % ", out);
+    print_below(out, instance->figures.repair_p99_us);
+    fputc('\n', out);
+}
+
 void print_instance(const struct monitor_instance *instance, FILE *out, const char *section)
 {
     struct stats_value value;
@@ -140,6 +160,8 @@ void print_instance(const struct monitor_instance *instance, FILE *out, const ch
     size_t at = 0;
 
     rows_print(instance, out, section);
+    if (strcmp(section, "RRCP") == 0)
+        print_repairs(instance, out);
     while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
         if (!monitor_in_section(section, &value) || rows_take(instance, section, &value))
             continue;
@@ -263,6 +285,9 @@ void print_json(const struct monitor *monitor, FILE *out)
         json_number(out, "queue_percent", instance->figures.queue_percent);
         json_number(out, "turn_p50_us", instance->figures.turn_p50_us);
         json_number(out, "turn_p99_us", instance->figures.turn_p99_us);
+        json_number(out, "rtt_max_us", instance->figures.rtt_max_us);
+        json_number(out, "repair_p50_us", instance->figures.repair_p50_us);
+        json_number(out, "repair_p99_us", instance->figures.repair_p99_us);
         fprintf(out, ",\n  \"values\": {");
         while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
             fprintf(out, "%s", comma);
@@ -278,13 +303,13 @@ void print_json(const struct monitor *monitor, FILE *out)
 void print_csv(const struct monitor *monitor, FILE *out)
 {
     fprintf(out, "instance,state,uptime_s,in_per_s,out_per_s,clients,items,queue_percent,gaps,"
-                 "naks,turn_p50_us,turn_p99_us,note\n");
+                 "naks,turn_p50_us,turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note\n");
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
         const struct monitor_figures *f = &instance->figures;
-        double values[] = { f->in_per_s, f->out_per_s,     f->clients,
-                            f->items,    f->queue_percent, f->gaps,
-                            f->naks,     f->turn_p50_us,   f->turn_p99_us };
+        double values[] = { f->in_per_s,      f->out_per_s,  f->clients,       f->items,
+                            f->queue_percent, f->gaps,       f->naks,          f->turn_p50_us,
+                            f->turn_p99_us,   f->rtt_max_us, f->repair_p50_us, f->repair_p99_us };
         fprintf(out, "%s,%s,%llu", instance->name, monitor_state(instance),
                 (unsigned long long)instance->uptime_s);
         for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {

@@ -1,4 +1,4 @@
-/* rows.c - what an instance has many of, one line each: mounts, services, routes, users. */
+/* rows.c - what an instance has many of, one line each: mounts, services, routes, users, nodes. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 enum format {
     FORMAT_TEXT,
     FORMAT_COUNT,
-    FORMAT_PLAIN, /* an id: no thousands */
+    FORMAT_PLAIN,    /* an id: no thousands */
+    FORMAT_MEASURED, /* 0: it was not */
     FORMAT_YES,
     FORMAT_AGE,
 };
 
-#define COLUMNS_MAX 13
+#define COLUMNS_MAX 14
 
 struct column {
     const char *title;
@@ -38,6 +39,7 @@ static const struct table {
         { "BUFFERS", "buffers", 8, FORMAT_COUNT },
         { "OF", "buffersMax", 8, FORMAT_COUNT },
         { "SLOW", "slow", 4, FORMAT_YES },
+        { "RTT-US", "rttUs", 7, FORMAT_MEASURED },
         { "MSGS-IN", "msgsIn", 10, FORMAT_COUNT },
         { "MSGS-OUT", "msgsOut", 10, FORMAT_COUNT },
         { "PER-SEC", "msgsOutRate", 9, FORMAT_COUNT },
@@ -74,6 +76,20 @@ static const struct table {
         { "REFUSED", "refused", 8, FORMAT_COUNT },
         { "BEHIND", "userQUse", 10, FORMAT_COUNT },
         { "WOKEN", "wakes", 10, FORMAT_COUNT } } },
+    { "RRCP",
+      "peer",
+      { { "NODE", NULL, -16, FORMAT_TEXT },
+        { "NAME", "name", -28, FORMAT_TEXT },
+        { "RTT-US", "rttUs", 7, FORMAT_MEASURED },
+        { "MISSING", "missingNow", 7, FORMAT_COUNT },
+        { "SEEN-LOST", "pktsLostDetected", 9, FORMAT_COUNT },
+        { "REPAIRED", "pktsRepaired", 9, FORMAT_COUNT },
+        { "LOST", "pktsLost", 7, FORMAT_COUNT },
+        { "DOUBLE", "dupPkts", 7, FORMAT_COUNT },
+        { "NAKS-SENT", "retransReqSent", 9, FORMAT_COUNT },
+        { "NAKS-IN", "retransReqRcvd", 9, FORMAT_COUNT },
+        { "REPAIRS", "retransPktsSent", 9, FORMAT_COUNT },
+        { "IT-LOST", "itsPktsLost", 7, FORMAT_COUNT } } },
 };
 
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
@@ -145,11 +161,12 @@ static void print_cell(FILE *out, const struct column *column, const struct stat
         snprintf(text, sizeof(text), "%s", value->text && value->text[0] ? value->text : "-");
     else if (column->format == FORMAT_PLAIN)
         snprintf(text, sizeof(text), "%llu", (unsigned long long)value->value);
-    else if (column->format == FORMAT_COUNT)
+    else if (column->format == FORMAT_COUNT ||
+             (column->format == FORMAT_MEASURED && value->value > 0))
         print_count(text, sizeof(text), (double)value->value);
     else if (column->format == FORMAT_YES)
         snprintf(text, sizeof(text), "%s", value->value ? "SLOW" : "-");
-    else if (md_clock_wall_ns() > value->value)
+    else if (column->format == FORMAT_AGE && md_clock_wall_ns() > value->value)
         print_uptime(text, sizeof(text), (md_clock_wall_ns() - value->value) / MD_NS_PER_S);
     for (char *at = text; *at; at++) {
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
