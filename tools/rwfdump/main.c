@@ -367,6 +367,8 @@ static void dump_hex(struct rwfdump *dump, const uint8_t *text, size_t length)
             dump_hex_line(dump, &stream, (const char *)text + at, end - at, bytes);
             at = end + 1;
         }
+        if (tap_finish(stream.tap, true) != MD_OK)
+            dump->show->broken_count++;
     }
     stream_close(&stream);
     free(bytes);

@@ -35,6 +35,7 @@ struct tap {
     uint32_t version;
     bool key_asked;
     uint8_t compression_bits;
+    bool is_none_legal; /* of the compressions, when the server's choice is not known */
 };
 
 int tap_create(struct rssl_pool *pool, tap_fn fn, void *user, struct tap **out)
@@ -104,6 +105,15 @@ static void drop_output(struct rssl_channel *channel)
     }
 }
 
+static const char *why_closed(const struct tap *tap, const struct rssl_channel *channel)
+{
+    enum rssl_reason reason = rssl_channel_reason(channel);
+
+    if (tap->is_none_legal && reason == RSSL_REASON_BAD_COMPRESSION)
+        return "a frame is compressed, and it cannot be told how: it is neither zlib nor LZ4";
+    return rssl_reason_text(reason);
+}
+
 static void feed(struct tap *tap, int side, const uint8_t *bytes, size_t length)
 {
     struct rssl_channel *channel = tap->side[side].channel;
@@ -118,7 +128,7 @@ static void feed(struct tap *tap, int side, const uint8_t *bytes, size_t length)
             if (events[i].kind == RSSL_EVENT_PING)
                 tap->fn(tap->user, TAP_PING, side, NULL, 0);
             if (events[i].kind == RSSL_EVENT_CLOSED)
-                note(tap, side, rssl_reason_text(rssl_channel_reason(channel)));
+                note(tap, side, why_closed(tap, channel));
         }
         drop_output(channel);
     }
@@ -309,6 +319,22 @@ void tap_gap(struct tap *tap, int side)
     tap->client = -1; /* go on as without a handshake */
 }
 
+int tap_finish(struct tap *tap, bool is_rssl)
+{
+    const struct tap_side *s = tap->side;
+    bool has_request = tap->client >= 0;
+
+    if (s[0].channel || s[1].channel || (s[0].held_length == 0 && s[1].held_length == 0))
+        return MD_OK;
+    if (has_request && !s[0].is_over && !s[1].is_over)
+        note(tap, tap->client, "the other end's answer to the connection request is missing");
+    else if (!has_request && is_rssl)
+        note(tap, s[0].held_length == 0, "there is no connection request before it");
+    else
+        return MD_OK;
+    return MD_ERR_MALFORMED;
+}
+
 /* ---- one direction alone ---- */
 
 static bool decode_first(const uint8_t *bytes, size_t length, struct rssl_request *request)
@@ -334,14 +360,57 @@ enum tap_start tap_start(const uint8_t *bytes, size_t length)
     return is_frame(bytes, length) ? TAP_START_FRAMES : TAP_START_UNKNOWN;
 }
 
+static void count_messages(void *user, enum tap_event event, int side, const uint8_t *bytes,
+                           size_t length)
+{
+    size_t *count = user;
+
+    (void)side;
+    (void)bytes;
+    (void)length;
+    *count += event == TAP_MESSAGE;
+}
+
+/* Whether all the bytes are legal with that compression, and how many messages come of them. */
+static bool is_legal_with(const struct tap *tap, const struct rssl_config *config,
+                          const uint8_t *bytes, size_t length, size_t *count)
+{
+    struct tap trial = { .pool = tap->pool, .fn = count_messages, .user = count, .client = -1 };
+    struct tap_side *s = &trial.side[0];
+
+    *count = 0;
+    open_side(&trial, 0, config);
+    if (!s->is_over)
+        feed(&trial, 0, bytes, length);
+    rssl_channel_destroy(s->channel);
+    return !s->is_over;
+}
+
+/*
+ * What the server chose is not known, and it may even insist on what was not offered: what fits is
+ * taken. zlib comes first: its head has a checksum, while much that is not LZ4 expands as such.
+ */
 static void open_after_request(struct tap *tap, const uint8_t *bytes, size_t length)
 {
+    static const uint8_t choices[] = { 0, RSSL_COMPRESSION_BIT_ZLIB, RSSL_COMPRESSION_BIT_LZ4 };
     struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
-    struct rssl_request request = { 0 };
+    size_t count, most = 0;
+    uint8_t best = 0;
+    bool is_legal = false;
 
-    (void)decode_first(bytes, length, &request);
     config.message_size_max = FRAME_MAX;
-    config.compression_bits = request.compression_bits;
+    for (size_t i = 0; i < sizeof(choices) && !is_legal; i++) {
+        config.compression_bits = choices[i];
+        config.compression_forced = choices[i] != 0;
+        is_legal = is_legal_with(tap, &config, bytes, length, &count);
+        if (is_legal || i == 0 || count > most) {
+            best = choices[i];
+            most = count;
+        }
+    }
+    config.compression_bits = best;
+    config.compression_forced = best != 0;
+    tap->is_none_legal = !is_legal && best == 0;
     open_side(tap, 0, &config);
 }
 

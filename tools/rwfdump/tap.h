@@ -36,6 +36,10 @@ void tap_input(struct tap *tap, int side, const uint8_t *bytes, size_t length, b
 /* Some bytes of the side are missing here. */
 void tap_gap(struct tap *tap, int side);
 
+/* There is nothing more to come. MD_ERR_MALFORMED: nothing came of the bytes there were, as what
+ * the other end sent first is missing; a TAP_NOTE has said so. `is_rssl`: no other protocol. */
+int tap_finish(struct tap *tap, bool is_rssl);
+
 /* ---- all that one end sent, without the other ---- */
 
 enum tap_start {
@@ -52,7 +56,7 @@ enum tap_start tap_start(const uint8_t *bytes, size_t length);
 size_t tap_frames(const uint8_t *bytes, size_t length);
 
 /* Side 1 is the one that sent an ack or a nak. What the other end would have said of compression is
- * guessed: of what a client offers, zlib. MD_ERR_MALFORMED: a TAP_NOTE has said what is wrong. */
+ * found by trying. MD_ERR_MALFORMED: a TAP_NOTE has said what is wrong. */
 int tap_whole(struct tap *tap, const uint8_t *bytes, size_t length);
 
 #endif

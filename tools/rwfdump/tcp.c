@@ -267,8 +267,10 @@ void tcp_input(struct tcp *tcp, const struct packet_segment *segment)
 
 void tcp_finish(struct tcp *tcp)
 {
-    for (struct connection *c = tcp->connections; c; c = c->next)
+    for (struct connection *c = tcp->connections; c; c = c->next) {
         for (int side = 0; side < 2; side++)
             while (c->direction[side].pending)
                 skip_hole(c, side);
+        (void)tap_finish(c->tap, false);
+    }
 }

@@ -65,6 +65,14 @@ for what in "plain 40000 client" "plain 14002 server" "lz4 14002 lz4_server"; do
     check "$3.txt" 0 "$got/$3.bin"
     check "$3.txt" 0 -i rssl "$got/$3.bin"
 done
+# Both compressions offered by a client and the answer not known: what comes of either is the same.
+python3 direction.py lz4.pcap 40000 "$got/lz4_client.bin" || failed=1
+check client_lz4.txt 0 "$got/lz4_client.bin"
+for how in zlib lz4 other; do
+    python3 compressed.py "$got/lz4_client.bin" $how "$got/$how.bin" || failed=1
+done
+check client_lz4.txt 0 "$got/zlib.bin"
+check client_lz4.txt 0 "$got/lz4.bin"
 tail -c +"$((1 + $(od -An -tu1 -j1 -N1 "$got/server.bin")))" "$got/server.bin" >"$got/frames.bin"
 check frames.txt 0 "$got/frames.bin"
 
@@ -89,6 +97,16 @@ head -c 20 "$got/stream.bin" >"$got/cut.bin"
 said 1 'the last frame is cut off' -i rssl "$got/cut.bin"
 printf '\000\015\001\002\010\000\000\005busy\000' >"$got/nak.bin"
 said 0 'refused the connection' "$got/nak.bin"
+said 1 'neither zlib nor LZ4' "$got/other.bin"
+
+# Lines of one end alone.
+hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
+echo "C $(hex "$got/client.bin")" >"$got/client.hex"
+said 1 'connecting -> listening: .* answer to the connection request is missing' "$got/client.hex"
+echo "S $(hex "$got/server.bin")" >"$got/server.hex"
+said 1 'listening -> connecting: there is no connection request' "$got/server.hex"
+cat "$got/client.hex" "$got/server.hex" >"$got/both.hex"
+check both.txt 0 "$got/both.hex"
 
 "$rwfdump" -i nonsense >"$got/out" 2>&1 && failed=1
 grep -q 'one of: guess hex raw rssl pcap' "$got/out" || { echo "FAIL: -i nonsense"; failed=1; }
