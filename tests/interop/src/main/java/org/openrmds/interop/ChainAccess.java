@@ -100,7 +100,7 @@ public final class ChainAccess {
         ChainKit.chain("hup", "p2ps");
         consumer.awaitStatus("PUBLIC.A", CLOSED, SUSPECT, NOT_ENTITLED);
         provider.publish("PUBLIC.B", 1);
-        consumer.awaitCounter("PUBLIC.B", 1, 20);
+        consumer.awaitCounter("PUBLIC.B", 1, ChainKit.SECONDS);
         consumer.close();
     }
 }

@@ -81,7 +81,7 @@ public final class ChainItems {
         check("IBM.N".equals(image.fields.get(3)), "DSPLY_NAME: " + image);
         check(image.text.contains("itemGroup"), "no group: " + image.text);
         provider.publish("IBM.N", 500);
-        consumer.awaitCounter("IBM.N", 500, 20);
+        consumer.awaitCounter("IBM.N", 500, ChainKit.SECONDS);
         consumer.ema().unregister(handle);
         provider.await("close", l -> l.equals("close IBM.N"));
     }
@@ -90,11 +90,12 @@ public final class ChainItems {
         consumer.keepUpdates(false);
         List<Long> handles = new ArrayList<>();
         for (int i = 0; i < 20; i++) handles.add(consumer.open("SAT" + i));
-        consumer.awaitCount("refreshes", 20, 20, s -> s.kind.equals("refresh") && s.tag.startsWith("SAT"));
+        consumer.awaitCount(
+                "refreshes", 20, ChainKit.SECONDS, s -> s.kind.equals("refresh") && s.tag.startsWith("SAT"));
         long start = System.nanoTime();
         for (int round = 0; round < 5000; round++)
             for (int i = 0; i < 20; i++) provider.publish("SAT" + i, 1);
-        for (int i = 0; i < 20; i++) consumer.awaitCounter("SAT" + i, 5000, 60);
+        for (int i = 0; i < 20; i++) consumer.awaitCounter("SAT" + i, 5000, ChainKit.SECONDS);
         double seconds = (System.nanoTime() - start) / 1e9;
         System.out.printf("    100000 updates in %.2f s%n", seconds);
         for (long handle : handles) consumer.ema().unregister(handle);
@@ -111,7 +112,7 @@ public final class ChainItems {
         long handle = consumer.open("SNAP2");
         consumer.awaitRefresh("SNAP2");
         provider.publish("SNAP2", 3);
-        consumer.awaitCounter("SNAP2", 3, 20);
+        consumer.awaitCounter("SNAP2", 3, ChainKit.SECONDS);
         ChainKit.Consumer other = new ChainKit.Consumer();
         other.open("SNAP2", request("SNAP2").interestAfterRefresh(false));
         seen = other.awaitRefresh("SNAP2");
@@ -130,10 +131,10 @@ public final class ChainItems {
                                 .serviceName(SERVICE)
                                 .payload(ChainKit.batch(names)));
         consumer.awaitCount(
-                "refreshes", 1000, 30, s -> s.kind.equals("refresh") && s.tag.startsWith("BATCH"));
+                "refreshes", 1000, ChainKit.SECONDS, s -> s.kind.equals("refresh") && s.tag.startsWith("BATCH"));
         provider.publishAll();
         consumer.awaitCount(
-                "updates", 1000, 30, s -> s.kind.equals("update") && s.tag.startsWith("BATCH"));
+                "updates", 1000, ChainKit.SECONDS, s -> s.kind.equals("update") && s.tag.startsWith("BATCH"));
         consumer.forget();
     }
 
@@ -162,10 +163,10 @@ public final class ChainItems {
         provider.publish("AGAIN", 100);
         ChainKit.Seen seen = consumer.awaitRefresh("AGAIN");
         check(seen.isSolicited && seen.isOpenOk(), "" + seen);
-        consumer.awaitCounter("AGAIN", 200, 20);
+        consumer.awaitCounter("AGAIN", 200, ChainKit.SECONDS);
         consumer.ema().reissue(request("AGAIN").priority(3, 1).initialImage(false), handle);
         provider.publish("AGAIN", 10);
-        consumer.awaitCounter("AGAIN", 210, 20);
+        consumer.awaitCounter("AGAIN", 210, ChainKit.SECONDS);
         check(consumer.poll(s -> s.is("refresh", "AGAIN")) == null, "a refresh nobody asked for");
         consumer.ema().unregister(handle);
     }
@@ -187,7 +188,7 @@ public final class ChainItems {
         ChainKit.Seen seen = consumer.awaitRefresh("PAUSE");
         check(seen.count() == 10, "an old image: " + seen);
         provider.publish("PAUSE", 1);
-        consumer.awaitCounter("PAUSE", 11, 20);
+        consumer.awaitCounter("PAUSE", 11, ChainKit.SECONDS);
         consumer.ema().unregister(handle);
     }
 
@@ -252,8 +253,8 @@ public final class ChainItems {
         consumer.awaitStatus("STALE", OPEN, OK, OmmState.StatusCode.NONE);
         other.await("open and ok", s -> s.tag.equals("STALE") && s.isOpenOk());
         provider.publish("STALE", 1);
-        consumer.awaitCounter("STALE", 1, 20);
-        other.awaitCounter("STALE", 1, 20);
+        consumer.awaitCounter("STALE", 1, ChainKit.SECONDS);
+        other.awaitCounter("STALE", 1, ChainKit.SECONDS);
         other.close();
     }
 
@@ -271,7 +272,7 @@ public final class ChainItems {
         check(consumer.poll(s -> s.is("status", "GROUP8.A")) == null, "the other group was told");
         for (String item : new String[] {"GROUP7.A", "GROUP8.A"}) {
             provider.publish(item, 1);
-            consumer.awaitCounter(item, 1, 20);
+            consumer.awaitCounter(item, 1, ChainKit.SECONDS);
         }
     }
 
@@ -283,7 +284,7 @@ public final class ChainItems {
         ChainKit.Seen seen = consumer.awaitRefresh("FRESH");
         check(!seen.isSolicited && seen.count() == 2, "" + seen);
         provider.publish("FRESH", 1);
-        consumer.awaitCounter("FRESH", 3, 20);
+        consumer.awaitCounter("FRESH", 3, ChainKit.SECONDS);
     }
 
     private static void parts() {
@@ -431,12 +432,12 @@ public final class ChainItems {
         ChainKit.Seen seen = other.awaitRefresh("SHARE");
         check(seen.isSolicited && seen.isOpenOk(), "" + seen);
         provider.publish("SHARE", 50);
-        consumer.awaitCounter("SHARE", 100, 20);
-        other.awaitCounter("SHARE", 100, 20);
+        consumer.awaitCounter("SHARE", 100, ChainKit.SECONDS);
+        other.awaitCounter("SHARE", 100, ChainKit.SECONDS);
         check(provider.count(l -> l.equals("req SHARE")) == 1, "the provider was asked twice");
         other.close();
         provider.publish("SHARE", 1);
-        consumer.awaitCounter("SHARE", 101, 20);
+        consumer.awaitCounter("SHARE", 101, ChainKit.SECONDS);
     }
 
     private static void manyItems() {
@@ -446,10 +447,10 @@ public final class ChainItems {
         List<Long> handles = new ArrayList<>();
         for (int i = 0; i < 10000; i++) handles.add(consumer.open("MANY" + i));
         consumer.awaitCount(
-                "refreshes", 10000, 60, s -> s.kind.equals("refresh") && s.tag.startsWith("MANY"));
+                "refreshes", 10000, ChainKit.SECONDS, s -> s.kind.equals("refresh") && s.tag.startsWith("MANY"));
         System.out.printf("    10000 images in %.2f s%n", (System.nanoTime() - start) / 1e9);
         for (int round = 0; round < 5; round++) provider.publishAll();
-        for (int i = 0; i < 10000; i++) consumer.awaitCounter("MANY" + i, 5, 60);
+        for (int i = 0; i < 10000; i++) consumer.awaitCounter("MANY" + i, 5, ChainKit.SECONDS);
         for (long handle : handles) consumer.ema().unregister(handle);
         provider.await("closes", 10000, l -> l.startsWith("close MANY"));
         consumer.keepUpdates(true);
@@ -464,7 +465,7 @@ public final class ChainItems {
          * comes, so there is something else now and then.
          */
         ChainKit.Consumer other = new ChainKit.Consumer("other");
-        long end = System.nanoTime() + 60 * 1000000000L;
+        long end = System.nanoTime() + ChainKit.SECONDS * 1000000000L;
         for (int i = 0; provider.openItems() > i && System.nanoTime() < end; i++) {
             other.open("STIR" + i);
             other.awaitRefresh("STIR" + i);

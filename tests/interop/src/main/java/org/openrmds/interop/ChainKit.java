@@ -44,7 +44,7 @@ final class ChainKit {
     static final int ACVOL_1 = 32;
     static final int TIM_TRK_1 = 3902; /* when the update was made, as the performance tools have it */
     static final int OWN_FIELD = 25001; /* only ChainDictionary's provider has it in its files */
-    static final int SECONDS = 20; /* how long something may take before it counts as missing */
+    static final int SECONDS = 90; /* how long something may take before it counts as missing */
 
     private static final BufferedReader HARNESS =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

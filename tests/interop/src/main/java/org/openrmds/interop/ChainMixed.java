@@ -216,8 +216,8 @@ public final class ChainMixed {
                 check(stream.count == ROUNDS, stream.item + " ends at " + stream.count);
         }
         for (int i = 0; i < ITEMS; i++) {
-            consumer.awaitCounter(ours(i), ROUNDS, 30);
-            consumer.awaitCounter(theirs(i), ROUNDS, 30);
+            consumer.awaitCounter(ours(i), ROUNDS, ChainKit.SECONDS);
+            consumer.awaitCounter(theirs(i), ROUNDS, ChainKit.SECONDS);
         }
     }
 }

@@ -93,12 +93,12 @@ public final class ChainNi {
         refresh("EARLY");
         check(consumer.awaitRefresh("EARLY").isOpenOk(), "EARLY is not open");
         update("EARLY");
-        consumer.awaitCounter("EARLY", 1, 20);
+        consumer.awaitCounter("EARLY", 1, ChainKit.SECONDS);
     }
 
     private static void updates() {
         for (int round = 0; round < 50; round++) for (int i = 0; i < 100; i++) update("NI" + i);
-        for (int i = 0; i < 100; i++) consumer.awaitCounter("NI" + i, 50, 30);
+        for (int i = 0; i < 100; i++) consumer.awaitCounter("NI" + i, 50, ChainKit.SECONDS);
     }
 
     private static void late() {
@@ -110,7 +110,7 @@ public final class ChainNi {
         seen = other.awaitRefresh("NI8");
         check(seen.count() == 50 && seen.stream == OmmState.StreamState.NON_STREAMING, "" + seen);
         update("NI7");
-        other.awaitCounter("NI7", 51, 20);
+        other.awaitCounter("NI7", 51, ChainKit.SECONDS);
         other.close();
     }
 
@@ -161,10 +161,10 @@ public final class ChainNi {
         start();
         for (int i = 0; i < 100; i++) refresh("NI" + i);
         check(
-                consumer.await("NI5 back", 30, s -> s.is("refresh", "NI5") && s.isOpenOk()).count()
+                consumer.await("NI5 back", ChainKit.SECONDS, s -> s.is("refresh", "NI5") && s.isOpenOk()).count()
                         == 50,
                 "NI5 has an old image");
         update("NI5");
-        consumer.awaitCounter("NI5", 51, 20);
+        consumer.awaitCounter("NI5", 51, ChainKit.SECONDS);
     }
 }

@@ -85,7 +85,7 @@ public final class ChainRaw {
         boolean isGone;
 
         Raw() {
-            long end = System.nanoTime() + 10_000_000_000L;
+            long end = System.nanoTime() + ChainKit.SECONDS * 1_000_000_000L;
             while (!link.isOpen() && !link.failed && System.nanoTime() < end) {
                 link.advance();
                 Eta.rest();
@@ -600,6 +600,6 @@ public final class ChainRaw {
             }
         }
         provider.publish("ID", 1);
-        consumer.awaitCounter("ID", 1, 20);
+        consumer.awaitCounter("ID", 1, ChainKit.SECONDS);
     }
 }

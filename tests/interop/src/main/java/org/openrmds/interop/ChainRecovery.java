@@ -25,7 +25,7 @@ public final class ChainRecovery {
         provider.await("login", l -> l.startsWith("login"));
         consumer = new ChainKit.Consumer();
         for (int i = 0; i < MANY; i++) consumer.open("IT" + i);
-        consumer.awaitCount("refreshes", MANY, 30, s -> s.kind.equals("refresh"));
+        consumer.awaitCount("refreshes", MANY, ChainKit.SECONDS, s -> s.kind.equals("refresh"));
         report.test("service down with a status, and up", () -> service(true));
         report.test("service down without a word, and up", () -> service(false));
         report.test("a request while the service is down waits for it", ChainRecovery::waits);
@@ -48,7 +48,7 @@ public final class ChainRecovery {
         consumer.awaitCount(
                 "suspect states",
                 MANY,
-                40,
+                ChainKit.SECONDS,
                 s -> s.tag.startsWith("IT") && s.kind.equals("status") && s.isSuspect());
     }
 
@@ -56,17 +56,17 @@ public final class ChainRecovery {
         consumer.awaitCount(
                 "items back",
                 MANY,
-                60,
+                ChainKit.SECONDS,
                 s -> s.tag.startsWith("IT") && s.kind.equals("refresh") && s.isOpenOk());
         /* And data flow as before. */
         provider.publishAll();
         for (int i = 0; i < MANY; i++)
-            consumer.awaitCounter("IT" + i, COUNTERS.get("IT" + i), 30);
+            consumer.awaitCounter("IT" + i, COUNTERS.get("IT" + i), ChainKit.SECONDS);
     }
 
     private static void service(boolean withStatus) {
         provider.publishAll();
-        for (int i = 0; i < MANY; i++) consumer.awaitCounter("IT" + i, COUNTERS.get("IT" + i), 30);
+        for (int i = 0; i < MANY; i++) consumer.awaitCounter("IT" + i, COUNTERS.get("IT" + i), ChainKit.SECONDS);
         consumer.forget();
         provider.serviceState(
                 false,

@@ -75,7 +75,7 @@ public final class ChainTools {
             }
             int code = client.exitCode(ChainKit.SECONDS);
             check(code == 0, "rmdstestclient ended with " + code);
-            String said = client.await("rmdstestclient: latency (all): ", 1);
+            String said = client.await("rmdstestclient: latency (all): ", ChainKit.SECONDS);
             check(said.matches(".*: [1-9][0-9]*, mean .*, negative 0"), said);
         }
         provider.close();

@@ -52,7 +52,7 @@ final class Peer implements AutoCloseable {
     }
 
     int port() throws InterruptedException {
-        return Integer.parseInt(await("port ", 10).substring(5));
+        return Integer.parseInt(await("port ", 90).substring(5));
     }
 
     boolean isAlive() {
@@ -74,7 +74,7 @@ final class Peer implements AutoCloseable {
     public void close() {
         try {
             process.getOutputStream().close();
-            if (!process.waitFor(5, TimeUnit.SECONDS)) process.destroyForcibly();
+            if (!process.waitFor(30, TimeUnit.SECONDS)) process.destroyForcibly();
         } catch (IOException | InterruptedException e) {
             process.destroyForcibly();
         }
