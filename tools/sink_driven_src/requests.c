@@ -124,7 +124,8 @@ struct watch *sds_watch_add(struct client *client, struct item *item, int32_t st
     return watch;
 }
 
-void sds_watch_remove(struct watch *watch)
+/* All but its place among the client's streams. */
+static void end_watch(struct watch *watch)
 {
     struct item *item = watch->item;
     struct watch **at = &item->watches;
@@ -133,21 +134,29 @@ void sds_watch_remove(struct watch *watch)
     while (*at != watch)
         at = &(*at)->next;
     *at = watch->next;
-    (void)md_int_table_remove(watch->client->streams, (uint32_t)watch->stream_id);
     if (!item->watches)
         open_remove(watch->client->sds, item);
     free(watch);
 }
 
+void sds_watch_remove(struct watch *watch)
+{
+    (void)md_int_table_remove(watch->client->streams, (uint32_t)watch->stream_id);
+    end_watch(watch);
+}
+
+/* The streams go as a whole: 100,000 of them, one by one, would hold everything up for a minute. */
 void sds_client_forget(struct client *client)
 {
     struct md_table_walk walk = { 0 };
     struct watch *watch;
 
-    while ((watch = md_int_table_next(client->streams, &walk, NULL)) != NULL) {
-        sds_watch_remove(watch);
-        walk = (struct md_table_walk){ 0 };
-    }
+    if (!client->streams)
+        return;
+    while ((watch = md_int_table_next(client->streams, &walk, NULL)) != NULL)
+        end_watch(watch);
+    md_int_table_destroy(client->streams);
+    client->streams = NULL;
     client->outq = NULL;
 }
 

@@ -46,7 +46,6 @@ static void on_closed(void *owner, const char *reason)
     if (client->is_provider_side) /* nobody to publish to any more */
         sds_hosts_lost(sds);
     link_destroy(client->link);
-    md_int_table_destroy(client->streams);
     free(client);
 }
 
@@ -130,7 +129,6 @@ void sds_server_stop(struct sds *sds)
         sds_client_forget(client);
         (void)link_flush(client->link);
         link_destroy(client->link);
-        md_int_table_destroy(client->streams);
         free(client);
     }
 }
