@@ -1,6 +1,7 @@
 /* rssl_front.c - RSSL consumers: RWF messages in, RWF messages out. See core/front.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rssl_front.h"
+#include "base/copy.h"
 #include "base/err.h"
 #include "mount.h"
 #include "rwf_forms.h"
@@ -21,11 +22,10 @@ static struct rssl_outq *outq_of(const void *self)
 
 /* ---- items ---- */
 
-static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
-               bool snapshot)
+/* Anything but an ordinary message for which the open frame has room. */
+static __attribute__((noinline)) int put_slow(struct rssl_outq *outq, const struct p2ps_made *made,
+                                              int32_t stream_id, bool solicited, bool snapshot)
 {
-    struct rssl_outq *outq = outq_of(self);
-
     /* An open frame is accounted for in full already: no need to look at more of the queue. */
     if (!rssl_outq_fits_frame(outq, made->length) && !made->is_vital &&
         outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes)
@@ -35,6 +35,23 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
         return MD_ERR_FULL;
     p2ps_rwf_write(room, made, stream_id, solicited, snapshot);
     rssl_outq_commit(outq, made->length);
+    return MD_OK;
+}
+
+static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+               bool snapshot)
+{
+    struct rssl_outq *outq = outq_of(self);
+
+    if (__builtin_expect(!rssl_outq_fits_frame(outq, made->length) || !md_copy_can(made->length) ||
+                             solicited || snapshot,
+                         0))
+        return put_slow(outq, made, stream_id, solicited, snapshot);
+    uint8_t *room = rssl_outq_reserve(outq, made->length);
+    md_copy(room, made->bytes, made->length);
+    rwf_patch_stream_id(room, stream_id);
+    rssl_outq_commit(outq, made->length);
+    rssl_outq_fetch(outq, made->length);
     return MD_OK;
 }
 

@@ -341,6 +341,8 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     note_provider_seq(core, &record);
     struct p2ps_item *it = &core->items[record.item];
     struct p2ps_watch *end = it->watches + it->watch_count;
+    const struct p2ps_made *made = NULL;
+    uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
         struct p2ps_client *c = &core->clients[w->client];
 
@@ -350,7 +352,10 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
             w->flags |= P2PS_WATCH_MISSED;
             continue;
         }
-        const struct p2ps_made *made = p2ps_form_make(core, w->form, &record);
+        if (w->form != form) {
+            form = w->form;
+            made = p2ps_form_make(core, form, &record);
+        }
         if (!made || made->length == 0)
             continue;
         if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {

@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "base/copy.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 
@@ -93,6 +95,33 @@ static void a_write_that_does_not_fit_changes_nothing_and_can_be_rolled_back(voi
     assert_int_equal(bytes[3], 9);
 }
 
+/* From and to the very ends of memory of its own: a sanitizer would see a step beyond. */
+static void a_copy_is_whole_and_nothing_more_at_every_length(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length <= 2 * MD_COPY_MOST; length++) {
+        if (!md_copy_can(length))
+            continue;
+        uint8_t *from = malloc(length);
+        uint8_t *to = malloc(length + 2);
+        assert_true(from && to);
+        for (size_t i = 0; i < length; i++)
+            from[i] = (uint8_t)(i + length);
+        to[0] = to[length + 1] = 0xee;
+        md_copy(to + 1, from, length);
+        assert_memory_equal(to + 1, from, length);
+        assert_int_equal(to[0], 0xee);
+        assert_int_equal(to[length + 1], 0xee);
+        free(from);
+        free(to);
+    }
+    assert_false(md_copy_can(0));
+    assert_false(md_copy_can(MD_COPY_LEAST - 1));
+    assert_true(md_copy_can(MD_COPY_LEAST));
+    assert_true(md_copy_can(MD_COPY_MOST));
+    assert_false(md_copy_can(MD_COPY_MOST + 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +130,7 @@ int main(void)
         cmocka_unit_test(an_empty_cursor_reads_nothing),
         cmocka_unit_test(a_sub_cursor_ends_where_it_was_told),
         cmocka_unit_test(a_write_that_does_not_fit_changes_nothing_and_can_be_rolled_back),
+        cmocka_unit_test(a_copy_is_whole_and_nothing_more_at_every_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
