@@ -22,6 +22,7 @@ PROVIDER_PORT = 14102
 ITEMS = 1000
 RATE = int(os.environ.get("RMDS_DEMO_RATE", "20000"))
 SECONDS = int(os.environ.get("RMDS_DEMO_SECONDS", "8"))
+PATIENCE_S = 90  # how long something may take before it counts as missing
 say = run.say
 
 
@@ -58,6 +59,16 @@ def port_taken(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def await_that(condition, child):
+    """Whether it became true while the program ran; the limit is there for what never does."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if child.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def publisher_start(folder):
     if port_taken(PROVIDER_PORT):
         raise SystemExit(f"[no]  sink_driven_src      port {PROVIDER_PORT} is taken; stop what listens there")
@@ -70,13 +81,9 @@ def publisher_start(folder):
             stdout=log,
             stderr=log,
         )
-    for _ in range(200):
-        if port_taken(PROVIDER_PORT):
-            say("ok", "sink_driven_src", f"pid {child.pid}, service RDFD, {RATE:,} updates/s wanted")
-            return child
-        if child.poll() is not None:
-            break
-        time.sleep(0.02)
+    if await_that(lambda: port_taken(PROVIDER_PORT), child):
+        say("ok", "sink_driven_src", f"pid {child.pid}, service RDFD, {RATE:,} updates/s wanted")
+        return child
     child.kill()
     raise SystemExit(f"[no]  sink_driven_src      did not listen; its log: {log.name}")
 
@@ -154,12 +161,19 @@ def measure(folder):
     return r["lost"] == 0 and r["reorders"] == 0 and r["wrong"] == 0
 
 
+def images(folder):
+    """How many the consumer of the failure has had: the third column of its statistics."""
+    with open(os.path.join(folder, "failure.log"), encoding="utf-8", errors="replace") as log:
+        lines = [line.split(",") for line in log if line.startswith("20") and line.endswith("\n")]
+    return sum(int(words[2]) for words in lines)
+
+
 def fail_and_heal(system, folder):
     """src_dist is killed and started again under a consumer that checks every update."""
     state = system.load()
     victim = next(p for p in state["programs"] if p["name"].startswith("src_dist"))
-    child, out = consumer(folder, "failure", 12, [])
-    time.sleep(4)
+    child, out = consumer(folder, "failure", 3600, ["-I", "0.2"])
+    await_that(lambda: images(folder) >= ITEMS, child)
     say("..", "failure", "killing src_dist with all items open ...")
     os.kill(victim["pid"], signal.SIGKILL)
     time.sleep(1)
@@ -171,7 +185,9 @@ def fail_and_heal(system, folder):
         return False
     state["programs"][number] = fresh
     system.save(state)
-    _, r = result(child, out, 100)
+    await_that(lambda: images(folder) >= 2 * ITEMS, child)
+    child.send_signal(signal.SIGINT)
+    _, r = result(child, out, PATIENCE_S)
     if not r:
         say("no", "failure", "the consumer said nothing")
         return False

@@ -12,7 +12,7 @@ consumer=
 trap 'kill $provider $consumer 2>/dev/null; rm -rf "$dir"' EXIT
 
 port=
-for _ in $(seq 100); do
+for _ in $(seq 900); do
     port=$(sed -n 's/^port //p' "$dir/provider")
     [ -n "$port" ] && break
     sleep 0.1
@@ -21,7 +21,7 @@ done
 : >"$dir/consumer"
 "$1/example_consumer" 127.0.0.1 "$port" me 1 TRI.N >"$dir/consumer" &
 consumer=$!
-for _ in $(seq 200); do
+for _ in $(seq 900); do
     [ "$(grep -c UPDATE "$dir/consumer")" -ge 2 ] && break
     sleep 0.1
 done

@@ -49,7 +49,7 @@ def granted(words):
         subprocess.run(["cc", "-O1", "-w", "-o", program, os.path.join(SOURCE, "tests/bench/limits/pipe6.c"), "-lm"], check=True)
         as_root = [] if os.geteuid() == 0 else ["unshare", "-r"]
         out = subprocess.run([*as_root, program, "-r", "100", "-t", "0.7", *words], check=True, capture_output=True, text=True,
-                             timeout=60).stdout
+                             timeout=300).stdout
     found = re.search(r"buffers: (.*); priorities: (.*)", out)
     check(found and "sent->recv: n=" in out, out)
     return [dict(zip(part.split()[::2], map(int, part.split()[1::2]))) for part in found.groups()]

@@ -105,7 +105,7 @@ class Daemon:
 
     def end(self):
         self.process.terminate()
-        code = self.process.wait(10)
+        code = self.process.wait(WAIT_S)
         self.manager.close()
         assert code == 0, f"{self.name} ended with {code}"
 

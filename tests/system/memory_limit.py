@@ -62,8 +62,8 @@ def main():
         try:
             assert run.up(system) == 0, "it did not start"
             client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-timeout", "300", "-l", "1", stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-timeout", "300", "-l", "1",
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             text = ""
             while "items open" not in text and (line := client.stdout.readline()):
                 text += line

@@ -118,8 +118,8 @@ def check_published():
     """An item of the sample file, from the provider that came over TLS."""
     client = subprocess.run(
         [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "IDNS", "-h", "127.0.0.1", "-p", "14504", "-il",
-         "GOOG.O", "-u", "demo", "-secs", "2", "-l", "1"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=90)
+         "GOOG.O", "-u", "demo", "-secs", "2", "-timeout", "90", "-l", "1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
     print(client.stdout + client.stderr)
     assert client.returncode == 0, "the published item did not open"
 

@@ -32,7 +32,7 @@ HOSTS = ["pa", "pb", "s1", "s2", "d1", "d2", "c"]
 SERVICE = "RDFD"
 PING_S = 3
 READY_S = 60.0
-STOP_S = 5.0  # an orderly stop takes no longer
+STOP_S = 30.0  # an orderly stop takes no longer, even where the machine is busy
 
 PROVIDER, CONSUMER = 14100, 14002
 
