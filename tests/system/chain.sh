@@ -102,6 +102,12 @@ ticks() {
     tail -1 "$dir/tc.out" | grep -qE "^20[0-9-]*T[0-9:]*Z,[1-9][0-9]*,[0-9]+,[0-9]+,$1,0,"
 }
 
+# tell COMMAND MARK: once it was heeded; no item is called so.
+tell() {
+    printf '%s\n' "$1" "cl $2" >&6
+    wait_for said "no item $2 in the list"
+}
+
 images() {
     echo st >&6
     [ "$(grep -c "^REFRESH" "$dir/tc.out")" -ge "$1" ]
@@ -181,6 +187,24 @@ wait_for said " updates in "
 stop_tc "beside the publisher's counts"
 said "; 0 items behind the publisher at the end" || fail "nothing was compared at the end"
 echo "ur 10000" >&5
+
+echo "a consumer pauses and resumes"
+start_tc -f "$dir/short" -seqcheck
+wait_for said "100 of 100 items"
+printf '%s\n' "cl IT1" pa "op IT1" >&6
+wait_for images 101 # the last one answers what was asked after the pause
+tell st paused
+"$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -timeout 90 -f "$dir/short" -conns 4 -secs 1 </dev/null \
+    >"$dir/others.out" 2>&1
+grep -q " [1-9][0-9]* updates in " "$dir/others.out" || fail "nothing came to others: $(tail -3 "$dir/others.out")"
+tell st meanwhile
+grep -B 1 "no item meanwhile" "$dir/tc.out" | grep -qE "^20[0-9-]*T[0-9:]*Z,0,0,0,100,0," ||
+    fail "not quiet while paused"
+echo re >&6
+wait_for images 102 # of what changed meanwhile
+wait_for ticks 100
+stop_tc "a pause"
+said "${clean%; *}; [1-9][0-9]* resyncs that told of [1-9]" || fail "after a pause it did not go on with an image"
 
 echo "the provider goes and comes back"
 start_tc -f "$dir/short" -seqcheck
