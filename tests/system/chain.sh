@@ -166,6 +166,8 @@ cat >>"$dir/c.cnf" <<'END'
 *p2ps*rsslPort : 14202
 *src_dist*transmissionBus*serverPort : 14003
 *p2ps*workers : 2
+*rrcp*peerTimeout : 10000
+*p2ps*instanceTimeout : 10000
 END
 runner up "$dir/c.cnf" || exit 1
 

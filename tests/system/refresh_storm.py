@@ -27,6 +27,9 @@ CONF = """\
 *src_dist*serverPort : 0
 *p2ps*rsslPort : 14202
 *maxDecodedMsgSize : 64K
+*rrcp*inboundRing : 256M
+*rrcp*peerTimeout : 30000
+*p2ps*instanceTimeout : 30000
 """
 
 

@@ -21,6 +21,8 @@ CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, p2ps.1
 *rrcp*interface : lo
 *rrcp*authKeyFile :
+*rrcp*peerTimeout : 30000
+*p2ps*instanceTimeout : 30000
 *src_dist*rrcpdInstance : 1
 *p2ps*rrcpdInstance : 2
 *src_dist*1.route*hostList : 127.0.0.1:14102

@@ -22,6 +22,7 @@ CONF = """\
 *rmds*startList : rrcpd.net1.1, rrcpd.net1.2, rrcpd.net1.3, src_dist.1, p2ps.1, p2ps.2
 *rrcp*interface : lo
 *rrcp*authKeyFile :
+*p2ps*instanceTimeout : 30000
 *src_dist*rrcpdInstance : 1
 *1.p2ps*rrcpdInstance : 2
 *2.p2ps*rrcpdInstance : {second}

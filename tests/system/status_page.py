@@ -160,7 +160,7 @@ def slow(bed, page):
         try:
             until("the second mount", lambda: '"sleeper"' in get(18081, "/status.json")[2])
             os.kill(sleeper.pid, signal.SIGSTOP)
-            bed.command("ur 50000")
+            bed.command("ur 20000")
             until("a slow consumer", lambda: "1 slow consumer" in monitor(bed, "-once")[1])
             check("p2ps.1         WARN" in monitor(bed, "-once")[1], "the state in rmdsmon")
             until("SLOW in its line", lambda: re.search(r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
