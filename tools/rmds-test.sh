@@ -105,7 +105,7 @@ fuzz_one() { # FUZZER: a short search from its corpus
     corpus=$root/tests/corpus/$name
     work=$RMDS_TMP/fuzz/$name
     mkdir -p "$work/new"
-    (cd "$work" && "$1" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 \
+    (cd "$work" && "$1" -max_total_time="$fuzz_seconds" -timeout=60 -rss_limit_mb=2048 \
         -print_final_stats=1 new $([ -d "$corpus" ] && echo "$corpus") >log 2>&1)
     echo $? >"$work/status"
 }
