@@ -41,7 +41,7 @@ import time
 
 PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
 READY_S, END_S = 60, 60
-COMMAND_S = 560
+COMMAND_S = 420
 SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

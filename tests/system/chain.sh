@@ -32,6 +32,7 @@ finish() {
     rm -rf "$dir"
 }
 trap finish EXIT
+trap : PIPE # a client that has ended by itself is judged by what it said
 
 fail() {
     echo "FAILED: $*"

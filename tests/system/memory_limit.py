@@ -59,6 +59,7 @@ def main():
             conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
         source = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", "2000",
                                     "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
+        client = None
         try:
             assert run.up(system) == 0, "it did not start"
             client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
@@ -74,6 +75,8 @@ def main():
             print("\n".join(line for line in text.splitlines() if ": closed: " not in line))
             judge(text, values(system.shm, victim))
         finally:
+            if client:
+                client.kill()
             run.down(system)
             source.terminate()
             source.wait()

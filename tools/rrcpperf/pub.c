@@ -52,6 +52,8 @@ static bool send_one(struct publisher *p, enum perf_kind kind, uint64_t seq)
             attach_commit(p->user, size);
             return true;
         }
+        if (kind == PERF_END && attempt > 1000)
+            return false; /* nobody takes it: an order to end is not held up for long */
         if (err != MD_ERR_FULL) {
             drain(p); /* the daemon is away: it comes back, or the time is up */
             if (attempt > 1000)

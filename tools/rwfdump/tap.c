@@ -24,6 +24,7 @@ struct tap_side {
     size_t held_length;
     size_t held_room;
     bool is_over;
+    bool is_too_much; /* came before the other end's part of the handshake */
 };
 
 struct tap {
@@ -294,7 +295,7 @@ void tap_input(struct tap *tap, int side, const uint8_t *bytes, size_t length, b
         return;
     }
     if (!hold(s, bytes, length)) {
-        s->is_over = true;
+        s->is_over = s->is_too_much = true;
         return;
     }
     if (tap->client < 0 && !find_request(tap, side)) {
@@ -326,7 +327,7 @@ int tap_finish(struct tap *tap, bool is_rssl)
 
     if (s[0].channel || s[1].channel || (s[0].held_length == 0 && s[1].held_length == 0))
         return MD_OK;
-    if (has_request && !s[0].is_over && !s[1].is_over)
+    if (has_request && (s[0].is_too_much || s[1].is_too_much || (!s[0].is_over && !s[1].is_over)))
         note(tap, tap->client, "the other end's answer to the connection request is missing");
     else if (!has_request && is_rssl)
         note(tap, s[0].held_length == 0, "there is no connection request before it");

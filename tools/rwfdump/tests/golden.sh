@@ -103,6 +103,8 @@ said 1 'neither zlib nor LZ4' "$got/other.bin"
 hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 echo "C $(hex "$got/client.bin")" >"$got/client.hex"
 said 1 'connecting -> listening: .* answer to the connection request is missing' "$got/client.hex"
+{ cat "$got/client.hex"; python3 -c 'print(("C 03eb02" + "00" * 1000 + "\n") * 1100, end="")'; } >"$got/long.hex"
+said 1 'answer to the connection request is missing' "$got/long.hex"
 echo "S $(hex "$got/server.bin")" >"$got/server.hex"
 said 1 'listening -> connecting: there is no connection request' "$got/server.hex"
 cat "$got/client.hex" "$got/server.hex" >"$got/both.hex"

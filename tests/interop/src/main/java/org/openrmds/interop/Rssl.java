@@ -350,13 +350,15 @@ public final class Rssl {
         options.reconnectAttemptLimit(0);
         require(reactor.connect(options, role, error) >= 0, "reactor connect: " + error);
         ReactorDispatchOptions dispatch = ReactorFactory.createReactorDispatchOptions();
-        boolean[] up = {false};
+        long[] up = {0};
         await(() -> {
                 reactor.dispatchAll(null, dispatch, error);
-                up[0] |= events.contains(ReactorChannelEventTypes.CHANNEL_UP);
+                if (up[0] == 0 && events.contains(ReactorChannelEventTypes.CHANNEL_UP))
+                    up[0] = System.nanoTime();
                 return events.contains(ReactorChannelEventTypes.CHANNEL_DOWN);
             }, 90, "the reactor sees the silence");
-        require(up[0], "down without having been up");
+        long after = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - up[0]);
+        require(up[0] != 0 && after >= 500, "down " + after + " ms after up: not for silence");
         reactor.shutdown(error);
     }
 
