@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 11 frames of 6147 bytes, or one of the largest legal. Not whole pages: with what malloc puts in
+ * front, one chunk begins three cache lines further in its page than the one before, else the ends
+ * of all queues of a fan-out would share a few sets of the cache. */
+#define RSSL_CHUNK_SIZE (69632u + 176u)
+
 /*
  * One pool per loop; it belongs to that thread, as do the channels made on it.
  *
@@ -16,11 +21,6 @@
  * allocated when first needed, handed out last-in first-out so that they stay in the cache, and
  * kept: a channel with nothing to send and no half-received frame holds none.
  */
-/* 11 frames of 6147 bytes, or one of the largest legal. Not whole pages: with what malloc puts in
- * front, one chunk begins three cache lines further in its page than the one before, else the ends
- * of all queues of a fan-out would share a few sets of the cache. */
-#define RSSL_CHUNK_SIZE (69632u + 176u)
-
 struct rssl_pool; /* owned by one thread */
 
 struct rssl_pool_config {

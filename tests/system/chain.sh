@@ -19,7 +19,6 @@ ip route add 224.0.0.0/4 dev lo 2>/dev/null
 dir=$(mktemp -d "${TMPDIR:-/tmp}/chain.XXXXXX")
 export RMDS_BIN=$bin RMDS_STATE=$dir/state
 sds_pid=
-tc_pid=
 failures=0
 
 runner() { python3 "$source_dir/tools/rmds-run.py" "$@"; }
@@ -32,7 +31,9 @@ finish() {
     rm -rf "$dir"
 }
 trap finish EXIT
-trap : PIPE # a client that has ended by itself is judged by what it said
+port=14202
+consumer_words=(-timeout 90)
+. "$source_dir/tests/system/consumer.sh"
 
 fail() {
     echo "FAILED: $*"
@@ -57,41 +58,16 @@ stop_sds() {
 
 pid_of() { runner status "$dir/c.cnf" | sed -n "s/.* $1 .*pid \\([0-9]*\\).*/\\1/p"; }
 
-# wait_for COMMAND...: until it is true; the limit is only there so that a failure ends.
-wait_for() {
-    local end=$((SECONDS + 90))
-    until "$@"; do
-        [ $SECONDS -lt $end ] || { fail "in 90 s not: $*"; return 1; }
-        sleep 0.1
-    done
-}
-
-# start_tc OPTION...: a consumer that runs until it is ended; commands go to file descriptor 6.
-start_tc() {
-    rm -f "$dir/tc.commands"
-    mkfifo "$dir/tc.commands"
-    : >"$dir/tc.out"
-    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -l 2 -timeout 90 "$@" <"$dir/tc.commands" >"$dir/tc.out" \
-        2>&1 &
-    tc_pid=$!
-    exec 6>"$dir/tc.commands"
-}
+# watch_tc OPTION...: one that tells of states and images, too.
+watch_tc() { start_tc -l 2 "$@"; }
 
 # stop_tc WHAT: it must be content.
 stop_tc() {
-    local rc
-    (echo q >&6) 2>/dev/null # in a process of its own: it may have ended by itself
-    exec 6>&-
-    wait "$tc_pid"
-    rc=$?
-    tc_pid=
-    [ $rc -eq 0 ] || fail "$1: exit code $rc, wanted 0"
-    grep -q " updates in " "$dir/tc.out" || fail "$1: no summary"
+    end_tc 0 "$1"
+    said " updates in " || fail "$1: no summary"
 }
 
-said() { grep -qE -- "$1" "$dir/tc.out"; }
-
-# asked PATTERN: the same; the question brings out what still waits to be written.
+# asked PATTERN: it was said; the question brings out what still waits to be written.
 asked() {
     echo st >&6
     said "$1"
@@ -123,7 +99,7 @@ images() {
 
 # survives NAME: a program is killed under a consumer, then the whole system started anew; the data go on.
 survives() {
-    start_tc -f "$dir/short" -seqcheck
+    watch_tc -f "$dir/short" -seqcheck
     wait_for said "100 of 100 items"
     kill -9 "$(pid_of "$1")"
     wait_for asked "SUSPECT|is down|connection 0 to"
@@ -132,38 +108,6 @@ survives() {
     runner up "$dir/c.cnf" >/dev/null || fail "$1 killed: it does not start again"
     wait_for ticks 100
     stop_tc "$1 killed"
-}
-
-# judge CODE PATTERN RC OPTION...
-judge() {
-    local code=$1 pattern=$2 rc=$3
-    shift 3
-    [ "$rc" -eq "$code" ] || fail "rmdstestclient $*: exit code $rc, wanted $code"
-    said "$pattern" || fail "rmdstestclient $*: no line like '$pattern'"
-}
-
-run_tc() {
-    "$bin/rmdstestclient" -S RDFD -h 127.0.0.1 -p 14202 -timeout 90 "$@" </dev/null >"$dir/tc.out" 2>&1
-}
-
-# expect CODE PATTERN OPTION...: whatever came within the run's -secs.
-expect() {
-    local code=$1 pattern=$2
-    shift 2
-    run_tc "$@"
-    judge "$code" "$pattern" $? "$@"
-}
-
-# expect_in_time CODE PATTERN OPTION...: what may need a longer run where the machine is slow.
-expect_in_time() {
-    local code=$1 pattern=$2 seconds rc
-    shift 2
-    for seconds in 1 5 30 90; do
-        run_tc "$@" -secs $seconds
-        rc=$?
-        { said "$pattern" || [ $rc -ne "$code" ]; } && break
-    done
-    judge "$code" "$pattern" $rc "$@"
 }
 
 clean="0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong, 0 before their image; 0 resyncs"
@@ -186,11 +130,11 @@ expect 0 "5000 of 5000 items open on 5 connections" -f "$dir/list" -conns 5 -seq
 expect 0 "$clean" -f "$dir/list" -conns 3 -split -batch 200 -seqcheck -secs 1
 expect 0 "$clean" -f "$dir/short" -view 22,25,32 -seqcheck -secs 1
 expect 0 "100 of 100 items" -f "$dir/short" -snap -seqcheck -X
-expect_in_time 0 "[1-9][0-9]* posts, [1-9][0-9]* acknowledged, 0 refused" -f "$dir/short" -post 50
+expect_in_time -secs 0 "[1-9][0-9]* posts, [1-9][0-9]* acknowledged, 0 refused" -f "$dir/short" -post 50
 expect 0 "TRDPRC_1 +6 " -il IT1 -d 3 -l 3 -X
 
 echo "the last update of every item arrives, too"
-start_tc -f "$dir/list" -conns 3 -seqcheck -secs 1 -drain 90 -counts "$dir/counts"
+watch_tc -f "$dir/list" -conns 3 -seqcheck -secs 1 -drain 90 -counts "$dir/counts"
 wait_for said "measured"
 printf 'ul 0\nur 0\ncounts %s\n' "$dir/counts" >&5
 wait_for said " updates in "
@@ -199,7 +143,7 @@ said "; 0 items behind the publisher at the end" || fail "nothing was compared a
 echo "ur 10000" >&5
 
 echo "a consumer pauses and resumes"
-start_tc -f "$dir/short" -seqcheck
+watch_tc -f "$dir/short" -seqcheck
 wait_for said "100 of 100 items"
 printf '%s\n' "cl IT1" pa "op IT1" >&6
 wait_for images 101 # the last one answers what was asked after the pause
@@ -215,7 +159,7 @@ stop_tc "a pause"
 said "${clean%; *}; [1-9][0-9]* resyncs that told of [1-9]" || fail "after a pause it did not go on with an image"
 
 echo "the provider goes and comes back"
-start_tc -f "$dir/short" -seqcheck
+watch_tc -f "$dir/short" -seqcheck
 wait_for said "100 of 100 items"
 stop_sds
 wait_for asked "SUSPECT|service RDFD is down"

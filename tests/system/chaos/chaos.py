@@ -17,7 +17,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import faults  # noqa: E402
-from world import BIN, World, enter_namespaces, now, skip  # noqa: E402
+from world import BIN, Process, World, enter_namespaces, now, skip  # noqa: E402
 
 GIVE_UP_S = 90.0
 ATTACH_S = 3.0
@@ -260,7 +260,7 @@ def main():
     parser.add_argument("--soak", type=float, default=0, metavar="MINUTES", help="no faults: does memory grow?")
     parser.add_argument("--only", type=lambda t: t.split(","), help="kinds, such as kill,link")
     parser.add_argument("--give-up", type=int, default=20, help="end after so many failures")
-    parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS", help="a recovery may take so long")
+    parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS", help="a recovery may take so long, a stop half of it")
     parser.add_argument("--keep", action="store_true", help="keep the logs")
     parser.add_argument("--verbose", action="store_true", help="show what the daemons log of each fault")
     options = parser.parse_args()
@@ -270,6 +270,7 @@ def main():
             skip(f"this build has no {program}")
     print(f"seed {options.seed}, " + (f"soak of {options.soak} minutes" if options.soak else f"{options.faults} faults"),
           flush=True)
+    Process.stop_s = options.worst / 2
     world = World(options.seed, options.items, options.rate)
     run = Run(world, options)
     try:

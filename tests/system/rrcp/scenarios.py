@@ -56,8 +56,11 @@ def a_question_is_answered_by_unicast(bed):
     bed.rrcpd(1)
     bed.rrcpd(2)
     bed.perf("ping", 2, "-reply", *FOR_EVER)
-    figures = bed.perf("ping", 1, "-rate", 100, "-seconds", 2).result()
-    assert figures["answered"] > 0 and figures["corrupt"] == 0, figures
+    for seconds in (2, 20, 60):  # longer where the machine is slow
+        figures = bed.perf("ping", 1, "-rate", 100, "-seconds", seconds).result()
+        if figures["answered"] > 20:
+            break
+    assert figures["answered"] > 20 and figures["corrupt"] == 0, figures
 
 
 def of_peers(counters, name):
