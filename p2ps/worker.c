@@ -439,6 +439,7 @@ static void *run(void *argument)
     if (!*md_conf_string(&daemon, cpu))
         snprintf(cpu, sizeof(cpu), "itemThreadCpu.%u", worker->config.index);
     frame_bind_thread(worker->config.frame, cpu);
+    md_thread_settled(&worker->thread);
     md_loop_timer_every(worker->mount_timer, TICK_NS);
     if (md_loop_run(worker->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "worker %u: its event loop failed", worker->config.index);
@@ -447,10 +448,7 @@ static void *run(void *argument)
 
 int p2ps_worker_start(struct p2ps_worker *worker)
 {
-    if (pthread_create(&worker->thread, NULL, run, worker) != 0)
-        return MD_ERR_SYS;
-    worker->has_thread = true;
-    return MD_OK;
+    return md_thread_start(&worker->thread, run, worker);
 }
 
 void p2ps_worker_stop(struct p2ps_worker *worker)
@@ -463,10 +461,7 @@ void p2ps_worker_stop(struct p2ps_worker *worker)
 
 void p2ps_worker_join(struct p2ps_worker *worker)
 {
-    if (!worker->has_thread)
-        return;
-    pthread_join(worker->thread, NULL);
-    worker->has_thread = false;
+    md_thread_join(&worker->thread);
 }
 
 void p2ps_worker_destroy(struct p2ps_worker *worker)

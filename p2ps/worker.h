@@ -7,6 +7,7 @@
 
 #include "attach/attach.h"
 #include "base/loop.h"
+#include "base/thread.h"
 #include "core.h"
 #include "frame/frame.h"
 #include "mount.h"
@@ -58,8 +59,7 @@ struct p2ps_worker_network {
 
 struct p2ps_worker {
     struct p2ps_worker_config config;
-    pthread_t thread;
-    bool has_thread;
+    struct md_thread thread;
     struct md_loop *loop;
     struct md_loop_source *source;
     struct md_loop_wake *wake; /* connections were handed over, or an order was given */

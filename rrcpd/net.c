@@ -330,6 +330,7 @@ static void *run(void *argument)
     uint64_t idle_since_ns = 0;
 
     settle_thread(&net->config);
+    md_thread_settled(&net->thread);
     while (!atomic_load_explicit(&net->must_end, memory_order_relaxed)) {
         uint64_t begin_ns = md_clock_mono_ns();
         int work = turn(net);
@@ -435,8 +436,7 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
     int err = open_all(net, why, why_size);
     if (!err) {
         atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
-        net->has_thread = pthread_create(&net->thread, NULL, run, net) == 0;
-        err = net->has_thread ? 0 : MD_ERR_SYS;
+        err = md_thread_start(&net->thread, run, net);
         if (err)
             snprintf(why, why_size, "cannot start a thread");
     }
@@ -453,11 +453,11 @@ void net_destroy(struct net *net)
     if (!net)
         return;
     atomic_store_explicit(&net->must_end, true, memory_order_relaxed);
-    if (net->has_thread) {
+    if (net->thread.is_started) {
         uint64_t one = 1;
 
         (void)!write(net->mail_fd, &one, sizeof(one));
-        pthread_join(net->thread, NULL);
+        md_thread_join(&net->thread);
     }
     net_stats_destroy(net);
     net_peers_destroy(net);

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/thread.h"
 #include "net.h"
 
 enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512, NET_BOX_SIZE = 4 * NET_USER_MAX + 16 };
@@ -31,8 +32,7 @@ struct net {
     struct rrcp *engine;
     struct attach_inbound_writer *inbound;
     int epoll_fd, mail_fd;
-    pthread_t thread;
-    bool has_thread;
+    struct md_thread thread;
     struct net_box in, out; /* towards the net loop, from it */
 
     struct net_user *users[NET_USER_MAX];

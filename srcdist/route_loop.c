@@ -370,6 +370,7 @@ static void *run(void *argument)
 
     snprintf(cpu, sizeof(cpu), "sourceThreadCpu.%u", loop->config.index);
     frame_bind_thread(loop->config.frame, cpu);
+    md_thread_settled(&loop->thread);
     md_loop_timer_every(loop->timer, SHOW_NS);
     if (md_loop_run(loop->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "the route loop failed");
@@ -389,10 +390,7 @@ void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool 
 
 int route_loop_start(struct route_loop *loop)
 {
-    if (pthread_create(&loop->thread, NULL, run, loop) != 0)
-        return MD_ERR_SYS;
-    loop->has_thread = true;
-    return MD_OK;
+    return md_thread_start(&loop->thread, run, loop);
 }
 
 void route_loop_stop(struct route_loop *loop)
@@ -403,10 +401,7 @@ void route_loop_stop(struct route_loop *loop)
 
 void route_loop_join(struct route_loop *loop)
 {
-    if (!loop->has_thread)
-        return;
-    pthread_join(loop->thread, NULL);
-    loop->has_thread = false;
+    md_thread_join(&loop->thread);
 }
 
 void route_loop_destroy(struct route_loop *loop)

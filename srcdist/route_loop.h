@@ -3,10 +3,9 @@
 #ifndef SRCDIST_ROUTE_LOOP_H
 #define SRCDIST_ROUTE_LOOP_H
 
-#include <pthread.h>
-
 #include "attach/attach.h"
 #include "base/loop.h"
+#include "base/thread.h"
 #include "client/session.h"
 #include "core.h"
 #include "frame/frame.h"
@@ -29,8 +28,7 @@ struct route_loop_config {
 
 struct route_loop {
     struct route_loop_config config;
-    pthread_t thread;
-    bool has_thread;
+    struct md_thread thread;
     struct md_loop *loop;
     struct md_loop_source *source;
     struct md_loop_fd *attach_watch;

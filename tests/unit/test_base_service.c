@@ -11,6 +11,7 @@
 #include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/runfile.h"
+#include "base/thread.h"
 
 static char folder[PATH_MAX / 4];
 
@@ -589,6 +591,36 @@ static void a_socket_nobody_serves_is_cleared_and_one_that_is_served_is_not(void
     assert_int_equal(access(in_folder("a/b/c"), F_OK), 0);
 }
 
+struct late {
+    struct md_thread thread;
+    bool has_settled, has_ended; /* plain on purpose: start and join order them (TSan looks) */
+};
+
+static void *settle_late(void *argument)
+{
+    struct late *late = argument;
+
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    late->has_settled = true;
+    md_thread_settled(&late->thread);
+    late->has_ended = true;
+    return NULL;
+}
+
+static void the_maker_of_a_thread_goes_on_when_it_has_settled(void **state)
+{
+    struct late late = { .has_settled = false };
+
+    (void)state;
+    md_thread_join(&late.thread); /* never started: nothing */
+    assert_int_equal(md_thread_start(&late.thread, settle_late, &late), MD_OK);
+    assert_true(late.has_settled);
+    md_thread_join(&late.thread);
+    assert_true(late.has_ended);
+    md_thread_join(&late.thread);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_source_may_remove_itself_while_it_works),
         cmocka_unit_test(signals_arrive_in_the_loop),
         cmocka_unit_test(a_busy_loop_spins_before_it_sleeps),
+        cmocka_unit_test(the_maker_of_a_thread_goes_on_when_it_has_settled),
         cmocka_unit_test(a_run_file_is_held_by_one_process_and_stale_when_that_is_killed),
         cmocka_unit_test(a_socket_nobody_serves_is_cleared_and_one_that_is_served_is_not),
     };
