@@ -56,30 +56,59 @@ def await_value(system, instance, name, is_right):
     raise AssertionError(f"{name} of {instance} is {found}")
 
 
+def passed_on(system, instance):
+    """Which share of the updates that it hears a src_dist gives to the backbone: of 1,000, and of those that came meanwhile."""
+    def updates():
+        found = values(system, instance)
+        return found["src_dist.updatesIn"], found["src_dist.updatesOut"]
+
+    end = time.monotonic() + WAIT_S
+    heard, given = updates()
+    while time.monotonic() < end:
+        heard_then, given_then = updates()
+        if heard_then >= heard + 1000:
+            return (given_then - given) / (heard_then - heard)
+    raise AssertionError(f"{instance} hears nothing")
+
+
+def await_passing_on(system, instance):
+    """It speaks for all items: nothing that it hears goes only into its cache."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        share = passed_on(system, instance)
+        if share > 0.95:
+            return
+    raise AssertionError(f"{instance} passes on {share:.2f} of what it hears")
+
+
 def provider(port):
     return conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", "2000", "-tps",
                               "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
 
 
 def kill_and_see(system, mode, client):
-    """The client's whole output, after src_dist.1 was killed and its items came back."""
-    is_hot = mode == "hot"
+    """The client's whole output, after one src_dist was killed and its items came back."""
+    is_hot, both = mode == "hot", ("src_dist.1", "src_dist.2")
     await_value(system, "p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n == ITEMS)
-    shares = [await_value(system, f"src_dist.{i}", "src_dist.itemsOpen",
-                          lambda n: n == ITEMS if is_hot else n > 0) for i in (1, 2)]
-    asked = value(system, "src_dist.2", "src_dist.requestsOut")
+    shares = [await_value(system, name, "src_dist.itemsOpen", lambda n: n == ITEMS if is_hot else n > 0) for name in both]
     assert is_hot or sum(shares) == ITEMS, "an item is open at both"
-    victim = next(p for p in system.load()["programs"] if p["name"] == "src_dist.1")
-    os.kill(victim["pid"], signal.SIGKILL)
-    await_value(system, "src_dist.2", "src_dist.itemsOpen", lambda n: n == ITEMS)
+    spoken = [passed_on(system, name) if is_hot else 1 for name in both]
+    assert not is_hot or 0.9 < sum(spoken) < 1.1, f"of all items {spoken} are given to the backbone"
+    victim = 0 if spoken[0] > 0.1 else 1  # one that speaks for items
+    left = both[1 - victim]
+    asked = value(system, left, "src_dist.requestsOut")
+    os.kill(next(p for p in system.load()["programs"] if p["name"] == both[victim])["pid"], signal.SIGKILL)
+    await_value(system, left, "src_dist.itemsOpen", lambda n: n == ITEMS)
+    await_passing_on(system, left)
     updates = value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
     await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates + 4000)
     client.send_signal(signal.SIGINT)
     text, _ = client.communicate(timeout=90)
-    more = value(system, "src_dist.2", "src_dist.requestsOut") - asked
-    reissues = value(system, "src_dist.2", "src_dist.reissuesOut")
-    print(f"{text}\nshares {shares}, asked by the other one after the kill: {more} requests, {reissues} re-issues")
-    assert more == (0 if is_hot else shares[0]), "the provider was asked for what was there, or not for what was not"
+    more = value(system, left, "src_dist.requestsOut") - asked
+    reissues = value(system, left, "src_dist.reissuesOut")
+    print(f"{text}\nshares {shares}, {spoken} of the updates, {both[victim]} killed; asked by the other one after it: "
+          f"{more} requests, {reissues} re-issues")
+    assert more == (0 if is_hot else shares[victim]), "the provider was asked for what was there, or not for what was not"
     assert not is_hot or reissues == 0, "an image was asked of the provider"
     return text
 
@@ -108,8 +137,9 @@ def main():
         children = [provider("14102"), provider("14112")]
         try:
             assert run.up(system) == 0, "it did not start"
-            await_value(system, "src_dist.1", "src_dist.servicesUp", lambda n: n == 1)
-            await_value(system, "src_dist.2", "src_dist.servicesUp", lambda n: n == 1)
+            for name in ("src_dist.1", "src_dist.2"):
+                await_value(system, name, "src_dist.servicesUp", lambda n: n == 1)
+            await_value(system, "p2ps.1", "p2ps.service.RDFD.instances", lambda n: n == 2)
             client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
                                         "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1", stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
