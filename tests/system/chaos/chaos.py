@@ -20,7 +20,7 @@ import faults  # noqa: E402
 from world import BIN, Process, World, enter_namespaces, now, skip  # noqa: E402
 
 GIVE_UP_S = 90.0
-ATTACH_S = 3.0
+JOIN_S = 10.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
 GROWTH, GROWTH_BYTES = 1.05, 2 << 20  # of a daemon's own memory, from the third fifth of a soak to its last
@@ -83,11 +83,14 @@ class Run:
                 self.fail(f"{what}: not recovered after {GIVE_UP_S:.0f} s")
                 return False
             time.sleep(POLL_S)
-        # Who is served by others may still be without its rrcpd; a line lost to a full disk is no reason to wait on.
-        deadline = now() + ATTACH_S
-        while now() < deadline and not all(d.is_attached() for d in self.world.daemons.values()):
+        # Who is served by others may still be without its rrcpd, or that not heard again: then nobody would tell of
+        # its end. A line lost to a full disk is no reason to wait on.
+        deadline = now() + JOIN_S
+        while self.all_run(what):
+            if now() > deadline or all(d.is_joined() for d in self.world.daemons.values()):
+                return True
             time.sleep(10 * POLL_S)
-        return self.all_run(what)
+        return False
 
     def all_run(self, what):
         """Nobody ended but by a fault's hand: who else would tell?"""
@@ -131,7 +134,7 @@ class Run:
             self.passed += 1
 
     def read_logs(self, fault, sizes):
-        deadline = now() + 2.0
+        deadline = now() + GIVE_UP_S
         while True:
             news = [f"{name}: {line}" for name, line in self.world.news(sizes)]
             missing = [s for s in fault.signs if not any(re.search(s, line) for line in news)]

@@ -154,10 +154,12 @@ class Daemon(Process):
     def size(self):
         return os.path.getsize(self.log) if os.path.exists(self.log) else 0
 
-    def is_attached(self):
-        """To its rrcpd, as far as its log tells; rrcpd itself always is."""
+    def is_joined(self):
+        """rrcpd hears all others; who else is attached to its rrcpd, as far as its log tells."""
+        if "rrcpd." in self.name:
+            return self.figures()["peersNow"] == sum("rrcpd." in name for name in self.world.daemons) - 1
         text = self.text()
-        return "rrcpd." in self.name or text.rfind("attached, port") > text.rfind("lost its rrcpd")
+        return text.rfind("attached, port") > text.rfind("lost its rrcpd")
 
     def figures(self):
         """What it says of itself in shared memory."""
