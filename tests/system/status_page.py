@@ -162,7 +162,7 @@ def slow(bed, page):
             os.kill(sleeper.pid, signal.SIGSTOP)
             bed.command("ur 20000")
             until("a slow consumer", lambda: "1 slow consumer" in monitor(bed, "-once")[1])
-            check("p2ps.1         WARN" in monitor(bed, "-once")[1], "the state in rmdsmon")
+            until("the state in rmdsmon", lambda: "p2ps.1         WARN" in monitor(bed, "-once")[1])
             until("SLOW in its line", lambda: re.search(r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
             until("conflation", lambda: bed.counters()["conflated"] > 0)
             if page:
