@@ -40,8 +40,8 @@ class Tool:
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
 
-    def until(self, pattern, count=1):
-        """Wait until it has said something so often; the last match."""
+    def until(self, pattern, count=1, ask=None):
+        """Wait until it has said something so often, asked for it or not; the last match."""
         deadline = time.monotonic() + WAIT_S
         while True:
             goes_on = self.reader.is_alive() and time.monotonic() < deadline
@@ -49,6 +49,8 @@ class Tool:
             if len(found) >= count:
                 return found[-1]
             check(goes_on, f"{self.words}: no '{pattern}' in\n{self.text}")
+            if ask:
+                self.command(ask)
             time.sleep(0.02)
 
     def end(self, code):
@@ -104,13 +106,19 @@ class Recorder:
         with near, socket.create_connection(("127.0.0.1", self.to)) as far:
             ways = {near: ("up", far), far: ("down", near)}
             while True:
-                for ready in select.select(list(ways), [], [])[0]:
+                for ready in select.select(self.wanted(ways), [], [], 0.05)[0]:
                     way, other = ways[ready]
                     chunk = ready.recv(65536)
                     if not chunk:
                         return
-                    self.bytes[way] += chunk
+                    self.keep(way, chunk)
                     other.sendall(chunk)
+
+    def wanted(self, ways):
+        return list(ways)
+
+    def keep(self, way, chunk):
+        self.bytes[way] += chunk
 
     def messages(self, way, handshakes):
         """What rwfdump says of it; the first frames are those that make the connection."""
@@ -124,6 +132,24 @@ class Recorder:
         text = done.stdout.decode()
         check(done.returncode == 0 and text, f"rwfdump: {text}{done.stderr.decode()}")
         return text
+
+
+class Dam(Recorder):
+    """Keeps nothing, and while it is closed lets nothing down."""
+
+    is_closed = False
+
+    def wanted(self, ways):
+        return [end for end, (way, _) in ways.items() if way == "up" or not self.is_closed]
+
+    def keep(self, way, chunk):
+        pass
+
+    def carry(self):
+        try:
+            super().carry()
+        except OSError:
+            pass  # both ends were killed
 
 
 def expect(text, *patterns):
@@ -258,6 +284,23 @@ def short_rate(_):
             publisher.until("of 100000000 updates/s in", publisher.text.count("of 100000000 updates/s") + 1)
 
 
+def answers(_):
+    """A publisher whose queue is full of updates answers requests all the same."""
+    names = "ABCDEFGH"
+    with Publisher("-U", 1000) as publisher:
+        dam = Dam(publisher.port)
+        with client(dam.port, "-il", ",".join(names), "-l", 2) as consumer:
+            consumer.until("8 of 8 items open")
+            dam.is_closed = True
+            publisher.command("ur 100000000")
+            publisher.until(", [1-9][0-9]* blocked", ask="st")
+            for name in names[1:]:
+                consumer.command(f"cl {name}\nop {name}")
+            publisher.until(" 15 refreshes, .* 0 errors$", ask="st")
+            dam.is_closed = False
+            consumer.until(r"^20[0-9-]*T[0-9:]*Z,[0-9]+,[0-9]+,[0-9]+,8,0,", ask="st")
+
+
 def statistics(folder):
     """-stats: the lines go into the file, not between the others."""
     path = os.path.join(folder, "stats.csv")
@@ -284,7 +327,8 @@ def main():
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
-    for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands, short_rate, statistics):
+    for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands, short_rate, answers,
+                 statistics):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             case(folder)

@@ -145,15 +145,24 @@ static bool is_leaving(const struct client *client)
     return !client->outq || rssl_outq_message_max(client->outq) == 0;
 }
 
-/* NULL: its queue is full. */
+/* NULL: its queue is as full as updates may make it. What is beyond that is for answers, which a
+ * publisher that cannot keep its rate would never find room for. */
+static uint8_t *reserve_now(struct client *client, size_t length)
+{
+    if (!rssl_outq_fits_frame(client->outq, length) &&
+        rssl_outq_depth(client->outq) >= SDS_UPDATE_BUFFERS)
+        return NULL;
+    return rssl_outq_reserve(client->outq, length);
+}
+
 static uint8_t *reserve(struct client *client, size_t length)
 {
-    uint8_t *room = rssl_outq_reserve(client->outq, length);
+    uint8_t *room = reserve_now(client, length);
 
     if (room)
         return room;
     client->unflushed = 0;
-    return link_flush(client->link) == MD_OK ? rssl_outq_reserve(client->outq, length) : NULL;
+    return link_flush(client->link) == MD_OK ? reserve_now(client, length) : NULL;
 }
 
 static void commit(struct emitter *emitter, const struct watch *watch, uint8_t *room, size_t length)

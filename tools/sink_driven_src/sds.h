@@ -20,6 +20,9 @@
 #define SERVICES_MAX 16
 #define MESSAGE_MAX  65536
 
+/* A client may lag by this much before the publisher waits for it. */
+#define SDS_UPDATE_BUFFERS 20000u
+
 /*
  * One thread, one loop. Clients (src_dist, or any consumer) connect, log in, and open items; each
  * open item gets updates at its turn: the schedule says how many there are in a burst, the items

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "sds.h"
 
-/* A client may lag by this much before the publisher waits for it. */
-#define OUTPUT_BUFFERS 20000u
+/* For answers while updates wait: images of 140,000 items. */
+#define ANSWER_BUFFERS 10000u
 
 static void on_open(void *owner)
 {
@@ -79,8 +79,8 @@ struct rssl_config sds_rssl_config(enum rssl_role role)
 {
     struct rssl_config config = rssl_config_default(role);
 
-    config.max_buffers = OUTPUT_BUFFERS;
-    config.guaranteed_buffers = OUTPUT_BUFFERS;
+    config.max_buffers = SDS_UPDATE_BUFFERS + ANSWER_BUFFERS;
+    config.guaranteed_buffers = SDS_UPDATE_BUFFERS + ANSWER_BUFFERS;
     config.component = "sink_driven_src";
     config.ping_timeout_min_s = 1; /* as the client proposes */
     return config;
@@ -153,6 +153,11 @@ int sds_send(struct client *client, const void *message, size_t length)
 {
     int rc = rssl_outq_write(client->outq, message, length);
 
+    if (rc == MD_ERR_FULL) {
+        client->unflushed = 0;
+        (void)link_flush(client->link);
+        rc = rssl_outq_write(client->outq, message, length);
+    }
     if (rc != MD_OK) {
         client->sds->stats.errors++;
         return rc;
