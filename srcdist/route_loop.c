@@ -126,6 +126,7 @@ static int work(void *owner)
     uint64_t now_ns = md_loop_now(loop->loop);
     int done = poll_backbone(loop);
 
+    srcdist_core_settle(loop->core, now_ns); /* what waits for room, before updates take it again */
     done += turn_links(loop, now_ns);
     if (now_ns >= srcdist_core_deadline(loop->core)) {
         srcdist_core_tick(loop->core, now_ns, loop->input_is_empty);

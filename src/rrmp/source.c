@@ -398,14 +398,19 @@ static void item_event(const struct rrmp_source *source, uint32_t number,
     };
 }
 
+/* Images give way to ticks, but where more ticks come than the backbone takes the ring is never
+ * half empty: who has waited long goes then all the same, a small budget a turn. */
 static bool image_may_go(const struct rrmp_source *source, const struct source_item *item)
 {
     bool is_mass = source->image_due_count > SOURCE_LINGER_MIN;
+    uint64_t due_ns = source_work_of(source, item)->image_due_ns;
 
-    if (source->image_budget == 0 || source->outbox.send.fill(source->outbox.send.context) >= 128)
+    if (source->image_budget == 0)
         return false;
-    return !is_mass || source->now_ns >= source_work_of(source, item)->image_due_ns +
-                                             source->services[item->svc].linger.image_ns;
+    if (source->now_ns < due_ns + SOURCE_IMAGE_WAIT_NS &&
+        source->outbox.send.fill(source->outbox.send.context) >= 128)
+        return false;
+    return !is_mass || source->now_ns >= due_ns + source->services[item->svc].linger.image_ns;
 }
 
 /* One piece of news of an item but its image; false if there is none. */

@@ -28,8 +28,9 @@
 #define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
 #define SOURCE_IMAGE_BUSY     (16u * 1024) /* bytes of images a turn, design 6.2 */
 #define SOURCE_IMAGE_IDLE     (256u * 1024)
-#define SOURCE_LINGER_MIN     1000u /* waiting images that make the linger worth it */
-#define SOURCE_CLOCK_SHIFT    27    /* steps of 134 ms: 32 bits of them are 18 years */
+#define SOURCE_LINGER_MIN     1000u        /* waiting images that make the linger worth it */
+#define SOURCE_IMAGE_WAIT_NS  250000000ull /* an image gives way to ticks for no longer */
+#define SOURCE_CLOCK_SHIFT    27           /* steps of 134 ms: 32 bits of them are 18 years */
 
 /* Interest of requesters 64..1023; most items never need it. */
 struct source_wide {

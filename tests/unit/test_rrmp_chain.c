@@ -29,6 +29,7 @@ struct line {
     } sent[LINE_MAX];
     size_t count;
     bool is_full;
+    unsigned fill; /* of 256, while it is not full */
     uint8_t room[65536];
 };
 
@@ -71,7 +72,9 @@ static void line_commit(void *context, const struct rrmp_dest *dest, size_t leng
 
 static unsigned line_fill(void *context)
 {
-    return ((struct line *)context)->is_full ? 256 : 0;
+    const struct line *line = context;
+
+    return line->is_full ? 256 : line->fill;
 }
 
 static struct rrmp_send line_send(struct line *line)
@@ -402,6 +405,22 @@ static void a_full_ring_is_not_filled_with_binds(void **state)
     assert_int_equal(binds, 1);
     settle(chain);
     assert_string_equal(chain->log[0], "I=");
+}
+
+static void an_image_gives_way_to_ticks_but_not_for_ever(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    chain->answers = false;
+    chain->images_wanted = 0;
+    chain->from_source.fill = 200; /* more ticks than the backbone takes */
+    open_at(chain, 1);
+    pass(chain, 200 * MS);
+    assert_int_equal(chain->images_wanted, 0);
+    pass(chain, 100 * MS);
+    assert_int_equal(chain->images_wanted, 1);
 }
 
 /* ---- a service down and up ---- */
@@ -901,6 +920,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_unicast_image_of_a_service_that_went_down_is_not_taken,
                                         setup_unicast, teardown),
+        TEST(an_image_gives_way_to_ticks_but_not_for_ever),
         TEST(an_image_does_not_go_ahead_of_its_service),
         TEST(what_waits_where_its_service_is_down_goes_to_who_comes_with_it),
         TEST(that_a_service_is_up_keeps_its_place_when_the_ring_is_full),
