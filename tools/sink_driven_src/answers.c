@@ -10,14 +10,14 @@
 #include "sds.h"
 #include "seqdata.h"
 
-static void send_encoded(struct client *client, const struct rwf_encoder *enc)
+static bool send_encoded(struct client *client, const struct rwf_encoder *enc)
 {
     if (rwf_encoder_error(enc) != RWF_OK) {
         client->sds->stats.errors++;
-        return;
+        return false;
     }
     struct rwf_bytes bytes = rwf_encoder_bytes(enc);
-    (void)sds_send(client, bytes.data, bytes.length);
+    return sds_send(client, bytes.data, bytes.length) == MD_OK;
 }
 
 void sds_answer_login(struct client *client, const struct rwf_msg *msg)
@@ -232,7 +232,8 @@ void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
     }
     rwf_encoder_init(&enc, sds->message, sizeof(sds->message));
     rwf_msg_encode(&enc, &msg);
-    send_encoded(watch->client, &enc);
+    if (send_encoded(watch->client, &enc))
+        emitter_told(sds->emitter, watch);
     sds->stats.refreshes++;
 }
 

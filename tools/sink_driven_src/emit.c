@@ -27,7 +27,6 @@
 struct emitter {
     struct sds *sds;
     struct watch *pending; /* the next one to get `message`; NULL: none is under way */
-    struct item *item;     /* whose update it is */
     size_t length;
     size_t header_length;
     uint8_t header[64];
@@ -182,9 +181,12 @@ static void commit(struct emitter *emitter, const struct watch *watch, uint8_t *
 }
 
 /* False: its queue is full. */
-static bool deliver(struct emitter *emitter, const struct watch *watch)
+static bool deliver(struct emitter *emitter, struct watch *watch)
 {
-    if (is_leaving(watch->client))
+    bool is_told = watch->is_told;
+
+    watch->is_told = false;
+    if (is_told || is_leaving(watch->client))
         return true;
     uint8_t *room = reserve(watch->client, emitter->length);
     if (!room)
@@ -253,6 +255,15 @@ bool emitter_update(struct emitter *emitter, struct item *item, bool is_stamped,
         (void)deliver(emitter, item->watches);
     emitter->pending = item->watches;
     return emitter_resume(emitter);
+}
+
+void emitter_told(struct emitter *emitter, struct watch *watch)
+{
+    const struct watch *left = emitter->pending;
+
+    while (left && left != watch)
+        left = left->next;
+    watch->is_told = left != NULL;
 }
 
 bool emitter_resume(struct emitter *emitter)

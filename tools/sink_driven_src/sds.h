@@ -39,6 +39,7 @@ struct watch {
     struct watch *next; /* of the item */
     int32_t stream_id;
     bool is_private;
+    bool is_told; /* has an image that contains the update under way */
 };
 
 struct item {
@@ -213,6 +214,8 @@ struct emitter;
 int emitter_create(struct sds *sds, struct emitter **out);
 void emitter_destroy(struct emitter *emitter);
 bool emitter_update(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns);
+/* This stream got an image that contains the update under way, if that was still to come. */
+void emitter_told(struct emitter *emitter, struct watch *watch);
 /* The streams of the update under way; false as above. */
 bool emitter_resume(struct emitter *emitter);
 void emitter_forget(struct emitter *emitter, const struct watch *watch);
