@@ -130,9 +130,9 @@ class Bed:
     def config(self, name, *lines):
         path = os.path.join(self.dir, name + ".cnf")
         with open(path, "w") as file:
-            # Where the machine stands still for some seconds, nobody is to be taken for dead, no packet for lost.
-            file.write("\n".join([f"*runDir : {self.dir}", f"*shmDir : {self.dir}", "*rrcp*peerTimeout : 30000",
-                                  "*rrcp*recoverTimeout : 30000", *lines]) + "\n")
+            # Where the machine stands still for some seconds, nobody is to be taken for dead.
+            file.write("\n".join([f"*runDir : {self.dir}", f"*shmDir : {self.dir}",
+                                  "*rrcp*peerTimeout : 30000", *lines]) + "\n")
         return path
 
     def rrcpd(self, instance, *lines, network="net1", interface="lo", space=None, prefix=(),
