@@ -179,8 +179,42 @@ def slow(bed, page):
     until("all well again", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
 
 
+def boxes(page):
+    """The texts of the three boxes and the rates on the two arrows."""
+    picture = "[...document.getElementById('flow').children].map(e => e.innerText.trim())"
+    left, into, own, out, right = page.evaluate(picture)
+    rate = [[float(n.replace(",", "")) for n in re.findall(r"([0-9][0-9,.]*) /s", text)] for text in (into, out)]
+    return left, rate[0], own, rate[1], right
+
+
+def boxes_are_true(page):
+    """Every number of the picture is what this chain carries: one provider with 100 items at 5,000 updates a
+    second, one consumer of them, two nodes with a user each."""
+    users = {name: len({k for k in json.loads(get(port, "/status.json")[2])["values"]
+                        if re.fullmatch(re.escape(name.rpartition(".")[0]) + r"\.user\.\d+\.name", k)})
+             for name, port in PORTS.items() if name.startswith("rrcpd")}
+    check(all(users.values()), f"local users: {users}")
+    plural = {n: f"{count} local user{'' if count == 1 else 's'}" for n, count in users.items()}
+    expected = {"p2ps.1": ("backbone", "100 items", "1 consumer", (1, 1)),
+                "src_dist.1": ("1 provider", "100 items", "backbone", (1, 1)),
+                "rrcpd.net1.1": (plural["rrcpd.net1.1"], "", "1 other node", None),
+                "rrcpd.net1.2": (plural["rrcpd.net1.2"], "", "1 other node", None)}
+    for name, (left, mine, right, flow) in expected.items():
+        page.open(f"http://127.0.0.1:{PORTS[name]}/")
+        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)", f"{name}: a rate")
+        found = boxes(page)
+        check(found[0] == left and found[4] == right, f"{name}: the boxes are {found}")
+        lines = found[2].replace("\n", " · ").split(" · ")
+        check(lines[:2] == [name, "OK"] and (not mine or lines[2] == mine), f"{name}: its own box is {found[2]}")
+        check(all(re.fullmatch(r"turn [0-9.,]+ us", text) for text in lines[2 + bool(mine):]), f"{name}: {found[2]}")
+        until(f"{name}: 5,000 updates a second",
+              lambda: all(bool(rate) and 3000 < max(rate) < 7500 for rate in boxes(page)[1:4:2]) if flow else
+              all(len(rate) == 2 and max(rate) > 0 for rate in boxes(page)[1:4:2]))
+
+
 def seen(page):
     """What a person sees, while all is well and while it is not."""
+    boxes_are_true(page)
     pictures = os.environ.get("RMDS_PICTURES")
     for name, port in PORTS.items():
         page.open(f"http://127.0.0.1:{port}/")
