@@ -437,6 +437,23 @@ static int read_value(struct enum_load *load)
     return store_table_add_value(&load->table, value, scan->line);
 }
 
+/* A value line starts with a number; the acronym of a field may start with a digit, too. */
+static bool is_value_line(const struct text_scan *scan)
+{
+    struct text_scan ahead = *scan;
+    struct store_view word = text_word(&ahead);
+
+    for (size_t i = 0; i < word.length; i++) {
+        char c = word.bytes[i];
+
+        if (c == '"' || c == '#')
+            return i > 0; /* a value without a blank before its display */
+        if (c < '0' || c > '9')
+            return false;
+    }
+    return true;
+}
+
 static int read_tables(struct enum_load *load)
 {
     while (text_next_line(&load->scan)) {
@@ -446,7 +463,7 @@ static int read_tables(struct enum_load *load)
             continue;
         if (*load->scan.pos == '!')
             err = read_comment(load->dictionary, &load->scan, 2);
-        else if (*load->scan.pos >= '0' && *load->scan.pos <= '9')
+        else if (is_value_line(&load->scan))
             err = read_value(load);
         else
             err = read_user(load);

@@ -197,6 +197,42 @@ static void what_is_legal_but_unusual_is_loaded(void **state)
     assert_string_equal((const char *)rwf_enum_find(table, 65535)->display, "a b ");
 }
 
+/* As 52W_HIND, 2ND_FREQ and 144A_REG of real files do. */
+static void an_acronym_may_start_with_a_digit(void **state)
+{
+    struct rwf_dictionary_error error;
+
+    assert_int_equal(load_fields(*state,
+                                 "7X_HIGH \"7X HIGH\" 5001 NULL ENUMERATED 3 ( 1 ) ENUM 1\n"
+                                 "3RD_TERM \"3RD TERM\" 5002 7X_HIGH ENUMERATED 3 ( 1 ) ENUM 1\n",
+                                 &error),
+                     MD_OK);
+    if (load_enums(*state,
+                   "!tag Filename ENUMTYPE.001\n"
+                   "!tag RT_Version 4.20.31\n"
+                   "!tag Desc not a tag of ours\n"
+                   "!\n! ACRONYM    FID\n! -------    ---\n!\n"
+                   "A_HIGH      5000\n7X_HIGH     5001\n3RD_TERM    5002\n!\n"
+                   "! VALUE      DISPLAY   MEANING\n"
+                   "      0          \" \"   no new high\n"
+                   "      1         #DE#   a \"high\"\n"
+                   "     90          \"*\"   after a gap \n"
+                   "!\n"
+                   "3RD_OTHER 5003\n"
+                   "0 \"a display as long as this one, of some feeds\"\n",
+                   &error) != MD_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(rwf_dictionary_table_count(*state), 2);
+    const struct rwf_enum_table *table = rwf_dictionary_field(*state, 5001)->enums;
+    assert_ptr_equal(table, rwf_dictionary_field(*state, 5002)->enums);
+    assert_int_equal(table->value_count, 3);
+    assert_int_equal(rwf_enum_find(table, 1)->display[0], 0xde);
+    assert_string_equal((const char *)rwf_enum_find(table, 90)->display, "*");
+    assert_null(rwf_enum_find(table, 2));
+    assert_int_equal(rwf_dictionary_field(*state, 5002)->ripples_to, 5001);
+    assert_string_equal(rwf_dictionary_info(*state)->rt_version, "4.20.31");
+}
+
 static void enumerated_types_may_come_before_the_fields(void **state)
 {
     struct rwf_dictionary_error error;
@@ -428,6 +464,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_are_walked_in_the_order_of_their_ids, setup_sample,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_legal_but_unusual_is_loaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_acronym_may_start_with_a_digit, setup, teardown),
         cmocka_unit_test_setup_teardown(enumerated_types_may_come_before_the_fields, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(wrong_field_lines_are_refused_with_file_and_line, setup,
