@@ -23,7 +23,7 @@ struct words {
     const char *port, *file, *item, *list, *stamp_item, *stamp_rate, *place, *ticks, *rate;
     const char *interval, *wire, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
     const char *max_clients, *stop, *cpu, *fifo, *drop, *duplicate, *make_count;
-    bool loop, commands, nodelay, stamps, stamps_all, due, seqdata, help, version;
+    bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, help, version;
 };
 
 static int usage(const char *what, const char *value)
@@ -167,7 +167,7 @@ static int understand(const struct words *w, struct sds *sds)
         .host = w->host,
         .user = w->user ? w->user : "sink_driven_src",
         .profile = w->profile,
-        .nodelay = w->nodelay,
+        .nodelay = !w->nagle,
         .loop = w->loop,
         .stamps = w->stamps || w->stamps_all,
         .stamps_all = w->stamps_all,
@@ -183,6 +183,8 @@ static int understand(const struct words *w, struct sds *sds)
         return usage("-E is rssl or sslauto", w->wire);
     if (w->wire && strcmp(w->wire, "sslauto") == 0)
         fprintf(stderr, PROGRAM ": -E sslauto: only RSSL is spoken\n");
+    if (w->nagle && w->nodelay)
+        return usage("-nagle and -tcpnodel contradict each other", NULL);
     if (w->place && strcmp(w->place, "first") == 0)
         o->place = PLACE_FIRST;
     else if (w->place && strcmp(w->place, "last") == 0)
@@ -408,7 +410,10 @@ int main(int argc, char **argv)
         { "c", NULL, MD_OPTION_FLAG, &w.commands, "take commands from standard input" },
         { "I", "SECONDS", MD_OPTION_STRING, &w.interval,
           "a CSV line of statistics every so often" },
-        { "tcpnodel", NULL, MD_OPTION_FLAG, &w.nodelay, "TCP_NODELAY" },
+        { "nagle", NULL, MD_OPTION_FLAG, &w.nagle,
+          "no TCP_NODELAY: small writes wait for acknowledgements, some 20 ms" },
+        { "tcpnodel", NULL, MD_OPTION_FLAG, &w.nodelay,
+          "TCP_NODELAY; it is the default, the option is accepted for compatibility" },
         { "tcpnodelay", NULL, MD_OPTION_FLAG, &w.nodelay, NULL },
         { "E", "WIRE", MD_OPTION_STRING, &w.wire, "rssl; sslauto is taken for it" },
         { "id", "N", MD_OPTION_STRING, &w.id, "id of the (first) service (1)" },
