@@ -28,3 +28,20 @@ say() {
 rmds_build() {
     "$RMDS_ROOT/tools/rmds" build
 }
+
+# install_hook TREE: git calls TREE's tools/hooks/commit-msg from now on. A hook of the user's own stays,
+# and so does a core.hooksPath; a tree without git has none. The hook serves all work trees of the clone.
+install_hook() {
+    local hook mark='# installed by tools/rmds setup'
+    [ -e "$1/.git" ] && command -v git >/dev/null || return 0
+    [ -z "$(git -C "$1" config core.hooksPath)" ] || return 0
+    hook=$(git -C "$1" rev-parse --path-format=absolute --git-path hooks/commit-msg 2>/dev/null) || return 0
+    [ -e "$hook" ] && ! grep -qF "$mark" "$hook" && return 0
+    mkdir -p "$(dirname "$hook")" && cat >"$hook.new" <<END || return 0
+#!/bin/sh
+$mark
+check=\$(git rev-parse --show-toplevel)/tools/hooks/commit-msg
+[ ! -x "\$check" ] || exec "\$check" "\$@"
+END
+    chmod +x "$hook.new" && mv "$hook.new" "$hook"
+}
