@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""documents.py BIN - docs/design is true: its tables and rules, applied to what the engines make,
+come to what the engines say."""
+# SPDX-License-Identifier: Apache-2.0
+import collections
+import os
+import subprocess
+import sys
+import unittest
+
+import rrcp
+from wire import Document
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DESIGN = os.path.join(HERE, "..", "..", "docs", "design")
+BIN = ""
+
+# The packets of which damaged copies are made: one of each type that a stranger may send.
+WHOLE = [
+    "525210010000003f0123456789abcdef99bfe84b009896800000000000000007"
+    "00000003000200280005c000000001010003000068656c6c6f0002e0006f6b",
+    "52521004000000500123456789abcdef99bfe84b009896800000000000000008"
+    "00000000000000040000019b76daa800000000019c410000000007d0000a0d00"
+    "686f7374612e312e7272637064000000",
+    "525210050000003c111122223333444499bfe84b009896800123456789abcdef"
+    "00000000000000040002000100000000000000010000000200000001",
+    "52521006000000300123456789abcdef99bfe84b00989680"
+    "000000000000000400010200000000000000000000000001",
+]
+
+
+def trace(program, *arguments):
+    out = subprocess.run([os.path.join(BIN, program), *arguments], capture_output=True, text=True,
+                         check=True, timeout=300)
+    return [line.split(" ") for line in out.stdout.splitlines()]
+
+
+def unhex(text):
+    return b"" if text == "-" else bytes.fromhex(text)
+
+
+class Receiver:
+    """One node of a run: what it must come to, by the document, from the packets it got."""
+
+    def __init__(self, document, session, keys):
+        self.decoder = rrcp.Decoder(document, "net1", session, keys)
+        self.session, self.keys = session, keys
+        self.streams, self.names, self.ended = {}, {}, set()
+        self.told = collections.defaultdict(list)
+        self.heard = collections.Counter()
+
+    def packet(self, data):
+        name, head, body = self.decoder.packet(data)
+        session = head["session"]
+        self.heard[name] += 1
+        if name == "BEACON":
+            self.names[session] = body["name"].decode()
+            self._stream(session, "m", body["next_seq"])
+        elif name == "DATA":
+            self._stream(session, "m", body["seq"]).take(body["seq"], body)
+        elif name == "UDATA" and body["destination"] == self.session:
+            number = body["useq"] & (1 << 48) - 1
+            self._stream(session, "u", 1).take(number, body)
+        elif name == "BYE":
+            self.ended.add(session)
+
+    def _stream(self, session, kind, first):
+        return self.streams.setdefault((session, kind), rrcp.Stream(self.session, first))
+
+    def messages(self, session, kind):
+        stream = self.streams.get((session, kind))
+        return stream.messages if stream else []
+
+
+class Rrcp(unittest.TestCase):
+    """docs/design/rrcp.md against src/rrcp."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.document = Document(os.path.join(DESIGN, "rrcp.md"))
+        cls.runs, run = {}, None
+        for words in trace("rrcp_trace", *WHOLE):
+            if words[0] == "run":
+                run = cls.runs[words[1]] = []
+                cls.key = words[2]
+            run.append(words)
+
+    def replay(self, name):
+        keys = unhex(self.runs[name][0][2])
+        receivers = {}
+        for words in self.runs[name]:
+            if words[0] == "node":
+                receivers[words[1]] = Receiver(self.document, int(words[2], 16),
+                                               [(9, keys)] if keys else None)
+            elif words[0] == "in":
+                receivers[words[1]].packet(unhex(words[2]))
+            elif words[0] == "msg":
+                told = (int(words[4]), int(words[5]), int(words[6]), unhex(words[7]))
+                receivers[words[1]].told[int(words[2], 16), words[3]].append(told)
+        return receivers
+
+    def check_messages(self, name):
+        count = 0
+        for receiver in self.replay(name).values():
+            for (session, kind), told in receiver.told.items():
+                if session == receiver.session:
+                    continue
+                mine = [m for m in receiver.messages(session, kind)
+                        if m[2] != rrcp.TOPIC_USER_DOWN]
+                self.assertEqual(mine, told)
+                count += len(told)
+        self.assertGreater(count, 400)
+
+    def test_messages_of_a_quiet_network_are_those_of_the_engine(self):
+        self.check_messages("no-loss")
+
+    def test_messages_are_put_in_order_and_together_where_packets_are_lost(self):
+        self.check_messages("loss")
+
+    def test_every_packet_with_a_key_has_the_tag_that_the_document_describes(self):
+        self.check_messages("key")
+
+    def test_all_ten_types_of_packets_were_seen(self):
+        seen = collections.Counter()
+        for receiver in self.replay("loss").values():
+            seen.update(receiver.heard)
+        for name in self.document.values["type of Header"]:
+            if name != "SOLICIT":  # beacons introduce everybody here
+                self.assertGreater(seen[name], 0, name)
+
+    def test_names_leavers_and_ended_users_are_those_of_the_engine(self):
+        receivers = self.replay("no-loss")
+        for words in self.runs["no-loss"]:
+            if words[0] != "event":
+                continue
+            receiver, session = receivers[words[1]], int(words[3], 16)
+            if words[2] == "PEER_INFO":
+                self.assertEqual(receiver.names[session], words[6])
+            elif words[2] == "PEER_DOWN":
+                self.assertIn(session, receiver.ended)
+            elif words[2] == "USER_DOWN" and session != receiver.session:
+                last = [m for m in receiver.messages(session, "m")
+                        if m[2] == rrcp.TOPIC_USER_DOWN]
+                self.assertEqual(last, [(int(words[4]), 0, rrcp.TOPIC_USER_DOWN,
+                                         bytes([int(words[5])]))])
+
+    def test_requests_name_only_packets_that_were_sent_and_not_received(self):
+        sent, got, sessions = collections.defaultdict(set), collections.defaultdict(set), {}
+        asked = 0
+        for words in self.runs["loss"]:
+            if words[0] == "node":
+                sessions[words[1]] = int(words[2], 16)
+            if words[0] not in ("out", "in"):
+                continue
+            name, head, body = self.decode(words[-1])
+            if name == "DATA" and words[0] == "out":
+                sent[head["session"]].add(body["seq"])
+            elif name == "DATA":
+                got[words[1], head["session"]].add(body["seq"])
+            elif name == "NAK" and words[0] == "out":
+                for r in body["ranges"]:
+                    for seq in range(body["base"] + r["offset"],
+                                     body["base"] + r["offset"] + r["count"]):
+                        asked += 1
+                        self.assertIn(seq, sent[body["target"]])
+                        self.assertNotIn(seq, got[words[1], body["target"]])
+        self.assertGreater(asked, 10)
+
+    def decode(self, text):
+        return rrcp.Decoder(self.document, "net1", 0).packet(unhex(text))
+
+    def test_each_damaged_packet_fails_the_check_that_the_engine_names(self):
+        decoder = rrcp.Decoder(self.document, "net1", 0x2222000000000000)
+        seen = collections.Counter()
+        for words in self.runs["damage"][1:]:
+            try:
+                decoder.packet(unhex(words[-1]))
+                mine = "ok"
+            except rrcp.Refused as why:
+                mine = str(why)
+            self.assertEqual(mine, " ".join(words[1:-1]), words[-1])
+            seen[mine] += 1
+        for name in ("ok", "size", "magic", "version", "network", "type", "flags", "body", "count",
+                     "chunks", "ranges"):
+            self.assertGreater(seen[name], 0, name)
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main()
