@@ -131,7 +131,7 @@ def check_links(path, lines):
 
 
 # Whose code reads the parameters of a program.
-ALL_DAEMONS = ("src/conf/conf.c", "src/conf/check.c", "src/conf/each.c", "src/attach/",
+ALL_DAEMONS = ("src/conf/conf.c", "src/conf/relations.c", "src/conf/each.c", "src/attach/",
                "src/status/")
 READERS = {
     "P2PS": ("p2ps/", "src/frame/", *ALL_DAEMONS),

@@ -1,4 +1,4 @@
-/* check.c - every line against the table: unknown names, wrong values, contradictions. */
+/* check.c - every line against the table: unknown names, wrong values. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "internal.h"
+#include "text.h"
 #include "value.h"
 
 /* Suggestions cost a comparison with every name; after so many unknown names nobody reads them. */
@@ -17,21 +18,24 @@
 #define DATA     "\x01"
 
 #define PROGRAMS 4
+static const char *const program_names[PROGRAMS] = { "p2ps", "src_dist", "rrcpd", "rmds" };
 
 struct template
 {
     struct path path;
-    char text[80];
+    char text[640]; /* node, instance and network are at most 255 bytes each */
 };
 
 struct checker {
     const struct md_conf *conf;
     struct report *report;
+    bool is_daemon; /* findings are told with the eyes of one daemon, not of all there may be */
     const char *file;
     unsigned line;
     const char *name;
     unsigned suggestions;
-    struct template templates[MD_CONF_KINDS][PROGRAMS];
+    struct template templates[MD_CONF_KINDS][PROGRAMS]; /* of any node and instance */
+    struct template own[MD_CONF_KINDS][PROGRAMS];       /* of the daemon that asks */
     bool absent_said[256]; /* by row: "not in this version" is said once */
 };
 
@@ -105,6 +109,8 @@ static bool covers(const struct path *name, const struct path *template)
             size_t length = name->at[j].length;
             const char *alias = path_alias(text, length);
             bool match = (data && !is_fixed(text, length)) || (length == 1 && *text == '?') ||
+                         (i == 0 && text_same(text, length, "node", 4)) ||
+                         (i == 1 && text_same(text, length, "instance", 8)) ||
                          text_same(text, length, own, template->at[i].length) ||
                          (alias && text_same(alias, strlen(alias), own, template->at[i].length));
 
@@ -118,14 +124,15 @@ static bool covers(const struct path *name, const struct path *template)
 }
 
 /* The paths of all objects, their data left open, without a parameter: made once for a file. */
-static void templates_make(struct checker *checker)
+static void templates_make(struct template templates[MD_CONF_KINDS][PROGRAMS], const char *node,
+                           const char *instance, const char *network)
 {
     for (int kind = 0; kind < MD_CONF_KINDS; kind++)
         for (unsigned p = 0; p < PROGRAMS; p++) {
-            struct template *t = &checker->templates[kind][p];
+            struct template *t = &templates[kind][p];
             struct object_path path;
-            bool good =
-                object_path(&path, (enum md_conf_kind)kind, 1u << p, DATA, DATA, DATA, "x", NULL);
+            bool good = object_path(&path, (enum md_conf_kind)kind, 1u << p, node, instance,
+                                    kind == MD_CONF_RRCP ? network : DATA, "x", NULL);
 
             MD_ASSERT(good && strlen(path.instance_text) < sizeof(t->text));
             memcpy(t->text, path.instance_text, strlen(path.instance_text) + 1);
@@ -133,14 +140,15 @@ static void templates_make(struct checker *checker)
         }
 }
 
-static bool row_reached(const struct checker *checker, const struct path *name,
-                        const struct md_conf_row *row, const char *index)
+/* Is one of `programs` reached? */
+static bool row_reached(struct template templates[MD_CONF_KINDS][PROGRAMS], const struct path *name,
+                        const struct md_conf_row *row, const char *index, unsigned programs)
 {
     for (int kind = 0; kind < MD_CONF_KINDS; kind++)
         for (unsigned p = 0; p < PROGRAMS; p++) {
-            if (!(row->kinds >> kind & 1) || !(row->programs >> p & 1))
+            if (!(row->kinds >> kind & 1) || !(row->programs & programs & 1u << p))
                 continue;
-            struct path path = checker->templates[kind][p].path;
+            struct path path = templates[kind][p].path;
             path.at[path.count - 1].text = row->name;
             path.at[path.count - 1].length = (uint16_t)strlen(row->name);
             if (index) {
@@ -151,6 +159,14 @@ static bool row_reached(const struct checker *checker, const struct path *name,
                 return true;
         }
     return false;
+}
+
+/* Does the daemon that asks read this row from this line? All do where no daemon asks. */
+static bool row_is_own(struct checker *checker, const struct path *name,
+                       const struct md_conf_row *row, const char *index)
+{
+    return !checker->is_daemon ||
+           row_reached(checker->own, name, row, index, checker->conf->program_bit);
 }
 
 static const char *nearest_param(const char *param, size_t length)
@@ -172,6 +188,23 @@ static void say(struct checker *checker, enum md_conf_severity severity, const c
 {
     report_say(checker->report, severity, checker->file, checker->line, "%s: %s", checker->name,
                text);
+}
+
+/*
+ * An error in a line that the daemon does not read is a note: one daemon's mistake never stops
+ * another, nor that of another host or instance.
+ */
+static void say_error(struct checker *checker, bool is_own, const char *text)
+{
+    char other[1280];
+
+    if (is_own) {
+        say(checker, MD_CONF_ERROR, text);
+        return;
+    }
+    snprintf(other, sizeof(other), "%s (not a line of %s.%s.%s, which starts without it)", text,
+             checker->conf->node, checker->conf->instance, checker->conf->program);
+    say(checker, MD_CONF_INFO, other);
 }
 
 static void unknown_param(struct checker *checker, const char *param, size_t length)
@@ -241,7 +274,6 @@ static void places_print(const char *param, size_t length, char *out, size_t siz
         [MD_CONF_SHMEM] = ".shmem",
         [MD_CONF_RMDS] = "",
     };
-    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd", "rmds" };
     size_t used = 0;
 
     *out = '\0';
@@ -250,64 +282,87 @@ static void places_print(const char *param, size_t length, char *out, size_t siz
             for (int kind = 0; kind < MD_CONF_KINDS; kind++) {
                 if (!(md_conf_rows[i].programs >> p & 1) || !(md_conf_rows[i].kinds >> kind & 1))
                     continue;
-                int n = snprintf(out + used, size - used, "%s%s%s", used ? ", " : "", programs[p],
-                                 places[kind]);
+                int n = snprintf(out + used, size - used, "%s%s%s", used ? ", " : "",
+                                 program_names[p], places[kind]);
                 if (n < 0 || (size_t)n >= size - used)
                     return;
                 used += (size_t)n;
             }
 }
 
-static void check_value(struct checker *checker, const struct md_conf_row *row, const char *value)
+/* False: the value is wrong, and that was told. */
+static bool check_value(struct checker *checker, const struct md_conf_row *row, const char *value,
+                        bool is_own)
 {
     char why[VALUE_WHY_MAX], example[256], text[1024];
     int64_t number;
 
     if (value_parse(row, value, &number, why))
-        return;
+        return true;
     row_example(row, example, sizeof(example));
     snprintf(text, sizeof(text), "\"%.200s\" %s; example: %s", value, why, example);
-    say(checker, MD_CONF_ERROR, text);
+    say_error(checker, is_own, text);
+    return false;
+}
+
+/* Each word of a value that neither -D nor the host defines. */
+static void check_defined(struct checker *checker, const char *value, bool is_own)
+{
+    char text[512];
+    size_t length;
+
+    for (const char *word = value; (word = text_placeholder(word, &length)); word += length) {
+        int inner = (int)(length - 2 > 100 ? 100 : length - 2);
+        bool has_blank = memchr(word, ' ', length) != NULL;
+
+        snprintf(text, sizeof(text), "%.*s is not defined; give it with -D %s%.*s=VALUE%s",
+                 (int)(length > 102 ? 102 : length), word, has_blank ? "'" : "", inner, word + 1,
+                 has_blank ? "'" : "");
+        say_error(checker, is_own, text);
+    }
 }
 
 /* What the table says of one line: of the program that asks, or of any. */
 struct reach {
     bool is_known;   /* a parameter of this name exists */
     bool is_reached; /* at an object of this path */
+    bool is_own;     /* and at one of the daemon that asks */
     bool is_present; /* and is heeded there */
     bool is_news;    /* or is not in this version, which was not said yet */
 };
 
-static struct reach check_rows(struct checker *checker, const struct path *name, const char *param,
-                               size_t length, const char *index, const char *value)
+/* The rows that a line is about; those of the daemon that asks, or the others. */
+static void check_rows(struct checker *checker, const struct path *name,
+                       const struct db_entry *entry, bool is_own, struct reach *reach)
 {
-    struct reach reach = { 0 };
-    bool wrong = false;
     unsigned bit = checker->conf->program_bit;
+    const char *param, *index, *value = db_value(checker->report->db, entry);
+    bool wrong = entry->undefined;
+    size_t length;
 
+    entry_param(name, &param, &length, &index);
     for (size_t i = 0; i < md_conf_row_count; i++) {
         const struct md_conf_row *row = &md_conf_rows[i];
-        unsigned errors = checker->report->db->errors;
 
         if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
             continue;
-        reach.is_known = true;
-        if (!row_reached(checker, name, row, index))
+        reach->is_known = true;
+        if (!row_reached(checker->templates, name, row, index, ~0u) ||
+            row_is_own(checker, name, row, index) != is_own)
             continue;
-        reach.is_reached = true;
+        reach->is_reached = true;
+        reach->is_own |= is_own;
         if (!wrong)
-            check_value(checker, row, value);
-        wrong |= checker->report->db->errors != errors;
+            wrong = !check_value(checker, row, value, is_own);
         if (bit && !(row->programs & bit))
             continue;
-        reach.is_present |= !(row->flags & MD_CONF_ABSENT);
-        reach.is_news |= (row->flags & MD_CONF_ABSENT) && !checker->absent_said[i];
+        reach->is_present |= !(row->flags & MD_CONF_ABSENT);
+        reach->is_news |= (row->flags & MD_CONF_ABSENT) && !checker->absent_said[i];
         checker->absent_said[i] = true;
     }
-    return reach;
 }
 
-static void check_entry(struct checker *checker, const char *value)
+static void check_entry(struct checker *checker, const struct db_entry *entry)
 {
     const char *param, *index;
     size_t length;
@@ -319,11 +374,16 @@ static void check_entry(struct checker *checker, const char *value)
         say(checker, MD_CONF_WARNING, "'?' cannot stand for a parameter (ignored)");
         return;
     }
-    struct reach reach = check_rows(checker, &name, param, length, index, value);
+    struct reach reach = { 0 };
+    check_rows(checker, &name, entry, true, &reach);
+    if (!reach.is_own)
+        check_rows(checker, &name, entry, false, &reach);
     if (!reach.is_known) {
         unknown_param(checker, param, length);
         return;
     }
+    if (entry->undefined && reach.is_reached)
+        check_defined(checker, db_value(checker->report->db, entry), reach.is_own);
     if (reach.is_news && !reach.is_present)
         say(checker, MD_CONF_WARNING, "not in this version (ignored)");
     if (!reach.is_reached) {
@@ -337,12 +397,27 @@ static void check_entry(struct checker *checker, const char *value)
     check_components(checker, &name, name.count - 1 - (index ? 1 : 0));
 }
 
+/* The only network that the daemon reads about; it may be in several that networkList names. */
+static const char *own_network(const struct md_conf *conf)
+{
+    if (conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST)) {
+        struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+
+        if (*md_conf_string(&daemon, "networkList"))
+            return DATA;
+    }
+    return conf->network;
+}
+
 void check_entries(const struct md_conf *conf, struct db *db, struct report *report)
 {
-    struct checker checker = { .conf = conf, .report = report };
+    struct checker checker = { .conf = conf,
+                               .report = report,
+                               .is_daemon = conf->program_bit != 0 };
 
     MD_ASSERT(md_conf_row_count <= sizeof(checker.absent_said));
-    templates_make(&checker);
+    templates_make(checker.templates, DATA, DATA, DATA);
+    templates_make(checker.own, conf->node, conf->instance, own_network(conf));
     for (uint32_t i = 0; i < db->count; i++) {
         const struct db_entry *entry = &db->entries[i];
 
@@ -351,7 +426,7 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
         checker.file = db->files[entry->file];
         checker.line = entry->line;
         checker.name = db_name(db, entry);
-        check_entry(&checker, db_value(db, entry));
+        check_entry(&checker, entry);
     }
 }
 
@@ -382,98 +457,4 @@ void row_example(const struct md_conf_row *row, char *out, size_t size)
     if (!*value)
         value = row->type == MD_CONF_CPUS ? "0,2-4" : row->type == MD_CONF_ADDRESS ? "eth0" : "...";
     snprintf(out, size, "%s%s : %s", start, row->name, value);
-}
-
-/* ---- relations between values ---- */
-
-struct relation {
-    const struct md_conf *conf;
-    struct report *report;
-    struct md_conf_object object;
-};
-
-static void contradiction(const struct relation *relation, enum md_conf_severity severity,
-                          const char *param, const char *text)
-{
-    struct md_conf_value value = md_conf_value(&relation->object, param);
-
-    report_say(relation->report, severity, value.file, value.line, "%s: %s %s", param, value.text,
-               text);
-}
-
-static void not_more(const struct relation *relation, const char *low, const char *high,
-                     bool equal_allowed)
-{
-    int64_t a = md_conf_i64(&relation->object, low), b = md_conf_i64(&relation->object, high);
-    struct md_conf_value bound = md_conf_value(&relation->object, high);
-    char text[256];
-
-    if (a < b || (equal_allowed && a == b))
-        return;
-    snprintf(text, sizeof(text), "must be %s %s, which is %s (%s%s%.0u)",
-             equal_allowed ? "at most" : "less than", high, bound.text,
-             bound.file ? bound.file : "default", bound.file ? ":" : "", bound.line);
-    contradiction(relation, MD_CONF_ERROR, low, text);
-}
-
-static void check_p2ps(struct relation *relation)
-{
-    not_more(relation, "guaranteedOutputBuffers", "maxOutputBuffers", true);
-    not_more(relation, "outputThresholdOK", "outputThresholdBreach", false);
-    switch (md_conf_word(&relation->object, "rrmpProtocols")) {
-    case 0:
-        contradiction(relation, MD_CONF_ERROR, "rrmpProtocols",
-                      "is not spoken; use rrmp6 or rrmp4and6");
-        break;
-    case 2:
-        contradiction(relation, MD_CONF_INFO, "rrmpProtocols", "is taken as rrmp6");
-        break;
-    }
-}
-
-static void check_rrcp(struct relation *relation)
-{
-    uint64_t low = md_conf_u64(&relation->object, "pktPoolLimitLow");
-    uint64_t queue = md_conf_u64(&relation->object, "userQLimit");
-
-    not_more(relation, "pktPoolLimitLow", "pktPoolLimitHigh", false);
-    not_more(relation, "pktPoolLimitHigh", "maxPktPoolSize", true);
-    if (low <= 3 * queue && md_conf_is_set(&relation->object, "pktPoolLimitLow") &&
-        md_conf_is_set(&relation->object, "userQLimit")) {
-        char text[128];
-        snprintf(text, sizeof(text), "should be more than 3 x userQLimit (%llu)",
-                 3 * (unsigned long long)queue);
-        contradiction(relation, MD_CONF_WARNING, "pktPoolLimitLow", text);
-    }
-    if (md_conf_word(&relation->object, "congestionControl") == 1 &&
-        md_conf_u64(&relation->object, "maxDataRate") == 0)
-        contradiction(relation, MD_CONF_ERROR, "congestionControl",
-                      "needs maxDataRate, the rate it slows down from");
-}
-
-static void check_route(void *arg, const char *name)
-{
-    struct relation *relation = arg;
-
-    relation->object = md_conf_object(relation->conf, MD_CONF_ROUTE, name);
-    if (*md_conf_string(&relation->object, "hostList") &&
-        md_conf_i64(&relation->object, "sslMountVersion") == 4)
-        contradiction(relation, MD_CONF_ERROR, "sslMountVersion",
-                      "is the legacy SSL protocol, which is not spoken; use 5");
-}
-
-void check_relations(const struct md_conf *conf, struct report *report)
-{
-    struct relation relation = { .conf = conf, .report = report };
-
-    if (conf->program_bit == MD_CONF_P2PS) {
-        relation.object = md_conf_object(conf, MD_CONF_DAEMON, NULL);
-        check_p2ps(&relation);
-    }
-    if (conf->program_bit == MD_CONF_SRC_DIST)
-        md_conf_names(conf, MD_CONF_ROUTE, check_route, &relation);
-    if (conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)) {
-        relation.object = md_conf_object(conf, MD_CONF_RRCP, NULL);
-        check_rrcp(&relation);
-    }
 }

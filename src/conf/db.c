@@ -222,7 +222,7 @@ int db_index(struct db *db, struct report *report)
         const char *key = key_of(db_name(db, entry), &length);
         uint32_t *bucket = &db->buckets[hash(key, length, true) & db->mask];
 
-        if (entry->replaced)
+        if (entry->replaced || entry->undefined)
             continue;
         entry->next = *bucket;
         *bucket = i;

@@ -23,7 +23,8 @@ struct db_entry {
     uint32_t line;
     uint32_t next;     /* in the chain of its last component */
     uint16_t file;     /* index in db->files */
-    uint16_t replaced; /* a later line has the same name */
+    uint8_t replaced;  /* a later line has the same name */
+    uint8_t undefined; /* a word of its value is not defined: found by no look-up */
 };
 
 #define DB_NONE UINT32_MAX

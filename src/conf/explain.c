@@ -216,7 +216,8 @@ void md_conf_print_scdoc(FILE *out)
         "\\\\\\\\ a backslash, a backslash and a blank a leading blank, \\\\ooo an octal byte.\n\n"
         "{node} and {instance} are replaced in names and values, and so is {word} or <word> that\n"
         "*-D* word=value defines. In a name an unknown word counts as *?*, with a warning; in a\n"
-        "value it is an error.\n\n"
+        "value it is an error. A value that is one <word> may have blanks in it. The value\n"
+        "\\[commented out\\] means that the line is absent.\n\n"
         "_#include \"path\"_ reads another file, relative to the one it stands in, at most 8 "
         "deep.\n"
         "Limits: 16 MiB of files, 64 KiB a line, 200,000 entries.\n\n"
@@ -240,7 +241,9 @@ void md_conf_print_scdoc(FILE *out)
         "Integers: decimal or 0x hexadecimal, with k = 1000, K = 1024, M = 1024², G = 1024³.\n"
         "Booleans: True False Yes No On Off 1 0, in any case. Times: a number in the unit given,\n"
         "or with us, ms or s. Lists: separated by commas. A wrong value is an error: the daemon\n"
-        "does not start, and after SIGHUP keeps its old values. An unknown parameter is a\n"
+        "that reads the line does not start, and after SIGHUP keeps its old values. Other "
+        "daemons,\n"
+        "those of other nodes and instances too, note it and start. An unknown parameter is a\n"
         "warning.\n\n"
         "dyn: SIGHUP changes the parameter in a running daemon.\n\n";
 

@@ -88,6 +88,38 @@ static size_t placeholder(const char *text, const char **word, size_t *word_leng
     return length + 1;
 }
 
+/*
+ * In a value: a "<word>" that is the whole value may have blanks between its words, as in
+ * "<host of the publisher>".
+ */
+static size_t value_placeholder(const char *text, bool is_start, const char **word,
+                                size_t *word_length)
+{
+    size_t step = placeholder(text, word, word_length);
+    size_t length = 1;
+
+    if (step || !is_start || *text != '<' || is_blank(text[1]))
+        return step;
+    while (is_word(text[length]) || is_blank(text[length]))
+        length++;
+    if (text[length] != '>' || text[length + 1 + strspn(text + length + 1, " \t\r")] != '\0')
+        return 0;
+    *word = text + 1;
+    *word_length = length - 1;
+    return length + 1;
+}
+
+const char *text_placeholder(const char *text, size_t *length)
+{
+    const char *word;
+    size_t word_length;
+
+    for (const char *p = text; *p; p++)
+        if ((*length = value_placeholder(p, p == text, &word, &word_length)) > 0)
+            return p;
+    return NULL;
+}
+
 /* What {word} stands for, or NULL. */
 static const char *word_value(const struct text_loader *loader, const char *word, size_t length)
 {
@@ -209,27 +241,31 @@ static size_t escape(const char *text, size_t length, char *out)
     }
 }
 
-/* A value with escapes and words replaced. False when a finding was reported. */
-static bool value_read(struct place *place, const char *text, size_t length, size_t *result)
+/*
+ * A value with escapes and words replaced. False when a finding was reported. A word that is not
+ * defined stays as it is: whether that is an error depends on who reads the line (check.c).
+ */
+static bool value_read(struct place *place, const char *text, size_t length, size_t *result,
+                       bool *undefined)
 {
     struct text_loader *loader = place->loader;
     size_t used = 0, kept = 0, i = 0;
 
+    *undefined = false;
     while (i < length && is_blank(text[i]))
         i++;
+    const size_t start = i;
     while (i < length) {
         const char *word;
         size_t word_length;
-        size_t step = placeholder(text + i, &word, &word_length);
+        size_t step = value_placeholder(text + i, i == start, &word, &word_length);
 
         if (step) {
             const char *value = word_value(loader, word, word_length);
-            if (!value) {
-                SAY(place, MD_CONF_ERROR, "%.*s is not defined; give it with -D %.*s=...",
-                    (int)step, text + i, (int)word_length, word);
-                return false;
-            }
-            if (!put(loader->value, &used, value, strlen(value)))
+            size_t value_length = value ? strlen(value) : step;
+
+            *undefined |= !value;
+            if (!put(loader->value, &used, value ? value : text + i, value_length))
                 goto too_long;
             i += step;
             kept = used;
@@ -254,10 +290,47 @@ too_long:
     return false;
 }
 
+/* "[commented out]", as published reports print what they left out. */
+static bool says_absent(const char *value, size_t length)
+{
+    static const char words[] = "commented out";
+
+    if (length < 2 || value[0] != '[' || value[length - 1] != ']')
+        return false;
+    for (value++, length -= 2; length > 0 && is_blank(*value); length--)
+        value++;
+    while (length > 0 && is_blank(value[length - 1]))
+        length--;
+    return text_same(value, length, words, sizeof(words) - 1);
+}
+
+static void entry_add(struct place *place, size_t name_length, size_t value_length, bool undefined)
+{
+    struct text_loader *loader = place->loader;
+
+    if (says_absent(loader->value, value_length)) {
+        SAY(place, MD_CONF_INFO, "%.*s: \"%.*s\" means that the line is absent", (int)name_length,
+            loader->name, (int)value_length, loader->value);
+        return;
+    }
+    int rc = db_add(loader->db, loader->name, name_length, loader->value, value_length,
+                    place->file_index, place->line);
+    if (rc == MD_OK) {
+        loader->db->entries[loader->db->count - 1].undefined = undefined;
+        return;
+    }
+    if (rc == MD_ERR_FULL)
+        SAY(place, MD_CONF_ERROR, "more than %d entries; the rest is not read", DB_ENTRIES_MAX);
+    else
+        SAY(place, MD_CONF_ERROR, "out of memory");
+    loader->full = true;
+}
+
 static void entry_read(struct place *place, const char *text, size_t length)
 {
     struct text_loader *loader = place->loader;
     size_t start = 0, sep, end, name_length, value_length;
+    bool undefined;
 
     while (start < length && is_blank(text[start]))
         start++;
@@ -281,17 +354,9 @@ static void entry_read(struct place *place, const char *text, size_t length)
         return;
     }
     name_length = name_read(place, text + start, end - start);
-    if (!name_length || !value_read(place, text + sep + 1, length - sep - 1, &value_length))
-        return;
-    int rc = db_add(loader->db, loader->name, name_length, loader->value, value_length,
-                    place->file_index, place->line);
-    if (rc) {
-        if (rc == MD_ERR_FULL)
-            SAY(place, MD_CONF_ERROR, "more than %d entries; the rest is not read", DB_ENTRIES_MAX);
-        else
-            SAY(place, MD_CONF_ERROR, "out of memory");
-        loader->full = true;
-    }
+    if (name_length &&
+        value_read(place, text + sep + 1, length - sep - 1, &value_length, &undefined))
+        entry_add(place, name_length, value_length, undefined);
 }
 
 /* #include "path": true when the line is one, or was meant to be. */

@@ -17,6 +17,11 @@ struct text_loader {
     char *value;
 };
 
+/*
+ * The next placeholder in a value, "{word}" or "<word>", or NULL; its whole length goes to *length.
+ */
+const char *text_placeholder(const char *text, size_t *length);
+
 /* Read a file and what it includes. MD_ERR_SYS: the file itself cannot be read (errno). */
 int text_load_file(struct text_loader *loader, const char *path, int depth);
 

@@ -20,6 +20,7 @@ expect() { # CODE TEXT COMMAND...: exit code, and a text in what it says
 echo '*p2ps*maxMounts : many' >wrong.cnf
 echo '*maxMounts : 5' >right.cnf
 echo '*nice = 5' >equals.cnf
+echo '*nice : many' >all.cnf
 for program in rrcpd src_dist p2ps; do
     [ -x "$bin/$program" ] || continue
     expect 0 "$program 0." "$bin/$program" -version
@@ -35,9 +36,9 @@ for program in rrcpd src_dist p2ps; do
     expect 1 "-strict takes no argument" "$bin/$program" --strict=yes
     expect 2 "nowhere.cnf: error: cannot be read: No such file or directory" \
         "$bin/$program" -fg -c nowhere.cnf
-    expect 1 'wrong.cnf:1: error: *p2ps*maxMounts: "many" is not a number (1..65000)' \
-        "$bin/$program" -fg -c wrong.cnf
-    expect 1 "1 error in the configuration; not started" "$bin/$program" -fg -c wrong.cnf
+    expect 1 'all.cnf:1: error: *nice: "many" is not a number (-20..19)' \
+        "$bin/$program" -fg -c all.cnf
+    expect 1 "1 error in the configuration; not started" "$bin/$program" -fg -c all.cnf
     expect 0 ".1.$program.nice : 0    ! default" "$bin/$program" -checkconfig -c right.cnf
     expect 0 ".3.$program.nice : 7    ! -set:1" \
         "$bin/$program" --checkconfig --config=right.cnf -instance 3 -set '*nice : 7'
@@ -49,6 +50,22 @@ for program in rrcpd src_dist p2ps; do
     expect 2 "gone.cnf" env RMDS_CONFIG=gone.cnf "$bin/$program" -fg
     expect 0 ".nice : 5    ! equals.cnf:1" env DISTRIBUTION_CONFIG=equals.cnf "$bin/$program" -checkconfig
 done
+# One daemon's mistake stops that daemon alone.
+expect 1 'wrong.cnf:1: error: *p2ps*maxMounts: "many" is not a number (1..65000)' \
+    "$bin/p2ps" -fg -c wrong.cnf
+for program in rrcpd src_dist; do
+    expect 0 "(not a line of vega.1.$program, which starts without it)" \
+        "$bin/$program" -checkconfig -node vega -c wrong.cnf
+done
+echo '{node}*Src_Dist*{inst}.route*hostList : <sinkdrivensrc_hostname>' >words.cnf
+echo '*p2ps*tcpSendBufSize : [commented out]' >>words.cnf
+expect 1 "words.cnf:1: error: vega*Src_Dist*?.route*hostList: <sinkdrivensrc_hostname> is not defined; \
+give it with -D sinkdrivensrc_hostname=VALUE" "$bin/src_dist" -fg -node vega -c words.cnf
+expect 0 ".1.src_dist.1.route.hostList : lyra    ! words.cnf:1" \
+    "$bin/src_dist" -checkconfig -D inst=1 -D sinkdrivensrc_hostname=lyra -c words.cnf
+expect 0 ".1.p2ps.tcpSendBufSize : 0    ! default" "$bin/p2ps" -checkconfig -c words.cnf
+expect 0 '"[commented out]" means that the line is absent' "$bin/p2ps" -checkconfig -c words.cnf
+expect 0 "" "$bin/rrcpd" -checkconfig -c words.cnf
 expect 0 "right.cnf: 0 errors, 0 warnings" "$bin/rmdscnf" check right.cnf
 expect 1 "wrong.cnf: 1 error, 0 warnings" "$bin/rmdscnf" check wrong.cnf
 expect 2 "gone.cnf" "$bin/rmdscnf" check gone.cnf

@@ -118,7 +118,23 @@ static const struct {
     { "*<serviceName>*cacheType : sinkDriven\n",
       "warning f:1 <serviceName> is not defined; taken as '?' (any one name)" },
     { "*p2ps*accessFile : /etc/{site}\n",
-      "error f:1 {site} is not defined; give it with -D site=..." },
+      "error f:1 *p2ps*accessFile: {site} is not defined; give it with -D site=VALUE" },
+    { "*p2ps*accessFile : <access file>\n",
+      "error f:1 *p2ps*accessFile: <access file> is not defined; give it with -D 'access "
+      "file=VALUE'" },
+    { "*p2ps*accessFile : {a}/<b>\n",
+      "error f:1 *p2ps*accessFile: {a} is not defined; give it with -D a=VALUE\n"
+      "error f:1 *p2ps*accessFile: <b> is not defined; give it with -D b=VALUE" },
+    { "*p2ps*accessFile : /etc/{site}\n*p2ps*accessFile : /etc/access\n",
+      "warning f:2 *p2ps*accessFile: already set in line 1 to \"/etc/{site}\"; \"/etc/access\" is "
+      "used" },
+    { "*p2ps*tcpSendBufSize : [commented out]\n",
+      "note f:1 *p2ps*tcpSendBufSize: \"[commented out]\" means that the line is absent" },
+    { "*p2ps*tcpSendBufSize : [ Commented Out ]\n",
+      "note f:1 *p2ps*tcpSendBufSize: \"[ Commented Out ]\" means that the line is absent" },
+    { "*p2ps*tcpSendBufSize : [commented]\n",
+      "error f:1 *p2ps*tcpSendBufSize: \"[commented]\" is not a number (0..2147483647); example: "
+      "*tcpSendBufSize : 0" },
     { "#include \"no-such-file\"\n", "error f:1 #include \"no-such-file\": No such file or "
                                      "directory" },
     { "#include other.cnf\n", "warning f:1 #include needs its file in double quotes: #include "
@@ -145,10 +161,100 @@ static void each_kind_of_mistake_has_its_message(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        load("p2ps", cases[i].text, strlen(cases[i].text), false, &said, &rc);
+        bool is_source = strstr(cases[i].text, "route") || strstr(cases[i].text, "cacheLocation");
+
+        load(is_source ? "src_dist" : "p2ps", cases[i].text, strlen(cases[i].text), false, &said,
+             &rc);
         assert_string_equal(said.text, cases[i].expected);
         assert_int_equal(rc, strncmp(said.text, "error", 5) == 0 ? MD_ERR_MALFORMED : MD_OK);
     }
+}
+
+/* Errors of others, as p2ps of vega, instance 1, network net1, tells them. */
+static const char *const foreign[] = {
+    "*rrcpd*disconnectOnGaps : many\n",
+    "*Src_Dist*1.route*port : fourteen\n",
+    "{node}*Src_Dist*{inst}.route*hostList : <sinkdrivensrc_hostname>\n",
+    "*route*hostList : <host of sink_driven_src>\n",
+    "spica*p2ps*maxMounts : many\n",
+    "vega.2.p2ps.maxMounts : many\n",
+    "*net2.rrcp*userQLimit : many\n",
+    "*rmds*startList : <programs>\n",
+};
+
+static void one_daemons_mistake_stops_no_other(void **state)
+{
+    struct said said;
+    int rc;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        load("p2ps", foreign[i], strlen(foreign[i]), false, &said, &rc);
+        assert_int_equal(rc, MD_OK);
+        assert_null(strstr(said.text, "error "));
+        assert_non_null(strstr(said.text, "note f:1 "));
+        assert_non_null(strstr(said.text, " (not a line of vega.1.p2ps, which starts without it)"));
+    }
+}
+
+static void the_daemon_that_a_mistake_concerns_refuses_it(void **state)
+{
+    static const struct {
+        const char *program, *text;
+    } own[] = {
+        { "rrcpd", "*p2ps*maxMounts : many\n*disconnectOnGaps : many\n" },
+        { "src_dist", "*Src_Dist*1.route*port : fourteen\n" },
+        { "src_dist", "{node}*Src_Dist*{inst}.route*hostList : <sinkdrivensrc_hostname>\n" },
+        { "src_dist", "vega*adh*itemLimit : many\n" },
+        { "rrcpd", "*net1.rrcp*userQLimit : many\n" },
+        { "p2ps", "*networkList : net1, net2\n*net2.rrcp*userQLimit : many\n" },
+        { "rmds", "*rmds*startList : <programs>\n" },
+        { "rmdscnf", "spica.7.p2ps.maxMounts : many\n" },
+        { "src_dist", "Node.Instance.Src_Dist.itemLimit : many\n" },
+    };
+    struct said said;
+    int rc;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        load(own[i].program, own[i].text, strlen(own[i].text), false, &said, &rc);
+        assert_int_equal(rc, MD_ERR_MALFORMED);
+        assert_non_null(strstr(said.text, "error f:"));
+    }
+}
+
+static void a_placeholder_that_is_defined_is_replaced(void **state)
+{
+    const char *defines[] = { "host of sink_driven_src=lyra", "site=lon" };
+    const struct md_conf_options options = {
+        .program = "src_dist", .node = "vega", .defines = defines, .define_count = 2
+    };
+    static const char text[] = "*1.route*hostList : <host of sink_driven_src>\n"
+                               "*Src_Dist*vendor : a <site> b <not a word\n";
+    struct md_conf *conf;
+
+    (void)state;
+    assert_int_equal(md_conf_load_text(&options, "f", text, strlen(text), &conf), MD_OK);
+    struct md_conf_object route = md_conf_object(conf, MD_CONF_ROUTE, "1");
+    struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    assert_string_equal(md_conf_string(&route, "hostList"), "lyra");
+    assert_string_equal(md_conf_string(&daemon, "vendor"), "a lon b <not a word");
+    md_conf_destroy(conf);
+}
+
+static void a_line_commented_out_leaves_the_default(void **state)
+{
+    const struct md_conf_options options = { .program = "p2ps", .node = "vega" };
+    static const char text[] = "*p2ps*maxMounts : 7\n*p2ps*tcpSendBufSize : [commented out]\n"
+                               "*p2ps*maxMounts : [commented out]\n";
+    struct md_conf *conf;
+
+    (void)state;
+    assert_int_equal(md_conf_load_text(&options, "f", text, strlen(text), &conf), MD_OK);
+    struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    assert_int_equal(md_conf_u64(&daemon, "maxMounts"), 7);
+    assert_false(md_conf_is_set(&daemon, "tcpSendBufSize"));
+    md_conf_destroy(conf);
 }
 
 static void a_nul_byte_is_told_with_its_column(void **state)
@@ -271,6 +377,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_mistake_has_its_message),
+        cmocka_unit_test(one_daemons_mistake_stops_no_other),
+        cmocka_unit_test(the_daemon_that_a_mistake_concerns_refuses_it),
+        cmocka_unit_test(a_placeholder_that_is_defined_is_replaced),
+        cmocka_unit_test(a_line_commented_out_leaves_the_default),
         cmocka_unit_test(a_nul_byte_is_told_with_its_column),
         cmocka_unit_test(strict_makes_an_equals_sign_an_error),
         cmocka_unit_test(legacy_ssl_of_a_route_in_use_is_an_error),

@@ -301,11 +301,15 @@ static void published_lines_load_without_error_and_give_their_values(void **stat
     assert_false(md_conf_bool(&rrcp, "usePointToPointData"));
     md_conf_destroy(conf);
 
-    conf = load("src_dist", published);
+    const char *defines[] = { "host of sink_driven_src=lyra" };
+    const struct md_conf_options options = {
+        .program = "src_dist", .node = "vega", .defines = defines, .define_count = 1
+    };
+    assert_int_equal(md_conf_load_text(&options, "f", published, strlen(published), &conf), MD_OK);
     struct md_conf_object route = md_conf_object(conf, MD_CONF_ROUTE, "1");
     struct md_conf_object bus = md_conf_object(conf, MD_CONF_BUS, NULL);
     struct md_conf_object service = md_conf_object(conf, MD_CONF_SERVICE, "RDFD");
-    assert_string_equal(md_conf_string(&route, "hostList"), "<host of sink_driven_src>");
+    assert_string_equal(md_conf_string(&route, "hostList"), "lyra");
     assert_int_equal(md_conf_u64(&route, "numIpcOutputBuffers"), 100);
     assert_int_equal(md_conf_u64(&bus, "guaranteedOutputBuffers"), 200);
     assert_int_equal(md_conf_u64(&bus, "numInputBuffers"), 3);
