@@ -185,6 +185,16 @@ class Rrcp(unittest.TestCase):
             self.assertGreater(seen[name], 0, name)
 
 
+class Attach(unittest.TestCase):
+    """docs/design/attach.md against include/attach/shm.h."""
+
+    def test_every_field_in_shared_memory_is_where_the_document_says(self):
+        structs = collections.defaultdict(dict)
+        for struct, field, offset, size in trace("attach_layout"):
+            structs[struct][field] = (int(offset), int(size))
+        self.assertEqual(Document(os.path.join(DESIGN, "attach.md")).structs, structs)
+
+
 if __name__ == "__main__":
     BIN = sys.argv.pop(1)
     unittest.main()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
 
-CAPTION = re.compile(r"^\*\*(Layout|Bits|Values): ([^*]+)\*\*")
+CAPTION = re.compile(r"^\*\*(Layout|Struct|Bits|Values): ([^*]+)\*\*")
 
 
 class Malformed(Exception):
@@ -23,7 +23,7 @@ class Document:
     """All tables of one document."""
 
     def __init__(self, path):
-        self.layouts, self.bits, self.values = {}, {}, {}
+        self.layouts, self.structs, self.bits, self.values = {}, {}, {}, {}
         with open(path, encoding="utf-8") as f:
             lines = f.read().splitlines()
         for number, line in enumerate(lines):
@@ -48,6 +48,8 @@ class Document:
             raise ValueError(f"{kind} {name}: no table follows")
         if kind == "Layout":
             self.layouts[name] = [Field(row[0], row[1], row[2]) for row in rows]
+        elif kind == "Struct":
+            self.structs[name] = {row[2]: (int(row[0]), int(row[1])) for row in rows}
         elif kind == "Bits":
             self.bits[name] = {row[1]: int(row[0], 0) for row in rows}
         else:
