@@ -390,6 +390,17 @@ static bool has(void *self, struct rwf_bytes name)
 
 /* ---- messages ---- */
 
+/* A provider's enumerations stand beside its fields, not beside those of the files. */
+static const struct slot *slot_to_serve(struct p2ps_dictionary_store *store, struct rwf_bytes name)
+{
+    const struct slot *slot = find_slot(store, name);
+
+    if (!slot || slot->state != SLOT_DONE || type_of(name) != RWF_DICTIONARY_TYPE_ENUMS)
+        return slot;
+    const struct slot *fields = find_slot(store, rwf_text("RWFFld"));
+    return fields && fields->state == SLOT_DONE ? slot : fields;
+}
+
 static int choose(struct p2ps_dictionary_store *store, struct rwf_bytes name,
                   const struct served **out)
 {
@@ -397,7 +408,7 @@ static int choose(struct p2ps_dictionary_store *store, struct rwf_bytes name,
     int err = MD_OK;
 
     pthread_mutex_lock(&store->lock);
-    const struct slot *slot = find_slot(store, name);
+    const struct slot *slot = slot_to_serve(store, name);
     if (slot && slot->state == SLOT_FETCHING)
         err = MD_ERR_AGAIN;
     else if (slot && slot->state == SLOT_DONE)

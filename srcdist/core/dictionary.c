@@ -12,11 +12,16 @@
  * An interactive provider that lists dictionaries with a service is asked for them after its
  * directory, and its services come up when they are here: who sees the service can have its
  * dictionaries. The first version of a name stays; a provider that comes (again) with another one
- * is told about, no more. A provider that does not answer in time is used without.
+ * is told about, no more. A provider that does not answer in time is used without, and what it
+ * gives later is taken.
+ *
+ * Fields come first. The enumerations belong to them: they are asked of a provider whose fields are
+ * those that are kept, and of no other.
  */
 
-#define ANSWER_NS 5000000000ull /* how long a provider may take */
-#define PART_NS   1000000ull    /* between two parts to one requester */
+#define ANSWER_NS 5000000000ull  /* how long services wait for the next part */
+#define LATE_NS   60000000000ull /* how long it is taken after that */
+#define PART_NS   1000000ull     /* between two parts to one requester */
 
 static struct srcdist_dictionary *find(struct srcdist_core *core, struct rwf_bytes name)
 {
@@ -26,6 +31,16 @@ static struct srcdist_dictionary *find(struct srcdist_core *core, struct rwf_byt
             return d;
     }
     return NULL;
+}
+
+static struct rwf_bytes field_dictionary(void)
+{
+    return rwf_text("RWFFld");
+}
+
+static struct rwf_bytes enum_dictionary(void)
+{
+    return rwf_text("RWFEnum");
 }
 
 static struct srcdist_dictionary *find_complete(struct srcdist_core *core, struct rwf_bytes name)
@@ -143,6 +158,7 @@ static void download(struct srcdist_core *core, uint32_t provider, uint16_t prov
     d->state = SRCDIST_DICTIONARY_LOADING;
     d->provider = provider;
     d->due_ns = core->now_ns + ANSWER_NS;
+    snprintf(d->from, sizeof(d->from), "%s", srcdist_provider_at(core, provider)->name);
 }
 
 static bool was_asked(const struct srcdist_provider *p, const struct srcdist_core *core,
@@ -151,28 +167,50 @@ static bool was_asked(const struct srcdist_provider *p, const struct srcdist_cor
     return p->dictionaries_asked >> (d - core->dictionaries) & 1;
 }
 
-/* What the provider lists for one service: new ones whole, known ones for their version. */
+static bool is_listed(const struct omm_service *info, struct rwf_bytes name)
+{
+    for (unsigned i = 0; i < info->provided_count; i++) {
+        if (rwf_bytes_equal(info->provided[i], name))
+            return true;
+    }
+    return false;
+}
+
+/* One that is new is asked for whole, one that is known for its version. */
+static void ask_for_one(struct srcdist_core *core, uint32_t provider, uint16_t provider_id,
+                        struct rwf_bytes name)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct srcdist_dictionary *d = find(core, name);
+
+    if (!d)
+        download(core, provider, provider_id, name);
+    else if (d->state == SRCDIST_DICTIONARY_COMPLETE && !was_asked(p, core, d))
+        ask(core, provider, provider_id, d, RWF_DICTIONARY_INFO);
+    d = find(core, name);
+    if (d)
+        p->dictionaries_asked |= 1u << (d - core->dictionaries);
+}
+
+/* What the provider lists for one service. */
 static void ask_for_service(struct srcdist_core *core, uint32_t provider,
                             const struct srcdist_offer *offer)
 {
-    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_service *s = &core->services[offer->service];
     const struct omm_service *info = &s->info;
 
     if (!s->config.takes_dictionaries ||
         !memchr(info->capabilities, RWF_DOMAIN_DICTIONARY, info->capability_count))
         return;
+    if (is_listed(info, field_dictionary()))
+        ask_for_one(core, provider, offer->provider_id, field_dictionary());
+    if (is_listed(info, enum_dictionary()) && p->has_fields)
+        ask_for_one(core, provider, offer->provider_id, enum_dictionary());
     for (unsigned i = 0; i < info->provided_count; i++) {
-        struct srcdist_dictionary *d = find(core, info->provided[i]);
-
-        if (!d) {
-            download(core, provider, offer->provider_id, info->provided[i]);
-        } else if (d->state == SRCDIST_DICTIONARY_COMPLETE && !was_asked(p, core, d)) {
-            ask(core, provider, offer->provider_id, d, RWF_DICTIONARY_INFO);
-        }
-        d = find(core, info->provided[i]);
-        if (d)
-            p->dictionaries_asked |= 1u << (d - core->dictionaries);
+        if (!rwf_bytes_equal(info->provided[i], field_dictionary()) &&
+            !rwf_bytes_equal(info->provided[i], enum_dictionary()))
+            ask_for_one(core, provider, offer->provider_id, info->provided[i]);
     }
 }
 
@@ -183,7 +221,7 @@ static bool is_waiting(struct srcdist_core *core, const struct srcdist_provider 
 
         for (unsigned k = 0; s->config.takes_dictionaries && k < s->info.provided_count; k++) {
             const struct srcdist_dictionary *d = find(core, s->info.provided[k]);
-            if (d && d->state == SRCDIST_DICTIONARY_LOADING)
+            if (d && d->state == SRCDIST_DICTIONARY_LOADING && !d->is_late)
                 return true;
         }
     }
@@ -239,10 +277,33 @@ static void announce_again(struct srcdist_core *core, const struct srcdist_dicti
 
 static void fail(struct srcdist_core *core, struct srcdist_dictionary *d, const char *why)
 {
-    core->stats.dictionaries_failed++;
+    core->stats.dictionaries_failed += !d->is_late; /* counted when it became late */
     tell(core, true, d, why, "; the services of its provider go without");
     discard(core, d);
     go_on(core);
+}
+
+static void become_late(struct srcdist_core *core, struct srcdist_dictionary *d)
+{
+    core->stats.dictionaries_failed++;
+    tell(core, true, d, "was not given by its provider in time",
+         "; its services go without until it comes");
+    d->is_late = true;
+    d->due_ns = core->now_ns + LATE_NS;
+    go_on(core);
+}
+
+/* The fields that are kept are this provider's: its enumerations may stand beside them. */
+static void note_fields(struct srcdist_core *core, uint32_t provider,
+                        const struct srcdist_dictionary *d)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (p->has_fields || !rwf_bytes_equal(rwf_text(d->name), field_dictionary()))
+        return;
+    p->has_fields = true;
+    if (!p->must_go)
+        srcdist_dictionaries_ask(core, provider);
 }
 
 /* Keeps the message without what is the connection's own. */
@@ -283,7 +344,7 @@ static void read_version(const struct rwf_msg *msg, char *version, size_t size)
 static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
                       const struct rwf_msg *msg, struct rwf_bytes bytes)
 {
-    d->due_ns = core->now_ns + ANSWER_NS;
+    d->due_ns = core->now_ns + (d->is_late ? LATE_NS : ANSWER_NS);
     if (!d->version[0])
         read_version(msg, d->version, sizeof(d->version));
     if (!keep_part(core, d, bytes)) {
@@ -296,17 +357,22 @@ static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
     core->stats.dictionaries_now++;
     learn_types(core, d);
     tell(core, false, d, "came from its provider, version ", d->version);
+    note_fields(core, d->provider, d);
     announce_again(core, d);
     go_on(core);
 }
 
-static void compare_version(struct srcdist_core *core, const struct srcdist_dictionary *d,
-                            const struct rwf_msg *msg)
+static void compare_version(struct srcdist_core *core, uint32_t provider,
+                            const struct srcdist_dictionary *d, const struct rwf_msg *msg)
 {
     char version[sizeof(d->version)] = "";
 
     read_version(msg, version, sizeof(version));
-    if (!version[0] || strcmp(version, d->version) == 0)
+    bool is_same = strcmp(version, d->version) == 0;
+    /* Two that say no version are one when they have the same provider. */
+    if (is_same && (version[0] || strcmp(d->from, srcdist_provider_at(core, provider)->name) == 0))
+        note_fields(core, provider, d);
+    if (!version[0] || is_same)
         return;
     core->stats.dictionary_conflicts++;
     tell(core, true, d,
@@ -334,7 +400,7 @@ void srcdist_dictionary_message(struct srcdist_core *core, uint32_t provider,
     if (msg->msg_class == RWF_CLASS_REFRESH && is_loading)
         take_part(core, d, msg, bytes);
     else if (msg->msg_class == RWF_CLASS_REFRESH && d->state == SRCDIST_DICTIONARY_COMPLETE)
-        compare_version(core, d, msg);
+        compare_version(core, provider, d, msg);
     if (!is_over)
         return;
     srcdist_streams_give(&p->streams, msg->stream_id);
@@ -425,7 +491,11 @@ void srcdist_dictionaries_tick(struct srcdist_core *core)
 {
     for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++) {
         struct srcdist_dictionary *d = &core->dictionaries[i];
-        if (d->state == SRCDIST_DICTIONARY_LOADING && core->now_ns >= d->due_ns)
-            fail(core, d, "was not given by its provider in time");
+        if (d->state != SRCDIST_DICTIONARY_LOADING || core->now_ns < d->due_ns)
+            continue;
+        if (d->is_late)
+            fail(core, d, "was not given by its provider at all");
+        else
+            become_late(core, d);
     }
 }

@@ -81,6 +81,7 @@ struct srcdist_provider {
     uint32_t outstanding;        /* requests not answered yet */
     uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: not said */
     uint32_t dictionaries_asked; /* a bit for each of the core's */
+    bool has_fields;             /* the field dictionary kept here is this provider's, too */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];
@@ -195,13 +196,15 @@ struct srcdist_dictionary_part {
 
 struct srcdist_dictionary {
     uint8_t state;     /* enum srcdist_dictionary_state */
+    bool is_late;      /* no service waits for it any more */
     uint32_t provider; /* while it is loading */
     int32_t stream_id; /* there */
-    uint64_t due_ns;   /* given up then */
+    uint64_t due_ns;   /* of the next part: late then, and later given up */
     struct srcdist_dictionary_part *parts;
     uint32_t part_count;
     char name[64];
-    char version[64]; /* "" when it does not say */
+    char version[64];            /* "" when it does not say */
+    char from[SRCDIST_NAME_MAX]; /* the name of the provider that gave it */
 };
 
 /* A requester that is being given one. */

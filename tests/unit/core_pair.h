@@ -92,10 +92,14 @@ struct pair_provider {
     uint16_t conflated;     /* as updates say, 0: they do not */
     bool has_seqs;          /* images and updates bear the counter as sequence number, too */
     const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
+    bool has_enums;         /* RWFEnum of the same version is listed, too, and first */
+    bool enums_are_refused;
     bool dictionary_is_silent;
     bool names_no_domains;          /* no capabilities in the directory */
     uint32_t dictionary_filters[8]; /* as asked */
     size_t dictionary_asks;
+    char dictionary_names[8][16]; /* as asked */
+    int32_t dictionary_stream;    /* of the last one asked */
     struct pair_item items[PAIR_ITEMS];
     struct {
         size_t length;
@@ -421,6 +425,8 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         service.capability_count = 0;
     if (p->dictionary) {
         service.capabilities[service.capability_count++] = RWF_DOMAIN_DICTIONARY;
+        if (p->has_enums)
+            service.provided[service.provided_count++] = rwf_text("RWFEnum");
         service.provided[service.provided_count++] = rwf_text("RWFFld");
     }
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
@@ -454,8 +460,9 @@ static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t in
     pair_say(&pair->provider, &enc);
 }
 
-/* Three fields, in two messages. */
-static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf_msg *request)
+/* Three fields, in two messages; or a table of enumerated values. */
+static inline void pair_say_dictionary(struct pair_provider *p, int32_t stream_id, uint32_t filter,
+                                       enum rwf_dictionary_type type)
 {
     struct rwf_dictionary_cursor cursor = { 0 };
     struct rwf_dictionary_error error;
@@ -464,10 +471,11 @@ static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf
     char text[512];
     size_t length;
     struct rwf_msg msg = {
-        .stream_id = request->stream_id,
+        .stream_id = stream_id,
         .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE,
         .group_id = rwf_bytes((const uint8_t *)"\0", 2),
-        .key = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text("RWFFld") },
+        .key = { .flags = RWF_KEY_HAS_NAME,
+                 .name = rwf_text(type == RWF_DICTIONARY_TYPE_FIELDS ? "RWFFld" : "RWFEnum") },
     };
 
     snprintf(text, sizeof(text),
@@ -479,10 +487,13 @@ static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf
     assert_int_equal(rwf_dictionary_create(&dictionary), MD_OK);
     assert_int_equal(rwf_dictionary_load_fields(dictionary, "model", text, strlen(text), &error),
                      MD_OK);
+    snprintf(text, sizeof(text), "!tag Type 2\n!tag DT_Version %s\nOWN 9999\n0 \"own\"\n",
+             p->dictionary);
+    assert_int_equal(rwf_dictionary_load_enums(dictionary, "model", text, strlen(text), &error),
+                     MD_OK);
     while (!cursor.is_complete) {
-        assert_int_equal(rwf_dictionary_refresh_encode(dictionary, RWF_DICTIONARY_TYPE_FIELDS,
-                                                       request->key.filter, &msg, &cursor, bytes,
-                                                       sizeof(bytes), &length),
+        assert_int_equal(rwf_dictionary_refresh_encode(dictionary, type, filter, &msg, &cursor,
+                                                       bytes, sizeof(bytes), &length),
                          RWF_OK);
         assert_int_equal(srcdist_provider_message(p->pair->source, p->pair->now_ns, p->id,
                                                   rwf_bytes(bytes, length)),
@@ -491,11 +502,35 @@ static inline void pair_say_dictionary(struct pair_provider *p, const struct rwf
     rwf_dictionary_destroy(dictionary);
 }
 
+static inline void pair_refuse_dictionary(struct pair_provider *p, int32_t stream_id)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .stream_id = stream_id,
+        .domain = RWF_DOMAIN_DICTIONARY,
+        .state = { .stream_state = RWF_STREAM_CLOSED, .data_state = RWF_DATA_SUSPECT },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_status_encode(&enc, &status);
+    pair_say(p, &enc);
+}
+
 static inline void pair_dictionary_request(struct pair_provider *p, const struct rwf_msg *msg)
 {
-    p->dictionary_filters[p->dictionary_asks++ % 8] = msg->key.filter;
-    if (p->dictionary && !p->dictionary_is_silent)
-        pair_say_dictionary(p, msg);
+    bool is_enums = rwf_bytes_equal(msg->key.name, rwf_text("RWFEnum"));
+    size_t asks = p->dictionary_asks++ % 8;
+
+    p->dictionary_filters[asks] = msg->key.filter;
+    p->dictionary_stream = msg->stream_id;
+    snprintf(p->dictionary_names[asks], sizeof(p->dictionary_names[0]), "%.*s",
+             (int)msg->key.name.length, (const char *)msg->key.name.data);
+    if (is_enums && p->enums_are_refused)
+        pair_refuse_dictionary(p, msg->stream_id);
+    else if (p->dictionary && !p->dictionary_is_silent)
+        pair_say_dictionary(p, msg->stream_id, msg->key.filter,
+                            is_enums ? RWF_DICTIONARY_TYPE_ENUMS : RWF_DICTIONARY_TYPE_FIELDS);
 }
 
 static inline void pair_accept_login(struct pair_provider *p, const struct rwf_msg *msg)

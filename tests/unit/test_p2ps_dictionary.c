@@ -2,10 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
-/* What p2ps's shell would be: keeps the one name, and says what it was asked to do. */
+/* What p2ps's shell would be: keeps the fields, and says what it was asked to do. */
 struct shelf {
     enum { NOTHING, FETCHING, HERE, FAILED } state;
-    unsigned fetches; /* that somebody was told to do */
+    unsigned enum_offers; /* of enumerations, which are not fetched */
+    unsigned fetches;     /* that somebody was told to do */
     unsigned parts;
     unsigned own_fields;
     char version[32];
@@ -17,6 +18,10 @@ static bool shelf_offered(void *self, struct rwf_bytes name, struct rwf_bytes ve
 {
     struct shelf *shelf = self;
 
+    if (rwf_bytes_equal(name, rwf_text("RWFEnum"))) {
+        shelf->enum_offers++;
+        return false;
+    }
     assert_true(rwf_bytes_equal(name, rwf_text("RWFFld")));
     snprintf(shelf->version, sizeof(shelf->version), "%.*s", (int)version.length,
              (const char *)version.data);
@@ -209,6 +214,87 @@ static void the_first_version_stays(void **state)
     assert_string_equal(shelf->version, "7.0");
 }
 
+static void a_dictionary_that_comes_late_is_taken(void **state)
+{
+    struct shelf *shelf = *state;
+    struct pair_provider *p = &shelf->pair.provider;
+
+    p->dictionary_is_silent = true;
+    start(shelf);
+    pair_pass(&shelf->pair, 6 * PAIR_SEC);
+    assert_true(service_is_up(&shelf->pair));
+    assert_int_equal(shelf->state, NOTHING);
+    pair_say_dictionary(p, p->dictionary_stream, RWF_DICTIONARY_NORMAL, RWF_DICTIONARY_TYPE_FIELDS);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(shelf->state, HERE);
+    assert_int_equal(shelf->parts, 2);
+    assert_int_equal(srcdist_core_stats(shelf->pair.source)->dictionaries_now, 1);
+    assert_int_equal(srcdist_core_stats(shelf->pair.source)->dictionaries_failed, 1);
+}
+
+static void one_that_never_comes_is_given_up(void **state)
+{
+    struct shelf *shelf = *state;
+    struct pair_provider *p = &shelf->pair.provider;
+
+    p->dictionary_is_silent = true;
+    start(shelf);
+    pair_pass(&shelf->pair, 70 * PAIR_SEC);
+    pair_say_dictionary(p, p->dictionary_stream, RWF_DICTIONARY_NORMAL, RWF_DICTIONARY_TYPE_FIELDS);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(shelf->state, NOTHING);
+    assert_int_equal(srcdist_core_stats(shelf->pair.source)->dictionaries_failed, 1);
+}
+
+static void fields_are_asked_for_before_enumerations(void **state)
+{
+    struct shelf *shelf = *state;
+    struct pair_provider *p = &shelf->pair.provider;
+
+    p->has_enums = true; /* and listed first */
+    p->dictionary_is_silent = true;
+    start(shelf);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(p->dictionary_asks, 1);
+    assert_string_equal(p->dictionary_names[0], "RWFFld");
+    assert_false(service_is_up(&shelf->pair));
+    p->dictionary_is_silent = false;
+    pair_say_dictionary(p, p->dictionary_stream, RWF_DICTIONARY_NORMAL, RWF_DICTIONARY_TYPE_FIELDS);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(p->dictionary_asks, 2);
+    assert_string_equal(p->dictionary_names[1], "RWFEnum");
+    assert_true(service_is_up(&shelf->pair));
+    assert_int_equal(shelf->state, HERE);
+    assert_true(shelf->enum_offers > 0);
+}
+
+static void enumerations_are_not_taken_beside_fields_of_another_version(void **state)
+{
+    struct shelf *shelf = *state;
+    struct pair_provider *p = &shelf->pair.provider;
+
+    p->has_enums = true;
+    p->enums_are_refused = true;
+    start(shelf);
+    assert_int_equal(p->dictionary_asks, 2);
+    pair_provider_goes(&shelf->pair);
+    p->dictionary = "8.0";
+    p->enums_are_refused = false;
+    pair_provider_comes(&shelf->pair);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(p->dictionary_asks, 3);
+    assert_string_equal(p->dictionary_names[2], "RWFFld");
+    assert_int_equal(shelf->enum_offers, 0);
+    /* Who has those that are kept is asked for what belongs to them. */
+    pair_provider_goes(&shelf->pair);
+    p->dictionary = "7.0";
+    pair_provider_comes(&shelf->pair);
+    pair_pass(&shelf->pair, PAIR_SEC);
+    assert_int_equal(p->dictionary_asks, 5);
+    assert_string_equal(p->dictionary_names[4], "RWFEnum");
+    assert_true(shelf->enum_offers > 0);
+}
+
 static void a_provider_lost_in_the_middle_is_asked_again_when_it_is_back(void **state)
 {
     struct shelf *shelf = *state;
@@ -265,6 +351,10 @@ int main(void)
         TEST(a_consumer_that_comes_before_the_dictionary_waits_for_it),
         TEST(the_service_comes_up_when_its_dictionary_is_here),
         TEST(the_first_version_stays),
+        TEST(a_dictionary_that_comes_late_is_taken),
+        TEST(one_that_never_comes_is_given_up),
+        TEST(fields_are_asked_for_before_enumerations),
+        TEST(enumerations_are_not_taken_beside_fields_of_another_version),
         TEST(a_provider_lost_in_the_middle_is_asked_again_when_it_is_back),
         TEST(the_cache_of_src_dist_knows_the_types_of_its_fields),
         TEST(a_stream_id_in_use_is_not_taken_for_a_dictionary),
