@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""rmds-run.py up|down|status [CONF] - run the programs that a configuration's startList names.
+"""rmds-run.py up|down|status|ps|logs|mon - run the programs that a configuration's startList names.
 
 Everything of a running system - pid files, sockets, logs, statistics - stands in folders of its
-own, made from the path of the configuration: two systems on one host never meet.
+own, made from the path of the configuration: two systems on one host never meet. The folders of
+one user stand side by side, which is how the verbs find what is up. RMDS_STATE names another
+place for them: what a test starts, the user's verbs do not find.
 """
 # SPDX-License-Identifier: Apache-2.0
 import hashlib
@@ -17,6 +19,12 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.dont_write_bytecode = True
+# pylint: disable=wrong-import-position
+from running import ports, publisher  # noqa: E402
+
+DEMO = os.path.join(ROOT, "conf", "demo.cnf")
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
 READY_S = 60.0
 STOP_S = 10.0
@@ -27,6 +35,48 @@ def say(mark, subject, text):
     print(f"[{mark}]  {subject:<20} {text}", flush=True)
 
 
+def folders_of_user():
+    """Where systems of this user may stand; new ones in the first. XDG_RUNTIME_DIR is not the same in every shell."""
+    if os.environ.get("RMDS_STATE"):
+        return [os.environ["RMDS_STATE"]]
+    places = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp", f"/run/user/{os.getuid()}"]
+    return [os.path.join(place, f"openrmds-{os.getuid()}") for place in dict.fromkeys(filter(None, places))]
+
+
+def is_own(folder):
+    """Whether the folder is there, and nobody else can have put anything into it."""
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return False
+    return os.path.isdir(folder) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def make_folder(folder):
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if not is_own(folder):
+        raise SystemExit(
+            f"rmds: {folder} belongs to another user, or others may write to it; remove it, or name another place"
+            " with RMDS_STATE"
+        )
+
+
+def boot():
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def processes():
+    """The namespace that pids are of: a container that shares our folders has other ones."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
 class System:
     """The programs of one configuration, and the folders they share."""
 
@@ -34,19 +84,20 @@ class System:
         self.conf = os.path.realpath(conf)
         # RMDS_STATE keeps two systems of one configuration apart, such as two tests side by side.
         own = self.conf + os.environ.get("RMDS_STATE", "")
-        tag = hashlib.sha256(own.encode()).hexdigest()[:12]
-        base = os.environ.get("RMDS_STATE") or os.path.join(
-            os.environ.get("XDG_RUNTIME_DIR") or "/tmp", f"openrmds-{os.getuid()}"
-        )
-        self.folder = os.path.join(base, tag)
+        self.tag = hashlib.sha256(own.encode()).hexdigest()[:12]
+        name = os.path.basename(self.conf)
+        self.name = name[:-4] if name.endswith(".cnf") else name
+        places = [os.path.join(base, self.tag) for base in folders_of_user()]
+        there = [place for place in places if is_own(place) and os.path.exists(os.path.join(place, "system.json"))]
+        self.folder = (there or places)[0]
         self.file = os.path.join(self.folder, "system.json")
-        self.shm = f"/dev/shm/openrmds-{os.getuid()}-{tag}"
+        self.shm = f"/dev/shm/openrmds-{os.getuid()}-{self.tag}"
 
     def load(self):
         try:
             with open(self.file, encoding="utf-8") as f:
                 return json.load(f)
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
 
     def save(self, state):
@@ -67,6 +118,16 @@ def conf_get(conf, program, parameter):
         raise SystemExit(out.stderr.strip() or f"rmds: {conf} has errors; rmdscnf check {conf}")
     value, origin = out.stdout.rstrip("\n").split("\t")
     return value, origin != "default"
+
+
+def conf_values(conf, program):
+    """{path of the parameter: effective value} of one program."""
+    out = subprocess.run(
+        [os.path.join(BIN, "rmdscnf"), "list", conf, program], capture_output=True, text=True, check=False
+    )
+    lines = [line.partition(" : ") for line in out.stdout.splitlines()]
+    # The path starts with node.instance.program.
+    return {path.split(".", 3)[-1]: rest.partition("    ! ")[0].strip() for path, colon, rest in lines if colon}
 
 
 class Entry:
@@ -132,6 +193,15 @@ def wait_ready(listener, child, deadline):
     return f"not ready after {READY_S:.0f} s"
 
 
+def program_state(name, child, log, statistics):
+    return {"name": name, "pid": child.pid, "started": start_time(child.pid), "log": log, "statistics": statistics}
+
+
+def members(state):
+    """Everything that runs; the publisher first, since the others are started after it."""
+    return ([state["publisher"]] if state.get("publisher") else []) + state["programs"]
+
+
 def start(system, entry, number):
     log = os.path.join(system.folder, f"{number}-{entry.text.replace('/', '_')}.log")
     address = os.path.join(system.folder, f"notify.{number}")
@@ -148,10 +218,12 @@ def start(system, entry, number):
                 start_new_session=True,
                 env=dict(os.environ, NOTIFY_SOCKET=address),
             )
-        trouble = wait_ready(listener, child, time.monotonic() + READY_S)
+        program = program_state(entry.text, child, log, statistics_path(system, entry))
+        try:
+            trouble = wait_ready(listener, child, time.monotonic() + READY_S)
+        except KeyboardInterrupt:
+            trouble = "interrupted"
     os.unlink(address)
-    program = {"name": entry.text, "pid": child.pid, "started": start_time(child.pid), "log": log}
-    program["statistics"] = statistics_path(system, entry)
     return program, trouble, log
 
 
@@ -163,10 +235,93 @@ def statistics_path(system, entry):
     return os.path.join(folder if is_set else system.shm, f"rmds.{process}.{entry.instance}")
 
 
-def up(system):
+def publisher_start(system, state, port, rate):
+    """sink_driven_src for the chain; what went wrong, or None."""
+    log = os.path.join(system.folder, "sink_driven_src.log")
+    if ports.is_taken(port):
+        return f"port {port} is taken by {ports.holder(port)}; stop that program"
+    child, trouble = publisher.start(
+        os.path.join(BIN, "sink_driven_src"), publisher.words(ROOT, port, rate), log
+    )
+    state["publisher"] = program_state("sink_driven_src", child, log, None)
+    system.save(state)
+    if not trouble:
+        say(
+            "ok",
+            "sink_driven_src",
+            f"pid {child.pid}, service {publisher.SERVICE}, {rate:,} updates/s of all open items together",
+        )
+    return trouble
+
+
+LISTENING = ("rsslPort", "tlsPort", "serverPort", "tlsServerPort", "statusPort")
+
+
+def addresses(entries, values):
+    """What the configuration says of ports: where consumers, providers and browsers go."""
+    found = {"consumers": [], "pages": {}, "providers": [], "listens": []}
+    for entry, value in zip(entries, values):
+        for path, text in value.items():
+            word = path.rpartition(".")[2]
+            if word in LISTENING and text.isdigit() and int(text) > 0:
+                found["listens"].append([entry.text, word, int(text)])
+        if entry.program == "p2ps" and int(value.get("rsslPort", "0") or 0) > 0:
+            found["consumers"].append(int(value["rsslPort"]))
+        if int(value.get("statusPort", "0") or 0) > 0:
+            host = value.get("statusAddress", "127.0.0.1")
+            found["pages"][entry.text] = f"http://{host}:{value['statusPort']}/"
+        found["providers"] += providers(value)
+    return found
+
+
+def providers(value):
+    """[host, port, service] of each route's hosts."""
+    found = []
+    for path, text in value.items():
+        if not path.endswith(".route.hostList"):
+            continue
+        route = path[: -len("hostList")]
+        service = value.get(route + "serviceList", "").split(",")[0].strip() or publisher.SERVICE
+        for host in filter(None, (word.strip() for word in text.split(","))):
+            name, colon, port = host.rpartition(":")
+            found.append([name, port, service] if colon and port.isdigit() else [host, value[route + "port"], service])
+    return found
+
+
+def taken(entries, listens):
+    """The first port that somebody else has, in words."""
+    outside = {entry.text for entry in entries if entry.namespace}
+    for name, word, port in listens:
+        if name not in outside and ports.is_taken(port):
+            return name, f"port {port} ({word}) is taken by {ports.holder(port)}; stop that program, or set another {word}"
+    return None
+
+
+def start_all(system, state, entries, rate):
+    """What could not be started, as (name, trouble, log), or None."""
+    busy = taken(entries, state["addresses"]["listens"])
+    if busy:
+        return *busy, None
+    if rate:
+        trouble = publisher_start(system, state, int(state["addresses"]["providers"][0][1]), rate)
+        if trouble:
+            return "sink_driven_src", trouble, state.get("publisher", {}).get("log")
+    for number, entry in enumerate(entries):
+        program, trouble, log = start(system, entry, number)
+        if program:
+            state["programs"].append(program)
+            system.save(state)
+        if trouble:
+            return entry.text, trouble, log
+        say("ok", entry.text, f"pid {program['pid']}, ready")
+    return None
+
+
+def up(system, rate=0):
+    """Start it; with a rate a publisher for the first route, too."""
     state = system.load()
-    if state and any(alive(p) for p in state["programs"]):
-        raise SystemExit("rmds: it is up already; tools/rmds status shows it, down stops it")
+    if state and any(alive(p) for p in members(state)):
+        raise SystemExit(f"rmds: {system.name} is up already; tools/rmds status shows it, down stops it")
     if state:
         clean(system)
     entries = [Entry(e.strip()) for e in conf_get(system.conf, "rmds", "startList")[0].split(",") if e.strip()]
@@ -174,24 +329,34 @@ def up(system):
         raise SystemExit(
             f"rmds: {system.conf} names nothing to start; example: *rmds*startList : rrcpd.net1, p2ps.1"
         )
-    os.makedirs(system.folder, mode=0o700, exist_ok=True)
+    values = [conf_values(system.conf, f"{entry.program}.{entry.instance}") for entry in entries]
+    make_folder(os.path.dirname(system.folder))
+    make_folder(system.folder)
     os.makedirs(system.shm, mode=0o700, exist_ok=True)
-    state = {"conf": system.conf, "programs": []}
-    for number, entry in enumerate(entries):
-        program, trouble, log = start(system, entry, number)
-        if program:
-            state["programs"].append(program)
-            system.save(state)
-        if trouble:
-            say("no", entry.text, trouble)
-            if os.path.exists(log):
-                with open(log, encoding="utf-8", errors="replace") as f:
-                    print("".join("      " + line for line in f.readlines()[-15:]), end="")
-            down(system, quiet=True)
-            clean(system)
-            return 1
-        say("ok", entry.text, f"pid {program['pid']}, ready")
-    return 0
+    state = {
+        "conf": system.conf,
+        "shm": system.shm,
+        "boot": boot(),
+        "processes": processes(),
+        "since": time.clock_gettime(time.CLOCK_BOOTTIME),
+        "addresses": addresses(entries, values),
+        "programs": [],
+    }
+    system.save(state)
+    try:
+        failed = start_all(system, state, entries, rate)
+    except KeyboardInterrupt:
+        failed = "up", "interrupted", None
+    if not failed:
+        return 0
+    name, trouble, log = failed
+    say("no", name, trouble)
+    if log and os.path.exists(log):
+        with open(log, encoding="utf-8", errors="replace") as f:
+            print("".join("      " + line for line in f.readlines()[-15:]), end="")
+    down(system, quiet=True)
+    clean(system)
+    return 1
 
 
 def heartbeat_age_ns(path):
@@ -207,20 +372,25 @@ def heartbeat_age_ns(path):
     return max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - beat)
 
 
+def hangs_s(program):
+    """For how long it has not beaten its heart, or None."""
+    age = heartbeat_age_ns(program["statistics"]) if program["statistics"] else None
+    return age / 1e9 if age is not None and age > HUNG_NS else None
+
+
 def status(system):
     state = system.load()
     if not state:
         print("rmds: nothing is up; tools/rmds up starts it")
         return 1
     bad = 0
-    for program in state["programs"]:
-        age = heartbeat_age_ns(program["statistics"])
+    for program in members(state):
         if not alive(program):
             bad = 1
             say("no", program["name"], f"gone (was pid {program['pid']}); its log: {program['log']}")
-        elif age is not None and age > HUNG_NS:
+        elif hangs_s(program):
             bad = 1
-            say("no", program["name"], f"pid {program['pid']} hangs: no heartbeat for {age / 1e9:.0f} s")
+            say("no", program["name"], f"pid {program['pid']} hangs: no heartbeat for {hangs_s(program):.0f} s")
         else:
             say("ok", program["name"], f"pid {program['pid']}")
     return bad
@@ -257,7 +427,7 @@ def down(system, quiet=False):
         if not quiet:
             print("rmds: nothing is up")
         return 0
-    for program in reversed(state["programs"]):
+    for program in reversed(members(state)):
         was_alive = alive(program)
         in_order = stop(program)
         if not quiet:
@@ -268,11 +438,9 @@ def down(system, quiet=False):
 
 
 def main():
-    verb = sys.argv[1]
-    conf = sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "conf", "rmds.cnf")
-    if verb == "up" and not os.path.isfile(conf):
-        raise SystemExit(f"rmds: no file {conf}")
-    return {"up": up, "down": down, "status": status}[verb](System(conf))
+    from running import verbs  # pylint: disable=import-outside-toplevel
+
+    return verbs.main(sys.modules[__name__], sys.argv[1:])
 
 
 if __name__ == "__main__":
