@@ -56,6 +56,7 @@ enum md_conf_type {
 #define MD_CONF_DYN     1u /* SIGHUP changes it in a running daemon */
 #define MD_CONF_INDEXED 2u /* written name.0, name.1 ... */
 #define MD_CONF_ABSENT  4u /* known, but what it asks for is not in this version */
+#define MD_CONF_SSL     8u /* and that is because of the protocol before RSSL */
 
 struct md_conf_row {
     const char *name;

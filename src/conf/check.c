@@ -18,6 +18,9 @@
 #define DATA     "\x01"
 
 #define PROGRAMS 4
+
+/* Templates of paths: those of all objects, then the other ones of the backbone's parameters. */
+#define TEMPLATES (MD_CONF_KINDS + TRANSPORT_FORMS)
 static const char *const program_names[PROGRAMS] = { "p2ps", "src_dist", "rrcpd", "rmds" };
 
 struct template
@@ -34,9 +37,12 @@ struct checker {
     unsigned line;
     const char *name;
     unsigned suggestions;
-    struct template templates[MD_CONF_KINDS][PROGRAMS]; /* of any node and instance */
-    struct template own[MD_CONF_KINDS][PROGRAMS];       /* of the daemon that asks */
-    bool absent_said[256]; /* by row: "not in this version" is said once */
+    struct template templates[TEMPLATES][PROGRAMS]; /* of any node and instance */
+    struct template own[TEMPLATES][PROGRAMS];       /* of the daemon that asks */
+    bool absent_said[256];                          /* by row: "not in this version" is said once */
+    char ssl[512]; /* names that are about the vendor's SSL, told in one line at the end */
+    const char *ssl_file;
+    unsigned ssl_line;
 };
 
 bool entry_param(const struct path *name, const char **param, size_t *length, const char **index)
@@ -73,13 +79,15 @@ static const struct {
     const char *text;
     size_t length;
 } fixed[] = {
-    FIXED("p2ps"),   FIXED("src_dist"),
-    FIXED("rrcpd"),  FIXED("rrcp"),
-    FIXED("route"),  FIXED("service"),
-    FIXED("server"), FIXED("ipc"),
-    FIXED("port"),   FIXED("user"),
-    FIXED("logger"), FIXED("shmem"),
-    FIXED("rmds"),   FIXED("transmissionBus"),
+    FIXED("p2ps"),          FIXED("src_dist"),
+    FIXED("rrcpd"),         FIXED("rrcp"),
+    FIXED("route"),         FIXED("service"),
+    FIXED("server"),        FIXED("ipc"),
+    FIXED("port"),          FIXED("user"),
+    FIXED("logger"),        FIXED("shmem"),
+    FIXED("rmds"),          FIXED("transmissionBus"),
+    FIXED("rrcpTransport"), FIXED("sinkSide"),
+    FIXED("sourceSide"),
 };
 
 static bool is_fixed(const char *text, size_t length)
@@ -124,15 +132,18 @@ static bool covers(const struct path *name, const struct path *template)
 }
 
 /* The paths of all objects, their data left open, without a parameter: made once for a file. */
-static void templates_make(struct template templates[MD_CONF_KINDS][PROGRAMS], const char *node,
+static void templates_make(struct template templates[TEMPLATES][PROGRAMS], const char *node,
                            const char *instance, const char *network)
 {
-    for (int kind = 0; kind < MD_CONF_KINDS; kind++)
+    for (int kind = 0; kind < TEMPLATES; kind++)
         for (unsigned p = 0; p < PROGRAMS; p++) {
             struct template *t = &templates[kind][p];
             struct object_path path;
-            bool good = object_path(&path, (enum md_conf_kind)kind, 1u << p, node, instance,
-                                    kind == MD_CONF_RRCP ? network : DATA, "x", NULL);
+            bool good = kind < MD_CONF_KINDS
+                            ? object_path(&path, (enum md_conf_kind)kind, 1u << p, node, instance,
+                                          kind == MD_CONF_RRCP ? network : DATA, "x", NULL)
+                            : transport_path(&path, 1u << p, node, instance, DATA,
+                                             (unsigned)kind - MD_CONF_KINDS, "x");
 
             MD_ASSERT(good && strlen(path.instance_text) < sizeof(t->text));
             memcpy(t->text, path.instance_text, strlen(path.instance_text) + 1);
@@ -141,12 +152,14 @@ static void templates_make(struct template templates[MD_CONF_KINDS][PROGRAMS], c
 }
 
 /* Is one of `programs` reached? */
-static bool row_reached(struct template templates[MD_CONF_KINDS][PROGRAMS], const struct path *name,
+static bool row_reached(struct template templates[TEMPLATES][PROGRAMS], const struct path *name,
                         const struct md_conf_row *row, const char *index, unsigned programs)
 {
-    for (int kind = 0; kind < MD_CONF_KINDS; kind++)
+    for (int kind = 0; kind < TEMPLATES; kind++)
         for (unsigned p = 0; p < PROGRAMS; p++) {
-            if (!(row->kinds >> kind & 1) || !(row->programs & programs & 1u << p))
+            int object = kind < MD_CONF_KINDS ? kind : MD_CONF_RRCP;
+
+            if (!(row->kinds >> object & 1) || !(row->programs & programs & 1u << p))
                 continue;
             struct path path = templates[kind][p].path;
             path.at[path.count - 1].text = row->name;
@@ -329,6 +342,7 @@ struct reach {
     bool is_own;     /* and at one of the daemon that asks */
     bool is_present; /* and is heeded there */
     bool is_news;    /* or is not in this version, which was not said yet */
+    bool is_ssl;     /* because it is about the vendor's SSL */
 };
 
 /* The rows that a line is about; those of the daemon that asks, or the others. */
@@ -358,8 +372,40 @@ static void check_rows(struct checker *checker, const struct path *name,
             continue;
         reach->is_present |= !(row->flags & MD_CONF_ABSENT);
         reach->is_news |= (row->flags & MD_CONF_ABSENT) && !checker->absent_said[i];
+        reach->is_ssl |= (row->flags & MD_CONF_SSL) != 0;
         checker->absent_said[i] = true;
     }
+}
+
+/* Remember a parameter of the vendor's SSL: published files have several, which is one finding. */
+static void ssl_add(struct checker *checker, const char *param, size_t length)
+{
+    size_t used = strlen(checker->ssl);
+    char *to = checker->ssl + used;
+    size_t left = sizeof(checker->ssl) - used;
+
+    if (!used) {
+        checker->ssl_file = checker->file;
+        checker->ssl_line = checker->line;
+        snprintf(to, left, "%.*s", (int)length, param);
+    } else if (checker->file == checker->ssl_file) {
+        snprintf(to, left, ", %.*s (line %u)", (int)length, param, checker->line);
+    } else {
+        snprintf(to, left, ", %.*s (%s:%u)", (int)length, param, checker->file, checker->line);
+    }
+}
+
+static void ssl_say(struct checker *checker)
+{
+    bool has_cache_type = strstr(checker->ssl, "acheType") != NULL;
+
+    if (!*checker->ssl)
+        return;
+    report_say(checker->report, MD_CONF_WARNING, checker->ssl_file, checker->ssl_line,
+               "%s: not in this version (ignored): SSL, the protocol before RSSL, is not spoken "
+               "here, as it was never published%s",
+               checker->ssl,
+               has_cache_type ? ", and cacheType follows from how a provider connects" : "");
 }
 
 static void check_entry(struct checker *checker, const struct db_entry *entry)
@@ -384,7 +430,9 @@ static void check_entry(struct checker *checker, const struct db_entry *entry)
     }
     if (entry->undefined && reach.is_reached)
         check_defined(checker, db_value(checker->report->db, entry), reach.is_own);
-    if (reach.is_news && !reach.is_present)
+    if (reach.is_news && !reach.is_present && reach.is_ssl)
+        ssl_add(checker, param, length);
+    else if (reach.is_news && !reach.is_present)
         say(checker, MD_CONF_WARNING, "not in this version (ignored)");
     if (!reach.is_reached) {
         char places[400], text[512];
@@ -428,6 +476,7 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
         checker.name = db_name(db, entry);
         check_entry(&checker, entry);
     }
+    ssl_say(&checker);
 }
 
 void row_example(const struct md_conf_row *row, char *out, size_t size)

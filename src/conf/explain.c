@@ -36,7 +36,10 @@ static const struct {
     { MD_CONF_SERVICE, "Service", "<node>.<instance>.<daemon>.service.<service>",
       "One service, at the daemon that carries it." },
     { MD_CONF_RRCP, "Backbone", "<node>.<instance>.<daemon>.<network>.rrcp",
-      "The reliable multicast network, as rrcpd runs it and as its users see it." },
+      "The reliable multicast network, as rrcpd runs it and as its users see it. Also "
+      "<node>.<instance>.<daemon>.rrcpTransport.<n>.sinkSide.rrcp.transmissionBus, in which <n> "
+      "counts the networks of the process from 0; src_dist is a sourceSide. Such a line goes "
+      "before one with the name of the network." },
     { MD_CONF_LOGGER, "Logger", "<node>.<instance>.<daemon>.logger",
       "Asked here first, then at the daemon." },
     { MD_CONF_SHMEM, "Shared memory", "<node>.<instance>.<daemon>.shmem",

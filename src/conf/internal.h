@@ -28,6 +28,15 @@ bool object_path(struct object_path *path, enum md_conf_kind kind, unsigned prog
                  const char *node, const char *instance, const char *name, const char *param,
                  const char *index);
 
+/*
+ * Another path of a backbone parameter, as configurations of the vendor have it: network `number`
+ * of the process, "h.1.p2ps.rrcpTransport.0.sinkSide.rrcp.transmissionBus.userQLimit". There are
+ * TRANSPORT_FORMS of it: bit 0 is sourceSide, bit 1 leaves transmissionBus out.
+ */
+enum { TRANSPORT_FORMS = 4 };
+bool transport_path(struct object_path *path, unsigned program, const char *node,
+                    const char *instance, const char *number, unsigned form, const char *param);
+
 /* The entry for a parameter at an object of this program, in `db`; NULL if none. */
 const struct db_entry *find_at(const struct md_conf *conf, const struct db *db,
                                enum md_conf_kind kind, const char *name, const char *param,

@@ -61,13 +61,28 @@ static bool kind_has_name(enum md_conf_kind kind)
            kind == MD_CONF_SERVICE || kind == MD_CONF_RRCP;
 }
 
+static char class_letter(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+/* The two texts of a path, of which snprintf() said the lengths, cut into components. */
+static bool both_split(struct object_path *path, int a, int b)
+{
+    return a > 0 && (size_t)a < sizeof(path->instance_text) && b > 0 &&
+           (size_t)b < sizeof(path->class_text) &&
+           path_split(&path->instance, path->instance_text) &&
+           path_split(&path->class_path, path->class_text) &&
+           path->instance.count == path->class_path.count;
+}
+
 bool object_path(struct object_path *path, enum md_conf_kind kind, unsigned program,
                  const char *node, const char *instance, const char *name, const char *param,
                  const char *index)
 {
     const char *tail = kind == MD_CONF_ROUTE ? ".route" : kind == MD_CONF_RRCP ? ".rrcp" : "";
     const char *class_tail = kind == MD_CONF_ROUTE ? ".Route" : kind == MD_CONF_RRCP ? ".RRCP" : "";
-    char first = *param;
+    char first = class_letter(*param);
     int a, b;
 
     if (kind == MD_CONF_RMDS)
@@ -76,16 +91,27 @@ bool object_path(struct object_path *path, enum md_conf_kind kind, unsigned prog
                  instance, program_name(program), kinds[kind].instance,
                  kind_has_name(kind) ? name : "", tail, param, index ? "." : "",
                  index ? index : "");
-    if (first >= 'a' && first <= 'z')
-        first = (char)(first - 'a' + 'A');
     b = snprintf(path->class_text, sizeof(path->class_text), "Node.Instance.%s%s%s.%c%s%s",
                  program_class(program), kinds[kind].class_path, class_tail, first, param + 1,
                  index ? ".Index" : "");
-    return a > 0 && (size_t)a < sizeof(path->instance_text) && b > 0 &&
-           (size_t)b < sizeof(path->class_text) &&
-           path_split(&path->instance, path->instance_text) &&
-           path_split(&path->class_path, path->class_text) &&
-           path->instance.count == path->class_path.count;
+    return both_split(path, a, b);
+}
+
+bool transport_path(struct object_path *path, unsigned program, const char *node,
+                    const char *instance, const char *number, unsigned form, const char *param)
+{
+    const char *bus = form & 2 ? "" : ".transmissionBus";
+    const char *class_bus = form & 2 ? "" : ".TransmissionBus";
+    int a =
+        snprintf(path->instance_text, sizeof(path->instance_text),
+                 "%s.%s.%s.rrcpTransport.%s.%s.rrcp%s.%s", node, instance, program_name(program),
+                 number, form & 1 ? "sourceSide" : "sinkSide", bus, param);
+    int b =
+        snprintf(path->class_text, sizeof(path->class_text),
+                 "Node.Instance.%s.RrcpTransport.Number.%s.RRCP%s.%c%s", program_class(program),
+                 form & 1 ? "SourceSide" : "SinkSide", class_bus, class_letter(*param), param + 1);
+
+    return both_split(path, a, b);
 }
 
 struct md_conf_object md_conf_object(const struct md_conf *conf, enum md_conf_kind kind,
@@ -131,14 +157,81 @@ const struct db_entry *find_at(const struct md_conf *conf, const struct db *db,
     return db_find(db, &path.instance, &path.class_path);
 }
 
+/* Does the entry name a component that only paths of rrcpTransport have? */
+static bool names_transport(const struct db *db, const struct db_entry *entry)
+{
+    static const char *const words[] = { "rrcpTransport", "sinkSide", "sourceSide",
+                                         "transmissionBus" };
+    struct path name;
+
+    if (!path_split(&name, db_name(db, entry)))
+        return false;
+    for (int i = 0; i < name.count; i++)
+        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+            if (text_same(name.at[i].text, name.at[i].length, words[w], strlen(words[w])))
+                return true;
+    return false;
+}
+
+/* Which network of the process this is, counted as rrcpTransport does; -1 when it is none. */
+static int network_number(const struct md_conf *conf, const char *network)
+{
+    char name[256], word[256];
+
+    if (conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST)) {
+        struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+
+        for (int i = 0; md_conf_list(&daemon, "networkList", (size_t)i, name, sizeof(name)); i++) {
+            md_conf_component(word, sizeof(word), name);
+            if (strcmp(word, network) == 0)
+                return i;
+        }
+        if (*md_conf_string(&daemon, "networkList"))
+            return -1;
+    }
+    return strcmp(conf->network, network) == 0 ? 0 : -1;
+}
+
+/*
+ * A line that speaks of rrcpTransport: of the daemon's own side before the other one, which is for
+ * files that know only one. p2ps and `rrcpd sink` (instance 2) are sinks.
+ */
+static const struct db_entry *find_transport(const struct md_conf_object *object,
+                                             const struct md_conf_row *row, const struct db *db)
+{
+    const struct md_conf *conf = object->conf;
+    int number = network_number(conf, object->name);
+    bool is_sink = conf->program_bit == MD_CONF_P2PS ||
+                   (conf->program_bit == MD_CONF_RRCPD && strcmp(conf->instance, "2") == 0);
+    struct object_path path;
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", number);
+    for (unsigned i = 0; number >= 0 && i < TRANSPORT_FORMS; i++) {
+        unsigned form = (i >> 1) ^ (is_sink ? 0 : 1);
+        const struct db_entry *entry = NULL;
+
+        form |= (i & 1) << 1;
+        if (transport_path(&path, conf->program_bit, conf->node, conf->instance, text, form,
+                           row->name))
+            entry = db_find(db, &path.instance, &path.class_path);
+        if (entry && names_transport(db, entry))
+            return entry;
+    }
+    return NULL;
+}
+
 /* At the object, then without the index, then at the daemon if the parameter is known there. */
 static const struct db_entry *find_effective(const struct md_conf_object *object,
                                              const struct md_conf_row *row, const char *index,
                                              const struct db *db)
 {
     const struct md_conf *conf = object->conf;
-    const struct db_entry *entry = find_at(conf, db, object->kind, object->name, row->name, index);
+    const struct db_entry *entry =
+        object->kind == MD_CONF_RRCP ? find_transport(object, row, db) : NULL;
 
+    if (!entry)
+        entry = find_at(conf, db, object->kind, object->name, row->name, index);
     if (!entry && index)
         entry = find_at(conf, db, object->kind, object->name, row->name, NULL);
     if (!entry && object->kind != MD_CONF_DAEMON &&

@@ -33,6 +33,7 @@
 #define DYN                                  MD_CONF_DYN
 #define INDEXED                              MD_CONF_INDEXED
 #define NOT_YET                              MD_CONF_ABSENT
+#define SSL                                  MD_CONF_SSL
 
 #define INT(unit, min, max, fallback)        MD_CONF_INTEGER, unit, min, max, fallback, NULL
 #define BOOL(fallback)                       MD_CONF_BOOLEAN, "", 0, 0, fallback, NULL
@@ -56,10 +57,10 @@ const struct md_conf_row md_conf_rows[] = {
     /* ---- p2ps: ports and connections ---- */
     { "rsslPort", DAEMON, P2PS, 0, PORTNO(0, "14002"),
       "TCP port on which RSSL consumers are served; 0 opens none." },
-    { "portList", DAEMON, P2PS, NOT_YET, LIST(""),
+    { "portList", DAEMON, P2PS, NOT_YET | SSL, LIST(""),
       "Ports of the legacy SSL protocol, which is not spoken here: read and ignored." },
     { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"), "False: rsslPort is not opened." },
-    { "allowSSLConnections", DAEMON, P2PS, NOT_YET, BOOL("False"),
+    { "allowSSLConnections", DAEMON, P2PS, NOT_YET | SSL, BOOL("False"),
       "Legacy SSL on portList; True is accepted and reported as unsupported." },
     { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
       "True: a client may negotiate compression. False: the answer is always no compression." },
@@ -126,7 +127,7 @@ const struct md_conf_row md_conf_rows[] = {
       "SO_RCVBUF, set before listening; 0 leaves it to the kernel." },
     { "rsslMsgPacking", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "Put several messages into one packed RSSL buffer; a reload counts for new connections." },
-    { "sslMsgPacking", DAEMON, P2PS, NOT_YET, BOOL("True"),
+    { "sslMsgPacking", DAEMON, P2PS, NOT_YET | SSL, BOOL("True"),
       "The same for legacy SSL: read and ignored." },
     { "pingInterval", DAEMON, P2PS | SRC, 0, TIME("s", 1 * SEC, 255 * SEC, "10"),
       "Longest silence before a ping is sent; at most a third of pingTimeout." },
@@ -249,7 +250,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
       "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
       "each request goes to the provider, none = nobody does." },
-    { "cacheType", SERVICE, SRC, NOT_YET, WORD("sinkDriven|broadcast", "sinkDriven"),
+    { "cacheType", SERVICE, SRC, NOT_YET | SSL, WORD("sinkDriven|broadcast", "sinkDriven"),
       "Ignored, for it follows from how the provider connects. Through a route: sinkDriven, items "
       "are opened there on request. On serverPort or tlsServerPort: broadcast, it sends all its "
       "items unasked, which are kept and given to who asks for them." },

@@ -257,6 +257,29 @@ static void a_line_commented_out_leaves_the_default(void **state)
     md_conf_destroy(conf);
 }
 
+static void the_words_of_ssl_are_one_finding_with_its_reason(void **state)
+{
+    static const char text[] = "*p2ps*portList : 8101\n*p2ps*maxMounts : 7\n"
+                               "*p2ps*allowSSLConnections : True\n*p2ps*sslMsgPacking : True\n"
+                               "*RDFD*cacheType : sinkDriven\n*p2ps*portList : 8101\n";
+    struct said said;
+    int rc;
+
+    (void)state;
+    load("p2ps", text, strlen(text), false, &said, &rc);
+    assert_string_equal(said.text,
+                        "warning f:3 allowSSLConnections, sslMsgPacking (line 4), portList (line "
+                        "6): not in this version (ignored): SSL, the protocol before RSSL, is not "
+                        "spoken here, as it was never published");
+    load("src_dist", text, strlen(text), false, &said, &rc);
+    assert_string_equal(said.text,
+                        "warning f:5 cacheType: not in this version (ignored): SSL, the protocol "
+                        "before RSSL, is not spoken here, as it was never published, and cacheType "
+                        "follows from how a provider connects");
+    load("rrcpd", text, strlen(text), false, &said, &rc);
+    assert_string_equal(said.text, "");
+}
+
 static void a_nul_byte_is_told_with_its_column(void **state)
 {
     struct said said;
@@ -381,6 +404,7 @@ int main(void)
         cmocka_unit_test(the_daemon_that_a_mistake_concerns_refuses_it),
         cmocka_unit_test(a_placeholder_that_is_defined_is_replaced),
         cmocka_unit_test(a_line_commented_out_leaves_the_default),
+        cmocka_unit_test(the_words_of_ssl_are_one_finding_with_its_reason),
         cmocka_unit_test(a_nul_byte_is_told_with_its_column),
         cmocka_unit_test(strict_makes_an_equals_sign_an_error),
         cmocka_unit_test(legacy_ssl_of_a_route_in_use_is_an_error),

@@ -320,6 +320,58 @@ static void published_lines_load_without_error_and_give_their_values(void **stat
     md_conf_destroy(conf);
 }
 
+/* Lines of rrcpTransport, and what userQLimit they give to whom. */
+static void lines_of_rrcp_transport_are_about_that_network_of_the_process(void **state)
+{
+    static const struct {
+        const char *program, *instance, *network;
+        const char *text;
+        unsigned limit;
+    } cases[] = {
+        { "p2ps", "1", NULL, "*p2ps*rrcpTransport.0*sinkSide*rrcp*userQLimit : 40000\n", 40000 },
+        { "p2ps", "1", NULL,
+          "vega.1.p2ps.rrcpTransport.0.sinkSide.rrcp.transmissionBus.userQLimit : 40001\n", 40001 },
+        { "p2ps", "1", NULL, "*rrcpTransport.0.sinkSide.rrcp.userQLimit : 40002\n", 40002 },
+        { "ads", "1", NULL, "*ads*sinkSide*userQLimit : 40003\n", 40003 },
+        { "p2ps", "1", NULL, "*p2ps*rrcpTransport.1*sinkSide*rrcp*userQLimit : 40000\n", 32768 },
+        { "src_dist", "1", NULL, "*p2ps*rrcpTransport.0*rrcp*userQLimit : 40000\n", 32768 },
+        { "p2ps", "1", "b",
+          "*networkList : a, b\n*rrcpTransport.0*userQLimit : 40000\n"
+          "*rrcpTransport.1*userQLimit : 40001\n",
+          40001 },
+        { "p2ps", "1", NULL,
+          "*rrcp*userQLimit : 40000\n*rrcpTransport.0*sinkSide*userQLimit : 40001\n"
+          "*rrcpTransport.0*sourceSide*userQLimit : 40002\n",
+          40001 },
+        { "src_dist", "1", NULL,
+          "*rrcpTransport.0*sinkSide*userQLimit : 40001\n"
+          "*rrcpTransport.0*sourceSide*userQLimit : 40002\n",
+          40002 },
+        { "rrcpd", "2", NULL,
+          "*rrcpTransport.0*sinkSide*userQLimit : 40001\n"
+          "*rrcpTransport.0*sourceSide*userQLimit : 40002\n",
+          40001 },
+        { "rrcpd", "1", NULL, "*rrcpTransport.0*sinkSide*rrcp*userQLimit : 40001\n", 40001 },
+        { "p2ps", "1", NULL,
+          "vega*userQLimit : 40000\n*p2ps*rrcpTransport.0*sinkSide*userQLimit : 40001\n", 40000 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct md_conf_options options = { .program = cases[i].program,
+                                                 .node = "vega",
+                                                 .instance = cases[i].instance };
+        struct md_conf *conf;
+
+        assert_int_equal(
+            md_conf_load_text(&options, "f", cases[i].text, strlen(cases[i].text), &conf), MD_OK);
+        struct md_conf_object rrcp = md_conf_object(conf, MD_CONF_RRCP, cases[i].network);
+        assert_int_equal(md_conf_u64(&rrcp, "userQLimit"), cases[i].limit);
+        assert_int_equal(md_conf_warning_count(conf), 0);
+        md_conf_destroy(conf);
+    }
+}
+
 /* ---- files ---- */
 
 static void the_reference_configurations_load_and_give_their_values(void **state)
@@ -536,6 +588,7 @@ int main(void)
         cmocka_unit_test(numbered_threads_fall_back_to_the_line_without_a_number),
         cmocka_unit_test(the_network_names_the_path_of_its_parameters),
         cmocka_unit_test(the_objects_a_file_names_are_found),
+        cmocka_unit_test(lines_of_rrcp_transport_are_about_that_network_of_the_process),
         cmocka_unit_test(published_lines_load_without_error_and_give_their_values),
         cmocka_unit_test(the_reference_configurations_load_and_give_their_values),
         cmocka_unit_test_setup_teardown(included_files_are_found_beside_the_file_that_names_them,
