@@ -1,4 +1,9 @@
 # rmds-test.sh - the stages of `tools/rmds test`; sourced by tools/rmds.
+# help: test [PATTERN] [--long]  everything that proves it works; ends with "N passed, M failed, K skipped"
+# usage: tools/rmds test [PATTERN] [--long]
+#
+#   PATTERN       only the tests of the release build whose name matches this regular expression
+#   --long        also the long ones, and a minute of each fuzzer: hours
 # SPDX-License-Identifier: Apache-2.0
 #
 # A test joins a stage by its ctest labels:
@@ -196,7 +201,6 @@ verb_test() {
     for argument in "$@"; do
         case $argument in
         --long) long=1 ;;
-        -*) echo "rmds test: what is $argument? [PATTERN] [--long]" >&2; return 1 ;;
         *) pattern=$argument ;;
         esac
     done

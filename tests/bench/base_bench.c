@@ -1,5 +1,10 @@
 /* base_bench.c - what the base costs: rings, pools, tables, histogram, clocks, log. */
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: tools/rmds bench base [--csv] [rings|tables|small]
+ *
+ *   --csv    a table to read by a program
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

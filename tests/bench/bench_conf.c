@@ -1,5 +1,8 @@
 /* bench_conf.c - CPU time that rmds.cnf takes to load and to ask, by its length. */
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: tools/rmds bench conf
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,8 @@
 /* bench_rrmp_tick.c - what one update costs in the source engine and in the sink engine. */
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: tools/rmds bench rrmp_tick
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

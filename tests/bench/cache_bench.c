@@ -1,5 +1,11 @@
 /* cache_bench.c - what an image costs in memory, and an update in time. */
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: tools/rmds bench cache [OPTION]...
+ *
+ *   -i IMAGES     images (100000)
+ *   -n UPDATES    updates (4000000)
+ */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

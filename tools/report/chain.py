@@ -115,6 +115,16 @@ def rates_of(what):
     return parse
 
 
+def parse(parser):
+    """The options of a benchmark. The front door asks first whether they are right, before it builds."""
+    name = "rmds bench " + os.path.basename(sys.argv[0])
+    parser.error = lambda text: parser.exit(2, f"{name}: {text}; tools/{name} --help lists the options\n")
+    options = parser.parse_args()
+    if os.environ.get("RMDS_PARSE_ONLY"):
+        sys.exit(0)
+    return options
+
+
 def machine():
     model = "?"
     with open("/proc/cpuinfo", encoding="utf-8") as file:

@@ -256,17 +256,20 @@ class Run:
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/rmds chaos", description=__doc__.split("\n\n")[1])
-    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"))
-    parser.add_argument("--faults", type=int, default=200)
-    parser.add_argument("--items", type=int, default=200)
-    parser.add_argument("--rate", type=int, default=4000, help="updates a second of each provider")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"), metavar="N",
+                        help="the same faults in the same order (random)")
+    parser.add_argument("--faults", type=int, default=200, metavar="N", help="how many (200)")
+    parser.add_argument("--items", type=int, default=200, metavar="N", help="items (200)")
+    parser.add_argument("--rate", type=int, default=4000, metavar="R", help="updates a second of each provider (4000)")
     parser.add_argument("--soak", type=float, default=0, metavar="MINUTES", help="no faults: does memory grow?")
-    parser.add_argument("--only", type=lambda t: t.split(","), help="kinds, such as kill,link")
-    parser.add_argument("--give-up", type=int, default=20, help="end after so many failures")
+    parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...", help="kinds, such as kill,link")
+    parser.add_argument("--give-up", type=int, default=20, metavar="N", help="end after so many failures")
     parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS", help="a recovery may take so long, a stop half of it")
     parser.add_argument("--keep", action="store_true", help="keep the logs")
     parser.add_argument("--verbose", action="store_true", help="show what the daemons log of each fault")
     options = parser.parse_args()
+    if os.environ.get("RMDS_PARSE_ONLY"):
+        return
     enter_namespaces()
     for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
         if not os.access(os.path.join(BIN, program), os.X_OK):
