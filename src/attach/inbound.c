@@ -12,6 +12,7 @@
 #include "attach/shm.h"
 #include "base/assert.h"
 #include "base/err.h"
+#include "racy.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -233,7 +234,7 @@ static uint8_t *reserve(struct attach_inbound_writer *writer, uint32_t length)
                                      .type = ATTACH_RECORD_PAD };
 
         claim(writer, writer->position + (size - offset));
-        memcpy(writer->data + offset, &pad, 8); /* all that is sure to be there */
+        racy_store(writer->data + offset, &pad, 8); /* all that is sure to be there */
         writer->position += size - offset;
         offset = 0;
     }
@@ -248,9 +249,9 @@ static void write_record(struct attach_inbound_writer *writer, struct attach_rec
     record->length = (uint32_t)sizeof(*record) + length;
     uint8_t *to = reserve(writer, record->length);
 
-    memcpy(to, record, sizeof(*record));
+    racy_store(to, record, sizeof(*record));
     if (length)
-        memcpy(to + sizeof(*record), payload, length);
+        racy_store(to + sizeof(*record), payload, length);
 }
 
 static uint16_t flags_of(const struct attach_inbound_writer *writer, const struct rrcp_event *event)
@@ -304,23 +305,26 @@ static void put_other(struct attach_inbound_writer *writer, const struct rrcp_ev
     write_record(writer, record, event->bytes, event->bytes ? event->length : 0);
 }
 
-/* Field by field, in place: a copy of a record just filled would wait for its small stores. */
+/*
+ * Fields are stored one by one, in place: a copy of a record just filled would wait for its small
+ * stores. They are relaxed atomics because a lapped reader may be loading them (see racy.h).
+ */
 static void put_message(struct attach_inbound_writer *writer, const struct rrcp_event *event)
 {
     uint32_t length = (uint32_t)sizeof(struct attach_record) + event->length;
     struct attach_record *record = (void *)reserve(writer, length);
 
-    record->length = length;
-    record->type = ATTACH_RECORD_MSG;
-    record->flags = flags_of(writer, event);
-    record->session = event->session;
-    record->seq = event->seq;
-    record->topic = event->topic;
-    record->src_port = event->source_port;
-    record->dst_port = event->destination_port;
-    record->rx_ns = event->time_ns;
+    __atomic_store_n(&record->length, length, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->type, ATTACH_RECORD_MSG, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->flags, flags_of(writer, event), __ATOMIC_RELAXED);
+    __atomic_store_n(&record->session, event->session, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->seq, event->seq, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->topic, event->topic, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->src_port, event->source_port, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->dst_port, event->destination_port, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->rx_ns, event->time_ns, __ATOMIC_RELAXED);
     if (event->length)
-        memcpy(record + 1, event->bytes, event->length);
+        racy_store(record + 1, event->bytes, event->length);
 }
 
 void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_event *event)
@@ -352,7 +356,7 @@ bool attach_inbound_publish(struct attach_inbound_writer *writer)
     for (uint32_t i = 0; i < writer->dirty_count; i++) {
         uint32_t row = writer->dirty[i];
 
-        map->rows[row] = writer->rows[row];
+        racy_store(&map->rows[row], &writer->rows[row], sizeof(map->rows[row]));
         writer->is_dirty[row] = false;
     }
     writer->dirty_count = 0;

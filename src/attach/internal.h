@@ -44,6 +44,7 @@ struct inbound_reader {
     const uint8_t *data;
     uint64_t size, lag_max, message_max;
     uint64_t cursor;
+    bool has_place; /* False: the cursor means nothing until a copy of the table is had */
     uint16_t port;
     attach_want_fn *want;
     void *want_argument;

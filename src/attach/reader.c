@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/err.h"
 #include "internal.h"
+#include "racy.h"
 
 /*
  * A batch is copied record by record into private memory; then, before anything is given to the
@@ -13,7 +15,7 @@
  * table, begins anew at the position that belongs to it, and says per session what it missed.
  * Lengths read meanwhile may be nonsense; they are kept within the ring, that is enough.
  */
-enum { COPY_BYTES = 256 * 1024, READ_LAPPED = -1 };
+enum { COPY_BYTES = 256 * 1024, READ_LAPPED = -1, SNAPSHOT_TRIES = 1000 };
 
 /* ---- per-session tracks --------------------------------------------------------------------- */
 
@@ -122,25 +124,31 @@ static int take_pending(struct inbound_reader *reader, struct attach_event event
     return count;
 }
 
-/* A copy of the table and the position it belongs to. The writer changes it for a moment only. */
-static uint32_t snapshot(struct inbound_reader *reader, uint64_t *position)
+/*
+ * Copies the table and the position it belongs to. The writer changes it for a moment only, but it
+ * may be killed in that moment: False: no consistent copy was to be had, try again later.
+ */
+static bool snapshot(struct inbound_reader *reader, uint32_t *count, uint64_t *position)
 {
     const struct attach_inbound_map *map = reader->map;
 
-    for (;;) {
+    for (int tries = 0; tries < SNAPSHOT_TRIES; tries++) {
         uint64_t before = atomic_load_explicit(&map->table_version, memory_order_acquire);
-        uint32_t count = atomic_load_explicit(&map->table_count, memory_order_relaxed);
 
-        if (before & 1)
+        *count = atomic_load_explicit(&map->table_count, memory_order_relaxed);
+        if (before & 1) {
+            md_cpu_relax();
             continue;
-        if (count > ATTACH_SESSION_MAX)
-            count = ATTACH_SESSION_MAX;
-        memcpy(reader->rows, map->rows, count * sizeof(map->rows[0]));
+        }
+        if (*count > ATTACH_SESSION_MAX)
+            *count = ATTACH_SESSION_MAX;
+        racy_load(reader->rows, map->rows, *count * sizeof(map->rows[0]));
         *position = atomic_load_explicit(&map->table_position, memory_order_relaxed);
         attach_fence(memory_order_acquire);
         if (atomic_load_explicit(&map->table_version, memory_order_relaxed) == before)
-            return count;
+            return true;
     }
+    return false;
 }
 
 static void pend_peer_up(struct inbound_reader *reader, const struct attach_session_row *row)
@@ -179,12 +187,18 @@ static void compare_row(struct inbound_reader *reader, const struct attach_sessi
     reader->tracks[at].is_seen = true;
 }
 
-/* Begin anew at the table's position, telling what lies between. */
-static void catch_up(struct inbound_reader *reader)
+/*
+ * Begins anew at the table's position and queues an event for all that lies between. False: the
+ * table could not be copied now. The reader then stays without a place until a later call.
+ */
+static bool catch_up(struct inbound_reader *reader)
 {
     uint64_t position;
-    uint32_t count = snapshot(reader, &position);
+    uint32_t count;
 
+    reader->has_place = snapshot(reader, &count, &position);
+    if (!reader->has_place)
+        return false;
     for (uint32_t i = 0; i < reader->track_count; i++)
         reader->tracks[i].is_seen = false;
     for (uint32_t i = 0; i < count; i++)
@@ -201,6 +215,7 @@ static void catch_up(struct inbound_reader *reader)
         track_remove(reader, reader->tracks[i].session);
     }
     reader->cursor = position;
+    return true;
 }
 
 static void lapped(struct inbound_reader *reader)
@@ -212,7 +227,7 @@ static void lapped(struct inbound_reader *reader)
     reader->counters->overruns++;
     reader->counters->overrun_bytes += skipped;
     inbound_pend(reader, (struct attach_event){ .type = ATTACH_OVERRUN, .count = skipped });
-    catch_up(reader);
+    (void)catch_up(reader);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -257,20 +272,22 @@ static bool is_wanted(const struct inbound_reader *reader, const struct attach_e
     return !reader->want || reader->want(reader->want_argument, event);
 }
 
+/* Each field is loaded once; nothing of it is acted on before the record is known to be whole. */
 static void event_of_message(const struct head *head, struct attach_event *out)
 {
     const struct attach_record *record = head->record;
 
-    *out = (struct attach_event){ .type = ATTACH_MESSAGE,
-                                  .flags = (uint8_t)record->flags,
-                                  .src_port = record->src_port,
-                                  .dst_port = record->dst_port,
-                                  .topic = record->topic,
-                                  .length = head->length - (uint32_t)sizeof(*record),
-                                  .bytes = (const uint8_t *)(record + 1),
-                                  .session = record->session,
-                                  .seq = record->seq,
-                                  .rx_ns = record->rx_ns };
+    *out =
+        (struct attach_event){ .type = ATTACH_MESSAGE,
+                               .flags = (uint8_t)__atomic_load_n(&record->flags, __ATOMIC_RELAXED),
+                               .src_port = __atomic_load_n(&record->src_port, __ATOMIC_RELAXED),
+                               .dst_port = __atomic_load_n(&record->dst_port, __ATOMIC_RELAXED),
+                               .topic = __atomic_load_n(&record->topic, __ATOMIC_RELAXED),
+                               .length = head->length - (uint32_t)sizeof(*record),
+                               .bytes = (const uint8_t *)(record + 1),
+                               .session = __atomic_load_n(&record->session, __ATOMIC_RELAXED),
+                               .seq = __atomic_load_n(&record->seq, __ATOMIC_RELAXED),
+                               .rx_ns = __atomic_load_n(&record->rx_ns, __ATOMIC_RELAXED) };
 }
 
 /* A record that is not a message, alone in its batch. 1: an event for the caller. */
@@ -324,15 +341,17 @@ static int read_other(struct inbound_reader *reader, const struct head *head, in
                       struct attach_event *out)
 {
     uint64_t begin = reader->cursor;
-    struct attach_record record = *head->record;
+    struct attach_record record;
     uint32_t length = head->length - (uint32_t)sizeof(record);
 
     if (length > reader->copy_size)
         return READ_LAPPED;
-    memcpy(reader->copy, head->record + 1, length);
+    racy_load(&record, head->record, sizeof(record));
+    racy_load(reader->copy, head->record + 1, length);
     if (!is_whole(reader, begin))
         return READ_LAPPED;
-    record.length = head->length;
+    record.length = head->length; /* the values that were checked */
+    record.type = head->type;
     reader->cursor = begin + (uint64_t)whole;
     return other_event(reader, &record, reader->copy, out);
 }
@@ -367,7 +386,7 @@ static int read_messages(struct inbound_reader *reader, uint64_t written,
             if (used + event->length > reader->copy_size || !touch(reader, event))
                 break;
             if (is_wanted(reader, event)) {
-                memcpy(reader->copy + used, event->bytes, event->length);
+                racy_load(reader->copy + used, event->bytes, event->length);
                 event->bytes = reader->copy + used;
                 used += (event->length + 7u) & ~7u;
                 count++;
@@ -394,8 +413,10 @@ int inbound_read(struct inbound_reader *reader, struct attach_event events[], in
 
         if (reader->pending_count > 0)
             return take_pending(reader, events, max);
-        if (!reader->map)
+        if (!reader->map || (!reader->has_place && !catch_up(reader)))
             return 0;
+        if (reader->pending_count > 0)
+            continue;
         uint64_t written = atomic_load_explicit(&reader->map->written, memory_order_acquire);
         if (written == reader->cursor)
             return 0;
@@ -420,12 +441,16 @@ int inbound_read(struct inbound_reader *reader, struct attach_event events[], in
     }
 }
 
+/* Without a place: the daemon wakes who sleeps after it has made the table even again. */
 bool inbound_has_more(const struct inbound_reader *reader)
 {
     if (reader->pending_count > 0)
         return true;
-    return reader->map &&
-           atomic_load_explicit(&reader->map->written, memory_order_acquire) != reader->cursor;
+    if (!reader->map)
+        return false;
+    if (!reader->has_place)
+        return (atomic_load_explicit(&reader->map->table_version, memory_order_acquire) & 1) == 0;
+    return atomic_load_explicit(&reader->map->written, memory_order_acquire) != reader->cursor;
 }
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
@@ -452,7 +477,7 @@ int inbound_start(struct inbound_reader *reader, const struct attach_inbound_map
     reader->track_count = 0;
     reader->touched_count = 0;
     memset(reader->slots, 0, sizeof(reader->slots));
-    catch_up(reader);
+    (void)catch_up(reader);
     return 0;
 }
 
