@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import rrcp
-from wire import Document
+from wire import Document, Malformed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DESIGN = os.path.join(HERE, "..", "..", "docs", "design")
@@ -183,6 +183,94 @@ class Rrcp(unittest.TestCase):
         for name in ("ok", "size", "magic", "version", "network", "type", "flags", "body", "count",
                      "chunks", "ranges"):
             self.assertGreater(seen[name], 0, name)
+
+
+class Rrmp(unittest.TestCase):
+    """docs/design/rrmp.md against src/rrmp."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.document = Document(os.path.join(DESIGN, "rrmp.md"))
+        cls.lines = trace("rrmp_trace")
+
+    def record(self, data):
+        """Type, and all fields by name; Malformed as section 3 says."""
+        head, _ = self.document.decode("Header", data)
+        flags = head["version_flags"] & 15
+        types = {v: k for k, v in self.document.values["type of Header"].items()}
+        if head["version_flags"] >> 4 != 1 or head["type"] not in types:
+            raise Malformed("version or type")
+        name = types[head["type"]]
+        body, _ = self.document.decode(name, data, 8, None, 0, {"header_flags": flags})
+        self.check(name, body)
+        if name == "REQUEST":
+            body["request_flags"] = body["flags"]
+        return name, {**head, **body, "flags": flags}
+
+    @staticmethod
+    def check(name, body):
+        """What section 3 says of values."""
+        is_bad = False
+        if name in ("UPDATE", "STATUS", "GENERIC", "BIND"):
+            is_bad = body["handle"] == 0xFFFFFFFF
+        if name in ("REQUEST", "AUDIT"):
+            is_bad = body["id"] == 0
+        if name in ("REQUEST", "BIND"):
+            is_bad |= body["key_length"] == 0
+        if name in ("REQUEST", "CLOSE", "POST"):
+            is_bad |= body["key_length"] > 4096
+        if name == "CLOSE":
+            is_bad |= body["key_length"] == 0 and body["handle"] == 0xFFFFFFFF
+        if name == "AUDIT":
+            is_bad |= body["to"] < body["from"]
+        if name == "SERVICE":
+            is_bad = body["name_length"] == 0
+        if name == "REFUSE":
+            is_bad = not 1 <= body["scope"] <= 3
+        if name == "IMAGE":
+            is_first = bool(body["flags"] & 1)
+            is_bad = (is_first != (body["part"] == 0) or is_first != (body["key_length"] > 0) or
+                      bool(body["flags"] & 8) != (body["handle"] == 0xFFFFFFFF))
+        if is_bad:
+            raise Malformed(name)
+
+    def compare(self, fields, words):
+        for word in words:
+            name, _, value = word.partition("=")
+            wanted = bytes.fromhex(value[1:]) if value[:1] == "x" else int(value)
+            self.assertEqual(fields[name], wanted, name)
+
+    def test_every_record_is_encoded_as_the_tables_say(self):
+        seen = set()
+        for words in self.lines:
+            if words[0] == "record":
+                name, fields = self.record(unhex(words[2]))
+                self.assertEqual(name, words[1])
+                self.compare(fields, words[3:])
+                seen.add(name)
+        self.assertEqual(seen, set(self.document.values["type of Header"]))
+
+    def test_item_keys_are_encoded_as_the_table_says(self):
+        for words in self.lines:
+            if words[0] == "key":
+                data = unhex(words[1])
+                fields, end = self.document.decode("ItemKey", data)
+                self.assertEqual(end, len(data))
+                self.compare(fields, words[2:])
+
+    def test_damaged_records_are_refused_where_the_document_refuses_them(self):
+        seen = collections.Counter()
+        for words in self.lines:
+            if words[0] != "check":
+                continue
+            try:
+                self.record(unhex(words[2]))
+                mine = "ok"
+            except Malformed:
+                mine = "bad"
+            self.assertEqual(mine, words[1], words[2])
+            seen[mine] += 1
+        self.assertGreater(min(seen["ok"], seen["bad"]), 100)
 
 
 class Attach(unittest.TestCase):

@@ -55,13 +55,14 @@ class Document:
         else:
             self.values[name] = {row[1]: int(row[0], 0) for row in rows}
 
-    def decode(self, name, data, start=0, end=None, base=None):
-        """The fields of one layout, and where it ends. Offsets count from `base`, or `start`."""
+    def decode(self, name, data, start=0, end=None, base=None, given=None):
+        """The fields of one layout, and where it ends. Offsets count from `base`, or `start`;
+        conditions may also name fields of `given`."""
         end = len(data) if end is None else end
         base = start if base is None else base
         values, pos = {}, start
         for field in self.layouts[name]:
-            if not self._is_there(name, field, values):
+            if not self._is_there(name, field, {**(given or {}), **values}):
                 continue
             if field.offset is not None and base + field.offset != pos:
                 raise Malformed(f"{name}.{field.name} is not at {pos - base}")
