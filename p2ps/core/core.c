@@ -191,7 +191,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_clients_tick(core);
     cut_hopeless(core);
     count_memory(core);
-    p2ps_core_is_full(core);
+    p2ps_core_count_work(core);
 }
 
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)

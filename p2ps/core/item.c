@@ -113,7 +113,7 @@ uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint3
 #define ITEM_BYTES  (3 * sizeof(struct p2ps_item))
 #define WATCH_BYTES (3 * sizeof(struct p2ps_watch) + 4 * sizeof(struct p2ps_idmap_slot))
 
-bool p2ps_core_is_full(struct p2ps_core *core)
+static uint64_t work_bytes(const struct p2ps_core *core)
 {
     const struct p2ps_core_stats *stats = &core->stats;
     uint64_t bytes = stats->items_now * (ITEM_BYTES + rrmp_sink_item_bytes()) +
@@ -121,8 +121,17 @@ bool p2ps_core_is_full(struct p2ps_core *core)
 
     for (unsigned i = 0; i < core->config.network_count; i++)
         bytes += rrmp_sink_stats(core->sinks[i])->key_bytes_now;
-    core->stats.work_bytes_now = bytes;
-    return core->config.work_bytes_max && bytes >= core->config.work_bytes_max;
+    return bytes;
+}
+
+void p2ps_core_count_work(struct p2ps_core *core)
+{
+    core->stats.work_bytes_now = work_bytes(core);
+}
+
+bool p2ps_core_is_full(const struct p2ps_core *core)
+{
+    return core->config.work_bytes_max && work_bytes(core) >= core->config.work_bytes_max;
 }
 
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)

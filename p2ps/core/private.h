@@ -291,7 +291,8 @@ const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
 void p2ps_form_next_record(struct p2ps_core *core);
 
 /* New logins and items are refused while this is true; what is open goes on. */
-bool p2ps_core_is_full(struct p2ps_core *core);
+bool p2ps_core_is_full(const struct p2ps_core *core);
+void p2ps_core_count_work(struct p2ps_core *core);
 
 /* For one that was just opened and could not be watched. */
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);

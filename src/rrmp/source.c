@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "state.h"
 
 #include "source_impl.h"
 
@@ -634,7 +635,8 @@ void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,
 
 void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc)
 {
-    static const struct rrmp_ending ending = { .state = 3 << 3 | 2, .scope = RRMP_REFUSE_NOT_HERE };
+    static const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                               .scope = RRMP_REFUSE_NOT_HERE };
 
     if (svc >= source->service_count || source->services[svc].is_withdrawn)
         return;
