@@ -34,6 +34,10 @@ static void tell(struct link *link, const struct srcdist_provider_info *info, ui
                          "items refused for now: asked again ever more slowly");
     has_told |= tell_one(info->name, now->unanswered, &told->unanswered,
                          "requests not answered: the items are suspect until it does");
+    has_told |=
+        tell_one(info->name, now->shared_streams, &told->shared_streams,
+                 "items published on the stream id of another item: told apart by their "
+                 "keys, what has no key is dropped; each item needs a stream id of its own");
     if (has_told)
         link->tell_at_ns = now_ns + TELL_NS;
 }

@@ -140,6 +140,7 @@ struct sink_item {
     bool is_ending : 1; /* a private stream that has to end: its timer says so */
     bool has_provider_seq : 1;
     bool has_message : 1;
+    bool is_wait_told : 1; /* consumers know why they wait for the first image */
 };
 
 _Static_assert(sizeof(struct sink_item) == 64, "an item at rest is one cache line");

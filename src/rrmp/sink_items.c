@@ -253,8 +253,10 @@ void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink
     if (item->state == RRMP_SINK_PARKED)
         sink->services[item->service].parked_count--;
     item->state = (unsigned)state & 7u;
-    if (state == RRMP_SINK_LIVE)
+    if (state == RRMP_SINK_LIVE) {
         sink->stats.live_now++;
+        item->is_wait_told = false;
+    }
     if (state == RRMP_SINK_PARKED)
         sink->services[item->service].parked_count++;
 }

@@ -167,6 +167,18 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
     sink_item_place(sink, number, QUEUE_RECOVERY);
 }
 
+/* An item that is asked for again and again is refused as often; consumers are told once. */
+static void tell_wait(struct rrmp_sink *sink, uint32_t number, uint8_t state,
+                      const struct rrmp_refuse *refuse)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    bool is_known = item->is_wait_told && item->state != RRMP_SINK_LIVE;
+
+    item->is_wait_told = item->state != RRMP_SINK_LIVE;
+    if (!is_known)
+        sink_item_tell(sink, number, state, refuse->code, refuse->text);
+}
+
 /* Not here: another instance, or, when all that could have said so, nowhere. */
 static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
 {
@@ -190,7 +202,7 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     }
     sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
     if (item->state == RRMP_SINK_PARKED)
-        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
+        tell_wait(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse);
 }
 
 static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
@@ -199,8 +211,7 @@ static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct 
     uint64_t wait = refuse->wait_ms < LATER_MIN_MS ? LATER_MIN_MS : refuse->wait_ms;
 
     wait = wait > LATER_MAX_MS ? LATER_MAX_MS : wait;
-    sink_item_tell(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT,
-                   refuse->code, refuse->text);
+    tell_wait(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT, refuse);
     if (item->state == RRMP_SINK_LIVE) {
         sink_window_leave(sink, item);
     } else {

@@ -160,10 +160,11 @@ void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
 
 /* What a provider does that it should not, counted since it connected; for the log. */
 struct srcdist_manners {
-    uint64_t wrong_streams; /* messages on streams that were never open */
-    uint64_t early_updates; /* before the image */
-    uint64_t refusals;      /* items it refused for now */
-    uint64_t unanswered;    /* requests it left without an answer for long */
+    uint64_t wrong_streams;  /* messages on streams that were never open */
+    uint64_t early_updates;  /* before the image */
+    uint64_t refusals;       /* items it refused for now */
+    uint64_t unanswered;     /* requests it left without an answer for long */
+    uint64_t shared_streams; /* items published on the stream id of another item */
 };
 
 struct srcdist_provider_info {

@@ -68,14 +68,19 @@ static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stre
 }
 
 /* A CLOSE that is lost would leave the stream open there for good: it is sent when there is room.
- */
-static void owe_close(struct srcdist_provider *p, int32_t stream_id, uint8_t domain)
+ * Without memory to keep it the connection ends, and all its streams with it. */
+static void owe_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                      uint8_t domain)
 {
+    struct srcdist_provider *p = &core->providers[provider];
+
     if (p->close_count == p->close_room) {
         uint32_t room = p->close_room ? p->close_room * 2 : 256;
         struct srcdist_owed_close *closes = realloc(p->closes, room * sizeof(*closes));
-        if (!closes)
+        if (!closes) {
+            srcdist_provider_drop(core, provider, "no memory for a CLOSE that it must be sent");
             return;
+        }
         p->closes = closes;
         p->close_room = room;
     }
@@ -91,7 +96,7 @@ void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t 
     if (p->kind != SRCDIST_INTERACTIVE)
         return;
     if (p->close_count > 0 || send_close(core, provider, stream_id, domain) == MD_ERR_FULL)
-        owe_close(p, stream_id, domain);
+        owe_close(core, provider, stream_id, domain);
 }
 
 /* False while some are still owed. */
@@ -125,6 +130,16 @@ void srcdist_item_ended(struct srcdist_core *core, uint32_t item)
         tell_close(core, item);
 }
 
+/* A stream id that items share may be another's by now. */
+static void give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                        uint32_t item)
+{
+    struct srcdist_streams *streams = &core->providers[provider].streams;
+
+    if (srcdist_streams_find(streams, stream_id) == item)
+        srcdist_streams_give(streams, stream_id);
+}
+
 /* Ends what the item has at its provider; `tell`: with a CLOSE. */
 static void detach(struct srcdist_core *core, uint32_t item, bool tell)
 {
@@ -134,7 +149,7 @@ static void detach(struct srcdist_core *core, uint32_t item, bool tell)
     if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
         if (tell)
             tell_close(core, item);
-        srcdist_streams_give(&core->providers[it->provider].streams, it->stream_id);
+        give_stream(core, it->provider, it->stream_id, item);
     }
     if (it->state == SRCDIST_ITEM_OPEN)
         core->stats.open_now--;
@@ -469,7 +484,7 @@ int srcdist_item_published(struct srcdist_core *core, uint32_t provider, uint32_
     if (it->provider != SRCDIST_NONE && it->provider != provider)
         return MD_OK; /* the first provider feeds it while it lives */
     if (it->stream_id != 0 && it->stream_id != peek->stream_id)
-        srcdist_streams_give(&p->streams, it->stream_id); /* the newer stream replaces the older */
+        give_stream(core, provider, it->stream_id, item); /* the newer stream replaces the older */
     int err = srcdist_streams_put(&p->streams, peek->stream_id, item);
     if (err != MD_OK)
         return err;
@@ -501,6 +516,7 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     if (core->services[service].is_broadcast) {
         if (!is_known)
             it->due_ns = core->now_ns; /* refused or awaited by the sweep */
+        it->is_awaited = false;
         if (cache_image_is_valid(it->image))
             srcdist_publish_queue_image(core, event->item);
         return;
@@ -603,8 +619,10 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
         ending.code = RWF_CODE_NONE;
         ending.text = srcdist_view(rwf_text("The source did not publish this item again"));
     } else if (srcdist_service_in_grace(core, it->service)) {
-        srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                              "Waiting for the source to publish the item");
+        if (!it->is_awaited &&
+            srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                  "Waiting for the source to publish the item") == MD_OK)
+            it->is_awaited = true;
         it->due_ns = core->now_ns + SECOND_NS;
         return;
     }

@@ -143,6 +143,8 @@ struct srcdist_item {
     bool is_counted : 1;     /* in the provider's outstanding ones */
     bool must_republish : 1; /* NI: its provider was lost; closed if it does not come again */
     bool had_asks : 1;       /* snapshots may wait for its next image */
+    bool is_awaited : 1;     /* NI: all who want it know that it is not published yet */
+    bool shares_stream : 1;  /* NI: the provider has other items on its stream id, too */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */

@@ -212,6 +212,75 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
     return srcdist_item_published(core, provider, item, offer->service, peek, bytes);
 }
 
+/* Does the message name this item? One of another service has another item key, too. */
+static bool names_item(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                       const struct rwf_msg *msg)
+{
+    struct rwf_key key;
+    struct rwf_qos qos;
+    uint8_t domain;
+
+    if (!srcdist_item_upstream_key(core, item, provider, &domain, &key, &qos))
+        return false;
+    return domain == msg->domain && rwf_bytes_equal(key.name, msg->key.name) &&
+           (!(msg->key.flags & RWF_KEY_HAS_SERVICE_ID) || key.service_id == msg->key.service_id);
+}
+
+/* The item that a message on a stream of several is about: of the service and the quality of the
+ * one that has the stream now. */
+static uint32_t item_of_key(struct srcdist_core *core, uint32_t provider, uint32_t target,
+                            const struct rwf_msg *msg)
+{
+    const struct srcdist_service *s = &core->services[core->items[target].service];
+    uint8_t bytes[RRMP_KEY_SIZE_MAX];
+    struct rwf_key key;
+    struct rwf_qos qos;
+    uint8_t domain;
+    size_t length;
+
+    if (!srcdist_item_upstream_key(core, target, provider, &domain, &key, &qos) ||
+        itemkey_encode(msg->domain, &msg->key, &qos, bytes, sizeof(bytes), &length) != RWF_OK)
+        return SRCDIST_NONE;
+    uint32_t item =
+        rrmp_source_item_find(core->source, s->svc, (struct rrmp_view){ bytes, length });
+    const struct srcdist_item *it = item == RRMP_ITEM_NONE ? NULL : srcdist_item_at(core, item);
+    return it && it->provider == provider && names_item(core, provider, item, msg) ? item
+                                                                                   : SRCDIST_NONE;
+}
+
+/*
+ * A stream of a non-interactive provider is one item's. Some publish all their items on one id:
+ * what has a key is taken for the item it names, what has none could be any item's.
+ */
+static int publish_named(struct srcdist_core *core, uint32_t provider, uint32_t target,
+                         const struct rwf_peek *peek, struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    bool is_refresh = peek->msg_class == RWF_CLASS_REFRESH;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
+        return srcdist_publish_message(core, provider, target, peek, bytes);
+    bool is_named = rwf_msg_has_key(&msg) && msg.key.flags & RWF_KEY_HAS_NAME;
+    if (is_named ? names_item(core, provider, target, &msg) : !core->items[target].shares_stream)
+        return srcdist_publish_message(core, provider, target, peek, bytes);
+    core->items[target].shares_stream = true;
+    p->manners.shared_streams += is_refresh;
+    if (!is_named)
+        return MD_OK;
+    if (!is_refresh) {
+        uint32_t item = item_of_key(core, provider, target, &msg);
+        return item == SRCDIST_NONE ? MD_OK
+                                    : srcdist_publish_message(core, provider, item, peek, bytes);
+    }
+    int err = publish_new(core, provider, peek, bytes);
+    struct srcdist_item *it =
+        srcdist_item_at(core, srcdist_streams_find(&p->streams, peek->stream_id));
+    if (it)
+        it->shares_stream = true;
+    return err;
+}
+
 static bool is_administrative(uint8_t domain)
 {
     return domain == RWF_DOMAIN_LOGIN || domain == RWF_DOMAIN_SOURCE ||
@@ -316,6 +385,9 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
         return MD_OK;
     }
     p->updates += peek.msg_class == RWF_CLASS_UPDATE;
+    if (p->kind == SRCDIST_NON_INTERACTIVE &&
+        (peek.msg_class == RWF_CLASS_REFRESH || core->items[target].shares_stream))
+        return publish_named(core, provider, target, &peek, bytes);
     return srcdist_publish_message(core, provider, target, &peek, bytes);
 }
 

@@ -78,6 +78,7 @@ struct pair_provider {
     bool answers;
     bool service_up;
     bool closed; /* by the core */
+    bool takes_nothing;
     unsigned parts;
     uint32_t requests;
     uint32_t reissues;
@@ -672,7 +673,7 @@ static inline int pair_provider_hear(void *self, struct rwf_bytes bytes)
 {
     struct pair_provider *p = self;
 
-    if (p->heard_count == PAIR_HEARD)
+    if (p->heard_count == PAIR_HEARD || p->takes_nothing)
         return MD_ERR_FULL;
     assert_true(bytes.length <= sizeof(p->heard[0].bytes));
     p->heard[p->heard_count].length = bytes.length;

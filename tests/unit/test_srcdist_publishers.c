@@ -104,7 +104,19 @@ static void say_directory(struct publisher *p)
     say(p, &enc);
 }
 
-static void publish(struct publisher *p, uint8_t msg_class, int32_t stream_id, uint16_t service)
+static bool fail_realloc; /* all of them, from now on */
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fail_realloc ? NULL : __real_realloc(old, size);
+}
+
+/* Without a name: without a key. */
+static void publish_item(struct publisher *p, uint8_t msg_class, int32_t stream_id,
+                         uint16_t service, const char *name, uint32_t counter)
 {
     uint8_t bytes[512];
     struct rwf_encoder enc;
@@ -114,19 +126,26 @@ static void publish(struct publisher *p, uint8_t msg_class, int32_t stream_id, u
         .domain = 6,
         .stream_id = stream_id,
         .container = RWF_TYPE_FIELD_LIST,
-        .flags = is_refresh ? RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE : 0,
+        .flags = is_refresh ? RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE
+                 : name     ? RWF_UPDATE_HAS_KEY
+                            : 0,
         .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
         .group_id = rwf_bytes((const uint8_t *)"\0", 2),
         .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_SERVICE_ID,
                  .service_id = service,
-                 .name = rwf_text("X") },
+                 .name = rwf_text(name ? name : "") },
     };
 
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     rwf_msg_start(&enc, &msg);
-    pair_fields(&enc, 1, true);
+    pair_fields(&enc, counter, true);
     rwf_msg_finish(&enc);
     say(p, &enc);
+}
+
+static void publish(struct publisher *p, uint8_t msg_class, int32_t stream_id, uint16_t service)
+{
+    publish_item(p, msg_class, stream_id, service, msg_class == RWF_CLASS_REFRESH ? "X" : NULL, 1);
 }
 
 static void start(struct publisher *p)
@@ -134,6 +153,7 @@ static void start(struct publisher *p)
     log_in(p, OMM_ROLE_PROVIDER);
     assert_int_equal(p->msg_class, RWF_CLASS_REFRESH);
     say_directory(p);
+    pair_pass(&p->pair, 200 * PAIR_MS); /* p2ps asks for the service's description */
     p->count = 0;
 }
 
@@ -201,6 +221,104 @@ static void who_is_connected_is_told_that_src_dist_stops(void **state)
     assert_int_equal(p->state.stream_state, RWF_STREAM_CLOSED_RECOVER);
 }
 
+/* A consumer of the publisher's service. */
+static void open_sent(struct pair_client *c, int32_t stream_id, const char *name)
+{
+    struct omm_item_request request = pair_request(stream_id, name);
+
+    request.key.service_id = PAIR_SERVICE_ID + 1; /* the model provider's service has the first */
+    pair_ask_item(c, &request);
+}
+
+static void an_item_that_nobody_publishes_is_said_once(void **state)
+{
+    struct publisher *p = *state;
+
+    start(p);
+    struct pair_client *c = pair_client(&p->pair, 0);
+    open_sent(c, 5, "MISSING");
+    pair_pass(&p->pair, 9 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!");
+    pair_pass(&p->pair, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_FOUND);
+    open_sent(c, 6, "MISSING");
+    pair_pass(&p->pair, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 6), "X");
+}
+
+static void one_that_is_published_late_ends_the_waiting(void **state)
+{
+    struct publisher *p = *state;
+
+    start(p);
+    struct pair_client *c = pair_client(&p->pair, 0);
+    open_sent(c, 5, "X");
+    pair_pass(&p->pair, 5 * PAIR_SEC);
+    publish(p, RWF_CLASS_REFRESH, -1, 3);
+    pair_pass(&p->pair, 10 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!I");
+}
+
+static void items_on_one_stream_id_are_told_apart_by_their_keys(void **state)
+{
+    struct publisher *p = *state;
+    struct srcdist_provider_info info;
+
+    start(p);
+    struct pair_client *c = pair_client(&p->pair, 0);
+    publish_item(p, RWF_CLASS_REFRESH, -1, 3, "X", 10);
+    publish_item(p, RWF_CLASS_REFRESH, -1, 3, "Y", 20);
+    open_sent(c, 5, "X");
+    open_sent(c, 6, "Y");
+    assert_int_equal(pair_stream(c, 5)->counter, 10);
+    assert_int_equal(pair_stream(c, 6)->counter, 20);
+    publish_item(p, RWF_CLASS_UPDATE, -1, 3, "X", 11);
+    publish_item(p, RWF_CLASS_UPDATE, -1, 3, "Y", 21);
+    publish_item(p, RWF_CLASS_UPDATE, -1, 3, NULL, 99); /* of which? */
+    publish_item(p, RWF_CLASS_REFRESH, -1, 3, "X", 12);
+    publish_item(p, RWF_CLASS_UPDATE, -1, 3, "Y", 22);
+    assert_int_equal(pair_stream(c, 5)->counter, 12);
+    assert_string_equal(pair_heard(c, 5), "IUi");
+    assert_int_equal(pair_stream(c, 6)->counter, 22);
+    assert_string_equal(pair_heard(c, 6), "IUU");
+    assert_true(srcdist_provider_info(p->pair.source, p->id, &info));
+    assert_int_equal(info.manners.shared_streams, 2); /* for the log */
+    assert_int_equal(p->count, 0);
+}
+
+static void a_stream_of_its_own_is_not_shared(void **state)
+{
+    struct publisher *p = *state;
+    struct srcdist_provider_info info;
+
+    start(p);
+    publish_item(p, RWF_CLASS_REFRESH, -1, 3, "X", 10);
+    publish_item(p, RWF_CLASS_REFRESH, -2, 3, "Y", 20);
+    publish_item(p, RWF_CLASS_REFRESH, -1, 3, "X", 11);
+    publish_item(p, RWF_CLASS_UPDATE, -2, 3, NULL, 21);
+    assert_true(srcdist_provider_info(p->pair.source, p->id, &info));
+    assert_int_equal(info.manners.shared_streams, 0);
+}
+
+/* The CLOSE has neither room on the connection nor memory to wait in. */
+static void a_close_that_cannot_be_kept_ends_the_connection(void **state)
+{
+    struct publisher *p = *state;
+    struct pair *pair = &p->pair;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair->provider.takes_nothing = true;
+    pair_pass(pair, PAIR_SEC);
+    fail_realloc = true;
+    pair_pass(pair, 10 * PAIR_SEC);
+    fail_realloc = false;
+    assert_true(pair->provider.closed);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -210,6 +328,11 @@ int main(void)
         TEST(a_service_that_is_not_in_the_directory_is_unknown),
         TEST(an_update_before_its_image_is_refused_once),
         TEST(who_is_connected_is_told_that_src_dist_stops),
+        TEST(an_item_that_nobody_publishes_is_said_once),
+        TEST(one_that_is_published_late_ends_the_waiting),
+        TEST(items_on_one_stream_id_are_told_apart_by_their_keys),
+        TEST(a_stream_of_its_own_is_not_shared),
+        TEST(a_close_that_cannot_be_kept_ends_the_connection),
     };
 #undef TEST
 
