@@ -229,7 +229,7 @@ static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         peer->echo_ns = r->now_ns;
     }
     rrcp_window_data(r, peer, view);
-    if (peer->window.missing_count > 0 && held < seq)
+    if (peer->window.missing_count > 0 && held < seq && seq <= peer->window.highest)
         rrcp_window_trail(r, peer, seq - held);
     rrcp_status_data(r, peer);
 }

@@ -141,7 +141,6 @@ struct rrcp_window {
     uint64_t next;           /* next to deliver */
     uint64_t highest;        /* highest seen or announced */
     uint64_t believed;       /* next seq of its last beacon */
-    uint64_t trail;          /* it no longer holds what is below */
     uint32_t missing_count;
     uint32_t have_count;
     uint64_t due_ns;    /* first request, give-up; RRCP_NEVER */

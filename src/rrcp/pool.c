@@ -34,7 +34,7 @@ int rrcp_pool_init(struct rrcp *r)
     pool->stride = stride_of(config);
     pool->headroom = config->headroom_bytes;
     pool->high = config->pool_high ? config->pool_high : pool->count / 100 * 85 + 1;
-    pool->low = config->pool_low ? config->pool_low : pool->high / 85 * 70;
+    pool->low = config->pool_low ? config->pool_low : (uint32_t)(pool->high * 70ull / 85);
     pool->kind_max[BUFFER_SEND] = pool->count / 2;
     pool->kind_max[BUFFER_RECEIVE] = pool->count / 10 * 3;
     pool->kind_max[BUFFER_UNICAST] = pool->count / 10;

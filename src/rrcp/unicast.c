@@ -396,8 +396,10 @@ static uint32_t stream_output(struct rrcp *r, struct rrcp_unicast *u, struct rrc
     if (u->send_next == u->next && may_pack(r, u))
         pack(r, u, peer->session);
     if (u->send_next == u->next) {
-        if (u->queue_messages > 0 && u->base == u->next)
-            u->resend_due_ns = r->now_ns + r->config.unicast_wait_ns; /* no room: look again */
+        if (u->queue_messages > 0 && u->base == u->next) { /* no room: look again */
+            u->resend_due_ns = r->now_ns + r->config.unicast_wait_ns;
+            rrcp_peer_arm(r, peer);
+        }
         return RRCP_BUFFER_NONE;
     }
     buffer = hand_out(r, u, u->send_next);

@@ -279,8 +279,6 @@ void rrcp_window_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail)
     struct rrcp_window *w = &peer->window;
     uint64_t end = rrcp_min(trail, w->highest + 1);
 
-    if (trail > w->trail)
-        w->trail = trail;
     if (w->missing_count == 0 || end <= w->next)
         return;
     for (uint64_t seq = w->next; seq < end && w->missing_count > 0; seq++)

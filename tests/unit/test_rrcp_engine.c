@@ -315,16 +315,15 @@ static void a_message_that_can_never_fit_is_refused(void **state)
     net_free(net);
 }
 
-static void a_full_pool_makes_users_wait_until_it_is_low_again(void **state)
+static void fill_pool(uint32_t high, uint32_t low)
 {
     struct net *net = net_make();
     static uint8_t body[1400];
     struct rrcp_msg msg = { .bytes = body, .length = sizeof(body), .topic = 1 };
 
-    (void)state;
     net->config.pool_packets = 128;
-    net->config.pool_high = 40;
-    net->config.pool_low = 20;
+    net->config.pool_high = high;
+    net->config.pool_low = low;
     net->config.unsent_max = 1000;
     net_start(net);
     for (int i = 0; i < 60 && rrcp_submit(net->r[0], net->now, 1, &msg) == MD_OK; i++)
@@ -336,6 +335,13 @@ static void a_full_pool_makes_users_wait_until_it_is_low_again(void **state)
     assert_true(find(net, 0, RRCP_EVENT_TX_READY, NULL) >= 0);
     assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_OK);
     net_free(net);
+}
+
+static void a_full_pool_makes_users_wait_until_it_is_low_again(void **state)
+{
+    (void)state;
+    fill_pool(40, 20);
+    fill_pool(40, 0); /* the low mark follows from the high one */
 }
 
 /* ---- peers -------------------------------------------------------------------------------- */
@@ -570,6 +576,32 @@ static void what_waits_for_its_acknowledgement_is_not_sent_again(void **state)
     net_free(net);
 }
 
+static void unicast_without_a_buffer_looks_for_one_again_in_time(void **state)
+{
+    struct net *net = net_make();
+    static uint8_t body[1400];
+    struct rrcp_msg msg = { .bytes = body, .length = sizeof(body), .flags = RRCP_MSG_UNICAST };
+    const uint64_t wait_ns = 20 * MS;
+
+    (void)state;
+    net->config.pool_packets = 128; /* of which unicast gets 12 */
+    net->config.unicast_wait_ns = wait_ns;
+    net_start(net);
+    net->is_cut[1] = true;
+    msg.session = rrcp_session(net->r[1]);
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    run(net, MS);
+    msg.session = rrcp_session(net->r[2]);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    while (find(net, 0, RRCP_EVENT_GAP, NULL) < 0) /* the stream to node 1 is given up */
+        run(net, MS);
+    assert_int_equal(find(net, 2, RRCP_EVENT_MSG, NULL), -1);
+    run(net, wait_ns + MS);
+    assert_true(find(net, 2, RRCP_EVENT_MSG, NULL) >= 0);
+    net_free(net);
+}
+
 static int dropped_unicast;
 
 static bool drop_some_unicast(const struct rrcp_packet *p, int from, int to)
@@ -706,6 +738,23 @@ static void data_too_far_ahead_is_not_believed(void **state)
     assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_JUMP], 1);
     feed_data(net->r[0], net->now, SENDER, 1 + 2000);
     assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_JUMP], 1);
+    net_free(net);
+}
+
+static void what_is_not_believed_says_nothing_of_what_its_sender_holds(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net->config.jump_max = 2000;
+    node_start(net, 0, 1001);
+    feed_data(net->r[0], net->now, SENDER, 1);
+    feed_data(net->r[0], net->now, SENDER, 3);
+    feed_data(net->r[0], net->now, SENDER, 5000); /* holds the hundred before it, it says */
+    assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_JUMP], 1);
+    feed(net->r[0], net->now, SENDER, 2, REPAIR);
+    assert_int_equal(rrcp_counters(net->r[0])->packets_repaired, 1);
+    assert_int_equal(rrcp_counters(net->r[0])->gaps_detected, 0);
     net_free(net);
 }
 
@@ -850,11 +899,13 @@ int main(void)
         cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
         cmocka_unit_test(an_acknowledgement_that_waited_does_not_lengthen_the_round_trip),
         cmocka_unit_test(what_waits_for_its_acknowledgement_is_not_sent_again),
+        cmocka_unit_test(unicast_without_a_buffer_looks_for_one_again_in_time),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
             a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others),
         cmocka_unit_test(data_too_far_ahead_is_not_believed),
+        cmocka_unit_test(what_is_not_believed_says_nothing_of_what_its_sender_holds),
         cmocka_unit_test(alone_a_request_is_repeated_when_the_round_trip_is_over),
         cmocka_unit_test(the_fewer_receivers_the_more_may_each_of_them_ask),
         cmocka_unit_test(a_hundred_peers_with_holes_stay_within_the_stated_memory),
