@@ -447,4 +447,11 @@ struct rrcp_peer_info {
 /* Peer number `index` (0..peers_now-1); false past the end. */
 bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info *out);
 
+/*
+ * For simulators, unit tests and fuzzers, between two calls of the engine: walks every table. NULL
+ * when all invariants hold; else the broken one, as fixed text. Programs do not call it: it takes
+ * longer the more the engine holds.
+ */
+const char *rrcp_check(const struct rrcp *r);
+
 #endif

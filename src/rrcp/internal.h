@@ -20,6 +20,7 @@
  *      status.c    STATUS, round trips, flow control's receivers, congestion
  *      unicast.c   the unicast stream              users.c    ports
  *      deliver.c   the queue of events; messages out of packets; reassembly
+ *      check.c     the invariants of all these tables: rrcp_check()
  *
  * Sequence numbers are 64 bits and start at 1: they never wrap, so they are compared as numbers.
  */
@@ -436,7 +437,6 @@ struct rrcp {
     uint32_t peer_slots;      /* indices ever used */
     uint32_t *live;           /* indices of live peers */
     uint32_t live_count;
-    uint32_t dead_count;
     uint32_t *hash; /* session -> index + 1 */
     uint32_t hash_mask;
     uint32_t *heap; /* indices, by due_ns */
@@ -621,6 +621,11 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next
                                  const struct rrcp_arrival *arrival);
 void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_down_reason reason);
 void rrcp_peer_free(struct rrcp *r, struct rrcp_peer *peer); /* its PEER_DOWN was taken */
+#define PEER_STEP_NS                                                                               \
+    (50 * RRCP_US) /* one whose timer cannot act yet is looked at again after this */
+
+/* When its earliest timer is due. */
+uint64_t rrcp_peer_due(const struct rrcp *r, const struct rrcp_peer *peer);
 /* Its timers changed. */
 void rrcp_peer_arm(struct rrcp *r, struct rrcp_peer *peer);
 /* The same, but only what became due earlier; later is found out in time. */

@@ -20,7 +20,6 @@
 #define SETTLE_NS        (2 * RRCP_S) /* old packets of a session that is over are ignored so long */
 #define WINDOW_KEEP_NS   (10 * RRCP_S) /* a receive window without holes goes after */
 #define GROUP_SILENCE_NS (5 * RRCP_S)
-#define TIMER_STEP_NS    (50 * RRCP_US)
 
 int rrcp_peers_init(struct rrcp *r)
 {
@@ -175,7 +174,7 @@ static void heap_remove(struct rrcp *r, struct rrcp_peer *peer)
     heap_down(r, r->peers[moved]->heap_place - 1);
 }
 
-static uint64_t due_of(const struct rrcp *r, const struct rrcp_peer *peer)
+uint64_t rrcp_peer_due(const struct rrcp *r, const struct rrcp_peer *peer)
 {
     uint64_t due_ns = peer->heard_ns + r->config.peer_timeout_ns;
 
@@ -193,7 +192,7 @@ static uint64_t due_of(const struct rrcp *r, const struct rrcp_peer *peer)
 
 void rrcp_peer_arm(struct rrcp *r, struct rrcp_peer *peer)
 {
-    uint64_t due_ns = due_of(r, peer);
+    uint64_t due_ns = rrcp_peer_due(r, peer);
 
     if (due_ns == peer->due_ns)
         return;
@@ -208,7 +207,7 @@ void rrcp_peer_arm(struct rrcp *r, struct rrcp_peer *peer)
 
 void rrcp_peer_arm_earlier(struct rrcp *r, struct rrcp_peer *peer)
 {
-    uint64_t due_ns = due_of(r, peer);
+    uint64_t due_ns = rrcp_peer_due(r, peer);
 
     if (due_ns < peer->due_ns) {
         peer->due_ns = due_ns;
@@ -261,7 +260,7 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
     };
     *bucket = index + 1;
     r->live[r->live_count++] = index;
-    peer->due_ns = due_of(r, peer);
+    peer->due_ns = rrcp_peer_due(r, peer);
     r->heap[r->heap_count] = index;
     heap_up(r, r->heap_count++);
     r->counters.peers_up++;
@@ -404,7 +403,7 @@ static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
     check_group(r, peer);
     rrcp_peer_arm(r, peer);
     if (peer->due_ns <= r->now_ns) { /* cannot act yet: look again soon, not in this loop */
-        peer->due_ns = r->now_ns + TIMER_STEP_NS;
+        peer->due_ns = r->now_ns + PEER_STEP_NS;
         heap_down(r, peer->heap_place - 1);
     }
 }

@@ -242,6 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         MD_ASSERT(c->peers_now <= PEERS_MAX && c->pool_use <= POOL);
         MD_ASSERT(used == c->memory_bytes);
+        MD_ASSERT(!rrcp_check(r));
         check_output(&traffic, &config, now_ns - 1000 * MS);
     }
     step_time(r, now_ns + 5000 * MS, &traffic);

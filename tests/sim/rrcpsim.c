@@ -10,6 +10,7 @@ struct arguments {
     const char *scenario;
     const char *personality;
     int nodes;
+    int check_every;
     bool trace;
     bool coverage;
     bool stop;
@@ -18,6 +19,8 @@ struct arguments {
 
 static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
+    "               [--check N]                            every table, each Nth turn of a node "
+    "(8)\n"
     "               [--personality udp|verbs|mesh]         of the transport, for all seeds\n"
     "               [--stop]                               at the first failure\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
@@ -100,6 +103,7 @@ static bool run_seed(const struct arguments *args, uint64_t seed, bool users_alo
         options.personality = (enum simnet_personality)personality_of(args->personality);
     options.trace = args->trace;
     options.users_alone = users_alone;
+    options.check_every = (uint32_t)args->check_every;
     if (scenario->setup)
         scenario->setup(&options, &prng);
     sim = sim_create(&options, coverage);
@@ -194,7 +198,7 @@ static bool parse_seeds(const char *text, struct arguments *args)
 
 static int parse(int argc, char **argv, struct arguments *args)
 {
-    *args = (struct arguments){ .first = 1, .last = 200 };
+    *args = (struct arguments){ .first = 1, .last = 200, .check_every = 8 };
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
 
@@ -219,6 +223,9 @@ static int parse(int argc, char **argv, struct arguments *args)
         } else if (value && strcmp(argv[i], "--nodes") == 0 && atoi(value) >= 1 &&
                    atoi(value) <= 500) {
             args->nodes = atoi(value);
+            i++;
+        } else if (value && strcmp(argv[i], "--check") == 0 && atoi(value) >= 1) {
+            args->check_every = atoi(value);
             i++;
         } else if (value && strcmp(argv[i], "--figures") == 0) {
             args->figures = value;

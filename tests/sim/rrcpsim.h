@@ -36,7 +36,8 @@ struct sim_options {
     bool no_gaps;              /* any gap is a failure */
     bool no_naks;              /* any request is a failure */
     bool clocks_differ;
-    bool users_alone; /* no slow, dead and hostile users beside the others */
+    uint32_t check_every; /* turns of a node between two walks over all tables of its engine */
+    bool users_alone;     /* no slow, dead and hostile users beside the others */
 };
 
 /* Coverage of all runs of a process. */

@@ -207,8 +207,17 @@ static void sum_counters(struct rrcp_counters *sum, const struct rrcp_counters *
         a[i] += b[i];
 }
 
+static void check_tables(struct sim *sim, struct sim_node *node)
+{
+    const char *broken = rrcp_check(node->r);
+
+    if (broken)
+        sim_fail(sim, "rrcp_check: node %d: %s", node->number, broken);
+}
+
 static void life_end(struct sim *sim, struct sim_node *node)
 {
+    check_tables(sim, node);
     sum_counters(&node->last, rrcp_counters(node->r));
     sim->check.lives[node->life].is_over = true;
     if (rrcp_counters(node->r)->memory_bytes_high > sim->coverage->memory_high)
@@ -563,6 +572,8 @@ static void run_node(struct sim *sim, struct sim_node *node)
         for (int i = 0; i < n; i++)
             send_packet(sim, node, &out[i]);
     take_events(sim, node);
+    if (sim->options.check_every && ++node->turns % sim->options.check_every == 0)
+        check_tables(sim, node);
     check_bounds(sim, node);
     limits_check(sim, node);
     if (node->users && !node->stopping_ns)

@@ -135,6 +135,9 @@ static void run(struct net *net, uint64_t for_ns)
             for (int i = 0; i < NODES; i++)
                 again |= net->r[i] && speak(net, i);
         }
+        for (int i = 0; i < NODES; i++)
+            if (net->r[i] && net->now % MS == 0)
+                assert_null(rrcp_check(net->r[i]));
     }
 }
 
@@ -701,6 +704,7 @@ static void feed(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq, u
     rrcp_input(r, now, &in, 1);
     while (rrcp_event(r, out, 16) > 0)
         ;
+    assert_null(rrcp_check(r));
 }
 
 static void feed_data(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq)
