@@ -8,9 +8,11 @@
 
 #include "access.h"
 #include "attach/settings.h"
+#include "attach/shm.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "dictionaries.h"
+#include "frame/backbone.h"
 #include "frame/frame.h"
 #include "frame/memory.h"
 #include "names.h"
@@ -24,6 +26,9 @@
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
 #define UNSENT_MAX (256u << 10)
 #define HUNG_NS    5000000000ull
+/* Troubles: one for each network, then these. */
+#define NO_SERVICE    P2PS_NETWORKS_MAX
+#define NO_SERVICE_NS 10000000000ull
 
 struct listener {
     struct net_listener *listener;
@@ -575,17 +580,46 @@ static bool on_beat(void *owner)
     return all_alive;
 }
 
-static bool can_serve(void *owner, const char **waits_for)
+/* No consumer gets anything while there is no service; a source that restarts is soon there. */
+static void look_for_services(struct p2ps *p2ps)
 {
-    const struct p2ps *p2ps = owner;
-    uint32_t all = (1u << p2ps->network_count) - 1;
+    struct frame *frame = &p2ps->frame;
+    const struct stats_entry *services =
+        stats_entry_add(frame->stats, STATS_KIND_GAUGE, "p2ps.services");
 
-    *waits_for = "rrcpd";
-    for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        if (atomic_load_explicit(&p2ps->workers[i]->attached_now, memory_order_relaxed) != all)
-            return false;
+    if (md_ctr_get(&services->value) == 0)
+        frame_trouble_here(&frame->troubles, NO_SERVICE, md_loop_now(frame->loop), NO_SERVICE_NS,
+                           "no service is offered",
+                           "no service is offered on the backbone: consumers log in and wait; is "
+                           "there a src_dist on this network, with a provider that is connected?");
+    else
+        frame_trouble_gone(&frame->troubles, NO_SERVICE, md_loop_now(frame->loop),
+                           "services are offered");
+}
+
+static bool can_serve(void *owner)
+{
+    struct p2ps *p2ps = owner;
+    bool can_serve = true;
+
+    for (unsigned network = 0; network < p2ps->network_count; network++) {
+        const struct attach_settings *settings = p2ps->settings[network];
+        bool is_attached = true;
+        char path[256] = "";
+
+        for (unsigned i = 0; i < p2ps->worker_count; i++)
+            is_attached &=
+                atomic_load_explicit(&p2ps->workers[i]->attached_now, memory_order_relaxed) >>
+                    network &
+                1;
+        (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
+                                 settings->rrcpd_instance);
+        frame_backbone_look(&p2ps->frame, network, settings->network, path, is_attached);
+        can_serve &= is_attached;
     }
-    return true;
+    if (can_serve)
+        look_for_services(p2ps);
+    return can_serve;
 }
 
 /* ---- life ---- */

@@ -7,9 +7,11 @@
 #include <sys/random.h>
 
 #include "attach/settings.h"
+#include "attach/shm.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "frame/backbone.h"
 #include "frame/frame.h"
 #include "frame/memory.h"
 #include "netio/stream.h"
@@ -19,6 +21,9 @@
 #define NETWORKS_MAX 8
 #define SERVICES_MAX 256
 #define HUNG_NS      5000000000ull
+/* Troubles: one for each network, then these. */
+#define NO_PROVIDER    NETWORKS_MAX
+#define NO_PROVIDER_NS 10000000000ull
 /* A turn of a route loop may handle so many messages of which inputBias says the providers' share.
  */
 #define TURN_MESSAGES 1000
@@ -720,16 +725,43 @@ static bool on_beat(void *owner)
     return all_alive;
 }
 
-static bool can_serve(void *owner, const char **waits_for)
+/* Nothing goes to the backbone while no provider is connected, on whichever route or port. */
+static void look_for_providers(struct src_dist *sd)
 {
-    const struct src_dist *sd = owner;
+    struct frame *frame = &sd->frame;
+    uint64_t now_ns = md_loop_now(frame->loop), count = 0;
 
-    *waits_for = "rrcpd";
+    for (unsigned i = 0; i < sd->network_count; i++)
+        count += md_ctr_get(&stats_entry_addf(frame->stats, STATS_KIND_GAUGE,
+                                              "src_dist.%sproviders", sd->networks[i]->stats_group)
+                                 ->value);
+    if (count == 0)
+        frame_trouble_here(&frame->troubles, NO_PROVIDER, now_ns, NO_PROVIDER_NS,
+                           "no provider is connected",
+                           "no provider is connected: no service is offered; see the routes "
+                           "(hostList) and who connects to serverPort");
+    else
+        frame_trouble_gone(&frame->troubles, NO_PROVIDER, now_ns, "a provider is connected");
+}
+
+static bool can_serve(void *owner)
+{
+    struct src_dist *sd = owner;
+    bool can_serve = true;
+
     for (unsigned i = 0; i < sd->network_count; i++) {
-        if (!atomic_load_explicit(&sd->networks[i]->loop->is_attached, memory_order_relaxed))
-            return false;
+        const struct attach_settings *settings = &sd->networks[i]->settings;
+        bool is_attached =
+            atomic_load_explicit(&sd->networks[i]->loop->is_attached, memory_order_relaxed);
+        char path[256] = "";
+
+        (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
+                                 settings->rrcpd_instance);
+        frame_backbone_look(&sd->frame, i, settings->network, path, is_attached);
+        can_serve &= is_attached;
     }
-    return true;
+    look_for_providers(sd);
+    return can_serve;
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "base/runfile.h"
 #include "conf/conf.h"
 #include "conf/options.h"
+#include "frame/trouble.h"
 #include "stats/segment.h"
 #include "status/status.h"
 
@@ -38,9 +39,10 @@ struct frame_hooks {
     /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
      * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
-    /* Once a second after frame_ready(): can it do its work now? Else `waits_for` says for what;
-     * shown as the statistics entry `ready` and to the service manager. May be NULL: always. */
-    bool (*can_serve)(void *owner, const char **waits_for);
+    /* Once a second after frame_ready(): can it do its work now? Else it names what is missing with
+     * frame_trouble_here(). Shown as the statistics entry `ready` and to the service manager. May
+     * be NULL: always. */
+    bool (*can_serve)(void *owner);
 };
 
 struct frame {
@@ -60,8 +62,9 @@ struct frame {
     struct md_log_watch watch;
     const char *notify_socket;
     struct stats_entry *ready;
-    const char *waits_for; /* as told last; NULL nothing */
-    bool is_started;       /* frame_ready() was called */
+    struct frame_troubles troubles;
+    char told[STATS_STRING_BYTES + 16]; /* the service manager, last */
+    bool is_started;                    /* frame_ready() was called */
     bool is_stopping;
 };
 

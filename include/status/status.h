@@ -53,7 +53,8 @@ void status_show_config(struct stats_segment *segment, const char *process,
 struct status_daemon {
     char name[STATS_NAME_BYTES]; /* "src_dist.1" */
     enum stats_liveness liveness;
-    uint16_t port; /* of its page, 0: none */
+    bool has_trouble; /* it lives, and something keeps it from its work: frame/trouble.h */
+    uint16_t port;    /* of its page, 0: none */
 };
 
 /* All with statistics in that folder, the asking one too, by name; at most STATUS_DAEMONS_MAX. */

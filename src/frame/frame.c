@@ -45,22 +45,22 @@ static void notify(const struct frame *frame, const char *text)
     close(fd);
 }
 
-/* Told when it changes: what is missing, or that nothing is. */
+/* The service manager is told when it changes: what is missing, or that nothing is. */
 static void show_readiness(struct frame *frame)
 {
-    const char *waits_for = NULL;
-    char text[128];
+    char text[sizeof(frame->told)];
 
     if (!frame->is_started)
         return;
-    if (frame->hooks.can_serve && frame->hooks.can_serve(frame->hooks.owner, &waits_for))
-        waits_for = NULL;
-    stats_gauge_set(frame->ready, waits_for == NULL);
-    if (waits_for == frame->waits_for)
+    bool can_serve = !frame->hooks.can_serve || frame->hooks.can_serve(frame->hooks.owner);
+    const char *note = frame_trouble_note(&frame->troubles);
+    stats_gauge_set(frame->ready, can_serve);
+    snprintf(text, sizeof(text), "STATUS=%s%s", can_serve ? "serving" : "waiting",
+             note[0] ? ": " : "");
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", note);
+    if (strcmp(text, frame->told) == 0)
         return;
-    frame->waits_for = waits_for;
-    snprintf(text, sizeof(text), "STATUS=%s%s", waits_for ? "waiting for " : "serving",
-             waits_for ? waits_for : "");
+    memcpy(frame->told, text, sizeof(text));
     notify(frame, text);
 }
 
@@ -373,6 +373,7 @@ int frame_start(struct frame *frame, const struct md_program *program,
     set_up_process(frame);
     md_loop_timer_every(frame->beat, SECOND_NS);
     stats_segment_beat(frame->stats, md_clock_mono_ns());
+    frame_troubles_init(&frame->troubles, frame->stats);
     md_log_watch_time(md_clock_mono_ns(), &frame->watch);
     return -1;
 }

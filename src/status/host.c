@@ -30,12 +30,14 @@ unsigned status_look_around(const char *shm_dir, uint64_t now_ns, struct status_
 
     for (int i = 0; i < count && i < STATUS_DAEMONS_MAX; i++) {
         struct stats_reader *reader;
+        struct stats_value trouble;
         if (stats_reader_open(shm_dir, names[i], &reader) != 0)
             continue;
         struct status_daemon *daemon = &out[found++];
         memcpy(daemon->name, names[i] + strlen("rmds."), strlen(names[i]) + 1 - strlen("rmds."));
         daemon->liveness = stats_reader_liveness(reader, now_ns);
         daemon->port = port_of(reader);
+        daemon->has_trouble = stats_reader_find(reader, "trouble", &trouble);
         stats_reader_close(reader);
     }
     return found;

@@ -97,8 +97,9 @@ static void add_daemons(const struct status_facts *facts, struct http_answer *an
         http_answer_add(answer, "%s{\"name\":\"", i ? ",\n " : "\n ");
         text_add_json(answer, facts->daemons[i].name);
         bool is_well = facts->daemons[i].liveness == STATS_ALIVE;
+        const char *well = facts->daemons[i].has_trouble ? "warn" : "ok";
         http_answer_add(answer, "\",\"state\":\"%s\",\"port\":%u}",
-                        is_well ? "ok" : stats_liveness_name(facts->daemons[i].liveness),
+                        is_well ? well : stats_liveness_name(facts->daemons[i].liveness),
                         facts->daemons[i].port);
     }
     http_answer_add(answer, "]");
@@ -109,21 +110,26 @@ void status_write_json(const struct stats_reader *reader, const struct status_fa
 {
     uint64_t beat_ns = stats_reader_heartbeat_ns(reader), start_ns = stats_reader_start_ns(reader);
     uint64_t age_ns = facts->mono_ns > beat_ns ? facts->mono_ns - beat_ns : 0;
-    struct stats_value value;
+    struct stats_value value, trouble = { .text = "" };
     const char *comma = "\n ";
     size_t at = 0;
+    bool has_trouble = stats_reader_find(reader, "trouble", &trouble);
 
     answer->type = "application/json";
     http_answer_add(answer, "{\"version\":\"" RMDS_VERSION "\"");
     add_string(answer, "identity", facts->identity);
     add_string(answer, "process", facts->process);
     add_string(answer, "instance", facts->instance);
+    add_string(answer, "note", has_trouble ? trouble.text : "");
     http_answer_add(answer,
                     ",\n\"state\":\"%s\",\n\"pid\":%ld,\n\"time_ns\":%llu,\n\"mono_ns\":%llu,"
                     "\n\"uptime_s\":%.1f,\n\"heartbeat_age_s\":%.1f,\n\"cpu_s\":%.3f,"
                     "\n\"resident_bytes\":%llu,\n\"values\":{",
-                    age_ns > STATS_HUNG_NS ? "hung" : "ok", (long)stats_reader_pid(reader),
-                    (unsigned long long)facts->wall_ns, (unsigned long long)facts->mono_ns,
+                    age_ns > STATS_HUNG_NS ? "hung"
+                    : has_trouble          ? "warn"
+                                           : "ok",
+                    (long)stats_reader_pid(reader), (unsigned long long)facts->wall_ns,
+                    (unsigned long long)facts->mono_ns,
                     facts->wall_ns > start_ns ? (double)(facts->wall_ns - start_ns) / 1e9 : 0,
                     (double)age_ns / 1e9, facts->cpu_s, (unsigned long long)facts->resident_bytes);
     while (stats_reader_next(reader, &at, &value)) {

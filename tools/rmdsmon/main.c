@@ -50,7 +50,8 @@ static void help(const struct md_option *options, size_t count)
     printf(
         "\nCalled p2psmon, src_distmon or rrcpmon it shows those alone (adsmon, adhmon: the first "
         "two).\nExit codes: 0 all well, 1 options, 2 the folder cannot be read, 3 nothing is "
-        "running,\n4 a daemon is dead or hung. See " PROGRAM "(1).\n");
+        "running,\n4 a daemon is dead or hung, 5 a daemon runs and cannot do its work. See " PROGRAM
+        "(1).\n");
 }
 
 static int terminal_width(void)
@@ -78,11 +79,14 @@ static int print_all(const struct monitor *monitor, const struct words *w)
         print_overview(monitor, stdout, is_terminal, terminal_width());
     if (monitor->count == 0)
         return 3;
+    int rc = 0;
     for (size_t i = 0; i < monitor->count; i++) {
         if (monitor_rank(&monitor->instances[i]) >= 2)
             return 4;
+        if (monitor->instances[i].has_trouble)
+            rc = 5;
     }
-    return 0;
+    return rc;
 }
 
 static void pause_for(double seconds)

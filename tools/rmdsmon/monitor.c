@@ -106,9 +106,10 @@ static void take_notes(struct monitor_instance *instance)
         { "servicesDown", "services down" },
         { "overNow", "over the send limit" },
     };
+    struct stats_value trouble;
     uint64_t sum;
 
-    instance->is_warning = false;
+    instance->is_warning = instance->has_trouble = false;
     instance->note[0] = 0;
     if (!instance->is_readable) {
         snprintf(instance->note, sizeof(instance->note), "the statistics cannot be read");
@@ -117,6 +118,11 @@ static void take_notes(struct monitor_instance *instance)
     if (instance->liveness == STATS_DEAD || instance->liveness == STATS_HUNG) {
         snprintf(instance->note, sizeof(instance->note), "pid %d, last heartbeat %.0f s ago",
                  (int)stats_reader_pid(instance->reader), (double)instance->heartbeat_age_ns / 1e9);
+        return;
+    }
+    if (stats_reader_find(instance->reader, "trouble", &trouble)) {
+        snprintf(instance->note, sizeof(instance->note), "%s", trouble.text);
+        instance->is_warning = instance->has_trouble = true;
         return;
     }
     for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {

@@ -34,6 +34,7 @@ struct monitor_instance {
     enum stats_liveness liveness;
     bool is_readable;
     bool is_warning;
+    bool has_trouble; /* it cannot do its work: `note` is its own word for what is missing */
     uint64_t uptime_s;
     uint64_t heartbeat_age_ns;
     uint64_t read_ns;

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""cannot_serve.py - a daemon that is cut off from the backbone, or has nothing to serve, says so: in the log, in
+rmdsmon and its exit code, on the status port; and takes it back when it is mended."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import conf_examples
+
+WAIT_S = 90
+CONF = """\
+*rrcp*interface : lo
+*rrcp*authKeyFile :
+*runDir : {folder}/run
+*shmDir : {folder}/shm
+*logTarget : stderr
+*p2ps*rsslPort : 14202
+*p2ps*statusPort : 18081
+*p2ps*rrcpdInstance : 2
+*src_dist*serverPort : 14203
+"""
+
+
+class Bed:
+    """Daemons in one folder, each with its log; all are stopped at the end."""
+
+    def __init__(self, folder, conf=CONF):
+        self.folder, self.running = folder, {}
+        self.conf = os.path.join(folder, "c.cnf")
+        self.shm = os.path.join(folder, "shm")
+        os.makedirs(self.shm)
+        with open(self.conf, "w", encoding="ascii") as file:
+            file.write(conf.format(folder=folder))
+
+    def start(self, name, program, *words):
+        with open(os.path.join(self.folder, name + ".log"), "w", encoding="utf-8") as log:
+            self.running[name] = subprocess.Popen(
+                [os.path.join(conf_examples.BIN, program), *words, "-fg", "-c", self.conf],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def stop(self, name):
+        self.running[name].terminate()
+        self.running.pop(name).wait()
+
+    def log(self, name):
+        with open(os.path.join(self.folder, name + ".log"), encoding="utf-8") as log:
+            return log.read()
+
+    def said(self, name, pattern):
+        until(lambda: f"{name} says {pattern}; it said {self.log(name)}", lambda: re.search(pattern, self.log(name)))
+
+    def monitor(self, *words):
+        run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", self.shm, "-watch", "0", *words],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=90)
+        return run.returncode, run.stdout
+
+    def shown(self, name, state, note):
+        """State and note of its line in rmdsmon."""
+        def line():
+            return next((one for one in self.monitor("-once")[1].splitlines() if one.split()[:1] == [name]), "")
+        until(lambda: f"rmdsmon shows {name} {state} {note}: {line()}",
+              lambda: line().split()[1:2] == [state] and note in line())
+
+    def close(self):
+        for name in list(self.running):
+            self.stop(name)
+
+
+def until(what, condition):
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < end, f"{what()}: not within {WAIT_S} s"
+        time.sleep(0.05)
+
+
+def get(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as answer:
+        return answer.read().decode()
+
+
+def cut_off(bed):
+    """Where it looked, which line says so, and what there is in place of it; for every eye."""
+    bed.start("rrcpd.net1.1", "rrcpd", "net1")
+    bed.said("rrcpd.net1.1", "ready")
+    bed.start("src_dist.1", "src_dist")
+    bed.start("p2ps.1", "p2ps")
+    place = re.escape(bed.folder)
+    bed.said("p2ps.1", rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2\.sock \(networkName net1, "
+                       rf"the default; rrcpdInstance 2, {place}/c\.cnf:8\); found there: rrcpd\.net1\.1\.sock; "
+                       r"trying every second; for [2-9] s now")
+    bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
+    code, _ = bed.monitor("-once")
+    assert code == 5, f"rmdsmon's exit code is {code}"
+    now = json.loads(get(18081, "status.json"))
+    assert (now["state"], now["note"]) == ("warn", "no rrcpd for network net1, instance 2"), now
+    assert next(d["state"] for d in now["host"] if d["name"] == "p2ps.1") == "warn", now["host"]
+    samples = get(18081, "metrics")
+    for sample in ('rmds_ready{process="p2ps",number="1"} 0', 'rmds_troubles{process="p2ps",number="1"} 1'):
+        assert sample in samples, f"no {sample}"
+
+
+def attached(bed):
+    """The same places say when it is over; one who attaches at once never was in trouble."""
+    bed.start("rrcpd.net1.2", "rrcpd", "net1", "-instance", "2")
+    bed.said("p2ps.1", r"NOTICE backbone net1: attached to its rrcpd, after \d+ s")
+    samples = get(18081, "metrics")
+    assert 'rmds_ready{process="p2ps",number="1"} 1' in samples, "ready"
+    assert "no rrcpd" not in bed.log("src_dist.1"), bed.log("src_dist.1")
+
+
+def nothing_to_serve(bed):
+    """Attached, but nobody provides anything; until somebody does."""
+    bed.said("src_dist.1", "WARNING no provider is connected")
+    bed.said("p2ps.1", "WARNING no service is offered on the backbone")
+    bed.shown("src_dist.1", "WARN", "no provider is connected")
+    bed.shown("p2ps.1", "WARN", "no service is offered")
+    items = os.path.join(bed.folder, "items")
+    with open(items, "w", encoding="ascii") as file:
+        file.write("X1\n")
+    provider = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-host", "127.0.0.1:14203", "-f", items,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        bed.said("src_dist.1", r"NOTICE a provider is connected, after \d+ s")
+        bed.said("p2ps.1", r"NOTICE services are offered, after \d+ s")
+        bed.shown("src_dist.1", "ok", "")
+        bed.shown("p2ps.1", "ok", "")
+    finally:
+        provider.terminate()
+        provider.wait()
+
+
+def lost(bed):
+    """An rrcpd that ends is missed like one that never was."""
+    bed.stop("rrcpd.net1.2")
+    bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        bed = Bed(folder)
+        try:
+            for step in (cut_off, attached, nothing_to_serve, lost):
+                step(bed)
+        finally:
+            bed.close()
+    print("all good")
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    main()
