@@ -1,13 +1,11 @@
-/* base_bench.c - what the base costs: rings, pools, tables, histogram, clocks, log. */
+/* base_bench.c - what the base costs: tables, histogram, clocks, log. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: tools/rmds bench base [--csv] [rings|tables|small]
+ * usage: tools/rmds bench base [--csv] [tables|small]
  *
  *   --csv    a table to read by a program
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,37 +13,20 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/bcast.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/ctr.h"
 #include "base/hist.h"
 #include "base/log.h"
-#include "base/pool.h"
 #include "base/prng.h"
-#include "base/ring.h"
 #include "base/table.h"
 
-#define REPEATS    5
-#define RING_SIZE  (1u << 22)
-#define BCAST_SIZE (1u << 24)
+#define REPEATS 5
 
 static bool is_csv;
-static unsigned first_cpu, second_cpu;
+static unsigned cpu;
 
-struct pair {
-    void *memory;
-    uint32_t length;
-    uint32_t batch;
-    uint64_t count;
-    struct md_ctr is_ready;
-    uint8_t pad[64];
-    struct md_ctr cursor; /* of the broadcast reader, so that the writer does not lap it */
-    struct md_ctr lapped;
-    uint64_t sum;
-};
-
-static void bind_to(unsigned cpu)
+static void bind_to(void)
 {
     struct md_cpu_set set = { 0 };
 
@@ -75,172 +56,6 @@ static void print_result(const char *what, double ns[REPEATS])
     fflush(stdout);
 }
 
-static void wait_ready(struct pair *pair)
-{
-    while (atomic_load(&pair->is_ready.value) == 0)
-        sched_yield();
-}
-
-static void *spsc_reader(void *arg)
-{
-    struct pair *pair = arg;
-    struct md_ring_consumer consumer;
-    struct md_record record = { 0 };
-    uint8_t copy[1100];
-    uint64_t got = 0;
-
-    bind_to(second_cpu);
-    if (md_ring_consumer_init(&consumer, pair->memory, md_ring_bytes(RING_SIZE)) != 0)
-        abort();
-    atomic_store(&pair->is_ready.value, 1);
-    while (got < pair->count) {
-        int result;
-        uint32_t n = 0;
-        for (const uint8_t *at; n < 256 && (at = md_ring_read(&consumer, &record, &result)) != NULL;
-             n++) {
-            memcpy(copy, at, record.length);
-            pair->sum += copy[8];
-        }
-        got += n;
-        if (n)
-            md_ring_release(&consumer);
-        else
-            md_cpu_relax();
-    }
-    return NULL;
-}
-
-static void spsc_writer(struct pair *pair)
-{
-    struct md_ring_producer producer;
-    uint8_t body[1100] = { 1 };
-
-    if (md_ring_producer_init(&producer, pair->memory, md_ring_bytes(RING_SIZE)) != 0)
-        abort();
-    for (uint64_t i = 0; i < pair->count;) {
-        uint8_t *at = md_ring_claim(&producer, pair->length, 32, 0);
-        if (!at) {
-            (void)md_ring_commit(&producer);
-            md_cpu_relax();
-            continue;
-        }
-        memcpy(at + 8, body, pair->length - 8);
-        if (++i % pair->batch == 0)
-            (void)md_ring_commit(&producer);
-    }
-    (void)md_ring_commit(&producer);
-}
-
-static void *bcast_reader(void *arg)
-{
-    static uint8_t buffer[65536] __attribute__((aligned(64)));
-    struct pair *pair = arg;
-    struct md_bcast_reader reader;
-    struct md_bcast_batch batch;
-    struct md_record record;
-    uint64_t got = 0;
-
-    bind_to(second_cpu);
-    if (md_bcast_reader_init(&reader, pair->memory, md_bcast_bytes(BCAST_SIZE)) != 0)
-        abort();
-    atomic_store(&pair->is_ready.value, 1);
-    while (got < pair->count) {
-        enum md_bcast_result result = md_bcast_read(&reader, buffer, sizeof(buffer), &batch);
-        if (result == MD_BCAST_READ) {
-            size_t at = 0;
-            for (const uint8_t *bytes; (bytes = md_bcast_batch_next(&batch, &at, &record)) != NULL;
-                 got++)
-                pair->sum += bytes[8];
-            md_ctr_set(&pair->cursor, reader.cursor);
-        } else if (result == MD_BCAST_EMPTY) {
-            md_cpu_relax();
-        } else {
-            abort(); /* the writer below never laps */
-        }
-    }
-    return NULL;
-}
-
-static void bcast_writer(struct pair *pair)
-{
-    struct md_bcast_writer writer;
-    struct md_sleep_flag flag = { 0 };
-    uint8_t body[1100] = { 1 };
-    uint64_t checked = 0;
-
-    if (md_bcast_writer_init(&writer, pair->memory, BCAST_SIZE, 0) != 0)
-        abort();
-    for (uint64_t i = 0; i < pair->count;) {
-        md_bcast_write(&writer, 1, 0, body, 32, body, pair->length - 40);
-        if (++i % pair->batch == 0) {
-            md_bcast_commit(&writer);
-            (void)md_sleep_flag_take(&flag);
-        }
-        while (writer.next - checked > BCAST_SIZE / 2) {
-            md_bcast_commit(&writer);
-            checked = md_ctr_get(&pair->cursor);
-        }
-    }
-    md_bcast_commit(&writer);
-}
-
-/* The writer's ring must be there before the reader joins, so the reader starts second. */
-static double run_pair(bool is_bcast, uint32_t length, uint32_t batch, uint64_t count)
-{
-    struct md_mem_config config = { .node = MD_NODE_ANY };
-    struct pair *pair = aligned_alloc(64, (sizeof(struct pair) + 63) & ~(size_t)63);
-    struct md_bcast_writer writer;
-    pthread_t thread;
-    struct md_mem mem;
-
-    if (!pair || md_mem_map(&config, md_bcast_bytes(BCAST_SIZE), &mem) != 0)
-        abort();
-    memset(pair, 0, sizeof(*pair));
-    pair->memory = mem.start;
-    pair->length = length;
-    pair->batch = batch;
-    pair->count = count;
-    if (is_bcast ? md_bcast_writer_init(&writer, mem.start, BCAST_SIZE, 0)
-                 : md_ring_format(mem.start, RING_SIZE))
-        abort();
-    if (pthread_create(&thread, NULL, is_bcast ? bcast_reader : spsc_reader, pair) != 0)
-        abort();
-    bind_to(first_cpu);
-    wait_ready(pair);
-    uint64_t began = md_clock_mono_ns();
-    if (is_bcast)
-        bcast_writer(pair);
-    else
-        spsc_writer(pair);
-    pthread_join(thread, NULL);
-    double ns = (double)(md_clock_mono_ns() - began) / (double)count;
-    md_mem_unmap(&mem);
-    free(pair);
-    return ns;
-}
-
-static void bench_rings(void)
-{
-    static const uint32_t lengths[] = { 64, 96, 128, 1024 };
-    static const uint32_t batches[] = { 1, 16, 256 };
-
-    for (int is_bcast = 0; is_bcast < 2; is_bcast++) {
-        for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-            for (size_t j = 0; j < sizeof(batches) / sizeof(batches[0]); j++) {
-                double ns[REPEATS];
-                char what[64];
-                uint64_t count = lengths[i] > 500 ? 500000 : 2000000;
-                (void)run_pair(is_bcast, lengths[i], batches[j], count / 4); /* warm up */
-                for (int k = 0; k < REPEATS; k++)
-                    ns[k] = run_pair(is_bcast, lengths[i], batches[j], count);
-                snprintf(what, sizeof(what), "%s ring, %u bytes, batch %u",
-                         is_bcast ? "broadcast" : "SPSC", lengths[i], batches[j]);
-                print_result(what, ns);
-            }
-        }
-    }
-}
-
 /* Run `fn` REPEATS times and print what one of its `count` operations costs. */
 static void bench(const char *what, void (*fn)(uint64_t count, void *arg), uint64_t count,
                   void *arg)
@@ -254,31 +69,6 @@ static void bench(const char *what, void (*fn)(uint64_t count, void *arg), uint6
         ns[i] = (double)(md_clock_mono_ns() - began) / (double)count;
     }
     print_result(what, ns);
-}
-
-static void pool_pairs(uint64_t count, void *arg)
-{
-    struct md_pool *pool = arg;
-
-    for (uint64_t i = 0; i < count / 2; i++) { /* an operation is a take or a give */
-        void *object = md_pool_take(pool);
-        __asm__ volatile("" : : "r"(object) : "memory");
-        md_pool_give(pool, object);
-    }
-}
-
-static void pool_batches(uint64_t count, void *arg)
-{
-    struct md_pool *pool = arg;
-    void *objects[64];
-
-    for (uint64_t i = 0; i < count / 128; i++) {
-        for (int k = 0; k < 64; k++)
-            objects[k] = md_pool_take(pool);
-        __asm__ volatile("" : : "r"(objects) : "memory");
-        for (int k = 0; k < 64; k++)
-            md_pool_give(pool, objects[k]);
-    }
 }
 
 static void hist_records(uint64_t count, void *arg)
@@ -390,19 +180,15 @@ static void log_off(uint64_t count, void *arg)
 
 static void bench_small(void)
 {
-    struct md_pool_config config = { .object_bytes = 256, .count = 4096, .mem.node = MD_NODE_ANY };
     struct md_hist *hist = malloc(sizeof(*hist));
-    struct md_pool pool;
     struct md_log_config log = { .identity = "bench",
                                  .targets = MD_LOG_TO_FILE,
                                  .path = "/dev/null",
                                  .severity_max = MD_LOG_INFO };
 
-    if (!hist || md_pool_init(&pool, &config) || md_log_open(&log))
+    if (!hist || md_log_open(&log))
         abort();
     md_hist_init(hist);
-    bench("pool, take or give, hot", pool_pairs, 50000000, &pool);
-    bench("pool, take or give, 64 at a time", pool_batches, 50000000, &pool);
     bench("histogram, record (with random number)", hist_records, 20000000, hist);
     bench(md_clock_is_tsc() ? "monotonic clock (counter)" : "monotonic clock (kernel)", mono_reads,
           20000000, NULL);
@@ -410,26 +196,17 @@ static void bench_small(void)
     bench("log line held back by the rate limit", log_lines, 2000000, NULL);
     bench("log line of a severity that is off", log_off, 50000000, NULL);
     md_log_close();
-    md_pool_fini(&pool);
     free(hist);
 }
 
-static void choose_cpus(void)
+static void choose_cpu(void)
 {
     struct md_cpu_set allowed;
-    unsigned found = 0;
 
     if (md_cpu_allowed(&allowed) != 0)
         abort();
-    for (unsigned cpu = 0; cpu < MD_CPU_MAX && found < 2; cpu++) {
-        if (!md_cpu_set_has(&allowed, cpu))
-            continue;
-        *(found++ == 0 ? &first_cpu : &second_cpu) = cpu;
-    }
-    if (found < 2) {
-        second_cpu = first_cpu;
-        printf("only one CPU: the ring figures are those of a shared one\n");
-    }
+    while (cpu < MD_CPU_MAX && !md_cpu_set_has(&allowed, cpu))
+        cpu++;
 }
 
 static void print_machine(void)
@@ -446,8 +223,8 @@ static void print_machine(void)
         fclose(file);
     if (uname(&name) != 0)
         name.release[0] = '\0';
-    printf("%s, Linux %s, compiler %s, CPUs %u and %u, median (least to most) of %d runs\n", model,
-           name.release, __VERSION__, first_cpu, second_cpu, REPEATS);
+    printf("%s, Linux %s, compiler %s, CPU %u, median (least to most) of %d runs\n", model,
+           name.release, __VERSION__, cpu, REPEATS);
 }
 
 int main(int argc, char **argv)
@@ -456,20 +233,17 @@ int main(int argc, char **argv)
 
     is_csv = argc > 1 && strcmp(argv[1], "--csv") == 0;
     if (strcmp(what, "--help") == 0) {
-        printf("usage: base_bench [--csv] [rings|tables|small]\n");
+        printf("usage: base_bench [--csv] [tables|small]\n");
         return 0;
     }
-    bool is_all =
-        strcmp(what, "rings") != 0 && strcmp(what, "tables") != 0 && strcmp(what, "small") != 0;
+    bool is_all = strcmp(what, "tables") != 0 && strcmp(what, "small") != 0;
     md_clock_init();
-    choose_cpus();
-    bind_to(first_cpu);
+    choose_cpu();
+    bind_to();
     if (is_csv)
         printf("what,median_ns,least_ns,most_ns\n");
     else
         print_machine();
-    if (is_all || strcmp(what, "rings") == 0)
-        bench_rings();
     if (is_all || strcmp(what, "small") == 0)
         bench_small();
     if (is_all || strcmp(what, "tables") == 0)

@@ -24,9 +24,16 @@
 #include "internal.h"
 
 /*
- * MD_STRESS_RECORDS makes it longer than the two hundred thousand of an ordinary run. Each payload
- * follows from its session and number, so a torn or foreign byte in anything delivered is found.
+ * MD_STRESS_RECORDS makes it longer than an ordinary run. Each payload follows from its session and
+ * number, so a torn or foreign byte in anything delivered is found.
  */
+#ifdef __SANITIZE_THREAD__
+#define RECORDS 20000
+enum { STOPS = 5, KILLS = 10 };
+#else
+#define RECORDS 200000
+enum { STOPS = 40, KILLS = 100 };
+#endif
 enum { INBOUND = 1 << 17, OUTBOUND = 1 << 16, PEERS = 4, FIRST_PEER = 100, OWN = 1, EVENTS = 64 };
 enum { LENGTH_MAX = 1500, PUBLISH_EACH = 7 };
 
@@ -34,7 +41,7 @@ static uint64_t records(void)
 {
     const char *text = getenv("MD_STRESS_RECORDS");
 
-    return text ? strtoull(text, NULL, 10) : 200000;
+    return text ? strtoull(text, NULL, 10) : RECORDS;
 }
 
 static uint32_t length_of(uint64_t session, uint64_t seq)
@@ -400,17 +407,17 @@ static void a_process_stopped_while_it_reads_is_told_what_it_missed(void **state
 {
     struct attach_inbound_writer *writer = make_writer();
     const struct attach_inbound_map *map = map_of(writer);
-    uint64_t rounds = 0, stops = 40;
+    uint64_t rounds = 0;
 
     (void)state;
     /* The child has to know the end before it starts: what the stops below write, and a rest. */
-    uint64_t total = stops * 8 * (INBOUND / 1024);
+    uint64_t total = (uint64_t)STOPS * 8 * (INBOUND / 1024);
     struct check *check = check_make(map); /* the child's copy of it begins before all writing */
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
         read_in_a_process(check, total);
-    for (uint64_t i = 0; i < stops && rounds + 4096 < total; i++) {
+    for (int i = 0; i < STOPS && rounds + 4096 < total; i++) {
         await_lap(writer, &rounds, 1);
         assert_int_equal(kill(pid, SIGSTOP), 0);
         await_lap(writer, &rounds, 2);
@@ -436,7 +443,7 @@ static void write_for_ever(struct attach_inbound_writer *writer)
 static void a_writer_killed_anywhere_leaves_readers_alive_and_right(void **state)
 {
     (void)state;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < KILLS; i++) {
         struct attach_inbound_writer *writer = make_writer();
         const struct attach_inbound_map *map = map_of(writer);
         struct check *check = check_make(map);

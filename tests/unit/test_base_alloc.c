@@ -11,20 +11,15 @@
 
 #include <cmocka.h>
 
-#include "base/bcast.h"
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/err.h"
 #include "base/hist.h"
 #include "base/log.h"
-#include "base/pool.h"
-#include "base/ring.h"
 #include "base/table.h"
 
-#define TURNS      100000
-#define RING_SIZE  65536u
-#define BCAST_SIZE (1u << 20)
-#define OBJECTS    1024
+#define TURNS   100000
+#define OBJECTS 1024
 
 /* ---- every call for memory of this program, by the linker's --wrap ---- */
 
@@ -69,85 +64,16 @@ void *__wrap_mmap(void *where, size_t size, int protection, int flags, int fd, o
 static void the_counter_counts(void **state)
 {
     uint64_t before = calls;
-    struct md_pool pool;
+    struct md_int_table *table;
 
     (void)state;
     void *volatile ours = malloc(100); /* a pair of these may be left out, too */
     free(ours);
     assert_int_equal(calls, before + 1);
     /* Of the base library, too. */
-    assert_int_equal(md_pool_init(&pool, &(struct md_pool_config){ .object_bytes = 8, .count = 8 }),
-                     MD_OK);
+    assert_int_equal(md_int_table_create(8, &table), MD_OK);
     assert_true(calls > before + 1);
-    md_pool_fini(&pool);
-}
-
-static void a_pool_gives_and_takes_without(void **state)
-{
-    struct md_pool pool;
-    void *taken[OBJECTS];
-
-    (void)state;
-    assert_int_equal(
-        md_pool_init(&pool, &(struct md_pool_config){ .object_bytes = 200, .count = OBJECTS }),
-        MD_OK);
-    uint64_t before = calls;
-    for (int turn = 0; turn < 100; turn++) {
-        for (int i = 0; i < OBJECTS; i++)
-            taken[i] = md_pool_take(&pool);
-        assert_null(md_pool_take(&pool)); /* empty is said, not mended by an allocation */
-        for (int i = 0; i < OBJECTS; i++)
-            md_pool_give(&pool, taken[i]);
-    }
-    assert_int_equal(calls, before);
-    md_pool_fini(&pool);
-}
-
-static void a_ring_carries_records_without(void **state)
-{
-    void *memory = aligned_alloc(64, md_ring_bytes(RING_SIZE));
-    struct md_ring_producer producer;
-    struct md_ring_consumer consumer;
-    struct md_record record;
-    int result;
-
-    (void)state;
-    memset(memory, 0, md_ring_bytes(RING_SIZE));
-    assert_int_equal(md_ring_format(memory, RING_SIZE), MD_OK);
-    assert_int_equal(md_ring_producer_init(&producer, memory, md_ring_bytes(RING_SIZE)), MD_OK);
-    assert_int_equal(md_ring_consumer_init(&consumer, memory, md_ring_bytes(RING_SIZE)), MD_OK);
-    uint64_t before = calls;
-    for (uint32_t i = 0; i < TURNS; i++) {
-        assert_non_null(md_ring_claim(&producer, 16 + i % 1000, 1, 0));
-        md_ring_commit(&producer);
-        assert_non_null(md_ring_read(&consumer, &record, &result));
-        md_ring_release(&consumer);
-    }
-    assert_int_equal(calls, before);
-    free(memory);
-}
-
-static void a_broadcast_ring_carries_records_without(void **state)
-{
-    static _Alignas(8) uint8_t buffer[65536];
-    static const uint8_t body[2000];
-    void *memory = aligned_alloc(4096, md_bcast_bytes(BCAST_SIZE));
-    struct md_bcast_writer writer;
-    struct md_bcast_reader reader;
-    struct md_bcast_batch batch;
-
-    (void)state;
-    memset(memory, 0, md_bcast_bytes(BCAST_SIZE));
-    assert_int_equal(md_bcast_writer_init(&writer, memory, BCAST_SIZE, 0), MD_OK);
-    assert_int_equal(md_bcast_reader_init(&reader, memory, md_bcast_bytes(BCAST_SIZE)), MD_OK);
-    uint64_t before = calls;
-    for (uint64_t i = 0; i < TURNS; i++) {
-        md_bcast_write(&writer, 1, 0, &i, sizeof(i), body, i % sizeof(body));
-        md_bcast_commit(&writer);
-        assert_int_equal(md_bcast_read(&reader, buffer, sizeof(buffer), &batch), MD_BCAST_READ);
-    }
-    assert_int_equal(calls, before);
-    free(memory);
+    md_int_table_destroy(table);
 }
 
 static void tables_of_their_full_size_change_without(void **state)
@@ -208,9 +134,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_counter_counts),
-        cmocka_unit_test(a_pool_gives_and_takes_without),
-        cmocka_unit_test(a_ring_carries_records_without),
-        cmocka_unit_test(a_broadcast_ring_carries_records_without),
         cmocka_unit_test(tables_of_their_full_size_change_without),
         cmocka_unit_test(figures_clocks_and_log_lines_are_taken_without),
     };
