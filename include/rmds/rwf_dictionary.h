@@ -25,12 +25,15 @@ enum rwf_field_type {
     RWF_FIELD_TYPE_NONE = -1,
     RWF_FIELD_TYPE_TIME_SECONDS = 0,
     RWF_FIELD_TYPE_INTEGER = 1,
+    RWF_FIELD_TYPE_NUMERIC = 2,
     RWF_FIELD_TYPE_DATE = 3,
     RWF_FIELD_TYPE_PRICE = 4,
     RWF_FIELD_TYPE_ALPHANUMERIC = 5,
     RWF_FIELD_TYPE_ENUMERATED = 6,
     RWF_FIELD_TYPE_TIME = 7,
     RWF_FIELD_TYPE_BINARY = 8,
+    RWF_FIELD_TYPE_LONG_ALPHANUMERIC = 9,
+    RWF_FIELD_TYPE_OPAQUE = 10,
 };
 
 /* One value of an enumerated field. The display is a short RMTES string, nearly always ASCII. */

@@ -27,21 +27,25 @@
  * bytes of the string received before:
  *
  *   1B 5B <decimal n> 60     continue at byte n (counted from 0)
- *   1B 5B <decimal n> 62     write the preceding byte n times more
+ *   1B 5B <decimal n> 62     write the byte that stands directly before n times more
+ *
+ * Content that holds a position changes the string, and what it does not write over stays. Content
+ * without one replaces the string; a repetition in it is only a shorter spelling.
  *
  * Who keeps an image must apply them, or the next refresh that it sends is broken text.
  * Nothing here allocates, blocks, or keeps state between calls.
  */
 
-/* Does this content hold a command, so that it can only be understood on top of a stored string? */
+/* Does this content hold a command, so that it must be applied before it is text? */
 bool rwf_rmtes_is_partial(const uint8_t *content, size_t length);
 
 /*
- * Apply received content to the stored string: replaces it, or, if the content is partial, changes
- * it in place. `stored` has room for `capacity` bytes and holds *stored_length of them; bytes
- * that a command jumps over and that were never written become blanks. On failure
- * (MD_ERR_MALFORMED: a command is broken or unfinished; MD_ERR_FULL: it leads beyond `capacity`)
- * neither the string nor *stored_length has changed. `content` may not overlap `stored`.
+ * Apply received content to the stored string: replaces it, or, if the content holds a position,
+ * changes it in place. `stored` has room for `capacity` bytes and holds *stored_length of them;
+ * bytes that a command jumps over and that were never written become blanks. On failure
+ * (MD_ERR_MALFORMED: a command is broken or unfinished, or a repetition has no byte before it;
+ * MD_ERR_FULL: it leads beyond `capacity`) neither the string nor *stored_length has changed.
+ * `content` may not overlap `stored`.
  */
 int rwf_rmtes_apply(uint8_t *stored, size_t capacity, size_t *stored_length, const uint8_t *content,
                     size_t length);

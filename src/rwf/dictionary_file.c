@@ -15,12 +15,15 @@ struct named_type {
 static const struct named_type field_types[] = {
     { "TIME_SECONDS", RWF_FIELD_TYPE_TIME_SECONDS },
     { "INTEGER", RWF_FIELD_TYPE_INTEGER },
+    { "NUMERIC", RWF_FIELD_TYPE_NUMERIC },
     { "DATE", RWF_FIELD_TYPE_DATE },
     { "PRICE", RWF_FIELD_TYPE_PRICE },
     { "ALPHANUMERIC", RWF_FIELD_TYPE_ALPHANUMERIC },
     { "ENUMERATED", RWF_FIELD_TYPE_ENUMERATED },
     { "TIME", RWF_FIELD_TYPE_TIME },
     { "BINARY", RWF_FIELD_TYPE_BINARY },
+    { "LONG_ALPHANUMERIC", RWF_FIELD_TYPE_LONG_ALPHANUMERIC },
+    { "OPAQUE", RWF_FIELD_TYPE_OPAQUE },
     { "NONE", RWF_FIELD_TYPE_NONE },
 };
 
@@ -153,8 +156,9 @@ static int read_types(struct text_scan *scan, struct rwf_field_def *field)
 
     if (!find_type(field_types, sizeof(field_types) / sizeof(field_types[0]), word, &type))
         return text_fail(scan, scan->line, MD_ERR_MALFORMED, "the field type", word,
-                         " is not known; it is one of INTEGER ALPHANUMERIC PRICE ENUMERATED DATE "
-                         "TIME TIME_SECONDS BINARY NONE");
+                         " is not known; it is one of INTEGER NUMERIC ALPHANUMERIC "
+                         "LONG_ALPHANUMERIC PRICE ENUMERATED DATE TIME TIME_SECONDS BINARY OPAQUE "
+                         "NONE");
     field->field_type = (int8_t)type;
     if (!text_number(scan, 0, UINT16_MAX, &number))
         return text_fail(scan, scan->line, MD_ERR_MALFORMED,

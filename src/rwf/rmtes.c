@@ -79,75 +79,93 @@ bool rwf_rmtes_is_partial(const uint8_t *content, size_t length)
     return false;
 }
 
-/*
- * One pass over the content. With `stored` NULL it only checks, which is how a failure leaves the
- * string as it was; *end becomes the end of what is written, *is_partial whether a command was met.
- */
-static int walk(uint8_t *stored, size_t capacity, size_t stored_length, const uint8_t *content,
-                size_t length, size_t *end, bool *is_partial)
-{
-    size_t pos = 0;
-    size_t filled = stored_length;
+/* What one pass over a content came to. */
+struct walk {
+    uint8_t *stored; /* NULL: only check */
+    size_t capacity;
+    size_t filled; /* of the string, by what was there and what was written */
+    size_t pos;
+    size_t end;       /* of what is written */
+    bool has_byte;    /* the byte before `pos` was written by this content: it can be repeated */
+    bool is_moved;    /* a position was met: what is not written over stays */
+    bool has_command; /* a position, or a repetition */
+};
 
-    *end = 0;
-    *is_partial = false;
-    for (size_t i = 0; i < length;) {
-        struct command command = { .kind = COMMAND_NONE };
-        size_t count;
+static int walk_position(struct walk *walk, size_t to)
+{
+    if (to > walk->capacity)
+        return MD_ERR_FULL;
+    if (walk->stored && to > walk->filled)
+        memset(walk->stored + walk->filled, ' ', to - walk->filled);
+    walk->pos = to;
+    walk->has_byte = false;
+    walk->is_moved = true;
+    return MD_OK;
+}
+
+static int walk_write(struct walk *walk, uint8_t byte, size_t count)
+{
+    if (count > walk->capacity - walk->pos)
+        return MD_ERR_FULL;
+    if (walk->stored && count == 1)
+        walk->stored[walk->pos] = byte;
+    else if (walk->stored)
+        memset(walk->stored + walk->pos, byte, count);
+    walk->pos += count;
+    walk->has_byte = true;
+    return MD_OK;
+}
+
+/* With `stored` NULL it only checks, which is how a failure leaves the string as it was. */
+static int walk(struct walk *walk, const uint8_t *content, size_t length)
+{
+    uint8_t last = 0; /* the byte that a command repeats */
+    int err = MD_OK;
+
+    for (size_t i = 0; i < length && err == MD_OK;) {
+        struct command command = { .kind = COMMAND_NONE, .length = 1 };
 
         if (content[i] == ESC)
             command = command_at(content + i, length - i);
-        if (command.kind == COMMAND_BROKEN)
+        if (command.kind == COMMAND_BROKEN || (command.kind == COMMAND_REPEAT && !walk->has_byte))
             return MD_ERR_MALFORMED;
-        if (command.kind == COMMAND_POSITION) {
-            if (command.number > capacity)
-                return MD_ERR_FULL;
-            pos = command.number;
-            if (stored && pos > filled)
-                memset(stored + filled, ' ', pos - filled);
+        if (command.kind == COMMAND_NONE) {
+            last = content[i++];
+            err = walk_write(walk, last, 1);
         } else {
-            count = command.kind == COMMAND_REPEAT ? command.number : 1;
-            if (command.kind == COMMAND_REPEAT && pos == 0)
-                return MD_ERR_MALFORMED; /* there is no byte to repeat */
-            if (count > capacity - pos)
-                return MD_ERR_FULL;
-            if (stored && command.kind == COMMAND_REPEAT)
-                memset(stored + pos, stored[pos - 1], count);
-            else if (stored)
-                stored[pos] = content[i];
-            pos += count;
+            err = command.kind == COMMAND_POSITION ? walk_position(walk, command.number)
+                                                   : walk_write(walk, last, command.number);
+            walk->has_command = true;
+            i += command.length;
         }
-        if (command.kind != COMMAND_NONE)
-            *is_partial = true;
-        i += command.kind == COMMAND_NONE ? 1 : command.length;
-        if (pos > *end)
-            *end = pos;
-        if (pos > filled)
-            filled = pos;
+        if (walk->pos > walk->end)
+            walk->end = walk->pos;
+        if (walk->pos > walk->filled)
+            walk->filled = walk->pos;
     }
-    return MD_OK;
+    return err;
 }
 
 int rwf_rmtes_apply(uint8_t *stored, size_t capacity, size_t *stored_length, const uint8_t *content,
                     size_t length)
 {
-    size_t end;
-    bool is_partial;
-    int err;
+    struct walk pass = { .capacity = capacity, .filled = *stored_length };
 
     MD_ASSERT(*stored_length <= capacity);
-    err = walk(NULL, capacity, *stored_length, content, length, &end, &is_partial);
+    int err = walk(&pass, content, length);
     if (err != MD_OK)
         return err;
-    if (!is_partial) { /* nearly always */
+    if (!pass.has_command) { /* nearly always */
         if (length)
             memcpy(stored, content, length);
         *stored_length = length;
         return MD_OK;
     }
-    walk(stored, capacity, *stored_length, content, length, &end, &is_partial);
-    if (end > *stored_length)
-        *stored_length = end;
+    bool replaces = !pass.is_moved;
+    pass = (struct walk){ .stored = stored, .capacity = capacity, .filled = *stored_length };
+    walk(&pass, content, length);
+    if (replaces || pass.end > *stored_length)
+        *stored_length = pass.end;
     return MD_OK;
 }
 

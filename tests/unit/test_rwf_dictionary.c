@@ -233,6 +233,23 @@ static void an_acronym_may_start_with_a_digit(void **state)
     assert_string_equal(rwf_dictionary_info(*state)->rt_version, "4.20.31");
 }
 
+static void every_field_type_of_marketfeed_is_loaded(void **state)
+{
+    struct rwf_dictionary *dictionary = *state;
+    struct rwf_dictionary_error error;
+
+    assert_int_equal(load_fields(dictionary,
+                                 "A \"a\" 1 NULL NUMERIC 15 REAL64 7\n"
+                                 "B \"b\" 2 NULL LONG_ALPHANUMERIC 500 RMTES_STRING 500\n"
+                                 "C \"c\" 3 NULL OPAQUE 64 BUFFER 64\n",
+                                 &error),
+                     MD_OK);
+    assert_int_equal(rwf_dictionary_field(dictionary, 1)->field_type, RWF_FIELD_TYPE_NUMERIC);
+    assert_int_equal(rwf_dictionary_field(dictionary, 2)->field_type,
+                     RWF_FIELD_TYPE_LONG_ALPHANUMERIC);
+    assert_int_equal(rwf_dictionary_field(dictionary, 3)->field_type, RWF_FIELD_TYPE_OPAQUE);
+}
+
 static void enumerated_types_may_come_before_the_fields(void **state)
 {
     struct rwf_dictionary_error error;
@@ -465,6 +482,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_legal_but_unusual_is_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(an_acronym_may_start_with_a_digit, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_field_type_of_marketfeed_is_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(enumerated_types_may_come_before_the_fields, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(wrong_field_lines_are_refused_with_file_and_line, setup,

@@ -66,10 +66,27 @@ static void a_repeat_command_writes_the_preceding_byte_again(void **state)
     assert_image(&image, "AAAAAA");
     assert_int_equal(apply(&image, "\x1b[2`-\x1b[2b"), MD_OK);
     assert_image(&image, "AA---A");
-    assert_int_equal(apply(&image, "\x1b[3`\x1b[0b"), MD_OK);
-    assert_image(&image, "AA---A");
-    assert_int_equal(apply(&image, "\x1b[1`\x1b[2b"), MD_OK); /* of the string before */
-    assert_image(&image, "AAA--A");
+    assert_int_equal(apply(&image, "\x1b[1`Z\x1b[0b"), MD_OK);
+    assert_image(&image, "AZ---A");
+    assert_int_equal(apply(&image, "\x1b[3`\x1b[0b"), MD_ERR_MALFORMED); /* what it would repeat */
+    assert_int_equal(apply(&image, "\x1b[1`\x1b[2b"), MD_ERR_MALFORMED); /* is not written here */
+    assert_image(&image, "AZ---A");
+}
+
+static void content_without_a_position_replaces_the_string(void **state)
+{
+    struct image image = { .length = 0 };
+
+    (void)state;
+    apply(&image, "ABCDEFGH");
+    assert_int_equal(apply(&image, "q\x1b[2b"), MD_OK);
+    assert_image(&image, "qqq");
+    apply(&image, "ABCDEFGH");
+    assert_int_equal(apply(&image, "qr\x1b[1bs\x1b[1b"), MD_OK);
+    assert_image(&image, "qrrss");
+    apply(&image, "ABCDEFGH");
+    assert_int_equal(apply(&image, "xy\x1b[5`z"), MD_OK); /* a position keeps what stands there */
+    assert_image(&image, "xyCDEzGH");
 }
 
 static void bytes_never_written_are_blanks(void **state)
@@ -232,6 +249,7 @@ int main(void)
         cmocka_unit_test(content_without_commands_replaces_the_string),
         cmocka_unit_test(a_position_command_writes_over_the_string_from_there),
         cmocka_unit_test(a_repeat_command_writes_the_preceding_byte_again),
+        cmocka_unit_test(content_without_a_position_replaces_the_string),
         cmocka_unit_test(bytes_never_written_are_blanks),
         cmocka_unit_test(the_whole_capacity_may_be_used_and_not_a_byte_more),
         cmocka_unit_test(a_broken_command_changes_nothing),
