@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "cache/cache.h"
 #include "rmds/rwf_dictionary.h"
 
 /* Real consumers read parts of any size; this is what one fragmented message should not exceed. */
@@ -65,6 +66,7 @@ struct p2ps_dictionary_store {
     pthread_mutex_t lock;
     struct slot slots[NAMES_MAX];
     _Atomic(const struct rwf_dictionary *) types;
+    struct cache_ripples *ripples; /* of all of them; NULL with rippleFields False */
 };
 
 /* ---- files ---- */
@@ -156,6 +158,17 @@ static int load_own(struct p2ps_dictionary_store *store)
     return MD_OK;
 }
 
+/* From now on the types and the ripple chains of fields are those of `dictionary`. */
+static void learn_types(struct p2ps_dictionary_store *store,
+                        const struct rwf_dictionary *dictionary)
+{
+    pthread_mutex_lock(&store->lock);
+    atomic_store_explicit(&store->types, dictionary, memory_order_release);
+    if (store->ripples)
+        cache_ripples_learn(store->ripples, dictionary);
+    pthread_mutex_unlock(&store->lock);
+}
+
 int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
                                  struct p2ps_dictionary_store **out)
 {
@@ -167,6 +180,8 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
     *out = NULL;
     if (store)
         pthread_mutex_init(&store->lock, NULL);
+    if (err == MD_OK && md_conf_bool(daemon, "rippleFields"))
+        err = cache_ripples_create(&store->ripples);
     while (err == MD_OK && md_conf_list(daemon, "dictionaryPath", count, path, sizeof(path))) {
         err = load_file(store, path);
         count++;
@@ -183,7 +198,7 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
         (struct served){ .type = RWF_DICTIONARY_TYPE_FIELDS, .dictionary = store->files };
     store->own[1] =
         (struct served){ .type = RWF_DICTIONARY_TYPE_ENUMS, .dictionary = store->files };
-    atomic_store_explicit(&store->types, store->files, memory_order_release);
+    learn_types(store, store->files);
     md_log(MD_LOG_INFO, "dictionary: %u fields, %u tables of enumerated values",
            rwf_dictionary_field_count(store->files), rwf_dictionary_table_count(store->files));
     *out = store;
@@ -211,6 +226,7 @@ void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store)
     for (unsigned i = 0; i < NAMES_MAX; i++)
         discard(&store->slots[i].served);
     rwf_dictionary_destroy(store->files);
+    cache_ripples_destroy(store->ripples);
     pthread_mutex_destroy(&store->lock);
     free(store);
 }
@@ -360,7 +376,7 @@ static void part(void *self, struct rwf_bytes name, struct rwf_bytes version,
     if (!is_last)
         return;
     if (slot->served.type == RWF_DICTIONARY_TYPE_FIELDS)
-        atomic_store_explicit(&store->types, slot->served.dictionary, memory_order_release);
+        learn_types(store, slot->served.dictionary);
     set_state(store, slot, SLOT_DONE);
     md_log(MD_LOG_NOTICE, "dictionary %s: the provider's is served, version %s", slot->name,
            slot->version[0] ? slot->version : "not said");
@@ -498,6 +514,11 @@ unsigned p2ps_dictionary_field_type(void *store, int16_t field_id)
     const struct rwf_field_def *field = rwf_dictionary_field(types, field_id);
 
     return field ? field->rwf_type : 0;
+}
+
+const struct cache_ripples *p2ps_dictionary_ripples(const struct p2ps_dictionary_store *store)
+{
+    return store->ripples;
 }
 
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store)

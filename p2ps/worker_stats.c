@@ -54,6 +54,7 @@ static const struct row rows[] = {
     COUNTER("loginAccepted", login_accepted),
     COUNTER("loginRejected", login_rejected),
     COUNTER("imagesFromCache", images_from_cache),
+    COUNTER("fieldsRippled", fields_rippled),
     LEVEL_WIDE("imagesNow", images_now),
     LEVEL_WIDE("imageBytes", image_bytes_now),
     LEVEL_WIDE("imageEncodedBytes", image_encoded_now),

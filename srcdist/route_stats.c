@@ -56,6 +56,7 @@ static const struct row rows[] = {
     COUNTER("backboneRefused", backbone_refused),
     COUNTER("cacheApplied", cache_applied),
     COUNTER("cacheFailed", cache_failed),
+    COUNTER("fieldsRippled", fields_rippled),
     LEVEL("dictionaries", dictionaries_now),
     COUNTER("dictionariesFailed", dictionaries_failed),
     COUNTER("dictionaryConflicts", dictionary_conflicts),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "rmds/rwf.h"
+#include "rmds/rwf_dictionary.h"
 
 /*
  * A cache holds images for one thread. An image is what the last refresh said with all updates
@@ -21,6 +22,7 @@
  * that makes the image no longer than it once was allocates nothing.
  */
 struct cache;
+struct cache_ripples;
 struct cache_image; /* NULL is an item that has none yet */
 
 struct cache_config {
@@ -30,6 +32,7 @@ struct cache_config {
      * may be text: the bytes of a number may look like a command. */
     unsigned (*field_type)(void *context, int16_t field_id);
     void *context;
+    const struct cache_ripples *ripples; /* outlives the cache; NULL: no value moves on */
 };
 
 struct cache_stats {
@@ -39,7 +42,23 @@ struct cache_stats {
     uint64_t applied;     /* messages */
     uint64_t failed;      /* messages that could not be applied */
     uint64_t refused;     /* for bytes_max */
+    uint64_t rippled;     /* values that an update moved on to another field */
 };
+
+/*
+ * Which field takes over the old value of a field that an update changes (RIPPLES TO of the field
+ * dictionary): a trade comes as TRDPRC_1 alone, and whoever keeps an image moves the last one to
+ * TRDPRC_2, that of TRDPRC_2 to TRDPRC_3, and so on. Refreshes do not ripple, nor do updates with
+ * DO_NOT_RIPPLE, nor the fields of rows; a chain ends before a field that the image lacks.
+ *
+ * One table serves any number of caches and threads; one thread fills it, at any time.
+ */
+int cache_ripples_create(struct cache_ripples **out);      /* empty; MD_ERR_NOMEM */
+void cache_ripples_destroy(struct cache_ripples *ripples); /* NULL is allowed */
+/* Add what a dictionary says. Left out are a field that ripples to one of another type or to one
+ * that does not exist, and chains that come back to themselves or are longer than 64. */
+void cache_ripples_learn(struct cache_ripples *ripples, const struct rwf_dictionary *dictionary);
+void cache_ripples_forget(struct cache_ripples *ripples); /* empty again */
 
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
 void cache_destroy(struct cache *cache); /* its images have been freed; NULL is allowed */

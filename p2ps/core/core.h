@@ -14,6 +14,8 @@
 #include "rrmp/backbone.h"
 #include "rrmp/sink.h"
 
+struct cache_ripples;
+
 /*
  * One core is one worker: it has clients of its own, an item table of its own and one requester on
  * each network of the backbone, numbered from 0, and shares nothing mutable with other workers. The
@@ -133,6 +135,7 @@ struct p2ps_core_config {
     uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
+    const struct cache_ripples *ripples;                     /* likewise */
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
     uint64_t rtt_interval_ns;   /* 0: no round-trip measurement */
@@ -163,6 +166,7 @@ struct p2ps_core_stats {
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
+    uint64_t fields_rippled; /* in images */
     uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t image_encoded_now; /* of these, images as they are on the wire */

@@ -174,6 +174,7 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
     (*image)->is_complete = false;
     (*image)->is_broken = false;
     (*image)->state_at = 0;
+    (*image)->ripple_epoch = 0;
     err = put_head(*image, msg);
     cache->stats.encoded_now += (*image)->length;
     return err;
@@ -219,13 +220,13 @@ static int raw_part(const struct cache_image *image, struct cache_cursor *cursor
 
 /* ---- applying ---- */
 
+/* A further part of a refresh, or an update. */
 static int apply_payload(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
-                         bool starts)
+                         bool ripples)
 {
     switch ((enum cache_kind)(*image)->kind) {
     case CACHE_KIND_FIELDS:
-        return starts ? cache_fields_start(cache, image, payload)
-                      : cache_fields_update(cache, image, payload);
+        return cache_fields_update(cache, image, payload, ripples);
     case CACHE_KIND_MERGED:
         return cache_merged_update(cache, image, payload);
     case CACHE_KIND_RAW:
@@ -245,7 +246,9 @@ static int apply_refresh(struct cache *cache, struct cache_image **image, const 
     if (err == MD_OK && msg->container != (*image)->container)
         err = MD_ERR_MALFORMED; /* the parts of one image have one type */
     if (err == MD_OK)
-        err = apply_payload(cache, image, msg->payload, starts);
+        err = starts && (*image)->kind == CACHE_KIND_FIELDS
+                  ? cache_fields_start(cache, image, msg->payload)
+                  : apply_payload(cache, image, msg->payload, false);
     if (*image)
         (*image)->is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
     return err;
@@ -261,7 +264,7 @@ static int apply_update(struct cache *cache, struct cache_image **image, const s
         return MD_OK;
     if ((*image)->kind == CACHE_KIND_RAW || msg->container != (*image)->container)
         return MD_ERR_UNSUPPORTED;
-    return apply_payload(cache, image, msg->payload, false);
+    return apply_payload(cache, image, msg->payload, (msg->flags & RWF_UPDATE_DO_NOT_RIPPLE) == 0);
 }
 
 static void apply_status(struct cache_image *image, const struct rwf_state *state)

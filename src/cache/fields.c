@@ -12,8 +12,6 @@
 #define PARTIAL_ROOM_MAX 16384 /* a string that a command makes longer is refused */
 #define FIELDS_MAX       65535
 
-#define LENGTH_LONG      0xfeu /* first byte of a length in three bytes */
-
 /* ---- where things stand in the list ---- */
 
 static size_t info_size(const uint8_t *list)
@@ -29,51 +27,25 @@ static size_t count_at(const struct cache_image *image)
 /* A content with its length in front, in the shortest form. */
 static size_t packed_size(size_t length)
 {
-    return length + (length < LENGTH_LONG ? 1 : 3);
+    return length + (length < CACHE_LENGTH_LONG ? 1 : 3);
 }
 
 /* The content that stands there, its length in whichever form. */
 static struct rwf_bytes packed_at(const uint8_t *p)
 {
-    return p[0] < LENGTH_LONG ? rwf_bytes(p + 1, p[0]) : rwf_bytes(p + 3, md_be16(p + 1));
-}
-
-static size_t packed_end(const uint8_t *p, size_t at)
-{
-    return at + (p[at] < LENGTH_LONG ? 1u + p[at] : 3u + md_be16(p + at + 1));
-}
-
-/* Most contents are a few bytes: two stores that may overlap instead of a call. */
-static void copy(uint8_t *to, const uint8_t *from, size_t length)
-{
-    if (length > 8) {
-        memcpy(to, from, length);
-    } else if (length >= 4) {
-        uint32_t first;
-        uint32_t last;
-        memcpy(&first, from, 4);
-        memcpy(&last, from + length - 4, 4);
-        memcpy(to, &first, 4);
-        memcpy(to + length - 4, &last, 4);
-    } else if (length > 0) {
-        uint8_t middle = from[length / 2];
-        uint8_t last = from[length - 1];
-        to[0] = from[0];
-        to[length / 2] = middle;
-        to[length - 1] = last;
-    }
+    return p[0] < CACHE_LENGTH_LONG ? rwf_bytes(p + 1, p[0]) : rwf_bytes(p + 3, md_be16(p + 1));
 }
 
 static void pack(uint8_t *p, struct rwf_bytes content)
 {
-    if (content.length < LENGTH_LONG) {
+    if (content.length < CACHE_LENGTH_LONG) {
         *p++ = (uint8_t)content.length;
     } else {
-        *p++ = LENGTH_LONG;
+        *p++ = CACHE_LENGTH_LONG;
         md_put_be16(p, (uint16_t)content.length);
         p += 2;
     }
-    copy(p, content.data, content.length);
+    cache_copy(p, content.data, content.length);
 }
 
 /* ---- changing the image ---- */
@@ -124,7 +96,7 @@ static int apply_partial(struct cache *cache, struct rwf_bytes old, struct rwf_b
 static int put(struct cache *cache, struct cache_image **image, size_t at, int16_t id,
                struct rwf_bytes content)
 {
-    size_t old = packed_end((*image)->bytes, at) - at;
+    size_t old = cache_packed_end((*image)->bytes, at) - at;
     struct rwf_bytes now = packed_at((*image)->bytes + at);
     int err = MD_OK;
 
@@ -154,40 +126,46 @@ static int append(struct cache *cache, struct cache_image **image, int16_t id,
     md_put_be16((*image)->bytes + at, (uint16_t)id);
     pack((*image)->bytes + at + 2, content);
     md_put_be16((*image)->bytes + count_at(*image), (uint16_t)(count + 1));
+    (*image)->ripple_epoch = 0; /* it may be a target */
     return MD_OK;
 }
 
 /* ---- an update whose fields stand in the order of the image ---- */
 
-/* Where the field of that id begins, at or behind `at`; the end of the list if it does not. */
-static size_t seek(const struct cache_image *image, size_t at, int16_t id)
+/*
+ * The field whose content stands at *at is changed, and what it was moves on. *at moves with it.
+ */
+static inline int change(struct cache *cache, const struct cache_ripples *ripples,
+                         struct cache_image **image, size_t *at, const struct rwf_field *field)
 {
-    const uint8_t *bytes = image->bytes;
-
-    while (at < image->length && (int16_t)md_be16(bytes + at) != id)
-        at = packed_end(bytes, at + 2);
-    MD_ASSERT(at <= image->length);
-    return at;
+    if (ripples && cache_ripple_bit(ripples->sources, field->id)) {
+        int err = cache_ripple(cache, ripples, image, at, field->id);
+        if (err != MD_OK)
+            return err;
+    }
+    return put(cache, image, *at, field->id, field->content);
 }
 
 /*
  * Most updates come in the order in which the fields of the image came, so that each is found
  * behind the one before. 1: `field` is the first one that is not; 0: that was all; or an error.
  */
-static int change_in_order(struct cache *cache, struct cache_image **image,
-                           struct rwf_field_list *list, struct rwf_field *field)
+static int change_in_order(struct cache *cache, const struct cache_ripples *ripples,
+                           struct cache_image **image, struct rwf_field_list *list,
+                           struct rwf_field *field)
 {
     size_t at = count_at(*image) + 2;
     int rc;
 
     while ((rc = rwf_field_list_next(list, field)) > 0) {
-        at = seek(*image, at, field->id);
+        at = cache_seek(*image, at, (*image)->length, field->id);
         if (at == (*image)->length)
             return 1;
-        int err = put(cache, image, at + 2, field->id, field->content);
+        at += 2;
+        int err = change(cache, ripples, image, &at, field);
         if (err != MD_OK)
             return err;
-        at = packed_end((*image)->bytes, at + 2);
+        at = cache_packed_end((*image)->bytes, at);
     }
     return rc < 0 ? MD_ERR_MALFORMED : 0;
 }
@@ -197,8 +175,12 @@ static int change_in_order(struct cache *cache, struct cache_image **image,
 #define CHANGES_MAX 64u
 #define BUCKETS     64u
 
-/* Some fields of the update, found by id, so that one walk over the image serves all of them. */
+/*
+ * Some fields of the update, found by id, so that one walk over the image serves all of them. A
+ * field of a ripple chain is not among them: of these the order matters.
+ */
 struct changes {
+    const struct cache_ripples *ripples; /* NULL: no field is in a chain */
     struct change {
         const uint8_t *data; /* its content */
         uint16_t length;
@@ -237,8 +219,27 @@ static bool add(struct changes *c, const struct rwf_field *field)
     return true;
 }
 
+static bool is_in_chain(const struct changes *c, int16_t id)
+{
+    return c->ripples &&
+           (cache_ripple_bit(c->ripples->sources, id) || cache_ripple_bit(c->ripples->targets, id));
+}
+
+/* A field of a chain, apart from the others. */
+static int change_one(struct cache *cache, const struct cache_ripples *ripples,
+                      struct cache_image **image, const struct rwf_field *field)
+{
+    size_t at = cache_seek(*image, cache_first_field(*image), (*image)->length, field->id);
+
+    if (at == (*image)->length)
+        return append(cache, image, field->id, field->content);
+    at += 2;
+    return change(cache, ripples, image, &at, field);
+}
+
 /* The next lot: until it is full, or an id comes again. An error of the list; 0 at its end. */
-static int next_changes(struct changes *c, struct rwf_field_list *list)
+static int next_changes(struct changes *c, struct cache *cache, struct cache_image **image,
+                        struct rwf_field_list *list)
 {
     int rc = 1;
 
@@ -247,6 +248,13 @@ static int next_changes(struct changes *c, struct rwf_field_list *list)
     for (;;) {
         if (!c->has_ahead && (rc = rwf_field_list_next(list, &c->ahead)) <= 0)
             return rc < 0 ? rc : c->count > 0;
+        if (is_in_chain(c, c->ahead.id)) {
+            c->has_ahead = false;
+            rc = change_one(cache, c->ripples, image, &c->ahead);
+            if (rc != MD_OK)
+                return rc;
+            continue;
+        }
         c->has_ahead = !add(c, &c->ahead);
         if (c->has_ahead)
             return 1;
@@ -269,7 +277,7 @@ static int change_present(struct cache *cache, struct cache_image **image, struc
             change->is_done = true;
             left--;
         }
-        at = packed_end((*image)->bytes, at);
+        at = cache_packed_end((*image)->bytes, at);
     }
     return MD_OK;
 }
@@ -286,18 +294,33 @@ static int change_all(struct cache *cache, struct cache_image **image, struct ch
     return err;
 }
 
+/* Whether a field among them, not in the image perhaps, becomes the target of another one. */
+static bool names_target(const struct cache_ripples *ripples, struct rwf_field_list list,
+                         const struct rwf_field *first)
+{
+    struct rwf_field field = *first;
+
+    do {
+        if (cache_ripple_bit(ripples->targets, field.id))
+            return true;
+    } while (rwf_field_list_next(&list, &field) > 0);
+    return false;
+}
+
 /* `first` and what is left of the list. */
-static int change_in_lots(struct cache *cache, struct cache_image **image,
-                          struct rwf_field_list *list, const struct rwf_field *first)
+static int change_in_lots(struct cache *cache, const struct cache_ripples *ripples,
+                          struct cache_image **image, struct rwf_field_list *list,
+                          const struct rwf_field *first)
 {
     struct changes changes;
     int err = MD_OK;
     int rc;
 
+    changes.ripples = ripples;
     changes.has_ahead = true;
     changes.ahead = *first;
-    while (err == MD_OK && (rc = next_changes(&changes, list)) != 0)
-        err = rc < 0 ? MD_ERR_MALFORMED : change_all(cache, image, &changes);
+    while (err == MD_OK && (rc = next_changes(&changes, cache, image, list)) != 0)
+        err = rc < 0 ? rc : change_all(cache, image, &changes);
     return err;
 }
 
@@ -329,8 +352,10 @@ static int put_empty_list(struct cache *cache, struct cache_image **image)
     return MD_OK;
 }
 
-int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
+                        bool ripples)
 {
+    const struct cache_ripples *table = NULL;
     struct rwf_field_list list;
     struct rwf_field field;
     int err = MD_OK;
@@ -343,9 +368,16 @@ int cache_fields_update(struct cache *cache, struct cache_image **image, struct 
         err = put_empty_list(cache, image);
     if (err == MD_OK && list.info.flags & RWF_LIST_HAS_INFO)
         err = put_info(cache, image, payload);
+    if (err == MD_OK && ripples)
+        table = cache_ripples_for(cache, *image);
     if (err == MD_OK)
-        err = change_in_order(cache, image, &list, &field);
-    return err > 0 ? change_in_lots(cache, image, &list, &field) : err;
+        err = change_in_order(cache, table, image, &list, &field);
+    if (err <= 0)
+        return err;
+    if (ripples && !table && cache->config.ripples &&
+        names_target(cache->config.ripples, list, &field))
+        table = cache->config.ripples;
+    return change_in_lots(cache, table, image, &list, &field);
 }
 
 /* ---- the first part of a refresh ---- */
@@ -387,7 +419,7 @@ int cache_fields_start(struct cache *cache, struct cache_image **image, struct r
     struct rwf_bytes plain = payload;
 
     if (!is_plain(cache, &plain))
-        return cache_fields_update(cache, image, payload);
+        return cache_fields_update(cache, image, payload, false);
     int err = cache_resize(cache, image, (*image)->payload_at, 0, plain.length);
     if (err == MD_OK)
         memcpy((*image)->bytes + (*image)->payload_at, plain.data, plain.length);

@@ -3,6 +3,11 @@
 #ifndef CACHE_IMAGE_H
 #define CACHE_IMAGE_H
 
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/cursor.h"
 #include "cache/cache.h"
 
 enum cache_kind {
@@ -25,12 +30,26 @@ struct cache_image {
     uint8_t container;   /* enum rwf_type */
     uint8_t state_at;    /* in `bytes`: stream and data state, then the code */
     uint8_t seq_at;      /* of the sequence number, 0: has none */
-    bool is_complete;
-    bool is_broken; /* something could not be applied: until the next refresh */
+    bool is_complete : 1;
+    bool is_broken : 1;   /* something could not be applied: until the next refresh */
+    bool has_targets : 1; /* a field that takes over old values, as of `ripple_epoch` */
+    uint8_t ripple_epoch; /* of the table that was asked; 0: none was */
     uint8_t bytes[];
 };
 
 #define CACHE_MERGED_MAX (4u << 20) /* a larger container is not kept */
+
+/*
+ * Which field takes over the old value of which. The bits answer for nearly all fields from one or
+ * two cache lines. One thread writes, any number read: a reader that meets a change sees the old
+ * entry of a field or the new one, and finds by the epoch that it has to look at its images again.
+ */
+struct cache_ripples {
+    _Atomic uint64_t sources[65536 / 64]; /* fields that have an entry in `to` */
+    _Atomic uint64_t targets[65536 / 64]; /* fields that are one */
+    _Atomic int16_t to[65536];
+    _Atomic uint8_t epoch; /* 0: nothing is known; then 1 to 255 and again */
+};
 
 struct cache {
     struct cache_config config;
@@ -64,8 +83,91 @@ int cache_merged_part(const struct cache_image *image, struct cache_cursor *curs
 bool cache_takes_partial(const struct cache *cache, int16_t id, struct rwf_bytes old,
                          struct rwf_bytes content);
 int cache_fields_start(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
-int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
+/* `ripples`: whether old values move on to the fields that take them over. */
+int cache_fields_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
+                        bool ripples);
 int cache_fields_part(const struct cache_image *image, struct cache_cursor *cursor,
                       struct rwf_encoder *enc, bool *is_last);
+
+/* ---- how a field list lies in the image ---- */
+#define CACHE_LENGTH_LONG 0xfeu /* first byte of a length in three bytes */
+
+static inline size_t cache_packed_end(const uint8_t *p, size_t at)
+{
+    return at + (p[at] < CACHE_LENGTH_LONG ? 1u + p[at] : 3u + md_be16(p + at + 1));
+}
+
+/* Where the first field begins. */
+static inline size_t cache_first_field(const struct cache_image *image)
+{
+    const uint8_t *list = image->bytes + image->payload_at;
+
+    return image->payload_at + 3 + (list[0] & RWF_LIST_HAS_INFO ? 1u + list[1] : 0);
+}
+
+/* Where the field of that id begins, at or behind `at` and before `end`; `end` if it does not. */
+static inline size_t cache_seek(const struct cache_image *image, size_t at, size_t end, int16_t id)
+{
+    const uint8_t *bytes = image->bytes;
+
+    while (at < end && (int16_t)md_be16(bytes + at) != id)
+        at = cache_packed_end(bytes, at + 2);
+    MD_ASSERT(at <= end);
+    return at;
+}
+
+/* Most contents are a few bytes: two stores that may overlap instead of a call. */
+static inline void cache_copy(uint8_t *to, const uint8_t *from, size_t length)
+{
+    if (length > 8) {
+        memcpy(to, from, length);
+    } else if (length >= 4) {
+        uint32_t first;
+        uint32_t last;
+        memcpy(&first, from, 4);
+        memcpy(&last, from + length - 4, 4);
+        memcpy(to, &first, 4);
+        memcpy(to + length - 4, &last, 4);
+    } else if (length > 0) {
+        uint8_t middle = from[length / 2];
+        uint8_t last = from[length - 1];
+        to[0] = from[0];
+        to[length / 2] = middle;
+        to[length - 1] = last;
+    }
+}
+
+/* ---- ripple.c ---- */
+static inline bool cache_ripple_bit(const _Atomic uint64_t *bits, int16_t id)
+{
+    uint64_t word = atomic_load_explicit(&bits[(uint16_t)id / 64], memory_order_relaxed);
+
+    return word >> ((uint16_t)id % 64) & 1;
+}
+
+/* Looks whether the image has targets, by the table of that epoch. */
+void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
+                        struct cache_image *image);
+
+/* The table that holds for updates of this image; NULL when no old value can move in it. */
+static inline const struct cache_ripples *cache_ripples_for(const struct cache *cache,
+                                                            struct cache_image *image)
+{
+    const struct cache_ripples *ripples = cache->config.ripples;
+
+    if (!ripples)
+        return NULL;
+    uint8_t epoch = atomic_load_explicit(&ripples->epoch, memory_order_acquire);
+    if (image->ripple_epoch != epoch)
+        cache_ripples_look(ripples, epoch, image);
+    return image->has_targets ? ripples : NULL;
+}
+
+/*
+ * The content of field `id`, which stands at *at, goes to the next field of its chain, the content
+ * of that to the one behind, as far as the image has them. *at moves if what is in front does.
+ */
+int cache_ripple(struct cache *cache, const struct cache_ripples *ripples,
+                 struct cache_image **image, size_t *at, int16_t id);
 
 #endif

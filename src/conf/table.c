@@ -85,6 +85,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
       "True: keep the last image of each open item, so that a second request is answered at "
       "once. False: each new request goes to the source." },
+    { "rippleFields", DAEMON, P2PS | SRC, 0, BOOL("True"),
+      "True: in kept images a field that an update changes gives its old value to the field that "
+      "the dictionary names (RIPPLES TO), as applications do: a trade moves TRDPRC_1 to TRDPRC_2. "
+      "False: for feeds that send the moved values themselves and do not say so." },
     { "guaranteedOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of maxFragmentSize bytes that each connection owns." },
     { "guaranteedOutputBuffers", BUS, SRC, 0, INT("buffers", 1, 100000, "200"),

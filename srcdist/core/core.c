@@ -52,7 +52,7 @@ static void chain_free(struct srcdist_core *core)
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out)
 {
     struct srcdist_core *core = calloc(1, sizeof(*core));
-    const struct cache_config cache = {
+    struct cache_config cache = {
         .bytes_max = config->image_bytes_max,
         .field_type = srcdist_dictionary_field_type,
         .context = core,
@@ -71,6 +71,9 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     core->posts = calloc(core->post_room, sizeof(*core->posts));
     core->part = malloc(core->part_size);
     int err = core->providers && core->posts && core->part ? MD_OK : MD_ERR_NOMEM;
+    if (err == MD_OK && config->ripples)
+        err = cache_ripples_create(&core->ripples);
+    cache.ripples = core->ripples;
     if (err == MD_OK)
         err = cache_create(&cache, &core->cache);
     if (err == MD_OK)
@@ -105,6 +108,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
     srcdist_dictionaries_destroy(core);
     rrmp_source_destroy(core->source);
     cache_destroy(core->cache);
+    cache_ripples_destroy(core->ripples);
     free(core->providers);
     free(core->posts);
     free(core->part);
@@ -153,6 +157,7 @@ static void count_memory(struct srcdist_core *core)
     core->stats.images_now = stats.images_now;
     core->stats.image_bytes_now = stats.bytes_now;
     core->stats.image_encoded_now = stats.encoded_now;
+    core->stats.fields_rippled = stats.rippled;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items);
     for (uint32_t i = 0; i < core->provider_room; i++) {

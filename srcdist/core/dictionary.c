@@ -109,6 +109,8 @@ static void learn_types(struct srcdist_core *core, const struct srcdist_dictiona
     }
     for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
         core->field_types[(uint16_t)field->fid] = field->rwf_type;
+    if (core->ripples)
+        cache_ripples_learn(core->ripples, dictionary);
     rwf_dictionary_destroy(dictionary);
 }
 

@@ -237,7 +237,8 @@ struct srcdist_core {
     uint32_t ask_free;
     uint32_t asks_now;
     struct srcdist_dictionary dictionaries[SRCDIST_DICTIONARIES];
-    uint8_t field_types[65536]; /* by field id, as these say: enum rwf_type, 0: not known */
+    struct cache_ripples *ripples; /* as these say; NULL: values do not move on in images */
+    uint8_t field_types[65536];    /* by field id, as these say: enum rwf_type, 0: not known */
     struct srcdist_dictionary_ask dictionary_asks[SRCDIST_DICTIONARY_ASKS];
     uint32_t dictionary_ask_count;
     uint64_t dictionary_due_ns; /* when the next parts may go out */

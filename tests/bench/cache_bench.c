@@ -124,31 +124,96 @@ static double give_ns(const struct bench *b)
     return (now_ns() - start) / (double)b->count;
 }
 
+/* ---- ripples ---- */
+
+/* The chains of the suite's own dictionary. */
+static struct cache_ripples *load_ripples(void)
+{
+    static char text[1 << 20];
+    struct rwf_dictionary_error error;
+    struct rwf_dictionary *dictionary;
+    struct cache_ripples *ripples;
+    FILE *in = fopen(RMDS_SOURCE_DIR "/conf/RDMFieldDictionary", "re");
+    size_t length = in ? fread(text, 1, sizeof(text), in) : 0;
+
+    if (in)
+        fclose(in);
+    if (rwf_dictionary_create(&dictionary) != MD_OK || cache_ripples_create(&ripples) != MD_OK ||
+        rwf_dictionary_load_fields(dictionary, "RDMFieldDictionary", text, length, &error) != MD_OK)
+        fail("the dictionary cannot be loaded");
+    cache_ripples_learn(ripples, dictionary);
+    rwf_dictionary_destroy(dictionary);
+    return ripples;
+}
+
+static struct rwf_bytes prices(uint8_t *buffer, uint8_t msg_class, const int16_t *ids, size_t count)
+{
+    uint8_t payload[256];
+    size_t at = 3;
+
+    payload[0] = RWF_LIST_HAS_STANDARD_DATA;
+    payload[1] = 0;
+    payload[2] = (uint8_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t field[] = {
+            (uint8_t)(ids[i] >> 8), (uint8_t)ids[i], 3, 0x0c, 0x12, (uint8_t)i
+        };
+        memcpy(payload + at, field, sizeof(field));
+        at += sizeof(field);
+    }
+    return message_of(buffer, msg_class, rwf_bytes(payload, at));
+}
+
+/* Updates of one field of an image that begins with three fields that do not ripple. */
+static double field_ns(struct cache *cache, size_t count, int16_t id)
+{
+    static const int16_t ids[] = { 3, 15, 11, 6, 7, 8, 9, 22, 25 };
+    struct cache_image *image = NULL;
+    uint8_t buffer[512];
+
+    struct rwf_bytes refresh = prices(buffer, RWF_CLASS_REFRESH, ids, sizeof(ids) / sizeof(ids[0]));
+    if (cache_apply(cache, &image, refresh) != MD_OK)
+        fail("a refresh cannot be applied");
+    struct rwf_bytes update = prices(buffer, RWF_CLASS_UPDATE, &id, 1);
+    double start = now_ns();
+    for (size_t i = 0; i < count; i++)
+        cache_apply(cache, &image, update);
+    double spent = now_ns() - start;
+    cache_image_free(cache, image);
+    return spent / (double)count;
+}
+
 static void usage(void)
 {
-    printf("cache_bench [-i IMAGES] [-n UPDATES]\n"
+    printf("cache_bench [-i IMAGES] [-n UPDATES] [-r]\n"
            "Images of some 70 fields and the stock update of 12 fields, 74 bytes\n"
-           "(docs/sequence-data.md): bytes an image, nanoseconds an update.\n");
+           "(docs/sequence-data.md): bytes an image, nanoseconds an update.\n"
+           "-r: no ripple chains are known; else those of conf/RDMFieldDictionary.\n");
 }
 
 int main(int argc, char **argv)
 {
-    const struct cache_config config = { 0 };
+    struct cache_config config = { .ripples = NULL };
     struct bench b = { .count = 100000 };
     size_t updates = 4000000;
+    bool no_ripples = false;
+    struct cache_ripples *ripples = load_ripples();
     struct cache_stats stats;
     int option;
 
-    while ((option = getopt(argc, argv, "i:n:h")) != -1) {
+    while ((option = getopt(argc, argv, "i:n:rh")) != -1) {
         if (option == 'i')
             b.count = strtoul(optarg, NULL, 10);
         else if (option == 'n')
             updates = strtoul(optarg, NULL, 10);
+        else if (option == 'r')
+            no_ripples = true;
         else {
             usage();
             return option == 'h' ? 0 : 2;
         }
     }
+    config.ripples = no_ripples ? NULL : ripples;
     b.images = calloc(b.count, sizeof(struct cache_image *));
     b.items = calloc(b.count, sizeof(*b.items));
     if (b.count == 0 || !b.images || !b.items || cache_create(&config, &b.cache) != MD_OK)
@@ -169,9 +234,12 @@ int main(int argc, char **argv)
     printf("  applied to one image                 %7.1f ns\n", hot);
     printf("  applied to any of them               %7.1f ns\n", cold);
     printf("  an image given out                   %7.1f ns\n", give_ns(&b));
+    printf("  one field that does not ripple       %7.1f ns\n", field_ns(b.cache, updates, 11));
+    printf("  one that moves a chain of three      %7.1f ns\n", field_ns(b.cache, updates, 6));
     for (size_t i = 0; i < b.count; i++)
         cache_image_free(b.cache, b.images[i]);
     cache_destroy(b.cache);
+    cache_ripples_destroy(ripples);
     free(b.images);
     free(b.items);
     return 0;

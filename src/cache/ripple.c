@@ -1,0 +1,190 @@
+/* ripple.c - which field takes over the old value of which, and the move in an image. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "image.h"
+
+#define CHAIN_MAX 64
+
+/* ---- the table ---- */
+
+int cache_ripples_create(struct cache_ripples **out)
+{
+    *out = calloc(1, sizeof(**out));
+    return *out ? MD_OK : MD_ERR_NOMEM;
+}
+
+void cache_ripples_destroy(struct cache_ripples *ripples)
+{
+    free(ripples);
+}
+
+static int16_t target_of(const struct cache_ripples *ripples, int16_t id)
+{
+    return cache_ripple_bit(ripples->sources, id)
+               ? atomic_load_explicit(&ripples->to[(uint16_t)id], memory_order_relaxed)
+               : 0;
+}
+
+static void set_bit(_Atomic uint64_t *bits, int16_t id)
+{
+    atomic_fetch_or_explicit(&bits[(uint16_t)id / 64], 1ull << (uint16_t)id % 64,
+                             memory_order_relaxed);
+}
+
+static void cut(struct cache_ripples *ripples, int16_t id)
+{
+    atomic_fetch_and_explicit(&ripples->sources[(uint16_t)id / 64], ~(1ull << (uint16_t)id % 64),
+                              memory_order_relaxed);
+}
+
+/* Images look again at what they hold. */
+static void next_epoch(struct cache_ripples *ripples)
+{
+    uint8_t epoch = atomic_load_explicit(&ripples->epoch, memory_order_relaxed);
+
+    atomic_store_explicit(&ripples->epoch, (uint8_t)(epoch == UINT8_MAX ? 1 : epoch + 1),
+                          memory_order_release);
+}
+
+static bool is_endless(const struct cache_ripples *ripples, int16_t id)
+{
+    unsigned steps = 0;
+
+    while (steps <= CHAIN_MAX && (id = target_of(ripples, id)) != 0)
+        steps++;
+    return steps > CHAIN_MAX;
+}
+
+/* Fields from which there is no end in reach, all of a ring, do not ripple. */
+static void cut_endless(struct cache_ripples *ripples)
+{
+    uint64_t endless[65536 / 64] = { 0 };
+
+    for (int id = INT16_MIN; id <= INT16_MAX; id++) {
+        if (is_endless(ripples, (int16_t)id))
+            endless[(uint16_t)id / 64] |= 1ull << (uint16_t)id % 64;
+    }
+    for (size_t i = 0; i < 65536 / 64; i++)
+        atomic_fetch_and_explicit(&ripples->sources[i], ~endless[i], memory_order_relaxed);
+}
+
+static void learn(struct cache_ripples *ripples, const struct rwf_dictionary *dictionary,
+                  const struct rwf_field_def *field)
+{
+    const struct rwf_field_def *target =
+        field->ripples_to ? rwf_dictionary_field(dictionary, field->ripples_to) : NULL;
+
+    if (!target || target->rwf_type != field->rwf_type) {
+        cut(ripples, field->fid);
+        return;
+    }
+    atomic_store_explicit(&ripples->to[(uint16_t)field->fid], field->ripples_to,
+                          memory_order_relaxed);
+    set_bit(ripples->sources, field->fid);
+    set_bit(ripples->targets, field->ripples_to);
+}
+
+void cache_ripples_learn(struct cache_ripples *ripples, const struct rwf_dictionary *dictionary)
+{
+    const struct rwf_field_def *field;
+
+    for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
+        learn(ripples, dictionary, field);
+    cut_endless(ripples);
+    next_epoch(ripples);
+}
+
+void cache_ripples_forget(struct cache_ripples *ripples)
+{
+    for (size_t i = 0; i < 65536 / 64; i++) {
+        atomic_store_explicit(&ripples->sources[i], 0, memory_order_relaxed);
+        atomic_store_explicit(&ripples->targets[i], 0, memory_order_relaxed);
+    }
+    next_epoch(ripples);
+}
+
+void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
+                        struct cache_image *image)
+{
+    size_t at = cache_first_field(image);
+
+    image->ripple_epoch = epoch;
+    image->has_targets = false;
+    while (at < image->length && !image->has_targets) {
+        image->has_targets =
+            cache_ripple_bit(ripples->targets, (int16_t)md_be16(image->bytes + at));
+        at = cache_packed_end(image->bytes, at + 2);
+    }
+}
+
+/* ---- the move ---- */
+
+/* Where the contents of a chain stand, the field that is being changed first. */
+struct chain {
+    size_t at[CHAIN_MAX + 1];
+    unsigned count;
+};
+
+/* Where the field stands: mostly right behind `from`. The end of the image if nowhere. */
+static size_t find_near(const struct cache_image *image, size_t from, int16_t id)
+{
+    size_t at = cache_seek(image, from, image->length, id);
+
+    if (at < image->length)
+        return at;
+    at = cache_seek(image, cache_first_field(image), from, id);
+    return at < from ? at : image->length;
+}
+
+static void find_chain(const struct cache_ripples *ripples, const struct cache_image *image,
+                       size_t first, int16_t id, struct chain *chain)
+{
+    int16_t next = id;
+
+    chain->at[0] = first;
+    chain->count = 1;
+    while (chain->count <= CHAIN_MAX && (next = target_of(ripples, next)) != 0 && next != id) {
+        size_t behind = cache_packed_end(image->bytes, chain->at[chain->count - 1]);
+        size_t at = find_near(image, behind, next);
+        if (at == image->length)
+            return;
+        chain->at[chain->count++] = at + 2;
+    }
+}
+
+/* The content number `i` becomes the one before it. */
+static int shift(struct cache *cache, struct cache_image **image, struct chain *chain, unsigned i)
+{
+    size_t to = chain->at[i];
+    size_t from = chain->at[i - 1];
+    size_t old = cache_packed_end((*image)->bytes, to) - to;
+    size_t fresh = cache_packed_end((*image)->bytes, from) - from;
+
+    if (old != fresh) {
+        int err = cache_resize(cache, image, to, old, fresh);
+        if (err != MD_OK)
+            return err;
+        for (unsigned k = 0; k < chain->count; k++) {
+            if (chain->at[k] > to)
+                chain->at[k] = chain->at[k] + fresh - old;
+        }
+    }
+    cache_copy((*image)->bytes + to, (*image)->bytes + chain->at[i - 1], fresh);
+    return MD_OK;
+}
+
+int cache_ripple(struct cache *cache, const struct cache_ripples *ripples,
+                 struct cache_image **image, size_t *at, int16_t id)
+{
+    struct chain chain;
+    int err = MD_OK;
+
+    find_chain(ripples, *image, *at, id, &chain);
+    for (unsigned i = chain.count - 1; err == MD_OK && i > 0; i--)
+        err = shift(cache, image, &chain, i);
+    cache->stats.rippled += chain.count - 1;
+    *at = chain.at[0];
+    return err;
+}
