@@ -173,7 +173,7 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
 }
 
 static void show_service(struct stats_segment *segment, const struct rrmp_sink_service *service,
-                         bool is_forgotten)
+                         uint16_t id, bool is_forgotten)
 {
     const char *name = (const char *)service->name.bytes;
     int length = (int)service->name.length;
@@ -191,7 +191,7 @@ static void show_service(struct stats_segment *segment, const struct rrmp_sink_s
     }
     stats_gauge_set(
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.serviceId", length, name),
-        service->id);
+        id);
     stats_gauge_set(
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.instances", length, name),
         service->instance_count);
@@ -210,7 +210,8 @@ void p2ps_services_show(struct p2ps_worker *worker)
             if (!p2ps_core_service_is_taken(worker->core, network, i))
                 continue;
             bool is_forgotten = p2ps_core_service_is_forgotten(worker->core, network, i);
-            show_service(segment, &service, is_forgotten);
+            show_service(segment, &service, p2ps_core_service_id(worker->core, network, i),
+                         is_forgotten);
             count += !is_forgotten;
             down += !service.is_up && !is_forgotten;
         }

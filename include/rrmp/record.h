@@ -131,6 +131,7 @@ struct rrmp_instance_row {
 #define RRMP_FEATURE_SNAPSHOTS   8u    /* snapshots are outside the open limit */
 #define RRMP_FEATURE_MIRROR_SEQ  0x10u /* provider numbers equal over the mirror group */
 #define RRMP_FEATURE_HOT_STANDBY 0x20u
+#define RRMP_FEATURE_ID_IS_TOLD  0x40u /* the id is the provider's, not configured */
 
 enum rrmp_tlv {
     RRMP_TLV_CAPABILITIES = 1,  /* u8 each */

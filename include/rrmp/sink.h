@@ -131,7 +131,9 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink);
  * is up. Views are valid until the next call that takes input. */
 struct rrmp_sink_service {
     struct rrmp_view name;
-    uint16_t id; /* configured, else from the name; the same on all p2ps */
+    uint16_t id;      /* said, else from the name; of its own on this network */
+    uint16_t said_id; /* configured, else its provider's, else 0 */
+    bool is_id_configured;
     bool is_up;
     bool is_accepting;
     uint32_t features; /* of any */

@@ -267,6 +267,9 @@ const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned ne
 /* Is the service of that network the one that consumers get? Another may offer it, too. */
 bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
                                 uint16_t sink_service);
+/* The id that consumers see, 0 for one that is not taken. By its number on that network. */
+uint16_t p2ps_core_service_id(const struct p2ps_core *core, unsigned network,
+                              uint16_t sink_service);
 /* Deleted from the directory until somebody offers it again? By its number on that network. */
 bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
                                     uint16_t sink_service);

@@ -124,6 +124,7 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
         .filter = request->filter & (OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP),
     };
 
+    core->are_ids_known = true;
     for (uint16_t i = 0; i < core->service_count; i++) {
         if (!load_service(core, i, request->filter, &services[count]))
             continue;

@@ -134,17 +134,76 @@ static bool id_is_taken(const struct p2ps_core *core, uint32_t id)
     return false;
 }
 
-/* Ids are the same on all p2ps unless two names meet in one; then the later one moves on. */
-static uint16_t free_id(const struct p2ps_core *core, const struct rrmp_sink_service *description)
+static uint16_t id_of_name(struct rrmp_view name)
 {
-    uint32_t id = description->id;
+    return (uint16_t)(1 + rrmp_topic(name.bytes, name.length) % (IDS - 1));
+}
 
+static uint16_t free_id(const struct p2ps_core *core, uint32_t id)
+{
     while (id_is_taken(core, id))
         id = id % (IDS - 1) + 1;
-    if (id != description->id)
-        warn(core, description->name,
-             "has the id of a service of another network and gets another one; set serviceId");
     return (uint16_t)id;
+}
+
+static struct rrmp_view name_of(const struct p2ps_core *core, const struct p2ps_service *s)
+{
+    struct rrmp_sink_service service;
+
+    rrmp_sink_service(core->sinks[s->network], s->sink_service, &service);
+    return service.name;
+}
+
+/*
+ * Two services of one id: what is configured counts before what a provider says, and that before
+ * what the name gives; of two providers' ids the first name in the alphabet has it. So all p2ps
+ * decide alike, whichever they hear of first. No id changes once a consumer may know it.
+ */
+static bool gives_way(const struct p2ps_core *core, const struct p2ps_service *holder,
+                      const struct p2ps_service *newcomer, struct rrmp_view name)
+{
+    struct rrmp_view other = name_of(core, holder);
+
+    if (core->are_ids_known || holder->id_from == P2PS_ID_CONFIGURED)
+        return false;
+    if (holder->id_from != newcomer->id_from)
+        return newcomer->id_from < holder->id_from;
+    size_t length = name.length < other.length ? name.length : other.length;
+    int order = memcmp(name.bytes, other.bytes, length);
+    return order < 0 || (order == 0 && name.length < other.length);
+}
+
+static void move_id(struct p2ps_core *core, struct p2ps_service *loser,
+                    const struct p2ps_service *winner, struct rrmp_view name)
+{
+    loser->id = free_id(core, loser->id_from == P2PS_ID_CONFIGURED ? loser->id : id_of_name(name));
+    loser->id_from = P2PS_ID_NAME;
+    warn(core, name,
+         loser->network != winner->network
+             ? "has the id of a service of another network and gets another one; set serviceId"
+             : "has the id of another service and gets another one; set serviceId");
+}
+
+static void choose_id(struct p2ps_core *core, struct p2ps_service *s,
+                      const struct rrmp_sink_service *description)
+{
+    struct p2ps_service *holder = core->services;
+
+    s->id = description->said_id ? description->said_id : id_of_name(description->name);
+    s->id_from = description->said_id == 0       ? P2PS_ID_NAME
+                 : description->is_id_configured ? P2PS_ID_CONFIGURED
+                                                 : P2PS_ID_PROVIDER;
+    while (holder < s && holder->id != s->id)
+        holder++;
+    if (holder == s)
+        return;
+    if (!gives_way(core, holder, s, description->name)) {
+        move_id(core, s, holder, description->name);
+        return;
+    }
+    core->service_count++; /* its id is taken */
+    move_id(core, holder, s, name_of(core, holder));
+    core->service_count--;
 }
 
 static uint16_t take_new(struct p2ps_core *core, unsigned network, uint16_t sink_service,
@@ -158,8 +217,8 @@ static uint16_t take_new(struct p2ps_core *core, unsigned network, uint16_t sink
     core->services[service] = (struct p2ps_service){
         .network = (uint8_t)network,
         .sink_service = sink_service,
-        .id = free_id(core, description),
     };
+    choose_id(core, &core->services[service], description);
     core->service_count++;
     return service;
 }
@@ -211,6 +270,13 @@ bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
 {
     return sink_service < P2PS_SERVICES_MAX &&
            core->service_map[network * P2PS_SERVICES_MAX + sink_service] < NOT_WANTED;
+}
+
+uint16_t p2ps_core_service_id(const struct p2ps_core *core, unsigned network, uint16_t sink_service)
+{
+    return p2ps_core_service_is_taken(core, network, sink_service)
+               ? core->services[core->service_map[network * P2PS_SERVICES_MAX + sink_service]].id
+               : 0;
 }
 
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,

@@ -155,6 +155,13 @@ struct p2ps_dictionary_wait {
 #define P2PS_DICTIONARY_WAITS 256
 
 /* A service, on which network it is, and what the clients were last told of it. */
+/* Whose word the id of a service is; the first ones count most. */
+enum p2ps_id_from {
+    P2PS_ID_CONFIGURED,
+    P2PS_ID_PROVIDER,
+    P2PS_ID_NAME,
+};
+
 struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
     uint8_t network;
@@ -165,6 +172,7 @@ struct p2ps_service {
     bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
     bool is_forgotten; /* consumers were told that it is deleted; its number and id stay its own */
     uint16_t id;
+    uint8_t id_from;  /* enum p2ps_id_from */
     uint64_t gone_ns; /* since when no instance offers it; 0: one does */
     /* What its instances offered when there were any: it is the same service while there is none.
      */
@@ -193,6 +201,7 @@ struct p2ps_core {
     uint32_t post_free;
     struct p2ps_service services[P2PS_SERVICES_MAX];
     uint16_t service_count;
+    bool are_ids_known;    /* by a consumer: they stay */
     uint64_t forget_ns;    /* when the next one is to be forgotten; UINT64_MAX: none */
     uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
     struct p2ps_dictionary_wait *waits; /* for dictionaries, P2PS_DICTIONARY_WAITS */

@@ -558,6 +558,7 @@ void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     uint32_t index = p2ps_idmap_get(&c->streams, request->stream_id);
 
     core->now_ns = now_ns;
+    core->are_ids_known = true;
     core->stats.requests_in++;
     if (c->login_state == P2PS_LOGIN_REFUSED)
         return;

@@ -266,7 +266,8 @@ const struct md_conf_row md_conf_rows[] = {
       "rrcpd; 0 = until the end of the loop's turn. Services that share a loop share the "
       "shortest." },
     { "serviceId", SERVICE, SRC, 0, INT("", 0, 65535, "0"),
-      "Service id announced on the backbone; 0 = the provider's own." },
+      "Service id that consumers see; 0 = the provider's own, or, where another service has "
+      "that, one made of the service's name (told with a WARNING)." },
     { "serviceLoop", SERVICE, SRC, NOT_YET, INT("", -1, 63, "-1"),
       "Ignored: each network has one route loop, and a service is on that of its network, which "
       "`network` of the service says; here nothing is chosen among several." },

@@ -720,6 +720,17 @@ static void union_description(struct rrmp_sink_service *out, const struct rrmp_s
     }
 }
 
+/* What the configuration says counts before what a provider says. */
+static void take_said_id(struct rrmp_sink_service *out, const struct rrmp_service *from)
+{
+    bool is_configured = from->id != 0 && !(from->features & RRMP_FEATURE_ID_IS_TOLD);
+
+    if (out->is_id_configured || (out->said_id != 0 && !is_configured))
+        return;
+    out->said_id = from->id;
+    out->is_id_configured = is_configured;
+}
+
 bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrmp_sink_service *out)
 {
     memset(out, 0, sizeof(*out));
@@ -733,6 +744,7 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrm
         out->instance_count++;
         out->is_up = out->is_up || (link->row_state & RRMP_SERVICE_UP);
         out->is_accepting = out->is_accepting || (link->row_state & RRMP_SERVICE_ACCEPTING);
+        take_said_id(out, &link->description);
         out->features |= link->description.features;
         out->open_limit += link->description.open_limit;
         if (link->description.open_window > out->open_window)

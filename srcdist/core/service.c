@@ -226,8 +226,9 @@ static void announce(struct srcdist_core *core, uint32_t service)
     uint8_t *tlv_bytes = core->scratch;
 
     s->is_complete = is_complete(core, service);
+    bool is_id_told = s->config.id == 0 && s->info.id != 0;
     struct rrmp_service description = {
-        .id = s->config.id,
+        .id = is_id_told ? s->info.id : s->config.id,
         .state = (uint8_t)((s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0) |
                            (s->is_complete ? RRMP_SERVICE_COMPLETE : 0)),
         .priority = s->config.priority,
@@ -239,7 +240,8 @@ static void announce(struct srcdist_core *core, uint32_t service)
                     (any_post_support(core, service) ? RRMP_FEATURE_POSTS : 0) |
                     (s->is_broadcast ? 0 : RRMP_FEATURE_PRIVATE) |
                     (s->config.mirror_sequence ? RRMP_FEATURE_MIRROR_SEQ : 0) |
-                    (s->config.mirror_hot ? RRMP_FEATURE_HOT_STANDBY : 0),
+                    (s->config.mirror_hot ? RRMP_FEATURE_HOT_STANDBY : 0) |
+                    (is_id_told ? RRMP_FEATURE_ID_IS_TOLD : 0),
         .name = srcdist_view(rwf_text(s->name)),
     };
 

@@ -145,6 +145,8 @@ struct pair {
     unsigned network;      /* of the p2ps core, that this backbone is */
     const char *service;   /* its name; NULL: RDFD */
     uint16_t service_id;   /* 0: PAIR_SERVICE_ID */
+    bool is_id_automatic;  /* serviceId 0 */
+    uint16_t provider_id;  /* of the service at its provider; 0: 99 */
     uint8_t data_type;     /* of the service, as the source is configured */
     struct pair_line down; /* from src_dist */
     struct pair_line up;   /* from p2ps */
@@ -411,7 +413,7 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .filter = 0x1f,
     };
     struct omm_service service = {
-        .id = 99,
+        .id = p->pair->provider_id ? p->pair->provider_id : 99,
         .action = is_update ? RWF_MAP_UPDATE : RWF_MAP_ADD,
         .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
         .name = rwf_text(p->pair->service ? p->pair->service : "RDFD"),
@@ -729,7 +731,9 @@ static inline struct srcdist_service_config pair_service(void *owner, struct rwf
 
     (void)name;
     return (struct srcdist_service_config){
-        .id = pair->service_id ? pair->service_id : PAIR_SERVICE_ID,
+        .id = pair->is_id_automatic ? 0
+              : pair->service_id    ? pair->service_id
+                                    : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .data_type = pair->data_type,
         .load_factor = 1,

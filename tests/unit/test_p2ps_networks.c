@@ -46,9 +46,8 @@ static void pass(struct two *two, uint64_t time_ns)
     }
 }
 
-static void start(struct two *two, const char *service, uint16_t id)
+static void start_first(struct two *two)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
     struct pair *second = &two->pair[1];
     struct p2ps_core_config config = {
         .network_count = 2,
@@ -58,6 +57,13 @@ static void start(struct two *two, const char *service, uint16_t id)
 
     config.sends[1] = (struct rrmp_send){ &second->up, pair_reserve, pair_commit, pair_fill };
     pair_create(&two->pair[0], config);
+}
+
+static void start_second(struct two *two, const char *service, uint16_t id)
+{
+    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
+    struct pair *second = &two->pair[1];
+
     second->network = 1;
     second->service = service;
     second->service_id = id;
@@ -67,6 +73,21 @@ static void start(struct two *two, const char *service, uint16_t id)
     p2ps_core_notice(second->sink, 1, second->now_ns, &notice);
     pair_provider_comes(second);
     pass(two, 400 * PAIR_MS);
+}
+
+static void start(struct two *two, const char *service, uint16_t id)
+{
+    start_first(two);
+    start_second(two, service, id);
+}
+
+/* Both services have id 1 at their providers; the configuration names none. */
+static void take_provider_ids(struct two *two)
+{
+    for (int i = 0; i < 2; i++) {
+        two->pair[i].is_id_automatic = true;
+        two->pair[i].provider_id = 1;
+    }
 }
 
 static int setup(void **state)
@@ -194,6 +215,71 @@ static void two_services_with_one_id_are_told_apart(void **state)
     assert_non_null(strstr(two->warning, "OTHER has the id of a service of another network"));
 }
 
+static void a_service_without_an_id_of_its_own_has_its_providers(void **state)
+{
+    struct two *two = *state;
+
+    take_provider_ids(two);
+    two->pair[1].provider_id = 300;
+    start(two, "OTHER", 0);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    open_item(two, c, 5, 1);
+    open_item(two, c, 6, 300);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_string_equal(pair_heard(c, 6), "I");
+    assert_string_equal(two->warning, "");
+}
+
+static void of_two_with_one_id_at_their_providers_the_first_name_has_it(void **state)
+{
+    struct two *two = *state;
+    const struct p2ps_core *core;
+
+    take_provider_ids(two);
+    start(two, "OTHER", 0);
+    core = two->pair[0].sink;
+    assert_int_equal(p2ps_core_service_id(core, 1, 0), 1);
+    assert_int_equal(p2ps_core_service_id(core, 0, 0), 1 + rrmp_topic("RDFD", 4) % 65534);
+    assert_non_null(strstr(two->warning, "RDFD has the id of a service of another network"));
+}
+
+static void the_later_name_has_another_id_whichever_comes_first(void **state)
+{
+    struct two *two = *state;
+    const struct p2ps_core *core;
+
+    take_provider_ids(two);
+    start(two, "ZONE", 0);
+    core = two->pair[0].sink;
+    assert_int_equal(p2ps_core_service_id(core, 0, 0), 1);
+    assert_int_equal(p2ps_core_service_id(core, 1, 0), 1 + rrmp_topic("ZONE", 4) % 65534);
+}
+
+static void an_id_that_consumers_may_know_stays(void **state)
+{
+    struct two *two = *state;
+
+    take_provider_ids(two);
+    start_first(two);
+    struct pair_client *c = pair_client(&two->pair[0], 0);
+    pair_open(c, 4, "IBM.N"); /* of a service that it does not know: it may know any */
+    start_second(two, "OTHER", 0);
+    open_item(two, c, 5, 1);
+    assert_int_equal(two->pair[0].provider.requests, 1);
+    assert_non_null(strstr(two->warning, "OTHER has the id of"));
+}
+
+static void a_configured_id_counts_before_a_providers(void **state)
+{
+    struct two *two = *state;
+
+    take_provider_ids(two);
+    two->pair[1].is_id_automatic = false;
+    start(two, "ZONE", 1);
+    assert_int_equal(p2ps_core_service_id(two->pair[0].sink, 1, 0), 1);
+    assert_int_not_equal(p2ps_core_service_id(two->pair[0].sink, 0, 0), 1);
+}
+
 static void a_service_that_another_network_offers_is_not_deleted(void **state)
 {
     struct two *two = *state;
@@ -267,6 +353,11 @@ int main(void)
         TEST(the_same_service_on_two_networks_is_taken_from_the_first),
         TEST(the_configuration_says_which_network_a_service_is_on),
         TEST(two_services_with_one_id_are_told_apart),
+        TEST(a_service_without_an_id_of_its_own_has_its_providers),
+        TEST(of_two_with_one_id_at_their_providers_the_first_name_has_it),
+        TEST(the_later_name_has_another_id_whichever_comes_first),
+        TEST(an_id_that_consumers_may_know_stays),
+        TEST(a_configured_id_counts_before_a_providers),
         TEST(a_service_that_another_network_offers_is_not_deleted),
         TEST(a_deleted_service_comes_back_by_any_network),
         TEST(a_service_stays_on_the_network_that_the_configuration_says),
