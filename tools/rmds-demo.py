@@ -1,27 +1,30 @@
 #!/usr/bin/env python3
-"""rmds-demo.py - the whole chain on this host for half a minute: prices, latency, one failure."""
+"""rmds-demo.py [--keep] - the whole chain on this host for ten seconds: prices, latency, one failure."""
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import importlib.util
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 spec = importlib.util.spec_from_file_location("rmds_run", os.path.join(ROOT, "tools", "rmds-run.py"))
 run = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run)
+from running import machine, prices, publisher, verbs  # noqa: E402  rmds-run.py has made the folder known
 
-CONF = os.path.join(ROOT, "conf", "demo.cnf")
-PROVIDER_PORT = 14102
+CONF = run.DEMO
+CONSUMER_PORT = 14202
+SHOWN = 8  # rows of the table
 ITEMS = 1000
 RATE = int(os.environ.get("RMDS_DEMO_RATE", "20000"))
-SECONDS = int(os.environ.get("RMDS_DEMO_SECONDS", "8"))
+SECONDS = int(os.environ.get("RMDS_DEMO_SECONDS", "5"))
 PATIENCE_S = 90  # how long something may take before it counts as missing
 say = run.say
 
@@ -54,11 +57,6 @@ def program(name):
     return os.path.join(run.BIN, name)
 
 
-def port_taken(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 def await_that(condition, child):
     """Whether it became true while the program ran; the limit is there for what never does."""
     deadline = time.monotonic() + PATIENCE_S
@@ -69,30 +67,11 @@ def await_that(condition, child):
     return True
 
 
-def publisher_start(folder):
-    if port_taken(PROVIDER_PORT):
-        raise SystemExit(f"[no]  sink_driven_src      port {PROVIDER_PORT} is taken; stop what listens there")
-    with open(os.path.join(folder, "sink_driven_src.log"), "wb") as log:
-        child = subprocess.Popen(
-            [program("sink_driven_src"), "-S", "RDFD", "-N", str(PROVIDER_PORT)]
-            + ["-Q", os.path.join(ROOT, "conf", "sample.xml"), "-q", "GOOG.O", "-K"]
-            + ["-U", str(RATE), "-tsa", "-seqdata"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    if await_that(lambda: port_taken(PROVIDER_PORT), child):
-        say("ok", "sink_driven_src", f"pid {child.pid}, service RDFD, {RATE:,} updates/s wanted")
-        return child
-    child.kill()
-    raise SystemExit(f"[no]  sink_driven_src      did not listen; its log: {log.name}")
-
-
 def consumer(folder, name, seconds, extra):
     out = os.path.join(folder, name + ".json")
     with open(os.path.join(folder, name + ".log"), "wb") as log:
         child = subprocess.Popen(
-            [program("rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202"]
+            [program("rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", str(CONSUMER_PORT)]
             + ["-f", os.path.join(folder, "items"), "-u", "demo", "-secs", str(seconds)]
             + ["-seqcheck", "-json", out]
             + extra,
@@ -142,14 +121,36 @@ def chart(histogram, width=60):
 
 
 def measure(folder):
+    """Prices as they move, and the latency of every update meanwhile."""
+    waits = machine.Waits()
     child, out = consumer(folder, "latency", SECONDS, ["-tt", "-discard", "1"])
-    code, r = result(child, out, SECONDS + 90)
+    table = prices.Prices(program("rmdstestclient"), "RDFD", CONSUMER_PORT, [f"DEMO{i}.O" for i in range(SHOWN)], 3600)
+    print()
+    deadline = time.monotonic() + SECONDS + 90
+    try:
+        table.show_until(lambda: child.poll() is not None or time.monotonic() > deadline, sys.stdout.isatty())
+    finally:
+        waits.stop()
+        table.stop()
+    code, r = result(child, out, 1)
+    print()
     if code != 0 or not r:
         with open(os.path.join(folder, "latency.log"), encoding="utf-8", errors="replace") as f:
             print("".join("      " + line for line in f.readlines()[-8:]), end="")
         say("no", "rmdstestclient", f"ended with code {code}")
         return False
     say("ok", "rmdstestclient", f"logged in as demo, {r['open']:,} of {r['items']:,} images in {r['open_s']:.2f} s")
+    print_latency(r)
+    for line in textwrap.wrap(waits.sentence(), 110):
+        print(f"      {line}")
+    print()
+    if not table.is_moving():
+        say("no", "rmdstestclient", "not every price of the table moved")
+        return False
+    return r["lost"] == 0 and r["reorders"] == 0 and r["wrong"] == 0
+
+
+def print_latency(r):
     l = r["latency"]
     print(f"\n      latency, publisher to consumer, {r['updates_per_s']:,.0f} updates/s" + " " * 16 + "us")
     print(
@@ -158,7 +159,6 @@ def measure(folder):
     )
     chart(l.get("histogram_10us", []))
     print()
-    return r["lost"] == 0 and r["reorders"] == 0 and r["wrong"] == 0
 
 
 def images(folder):
@@ -202,22 +202,56 @@ def fail_and_heal(system, folder):
     return silent == 0 and healed
 
 
+def leave_up(system):
+    """The publisher of the demo makes room for a slower one that stays; then the road."""
+    state = system.load()
+    run.stop(state["publisher"])
+    port = int(state["addresses"]["providers"][0][1])
+    trouble = run.publisher_start(system, state, port, publisher.RATE)
+    if trouble:
+        say("no", "sink_driven_src", trouble)
+        return False
+    door = verbs.Door(run)
+    if door.prove(system) != 0:
+        return False
+    door.road(system)
+    return True
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="tools/rmds demo", description="The whole chain on this host: prices, latency, one failure.", allow_abbrev=False
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the chain up at the end, with a slower publisher")
+    return parser.parse_args(["--help" if word == "-help" else word for word in sys.argv[1:]])
+
+
+def whole(system, folder):
+    with open(os.path.join(folder, "items"), "w", encoding="ascii") as f:
+        f.write("".join(f"DEMO{i}.O\n" for i in range(ITEMS)))
+    return run.up(system, RATE) == 0 and measure(folder) and fail_and_heal(system, folder)
+
+
 def main():
+    keep = arguments().keep
     if not os.environ.get("RMDS_DEMO_INSIDE"):
         head()
     for name in ("sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient"):
         if not os.access(program(name), os.X_OK):
             raise SystemExit(f"[no]  {name:<20} is not built; run tools/rmds build")
-    enter_namespace()
+    if not keep:
+        enter_namespace()
     folder = tempfile.mkdtemp(prefix="rmds-demo-")
-    os.environ["RMDS_STATE"] = os.path.join(folder, "state")
+    if not keep:
+        os.environ["RMDS_STATE"] = os.path.join(folder, "state")
     system = run.System(CONF)
-    publisher, good = None, False
+    if system.load() and any(run.alive(p) for p in run.members(system.load())):
+        shutil.rmtree(folder)
+        raise SystemExit(f"[no]  {system.name:<20} is up already; stop it first: tools/rmds down {system.name}")
+    good = kept = False
     try:
-        with open(os.path.join(folder, "items"), "w", encoding="ascii") as f:
-            f.write("".join(f"DEMO{i}.O\n" for i in range(ITEMS)))
-        publisher = publisher_start(folder)
-        good = run.up(system) == 0 and measure(folder) and fail_and_heal(system, folder)
+        good = whole(system, folder)
+        good = kept = (good and leave_up(system)) if keep else good
     finally:
         if not good and os.path.isdir(system.folder):
             logs = os.path.join(folder, "logs")
@@ -225,21 +259,22 @@ def main():
             for name in os.listdir(system.folder):
                 if name.endswith(".log"):
                     shutil.copy(os.path.join(system.folder, name), logs)
-        run.down(system, quiet=True)
-        if publisher:
-            publisher.terminate()
-            publisher.wait()
+        if not (keep and kept):
+            run.down(system, quiet=True)
         if good:
             shutil.rmtree(folder, ignore_errors=True)
-    if good:
+    if not good:
+        say("no", "demo", f"the logs: {folder}")
+        return 1
+    if not keep:
         say("ok", "everything stopped", "nothing left behind")
+        rmds = verbs.short(os.path.join(ROOT, "tools", "rmds"))
         print(
-            "\n      your own applications: tools/rmds up conf/demo.cnf, then EMA/ETA consumers -> "
-            "localhost:14202\n      next: docs/ · conf/rmds.cnf · tools/rmds --help"
+            f"\n      your own applications: {rmds} up    starts this chain with a publisher, leaves it up, and says"
+            f"\n                             where EMA, ETA and other consumers connect ({rmds} demo --keep: after the demo)"
+            f"\n      next: {rmds} bench latency --quick · docs/README.md · {rmds} --help"
         )
-        return 0
-    say("no", "demo", f"the logs: {folder}")
-    return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ static void on_messages(void *owner, const struct rssl_event *events, size_t cou
         if (events[i].kind == RSSL_EVENT_MESSAGE)
             data_message(conn, &events[i]);
     }
+    if (conn->tc->options.log >= 2)
+        fflush(stdout); /* a line is seen when it is written, also through a pipe */
     if (conn->tc->options.slow_us) {
         struct timespec pause = { .tv_sec = conn->tc->options.slow_us / 1000000,
                                   .tv_nsec = conn->tc->options.slow_us % 1000000 * 1000l };
