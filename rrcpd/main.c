@@ -22,6 +22,7 @@
 #include "net.h"
 #include "netio/stream.h"
 #include "notify.h"
+#include "role.h"
 #include "status/status.h"
 #include "users.h"
 
@@ -39,7 +40,8 @@ struct rrcpd {
     struct md_options options;
     struct md_conf *conf;
     struct attach_settings settings;
-    char process[96]; /* rrcpd.<network>: log file, statistics, component identity */
+    char role_path[108]; /* with a role: the link by which users prefer us */
+    char process[96];    /* rrcpd.<network>: log file, statistics, component identity */
     char identity[256];
     struct md_runfile runfile;
     struct stats_segment *stats;
@@ -409,8 +411,10 @@ static int open_network(struct rrcpd *d)
     err = net_start(&config, why, sizeof(why), &d->net);
     if (!err)
         err = users_open(d->loop, d->net, path, why, sizeof(why), &d->users);
-    if (!err)
+    if (!err) {
         users_limit_rings(d->users, d->ring_bytes);
+        role_open(d->conf, path, d->role_path, sizeof(d->role_path));
+    }
     if (err) {
         md_log(MD_LOG_ERROR, "%s", why);
         return err == MD_ERR_EXISTS ? MD_EXIT_PORT : MD_EXIT_CONFIG;
@@ -529,6 +533,7 @@ static void end(struct rrcpd *d)
     status_close(d->status);
     net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
+    role_close(d->role_path);
     for (int i = 0; i < d->signal_count; i++)
         md_loop_signal_remove(d->signals[i]);
     md_loop_timer_destroy(d->beat);

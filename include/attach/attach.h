@@ -52,6 +52,7 @@ typedef bool attach_want_fn(void *argument, const struct attach_event *event);
 struct attach_config {
     const char *network;        /* networkName, e.g. "net1" */
     const char *rrcpd_instance; /* which rrcpd of that network on this host, e.g. "1" */
+    const char *rrcpd_role;     /* "sink", "source": one started so goes before it; NULL: none */
     const char *run_dir;        /* folder of the attach sockets, e.g. "/run/rmds" */
     const char *user_name;      /* for people: "p2ps.1.worker2"; at most 63 bytes */
     uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */

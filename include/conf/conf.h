@@ -27,11 +27,13 @@ typedef void (*md_conf_sink_fn)(void *arg, enum md_conf_severity severity, const
 
 /* What to load. Zero everywhere but `program` is a good start. */
 struct md_conf_options {
-    const char *program;        /* "p2ps", "src_dist", "rrcpd", "rmds" */
-    const char *node;           /* NULL: this host's name up to the first dot */
-    const char *instance;       /* NULL: "1" */
-    const char *network;        /* NULL: the parameter networkName */
-    const char *file;           /* -c; NULL: $RMDS_CONFIG, $DISTRIBUTION_CONFIG, the usual places */
+    const char *program;  /* "p2ps", "src_dist", "rrcpd", "rmds" */
+    const char *node;     /* NULL: this host's name up to the first dot */
+    const char *instance; /* NULL: "1" */
+    const char *network;  /* NULL: the parameter networkName; rrcpd: or a role, see below */
+    const char *file;     /* -c; NULL: $RMDS_CONFIG, $DISTRIBUTION_CONFIG, the usual places */
+    const char *const *more_files; /* further -c: read behind the first, so that their lines win */
+    size_t more_file_count;
     const char *const *defines; /* -D: "word=value" */
     size_t define_count;
     const char *const *lines; /* -set: entries that stand after all files */
@@ -73,6 +75,12 @@ const char *md_conf_node(const struct md_conf *conf);
 const char *md_conf_instance(const struct md_conf *conf);
 const char *md_conf_program(const struct md_conf *conf);
 const char *md_conf_network(const struct md_conf *conf); /* the backbone network's name */
+
+/*
+ * "sink" or "source" where rrcpd was given that as its network and no line knows a network of that
+ * name: it is then instance 2 or 1 of the network that networkName names. Else NULL.
+ */
+const char *md_conf_role(const struct md_conf *conf);
 
 /*
  * Raw look-up: the entry that Xrm precedence chooses for an instance path and its class path

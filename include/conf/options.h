@@ -51,6 +51,7 @@ struct md_program {
 /* What the command line said. Bare words are in `words`. */
 struct md_options {
     struct md_conf_options conf;
+    struct md_option_list files; /* -c, once or more */
     struct md_option_list defines;
     struct md_option_list lines;
     struct md_option_list words;

@@ -35,6 +35,7 @@ struct attached {
     struct attach user;
     enum state state;
     char path[108];
+    char role_path[108]; /* tried before it; "" for none */
     char name[ATTACH_NAME_MAX];
     uint32_t ring_bytes;
     uint32_t request_flags;
@@ -101,9 +102,16 @@ static void watch(const struct attached *a, int fd)
     (void)epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void ask(struct attached *a, uint64_t now_ns)
+static bool try_path(struct attached *a, const char path[static 108])
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    memcpy(address.sun_path, path, sizeof(address.sun_path));
+    return *path && connect(a->socket_fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+static void ask(struct attached *a, uint64_t now_ns)
+{
     struct attach_request request = { .magic = ATTACH_PROTOCOL_MAGIC,
                                       .version = ATTACH_SHM_VERSION,
                                       .kind = ATTACH_REQUEST_ATTACH,
@@ -114,9 +122,8 @@ static void ask(struct attached *a, uint64_t now_ns)
     a->socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (a->socket_fd < 0)
         return;
-    memcpy(address.sun_path, a->path, sizeof(address.sun_path));
     memcpy(request.name, a->name, sizeof(request.name));
-    if (connect(a->socket_fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+    if ((!try_path(a, a->role_path) && !try_path(a, a->path)) ||
         send(a->socket_fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request)) {
         close_fd(&a->socket_fd);
         return;
@@ -371,6 +378,10 @@ int attached_open(const struct attach_config *config, struct attach **out)
     int err = a->epoll_fd < 0 ? MD_ERR_SYS
                               : attach_socket_path(a->path, sizeof(a->path), config->run_dir,
                                                    config->network, config->rrcpd_instance);
+    if (!err && config->rrcpd_role &&
+        attach_socket_path(a->role_path, sizeof(a->role_path), config->run_dir, config->network,
+                           config->rrcpd_role) != 0)
+        a->role_path[0] = '\0';
     if (err) {
         close_fd(&a->epoll_fd);
         free(a);

@@ -137,6 +137,9 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
     out->uses_point_to_point = md_conf_bool(&object, "usePointToPointData");
     out->config.network = out->network;
     out->config.rrcpd_instance = out->rrcpd_instance;
+    if (!md_conf_is_set(&object, "rrcpdInstance"))
+        out->config.rrcpd_role =
+            md_conf_program_bit(md_conf_program(conf)) == MD_CONF_P2PS ? "sink" : "source";
     out->config.run_dir = md_conf_string(&daemon, "runDir");
     if (md_conf_bool(&object, "inProcess"))
         out->config.in_process = node;

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/conf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -45,6 +47,11 @@ const char *md_conf_program(const struct md_conf *conf)
 const char *md_conf_network(const struct md_conf *conf)
 {
     return conf->network;
+}
+
+const char *md_conf_role(const struct md_conf *conf)
+{
+    return conf->role;
 }
 
 static char *component_copy(const char *text)
@@ -101,6 +108,7 @@ void md_conf_destroy(struct md_conf *conf)
     if (conf->live != conf->boot)
         db_destroy(conf->live);
     db_destroy(conf->boot);
+    strings_free(conf->options.more_files, conf->options.more_file_count);
     strings_free(conf->options.defines, conf->options.define_count);
     strings_free(conf->options.lines, conf->options.line_count);
     free(conf->node);
@@ -127,11 +135,14 @@ static struct md_conf *conf_create(const struct md_conf_options *options)
     conf->program = strdup(program);
     conf->program_bit = md_conf_program_bit(program);
     conf->options = *options;
+    conf->options.more_files = strings_copy(options->more_files, options->more_file_count);
     conf->options.defines = strings_copy(options->defines, options->define_count);
     conf->options.lines = strings_copy(options->lines, options->line_count);
     if (conf->boot && conf->node && conf->instance && conf->network && conf->program &&
-        conf->options.defines && conf->options.lines)
+        conf->options.more_files && conf->options.defines && conf->options.lines)
         return conf;
+    if (!conf->options.more_files)
+        conf->options.more_file_count = 0;
     if (!conf->options.defines)
         conf->options.define_count = 0;
     if (!conf->options.lines)
@@ -238,17 +249,88 @@ static int files_load(struct md_conf *conf)
         free(loader.line);
         return MD_ERR_NOMEM;
     }
-    if (text_load_file(&loader, file, 0) == MD_ERR_SYS) {
-        report_say(&loader.report, MD_CONF_ERROR, file, 0, "cannot be read: %s", strerror(errno));
-        free(loader.line);
-        return MD_ERR_SYS;
+    size_t more = 0;
+    while (text_load_file(&loader, file, 0) != MD_ERR_SYS) {
+        if (more == conf->options.more_file_count)
+            return loader_finish(&loader, conf);
+        if (more == 0)
+            conf->live->first_files = conf->live->file_count;
+        file = conf->options.more_files[more++];
     }
-    return loader_finish(&loader, conf);
+    report_say(&loader.report, MD_CONF_ERROR, file, 0, "cannot be read: %s", strerror(errno));
+    free(loader.line);
+    return MD_ERR_SYS;
 }
 
-int md_conf_load(const struct md_conf_options *options, struct md_conf **out)
+/* Does a line know a network of that name? */
+static bool network_is_known(const struct md_conf *conf, const char *network)
 {
+    static const char *const lists[] = { "networkName", "networkList", "network", "startList" };
+    const struct db *db = conf->live;
+    size_t length = strlen(network);
+    struct path name;
+
+    for (uint32_t i = 0; i < db->count; i++) {
+        if (!path_split(&name, db_name(db, &db->entries[i])))
+            continue;
+        int last = name.count - 1;
+        for (int j = 0; j < last; j++)
+            if (text_same(name.at[j].text, name.at[j].length, network, length))
+                return true;
+        for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]); j++) {
+            const char *value = db_value(db, &db->entries[i]);
+
+            if (!text_same(name.at[last].text, name.at[last].length, lists[j], strlen(lists[j])))
+                continue;
+            for (const char *at = value; (at = strcasestr(at, network)); at++)
+                if ((at == value || !isalnum((unsigned char)at[-1])) &&
+                    !isalnum((unsigned char)at[length]))
+                    return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * `rrcpd sink` and `rrcpd source` of published start scripts are two daemons of one network: the
+ * role in *role and what to load for it in *own, or NULL where it is the name of a network.
+ */
+static void role_find(const struct md_conf_options *options, struct md_conf_options *own,
+                      const char **role)
+{
+    static const char *const roles[] = { "source", "sink" };
+    struct md_conf_options quiet = *options;
+    const char *word = options->network;
+
+    *own = *options;
+    *role = NULL;
+    quiet.sink = NULL;
+    for (size_t i = 0; i < 2 && word && md_conf_program_bit(options->program) == MD_CONF_RRCPD;
+         i++) {
+        if (strcasecmp(word, roles[i]) != 0)
+            continue;
+        struct md_conf *conf = conf_create(&quiet);
+        if (conf)
+            (void)files_load(conf);
+        if (conf && !network_is_known(conf, word)) {
+            *role = roles[i];
+            own->network = NULL;
+            own->instance = options->instance ? options->instance : i == 0 ? "1" : "2";
+        }
+        md_conf_destroy(conf);
+    }
+}
+
+int md_conf_load(const struct md_conf_options *asked, struct md_conf **out)
+{
+    struct md_conf_options own;
+    const struct md_conf_options *options = &own;
+    const char *role;
+
+    role_find(asked, &own, &role);
     struct md_conf *conf = conf_create(options);
+    if (conf)
+        conf->role = role;
     int rc = conf ? files_load(conf) : MD_ERR_NOMEM;
 
     *out = conf;
@@ -336,6 +418,7 @@ int md_conf_reload(const struct md_conf *old, struct md_conf **out)
     each_parameter(fresh, compare_value, &compare);
     /* What is not dyn keeps the values of the start. */
     old->boot->references++;
+    fresh->role = old->role;
     fresh->boot = old->boot;
     *out = fresh;
     return MD_OK;

@@ -159,6 +159,8 @@ static void said_twice(struct db *db, struct report *report, struct db_entry *fi
         return;
     if (db->files[later->file][0] == '-')
         return; /* -set is there to replace */
+    if (first->file < db->first_files && later->file >= db->first_files)
+        return; /* and so is a second -c */
     const char *file = db->files[first->file];
     if (first->file == later->file)
         report_say(report, MD_CONF_WARNING, db->files[later->file], later->line,

@@ -38,6 +38,8 @@ struct db {
     uint32_t mask;
     char **files;
     unsigned file_count;
+    unsigned
+        first_files; /* so many belong to the first -c; lines of later files may replace theirs */
     unsigned errors, warnings;
     unsigned references;
 };

@@ -14,6 +14,7 @@ struct md_conf {
     struct md_conf_options options; /* strings are copies of our own */
     char *node, *instance, *program, *network;
     char *file;
+    const char *role; /* of rrcpd, see md_conf_role() */
     unsigned program_bit;
 };
 

@@ -202,7 +202,9 @@ static const struct db_entry *find_transport(const struct md_conf_object *object
     const struct md_conf *conf = object->conf;
     int number = network_number(conf, object->name);
     bool is_sink = conf->program_bit == MD_CONF_P2PS ||
-                   (conf->program_bit == MD_CONF_RRCPD && strcmp(conf->instance, "2") == 0);
+                   (conf->program_bit == MD_CONF_RRCPD &&
+                    (conf->role ? *conf->role == 's' && conf->role[1] == 'i'
+                                : strcmp(conf->instance, "2") == 0));
     struct object_path path;
     char text[16];
 

@@ -16,8 +16,9 @@
 static void common_options(struct md_options *o, struct md_option out[COMMON_COUNT])
 {
     const struct md_option common[COMMON_COUNT] = {
-        { "c", "FILE", MD_OPTION_STRING, &o->conf.file, "configuration file (also -config)" },
-        { "config", "FILE", MD_OPTION_STRING, &o->conf.file, NULL },
+        { "c", "FILE", MD_OPTION_LIST, &o->files,
+          "configuration file (also -config); lines of a further -c go before those of the first" },
+        { "config", "FILE", MD_OPTION_LIST, &o->files, NULL },
         { "instance", "N", MD_OPTION_STRING, &o->conf.instance, "instance of this program (1)" },
         { "node", "NAME", MD_OPTION_STRING, &o->conf.node,
           "node name (the host's, up to its first dot)" },
@@ -243,6 +244,11 @@ int md_options_start(const struct md_program *program, int argc, char **argv,
     }
     if (md_conf_program_bit(program->name) == MD_CONF_RRCPD && options->words.count > 0)
         options->conf.network = options->words.item[0];
+    if (options->files.count > 0) {
+        options->conf.file = options->files.item[0];
+        options->conf.more_files = options->files.item + 1;
+        options->conf.more_file_count = options->files.count - 1;
+    }
     options->conf.defines = options->defines.item;
     options->conf.define_count = options->defines.count;
     options->conf.lines = options->lines.item;

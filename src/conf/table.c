@@ -437,7 +437,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "inProcess", RRCP, ALL, 0, BOOL("False"),
       "True: run the RRCP engine inside this process instead of attaching to rrcpd." },
     { "rrcpdInstance", RRCP, ALL, 0, TEXT("1"),
-      "Which rrcpd of the network on this host to attach to." },
+      "Which rrcpd of the network on this host to attach to. Not set: that of `rrcpd source` (for "
+      "src_dist) or `rrcpd sink` (for p2ps) where one was started so, else 1." },
     { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
       "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
     { "lossPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),

@@ -459,6 +459,67 @@ static void a_file_that_includes_itself_ends_in_an_error(void **state)
     md_conf_destroy(conf);
 }
 
+static void lines_of_a_second_file_replace_those_of_the_first(void **state)
+{
+    const char *first = strdup(file_write(
+        state, "1.cnf", "*p2ps*maxMounts : 7\n*p2ps*poolSize : 8\n*p2ps*itemLimit : 1\n"));
+    const char *second =
+        strdup(file_write(state, "2.cnf", "*p2ps*maxMounts : 9\n*p2ps*itemLimit : 2\n"));
+    const char *more[] = { second };
+    const struct md_conf_options options = {
+        .program = "p2ps", .node = "vega", .file = first, .more_files = more, .more_file_count = 1
+    };
+    struct md_conf *conf, *fresh;
+
+    assert_int_equal(md_conf_load(&options, &conf), MD_OK);
+    struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    assert_int_equal(md_conf_u64(&p2ps, "maxMounts"), 9);
+    assert_int_equal(md_conf_u64(&p2ps, "poolSize"), 8);
+    assert_string_equal(md_conf_value(&p2ps, "maxMounts").file, second);
+    assert_int_equal(md_conf_warning_count(conf), 0);
+    file_write(state, "2.cnf", "*p2ps*itemLimit : 3\n");
+    assert_int_equal(md_conf_reload(conf, &fresh), MD_OK);
+    p2ps = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
+    assert_int_equal(md_conf_u64(&p2ps, "itemLimit"), 3);
+    md_conf_destroy(fresh);
+    md_conf_destroy(conf);
+    free((void *)(uintptr_t)first);
+    free((void *)(uintptr_t)second);
+}
+
+static void rrcpd_sink_and_source_are_roles_unless_networks_are_called_so(void **state)
+{
+    static const struct {
+        const char *word, *given, *text, *network, *instance, *role;
+    } cases[] = {
+        { "sink", NULL, "*nice : 1\n", "net1", "2", "sink" },
+        { "source", NULL, "*networkName : prod\n", "prod", "1", "source" },
+        { "Sink", "5", "", "net1", "5", "sink" },
+        { "sink", NULL, "*sink*rrcp*multicastPort : 8501\n", "sink", "1", NULL },
+        { "source", NULL, "*networkList : sink, source\n", "source", "1", NULL },
+        { "sink", NULL, "*networkName : sinks\n", "sinks", "2", "sink" },
+        { "other", NULL, "", "other", "1", NULL },
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *file = file_write(state, "roles.cnf", cases[i].text);
+        const struct md_conf_options options = { .program = "rrcpd",
+                                                 .node = "vega",
+                                                 .file = file,
+                                                 .network = cases[i].word,
+                                                 .instance = cases[i].given };
+        struct md_conf *conf;
+
+        assert_int_equal(md_conf_load(&options, &conf), MD_OK);
+        assert_string_equal(md_conf_network(conf), cases[i].network);
+        assert_string_equal(md_conf_instance(conf), cases[i].instance);
+        if (cases[i].role)
+            assert_string_equal(md_conf_role(conf), cases[i].role);
+        else
+            assert_null(md_conf_role(conf));
+        md_conf_destroy(conf);
+    }
+}
+
 static void a_file_asked_for_that_cannot_be_read_is_not_an_empty_one(void **state)
 {
     const struct md_conf_options options = { .program = "p2ps", .file = "/nonexistent/rmds.cnf" };
@@ -593,6 +654,11 @@ int main(void)
         cmocka_unit_test(the_reference_configurations_load_and_give_their_values),
         cmocka_unit_test_setup_teardown(included_files_are_found_beside_the_file_that_names_them,
                                         folder_create, folder_remove),
+        cmocka_unit_test_setup_teardown(lines_of_a_second_file_replace_those_of_the_first,
+                                        folder_create, folder_remove),
+        cmocka_unit_test_setup_teardown(
+            rrcpd_sink_and_source_are_roles_unless_networks_are_called_so, folder_create,
+            folder_remove),
         cmocka_unit_test_setup_teardown(a_file_that_includes_itself_ends_in_an_error, folder_create,
                                         folder_remove),
         cmocka_unit_test(a_file_asked_for_that_cannot_be_read_is_not_an_empty_one),

@@ -12,12 +12,13 @@
 static const char usage[] =
     "rmdscnf - check a configuration, say what a program would read from it\n"
     "\n"
-    "usage: rmdscnf [option]... check FILE\n"
+    "usage: rmdscnf [option]... check FILE...\n"
     "       rmdscnf [option]... get FILE PROGRAM[.INSTANCE] PARAMETER\n"
     "       rmdscnf [option]... list [FILE PROGRAM[.INSTANCE]]\n"
     "       rmdscnf reference markdown|scdoc|cnf\n"
     "\n"
-    "  check       every line against the table of parameters; exit code 1 if there are errors\n"
+    "  check       every line against the table of parameters; exit code 1 if there are errors;\n"
+    "              further files are read behind the first, as with -c more than once\n"
     "  get         the effective value and the line that set it; PARAMETER may stand at an "
     "object:\n"
     "              port.14002.pingTimeout, user.jim.itemLimit, service.RDFD.cacheType,\n"
@@ -277,8 +278,11 @@ static int perform(struct request *request)
     const char *verb = request->words.count ? request->words.item[0] : "";
     size_t count = request->words.count;
 
-    if (strcmp(verb, "check") == 0 && count == 2)
+    if (strcmp(verb, "check") == 0 && count >= 2) {
+        request->conf.more_files = request->words.item + 2;
+        request->conf.more_file_count = count - 2;
         return check(request);
+    }
     if (strcmp(verb, "get") == 0 && count == 4)
         return get(request);
     if (strcmp(verb, "list") == 0 && (count == 1 || count == 3))

@@ -1,0 +1,41 @@
+/* role.c - see role.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "role.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/shm.h"
+#include "base/log.h"
+
+void role_open(const struct md_conf *conf, const char *socket_path, char *out, size_t size)
+{
+    struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    const char *role = md_conf_role(conf);
+    const char *name = strrchr(socket_path, '/');
+
+    *out = '\0';
+    if (!role)
+        return;
+    if (attach_socket_path(out, size, md_conf_string(&daemon, "runDir"), md_conf_network(conf),
+                           role) != 0) {
+        *out = '\0';
+        return;
+    }
+    (void)unlink(out); /* of one that was killed */
+    if (symlink(name ? name + 1 : socket_path, out) != 0) {
+        md_log(MD_LOG_WARNING, "%s: %s; set rrcpdInstance %s for the programs that are to use this",
+               out, strerror(errno), md_conf_instance(conf));
+        *out = '\0';
+        return;
+    }
+    md_log(MD_LOG_NOTICE, "\"%s\" is a role: this is instance %s of network %s", role,
+           md_conf_instance(conf), md_conf_network(conf));
+}
+
+void role_close(const char *path)
+{
+    if (*path)
+        (void)unlink(path);
+}
