@@ -70,6 +70,11 @@ struct md_options {
 int md_options_parse(const char *program, const struct md_option *options, size_t count, int argc,
                      char **argv, struct md_option_list *words);
 
+/* For programs that take no bare words: names the first one on standard error, with the nearest
+ * option. Returns 0 if there is none, or MD_ERR_MALFORMED. */
+int md_options_refuse_words(const char *program, const struct md_option *options, size_t count,
+                            const struct md_option_list *words);
+
 /*
  * The whole start of a daemon up to the first socket: parse the command line, answer -help,
  * -version, -help-config and -checkconfig, load the configuration, say every finding on standard

@@ -50,8 +50,9 @@ static const struct md_option *option_find(const struct md_option *options, size
     return NULL;
 }
 
-static int unknown_option(const char *program, const struct md_option *options, size_t count,
-                          const char *word, size_t length)
+/* The option whose name looks most like the word; NULL if none does. */
+static const char *option_near(const struct md_option *options, size_t count, const char *word,
+                               size_t length)
 {
     const char *near = NULL;
     unsigned best = length <= 3 ? 1 : 3;
@@ -63,8 +64,30 @@ static int unknown_option(const char *program, const struct md_option *options, 
             near = options[i].name;
         }
     }
+    return near;
+}
+
+static int unknown_option(const char *program, const struct md_option *options, size_t count,
+                          const char *word, size_t length)
+{
+    const char *near = option_near(options, count, word, length);
+
     fprintf(stderr, "%s: unknown option -%.*s%s%s; -help lists all\n", program, (int)length, word,
             near ? "; did you mean -" : "", near ? near : "");
+    return MD_ERR_MALFORMED;
+}
+
+int md_options_refuse_words(const char *program, const struct md_option *options, size_t count,
+                            const struct md_option_list *words)
+{
+    if (words->count == 0)
+        return MD_OK;
+    const char *word = words->item[0];
+    const char *near = option_near(options, count, word, strlen(word));
+    fprintf(stderr,
+            "%s: \"%s\" is not an option, and %s takes no other arguments%s%s; -help lists all "
+            "options\n",
+            program, word, program, near ? "; did you mean -" : "", near ? near : "");
     return MD_ERR_MALFORMED;
 }
 
@@ -221,8 +244,8 @@ int md_options_start(const struct md_program *program, int argc, char **argv,
     *conf = NULL;
     *options = (struct md_options){ .conf = { .program = program->name } };
     common_options(options, all);
-    all[count++] =
-        (struct md_option){ "help", NULL, MD_OPTION_FLAG, &options->print_help, "this text" };
+    all[count++] = (struct md_option){ "help", NULL, MD_OPTION_FLAG, &options->print_help,
+                                       "this text (also -h)" };
     all[count++] = (struct md_option){ "h", NULL, MD_OPTION_FLAG, &options->print_help, NULL };
     for (size_t i = 0; i < program->option_count && count < MD_OPTION_LIST_MAX; i++)
         all[count++] = program->options[i];
@@ -237,11 +260,8 @@ int md_options_start(const struct md_program *program, int argc, char **argv,
             md_conf_print_help(stdout, md_conf_program_bit(program->name));
         return MD_EXIT_OK;
     }
-    if (options->words.count > 0 && !program->positional) {
-        fprintf(stderr, "%s: what is \"%s\"? -help lists all options\n", program->name,
-                options->words.item[0]);
+    if (!program->positional && md_options_refuse_words(program->name, all, count, &options->words))
         return MD_EXIT_CONFIG;
-    }
     if (md_conf_program_bit(program->name) == MD_CONF_RRCPD && options->words.count > 0)
         options->conf.network = options->words.item[0];
     if (options->files.count > 0) {

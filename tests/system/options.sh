@@ -77,4 +77,21 @@ expect 1 "no program p2sp" "$bin/rmdscnf" get right.cnf p2sp maxMounts
 expect 0 ".1.p2ps.maxMounts : 5    ! right.cnf:1" "$bin/rmdscnf" list right.cnf p2ps
 expect 0 "startList" "$bin/rmdscnf" list
 expect 1 "usage:" "$bin/rmdscnf" frobnicate
+# One style: one dash or two, -help and -version everywhere, -h too where it is not the host.
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rwfdump rrcpperf; do
+    [ -x "$bin/$program" ] || continue
+    for option in -help --help; do expect 0 "sage: $program" "$bin/$program" $option; done
+    for option in -version --version; do expect 0 "$program 0." "$bin/$program" $option; done
+    [ $program = rmdstestclient ] || expect 0 "sage: $program" "$bin/$program" -h
+done
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rrcpperf; do
+    [ -x "$bin/$program" ] || continue
+    expect 1 "unknown option -hlep; did you mean -help; -help lists all" "$bin/$program" -hlep
+done
+for program in src_dist p2ps sink_driven_src rmdstestclient rmdsmon; do
+    [ -x "$bin/$program" ] || continue
+    expect 1 "\"versoin\" is not an option, and $program takes no other arguments; did you mean -version" \
+        "$bin/$program" versoin
+done
+expect 1 "ran past the end" "$bin/rwfdump" -input raw -output text right.cnf
 exit $bad

@@ -30,7 +30,10 @@ static const char usage[] =
     "  -D WORD=VALUE    what {WORD} stands for in the file\n"
     "  -set 'LINE'      a line that stands after the file\n"
     "  -strict          '=' in place of ':' is an error\n"
-    "  -version, -help\n";
+    "  -version         version and what is built in\n"
+    "  -help            this text (also -h)\n"
+    "\n"
+    "All options may be written with two dashes.\n";
 
 struct request {
     struct md_conf_options conf;
@@ -305,6 +308,7 @@ int main(int argc, char **argv)
         { "strict", NULL, MD_OPTION_FLAG, &request.conf.strict, NULL },
         { "version", NULL, MD_OPTION_FLAG, &request.version, NULL },
         { "help", NULL, MD_OPTION_FLAG, &request.help, NULL },
+        { "h", NULL, MD_OPTION_FLAG, &request.help, NULL },
     };
 
     if (md_options_parse("rmdscnf", options, sizeof(options) / sizeof(options[0]), argc, argv,

@@ -43,6 +43,8 @@ static void help(const struct md_option *options, size_t count)
     printf(PROGRAM " - the daemons on this host, live\n\nusage: " PROGRAM " [option]...\n\n");
     for (size_t i = 0; i < count; i++) {
         char left[64];
+        if (!options[i].help)
+            continue;
         snprintf(left, sizeof(left), "-%s%s%s", options[i].name, options[i].argument ? " " : "",
                  options[i].argument ? options[i].argument : "");
         printf("  %-20s %s\n", left, options[i].help);
@@ -151,7 +153,8 @@ int main(int argc, char **argv)
           "managed objects, as collectors read them" },
         { "json", NULL, MD_OPTION_FLAG, &w.json, "everything as JSON" },
         { "csv", NULL, MD_OPTION_FLAG, &w.csv, "the overview as CSV" },
-        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text" },
+        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (also -h)" },
+        { "h", NULL, MD_OPTION_FLAG, &w.help, NULL },
         { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },
     };
     const size_t count = sizeof(options) / sizeof(options[0]);
@@ -170,14 +173,15 @@ int main(int argc, char **argv)
         md_version_print(PROGRAM);
         return 0;
     }
+    if (md_options_refuse_words(PROGRAM, options, count, &words) != MD_OK)
+        return 1;
     double interval_s = w.watch ? strtod(w.watch, &end) : 1;
-    if (words.count > 0 || (w.watch && (end == w.watch || *end || interval_s < 0)) ||
+    if ((w.watch && (end == w.watch || *end || interval_s < 0)) ||
         (w.section && !monitor_is_section(w.section))) {
         fprintf(stderr, PROGRAM ": %s; -help lists the options\n",
-                words.count > 0 ? "there are no arguments but options"
-                : w.section ? "-print is one of MOUNTS SERVICES ITEMS RRCP ROUTES CONFIG MEMORY "
-                              "ALL"
-                            : "-watch is a number of seconds");
+                w.section ? "-print is one of MOUNTS SERVICES ITEMS RRCP ROUTES CONFIG MEMORY "
+                            "ALL"
+                          : "-watch is a number of seconds");
         return 1;
     }
     int rc = find_shm_dir(&w, &shm_dir, &conf);

@@ -475,7 +475,7 @@ int main(int argc, char **argv)
           "pause after each batch, to be a slow consumer" },
         { "cpu", "LIST", MD_OPTION_STRING, &w.cpu, "CPUs to run on" },
         { "fifo", "PRIORITY", MD_OPTION_STRING, &w.fifo, "SCHED_FIFO" },
-        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text" },
+        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (-h is the host)" },
         { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },
     };
     const size_t count = sizeof(options) / sizeof(options[0]);
@@ -492,7 +492,7 @@ int main(int argc, char **argv)
         md_version_print(PROGRAM);
         return TC_OK;
     }
-    if (words.count > 0)
-        return usage("what is this", words.item[0]);
+    if (md_options_refuse_words(PROGRAM, options, count, &words) != MD_OK)
+        return TC_OPTIONS;
     return run(&w);
 }

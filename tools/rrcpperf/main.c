@@ -14,7 +14,7 @@
 struct words {
     const char *topic, *size, *rate, *seconds, *warmup, *tick, *publishers, *timeout, *ring;
     const char *file, *network, *instance, *run_dir, *hist;
-    bool in_process, reply, json, spin, help;
+    bool in_process, reply, json, spin, help, version;
     struct md_option_list lines;
 };
 
@@ -43,7 +43,10 @@ static void usage(void)
          "  --in-process       the engine inside this process: no rrcpd\n"
          "  -c FILE            rmds.cnf\n"
          "  -set 'LINE'        an entry after all files, e.g. '*rrcp*interface : lo'\n"
+         "  --version          version and what is built in\n"
+         "  --help             this text (also -h)\n"
          "\n"
+         "All options may be written with one dash.\n"
          "Exit status 0; 1 when nothing was received, or something twice, damaged, or missing\n"
          "without a word.");
 }
@@ -76,6 +79,8 @@ static int parse(int argc, char **argv, struct words *w, struct md_option_list *
         { "json", NULL, MD_OPTION_FLAG, &w->json, NULL },
         { "spin", NULL, MD_OPTION_FLAG, &w->spin, NULL },
         { "help", NULL, MD_OPTION_FLAG, &w->help, NULL },
+        { "h", NULL, MD_OPTION_FLAG, &w->help, NULL },
+        { "version", NULL, MD_OPTION_FLAG, &w->version, NULL },
     };
 
     return md_options_parse("rrcpperf", table, sizeof(table) / sizeof(table[0]), argc, argv, bare);
@@ -163,7 +168,9 @@ int main(int argc, char **argv)
     struct attach_settings *settings = calloc(1, sizeof(*settings));
     int code = settings && parse(argc, argv, &w, &bare) == 0 ? 0 : MD_EXIT_CONFIG;
 
-    if (code == 0 && (w.help || bare.count != 1)) {
+    if (code == 0 && w.version && !w.help) {
+        md_version_print("rrcpperf");
+    } else if (code == 0 && (w.help || bare.count != 1)) {
         usage();
         code = w.help ? 0 : MD_EXIT_CONFIG;
     } else if (code == 0) {

@@ -63,6 +63,7 @@ static const char *const usage_text =
     "  -h, --help           this text\n"
     "  -V, --version        the version\n"
     "\n"
+    "Long options may be written with one dash.\n"
     "Exit status: 0; 1 if something was broken; 2 if a file could not be read.\n"
     "Example: tcpdump -w - port 14002 | rwfdump -o json\n";
 
@@ -572,7 +573,8 @@ static int parse_options(struct rwfdump *dump, struct options *options, int argc
     };
     int option, rc;
 
-    while ((option = getopt_long(argc, argv, "i:o:t:d:e:p:n:xPhV", long_options, NULL)) != -1) {
+    while ((option = getopt_long_only(argc, argv, "i:o:t:d:e:p:n:xPhV", long_options, NULL)) !=
+           -1) {
         rc = apply_option(dump, options, option);
         if (rc != 0)
             return rc;

@@ -432,7 +432,8 @@ int main(int argc, char **argv)
         { "drop", "N", MD_OPTION_STRING, &w.drop, "lose one update in N, to try a checker" },
         { "dup", "N", MD_OPTION_STRING, &w.duplicate, "send one update in N twice, likewise" },
         { "mklist", "COUNT", MD_OPTION_STRING, &w.make_count, "print an item list and end" },
-        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text" },
+        { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (also -h)" },
+        { "h", NULL, MD_OPTION_FLAG, &w.help, NULL },
         { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },
     };
     const size_t count = sizeof(options) / sizeof(options[0]);
@@ -450,8 +451,8 @@ int main(int argc, char **argv)
     }
     if (w.make_count)
         return make_list(w.make_count, &words);
-    if (words.count > 0)
-        return usage("what is this", words.item[0]);
+    if (md_options_refuse_words(PROGRAM, options, count, &words) != MD_OK)
+        return MD_EXIT_CONFIG;
     struct sds *sds = calloc(1, sizeof(*sds));
     if (!sds)
         return MD_EXIT_FILE;
