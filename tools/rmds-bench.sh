@@ -68,7 +68,9 @@ verb_bench() {
     *.c) check_arguments "bench $name" "$file" "$@" || return 2 ;;
     *) RMDS_PARSE_ONLY=1 PYTHONDONTWRITEBYTECODE=1 "$file" "$@" || return ;;
     esac
-    verb_build release >&2 || return 1
+    # Only what it runs: the programs, and its own where it has one.
+    # shellcheck disable=SC2046
+    build_targets release product $(bench_programs | grep -xE "${name}_bench|bench_$name") >&2 || return 1
     for program in "$root/tools/rmds.d/bench/$name" "$RMDS_BUILD/bench/${name}_bench" \
         "$RMDS_BUILD/bench/bench_$name"; do
         if [ -x "$program" ]; then

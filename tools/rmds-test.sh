@@ -206,7 +206,8 @@ verb_test() {
     done
     local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-5}
     [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
-    verb_setup_once --test || return 1
+    install_hook "$root"
+    setup_for run unit clang test || return 1
     if [ -n "$pattern" ]; then
         ctest_labels+=(-R "$pattern")
         stage "release" stage_release
@@ -224,7 +225,7 @@ verb_test() {
         "$root"/build{,-asan,-tsan}/log/ctest.xml)"
     # A skip is for what could not be installed; it is never proof.
     if [ $skipped -gt 0 ] && [ -z "$pattern$long" ] &&
-        [ -z "$(missing_packages "${test_packages[@]}")" ]; then
+        [ -z "$(missing_of unit clang test)" ]; then
         failed=$((failed + 1))
         failures+=("$skipped skipped although all they need is installed")
     fi

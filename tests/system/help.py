@@ -95,7 +95,6 @@ def refusals(tree):
         ("tset",): ('no verb "tset"', "did you mean test?", "tools/rmds --help"),
         ("../lib",): ('no verb "../lib"',),
         ("build", "debgu"): ('no preset "debgu"', "did you mean debug?", "tools/rmds build --help"),
-        ("build", "debug", "release"): ('"release"',),
         ("test", "--lnog"): ("no option --lnog", "did you mean --long?", "tools/rmds test --help"),
         ("docs", "now"): ('"now"', "takes no argument"),
         ("chaos", "--seeed", "4"): ("did you mean --seed?",),
