@@ -450,6 +450,17 @@ static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, ui
            !c->directory_owed && c->single_open && c->allow_suspect;
 }
 
+/* The same of a state that ends the stream: who had no image is in no group that he knows of. */
+static bool ended_by_directory(const struct p2ps_core *core, const struct p2ps_watch *w,
+                               uint16_t service, uint32_t filter)
+{
+    const struct p2ps_client *c = &core->clients[w->client];
+
+    return w->flags & P2PS_WATCH_HAD_IMAGE && !(w->flags & P2PS_WATCH_PRIVATE) &&
+           p2ps_directory_is_seen(core, w->client, service) && c->directory_filter & filter &&
+           !c->directory_owed;
+}
+
 static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf_state *state,
                          uint32_t heard_filter)
 {
@@ -464,8 +475,15 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
 
         if (w->state == P2PS_WATCH_ASKS)
             continue;
-        bool has_heard =
-            heard_filter && heard_by_directory(core, w->client, it->service, heard_filter);
+        if (heard_filter && p2ps_state_ends(state) &&
+            ended_by_directory(core, w, it->service, heard_filter)) {
+            p2ps_item_watch_remove(core, item, i);
+            if (was_last)
+                return;
+            continue;
+        }
+        bool has_heard = heard_filter && !p2ps_state_ends(state) &&
+                         heard_by_directory(core, w->client, it->service, heard_filter);
         bool has_ended = !has_heard && p2ps_watch_status(core, item, i, state);
         if (has_ended && was_last)
             return;

@@ -265,6 +265,8 @@ void p2ps_tally_unmount(struct p2ps_core *core, uint32_t client);
 void p2ps_tally_items(struct p2ps_client *c, int64_t change);
 
 /* ---- status.c ---- */
+/* Does a stream that is told this end with it? */
+bool p2ps_state_ends(const struct rwf_state *state);
 struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text);
 /* A status for a stream that is no item (any more). Lost only when the client has no room. */
 void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t domain,

@@ -32,10 +32,11 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
     p2ps_client_touch(core, client);
 }
 
-static bool is_closing(uint8_t stream_state)
+bool p2ps_state_ends(const struct rwf_state *state)
 {
-    return stream_state == RWF_STREAM_CLOSED || stream_state == RWF_STREAM_CLOSED_RECOVER ||
-           stream_state == RWF_STREAM_REDIRECTED;
+    return state->stream_state == RWF_STREAM_CLOSED ||
+           state->stream_state == RWF_STREAM_CLOSED_RECOVER ||
+           state->stream_state == RWF_STREAM_REDIRECTED;
 }
 
 /* What this client may be told: without SingleOpen or suspect data a stream is given up instead. */
@@ -63,7 +64,7 @@ bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
         .flags = w->flags & P2PS_WATCH_PRIVATE ? RWF_STATUS_PRIVATE_STREAM : 0,
         .state = for_client(c, state),
     };
-    bool ends = is_closing(status.state.stream_state);
+    bool ends = p2ps_state_ends(&status.state);
 
     if (p2ps_item_key(core, item, &key, &qos))
         status.key = &key;
@@ -94,7 +95,7 @@ void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_sta
     for (uint32_t i = it->watch_count; i-- > 0;) {
         bool was_last = core->items[item].watch_count == 1;
 
-        if (it->watches[i].state == P2PS_WATCH_ASKS && !is_closing(state->stream_state))
+        if (it->watches[i].state == P2PS_WATCH_ASKS && !p2ps_state_ends(state))
             continue;
         bool has_ended = p2ps_watch_status(core, item, i, state);
         if (has_ended && was_last)

@@ -82,6 +82,12 @@ static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t se
     }
 }
 
+static bool ends_streams(const struct rwf_state *state)
+{
+    return state->stream_state == RWF_STREAM_CLOSED_RECOVER ||
+           state->stream_state == RWF_STREAM_CLOSED;
+}
+
 static void apply_groups(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
                          struct omm_directory *directory)
 {
@@ -99,9 +105,6 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider, struct sr
 
         if (group.merged_to.length)
             change.merged_into = srcdist_provider_group(core, provider, group.merged_to);
-        /* Recovery is ours: what asks consumers to request again is told as suspect. */
-        if (group.status.stream_state == RWF_STREAM_CLOSED_RECOVER)
-            change.state = RWF_STREAM_OPEN << 3 | RWF_DATA_SUSPECT;
         if (!group.has_status && change.merged_into == RRMP_GROUP_NONE)
             continue;
         if (group.has_status && group.status.data_state != RWF_DATA_NO_CHANGE)
@@ -110,6 +113,8 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider, struct sr
             offer->was_suspect = true;
         if (s->is_offered)
             rrmp_source_group_status(core->source, s->svc, &change);
+        if (group.has_status && ends_streams(&group.status))
+            srcdist_items_cut(core, provider, offer->service, change.group);
     }
 }
 
@@ -158,6 +163,8 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
         srcdist_service_refresh_state(core, index);
     if (service->has_status)
         srcdist_service_status(core, index, &service->status);
+    if (service->has_status && ends_streams(&service->status))
+        srcdist_items_cut(core, provider, index, RRMP_GROUP_NONE);
     offer = offer_by_id(p, service->id);
     if (offer && service->has_status && service->status.data_state != RWF_DATA_OK)
         offer->was_suspect = true;

@@ -457,6 +457,38 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
     srcdist_items_place(core, service);
 }
 
+static bool is_in_group(const struct srcdist_core *core, uint32_t item, uint16_t group)
+{
+    struct rrmp_source_item info;
+
+    return group == RRMP_GROUP_NONE ||
+           (rrmp_source_item_info(core->source, item, &info) && info.group == group);
+}
+
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                       uint16_t group)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        struct srcdist_item *it = &core->items[i];
+
+        if (it->state != SRCDIST_ITEM_OPEN || it->provider != provider || it->service != service ||
+            !is_in_group(core, i, group))
+            continue;
+        detach(core, i, false);
+        if (it->is_private) {
+            srcdist_item_end_private(core, i);
+            continue;
+        }
+        if (it->image)
+            cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+        it->is_told = true;
+        it->must_republish = core->services[service].is_broadcast;
+        it->due_ns = core->now_ns + core->config.republish_ns;
+        it->state = SRCDIST_ITEM_WAITING;
+    }
+    srcdist_items_place(core, service);
+}
+
 /* A private stream is not recovered: its owner is told that it has ended. */
 void srcdist_item_end_private(struct srcdist_core *core, uint32_t item)
 {

@@ -322,6 +322,10 @@ void srcdist_item_event(struct srcdist_core *core, const struct rrmp_source_even
 /* Wanted items of the service that have no provider: queue them at the best one. */
 void srcdist_items_place(struct srcdist_core *core, uint32_t service);
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
+/* The provider has ended the streams of a group, or (RRMP_GROUP_NONE) of the whole service, and
+ * consumers have been told: what is wanted is asked for anew. */
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                       uint16_t group);
 /* CLOSE to an interactive provider, now or when there is room. */
 void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                           uint8_t domain);

@@ -135,6 +135,7 @@ struct pair_client {
     uint32_t flushes;
     uint32_t group[2]; /* of the last change: the group, and what it was merged into */
     uint8_t group_state;
+    uint8_t group_stream_state;
     struct omm_rtt rtt; /* the last one */
     bool drains;        /* each flush makes all its room free again */
     struct pair_stream streams[PAIR_STREAMS];
@@ -440,8 +441,8 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
 }
 
 /* A change of a group of the provider's items: a status, or, with `into`, a merge. */
-static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t into,
-                                  uint8_t data_state)
+static inline void pair_say_group_state(struct pair *pair, uint16_t group, uint16_t into,
+                                        uint8_t stream_state, uint8_t data_state)
 {
     uint8_t bytes[512];
     uint8_t ids[2][2] = { { (uint8_t)(group >> 8), (uint8_t)group },
@@ -451,7 +452,7 @@ static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t in
     struct omm_group change = {
         .group = rwf_bytes(ids[0], 2),
         .has_status = into == 0,
-        .status = { .stream_state = RWF_STREAM_OPEN, .data_state = data_state },
+        .status = { .stream_state = stream_state, .data_state = data_state },
     };
 
     if (into)
@@ -461,6 +462,12 @@ static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t in
     omm_directory_encode_group(&enc, 99, &change);
     omm_directory_encode_finish(&enc);
     pair_say(&pair->provider, &enc);
+}
+
+static inline void pair_say_group(struct pair *pair, uint16_t group, uint16_t into,
+                                  uint8_t data_state)
+{
+    pair_say_group_state(pair, group, into, RWF_STREAM_OPEN, data_state);
 }
 
 /* Three fields, in two messages; or a table of enumerated values. */
@@ -976,6 +983,7 @@ static inline int pair_front_group(void *self, int32_t stream_id, uint16_t servi
     struct pair_client *c = self;
 
     (void)service_id;
+    c->group_stream_state = group->has_status ? group->status.stream_state : 0;
     c->group_state = group->has_status ? group->status.data_state : 0;
     c->group[0] = group->group.length == 4 ? md_be32(group->group.data) : 0;
     c->group[1] = group->merged_to.length == 4 ? md_be32(group->merged_to.data) : 0;
