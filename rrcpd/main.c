@@ -19,6 +19,7 @@
 #include "base/runfile.h"
 #include "conf/options.h"
 #include "frame/memory.h"
+#include "health.h"
 #include "net.h"
 #include "netio/stream.h"
 #include "notify.h"
@@ -53,6 +54,9 @@ struct rrcpd {
     int signal_count;
     struct net *net;
     struct users *users;
+    struct health *health;
+    struct stats_entry *ready;
+    char told[STATS_STRING_BYTES + 16]; /* the service manager, last */
     struct frame_memory memory;
     uint64_t ring_bytes; /* of all users */
     bool is_stopping;
@@ -116,6 +120,22 @@ static void on_mail(void *owner)
     }
 }
 
+/* The service manager is told when it changes. */
+static void look_at_health(struct rrcpd *d, uint64_t now_ns)
+{
+    char text[sizeof(d->told)];
+
+    if (d->is_stopping)
+        return;
+    stats_gauge_set(d->ready, health_look(d->health, now_ns, users_have_both_sides(d->users)));
+    const char *note = health_note(d->health);
+    snprintf(text, sizeof(text), "STATUS=serving%s%s", note[0] ? ": " : "", note);
+    if (strcmp(text, d->told) == 0)
+        return;
+    memcpy(d->told, text, sizeof(text));
+    notify_send(text);
+}
+
 static void on_beat(void *owner)
 {
     struct rrcpd *d = owner;
@@ -132,6 +152,7 @@ static void on_beat(void *owner)
         return;
     stats_segment_beat(d->stats, now_ns);
     frame_memory_beat(&d->memory);
+    look_at_health(d, now_ns);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
         notify_send("WATCHDOG=1");
@@ -422,6 +443,19 @@ static int open_network(struct rrcpd *d)
     return 0;
 }
 
+static int open_health(struct rrcpd *d)
+{
+    struct health_config config = { .stats = d->stats,
+                                    .process = d->process,
+                                    .network = d->settings.network,
+                                    .net = d->net,
+                                    .udp = &d->settings.node.udp };
+
+    for (int i = 0; i < 2; i++)
+        snprintf(config.groups[i], sizeof(config.groups[i]), "%s", d->settings.node.group[i]);
+    return health_open(&config, &d->health) == MD_OK ? 0 : MD_EXIT_FILE;
+}
+
 static int open_loop(struct rrcpd *d)
 {
     static const int wanted[SIGNAL_MAX] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -507,6 +541,8 @@ static int start(struct rrcpd *d)
     if (!code)
         code = open_network(d);
     if (!code)
+        code = open_health(d);
+    if (!code)
         bind_control(&daemon);
     return code;
 }
@@ -521,7 +557,8 @@ static void run(struct rrcpd *d)
     (void)md_loop_timer_every(d->beat, period_ns);
     tell_parent(d, 0);
     notify_send("READY=1");
-    stats_gauge_set(stats_entry_add(d->stats, STATS_KIND_GAUGE, "ready"), 1);
+    d->ready = stats_entry_add(d->stats, STATS_KIND_GAUGE, "ready");
+    look_at_health(d, md_clock_mono_ns());
     md_log(MD_LOG_NOTICE, "ready");
     (void)md_loop_run(d->loop);
 }
@@ -531,6 +568,7 @@ static void end(struct rrcpd *d)
     if (d->users)
         users_stop(d->users);
     status_close(d->status);
+    health_close(d->health);
     net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
     role_close(d->role_path);

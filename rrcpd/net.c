@@ -398,6 +398,7 @@ static int open_all(struct net *net, char *why, size_t why_size)
     int err = attach_node_open(&node, &report, why, why_size, &net->node);
     if (err)
         return err;
+    memcpy(net->interfaces, report.interface, sizeof(net->interfaces));
     warn_about_buffers(&net->config, &report);
     net->engine = attach_node_engine(net->node);
     struct attach_inbound_config inbound = { .size = net->config.inbound_bytes,
@@ -470,6 +471,11 @@ void net_destroy(struct net *net)
     net_box_fini(&net->in);
     net_box_fini(&net->out);
     free(net);
+}
+
+const char *net_interface(const struct net *net, int path)
+{
+    return net->interfaces[path];
 }
 
 uint64_t net_session(const struct net *net)

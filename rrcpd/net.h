@@ -90,6 +90,8 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
 /* Ends the thread at once if NET_STOP was not sent; gives everything back. NULL is allowed. */
 void net_destroy(struct net *net);
 
+/* "eth0 10.1.2.3": name and address of the interface of a path. */
+const char *net_interface(const struct net *net, int path);
 uint64_t net_session(const struct net *net);
 int net_inbound_fd(const struct net *net);
 uint64_t net_inbound_bytes(const struct net *net);

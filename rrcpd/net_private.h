@@ -30,6 +30,7 @@ struct net {
     struct net_config config;
     struct attach_node *node;
     struct rrcp *engine;
+    char interfaces[2][64]; /* as chosen at the start */
     struct attach_inbound_writer *inbound;
     int epoll_fd, mail_fd;
     struct md_thread thread;

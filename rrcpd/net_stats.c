@@ -104,6 +104,7 @@ static const struct row packet_rows[] = {
     PACKET("sndErrors.noBufs", send_full),
     PACKET("sndErrors.msgSize", send_too_big),
     PACKET("sndErrors.other", send_errors),
+    { "sndErrors.lastErrno", offsetof(struct net_packet_counters, send_errno), STATS_KIND_GAUGE },
     PACKET("rcvSockDrops", receive_drops),
     PACKET("rcvErrors", receive_errors),
     PACKET("shim.dropped", shim_dropped),

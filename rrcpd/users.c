@@ -369,6 +369,21 @@ void users_close(struct users *users)
     free(users);
 }
 
+bool users_have_both_sides(const struct users *users)
+{
+    bool has_source = false, has_sink = false;
+
+    for (int i = 0; i < users->count; i++) {
+        const char *name = users->list[i]->net.name;
+        bool is_source = strncmp(name, "src_dist.", 9) == 0;
+        bool is_sink = strncmp(name, "p2ps.", 5) == 0;
+
+        has_source |= name[0] && !is_sink;
+        has_sink |= name[0] && !is_source;
+    }
+    return has_source && has_sink;
+}
+
 int users_count(const struct users *users)
 {
     return users->count;

@@ -55,6 +55,7 @@ struct net_packet_counters {
     uint64_t send_full;      /* the kernel or the device had no room: ENOBUFS, EAGAIN */
     uint64_t send_too_big;   /* EMSGSIZE: the packet is over the path MTU */
     uint64_t send_errors;    /* any other refusal; that packet is lost */
+    uint64_t send_errno;     /* the last of those: errno */
     uint64_t receive_drops;  /* dropped by the kernel because our receive buffer was full */
     uint64_t receive_errors; /* reported by receive calls */
     uint64_t truncated;      /* longer than payload_max: dropped */

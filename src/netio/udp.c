@@ -226,6 +226,7 @@ static int refused(struct udp_io *udp, struct udp_path *path, int m)
         counters->send_too_big++;
     else
         counters->send_errors++;
+    counters->send_errno = (uint64_t)errno;
     return 1;
 }
 

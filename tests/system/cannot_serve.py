@@ -78,6 +78,12 @@ def until(what, condition):
         time.sleep(0.05)
 
 
+def value(bed, name, path):
+    """One statistic of a daemon."""
+    instances = json.loads(bed.monitor("-once", "-json")[1])["instances"]
+    return next(one["values"] for one in instances if one["name"] == name)[path]
+
+
 def get(port, path):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as answer:
         return answer.read().decode()
@@ -138,6 +144,7 @@ def lost(bed):
     """An rrcpd that ends is missed like one that never was."""
     bed.stop("rrcpd.net1.2")
     bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
+    assert "no other node" not in bed.log("rrcpd.net1.1"), "on the loopback nobody else is needed"
 
 
 def main():

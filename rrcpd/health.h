@@ -1,0 +1,33 @@
+/* health.h - whether the backbone works: the interface, what is sent, who is heard. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCPD_HEALTH_H
+#define RRCPD_HEALTH_H
+
+#include "net.h"
+
+/*
+ * The control loop looks once a second, at the interfaces and at the counters that the net loop
+ * shows in the statistics. What is wrong is a trouble (frame/trouble.h).
+ */
+struct health;
+
+struct health_config {
+    struct stats_segment *stats;
+    const char *process; /* prefix of the counters' paths */
+    const char *network;
+    const struct net *net;
+    const struct net_udp_config *udp;
+    char groups[2][64];
+};
+
+int health_open(const struct health_config *config, struct health **out);
+void health_close(struct health *health); /* NULL is allowed */
+
+/* `has_both`: consumers' and providers' sides are both attached here, so nobody else is needed.
+ * False: nothing can be sent. */
+bool health_look(struct health *health, uint64_t now_ns, bool has_both);
+
+/* What is wrong, in a few words; "" if nothing is. */
+const char *health_note(const struct health *health);
+
+#endif
