@@ -1,6 +1,6 @@
 /* auth.c - the authentication trailer: proof that a packet comes from a member of the group. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "auth.h"
 
 #include <string.h>
 

@@ -1,11 +1,17 @@
 /* beacon.c - being seen: beacons, SOLICIT, BYE and host status messages, both ways. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "beacon.h"
 
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/writer.h"
+#include "common.h"
+#include "control.h"
+#include "deliver.h"
+#include "peers.h"
+#include "sender.h"
+#include "window.h"
 
 /*
  * Nothing is sent in direct answer to a beacon. After the last data the schedule is 10, 20, 40 ms

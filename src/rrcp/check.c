@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/siphash.h"
-#include "internal.h"
-
+#include "budget.h"
+#include "common.h"
+#include "peer_table.h"
+#include "window.h"
 /*
  * One function for each table. On its way each counts what it finds in use (references to packets,
  * memory, open windows), and at the end the sums must be those that the engine keeps. Nothing here

@@ -1,6 +1,6 @@
 /* config.c - defaults and limits of the engine's configuration; fixed texts. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "config.h"
 
 #include <string.h>
 

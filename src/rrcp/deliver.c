@@ -1,11 +1,12 @@
 /* deliver.c - the queue of events: messages out of packets, reassembly. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "deliver.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "common.h"
 
 /*
  * The protocol queues whole packets; messages are found in them only when the user takes events,
@@ -77,7 +78,7 @@ void rrcp_assembly_give(struct rrcp *r, struct rrcp_assembly *a)
     *a = (struct rrcp_assembly){ 0 };
 }
 
-static bool assembly_begin(struct rrcp *r, struct rrcp_assembly *a, uint32_t total)
+bool rrcp_assembly_begin(struct rrcp *r, struct rrcp_assembly *a, uint32_t total)
 {
     uint32_t size = 4096;
 
@@ -100,207 +101,4 @@ static bool assembly_begin(struct rrcp *r, struct rrcp_assembly *a, uint32_t tot
     a->have = 0;
     a->is_open = true;
     return true;
-}
-
-static struct rrcp_assembly *assembly_of(struct rrcp *r, const struct rrcp_item *item)
-{
-    return item->peer == PEER_SELF ? &r->self_assembly[item->stream]
-                                   : &r->peers[item->peer]->assembly[item->stream];
-}
-
-/* ---- events ------------------------------------------------------------------------------- */
-
-static void fill_message(const struct rrcp_item *item, const struct packet_chunk *chunk,
-                         const uint8_t *bytes, uint32_t length, struct rrcp_event *out)
-{
-    out->type = RRCP_EVENT_MSG;
-    out->flags = (uint16_t)((item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0) |
-                            (chunk->flags & CHUNK_DIRECTED ? RRCP_EVENT_DIRECTED : 0));
-    out->source_port = chunk->source_port;
-    out->destination_port = chunk->destination_port;
-    out->topic = chunk->topic;
-    out->length = length;
-    out->bytes = bytes;
-    out->session = item->session;
-    out->seq = item->seq;
-    out->last = 0;
-    out->time_ns = item->time_ns;
-    out->count = 0;
-    out->reason = 0;
-    if (__builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0)) {
-        out->type = RRCP_EVENT_USER_DOWN;
-        out->reason = length > 0 ? bytes[0] : 0;
-        out->bytes = NULL;
-        out->length = 0;
-    }
-}
-
-/* We had no memory for a message of several packets: say so. */
-static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event *out)
-{
-    r->counters.assembly_refused++;
-    r->counters.packets_lost[RRCP_GAP_POOL]++;
-    *out = (struct rrcp_event){
-        .type = RRCP_EVENT_GAP,
-        .flags = item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0,
-        .session = item->session,
-        .seq = item->seq,
-        .last = item->seq,
-        .count = 1,
-        .reason = RRCP_GAP_POOL,
-        .time_ns = item->time_ns,
-    };
-}
-
-/* A piece of a message; true when an event came of it. */
-static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
-                       const struct packet_chunk *chunk, struct rrcp_event *out)
-{
-    struct rrcp_assembly *a = assembly_of(r, item);
-
-    if (chunk->flags & CHUNK_BEGIN) {
-        if (!assembly_begin(r, a, chunk->total)) {
-            fill_refused(r, item, out);
-            return true;
-        }
-    } else if (!a->is_open) {
-        return false; /* its beginning was before we joined, or in a gap already told */
-    }
-    if (a->total - a->have < chunk->length) {
-        a->is_open = false;
-        fill_refused(r, item, out);
-        return true;
-    }
-    if (chunk->length)
-        memcpy(a->bytes + a->have, chunk->bytes, chunk->length);
-    a->have += chunk->length;
-    if (!(chunk->flags & CHUNK_END))
-        return false;
-    a->is_open = false;
-    if (a->have != a->total) {
-        fill_refused(r, item, out);
-        return true;
-    }
-    fill_message(item, chunk, a->bytes, a->total, out);
-    return true;
-}
-
-/*
- * Messages of the packet at the head. Returns how many events; *is_done when it has no more,
- * *is_lent when the last one lies in an assembly, which the next piece would overwrite.
- */
-static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event out[],
-                       int max, bool *is_done, bool *is_lent)
-{
-    struct packet_chunk *chunk = &r->walk_chunk;
-    int n = 0;
-
-    if (r->walk_pos == 0)
-        r->walk_pos = item->stream == STREAM_UNICAST ? PACKET_UDATA_BYTES : PACKET_DATA_BYTES;
-    while (r->walk_pos < item->length && n < max && !*is_lent) {
-        rrcp_chunk_next(item->bytes, &r->walk_pos, chunk);
-        if ((chunk->flags & CHUNK_DIRECTED) && chunk->session != r->session)
-            continue;
-        if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == (CHUNK_BEGIN | CHUNK_END))
-            fill_message(item, chunk, chunk->bytes, chunk->length, &out[n++]);
-        else if (take_piece(r, item, chunk, &out[n])) {
-            n++;
-            *is_lent = true;
-        }
-    }
-    r->counters.msgs_rcvd += (uint64_t)n;
-    *is_done = r->walk_pos >= item->length;
-    return n;
-}
-
-static void fill_event(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event *out)
-{
-    *out = (struct rrcp_event){
-        .type = item->kind,
-        .flags = item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0,
-        .destination_port = item->port,
-        .session = item->session,
-        .seq = item->seq,
-        .last = item->last,
-        .count = item->count,
-        .reason = item->reason,
-        .bytes = item->bytes,
-        .length = item->length,
-        .time_ns = item->time_ns,
-    };
-    if (item->kind == RRCP_EVENT_GAP && item->peer != PEER_SELF)
-        r->peers[item->peer]->assembly[item->stream].is_open = false;
-}
-
-/* What the events of the call before pointed into may go now. */
-static void release(struct rrcp *r)
-{
-    if (r->release_peer)
-        rrcp_peer_free(r, r->release_peer);
-    r->release_peer = NULL;
-    for (; r->release_count > 0; r->release_count--) {
-        struct rrcp_item *item = &r->items[r->item_head++ & r->item_mask];
-
-        if (item->buffer != RRCP_BUFFER_NONE)
-            rrcp_pool_give(r, item->buffer);
-    }
-}
-
-/* Events of the packets at the head of the queue, which it passes over. */
-static int take_packets(struct rrcp *r, struct rrcp_event out[], int max)
-{
-    uint32_t next = r->item_head;
-    bool is_lent = false;
-    int n = 0;
-
-    while (n < max && next != r->item_tail && !is_lent) {
-        const struct rrcp_item *item = &r->items[next & r->item_mask];
-        bool is_done = false;
-
-        if (item->kind != ITEM_PACKET)
-            break;
-        n += walk_packet(r, item, out + n, max - n, &is_done, &is_lent);
-        if (!is_done)
-            break;
-        r->walk_pos = 0;
-        r->release_count++;
-        next++;
-    }
-    return n;
-}
-
-/* The events at the head of the queue that are not packets. */
-static int take_others(struct rrcp *r, struct rrcp_event out[], int max)
-{
-    int n = 0;
-
-    while (n < max && r->item_head != r->item_tail) {
-        const struct rrcp_item *item = &r->items[r->item_head & r->item_mask];
-
-        if (item->kind == ITEM_PACKET)
-            break;
-        fill_event(r, item, &out[n++]);
-        r->item_head++;
-        if (item->kind == RRCP_EVENT_PEER_DOWN) {
-            r->release_peer = r->peers[item->peer];
-            break;
-        }
-    }
-    return n;
-}
-
-int rrcp_event(struct rrcp *r, struct rrcp_event out[], int max)
-{
-    int n = 0;
-
-    rrcp_unicast_self(r);
-    while (n == 0) {
-        release(r);
-        if (r->item_head == r->item_tail)
-            break;
-        n = take_others(r, out, max);
-        if (n == 0)
-            n = take_packets(r, out, max);
-    }
-    return n;
 }

@@ -1,86 +1,33 @@
 /* engine.c - see rrcp/rrcp.h: the order in which the parts of the engine are asked. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
-
 #include <string.h>
 
+#include "auth.h"
 #include "base/assert.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "beacon.h"
+#include "common.h"
+#include "config.h"
+#include "deliver.h"
+#include "nak.h"
+#include "output.h"
+#include "peer_table.h"
+#include "peers.h"
+#include "pool.h"
+#include "repair.h"
+#include "sender.h"
+#include "status.h"
+#include "unicast.h"
+#include "unicast_receiver.h"
+#include "unicast_sender.h"
+#include "users.h"
+#include "window.h"
 
-#define HANDED_MAX      2048
-#define PATH_SILENCE_NS (3500 * RRCP_MS)
-#define USELESS_LEAST   64
-
-/* ---- what the parts share ----------------------------------------------------------------- */
-
-void *rrcp_take(struct rrcp *r, size_t bytes)
-{
-    void *memory = r->env.take(r->env.context, bytes);
-
-    if (!memory)
-        return NULL;
-    r->counters.memory_bytes += bytes;
-    if (r->counters.memory_bytes > r->counters.memory_bytes_high)
-        r->counters.memory_bytes_high = r->counters.memory_bytes;
-    return memory;
-}
-
-void rrcp_give(struct rrcp *r, void *memory, size_t bytes)
-{
-    if (!memory)
-        return;
-    r->counters.memory_bytes -= bytes;
-    r->env.give(r->env.context, memory, bytes);
-}
-
-void rrcp_note(struct rrcp *r, enum rrcp_note note, uint64_t session, uint64_t value)
-{
-    if (!r->env.note || (r->note_ns[note] != 0 && r->now_ns - r->note_ns[note] < RRCP_S))
-        return;
-    r->note_ns[note] = r->now_ns ? r->now_ns : 1;
-    r->env.note(r->env.context, note, session, value);
-}
-
-void rrcp_drop(struct rrcp *r, enum rrcp_drop drop)
-{
-    r->counters.drop[drop]++;
-}
-
-uint64_t rrcp_random(struct rrcp *r, uint64_t limit)
-{
-    return limit ? md_prng_u64(&r->prng) % limit : 0;
-}
-
-uint32_t rrcp_control_make(struct rrcp *r, enum packet_type type, uint8_t **bytes)
-{
-    uint32_t buffer = RRCP_BUFFER_NONE;
-
-    *bytes = NULL;
-    if (r->control_count < CONTROL_QUEUE)
-        buffer = rrcp_pool_take(r, BUFFER_CONTROL);
-    if (buffer == RRCP_BUFFER_NONE) {
-        r->counters.control_dropped++;
-        return buffer;
-    }
-    *bytes = rrcp_pool_bytes(r, buffer);
-    rrcp_packet_header(*bytes, type, r->session, r->rules.network_id);
-    return buffer;
-}
-
-void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
-                       const struct rrcp_peer *peer)
-{
-    struct control *control = &r->controls[(r->control_head + r->control_count++) % CONTROL_QUEUE];
-
-    rrcp_pool_buffer(r, buffer)->length = (uint16_t)length;
-    control->buffer = buffer;
-    control->is_group = !peer;
-    control->path = peer ? peer->path : 0;
-    if (peer)
-        control->to = peer->address[peer->path];
-}
+#define PATH_SILENCE_NS  (3500 * RRCP_MS)
+#define GROUP_SILENCE_NS (5 * RRCP_S)
+#define USELESS_LEAST    64
 
 /* ---- create ------------------------------------------------------------------------------- */
 
@@ -94,12 +41,7 @@ static int parts_init(struct rrcp *r)
         err = rrcp_peers_init(r);
     if (!err)
         err = rrcp_deliver_init(r);
-    if (err)
-        return err;
-    r->handed_max = HANDED_MAX;
-    r->handed = rrcp_take(r, HANDED_MAX * sizeof(*r->handed));
-    r->handed_to = rrcp_take(r, HANDED_MAX * sizeof(*r->handed_to));
-    return r->handed && r->handed_to ? MD_OK : MD_ERR_NOMEM;
+    return err ? err : rrcp_output_init(r);
 }
 
 int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, struct rrcp **out)
@@ -150,8 +92,7 @@ void rrcp_destroy(struct rrcp *r)
     rrcp_deliver_fini(r);
     rrcp_sender_fini(r);
     rrcp_pool_fini(r);
-    rrcp_give(r, r->handed, HANDED_MAX * sizeof(*r->handed));
-    rrcp_give(r, r->handed_to, HANDED_MAX * sizeof(*r->handed_to));
+    rrcp_output_fini(r);
     r->env.give(r->env.context, r, sizeof(*r));
 }
 
@@ -331,6 +272,54 @@ void rrcp_input(struct rrcp *r, uint64_t now_ns, const struct rrcp_arrival in[],
 
 /* ---- time --------------------------------------------------------------------------------- */
 
+/* Silent too long; but only when we ourselves have listened since. */
+static bool is_dead(const struct rrcp *r, const struct rrcp_peer *peer)
+{
+    uint64_t due_ns = peer->heard_ns + r->config.peer_timeout_ns;
+
+    if (r->now_ns < due_ns)
+        return false;
+    return r->input_empty_ns >= due_ns || r->now_ns - due_ns > r->config.peer_timeout_ns;
+}
+
+static void check_group(struct rrcp *r, struct rrcp_peer *peer)
+{
+    bool is_silent = peer->heard_ns > peer->group_ns + GROUP_SILENCE_NS;
+
+    if (is_silent && !peer->is_group_silent)
+        rrcp_note(r, RRCP_NOTE_GROUP_SILENT, peer->session, 0);
+    peer->is_group_silent = is_silent;
+}
+
+static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
+{
+    if (is_dead(r, peer)) {
+        rrcp_peer_lose(r, peer, RRCP_DOWN_TIMEOUT);
+        return;
+    }
+    if (peer->solicit_due_ns <= r->now_ns)
+        rrcp_solicit_send(r, peer);
+    if (peer->window.due_ns <= r->now_ns)
+        rrcp_nak_tick(r, peer);
+    rrcp_status_tick(r, peer);
+    if (peer->unicast) {
+        rrcp_unicast_receiver_tick(r, peer);
+        rrcp_unicast_sender_tick(r, peer);
+    }
+    if (peer->window.slots && peer->window.missing_count == 0 && peer->window.have_count == 0 &&
+        r->now_ns >= peer->window.used_ns + WINDOW_KEEP_NS)
+        rrcp_window_close(r, peer);
+    check_group(r, peer);
+    rrcp_peer_arm(r, peer);
+    rrcp_peer_postpone(r, peer);
+}
+
+static void peers_tick(struct rrcp *r)
+{
+    while (r->heap_count > 0 && r->peers[r->heap[0]]->due_ns <= r->now_ns)
+        peer_tick(r, r->peers[r->heap[0]]);
+}
+
 /* Of a redundant pair one path is silent while the other is not. */
 static void check_paths(struct rrcp *r)
 {
@@ -358,7 +347,7 @@ static void check_repairs(struct rrcp *r)
 void rrcp_tick(struct rrcp *r, uint64_t now_ns)
 {
     r->now_ns = now_ns;
-    rrcp_peers_tick(r);
+    peers_tick(r);
     rrcp_sender_tick(r);
     rrcp_beacon_tick(r);
     rrcp_users_tick(r);
@@ -403,149 +392,4 @@ int rrcp_submit(struct rrcp *r, uint64_t now_ns, int port, const struct rrcp_msg
     if (err == MD_ERR_RANGE)
         r->counters.submit_bad++;
     return err;
-}
-
-/* ---- output ------------------------------------------------------------------------------- */
-
-/* The header fields that are known only now, and the trailer. */
-static void finish_packet(struct rrcp *r, uint8_t *bytes, uint32_t length, uint8_t path)
-{
-    bool auth = r->config.key_count > 0;
-
-    bytes[4] = (uint8_t)(auth ? bytes[4] | PACKET_FLAG_AUTH : bytes[4]);
-    bytes[5] = path;
-    md_put_be16(bytes + 6, (uint16_t)(length + (auth ? PACKET_TRAILER_BYTES : 0)));
-    md_put_be32(bytes + 20, rrcp_us(r->now_ns));
-    if (bytes[3] == PACKET_DATA)
-        md_put_be32(bytes + 32, rrcp_sender_held(r, md_be64(bytes + 24)));
-    if (auth)
-        rrcp_auth_sign(r, bytes, length);
-}
-
-/* Hand out one packet; its reference goes with it. */
-static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8_t path,
-                 const struct rrcp_address *to)
-{
-    struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
-    uint8_t *bytes = rrcp_pool_bytes(r, buffer);
-
-    finish_packet(r, bytes, meta->length, path);
-    meta->in_flight++;
-    *out = (struct rrcp_packet){
-        .bytes = bytes,
-        .length = md_be16(bytes + 6),
-        .buffer = buffer,
-        .path = path,
-        .type = bytes[3],
-    };
-    if (to) {
-        r->handed_to[r->handed_count] = *to;
-        out->to = &r->handed_to[r->handed_count];
-    }
-    r->handed[r->handed_count++] = buffer;
-    r->flight_count++;
-    r->counters.bytes_sent += out->length;
-}
-
-/* To the group: on both networks of a redundant pair. Returns how many packets. */
-static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
-{
-    uint32_t length = rrcp_pool_buffer(r, buffer)->length;
-    uint32_t copy = RRCP_BUFFER_NONE;
-    int n = 0;
-
-    if (r->config.path_count > 1)
-        copy = rrcp_pool_take(r, BUFFER_CONTROL);
-    if (copy != RRCP_BUFFER_NONE) {
-        memcpy(rrcp_pool_bytes(r, copy), rrcp_pool_bytes(r, buffer), length);
-        rrcp_pool_buffer(r, copy)->length = (uint16_t)length;
-    }
-    emit(r, &out[n++], buffer, 0, NULL);
-    if (copy != RRCP_BUFFER_NONE)
-        emit(r, &out[n++], copy, 1, NULL);
-    return n;
-}
-
-static int emit_to(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer,
-                   const struct rrcp_peer *peer)
-{
-    if (!peer)
-        return emit_group(r, out, buffer);
-    emit(r, out, buffer, peer->path, &peer->address[peer->path]);
-    return 1;
-}
-
-static int control_output(struct rrcp *r, struct rrcp_packet *out)
-{
-    struct control *control = &r->controls[r->control_head];
-
-    r->control_head = (r->control_head + 1) % CONTROL_QUEUE;
-    r->control_count--;
-    if (control->is_group)
-        return emit_group(r, out, control->buffer);
-    emit(r, out, control->buffer, control->path, &control->to);
-    return 1;
-}
-
-static void give_back(struct rrcp *r, uint32_t buffer)
-{
-    struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
-
-    MD_ASSERT(meta->in_flight > 0);
-    meta->in_flight--;
-    r->flight_count--;
-    rrcp_pool_give(r, buffer);
-}
-
-void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count)
-{
-    MD_ASSERT(r->config.completes_late);
-    for (int i = 0; i < count; i++)
-        give_back(r, buffers[i]);
-}
-
-/* The most urgent packet, which may be two on a redundant pair. 0: none. */
-static int output_one(struct rrcp *r, struct rrcp_packet *out, bool *has_data)
-{
-    const struct rrcp_peer *to = NULL;
-    uint32_t buffer;
-
-    if (r->control_count > 0)
-        return control_output(r, out);
-    buffer = rrcp_repair_output(r, &to);
-    if (buffer == RRCP_BUFFER_NONE)
-        buffer = rrcp_unicast_output(r, &to);
-    if (buffer == RRCP_BUFFER_NONE) {
-        buffer = rrcp_sender_output(r);
-        *has_data |= buffer != RRCP_BUFFER_NONE;
-    }
-    return buffer == RRCP_BUFFER_NONE ? 0 : emit_to(r, out, buffer, to);
-}
-
-int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int max)
-{
-    int paths = r->config.path_count;
-    bool has_data = false;
-    int n = 0;
-
-    r->now_ns = now_ns;
-    for (uint32_t i = 0; i < r->handed_count && !r->config.completes_late; i++)
-        give_back(r, r->handed[i]);
-    r->handed_count = 0;
-    if (max > HANDED_MAX)
-        max = HANDED_MAX;
-    while (n + paths <= max) {
-        if (r->config.completes_late &&
-            r->flight_count + (uint32_t)paths > r->config.send_queue_max)
-            break;
-        int packets = output_one(r, &out[n], &has_data);
-
-        if (packets == 0)
-            break;
-        n += packets;
-    }
-    if (has_data)
-        rrcp_beacon_data_sent(r);
-    rrcp_sender_ready(r);
-    return n;
 }

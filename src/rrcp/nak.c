@@ -1,12 +1,18 @@
 /* nak.c - which missing packets to ask for, and when. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "nak.h"
 
 #include <math.h>
 
 #include "base/assert.h"
 #include "base/cursor.h"
 #include "base/writer.h"
+#include "budget.h"
+#include "common.h"
+#include "control.h"
+#include "crowd.h"
+#include "ranges.h"
+#include "window.h"
 
 /*
  *      state      an arrival   NCF coming     NCF busy   NCF not held   its timer

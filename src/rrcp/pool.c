@@ -1,9 +1,10 @@
 /* pool.c - packet buffers: who may have how many, and what happens over the high mark. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "pool.h"
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "common.h"
 
 /*
  * One slab of `count` buffers:

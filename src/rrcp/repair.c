@@ -1,11 +1,18 @@
 /* repair.c - requests come in; repairs, and confirmations of requests, go out. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "repair.h"
 
 #include <string.h>
 
 #include "base/cursor.h"
 #include "base/writer.h"
+#include "budget.h"
+#include "common.h"
+#include "control.h"
+#include "crowd.h"
+#include "pool.h"
+#include "ranges.h"
+#include "sender.h"
 
 #define NAK_RATE       4000 /* packets/s in all */
 #define NAK_BURST      400
@@ -19,42 +26,6 @@
 #define SHARED_LEAST   8
 #define SHARED_WINDOW  256
 #define RTT_UNKNOWN_NS (1 * RRCP_MS)
-
-/* ---- ranges ------------------------------------------------------------------------------- */
-
-bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count)
-{
-    uint64_t offset = first - b->base;
-
-    if (offset > UINT32_MAX - PACKET_RANGE_TOTAL || first < b->base)
-        return false;
-    if (b->count > 0) {
-        uint32_t last = b->count - 1;
-
-        if ((uint64_t)b->ranges[last].offset + b->ranges[last].count == offset &&
-            b->total + count <= PACKET_RANGE_TOTAL) {
-            b->ranges[last].count += (uint32_t)count;
-            b->total += count;
-            return true;
-        }
-    }
-    if (b->count == PACKET_RANGES_MAX || b->total + count > PACKET_RANGE_TOTAL)
-        return false;
-    b->ranges[b->count].offset = (uint32_t)offset;
-    b->ranges[b->count].count = (uint32_t)count;
-    b->total += count;
-    b->count++;
-    return true;
-}
-
-uint32_t rrcp_ranges_write(const struct range_builder *b, uint8_t *bytes, uint32_t pos)
-{
-    for (uint32_t i = 0; i < b->count; i++, pos += 8) {
-        md_put_be32(bytes + pos, b->ranges[i].offset);
-        md_put_be32(bytes + pos + 4, b->ranges[i].count);
-    }
-    return pos;
-}
 
 /* ---- confirmations ------------------------------------------------------------------------ */
 

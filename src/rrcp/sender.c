@@ -1,12 +1,17 @@
 /* sender.c - messages into packets, and the window of packets kept for repair. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "sender.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "budget.h"
+#include "common.h"
+#include "deliver.h"
+#include "pool.h"
+#include "status.h"
 
 /*
  *        trail          send_next      next_seq

@@ -1,9 +1,12 @@
 /* status.c - receivers' reports: round trips, flow control, congestion control. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "status.h"
 
 #include "base/cursor.h"
 #include "base/writer.h"
+#include "budget.h"
+#include "common.h"
+#include "control.h"
 
 #define STATUS_NS         (1 * RRCP_S)
 #define STATUS_RATE       50

@@ -1,8 +1,10 @@
 /* users.c - local users and their ports. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "users.h"
 
 #include "base/err.h"
+#include "common.h"
+#include "sender.h"
 
 #define PORT_MAX 65534
 

@@ -1,11 +1,16 @@
 /* window.c - one sender's packets put in order: what is here, what is missing, what is lost. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "internal.h"
+#include "window.h"
 
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/cursor.h"
+#include "common.h"
+#include "deliver.h"
+#include "nak.h"
+#include "pool.h"
+#include "status.h"
 
 /*
  *      next                                highest

@@ -34,10 +34,12 @@ struct net {
     struct rrcp_config config;
 };
 
+static size_t refused_bytes; /* the environment has no pieces as large as this; 0: it has all */
+
 static void *take(void *context, size_t bytes)
 {
     (void)context;
-    return calloc(1, bytes);
+    return refused_bytes && bytes >= refused_bytes ? NULL : calloc(1, bytes);
 }
 
 static void give(void *context, void *memory, size_t bytes)
@@ -605,6 +607,30 @@ static void unicast_without_a_buffer_looks_for_one_again_in_time(void **state)
     net_free(net);
 }
 
+static void unicast_without_memory_is_dropped_alone(void **state)
+{
+    struct net *net = net_make();
+    static uint8_t body[100000];
+    struct rrcp_msg msg = { .bytes = body, .length = sizeof(body), .flags = RRCP_MSG_UNICAST };
+    struct rrcp_msg one = { .bytes = (const uint8_t *)"one", .length = 3, .flags = msg.flags };
+    struct rrcp_msg two = { .bytes = (const uint8_t *)"two", .length = 3, .flags = msg.flags };
+
+    (void)state;
+    net_start(net);
+    msg.session = one.session = two.session = rrcp_session(net->r[1]);
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &one), MD_OK);
+    refused_bytes = 65536;
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    refused_bytes = 0;
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &two), MD_OK);
+    run(net, 10 * MS);
+    assert_int_equal(count(net, 0, RRCP_EVENT_TX_DROPPED), 1);
+    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 2);
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "one") >= 0);
+    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") >= 0);
+    net_free(net);
+}
+
 static int dropped_unicast;
 
 static bool drop_some_unicast(const struct rrcp_packet *p, int from, int to)
@@ -904,6 +930,7 @@ int main(void)
         cmocka_unit_test(an_acknowledgement_that_waited_does_not_lengthen_the_round_trip),
         cmocka_unit_test(what_waits_for_its_acknowledgement_is_not_sent_again),
         cmocka_unit_test(unicast_without_a_buffer_looks_for_one_again_in_time),
+        cmocka_unit_test(unicast_without_memory_is_dropped_alone),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(

@@ -1,0 +1,17 @@
+/* beacon.h - beacons, BYE, SOLICIT and host status messages. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_BEACON_H
+#define RRCP_BEACON_H
+
+#include "private.h"
+
+void rrcp_beacon_init(struct rrcp *r);
+void rrcp_beacon_data_sent(struct rrcp *r); /* restart the schedule */
+void rrcp_beacon_tick(struct rrcp *r);
+uint64_t rrcp_beacon_deadline(const struct rrcp *r);
+void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
+void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
+void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view);
+void rrcp_solicit_send(struct rrcp *r, struct rrcp_peer *peer);
+
+#endif

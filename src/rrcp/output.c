@@ -1,0 +1,176 @@
+/* output.c - packets for the transport, the most urgent first. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output.h"
+
+#include <string.h>
+
+#include "auth.h"
+#include "base/assert.h"
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "beacon.h"
+#include "common.h"
+#include "pool.h"
+#include "repair.h"
+#include "sender.h"
+#include "unicast_sender.h"
+
+#define HANDED_MAX 2048
+
+int rrcp_output_init(struct rrcp *r)
+{
+    r->handed_max = HANDED_MAX;
+    r->handed = rrcp_take(r, HANDED_MAX * sizeof(*r->handed));
+    r->handed_to = rrcp_take(r, HANDED_MAX * sizeof(*r->handed_to));
+    return r->handed && r->handed_to ? MD_OK : MD_ERR_NOMEM;
+}
+
+void rrcp_output_fini(struct rrcp *r)
+{
+    rrcp_give(r, r->handed, HANDED_MAX * sizeof(*r->handed));
+    rrcp_give(r, r->handed_to, HANDED_MAX * sizeof(*r->handed_to));
+}
+
+/* The header fields that are known only now, and the trailer. */
+static void finish_packet(struct rrcp *r, uint8_t *bytes, uint32_t length, uint8_t path)
+{
+    bool auth = r->config.key_count > 0;
+
+    bytes[4] = (uint8_t)(auth ? bytes[4] | PACKET_FLAG_AUTH : bytes[4]);
+    bytes[5] = path;
+    md_put_be16(bytes + 6, (uint16_t)(length + (auth ? PACKET_TRAILER_BYTES : 0)));
+    md_put_be32(bytes + 20, rrcp_us(r->now_ns));
+    if (bytes[3] == PACKET_DATA)
+        md_put_be32(bytes + 32, rrcp_sender_held(r, md_be64(bytes + 24)));
+    if (auth)
+        rrcp_auth_sign(r, bytes, length);
+}
+
+/* Hand out one packet; its reference goes with it. */
+static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8_t path,
+                 const struct rrcp_address *to)
+{
+    struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
+    uint8_t *bytes = rrcp_pool_bytes(r, buffer);
+
+    finish_packet(r, bytes, meta->length, path);
+    meta->in_flight++;
+    *out = (struct rrcp_packet){
+        .bytes = bytes,
+        .length = md_be16(bytes + 6),
+        .buffer = buffer,
+        .path = path,
+        .type = bytes[3],
+    };
+    if (to) {
+        r->handed_to[r->handed_count] = *to;
+        out->to = &r->handed_to[r->handed_count];
+    }
+    r->handed[r->handed_count++] = buffer;
+    r->flight_count++;
+    r->counters.bytes_sent += out->length;
+}
+
+/* To the group: on both networks of a redundant pair. Returns how many packets. */
+static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
+{
+    uint32_t length = rrcp_pool_buffer(r, buffer)->length;
+    uint32_t copy = RRCP_BUFFER_NONE;
+    int n = 0;
+
+    if (r->config.path_count > 1)
+        copy = rrcp_pool_take(r, BUFFER_CONTROL);
+    if (copy != RRCP_BUFFER_NONE) {
+        memcpy(rrcp_pool_bytes(r, copy), rrcp_pool_bytes(r, buffer), length);
+        rrcp_pool_buffer(r, copy)->length = (uint16_t)length;
+    }
+    emit(r, &out[n++], buffer, 0, NULL);
+    if (copy != RRCP_BUFFER_NONE)
+        emit(r, &out[n++], copy, 1, NULL);
+    return n;
+}
+
+static int emit_to(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer,
+                   const struct rrcp_peer *peer)
+{
+    if (!peer)
+        return emit_group(r, out, buffer);
+    emit(r, out, buffer, peer->path, &peer->address[peer->path]);
+    return 1;
+}
+
+static int control_output(struct rrcp *r, struct rrcp_packet *out)
+{
+    struct control *control = &r->controls[r->control_head];
+
+    r->control_head = (r->control_head + 1) % CONTROL_QUEUE;
+    r->control_count--;
+    if (control->is_group)
+        return emit_group(r, out, control->buffer);
+    emit(r, out, control->buffer, control->path, &control->to);
+    return 1;
+}
+
+static void give_back(struct rrcp *r, uint32_t buffer)
+{
+    struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
+
+    MD_ASSERT(meta->in_flight > 0);
+    meta->in_flight--;
+    r->flight_count--;
+    rrcp_pool_give(r, buffer);
+}
+
+void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count)
+{
+    MD_ASSERT(r->config.completes_late);
+    for (int i = 0; i < count; i++)
+        give_back(r, buffers[i]);
+}
+
+/* The most urgent packet, which may be two on a redundant pair. 0: none. */
+static int output_one(struct rrcp *r, struct rrcp_packet *out, bool *has_data)
+{
+    const struct rrcp_peer *to = NULL;
+    uint32_t buffer;
+
+    if (r->control_count > 0)
+        return control_output(r, out);
+    buffer = rrcp_repair_output(r, &to);
+    if (buffer == RRCP_BUFFER_NONE)
+        buffer = rrcp_unicast_output(r, &to);
+    if (buffer == RRCP_BUFFER_NONE) {
+        buffer = rrcp_sender_output(r);
+        *has_data |= buffer != RRCP_BUFFER_NONE;
+    }
+    return buffer == RRCP_BUFFER_NONE ? 0 : emit_to(r, out, buffer, to);
+}
+
+int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int max)
+{
+    int paths = r->config.path_count;
+    bool has_data = false;
+    int n = 0;
+
+    r->now_ns = now_ns;
+    for (uint32_t i = 0; i < r->handed_count && !r->config.completes_late; i++)
+        give_back(r, r->handed[i]);
+    r->handed_count = 0;
+    if (max > HANDED_MAX)
+        max = HANDED_MAX;
+    while (n + paths <= max) {
+        if (r->config.completes_late &&
+            r->flight_count + (uint32_t)paths > r->config.send_queue_max)
+            break;
+        int packets = output_one(r, &out[n], &has_data);
+
+        if (packets == 0)
+            break;
+        n += packets;
+    }
+    if (has_data)
+        rrcp_beacon_data_sent(r);
+    rrcp_sender_ready(r);
+    return n;
+}

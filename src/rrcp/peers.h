@@ -1,0 +1,17 @@
+/* peers.h - birth and death of peers. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_PEERS_H
+#define RRCP_PEERS_H
+
+#include "private.h"
+
+int rrcp_peers_init(struct rrcp *r);
+void rrcp_peers_fini(struct rrcp *r);
+/* A new peer that expects `next`, and its PEER_UP; NULL: no room, or dropped. */
+struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next, bool is_beacon,
+                                 const struct rrcp_arrival *arrival);
+void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_down_reason reason);
+void rrcp_peer_free(struct rrcp *r, struct rrcp_peer *peer); /* its PEER_DOWN was taken */
+struct rrcp_tombstone *rrcp_tombstone_find(struct rrcp *r, uint64_t session);
+
+#endif

@@ -1,0 +1,27 @@
+/* pool.h - packet buffers. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_POOL_H
+#define RRCP_POOL_H
+
+#include "private.h"
+
+int rrcp_pool_init(struct rrcp *r);
+void rrcp_pool_fini(struct rrcp *r);
+/* One reference to the caller; RRCP_BUFFER_NONE when that kind may have no more. */
+uint32_t rrcp_pool_take(struct rrcp *r, enum buffer_kind kind);
+void rrcp_pool_hold(struct rrcp *r, uint32_t buffer);
+void rrcp_pool_give(struct rrcp *r, uint32_t buffer);
+/* How many more the kind may have now. */
+uint32_t rrcp_pool_room(const struct rrcp *r, enum buffer_kind kind);
+
+static inline uint8_t *rrcp_pool_bytes(const struct rrcp *r, uint32_t buffer)
+{
+    return r->pool.memory + (size_t)buffer * r->pool.stride + r->pool.headroom;
+}
+
+static inline struct rrcp_buffer *rrcp_pool_buffer(struct rrcp *r, uint32_t buffer)
+{
+    return &r->pool.buffers[buffer];
+}
+
+#endif

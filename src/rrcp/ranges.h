@@ -1,0 +1,13 @@
+/* ranges.h - lists of sequence numbers, as NAK and NCF carry them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_RANGES_H
+#define RRCP_RANGES_H
+
+#include "private.h"
+
+/* Write ranges after `pos`; returns the end. */
+uint32_t rrcp_ranges_write(const struct range_builder *b, uint8_t *bytes, uint32_t pos);
+/* False: another range does not fit, or lies too far from the base. */
+bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count);
+
+#endif

@@ -1,0 +1,18 @@
+/* unicast_queue.h - messages that wait for their peer's window, as bytes. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_UNICAST_QUEUE_H
+#define RRCP_UNICAST_QUEUE_H
+
+#include "private.h"
+
+/* Queues a copy. False: no memory. */
+bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u,
+                          const struct unicast_record *record, const uint8_t *bytes);
+void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u);
+/* Throws away the rest of a message whose beginning was packed. */
+void rrcp_unicast_queue_skip(struct rrcp *r, struct rrcp_unicast *u);
+/* As many messages as fit, into a fresh packet. Returns its length. */
+uint32_t rrcp_unicast_fill(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes,
+                           uint64_t destination);
+
+#endif

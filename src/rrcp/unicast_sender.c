@@ -1,0 +1,339 @@
+/* unicast_sender.c - the sending half of a unicast stream. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unicast_sender.h"
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "common.h"
+#include "deliver.h"
+#include "peer_table.h"
+#include "pool.h"
+#include "status.h"
+#include "unicast.h"
+#include "unicast_queue.h"
+
+/*
+ *      base     send_next      next
+ *       | sent    | packed      |  <= 256 packets; what waits behind them: unicast_queue.c
+ *
+ * A stream that is started anew gets the next incarnation (the upper 16 bits of useq) and counts
+ * from 1 again; both sides tell their users GAP(UNICAST_RESET).
+ */
+
+#define QUEUE_MESSAGES 4096
+#define RESEND_NS_MAX  (1 * RRCP_S)
+#define FAST_LATER     3
+#define FAST_NS_MIN    (1 * RRCP_MS)
+
+static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
+{
+    struct rrcp_item *item = rrcp_deliver_add(r, RRCP_EVENT_TX_DROPPED, PEER_SELF, session);
+
+    item->port = port;
+    item->count = 1;
+    r->counters.unicast_dropped++;
+}
+
+int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg)
+{
+    struct rrcp_peer *peer = NULL;
+    struct unicast_record record = {
+        .length = msg->length, .topic = msg->topic, .source = port, .destination = msg->port
+    };
+    uint64_t bytes = sizeof(record) + msg->length;
+    struct rrcp_unicast *u;
+
+    if (msg->session != r->session) {
+        peer = rrcp_peer_find(r, msg->session);
+        if (!peer) {
+            r->counters.unicast_unknown++;
+            return MD_ERR_NOT_FOUND;
+        }
+    }
+    if (r->item_tail - r->item_head > r->item_mask / 2)
+        return MD_ERR_FULL;
+    u = rrcp_unicast_open(r, peer);
+    if (!u || u->queue_messages >= QUEUE_MESSAGES ||
+        u->queue_bytes + bytes > r->config.unicast_queue_max ||
+        r->unicast_bytes + bytes > r->config.unicast_bytes_max ||
+        !rrcp_unicast_enqueue(r, u, &record, msg->bytes)) {
+        tell_dropped(r, port, msg->session);
+        return MD_OK;
+    }
+    r->counters.msgs_sent++;
+    rrcp_unicast_ready_add(r, u);
+    return MD_OK;
+}
+
+static bool may_pack(struct rrcp *r, const struct rrcp_unicast *u)
+{
+    uint32_t window = u->their_window < UNICAST_WINDOW ? u->their_window : UNICAST_WINDOW;
+
+    if (window == 0)
+        window = 1; /* one packet to find out whether it still has no room */
+    return u->queue_messages > 0 && u->next - u->base < window &&
+           rrcp_pool_room(r, BUFFER_UNICAST) > 0;
+}
+
+static void pack(struct rrcp *r, struct rrcp_unicast *u, uint64_t destination)
+{
+    struct unicast_sent *slot = rrcp_unicast_slot(u, u->next);
+
+    *slot = (struct unicast_sent){ .buffer = rrcp_pool_take(r, BUFFER_UNICAST) };
+    rrcp_pool_buffer(r, slot->buffer)->length =
+        (uint16_t)rrcp_unicast_fill(r, u, rrcp_pool_bytes(r, slot->buffer), destination);
+    u->next++;
+}
+
+void rrcp_unicast_self(struct rrcp *r)
+{
+    struct rrcp_unicast *u = r->self_unicast;
+
+    while (u && u->queue_messages > 0 && rrcp_pool_room(r, BUFFER_UNICAST) > 0) {
+        uint32_t buffer = rrcp_pool_take(r, BUFFER_UNICAST);
+        uint8_t *bytes = rrcp_pool_bytes(r, buffer);
+
+        rrcp_deliver_packet(r, PEER_SELF, r->session, STREAM_UNICAST, bytes,
+                            rrcp_unicast_fill(r, u, bytes, r->session), u->next++, buffer);
+    }
+}
+
+static uint64_t resend_wait_ns(const struct rrcp *r, const struct rrcp_unicast *u,
+                               const struct rrcp_peer *peer)
+{
+    uint64_t wait_ns = r->config.unicast_wait_ns;
+
+    if (wait_ns < 2 * (peer->rtt_ns + UNICAST_ACK_NS)) /* an acknowledgement may wait, too */
+        wait_ns = 2 * (peer->rtt_ns + UNICAST_ACK_NS);
+    return rrcp_min(wait_ns << (u->tries < 16 ? u->tries : 16), RESEND_NS_MAX);
+}
+
+/* The slot's packet, its header brought up to date; NONE while the transport still has it. */
+static uint32_t hand_out(struct rrcp *r, struct rrcp_unicast *u, uint64_t useq)
+{
+    struct unicast_sent *slot = rrcp_unicast_slot(u, useq);
+    uint8_t *bytes = rrcp_pool_bytes(r, slot->buffer);
+
+    if (rrcp_pool_buffer(r, slot->buffer)->in_flight > 0)
+        return RRCP_BUFFER_NONE;
+    md_put_be64(bytes + 24, u->incarnation << USEQ_BITS | useq);
+    md_put_be64(bytes + 40, u->is_receiving ? u->rx_incarnation << USEQ_BITS | u->rx_next : 0);
+    if (slot->sent_ns != 0) {
+        bytes[4] |= PACKET_FLAG_RETRANS;
+        r->counters.unicast_retrans++;
+    }
+    slot->sent_ns = r->now_ns;
+    slot->is_again = false;
+    rrcp_pool_hold(r, slot->buffer);
+    return slot->buffer;
+}
+
+static uint32_t again_output(struct rrcp *r, struct rrcp_unicast *u)
+{
+    for (uint64_t useq = u->base; u->again_count > 0 && useq < u->send_next; useq++) {
+        if (!rrcp_unicast_slot(u, useq)->is_again)
+            continue;
+        uint32_t buffer = hand_out(r, u, useq);
+
+        if (buffer != RRCP_BUFFER_NONE) {
+            u->again_count--;
+            return buffer;
+        }
+    }
+    return RRCP_BUFFER_NONE;
+}
+
+static uint32_t stream_output(struct rrcp *r, struct rrcp_unicast *u, struct rrcp_peer *peer)
+{
+    uint32_t buffer = again_output(r, u);
+
+    if (buffer != RRCP_BUFFER_NONE)
+        return buffer;
+    if (u->send_next == u->next && may_pack(r, u))
+        pack(r, u, peer->session);
+    if (u->send_next == u->next) {
+        if (u->queue_messages > 0 && u->base == u->next) { /* no room: look again */
+            u->resend_due_ns = r->now_ns + r->config.unicast_wait_ns;
+            rrcp_peer_arm(r, peer);
+        }
+        return RRCP_BUFFER_NONE;
+    }
+    buffer = hand_out(r, u, u->send_next);
+    if (buffer == RRCP_BUFFER_NONE)
+        return buffer;
+    u->send_next++;
+    r->counters.unicast_sent++;
+    if (u->resend_due_ns == RRCP_NEVER) {
+        u->resend_due_ns = r->now_ns + resend_wait_ns(r, u, peer);
+        rrcp_peer_arm(r, peer);
+    }
+    return buffer;
+}
+
+uint32_t rrcp_unicast_output(struct rrcp *r, const struct rrcp_peer **to)
+{
+    while (r->unicast_ready) {
+        struct rrcp_unicast *u = r->unicast_ready;
+        struct rrcp_peer *peer = r->peers[u->peer];
+        uint32_t buffer = stream_output(r, u, peer);
+
+        rrcp_unicast_ready_remove(r, u);
+        if (buffer != RRCP_BUFFER_NONE) {
+            rrcp_unicast_ready_add(r, u); /* behind the others */
+            *to = peer;
+            return buffer;
+        }
+    }
+    return RRCP_BUFFER_NONE;
+}
+
+static void drop_sent(struct rrcp *r, struct rrcp_unicast *u)
+{
+    for (; u->base < u->next; u->base++) {
+        rrcp_pool_give(r, rrcp_unicast_slot(u, u->base)->buffer);
+        rrcp_unicast_slot(u, u->base)->buffer = RRCP_BUFFER_NONE;
+    }
+    rrcp_unicast_queue_skip(r, u);
+    u->base = u->next = u->send_next = 1;
+    u->again_count = 0;
+    u->tries = 0;
+    u->resend_due_ns = RRCP_NEVER;
+}
+
+/* The peer does not know the stream: what it has not acknowledged goes again, numbered anew. */
+static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
+                    uint64_t incarnation)
+{
+    struct unicast_sent kept[UNICAST_WINDOW];
+    uint64_t count = u->next - u->base;
+
+    for (uint64_t i = 0; i < count; i++)
+        kept[i] = *rrcp_unicast_slot(u, u->base + i);
+    for (uint64_t i = 0; i < count; i++) {
+        kept[i].is_acked = kept[i].is_again = false;
+        u->sent[(i + 1) & (UNICAST_WINDOW - 1)] = kept[i];
+    }
+    u->incarnation = (incarnation + 1) & 0xffff;
+    u->base = u->send_next = 1;
+    u->next = 1 + count;
+    u->again_count = 0;
+    u->tries = 0;
+    u->resend_due_ns = RRCP_NEVER;
+    u->recovered = 0;
+    rrcp_unicast_tell_reset(r, peer);
+    rrcp_unicast_ready_add(r, u);
+}
+
+void rrcp_unicast_acknowledge(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
+                              uint64_t useq)
+{
+    uint64_t next = useq & USEQ_MASK;
+
+    if (useq >> USEQ_BITS != u->incarnation || next <= u->base || next > u->send_next)
+        return;
+    for (; u->base < next; u->base++) {
+        struct unicast_sent *slot = rrcp_unicast_slot(u, u->base);
+
+        u->again_count -= slot->is_again;
+        rrcp_pool_give(r, slot->buffer);
+        slot->buffer = RRCP_BUFFER_NONE;
+        slot->is_again = false;
+    }
+    u->tries = 0;
+    u->resend_due_ns = u->base < u->send_next ? r->now_ns + resend_wait_ns(r, u, peer) : RRCP_NEVER;
+    rrcp_unicast_ready_add(r, u);
+}
+
+static void send_again(struct rrcp *r, struct rrcp_unicast *u, struct unicast_sent *slot)
+{
+    if (slot->is_again || slot->is_acked)
+        return;
+    slot->is_again = true;
+    u->again_count++;
+    rrcp_unicast_ready_add(r, u);
+}
+
+/* What the bitmap says to be missing while three later packets have come is sent again. */
+static void selective(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
+                      uint64_t bitmap)
+{
+    uint64_t age_ns = peer->rtt_ns > FAST_NS_MIN ? peer->rtt_ns : FAST_NS_MIN;
+
+    for (int i = 63; i >= 0; i--) {
+        uint64_t useq = u->base + 1 + (uint64_t)i;
+
+        if ((bitmap >> i & 1) && useq < u->send_next)
+            rrcp_unicast_slot(u, useq)->is_acked = true;
+    }
+    for (int i = -1; i < 64; i++) {
+        uint64_t useq = u->base + 1 + (uint64_t)(int64_t)i;
+        uint64_t later = i < 63 ? bitmap >> (i + 1) : 0;
+
+        if (__builtin_popcountll(later) < FAST_LATER || useq >= u->send_next)
+            break;
+        if (!rrcp_unicast_slot(u, useq)->is_acked &&
+            r->now_ns - rrcp_unicast_slot(u, useq)->sent_ns >= age_ns)
+            send_again(r, u, rrcp_unicast_slot(u, useq));
+    }
+}
+
+void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    struct rrcp_unicast *u = peer->unicast;
+    uint64_t next = md_be64(view->bytes + 32);
+    uint32_t echo = md_be32(view->bytes + 48);
+
+    if (md_be64(view->bytes + 24) != r->session) {
+        rrcp_drop(r, RRCP_DROP_TARGET);
+        return;
+    }
+    r->counters.uacks_rcvd++;
+    if (!u)
+        return;
+    if (md_be16(view->bytes + 54) & UACK_RESET) {
+        uint64_t incarnation = next >> USEQ_BITS;
+
+        if (next == 0 || (uint16_t)(incarnation - u->incarnation - 1) < 0x8000)
+            restart(r, peer, u, next == 0 ? u->incarnation : incarnation);
+        return;
+    }
+    if (echo != 0 && (int32_t)(rrcp_us(r->now_ns) - echo) >= 0)
+        rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - echo) * RRCP_US);
+    u->their_window = md_be16(view->bytes + 52);
+    rrcp_unicast_acknowledge(r, peer, u, next);
+    if (next >> USEQ_BITS == u->incarnation && (next & USEQ_MASK) == u->base)
+        selective(r, peer, u, md_be64(view->bytes + 40));
+    rrcp_unicast_ready_add(r, u);
+}
+
+static void resend_due(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
+{
+    if (u->base == u->send_next) { /* there was no room to pack what waits */
+        u->resend_due_ns = RRCP_NEVER;
+        rrcp_unicast_ready_add(r, u);
+        return;
+    }
+    if (++u->tries > r->config.unicast_tries) {
+        drop_sent(r, u);
+        u->incarnation = (u->incarnation + 1) & 0xffff;
+        rrcp_unicast_tell_reset(r, peer);
+        rrcp_unicast_ready_add(r, u);
+        return;
+    }
+    for (uint64_t useq = u->base; useq < u->send_next; useq++) {
+        rrcp_unicast_slot(u, useq)->is_acked = false;
+        send_again(r, u, rrcp_unicast_slot(u, useq));
+    }
+    u->resend_due_ns = r->now_ns + resend_wait_ns(r, u, peer);
+}
+
+void rrcp_unicast_sender_tick(struct rrcp *r, struct rrcp_peer *peer)
+{
+    struct rrcp_unicast *u = peer->unicast;
+
+    if (u->resend_due_ns <= r->now_ns)
+        resend_due(r, peer, u);
+    if (u->queue_messages > 0 || u->again_count > 0)
+        rrcp_unicast_ready_add(r, u);
+}
