@@ -122,10 +122,14 @@ def two(folder):
 
 def the_printed_publisher(text):
     """up CONF printed a command that is a publisher for it."""
+    consumer = subprocess.Popen([os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", line(text, "consumers"), "-il", "A",
+                                 "-X", "-timeout", str(WAIT_S)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    first = consumer.stderr.readline()
     child = subprocess.Popen("exec " + line(text, "start one"), shell=True, cwd=SOURCE, stdout=subprocess.DEVNULL)
     try:
-        subprocess.run([os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", line(text, "consumers"), "-il", "A", "-X",
-                        "-timeout", "60"], check=True, timeout=WAIT_S, stdout=subprocess.DEVNULL)
+        said = first + consumer.communicate(timeout=WAIT_S)[1]
+        check(consumer.returncode == 0, said)
+        check(re.search(r"service RDFD is not offered here; there is none yet(?s:.*)service RDFD is offered now", said), said)
     finally:
         child.terminate()
         child.wait()

@@ -94,7 +94,7 @@ class Scene:
         text, _ = client.communicate(timeout=90)
         print(text)
         assert client.returncode == 0 and " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
-        return int(re.search(r"(\d+) connections lost", text)[1]), int(re.search(r"; (\d+) resyncs", text)[1])
+        return int(re.search(r"(\d+) connections? lost", text)[1]), int(re.search(r"; (\d+) resyncs", text)[1])
 
     def close(self):
         for program in self.system.load()["programs"]:

@@ -224,7 +224,7 @@ def hang_up(_):
         publisher.items_open(2)
         consumer.command("q")
         consumer.end(0)
-        expect(consumer.text, "1 connections lost", "(?s)logged in at.*logged in at")
+        expect(consumer.text, "1 connection lost", "(?s)logged in at.*logged in at")
 
 
 def another_service(_):
@@ -327,13 +327,52 @@ def statistics(folder):
         refused.end(2)
 
 
+def services(_):
+    """-list services; a service that is not there is told once, with those that are, and what is waited for."""
+    with Publisher("-S", "IDNS", "-id", 40) as publisher:
+        publisher.command("sv IDNS down")
+        with Tool("rmdstestclient", "-h", f"127.0.0.1:{publisher.port}", "-list", "services") as lists:
+            lists.end(0)
+            expect(lists.text, r"\ASERVICE +ID +STATE +DOMAINS\nIDNS +41 +down +DICTIONARY MARKET_PRICE.*\n"
+                   r"RDFD +40 +up +DICTIONARY MARKET_PRICE.*\n\Z")
+        with client(publisher.port, "-S", "RDFX", "-il", "A,B", "-timeout", 4) as consumer:
+            consumer.end(4)
+            told = "service RDFX is not offered here; there are: IDNS \\(down\\), RDFD\n"
+            check(len(re.findall(told, consumer.text)) == 1, consumer.text)
+            expect(consumer.text, r"(?s)logged in.*waiting for service RDFX, .* \(3 s so far\).*ended while waiting for "
+                   r"service RDFX.* 0 updates in")
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        with client(mute.getsockname()[1], "-il", "A", "-timeout", 1) as consumer:
+            consumer.end(3)
+            expect(consumer.text, "ended while waiting for a connection to 127.0.0.1:")
+    for words in (("-list", "items"), ("-list", "services", "-conns", 2)):
+        with Tool("rmdstestclient", *words) as refused:
+            refused.end(1)
+            expect(refused.text, "-list")
+
+
+def refusals(_):
+    """Items that are closed for one reason are told as one, with the names of some."""
+    with Publisher() as publisher, client(publisher.port, "-il", ",".join(f"I{i}" for i in range(50))) as consumer:
+        consumer.until("50 of 50 items open on 1 connection in")
+        for i in range(50):
+            publisher.command(f"it I{i} close")
+        publisher.items_open(0)
+        consumer.command("q")
+        consumer.end(4)
+        first = re.findall(r"^rmdstestclient: connection 0: I\d+: closed: (.*)$", consumer.text, re.M)
+        more = re.findall(r"^rmdstestclient: (\d+) more closed: (.*) \(I\d+, I\d+.*\)$", consumer.text, re.M)
+        check(len(first) == 1 and sum(int(n) for n, _ in more) == 49 and {text for _, text in more} == set(first),
+              consumer.text)
+
+
 def main():
     for program in ("sink_driven_src", "rmdstestclient", "rwfdump"):
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
     for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands, short_rate, answers,
-                 statistics):
+                 statistics, services, refusals):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             case(folder)

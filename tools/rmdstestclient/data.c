@@ -241,7 +241,11 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
         return;
     if (slot->state == SLOT_OPEN)
         conn->open--;
+    char reason[160];
+    snprintf(reason, sizeof(reason), "%s \"%.*s\"", rwf_state_code_name(msg->state.code),
+             (int)msg->state.text.length, (const char *)msg->state.text.data);
     if (msg->state.stream_state == RWF_STREAM_CLOSED_RECOVER) {
+        snprintf(tc->answer_for_now, sizeof(tc->answer_for_now), "%.127s", reason);
         if (conn->pending > 0 && slot->state == SLOT_ASKED)
             conn->pending--;
         conn_again(conn, slot);
@@ -250,8 +254,8 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
     bool was_asked = slot->state == SLOT_ASKED;
     slot->state = SLOT_FAILED;
     tc->failed++;
-    report_complain(tc, conn, item, "closed: %s \"%.*s\"", rwf_state_code_name(msg->state.code),
-                    (int)msg->state.text.length, (const char *)msg->state.text.data);
+    if (refusals_note(tc, item, reason))
+        report_complain(tc, conn, item, "closed: %s", reason);
     if (was_asked)
         settle(conn, slot);
 }

@@ -22,7 +22,7 @@ struct words {
     const char *service, *hosts, *port, *wire, *user, *password, *position, *application_id;
     const char *list, *names, *domain, *decode, *log, *window, *lmfile, *read_factor, *interval;
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
-    const char *drain;
+    const char *drain, *what;
     const char *json, *stats, *seed, *dict, *counts;
     bool times, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle, nodelay;
     bool help, version;
@@ -180,9 +180,13 @@ static int understand(const struct words *w, struct tc *tc)
         .no_shuffle = w->no_shuffle,
         .commands = true,
     };
-    if (!w->service)
-        return usage("-S SERVICE is needed", NULL);
-    tc->services[tc->service_count++] = w->service;
+    if (w->what && strcmp(w->what, "services") != 0)
+        return usage("-list knows services, not", w->what);
+    o->lists_services = w->what != NULL;
+    if (!w->service && !w->what)
+        return usage("-S SERVICE is needed; -list services says which there are", NULL);
+    if (!w->what)
+        tc->services[tc->service_count++] = w->service;
     if (w->wire && strcmp(w->wire, "rssl") != 0)
         return usage("-ct: only rssl is spoken, not", w->wire);
     if (w->port && !parse_port(w->port, &port))
@@ -195,7 +199,9 @@ static int understand(const struct words *w, struct tc *tc)
         rc = parse_view(w->view, o);
     if (rc == TC_OK && w->counts && !(o->seqcheck && o->drain_s > 0))
         rc = usage("-counts needs -seqcheck and -drain", NULL);
-    if (rc == TC_OK && !w->list && !w->names)
+    if (rc == TC_OK && w->what && w->conns)
+        rc = usage("-list services needs one connection, not -conns", w->conns);
+    if (rc == TC_OK && !w->list && !w->names && !w->what)
         rc = usage("-f FILE or -il ITEM,... is needed", NULL);
     return rc;
 }
@@ -219,6 +225,8 @@ static int load_items(const struct words *w, struct tc *tc)
     unsigned domain = RWF_DOMAIN_MARKET_PRICE;
     char error[512] = "out of memory";
 
+    if (tc->options.lists_services)
+        return TC_OK;
     if (!parse_uint(w->domain, 1, 255, &domain))
         return usage("-md is a domain, 1 to 255", w->domain);
     if ((w->list && itemlist_load(&tc->list, w->list, error, sizeof(error)) != MD_OK) ||
@@ -340,7 +348,8 @@ static int start(struct tc *tc)
 static void stop(struct tc *tc)
 {
     struct md_loop_timer *timers[] = { tc->interval_timer, tc->end_timer,  tc->measure_timer,
-                                       tc->flush_timer,    tc->post_timer, tc->drain_timer };
+                                       tc->flush_timer,    tc->post_timer, tc->drain_timer,
+                                       tc->wait_timer };
     struct latency *all[] = { tc->latency,   tc->sampled,   tc->interval, tc->thirds[0],
                               tc->thirds[1], tc->thirds[2], tc->posts };
 
@@ -413,8 +422,13 @@ static int run(const struct words *w)
         rc = start(tc);
     if (rc == TC_OK) {
         (void)md_loop_run(tc->loop);
-        report_end(tc);
-        rc = report_exit_code(tc);
+        if (tc->options.lists_services) {
+            waits_end(tc);
+            rc = services_print(&tc->offered, stdout);
+        } else {
+            report_end(tc);
+            rc = report_exit_code(tc);
+        }
     }
     stop(tc);
     return rc;
@@ -429,6 +443,8 @@ int main(int argc, char **argv)
         { "p", "PORT", MD_OPTION_STRING, &w.port, "port (14002)" },
         { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" },
         { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" },
+        { "list", "services", MD_OPTION_STRING, &w.what,
+          "print the services that there are, and end" },
         { "md", "DOMAIN", MD_OPTION_STRING, &w.domain, "domain of the items (6)" },
         { "ct", "rssl", MD_OPTION_STRING, &w.wire, "connection type" },
         { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" },

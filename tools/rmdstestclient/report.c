@@ -137,9 +137,11 @@ void report_settled(struct tc *tc)
     if (++tc->settled != tc->wanted)
         return;
     tc->open_ns = md_clock_mono_ns();
-    printf("rmdstestclient: %llu of %llu items open on %u connections in %.3f s\n",
+    refusals_tell(tc);
+    printf("rmdstestclient: %llu of %llu items open on %u connection%s in %.3f s\n",
            (unsigned long long)(tc->wanted - tc->failed), (unsigned long long)tc->wanted,
-           tc->options.conns, (double)(tc->open_ns - tc->started_ns) / 1e9);
+           tc->options.conns, tc->options.conns == 1 ? "" : "s",
+           (double)(tc->open_ns - tc->started_ns) / 1e9);
     fflush(stdout);
     if (tc->options.exit_when_open)
         on_end(tc);
@@ -153,6 +155,7 @@ static void on_flush(void *owner)
 {
     struct tc *tc = owner;
 
+    refusals_tell(tc);
     if (tc->lmfile)
         fflush(tc->lmfile);
 }
@@ -258,7 +261,8 @@ int report_open(struct tc *tc)
     }
     tc->started_ns = tc->printed_ns = md_clock_mono_ns();
     tc->printed_cpu_ns = usage_cpu_ns();
-    return create_timers(tc);
+    int rc = create_timers(tc);
+    return rc == TC_OK && waits_start(tc) != MD_OK ? TC_FILE : rc;
 }
 
 static void print_latency(FILE *out, const char *what, const struct latency_summary *s)
@@ -394,10 +398,11 @@ static void print_summary(struct tc *tc, double seconds, double rate)
 
     printf(
         "rmdstestclient: %llu updates in %.3f s, %.0f updates/s%s, %llu refreshes, %llu statuses, "
-        "%llu errors, %llu connections lost\n",
+        "%llu errors, %llu connection%s lost\n",
         (unsigned long long)measured(tc), seconds, rate, is_short ? " NOT REACHED" : "",
         (unsigned long long)s->refreshes, (unsigned long long)s->statuses,
-        (unsigned long long)s->errors, (unsigned long long)s->lost_connections);
+        (unsigned long long)s->errors, (unsigned long long)s->lost_connections,
+        s->lost_connections == 1 ? "" : "s");
     if (ended_logged_out(tc))
         printf("rmdstestclient: not logged in at the end\n");
     latency_summary(tc->latency, &lat);
@@ -440,6 +445,7 @@ void report_end(struct tc *tc)
     double rate = seconds > 0 ? (double)measured(tc) / seconds : 0;
 
     counts_compare(tc);
+    waits_end(tc);
     latency_summary(tc->latency, &lat);
     close_lmfile(tc, &lat);
     print_summary(tc, seconds, rate);

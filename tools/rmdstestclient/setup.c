@@ -52,6 +52,8 @@ static void ask_directory(struct conn *conn)
     };
 
     conn->state = CONN_DIRECTORY;
+    if (conn->number == 0)
+        services_clear(&conn->tc->offered);
     rwf_encoder_init(&enc, conn->tc->message, sizeof(conn->tc->message));
     omm_directory_request_encode(&enc, &request);
     (void)conn_send(conn, &enc);
@@ -82,8 +84,9 @@ static void on_login(struct conn *conn, const struct rwf_msg *msg)
         if (conn->state != CONN_LOGIN)
             return;
         tc->stats.logins++;
-        if (tc->options.log >= 1)
+        if (tc->options.log >= 1 && !tc->options.lists_services)
             printf("rmdstestclient: connection %u logged in at %s\n", conn->number, conn->peer);
+        fflush(stdout);
         ask_directory(conn);
         return;
     }
@@ -134,6 +137,21 @@ static void open_items(struct conn *conn)
     conn_ask(conn);
 }
 
+/* What the directory has is known once its last part is here. */
+static void directory_told(struct conn *conn, const struct rwf_msg *msg)
+{
+    struct tc *tc = conn->tc;
+
+    if (msg->msg_class == RWF_CLASS_REFRESH && (msg->flags & RWF_REFRESH_COMPLETE))
+        tc->offered.is_complete = true;
+    if (!tc->options.lists_services) {
+        services_tell(conn);
+    } else if (tc->offered.is_complete) {
+        tc->is_over = true;
+        md_loop_stop(tc->loop);
+    }
+}
+
 static void on_directory(struct conn *conn, const struct rwf_msg *msg)
 {
     struct tc *tc = conn->tc;
@@ -143,10 +161,17 @@ static void on_directory(struct conn *conn, const struct rwf_msg *msg)
     if (msg->msg_class != RWF_CLASS_REFRESH && msg->msg_class != RWF_CLASS_UPDATE)
         return;
     int rc = omm_directory_start(msg, &directory);
-    while (rc >= 0 && (rc = omm_directory_next(&directory, &service)) > 0)
+    while (rc >= 0 && (rc = omm_directory_next(&directory, &service)) > 0) {
         note_service(conn, &service);
+        if (conn->number == 0)
+            services_note(&tc->offered, &service);
+    }
     if (rc < 0)
         tc->stats.errors++;
+    if (conn->number == 0)
+        directory_told(conn, msg);
+    if (tc->is_over)
+        return;
     if (conn->state == CONN_UP) { /* one that was away may be back */
         conn->next = 0;
         conn_ask(conn);

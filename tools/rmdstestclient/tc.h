@@ -16,12 +16,16 @@
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
 
-#define SERVICES_MAX 16
-#define HOSTS_MAX    16
-#define VIEW_MAX     256
-#define STREAM_FIRST 5 /* 1 login, 2 directory, 3 and 4 dictionaries */
-#define NO_ITEM      UINT32_MAX
-#define MESSAGE_MAX  65536
+#define SERVICES_MAX  16
+#define HOSTS_MAX     16
+#define VIEW_MAX      256
+#define STREAM_FIRST  5 /* 1 login, 2 directory, 3 and 4 dictionaries */
+#define NO_ITEM       UINT32_MAX
+#define MESSAGE_MAX   65536
+
+#define OFFERED_MAX   256 /* services of a directory that are known by name */
+#define REFUSALS_MAX  8   /* reasons told together; further ones item by item */
+#define REFUSAL_NAMES 3
 
 /*
  * One thread, one loop, any number of connections. Each connection opens the list, in an order of
@@ -104,6 +108,32 @@ struct conn {
     char peer[96];
 };
 
+struct omm_service;
+
+/* A service of the directory. */
+struct offered {
+    char name[64];
+    uint16_t id;
+    bool is_up;
+    uint8_t domain_count, domains[32];
+};
+
+/* All of them, as connection 0 sees them. */
+struct services {
+    struct offered list[OFFERED_MAX];
+    size_t count, more;
+    bool is_complete;
+    bool is_missing[SERVICES_MAX]; /* one of ours: told that it is not among them */
+};
+
+/* Items that were closed for one reason. */
+struct refusal {
+    uint64_t hash;
+    uint64_t count; /* not told yet */
+    char reason[160];
+    char names[REFUSAL_NAMES * 34];
+};
+
 struct tc_options {
     const char *user, *password, *position, *application_id, *lmfile, *json, *stats, *counts;
     const char *hosts[HOSTS_MAX];
@@ -117,6 +147,7 @@ struct tc_options {
     int16_t view[VIEW_MAX];
     size_t view_count;
     bool download;
+    bool lists_services;
 };
 
 struct tc_stats {
@@ -164,11 +195,15 @@ struct tc {
     uint64_t discarded;
     FILE *lmfile, *stats_file;
     struct md_loop_timer *interval_timer, *end_timer, *measure_timer, *flush_timer, *post_timer,
-        *drain_timer;
+        *drain_timer, *wait_timer;
     struct md_loop_signal *signals[2];
     struct console *console;
     char *hosts;         /* -h, cut */
     uint32_t complaints; /* printed so far */
+    struct services offered;
+    struct refusal refusals[REFUSALS_MAX];
+    size_t refusal_count;
+    char answer_for_now[128]; /* last answer to a request that is repeated */
     uint32_t next_post_id;
     uint64_t post_ns[4096]; /* when, by id modulo */
     uint64_t posts_sent;
@@ -189,6 +224,18 @@ void conn_post(struct conn *conn);
 /* setup.c: login, directory, dictionary */
 void setup_start(struct conn *conn);
 bool setup_message(struct conn *conn, const struct rwf_msg *msg); /* false: not one of these */
+
+/* services.c */
+void services_clear(struct services *services);
+void services_note(struct services *services, const struct omm_service *service);
+void services_tell(struct conn *conn); /* which of ours is not among them, once */
+int services_print(struct services *services, FILE *out);
+
+/* waits.c */
+int waits_start(struct tc *tc);
+void waits_end(struct tc *tc); /* the run is over: what was still waited for */
+bool refusals_note(struct tc *tc, const struct tc_item *item, const char *reason);
+void refusals_tell(struct tc *tc); /* those that refusals_note() kept back */
 
 /* data.c: items */
 void data_message(struct conn *conn, const struct rssl_event *event);
