@@ -446,6 +446,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .field_type = p2ps_dictionary_field_type,
         .field_context = p2ps->dictionaries,
         .ripples = p2ps_dictionary_ripples(p2ps->dictionaries),
+        .keeps_pages = md_conf_bool(daemon, "cacheAnsiPages"),
         .random = random_seed(),
     };
 }

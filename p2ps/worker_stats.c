@@ -57,6 +57,7 @@ static const struct row rows[] = {
     COUNTER("fieldsRippled", fields_rippled),
     LEVEL_WIDE("imagesNow", images_now),
     LEVEL_WIDE("imageBytes", image_bytes_now),
+    LEVEL_WIDE("pagesNow", pages_now),
     LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
     LEVEL_WIDE("itemBytes", item_bytes_now),
     LEVEL_WIDE("watchBytes", watch_bytes_now),

@@ -449,6 +449,7 @@ static struct srcdist_core_config core_config(struct network *network)
         .open_window = u32_of(daemon, "providerOpenWindow"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes,
+        .keeps_pages = md_conf_bool(&sd->frame.daemon, "cacheAnsiPages"),
         .ripples = md_conf_bool(&sd->frame.daemon, "rippleFields"),
     };
 }

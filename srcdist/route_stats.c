@@ -37,6 +37,7 @@ static const struct row rows[] = {
     LEVEL("itemsOpen", open_now),
     LEVEL_WIDE("imagesNow", images_now),
     LEVEL_WIDE("imageBytes", image_bytes_now),
+    LEVEL_WIDE("pagesNow", pages_now),
     LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
     LEVEL_WIDE("itemBytes", item_bytes_now),
     COUNTER("messagesIn", messages_in),

@@ -32,6 +32,7 @@ struct cache_config {
      * may be text: the bytes of a number may look like a command. */
     unsigned (*field_type)(void *context, int16_t field_id);
     void *context;
+    bool keeps_pages; /* ANSI pages are changed by updates; else the image is invalid then */
     const struct cache_ripples *ripples; /* outlives the cache; NULL: no value moves on */
 };
 
@@ -42,6 +43,7 @@ struct cache_stats {
     uint64_t applied;     /* messages */
     uint64_t failed;      /* messages that could not be applied */
     uint64_t refused;     /* for bytes_max */
+    uint64_t pages_now;   /* of the images */
     uint64_t rippled;     /* values that an update moved on to another field */
 };
 

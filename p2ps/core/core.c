@@ -81,6 +81,7 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         .field_type = config->field_type,
         .context = config->field_context,
         .ripples = config->ripples,
+        .keeps_pages = config->keeps_pages,
     };
     int err = take_tables(core) ? p2ps_networks_create(core) : MD_ERR_NOMEM;
     if (err == MD_OK && config->keeps_images)
@@ -178,6 +179,7 @@ static void count_memory(struct p2ps_core *core)
     core->stats.image_bytes_now = stats.bytes_now;
     core->stats.image_encoded_now = stats.encoded_now;
     core->stats.fields_rippled = stats.rippled;
+    core->stats.pages_now = stats.pages_now;
 }
 
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks)

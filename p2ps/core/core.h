@@ -136,6 +136,7 @@ struct p2ps_core_config {
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
     const struct cache_ripples *ripples;                     /* likewise */
+    bool keeps_pages;                                        /* cacheAnsiPages */
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
     uint64_t rtt_interval_ns;   /* 0: no round-trip measurement */
@@ -167,6 +168,7 @@ struct p2ps_core_stats {
     uint64_t items_recovered;
     uint64_t images_from_cache;
     uint64_t fields_rippled; /* in images */
+    uint64_t pages_now;      /* of the images, ANSI pages */
     uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t image_encoded_now; /* of these, images as they are on the wire */

@@ -14,7 +14,6 @@
 #define HEAP_HEADER 8  /* what the heap of the C library adds to a block, */
 #define HEAP_STEP   16 /* and how it rounds */
 #define HEAD_GROWTH 8  /* by flags that the refresh did not have, and room to encode in */
-#define RAW_LENGTH  4  /* in front of each part of what is kept as it came */
 
 /* ---- memory ---- */
 
@@ -37,6 +36,11 @@ static size_t cost_of(size_t room)
 static size_t cost_of_image(const struct cache_image *image)
 {
     return image ? cost_of(image->room) : 0;
+}
+
+static bool is_page(const struct cache_image *image)
+{
+    return image->kind == CACHE_KIND_PAGE;
 }
 
 /* A block for `room` bytes or a few more, what is in *image moved to it. */
@@ -90,6 +94,7 @@ void cache_image_free(struct cache *cache, struct cache_image *image)
         return;
     cache->stats.bytes_now -= cost_of_image(image);
     cache->stats.encoded_now -= image->length;
+    cache->stats.pages_now -= is_page(image);
     cache->stats.images_now--;
     free(image);
 }
@@ -147,8 +152,10 @@ static int put_head(struct cache_image *image, const struct rwf_msg *msg)
     return MD_OK;
 }
 
-static enum cache_kind kind_for(unsigned container)
+static enum cache_kind kind_for(const struct cache *cache, unsigned container)
 {
+    if (container == RWF_TYPE_ANSI_PAGE && cache->config.keeps_pages)
+        return CACHE_KIND_PAGE;
     if (container == RWF_TYPE_FIELD_LIST)
         return CACHE_KIND_FIELDS;
     return cache_merged_is_for(container) ? CACHE_KIND_MERGED : CACHE_KIND_RAW;
@@ -169,8 +176,10 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
         err = take_room(cache, image, room);
     if (err != MD_OK)
         return err;
-    (*image)->kind = (uint8_t)kind_for(msg->container);
+    cache->stats.pages_now -= is_page(*image);
+    (*image)->kind = (uint8_t)kind_for(cache, msg->container);
     (*image)->container = (uint8_t)msg->container;
+    cache->stats.pages_now += is_page(*image);
     (*image)->is_complete = false;
     (*image)->is_broken = false;
     (*image)->state_at = 0;
@@ -182,34 +191,24 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
 
 /* ---- containers that are kept as they came ---- */
 
-static int keep_raw(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+int cache_raw_keep(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
 {
     size_t at = (*image)->length;
-    int err = cache_resize(cache, image, at, 0, RAW_LENGTH + payload.length);
+    int err = cache_resize(cache, image, at, 0, CACHE_RAW_LENGTH + payload.length);
 
     if (err != MD_OK)
         return err;
     md_put_be32((*image)->bytes + at, (uint32_t)payload.length);
     if (payload.length)
-        memcpy((*image)->bytes + at + RAW_LENGTH, payload.data, payload.length);
+        memcpy((*image)->bytes + at + CACHE_RAW_LENGTH, payload.data, payload.length);
     return MD_OK;
-}
-
-/* The part that begins at *at, which moves behind it. */
-static struct rwf_bytes raw_next(const struct cache_image *image, size_t *at)
-{
-    const uint8_t *p = image->bytes + *at;
-    struct rwf_bytes part = rwf_bytes(p + RAW_LENGTH, md_be32(p));
-
-    *at += RAW_LENGTH + part.length;
-    return part;
 }
 
 static int raw_part(const struct cache_image *image, struct cache_cursor *cursor,
                     struct rwf_encoder *enc, bool *is_last)
 {
     size_t at = cursor->part ? cursor->next : image->payload_at;
-    int rc = rwf_raw_add(enc, raw_next(image, &at));
+    int rc = rwf_raw_add(enc, cache_raw_next(image, &at));
 
     if (rc < 0)
         return rc;
@@ -229,10 +228,12 @@ static int apply_payload(struct cache *cache, struct cache_image **image, struct
         return cache_fields_update(cache, image, payload, ripples);
     case CACHE_KIND_MERGED:
         return cache_merged_update(cache, image, payload);
+    case CACHE_KIND_PAGE:
+        return cache_page_update(cache, image, payload);
     case CACHE_KIND_RAW:
         break;
     }
-    return keep_raw(cache, image, payload);
+    return cache_raw_keep(cache, image, payload);
 }
 
 static int apply_refresh(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg,
@@ -346,6 +347,7 @@ static int encode_part(const struct cache_image *image, struct cache_cursor *cur
         return cache_fields_part(image, cursor, enc, is_last);
     case CACHE_KIND_MERGED:
         return cache_merged_part(image, cursor, enc, is_last);
+    case CACHE_KIND_PAGE:
     case CACHE_KIND_RAW:
         break;
     }
@@ -382,7 +384,12 @@ int cache_image_part(const struct cache_image *image, struct cache_cursor *curso
 {
     *length = 0;
     *is_last = true;
-    if (cursor->part > 0 || image->kind == CACHE_KIND_RAW || image->length > size)
+    if (is_page(image) && !cache_page_is_as_it_came(image)) {
+        cursor->part++;
+        return cache_page_image(image, out, size, length);
+    }
+    if (cursor->part > 0 || image->kind == CACHE_KIND_RAW || image->kind == CACHE_KIND_PAGE ||
+        image->length > size)
         return make_part(image, cursor, out, size, length, is_last);
     memcpy(out, image->bytes, image->length);
     *length = image->length;

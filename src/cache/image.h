@@ -14,6 +14,7 @@ enum cache_kind {
     CACHE_KIND_RAW, /* behind the head: the payload of each part as it came, its length (u32) first
                      */
     CACHE_KIND_FIELDS, /* a field list of standard data, no id twice */
+    CACHE_KIND_PAGE,   /* as RAW, and updates are further parts: the page is all of them */
     CACHE_KIND_MERGED, /* any other container with rules: changed whole */
 };
 
@@ -71,6 +72,27 @@ int cache_resize(struct cache *cache, struct cache_image **image, size_t at, siz
                  size_t fresh);
 /* NULL when there is no memory. */
 uint8_t *cache_scratch(struct cache *cache);
+
+/* ---- parts as they came: in front of each its length ---- */
+#define CACHE_RAW_LENGTH 4
+
+/* The part that begins at *at, which moves behind it. */
+static inline struct rwf_bytes cache_raw_next(const struct cache_image *image, size_t *at)
+{
+    const uint8_t *p = image->bytes + *at;
+    struct rwf_bytes part = rwf_bytes(p + CACHE_RAW_LENGTH, md_be32(p));
+
+    *at += CACHE_RAW_LENGTH + part.length;
+    return part;
+}
+
+int cache_raw_keep(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
+
+/* ---- pages.c ---- */
+/* The image has one part and can go out as it stands. */
+bool cache_page_is_as_it_came(const struct cache_image *image);
+int cache_page_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
+int cache_page_image(const struct cache_image *image, uint8_t *out, size_t size, size_t *length);
 
 /* ---- merged.c ---- */
 bool cache_merged_is_for(unsigned container);

@@ -89,6 +89,9 @@ const struct md_conf_row md_conf_rows[] = {
       "True: in kept images a field that an update changes gives its old value to the field that "
       "the dictionary names (RIPPLES TO), as applications do: a trade moves TRDPRC_1 to TRDPRC_2. "
       "False: for feeds that send the moved values themselves and do not say so." },
+    { "cacheAnsiPages", DAEMON, P2PS | SRC, 0, BOOL("True"),
+      "True: kept images of ANSI pages follow their updates. False: such an image is invalid after "
+      "the first update, and further requests go to the source." },
     { "guaranteedOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of maxFragmentSize bytes that each connection owns." },
     { "guaranteedOutputBuffers", BUS, SRC, 0, INT("buffers", 1, 100000, "200"),

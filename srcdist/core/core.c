@@ -54,6 +54,7 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     struct srcdist_core *core = calloc(1, sizeof(*core));
     struct cache_config cache = {
         .bytes_max = config->image_bytes_max,
+        .keeps_pages = config->keeps_pages,
         .field_type = srcdist_dictionary_field_type,
         .context = core,
     };
@@ -158,6 +159,7 @@ static void count_memory(struct srcdist_core *core)
     core->stats.image_bytes_now = stats.bytes_now;
     core->stats.image_encoded_now = stats.encoded_now;
     core->stats.fields_rippled = stats.rippled;
+    core->stats.pages_now = stats.pages_now;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items);
     for (uint32_t i = 0; i < core->provider_room; i++) {

@@ -71,6 +71,7 @@ struct srcdist_core_config {
     uint32_t post_limit;           /* 0: 10000 */
     uint32_t message_max;          /* 0: 4 MiB */
     uint64_t image_bytes_max;      /* of all images kept, 0: no limit */
+    bool keeps_pages;              /* cacheAnsiPages */
     bool ripples;                  /* old values move on in images, as dictionaries say */
     uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
     uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
@@ -99,6 +100,7 @@ struct srcdist_core_stats {
     uint64_t cache_applied;
     uint64_t cache_failed;
     uint64_t fields_rippled; /* in images */
+    uint64_t pages_now;      /* of the images, ANSI pages */
     uint64_t dictionaries_failed;
     uint64_t dictionary_conflicts; /* a provider has another version of one */
     uint64_t dictionary_bytes;

@@ -34,7 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct cache_ripples *ripples;
     if (!ripples)
         ripples = make_ripples();
-    const struct cache_config config = { .bytes_max = 1 << 20, .ripples = ripples };
+    const struct cache_config config = { .bytes_max = 1 << 20,
+                                         .ripples = ripples,
+                                         .keeps_pages = true };
     static uint8_t out[65536];
     struct cache_image *image = NULL;
     struct cache_cursor cursor = { 0 };

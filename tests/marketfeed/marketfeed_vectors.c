@@ -97,6 +97,7 @@ static const struct judge {
 } judges[] = {
     { "ripple.tsv", 3, vector_ripple },
     { "partial.tsv", 5, vector_partial },
+    { "ansi.tsv", 4, vector_ansi },
 };
 
 static const struct judge *judge_for(char *path)

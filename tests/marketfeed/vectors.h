@@ -41,5 +41,6 @@ bool vector_equals(struct vector *vector, const char *what, struct rwf_bytes fou
 /* One judge a file; false: the line failed. */
 bool vector_ripple(struct vector *vector);
 bool vector_partial(struct vector *vector);
+bool vector_ansi(struct vector *vector);
 
 #endif
