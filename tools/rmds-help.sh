@@ -68,8 +68,8 @@ usage() {
     printf 'rmds - the front door of openrmds\n\nusage: tools/rmds VERB [argument]...\n\n'
     for verb in $(verb_names); do
         sed -nE 's/^# help: //p' "$(verb_file "$verb")"
-    done | awk -F '   *' '{ printf "  %-24s %s\n", $1, $2 }'
-    printf '  %-24s %s\n\n' "VERB --help" "what VERB does, and its options"
+    done | awk -F '   *' '{ printf "  %-27s %s\n", $1, $2 }'
+    printf '  %-27s %s\n\n' "VERB --help" "what VERB does, and its options"
     echo "Every verb does first what it depends on: a clean clone and one command are enough."
 }
 
@@ -91,7 +91,7 @@ option_takes() {
     local line
     while read -r line; do
         case " $line " in
-        *" $2 "*)
+        *" $2 "* | *" ${2/#--/-} "* | *" -$2 "*) # one dash or two
             [[ " $line" =~ \ [^-] ]] && return 0 || return 1
             ;;
         esac

@@ -8,6 +8,8 @@ trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/usr" >"$work/log" || { cat "$work/log"; exit 1; }
 [ -x "$work/usr/bin/rmdscnf" ]
 "$work/usr/bin/rmdscnf" -version
+[ -f "$work/usr/share/bash-completion/completions/p2ps" ]
+[ -f "$work/usr/share/zsh/site-functions/_openrmds" ]
 ls "$work/usr"/lib/*/pkgconfig/openrmds.pc "$work/usr"/lib/pkgconfig/openrmds.pc 2>/dev/null |
     grep -q . || { echo "this build has no public library"; exit 77; }
 folder=$(dirname "$(ls "$work/usr"/lib/*/pkgconfig/openrmds.pc "$work/usr"/lib/pkgconfig/openrmds.pc 2>/dev/null | head -n 1)")
