@@ -82,14 +82,28 @@ static void opened(struct link *link, uint64_t now_ns)
     }
 }
 
+/* A host that is away for a night is not a line every three seconds. */
+static void tell_end(const struct link *link)
+{
+    const char *peer = client_session_peer(link->session);
+    const char *why = client_session_describe(link->session);
+
+    if (!link->is_route)
+        md_log(MD_LOG_NOTICE, "provider: host=%s ended: %s", peer, why);
+    else if (link->retry.failures < link->retry.hosts)
+        md_log(MD_LOG_WARNING, "provider: host=%s ended: %s", peer, why);
+    else if (srcdist_retry_is_told(&link->retry))
+        md_log(MD_LOG_WARNING, "provider: host=%s ended: %s; route %u failed %llu times in a row",
+               peer, why, (unsigned)link->number, (unsigned long long)link->retry.failures + 1);
+}
+
 static void closed(struct link *link, uint64_t now_ns)
 {
     if (link->is_leaving) { /* the core has taken leave of it */
         hang_up(link);
         return;
     }
-    md_log(link->is_route ? MD_LOG_WARNING : MD_LOG_NOTICE, "provider: host=%s ended: %s",
-           client_session_peer(link->session), client_session_describe(link->session));
+    tell_end(link);
     if (link->provider != NO_PROVIDER) {
         srcdist_provider_gone(link->loop->core, now_ns, link->provider);
         link->provider = NO_PROVIDER;

@@ -3,6 +3,7 @@
 #ifndef SRCDIST_RETRY_H
 #define SRCDIST_RETRY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -16,7 +17,8 @@ struct srcdist_retry {
     unsigned hosts; /* 1 or more */
     unsigned at;    /* the one that is dialed next */
     uint64_t due_ns;
-    uint64_t wait_ns; /* after the next failure */
+    uint64_t wait_ns;  /* after the next failure */
+    uint64_t failures; /* since there was a connection */
 };
 
 /* The first attempt is due at once. */
@@ -25,5 +27,9 @@ void srcdist_retry_init(struct srcdist_retry *retry, unsigned hosts);
 void srcdist_retry_opened(struct srcdist_retry *retry);
 /* An attempt failed, or a connection ended. */
 void srcdist_retry_failed(struct srcdist_retry *retry, uint64_t now_ns);
+
+/* The next failure is worth a line in the log: each host is named in the rounds 1, 2, 4 ... 64 and
+ * in every 64th from then on, some three minutes apart, for as long as the provider is away. */
+bool srcdist_retry_is_told(const struct srcdist_retry *retry);
 
 #endif

@@ -85,11 +85,37 @@ static void the_pauses_grow_and_begin_anew_after_a_connection(void **state)
     assert_int_equal(retry.due_ns, SECOND_NS);
 }
 
+/* One that is away for a night: each host is named, ever more rarely, but never forgotten. */
+static void failures_in_a_row_are_told_with_growing_distance(void **state)
+{
+    struct srcdist_retry retry;
+    unsigned told[2] = { 0, 0 }, round[2] = { 0, 0 };
+
+    (void)state;
+    srcdist_retry_init(&retry, 2);
+    for (unsigned i = 0; i < 2 * 256; i++) {
+        if (srcdist_retry_is_told(&retry)) {
+            told[retry.at]++;
+            round[retry.at] = i / 2 + 1;
+        }
+        srcdist_retry_failed(&retry, i * SECOND_NS);
+    }
+    /* 1 2 4 8 16 32 64 128 192 256 */
+    for (unsigned host = 0; host < 2; host++) {
+        assert_int_equal(told[host], 10);
+        assert_int_equal(round[host], 256);
+    }
+    assert_false(srcdist_retry_is_told(&retry));
+    srcdist_retry_opened(&retry);
+    assert_true(srcdist_retry_is_told(&retry));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_provider_that_comes_back_is_found_within_three_seconds),
         cmocka_unit_test(a_silent_host_beside_it_costs_what_it_takes_to_give_up_on_it),
+        cmocka_unit_test(failures_in_a_row_are_told_with_growing_distance),
         cmocka_unit_test(the_pauses_grow_and_begin_anew_after_a_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
