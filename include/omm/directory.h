@@ -23,7 +23,7 @@
 struct omm_service {
     uint16_t id;
     uint8_t action;   /* enum rwf_map_action */
-    uint32_t filters; /* OMM_FILTER_* that follow; INFO, STATE, LOAD */
+    uint32_t filters; /* OMM_FILTER_* that follow; INFO, STATE, LOAD, LINK */
 
     /* INFO */
     struct rwf_bytes name;
@@ -54,6 +54,10 @@ struct omm_service {
     uint64_t open_limit;
     uint64_t open_window;
     uint64_t load_factor;
+    struct rwf_bytes load; /* all of it, as it was read; written in place of the members above */
+
+    /* LINK */
+    struct rwf_bytes links; /* a map of links, as it was read */
 };
 
 /* A change of one group of items: a status, or a merge into another group. */

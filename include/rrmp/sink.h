@@ -153,6 +153,8 @@ struct rrmp_sink_service {
     struct rrmp_view dict_used[RRMP_SINK_DICT_MAX];
     struct rrmp_view vendor;
     struct rrmp_view item_list;
+    struct rrmp_view load;  /* of the first instance that has it */
+    struct rrmp_view links; /* the same */
 };
 
 /* Services are numbered from 0 in the order of their first announcement; false past the last. */

@@ -84,7 +84,11 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
     *out = (struct omm_service){
         .id = service.id,
         .action = RWF_MAP_ADD,
-        .filters = filters & (OMM_FILTER_INFO | OMM_FILTER_STATE),
+        .filters = filters & (OMM_FILTER_INFO | OMM_FILTER_STATE |
+                              (service.load.length ? OMM_FILTER_LOAD : 0) |
+                              (service.links.length ? OMM_FILTER_LINK : 0)),
+        .load = p2ps_bytes(service.load),
+        .links = p2ps_bytes(service.links),
         .is_up = service.is_up,
         .is_accepting = service.is_up && service.is_accepting,
     };
@@ -128,8 +132,10 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
     for (uint16_t i = 0; i < core->service_count; i++) {
         if (!load_service(core, i, request->filter, &services[count]))
             continue;
-        if (!request->has_service_id || services[count].id == request->service_id)
-            count++;
+        if (request->has_service_id && services[count].id != request->service_id)
+            continue;
+        head.filter |= services[count].filters;
+        count++;
     }
     int err = c->front->directory(c->self, &head, services, count);
     p2ps_client_touch(core, client);
@@ -272,6 +278,36 @@ static void note_absence(struct p2ps_core *core, uint16_t index)
     }
 }
 
+#define ALL_FILTERS (OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_LOAD | OMM_FILTER_LINK)
+
+static uint64_t sum_of(struct p2ps_core *core, const struct omm_service *service, uint32_t filters)
+{
+    const struct omm_directory_head head = { .is_update = true };
+    struct omm_service part = *service;
+    struct rwf_encoder enc;
+
+    part.filters &= filters;
+    rwf_encoder_init(&enc, core->make_buffer, core->make_size);
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &part);
+    omm_directory_encode_finish(&enc);
+    struct rwf_bytes bytes = rwf_encoder_bytes(&enc);
+    return rrmp_key_hash(bytes.data, bytes.length);
+}
+
+/* A load changes often: then it alone is told. */
+static void choose_filters(struct p2ps_core *core, struct p2ps_service *told,
+                           struct omm_service *service)
+{
+    uint64_t main_sum = sum_of(core, service, OMM_FILTER_INFO | OMM_FILTER_STATE);
+    uint64_t load_sum = sum_of(core, service, OMM_FILTER_LOAD | OMM_FILTER_LINK);
+
+    if (told->is_told && told->main_sum == main_sum && told->load_sum != load_sum)
+        service->filters &= OMM_FILTER_LOAD | OMM_FILTER_LINK;
+    told->main_sum = main_sum;
+    told->load_sum = load_sum;
+}
+
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
     struct rrmp_sink_service source;
@@ -280,8 +316,9 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     note_absence(core, index);
     p2ps_service_remember(core, index);
     note_service(core, index);
-    if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
+    if (!load_service(core, index, ALL_FILTERS, &service))
         return;
+    choose_filters(core, &core->services[index], &service);
     struct p2ps_service *told = &core->services[index];
     service.action = told->is_told ? RWF_MAP_UPDATE : RWF_MAP_ADD;
     told->is_told = true;

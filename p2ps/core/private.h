@@ -172,8 +172,10 @@ struct p2ps_service {
     bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
     bool is_forgotten; /* consumers were told that it is deleted; its number and id stay its own */
     uint16_t id;
-    uint8_t id_from;  /* enum p2ps_id_from */
-    uint64_t gone_ns; /* since when no instance offers it; 0: one does */
+    uint64_t main_sum; /* of INFO and STATE, as told last */
+    uint64_t load_sum; /* of LOAD and LINK */
+    uint8_t id_from;   /* enum p2ps_id_from */
+    uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
     /* What its instances offered when there were any: it is the same service while there is none.
      */
     uint8_t capability_count;

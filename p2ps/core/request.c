@@ -538,7 +538,8 @@ static void refuse_tunnel(struct p2ps_core *core, uint32_t client,
                           const struct omm_item_request *request)
 {
     struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                        "Tunnel streams are not supported");
+                                        "p2ps does not carry tunnel streams: a tunnel ends at the "
+                                        "provider, connect to it or ask for a private stream");
 
     p2ps_status_send(
         core, client, request->stream_id, request->domain,

@@ -135,7 +135,13 @@ static int each_element(struct rwf_bytes bytes, element_fn take, struct omm_serv
 
 static int filter_entry(const struct rwf_filter_entry *entry, struct omm_service *out)
 {
-    if (entry->action == RWF_FILTER_CLEAR || entry->container != RWF_TYPE_ELEMENT_LIST)
+    if (entry->action == RWF_FILTER_CLEAR)
+        return RWF_OK;
+    if (entry->id == 6 && entry->container == RWF_TYPE_MAP) {
+        out->filters |= OMM_FILTER_LINK;
+        out->links = entry->data;
+    }
+    if (entry->container != RWF_TYPE_ELEMENT_LIST)
         return RWF_OK;
     switch (entry->id) {
     case 1:
@@ -146,9 +152,10 @@ static int filter_entry(const struct rwf_filter_entry *entry, struct omm_service
         return each_element(entry->data, state_element, out);
     case 4:
         out->filters |= OMM_FILTER_LOAD;
+        out->load = entry->data;
         return each_element(entry->data, load_element, out);
     default:
-        return RWF_OK; /* groups have an iterator of their own; DATA and LINK are not ours */
+        return RWF_OK; /* groups have an iterator of their own; DATA is not ours */
     }
 }
 

@@ -141,6 +141,20 @@ static void add_filter(struct rwf_encoder *enc, uint8_t id, const struct omm_ser
     rwf_filter_entry_finish(enc);
 }
 
+/* What a provider said, as it said it. */
+static void add_raw(struct rwf_encoder *enc, uint8_t id, uint8_t container, struct rwf_bytes data)
+{
+    struct rwf_filter_entry entry = {
+        .action = RWF_FILTER_SET,
+        .id = id,
+        .has_container = container != RWF_TYPE_ELEMENT_LIST,
+        .container = container,
+        .data = data,
+    };
+
+    rwf_filter_add(enc, &entry);
+}
+
 /* The id of a service as a map key; `bytes` must outlive the key. */
 static struct rwf_bytes service_key(uint16_t id, uint8_t bytes[2])
 {
@@ -180,8 +194,12 @@ int omm_directory_encode_service(struct rwf_encoder *enc, const struct omm_servi
         add_filter(enc, 1, service, add_info);
     if (service->filters & OMM_FILTER_STATE)
         add_filter(enc, 2, service, add_state);
-    if (service->filters & OMM_FILTER_LOAD)
+    if (service->filters & OMM_FILTER_LOAD && service->load.length)
+        add_raw(enc, 4, RWF_TYPE_ELEMENT_LIST, service->load);
+    else if (service->filters & OMM_FILTER_LOAD)
         add_filter(enc, 4, service, add_load);
+    if (service->filters & OMM_FILTER_LINK)
+        add_raw(enc, 6, RWF_TYPE_MAP, service->links);
     return finish_entry(enc, &mark);
 }
 

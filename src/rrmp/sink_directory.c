@@ -711,6 +711,12 @@ static void union_description(struct rrmp_sink_service *out, const struct rrmp_s
         case RRMP_TLV_ITEM_LIST:
             out->item_list = out->item_list.length ? out->item_list : value;
             break;
+        case RRMP_TLV_LOAD:
+            out->load = out->load.length ? out->load : value;
+            break;
+        case RRMP_TLV_LINKS:
+            out->links = out->links.length ? out->links : value;
+            break;
         case RRMP_TLV_IS_SOURCE:
             out->is_source = out->is_source || (value.length && value.bytes[0]);
             break;

@@ -119,8 +119,16 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
 {
     uint32_t provider = srcdist_service_provider(core, service);
     bool has_room = provider != SRCDIST_NONE && srcdist_provider_has_room(core, provider);
-    uint32_t ask = has_room ? take_ask(core) : SRCDIST_NONE;
+    const struct srcdist_offer *offer =
+        has_room ? srcdist_provider_offer(srcdist_provider_at(core, provider), (uint16_t)service)
+                 : NULL;
 
+    if (offer && offer->counts_snapshots && offer->open_count >= offer->open_limit) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_TOO_MANY_ITEMS, RRMP_REFUSE_NOT_HERE,
+               "The source has as many items open as its OpenLimit allows");
+        return;
+    }
+    uint32_t ask = has_room ? take_ask(core) : SRCDIST_NONE;
     if (ask == SRCDIST_NONE) {
         refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
                RRMP_REFUSE_LATER, "No source takes the request now");

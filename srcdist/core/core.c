@@ -102,8 +102,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         srcdist_pending_fini(core, &core->providers[i]);
         free(core->providers[i].closes);
     }
-    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)
-        free(core->services[i].text);
+    srcdist_services_destroy(core);
     for (uint32_t i = 0; i < core->item_room; i++)
         cache_image_free(core->cache, core->items[i].image);
     srcdist_dictionaries_destroy(core);

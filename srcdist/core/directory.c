@@ -36,6 +36,7 @@ static void remove_offer(struct srcdist_core *core, uint32_t provider, struct sr
     uint32_t service = offer->service;
 
     *offer = p->offers[--p->offer_count];
+    srcdist_service_unsay(core, service, provider);
     srcdist_items_orphaned(core, provider, service);
 }
 
@@ -52,14 +53,18 @@ static struct srcdist_offer *add_offer(struct srcdist_core *core, uint32_t provi
         .provider_id = service->id,
         .service = (uint16_t)index,
         .is_accepting = true,
+        .open_limit = UINT64_MAX,
     };
     return offer;
 }
 
-static void apply_load(struct srcdist_core *core, uint32_t provider,
+static void apply_load(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
                        const struct omm_service *service)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (service->has_open_limit)
+        offer->open_limit = service->open_limit;
 
     if (service->has_open_window)
         p->open_window =
@@ -153,12 +158,14 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (service->filters & OMM_FILTER_INFO) {
         srcdist_service_describe(core, offer->service, service, p->kind == SRCDIST_NON_INTERACTIVE);
         offer->accepts_status = service->accepting_consumer_status;
+        offer->counts_snapshots = !service->supports_out_of_band_snapshots;
     }
     if (service->filters & OMM_FILTER_STATE)
         apply_state(core, provider, offer, service);
     if (service->filters & OMM_FILTER_LOAD)
-        apply_load(core, provider, service);
+        apply_load(core, provider, offer, service);
     uint32_t index = offer->service;
+    srcdist_service_say(core, index, provider, service);
     if (p->state == SRCDIST_PROVIDER_READY)
         srcdist_service_refresh_state(core, index);
     if (service->has_status)

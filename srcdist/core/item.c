@@ -55,6 +55,28 @@ static void uncount(struct srcdist_core *core, struct srcdist_item *it)
     core->providers[it->provider].outstanding--;
 }
 
+/* Items at a provider are counted against the OpenLimit of its service. */
+static void leave_offer(struct srcdist_core *core, struct srcdist_item *it)
+{
+    if (!it->is_in_offer)
+        return;
+    it->is_in_offer = false;
+    struct srcdist_offer *offer =
+        srcdist_provider_offer(&core->providers[it->provider], it->service);
+    if (offer && offer->open_count > 0)
+        offer->open_count--;
+}
+
+static void enter_offer(struct srcdist_core *core, struct srcdist_item *it, uint32_t provider)
+{
+    struct srcdist_offer *offer = srcdist_provider_offer(&core->providers[provider], it->service);
+
+    leave_offer(core, it);
+    it->is_in_offer = offer != NULL;
+    if (offer)
+        offer->open_count++;
+}
+
 static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                       uint8_t domain)
 {
@@ -146,6 +168,7 @@ static void detach(struct srcdist_core *core, uint32_t item, bool tell)
     struct srcdist_item *it = &core->items[item];
 
     uncount(core, it);
+    leave_offer(core, it);
     if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
         if (tell)
             tell_close(core, item);
@@ -297,6 +320,7 @@ static int enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
 
     if (err != MD_OK)
         return err;
+    enter_offer(core, it, provider);
     it->provider = provider;
     it->state = SRCDIST_ITEM_PENDING;
     core->stats.pending_now++;
@@ -330,6 +354,36 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
 
 /* ---- placing ---- */
 
+/* The item ends, in all who have it or wait for it. */
+static void end_item(struct srcdist_core *core, uint32_t item, uint8_t scope, uint8_t code,
+                     const char *text)
+{
+    struct rrmp_source_item info;
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .state = {
+            .stream_state = RWF_STREAM_CLOSED,
+            .data_state = RWF_DATA_SUSPECT,
+            .code = code,
+            .text = rwf_text(text),
+        },
+    };
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .code = code,
+        .scope = scope,
+        .text = srcdist_view(status.state.text),
+    };
+
+    if (rrmp_source_item_info(core->source, item, &info) && info.key.length)
+        status.domain = info.key.bytes[0];
+    srcdist_item_forget(core, item);
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    if (omm_status_encode(&enc, &status) == RWF_OK)
+        ending.message = srcdist_view(rwf_encoder_bytes(&enc));
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}
+
 static void place(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_item *it = &core->items[item];
@@ -337,6 +391,13 @@ static void place(struct srcdist_core *core, uint32_t item)
 
     if (provider == SRCDIST_NONE || core->services[it->service].is_broadcast) {
         it->state = SRCDIST_ITEM_WAITING;
+        return;
+    }
+    leave_offer(core, it); /* a place it had and could not use */
+    provider = srcdist_service_provider_with_room(core, it->service);
+    if (provider == SRCDIST_NONE) {
+        end_item(core, item, RRMP_REFUSE_NOT_HERE, RWF_CODE_TOO_MANY_ITEMS,
+                 "The source has as many items open as its OpenLimit allows");
         return;
     }
     if (enqueue(core, item, provider) == MD_OK)

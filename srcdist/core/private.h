@@ -30,9 +30,12 @@ struct srcdist_offer {
     uint16_t service;     /* index here */
     bool is_up;
     bool is_accepting;
-    bool accepts_status; /* wants to be told its role */
-    bool was_suspect;    /* it said so of a group or of the whole service, at some time */
-    uint8_t told_role;   /* enum omm_mirroring_mode + 1; 0: not told */
+    bool accepts_status;   /* wants to be told its role */
+    bool was_suspect;      /* it said so of a group or of the whole service, at some time */
+    bool counts_snapshots; /* as items within its limit */
+    uint32_t open_count;   /* items that are open or on their way */
+    uint64_t open_limit;   /* OpenLimit of its LOAD; UINT64_MAX: not said */
+    uint8_t told_role;     /* enum omm_mirroring_mode + 1; 0: not told */
 };
 
 /* A group of one provider, and its number on the backbone, which no other provider's group has. */
@@ -101,6 +104,15 @@ struct srcdist_provider {
 
 /* ---- services ---- */
 
+#define SRCDIST_SAID_MAX 8192 /* of LOAD and of LINK each */
+
+/* What a provider says of a service that only consumers read. */
+struct srcdist_said {
+    uint8_t *bytes;
+    size_t length;
+    uint32_t provider; /* that said it */
+};
+
 struct srcdist_service {
     bool is_used;
     bool is_offered; /* to the backbone */
@@ -113,6 +125,8 @@ struct srcdist_service {
     struct omm_service info; /* views point to `text` */
     uint8_t *text;
     size_t text_length;
+    struct srcdist_said load;
+    struct srcdist_said links;
     char name[SRCDIST_NAME_MAX];
 };
 
@@ -144,6 +158,7 @@ struct srcdist_item {
     bool must_republish : 1; /* NI: its provider was lost; closed if it does not come again */
     bool had_asks : 1;       /* snapshots may wait for its next image */
     bool is_awaited : 1;     /* NI: all who want it know that it is not published yet */
+    bool is_in_offer : 1;    /* in the open_count of its provider's offer */
     bool shares_stream : 1;  /* NI: the provider has other items on its stream id, too */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
@@ -305,10 +320,18 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
 /* INFO of a provider: capabilities and the rest. True when something changed. */
 bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
                               const struct omm_service *info, bool is_broadcast);
+/* LOAD and LINK, for consumers: as the provider says them. */
+void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,
+                         const struct omm_service *said);
+/* What that provider said is void. */
+void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t provider);
+void srcdist_services_destroy(struct srcdist_core *core);
 /* Recomputes the state from the providers and tells the backbone. */
 void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service);
 /* The best provider that has the service up, or SRCDIST_NONE. */
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
+/* The same of those whose OpenLimit allows one more item. */
+uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service);
 /* True while a provider that has just come may still be publishing its items. */
 bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service);
 void srcdist_services_tick(struct srcdist_core *core);

@@ -153,6 +153,64 @@ static void put_provided(struct srcdist_core *core, struct md_wr *wr, uint16_t *
     }
 }
 
+/* ---- what only consumers read ---- */
+
+static void forget_said(struct srcdist_said *said)
+{
+    free(said->bytes);
+    *said = (struct srcdist_said){ .bytes = NULL };
+}
+
+static void keep_said(struct srcdist_said *said, uint32_t provider, struct rwf_bytes bytes)
+{
+    uint8_t *copy = bytes.length <= SRCDIST_SAID_MAX ? malloc(bytes.length + 1) : NULL;
+
+    forget_said(said);
+    if (!copy || bytes.length == 0) {
+        free(copy);
+        return;
+    }
+    memcpy(copy, bytes.data, bytes.length);
+    *said = (struct srcdist_said){ copy, bytes.length, provider };
+}
+
+void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,
+                         const struct omm_service *said)
+{
+    if (said->filters & OMM_FILTER_LOAD)
+        keep_said(&core->services[service].load, provider, said->load);
+    if (said->filters & OMM_FILTER_LINK)
+        keep_said(&core->services[service].links, provider, said->links);
+}
+
+void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t provider)
+{
+    struct srcdist_service *s = &core->services[service];
+
+    if (s->load.provider == provider)
+        forget_said(&s->load);
+    if (s->links.provider == provider)
+        forget_said(&s->links);
+}
+
+void srcdist_services_destroy(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        free(core->services[i].text);
+        forget_said(&core->services[i].load);
+        forget_said(&core->services[i].links);
+    }
+}
+
+static void put_said(struct md_wr *wr, uint16_t *count, uint8_t type,
+                     const struct srcdist_said *said)
+{
+    if (said->length == 0)
+        return;
+    rrmp_tlv_put(wr, type, said->bytes, said->length);
+    (*count)++;
+}
+
 /* The description's variable part. */
 static struct rrmp_view tlvs_of(struct srcdist_core *core, const struct srcdist_service *s,
                                 uint8_t *out, size_t size, uint16_t *count)
@@ -185,6 +243,8 @@ static struct rrmp_view tlvs_of(struct srcdist_core *core, const struct srcdist_
         rrmp_tlv_put(&wr, RRMP_TLV_ITEM_LIST, info->item_list.data, info->item_list.length);
         (*count)++;
     }
+    put_said(&wr, count, RRMP_TLV_LOAD, &s->load);
+    put_said(&wr, count, RRMP_TLV_LINKS, &s->links);
     if (!md_wr_ok(&wr))
         *count = 0;
     return (struct rrmp_view){ out, md_wr_ok(&wr) ? md_wr_length(&wr) : 0 };
@@ -262,7 +322,7 @@ static void announce(struct srcdist_core *core, uint32_t service)
 
 /* ---- states ---- */
 
-uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
+static uint32_t best_provider(const struct srcdist_core *core, uint32_t service, bool with_room)
 {
     uint32_t best = SRCDIST_NONE;
 
@@ -273,12 +333,24 @@ uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t serv
             continue;
         for (uint32_t k = 0; k < p->offer_count; k++) {
             const struct srcdist_offer *offer = &p->offers[k];
+            if (with_room && offer->open_count >= offer->open_limit)
+                continue;
             if (offer->service == service && offer->is_up && offer->is_accepting &&
                 (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
                 best = i;
         }
     }
     return best;
+}
+
+uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
+{
+    return best_provider(core, service, false);
+}
+
+uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service)
+{
+    return best_provider(core, service, true);
 }
 
 static void tell_state(const struct srcdist_core *core, const struct srcdist_service *s)

@@ -96,6 +96,8 @@ struct pair_provider {
     bool has_enums;         /* RWFEnum of the same version is listed, too, and first */
     bool enums_are_refused;
     bool dictionary_is_silent;
+    uint32_t open_limit;            /* LOAD of its directory; 0: it has none */
+    bool has_links;                 /* LINK */
     bool names_no_domains;          /* no capabilities in the directory */
     uint32_t dictionary_filters[8]; /* as asked */
     size_t dictionary_asks;
@@ -136,6 +138,9 @@ struct pair_client {
     uint32_t group[2]; /* of the last change: the group, and what it was merged into */
     uint8_t group_state;
     uint8_t group_stream_state;
+    uint32_t filters;     /* of the first service of the last directory message */
+    uint8_t said[2][128]; /* its LOAD and LINK */
+    size_t said_length[2];
     struct omm_rtt rtt; /* the last one */
     bool drains;        /* each flush makes all its room free again */
     struct pair_stream streams[PAIR_STREAMS];
@@ -400,6 +405,26 @@ static inline void pair_update(struct pair *pair, const char *name)
     pair_say(&pair->provider, &enc);
 }
 
+/* One link, "feed", which is up. */
+static inline struct rwf_bytes pair_links(uint8_t *bytes, size_t size)
+{
+    const struct rwf_map_info info = { .key_type = RWF_TYPE_ASCII,
+                                       .container = RWF_TYPE_ELEMENT_LIST };
+    const struct rwf_map_entry entry = { .action = RWF_MAP_ADD, .key = rwf_text("feed") };
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, size);
+    rwf_map_start(&enc, &info);
+    rwf_map_entry_start(&enc, &entry);
+    rwf_element_list_start(&enc, NULL);
+    rwf_element_add_uint(&enc, "LinkState", 1);
+    rwf_element_list_finish(&enc);
+    rwf_map_entry_finish(&enc);
+    rwf_map_finish(&enc);
+    assert_int_equal(rwf_encoder_error(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
 static inline void pair_say_directory(struct pair_provider *p, bool is_update)
 {
     uint8_t bytes[1024];
@@ -425,6 +450,16 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
         .accepting_consumer_status = p->accepts_status,
     };
 
+    uint8_t links[128];
+    if (p->open_limit) {
+        service.filters |= OMM_FILTER_LOAD;
+        service.has_open_limit = true;
+        service.open_limit = p->open_limit;
+    }
+    if (p->has_links) {
+        service.filters |= OMM_FILTER_LINK;
+        service.links = pair_links(links, sizeof(links));
+    }
     if (p->names_no_domains)
         service.capability_count = 0;
     if (p->dictionary) {
@@ -438,6 +473,27 @@ static inline void pair_say_directory(struct pair_provider *p, bool is_update)
     omm_directory_encode_service(&enc, &service);
     omm_directory_encode_finish(&enc);
     pair_say(p, &enc);
+}
+
+/* LOAD alone. */
+static inline void pair_say_load(struct pair *pair, uint32_t open_limit)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM, .is_update = true };
+    struct omm_service service = {
+        .id = pair->provider_id ? pair->provider_id : 99,
+        .action = RWF_MAP_UPDATE,
+        .filters = OMM_FILTER_LOAD,
+        .has_open_limit = true,
+        .open_limit = open_limit,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &service);
+    omm_directory_encode_finish(&enc);
+    pair_say(&pair->provider, &enc);
 }
 
 /* A change of a group of the provider's items: a status, or, with `into`, a merge. */
@@ -961,6 +1017,19 @@ static inline int pair_front_rtt(void *self, int32_t stream_id, const struct omm
     return pair_note(self, stream_id, 'T');
 }
 
+static inline void pair_note_said(struct pair_client *c, const struct omm_service *service)
+{
+    const struct rwf_bytes said[2] = { service->load, service->links };
+
+    c->filters = service->filters;
+    for (int i = 0; i < 2; i++) {
+        assert_true(said[i].length <= sizeof(c->said[i]));
+        c->said_length[i] = said[i].length;
+        if (said[i].length)
+            memcpy(c->said[i], said[i].data, said[i].length);
+    }
+}
+
 static inline int pair_front_directory(void *self, const struct omm_directory_head *head,
                                        const struct omm_service services[], size_t count)
 {
@@ -970,6 +1039,8 @@ static inline int pair_front_directory(void *self, const struct omm_directory_he
                                                          : 'd';
     int err = pair_note(self, head->stream_id, letter);
 
+    if (err == MD_OK && count > 0)
+        pair_note_said(self, &services[0]);
     if (err == MD_OK && count > 0)
         pair_stream(self, head->stream_id)->data_state = services[0].is_up ? 1 : 2;
     if (err == MD_OK)

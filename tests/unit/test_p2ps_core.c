@@ -1406,6 +1406,10 @@ static void a_tunnel_is_refused(void **state)
     request.is_qualified = true;
     pair_ask_item(c, &request);
     assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->flags, RWF_STATUS_CLEAR_CACHE | RWF_STATUS_PRIVATE_STREAM |
+                                                   RWF_STATUS_QUALIFIED_STREAM);
+    assert_non_null(strstr(pair_stream(c, 5)->text, "p2ps does not carry tunnel streams"));
+    assert_non_null(strstr(pair_stream(c, 5)->text, "ask for a private stream"));
 }
 
 /* ---- stages ---- */
