@@ -44,7 +44,7 @@ def enter_namespace():
 
 def head():
     commit = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+        ["sh", "-c", 'git -C "$0" rev-parse --short HEAD', ROOT], capture_output=True, text=True, check=False
     ).stdout.strip()
     uname = os.uname()
     print(

@@ -130,7 +130,7 @@ def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         found = re.search(r"model name\s*: (.*)", file.read())
         model = found.group(1) if found else platform.machine()
-    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"],
+    commit = subprocess.run(["sh", "-c", 'git -C "$0" describe --always --dirty', ROOT],
                             capture_output=True, text=True, check=False).stdout.strip()
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory = int(file.readline().split()[1]) // 1024
