@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MD_CPU_MAX 1024
+#define MD_CPU_MAX  1024
+#define MD_NODE_ANY (-1)
 
 struct md_cpu_set {
     uint64_t bits[MD_CPU_MAX / 64];
@@ -31,8 +32,6 @@ int md_cpu_bind(const struct md_cpu_set *set);
 
 /* The NUMA node of a CPU, 0 if the machine has no nodes; MD_NODE_ANY for a CPU it does not have. */
 int md_cpu_node(unsigned cpu);
-/* The node which all CPUs of the set belong to, else MD_NODE_ANY. */
-int md_cpu_set_node(const struct md_cpu_set *set);
 
 /* Run the calling thread, and those it makes, on the CPUs of a NUMA node, and take memory there
  * first. MD_ERR_RANGE: there is no such node; MD_ERR_SYS: none of its CPUs is allowed. */

@@ -67,18 +67,6 @@ static inline void md_hist_record(struct md_hist *hist, uint64_t value)
     md_hist_record_many(hist, value, 1);
 }
 
-/*
- * Record a value measured by someone who meant to measure every `interval`: a value above that kept
- * him from measuring, so what he would have seen (value - interval, value - 2 interval, ...) is
- * recorded too. An interval of 0 corrects nothing.
- */
-void md_hist_record_corrected(struct md_hist *hist, uint64_t value, uint64_t interval);
-
-void md_hist_merge(struct md_hist *into, const struct md_hist *from);
-
-/* A copy for reading in peace, with count made to agree with the buckets copied. */
-void md_hist_copy(struct md_hist *into, const struct md_hist *from);
-
 uint64_t md_hist_count(const struct md_hist *hist);
 uint64_t md_hist_min(const struct md_hist *hist); /* 0 when empty, as the next three */
 uint64_t md_hist_max(const struct md_hist *hist);

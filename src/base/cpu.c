@@ -168,23 +168,6 @@ int md_cpu_node(unsigned cpu)
     return node < 0 ? MD_NODE_ANY : node;
 }
 
-int md_cpu_set_node(const struct md_cpu_set *set)
-{
-    int node = MD_NODE_ANY;
-    bool is_first = true;
-
-    for (unsigned cpu = 0; cpu < MD_CPU_MAX; cpu++) {
-        if (!md_cpu_set_has(set, cpu))
-            continue;
-        int its = md_cpu_node(cpu);
-        if (!is_first && its != node)
-            return MD_NODE_ANY;
-        node = its;
-        is_first = false;
-    }
-    return node;
-}
-
 int md_node_use(int node)
 {
     struct md_cpu_set allowed, of_node = { 0 };

@@ -43,42 +43,6 @@ uint64_t md_hist_bucket_high(uint32_t bucket)
     return bucket + 1 < MD_HIST_BUCKET_COUNT ? md_hist_bucket_low(bucket + 1) - 1 : UINT64_MAX;
 }
 
-void md_hist_record_corrected(struct md_hist *hist, uint64_t value, uint64_t interval)
-{
-    md_hist_record(hist, value);
-    if (interval == 0)
-        return;
-    while (value > interval && value - interval >= interval) {
-        value -= interval;
-        md_hist_record(hist, value);
-    }
-}
-
-void md_hist_merge(struct md_hist *into, const struct md_hist *from)
-{
-    uint64_t count = 0;
-
-    for (uint32_t i = 0; i < MD_HIST_BUCKET_COUNT; i++) {
-        uint64_t n = load(&from->buckets[i]);
-        if (n) {
-            md_hist_bump(&into->buckets[i], n);
-            count += n;
-        }
-    }
-    md_hist_bump(&into->count, count);
-    md_hist_bump(&into->sum, load(&from->sum));
-    if (load(&from->min) < load(&into->min))
-        store(&into->min, load(&from->min));
-    if (load(&from->max) > load(&into->max))
-        store(&into->max, load(&from->max));
-}
-
-void md_hist_copy(struct md_hist *into, const struct md_hist *from)
-{
-    md_hist_init(into);
-    md_hist_merge(into, from);
-}
-
 uint64_t md_hist_count(const struct md_hist *hist)
 {
     return load(&hist->count);

@@ -13,7 +13,6 @@ struct rssl_pool {
     struct rssl_pool_stats stats;
     struct rssl_chunk *idle;
     uint8_t deflate_scratch[RSSL_SCRATCH_SIZE];
-    uint8_t inflate_scratch[RSSL_SCRATCH_SIZE];
 };
 
 int rssl_pool_create(const struct rssl_pool_config *config, struct rssl_pool **out)
@@ -113,9 +112,4 @@ bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to)
 uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool)
 {
     return pool->deflate_scratch;
-}
-
-uint8_t *rssl_pool_inflate_scratch(struct rssl_pool *pool)
-{
-    return pool->inflate_scratch;
 }

@@ -32,9 +32,7 @@ bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to);
 /* The same for the bytes of messages being put together. */
 bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to);
 
-/* RSSL_SCRATCH_SIZE bytes each: for a frame being compressed, and for a received frame inflated,
- * whose views live until the next call of events on any channel of the pool. */
+/* RSSL_SCRATCH_SIZE bytes for a frame being compressed. */
 uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool);
-uint8_t *rssl_pool_inflate_scratch(struct rssl_pool *pool);
 
 #endif

@@ -146,25 +146,6 @@ static void percentiles_agree_with_sorting(void **state)
     free(hist);
 }
 
-static void a_late_measurement_counts_for_those_it_kept_away(void **state)
-{
-    struct md_hist *hist = calloc(2, sizeof(*hist));
-
-    (void)state;
-    md_hist_init(&hist[0]);
-    md_hist_init(&hist[1]);
-    md_hist_record_corrected(&hist[0], 100, 10);
-    assert_true(md_hist_count(&hist[0]) == 10); /* 100 90 80 ... 10 */
-    assert_true(md_hist_min(&hist[0]) == 10);
-    md_hist_record_corrected(&hist[0], 5, 10);
-    assert_true(md_hist_count(&hist[0]) == 11);
-    md_hist_record_corrected(&hist[1], 200, 0);
-    md_hist_merge(&hist[1], &hist[0]);
-    assert_true(md_hist_count(&hist[1]) == 12);
-    assert_true(md_hist_max(&hist[1]) == 200 && md_hist_min(&hist[1]) == 5);
-    free(hist);
-}
-
 static void an_empty_histogram_answers_zero_and_prints(void **state)
 {
     struct md_hist *hist = calloc(1, sizeof(*hist));
@@ -367,7 +348,6 @@ int main(void)
         cmocka_unit_test(counters_add_subtract_and_keep_a_high_mark),
         cmocka_unit_test(every_value_lies_in_its_bucket_and_buckets_are_narrow),
         cmocka_unit_test(percentiles_agree_with_sorting),
-        cmocka_unit_test(a_late_measurement_counts_for_those_it_kept_away),
         cmocka_unit_test(an_empty_histogram_answers_zero_and_prints),
         cmocka_unit_test(a_table_finds_what_was_put_and_not_removed),
         cmocka_unit_test(a_table_of_the_right_size_never_grows),

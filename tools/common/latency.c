@@ -62,22 +62,6 @@ void latency_record(struct latency *latency, int64_t us)
         latency->coarse[md_hist_bucket(value)]++;
 }
 
-void latency_merge(struct latency *into, const struct latency *from)
-{
-    into->count += from->count;
-    into->negative += from->negative;
-    into->sum += from->sum;
-    into->square_sum += from->square_sum;
-    if (from->min < into->min)
-        into->min = from->min;
-    if (from->max > into->max)
-        into->max = from->max;
-    for (size_t i = 0; i < FINE_COUNT; i++)
-        into->fine[i] += from->fine[i];
-    for (size_t i = 0; i < MD_HIST_BUCKET_COUNT; i++)
-        into->coarse[i] += from->coarse[i];
-}
-
 uint64_t latency_percentile(const struct latency *latency, double percentile)
 {
     double rank = ceil((double)latency->count * percentile / 100.0);

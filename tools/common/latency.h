@@ -20,7 +20,6 @@ void latency_destroy(struct latency *latency);
 void latency_clear(struct latency *latency);
 
 void latency_record(struct latency *latency, int64_t us);
-void latency_merge(struct latency *into, const struct latency *from);
 
 struct latency_summary {
     uint64_t count;
