@@ -6,15 +6,21 @@ import re
 import subprocess
 import sys
 
+import tidy_graph
+import tidy_words
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # tests/bench/limits holds prototypes as they were measured: they are data here, not our code.
 CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limits/).*\.[ch]$")
 # Engines do no I/O and read no clock: bytes, time and events in; bytes and events out.
 # (rwf reads dictionary files only as bytes its caller hands over.)
-ENGINES = ["rwf", "rssl", "rrcp", "rrmp", "omm", "json", "marketfeed", "cache"]
+ENGINES = tuple(
+    f"src/{name}/" for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "page", "itemkey", "cache")
+) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
     r"#include <(sys/socket|netinet/.*|time|sys/time|unistd|pthread|stdio|poll|sys/epoll|event2/.*)\.h>"
 )
+STDIO_USE = re.compile(r"\b(printf|fprintf|vfprintf|puts|fputs|fopen|stdout|stderr|FILE)\b")
 # Library headers, each for the one folder that may see it.
 ONE_FOLDER = {
     r"infiniband/verbs\.h|rdma/rdma_cma\.h": ["src/netio"],
@@ -65,13 +71,13 @@ def check_head(path, lines):
 
 
 def check_includes(path, lines):
-    engine = re.match(r"(src|include)/([^/]+)/", path)
     for number, line in enumerate(lines, 1):
         if not line.startswith("#include"):
             continue
-        if path.startswith("src/") and engine and engine.group(2) in ENGINES:
-            if ENGINE_FORBIDDEN.search(line):
-                say(path, number, f"an engine does no I/O: {line.strip()}")
+        if path.startswith(ENGINES) and ENGINE_FORBIDDEN.search(line):
+            if "<stdio.h>" in line and not STDIO_USE.search("\n".join(lines)):
+                continue  # snprintf alone is no I/O
+            say(path, number, f"an engine does no I/O: {line.strip()}")
         for header, folders in ONE_FOLDER.items():
             if re.search(r"<(%s)" % header, line) and not path.startswith(
                 tuple(folders) + ("tests/",)
@@ -126,8 +132,14 @@ def check_links(path, lines):
     for number, line in enumerate(lines, 1):
         for link in re.findall(r"\]\(([^)#\s]+)", line):
             target = os.path.join(ROOT, os.path.dirname(path), link)
-            if "://" not in link and not os.path.exists(target):
+            if "://" in link:
+                continue
+            if not os.path.exists(target):
                 say(path, number, f"dead link {link}")
+            elif os.path.isdir(target) and not any(
+                name in os.listdir(target) for name in ("README.md", "rmds.1.scd", "rmds.cnf.5.scd")
+            ):
+                say(path, number, f"link to {link}, which has no README.md")
 
 
 # Whose code reads the parameters of a program.
@@ -159,6 +171,30 @@ def check_parameters(files):
                 say("src/conf/table.c", 0, f"{name}: {program} does not read it; mark it NOT_YET")
 
 
+def check_layers(files):
+    """Each folder of src/ stands in CONTRIBUTING.md's list, above all that it USES."""
+    block = re.search(r"^    base <[^\n]*\n(?:     [^\n]*\n)*", text_of("CONTRIBUTING.md"), re.M)
+    level = {
+        name: number
+        for number, names in enumerate(block.group(0).split("<"))
+        for name in names.split()
+    }
+    for path in files:
+        folder = re.fullmatch(r"src/(\w+)/CMakeLists\.txt", path)
+        module = folder and re.search(r"rmds_module\(%s\b([^)]*)\)" % folder.group(1), text_of(path))
+        if not module:
+            continue
+        name = folder.group(1)
+        if name not in level:
+            say("CONTRIBUTING.md", 0, f"the list of layers lacks {name}")
+            continue
+        uses = re.search(r"\bUSES\s+([\w\s]+)", module.group(1))
+        words = uses.group(1).split() if uses else []
+        for used in words[: words.index("LIBS")] if "LIBS" in words else words:
+            if used.islower() and used != name and level.get(used, -1) >= level[name]:
+                say(path, 0, f"{name} uses {used}, which stands no lower in CONTRIBUTING.md's list")
+
+
 def main():
     files = tracked()
     for path in files:
@@ -178,6 +214,15 @@ def main():
     check_dead(files)
     check_readmes(files)
     check_parameters(files)
+    check_layers(files)
+    texts = {f: text_of(f) for f in files if f.endswith((".c", ".h", ".md"))}
+    product = re.compile(r"^(src|include|p2ps|srcdist|rrcpd|tools)/.*\.[ch]$")
+    tidy_graph.check(
+        {f: t for f, t in texts.items() if product.match(f)},
+        [t for f, t in texts.items() if f.startswith(("tests/", "docs/")) and f.endswith((".c", ".h"))],
+        say,
+    )
+    tidy_words.check(files, texts, say)
     for finding in findings:
         print(finding)
     return 1 if findings else 0

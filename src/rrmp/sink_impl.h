@@ -19,9 +19,9 @@
  *                                             v
  *                                           work: image under way, held records, timer
  *
- * Item states and what moves them: design 6.1; each state's rows are handled in
- * sink_records.c (what the instance says), sink_items.c (what the caller says) and
- * sink_tick.c (time).
+ * Item states and what moves them: docs/design/rrmp.md 6.1; each state's rows are handled in
+ * sink_records.c and sink_images.c (what the instance sends), sink_items.c (what the caller does)
+ * and sink.c (time).
  */
 
 #define SINK_EVENTS           8192u

@@ -7,7 +7,7 @@
 #define MS              1000000ull
 #define SEC             1000000000ull
 
-#define WHOLE_AGAIN_NS  (10 * SEC) /* design 8.5: again within 10 s waits first */
+#define WHOLE_AGAIN_NS  (10 * SEC) /* again within 10 s waits first: rrmp.md 8 */
 #define PAUSE_MIN_NS    (200 * MS)
 #define PAUSE_MAX_NS    (5 * SEC)
 #define AUDIT_SLICE     100u

@@ -26,7 +26,7 @@
 #define SOURCE_WIDE_WORDS     15u
 #define SOURCE_EVENTS         1024u
 #define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
-#define SOURCE_IMAGE_BUSY     (16u * 1024) /* bytes of images a turn, design 6.2 */
+#define SOURCE_IMAGE_BUSY     (16u * 1024) /* bytes of images a turn: rrmp.md 6.2 */
 #define SOURCE_IMAGE_IDLE     (256u * 1024)
 #define SOURCE_LINGER_MIN     1000u        /* waiting images that make the linger worth it */
 #define SOURCE_IMAGE_WAIT_NS  250000000ull /* an image gives way to ticks for no longer */

@@ -1,4 +1,4 @@
-/* figures.c - the tables of the protocol's description, and the scaling curve. */
+/* figures.c - tables of repairs, delays and retries, and the scaling curve. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 

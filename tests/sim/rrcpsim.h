@@ -122,7 +122,7 @@ extern const struct sim_scenario sim_scenarios[];
 extern const int sim_scenario_count;
 extern const int sim_scenarios_drawn; /* the first so many; others are run by name */
 
-/* figures.c: the tables of the protocol's description, and the scaling curve. */
+/* figures.c: tables of repairs, delays and retries, and the scaling curve. */
 int sim_figures(const char *which, int receivers); /* receivers 0: all sizes */
 
 #endif

@@ -1,4 +1,4 @@
-/* test_rrcp_packet.c - packet formats against the vectors of the protocol's description. */
+/* test_rrcp_packet.c - packet formats against vectors made by an independent script. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>

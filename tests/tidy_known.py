@@ -1,0 +1,136 @@
+"""tidy_known.py - what tidy.py lets pass, each with the reason or the step that removes it."""
+# SPDX-License-Identifier: Apache-2.0
+
+# Files of one folder whose functions call each other in a circle. "*": any circle in that folder.
+CIRCLES = {
+    "p2ps": [({"mount", "rssl_front"}, "a mount has a front, whose close ends it")],
+    "p2ps/core": [({"*"}, "goes with R4: doors and removal at the end of a batch")],
+    "srcdist/core": [({"*"}, "goes with R4")],
+    "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
+    "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
+    "src/cache": [({"cache", "fields", "merge", "merged", "pages", "ripple"}, "an image grows its own arena")],
+    "src/frame": [({"*"}, "goes with R5")],
+    "src/rrcp": [({"nak", "window"}, "a hole schedules a request, a request that fails ends a hole")],
+    "src/rrmp": [
+        ({"record", "record_down", "record_up"}, "one codec in three files: both directions of it"),
+        ({"sink", "sink_directory", "sink_events", "sink_images", "sink_items", "sink_loss",
+          "sink_mirror", "sink_posts", "sink_queue", "sink_records"},
+         "the sink is one state machine: an image may requeue, a refusal may close"),
+        ({"source", "source_asks", "source_gap", "source_items", "source_out", "source_requests"},
+         "the source is one state machine"),
+    ],
+    "src/rssl": [({"channel", "connect", "reader"}, "a channel's handshake and its frames")],
+    "src/rwf": [({"members", "message"}, "a message may be a member of a message")],
+    "tools/rmdsmon": [({"print", "rows"}, "rows say how they are printed")],
+    "tools/rmdstestclient": [({"counts", "report"}, "the last report is a count"),
+                             ({"conn", "data", "setup"}, "one state machine: a connection's life")],
+    "tools/sink_driven_src": [({"answers", "publish", "requests", "server"},
+                               "one state machine: a client of the publisher")],
+}
+
+# Headers that belong to no .c file and declare functions of several.
+SHARED_HEADERS = {
+    "p2ps/core/private.h": "R4",
+    "srcdist/core/private.h": "R4",
+    "rrcpd/net_private.h": "R5",
+    "src/attach/internal.h": "types of four small files; one door each would be four headers of 10 lines",
+    "src/cache/image.h": "the arena and its fields",
+    "src/conf/internal.h": "one language in five files",
+    "src/rrmp/codec.h": "one codec in three files",
+    "src/rrmp/sink_impl.h": "the sink's state machine",
+    "src/rrmp/source_impl.h": "the source's state machine",
+    "src/netio/stream_private.h": "one vtable for each kind of stream",
+    "src/rssl/channel_private.h": "one channel in three files",
+    "src/rwf/wire.h": "one codec in several files",
+    "tools/rmdsmon/monitor.h": "one small program",
+    "tools/rmdstestclient/tc.h": "one small program",
+    "tools/sink_driven_src/sds.h": "one small program",
+    "tools/rrcpperf/perf.h": "one small program",
+    "tools/rwfdump/tap.h": "one small program",
+}
+
+# Files of product code over 600 lines.
+LONG_FILES = {
+    "src/conf/table.c": "a table",
+    "src/rwf/jisx0208.h": "a table",
+    "p2ps/core/deliver.c": "R4",
+    "p2ps/core/request.c": "R4",
+    "srcdist/core/item.c": "R4",
+    "p2ps/main.c": "R5",
+    "srcdist/main.c": "R5",
+    "rrcpd/main.c": "R5",
+    "src/base/loop.c": "timers come out (section 5 of the review)",
+    "src/rrmp/sink_directory.c": "decode, choice of link, queries",
+    "src/rrmp/sink_items.c": "one subject",
+    "src/rrmp/source.c": "one subject",
+    "src/rrmp/source_out.c": "announce, publish, images, answers",
+    "src/rwf/encode_list.c": "one subject",
+}
+
+# Functions over 60 lines.
+LONG_FUNCTIONS = {
+    "md_conf_print_scdoc": "a table, printed",
+    "name_read": "to be cut",
+    "rrmp_source_image_begin": "to be cut",
+    "write_member": "one case for each kind of member",
+    "decode_member": "one case for each kind of member",
+}
+
+# Functions that only tests, simulators and benchmarks call.
+FOR_TESTS = {
+    "attach_message_max": "part of the interface towards programs",
+    "attach_spin": "part of the interface towards programs",
+    "cache_image_bytes": "test_cache: what an image takes",
+    "client_context_pool": "test_client_idle: buffers go back",
+    "md_clock_is_tsc": "base_bench says which clock it measured",
+    "md_clock_wall_shift": "tests of a clock that is set",
+    "md_cpu_node": "tests find a node to run on",
+    "md_cpu_set_format": "tests read a set back",
+    "md_conf_file": "part of the interface of conf",
+    "md_conf_load_text": "tests and the fuzzer read text, not files",
+    "md_conf_lookup": "test_conf_match judges matches by it",
+    "md_conf_warning_count": "tests of warnings",
+    "md_int_table_bytes": "base_bench",
+    "md_int_table_count": "tests of tables",
+    "md_int_table_growths": "tests of tables",
+    "httpd_stats": "tests of the bounds of the server",
+    "md_log_stats": "tests of what the log drops",
+    "md_log_flush": "tests read the log at once",
+    "md_loop_timer_is_running": "tests of timers",
+    "md_loop_turn": "tests turn a loop by hand",
+    "md_loop_wake_fd": "tests of wake-ups",
+    "md_table_bytes": "base_bench",
+    "md_table_count": "tests of tables",
+    "md_table_growths": "tests of tables",
+    "net_pipe_hub_create": "streams inside one process, for tests",
+    "net_pipe_hub_destroy": "the same",
+    "net_sim_create": "a network in memory, on which the tests of the shim stand",
+    "net_sim_destroy": "the same",
+    "net_sim_open": "the same",
+    "page_row_text": "tests read a row",
+    "rrcp_check": "simulators and unit tests, after every step",
+    "rrcp_transition_name": "rrcpsim's table of coverage",
+    "rrmp_sink_instance_is": "rrmpsim's judge",
+    "rrmp_sink_memory_max": "R14",
+    "rrmp_source_memory_max": "R14",
+    "rrmp_type_name": "traces of rrmpsim",
+    "rssl_outq_set_packing": "test_rssl_outq",
+}
+
+# Functions that nothing calls, in folders that are being rebuilt now.
+UNCALLED = {
+    "cache_ripples_forget": "the work on ripples is under way",
+    "rrmp_sink_item_set_user": "R7",
+    "rrmp_source_item_release": "R7",
+    "rrmp_source_service_withdraw": "R7",
+    "rrmp_source_status_begin": "R7",
+    "users_count": "R5",
+}
+
+# Names in comments and documents of files that do not exist, in folders that are being rebuilt.
+ABSENT = {
+    ("p2ps/core/core.h", "cache.h"),
+    ("srcdist/core/core.h", "route.c"),
+    ("srcdist/core/core.h", "server.c"),
+    ("srcdist/core/private.h", "cache.h"),
+}
