@@ -52,8 +52,8 @@ static void help(const struct md_option *options, size_t count)
     printf(
         "\nCalled p2psmon, src_distmon or rrcpmon it shows those alone (adsmon, adhmon: the first "
         "two).\nExit codes: 0 all well, 1 options, 2 the folder cannot be read, 3 nothing is "
-        "running,\n4 a daemon is dead or hung, 5 a daemon runs and cannot do its work. See " PROGRAM
-        "(1).\n");
+        "running,\n4 a daemon is dead or hung, 5 a daemon runs and cannot do its work,\n"
+        "6 the statistics may not be read: permission denied. See " PROGRAM "(1).\n");
 }
 
 static int terminal_width(void)
@@ -83,9 +83,12 @@ static int print_all(const struct monitor *monitor, const struct words *w)
         return 3;
     int rc = 0;
     for (size_t i = 0; i < monitor->count; i++) {
-        if (monitor_rank(&monitor->instances[i]) >= 2)
+        const struct monitor_instance *instance = &monitor->instances[i];
+        if (monitor_rank(instance) >= 2 && !instance->is_denied)
             return 4;
-        if (monitor->instances[i].has_trouble)
+        if (instance->is_denied)
+            rc = 6;
+        else if (instance->has_trouble && rc == 0)
             rc = 5;
     }
     return rc;
@@ -117,21 +120,26 @@ static int run_plain(struct monitor *monitor, const struct words *w, double inte
     return rc;
 }
 
-/* shmDir of the configuration named with -c. */
+/* shmDir of the configuration named with -c, if a line sets it; else of whoever runs with it. */
 static int find_shm_dir(const struct words *w, const char **out, struct md_conf **conf)
 {
+    static char found[512];
     struct md_conf_options options = { .program = "p2ps", .file = w->config };
 
     *conf = NULL;
-    *out = w->shm_dir ? w->shm_dir : "/dev/shm";
-    if (w->shm_dir || !w->config)
+    *out = w->shm_dir ? w->shm_dir : found;
+    if (w->shm_dir)
         return 0;
+    if (!w->config)
+        return find_system(NULL, found, sizeof(found)) == MD_OK ? 0 : 1;
     (void)md_conf_load(&options, conf);
     if (!*conf) {
         fprintf(stderr, PROGRAM ": cannot read %s\n", w->config);
         return 2;
     }
     struct md_conf_object object = md_conf_object(*conf, MD_CONF_DAEMON, NULL);
+    if (!md_conf_is_set(&object, "shmDir"))
+        return find_system(w->config, found, sizeof(found)) == MD_OK ? 0 : 1;
     *out = md_conf_string(&object, "shmDir");
     return 0;
 }
@@ -140,8 +148,9 @@ int main(int argc, char **argv)
 {
     struct words w = { .process = process_of(argv[0]) };
     const struct md_option options[] = {
-        { "c", "FILE", MD_OPTION_STRING, &w.config, "rmds.cnf, for its shmDir" },
-        { "shm", "FOLDER", MD_OPTION_STRING, &w.shm_dir, "where the statistics are (/dev/shm)" },
+        { "c", "FILE", MD_OPTION_STRING, &w.config, "the system that runs with this rmds.cnf" },
+        { "shm", "FOLDER", MD_OPTION_STRING, &w.shm_dir,
+          "where the statistics are (the only system there is)" },
         { "instance", "N", MD_OPTION_STRING, &w.instance, "only this instance" },
         { "process", "NAME", MD_OPTION_STRING, &w.process, "only these: p2ps, src_dist, rrcpd" },
         { "once", NULL, MD_OPTION_FLAG, &w.once, "print the overview once, plainly" },

@@ -2,8 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "monitor.h"
 
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -110,11 +115,12 @@ static void take_notes(struct monitor_instance *instance)
     uint64_t sum;
 
     instance->is_warning = instance->has_trouble = false;
-    instance->note[0] = 0;
     if (!instance->is_readable) {
-        snprintf(instance->note, sizeof(instance->note), "the statistics cannot be read");
+        if (!instance->is_denied)
+            snprintf(instance->note, sizeof(instance->note), "the statistics cannot be read");
         return;
     }
+    instance->note[0] = 0;
     if (instance->liveness == STATS_DEAD || instance->liveness == STATS_HUNG) {
         snprintf(instance->note, sizeof(instance->note), "pid %d, last heartbeat %.0f s ago",
                  (int)stats_reader_pid(instance->reader), (double)instance->heartbeat_age_ns / 1e9);
@@ -303,6 +309,28 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     take_repairs(instance);
 }
 
+/* True: only the permission is missing; the note says who has it. */
+static bool note_denied(struct monitor_instance *instance, const char *folder, const char *file)
+{
+    char path[512], join[96] = "";
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    if (access(path, R_OK) == 0 || errno != EACCES)
+        return false;
+    if (stat(path, &status) != 0) {
+        snprintf(instance->note, sizeof(instance->note), "permission denied: %s", folder);
+        return true;
+    }
+    const struct group *group = getgrgid(status.st_gid);
+    const struct passwd *owner = getpwuid(status.st_uid);
+    if (status.st_mode & S_IRGRP && group)
+        snprintf(join, sizeof(join), "join group %.32s, or ", group->gr_name);
+    snprintf(instance->note, sizeof(instance->note), "permission denied; %srun as %.32s", join,
+             owner ? owner->pw_name : "root");
+    return true;
+}
+
 static void look_at(struct monitor *monitor, struct monitor_instance *instance, uint64_t now_ns)
 {
     char file[STATS_NAME_BYTES + 8];
@@ -316,6 +344,7 @@ static void look_at(struct monitor *monitor, struct monitor_instance *instance, 
     if (!instance->reader)
         (void)stats_reader_open(monitor->shm_dir, file, &instance->reader);
     instance->is_readable = instance->reader != NULL;
+    instance->is_denied = !instance->is_readable && note_denied(instance, monitor->shm_dir, file);
     if (instance->is_readable) {
         (void)stats_reader_refresh(instance->reader);
         uint64_t beat_ns = stats_reader_heartbeat_ns(instance->reader);

@@ -33,6 +33,7 @@ struct monitor_instance {
     struct stats_reader *reader;
     enum stats_liveness liveness;
     bool is_readable;
+    bool is_denied; /* for want of permission */
     bool is_warning;
     bool has_trouble; /* it cannot do its work: `note` is its own word for what is missing */
     uint64_t uptime_s;
@@ -74,6 +75,10 @@ bool monitor_sum(const struct monitor_instance *instance, const char *name, uint
 /* True when the value belongs into the section; "ALL" takes all. */
 bool monitor_in_section(const char *section, const struct stats_value *value);
 bool monitor_is_section(const char *section);
+
+/* find.c: the folder of the system that was started with `conf` (NULL: with any). MD_ERR_EXISTS:
+ * there are several, which it has listed; when there is none, it is /dev/shm. */
+int find_system(const char *conf, char *out, size_t size);
 
 /* print.c */
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width);
