@@ -29,7 +29,7 @@ static void usage(void)
          "  --seconds S        measured time (5)\n"
          "  --warmup S         before that (0.5)\n"
          "  --tick US          with a rate: bursts this far apart (1000)\n"
-         "  --topic N          (4096)\n"
+         "  --topic N          topic of the messages (4096)\n"
          "  --publishers N     sub: end when N publishers have ended (1)\n"
          "  --timeout S        sub: end after so long without a message (10)\n"
          "  --reply            ping: answer the questions of another ping\n"

@@ -415,7 +415,7 @@ int main(int argc, char **argv)
         { "tcpnodel", NULL, MD_OPTION_FLAG, &w.nodelay,
           "TCP_NODELAY; it is the default, the option is accepted for compatibility" },
         { "tcpnodelay", NULL, MD_OPTION_FLAG, &w.nodelay, NULL },
-        { "E", "WIRE", MD_OPTION_STRING, &w.wire, "rssl; sslauto is taken for it" },
+        { "E", "WIRE", MD_OPTION_STRING, &w.wire, "rssl; sslauto is treated as rssl" },
         { "id", "N", MD_OPTION_STRING, &w.id, "id of the (first) service (1)" },
         { "qos", "QOS", MD_OPTION_STRING, &w.qos, "realtime or delayed" },
         { "dict", "FOLDER", MD_OPTION_STRING, &w.dict,
