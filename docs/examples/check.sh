@@ -19,12 +19,14 @@ for _ in $(seq 900); do
 done
 [ -n "$port" ] || { echo "the provider does not listen"; exit 1; }
 : >"$dir/consumer"
-"$1/example_consumer" 127.0.0.1 "$port" me 1 TRI.N >"$dir/consumer" &
+"$1/example_consumer" 127.0.0.1 "$port" me EXAMPLE TRI.N >"$dir/consumer" &
 consumer=$!
 for _ in $(seq 900); do
-    [ "$(grep -c UPDATE "$dir/consumer")" -ge 2 ] && break
+    [ "$(grep -c "TRI.N UPDATE  BID 100\.[0-9]* *ASK 100\.[0-9]*$" "$dir/consumer")" -ge 2 ] && break
     sleep 0.1
 done
 cat "$dir/consumer"
-grep -q "LOGIN REFRESH" "$dir/consumer" && grep -q "MARKET_PRICE REFRESH" "$dir/consumer" &&
-    [ "$(grep -c UPDATE "$dir/consumer")" -ge 2 ]
+for line in '^login: OPEN/OK/NONE "All is well"$' '^service EXAMPLE has id 1$' '^TRI.N: OPEN/OK/NONE "All is well"$' \
+    '^TRI.N REFRESH  BID 100\.[0-9]* *ASK 100\.[0-9]*$' '^TRI.N UPDATE  BID 100\.[0-9]* *ASK 100\.[0-9]*$'; do
+    grep -q "$line" "$dir/consumer" || { echo "no line: $line"; exit 1; }
+done

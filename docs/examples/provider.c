@@ -1,7 +1,8 @@
-/* provider.c - accepts one consumer, its login, any item, and sends an update each second.
+/* provider.c - accepts one consumer, its login, any item of service EXAMPLE, and sends an update
+ * each second.
  *
  *     provider PORT
- *     cc provider.c $(pkg-config --cflags --libs openrmds)
+ *     cc provider.c $(pkg-config --cflags --libs openrmds) -o provider
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
@@ -11,9 +12,12 @@
 #include "rmds/client.h"
 #include "rmds/rwf.h"
 
-#define BID    22 /* field ids of the dictionary */
-#define ASK    25
-#define SECOND 1000000000ull
+#define BID          22 /* field ids of the dictionary */
+#define ASK          25
+#define SECOND       1000000000ull
+
+#define SERVICE_ID   1
+#define SERVICE_NAME "EXAMPLE"
 
 static void send_encoded(struct rmds_channel *channel, struct rwf_encoder *encoder)
 {
@@ -34,16 +38,65 @@ static void add_fields(struct rwf_encoder *encoder, int64_t price)
     rwf_field_list_finish(encoder);
 }
 
-/* The image, or for a login just "accepted". */
+static void part_start(struct rwf_encoder *encoder, uint8_t id)
+{
+    struct rwf_filter_entry part = { .action = RWF_FILTER_SET, .id = id };
+
+    rwf_filter_entry_start(encoder, &part);
+    rwf_element_list_start(encoder, NULL);
+}
+
+static void part_finish(struct rwf_encoder *encoder)
+{
+    rwf_element_list_finish(encoder);
+    rwf_filter_entry_finish(encoder);
+}
+
+/* The directory: one service, which is up and has market prices. */
+static void add_service(struct rwf_encoder *encoder)
+{
+    static const uint8_t id[] = { SERVICE_ID };
+    struct rwf_map_info map = { .key_type = RWF_TYPE_UINT, .container = RWF_TYPE_FILTER_LIST };
+    struct rwf_map_entry service = { .action = RWF_MAP_ADD, .key = rwf_bytes(id, sizeof(id)) };
+    struct rwf_filter_list_info parts = { .container = RWF_TYPE_ELEMENT_LIST };
+    struct rwf_value domain = rwf_value_uint(RWF_DOMAIN_MARKET_PRICE);
+
+    rwf_map_start(encoder, &map);
+    rwf_map_entry_start(encoder, &service);
+    rwf_filter_list_start(encoder, &parts);
+    part_start(encoder, 1);
+    rwf_element_add_ascii(encoder, "Name", rwf_text(SERVICE_NAME));
+    rwf_element_start(encoder, rwf_text("Capabilities"), RWF_TYPE_ARRAY);
+    rwf_array_start(encoder, RWF_TYPE_UINT, 0);
+    rwf_array_add(encoder, &domain);
+    rwf_array_finish(encoder);
+    rwf_element_finish(encoder);
+    part_finish(encoder);
+    part_start(encoder, 2);
+    rwf_element_add_uint(encoder, "ServiceState", 1);
+    rwf_element_add_uint(encoder, "AcceptingRequests", 1);
+    part_finish(encoder);
+    rwf_filter_list_finish(encoder);
+    rwf_map_entry_finish(encoder);
+    rwf_map_finish(encoder);
+}
+
+static unsigned container_of(unsigned domain)
+{
+    if (domain == RWF_DOMAIN_LOGIN)
+        return RWF_TYPE_NO_DATA;
+    return domain == RWF_DOMAIN_SOURCE ? RWF_TYPE_MAP : RWF_TYPE_FIELD_LIST;
+}
+
+/* The image, the directory, or for a login just "accepted". */
 static void refresh(struct rmds_channel *channel, const struct rwf_msg *request, int64_t price)
 {
-    bool is_login = request->domain == RWF_DOMAIN_LOGIN;
     struct rwf_msg msg = {
         .msg_class = RWF_CLASS_REFRESH,
         .domain = request->domain,
         .stream_id = request->stream_id,
         .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_SOLICITED | RWF_REFRESH_COMPLETE,
-        .container = is_login ? RWF_TYPE_NO_DATA : RWF_TYPE_FIELD_LIST,
+        .container = (uint16_t)container_of(request->domain),
         .state = { .stream_state = 1, .data_state = 1, .text = rwf_text("All is well") },
         .key = request->key,
     };
@@ -52,7 +105,9 @@ static void refresh(struct rmds_channel *channel, const struct rwf_msg *request,
 
     rwf_encoder_init(&encoder, bytes, sizeof(bytes));
     rwf_msg_start(&encoder, &msg);
-    if (!is_login)
+    if (msg.container == RWF_TYPE_MAP)
+        add_service(&encoder);
+    if (msg.container == RWF_TYPE_FIELD_LIST)
         add_fields(&encoder, price);
     rwf_msg_finish(&encoder);
     send_encoded(channel, &encoder);

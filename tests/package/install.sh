@@ -30,3 +30,14 @@ for header in "$work/usr"/include/rmds/*.h; do
     echo "#include <$name>" | ${CC:-cc} -std=c11 -Wall -Wextra -Werror -fsyntax-only \
         -I"$work/usr/include" -x c -
 done
+# docs/applications.md under another prefix, to the letter: its lines compile the example, and it finds its library.
+cp "$source/docs/examples/consumer.c" .
+sed -n "s|DIR|$work/usr|g; s/^    \(export PKG_CONFIG_PATH=.*\)/\1/p; s/^    \(cc consumer.c .*-rpath.*\)/\1/p" \
+    "$source/docs/applications.md" >lines
+[ "$(wc -l <lines)" -eq 2 ] || { echo "docs/applications.md has not the two lines"; exit 1; }
+rm -f consumer
+env -u PKG_CONFIG_PATH -u LD_LIBRARY_PATH sh -e ./lines
+if env -u LD_LIBRARY_PATH ./consumer 2>usage || ! grep -q '^usage: consumer HOST PORT USER SERVICE ITEM$' usage; then
+    cat usage
+    exit 1
+fi

@@ -81,6 +81,9 @@ def the_road(_):
     subprocess.run([os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "localhost", "-p", port, "-il", item, "-X",
                     "-timeout", "60"], check=True, timeout=WAIT_S, stdout=subprocess.DEVNULL)
     until(line(text, "try"), rf"UPDATE  {item} [^\n]*\n +BID +22 ")
+    example = os.path.join(BUILD, "examples", "example_consumer")
+    if os.path.exists(example):
+        until(f"{example} localhost {port} me {service} {item}", rf"^{item} UPDATE  .*BID [\d.]+  ASK [\d.]+")
     page = urllib.request.urlopen(line(text, "page").split()[0], timeout=WAIT_S).read().decode()
     check("<html" in page, f"no page: {page[:200]}")
     check(os.path.isdir(line(text, "logs")), "no folder of logs")
