@@ -10,8 +10,8 @@
 #include "control.h"
 #include "deliver.h"
 #include "peers.h"
+#include "receive.h"
 #include "sender.h"
-#include "window.h"
 
 /*
  * Nothing is sent in direct answer to a beacon. After the last data the schedule is 10, 20, 40 ms
@@ -342,8 +342,8 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     peer->beacon_state = md_be16(view->bytes + 54);
     take_name(r, peer, view);
     check_conflict(r, peer);
-    rrcp_window_announce(r, peer, next);
-    rrcp_window_trail(r, peer, trail);
+    rrcp_receive_announce(r, peer, next);
+    rrcp_receive_trail(r, peer, trail);
 }
 
 void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
@@ -352,8 +352,8 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
 
     r->counters.byes_rcvd++;
     if (next <= RRCP_SEQ_MAX)
-        rrcp_window_announce(r, peer, next);
-    rrcp_window_finish(r, peer, RRCP_GAP_NOT_HELD);
+        rrcp_receive_announce(r, peer, next);
+    rrcp_receive_finish(r, peer, RRCP_GAP_NOT_HELD);
     rrcp_peer_lose(r, peer, RRCP_DOWN_BYE);
 }
 

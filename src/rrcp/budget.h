@@ -3,7 +3,7 @@
 #ifndef RRCP_BUDGET_H
 #define RRCP_BUDGET_H
 
-#include "common.h"
+#include "private.h"
 
 static inline uint64_t rrcp_budget_wait(const struct rrcp_budget *b, uint64_t now_ns)
 {

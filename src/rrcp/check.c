@@ -194,8 +194,8 @@ static const char *check_slots(const struct rrcp *r, struct tally *t, const stru
 
     REQUIRE(w->highest + 1 - w->next <= r->config.window_packets);
     for (uint64_t seq = w->next; seq <= w->highest; seq++) {
-        const struct rrcp_slot *slot = rrcp_window_slot(r, w, seq);
-        bool is_missing = slot->state >= SLOT_REORDER && slot->state <= SLOT_ASKED;
+        const struct rrcp_slot *slot = rrcp_window_slot(w, seq);
+        bool is_missing = rrcp_slot_is_missing(slot->state);
         uint64_t bit = w->missing[(seq & mask) >> 6] >> (seq & 63) & 1u;
 
         REQUIRE(slot->state != SLOT_EMPTY && slot->state < SLOT_states);
@@ -210,11 +210,8 @@ static const char *check_slots(const struct rrcp *r, struct tally *t, const stru
         REQUIRE(slot->state != SLOT_ASKED || slot->tries > 0);
         REQUIRE(slot->state != SLOT_LOST || (slot->reason > 0 && slot->reason < 8));
     }
-    if (w->next <= w->highest) { /* else it would have been delivered, or told */
-        uint8_t state = rrcp_window_slot(r, w, w->next)->state;
-
-        REQUIRE(state >= SLOT_REORDER && state <= SLOT_ASKED);
-    }
+    /* Else it would have been delivered, or told. */
+    REQUIRE(w->next > w->highest || rrcp_slot_is_missing(rrcp_window_slot(w, w->next)->state));
     for (uint32_t i = 0; i <= mask >> 6; i++)
         bits += (uint32_t)__builtin_popcountll(w->missing[i]);
     REQUIRE(bits == missing && missing == w->missing_count && have == w->have_count);
@@ -235,8 +232,7 @@ static const char *check_window(const struct rrcp *r, struct tally *t, const str
         return NULL;
     }
     t->windows++;
-    t->memory_bytes +=
-        r->config.window_packets * sizeof(struct rrcp_slot) + r->config.window_packets / 8;
+    t->memory_bytes += rrcp_window_bytes(r->config.window_packets);
     return check_slots(r, t, w);
 }
 

@@ -11,19 +11,19 @@
 #include "common.h"
 #include "config.h"
 #include "deliver.h"
-#include "nak.h"
 #include "output.h"
 #include "peer_table.h"
 #include "peers.h"
 #include "pool.h"
+#include "receive.h"
 #include "repair.h"
+#include "request.h"
 #include "sender.h"
 #include "status.h"
 #include "unicast.h"
 #include "unicast_receiver.h"
 #include "unicast_sender.h"
 #include "users.h"
-#include "window.h"
 
 #define PATH_SILENCE_NS  (3500 * RRCP_MS)
 #define GROUP_SILENCE_NS (5 * RRCP_S)
@@ -169,9 +169,9 @@ static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         peer->echo_tx_time = view->tx_time;
         peer->echo_ns = r->now_ns;
     }
-    rrcp_window_data(r, peer, view);
+    rrcp_receive_data(r, peer, view);
     if (peer->window.missing_count > 0 && held < seq && seq <= peer->window.highest)
-        rrcp_window_trail(r, peer, seq - held);
+        rrcp_receive_trail(r, peer, seq - held);
     rrcp_status_data(r, peer);
 }
 
@@ -300,7 +300,7 @@ static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
     if (peer->solicit_due_ns <= r->now_ns)
         rrcp_solicit_send(r, peer);
     if (peer->window.due_ns <= r->now_ns)
-        rrcp_nak_tick(r, peer);
+        rrcp_request_tick(r, peer);
     rrcp_status_tick(r, peer);
     if (peer->unicast) {
         rrcp_unicast_receiver_tick(r, peer);
@@ -308,7 +308,7 @@ static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
     }
     if (peer->window.slots && peer->window.missing_count == 0 && peer->window.have_count == 0 &&
         r->now_ns >= peer->window.used_ns + WINDOW_KEEP_NS)
-        rrcp_window_close(r, peer);
+        rrcp_receive_close(r, peer);
     check_group(r, peer);
     rrcp_peer_arm(r, peer);
     rrcp_peer_postpone(r, peer);

@@ -12,9 +12,9 @@
 #include "common.h"
 #include "deliver.h"
 #include "peer_table.h"
+#include "receive.h"
 #include "status.h"
 #include "unicast.h"
-#include "window.h"
 
 /*
  * A peer is LIVE from its PEER_UP on. When it is declared down it is DEAD: out of every table, but
@@ -46,7 +46,7 @@ int rrcp_peers_init(struct rrcp *r)
 
 static void release_memory(struct rrcp *r, struct rrcp_peer *peer)
 {
-    rrcp_window_close(r, peer);
+    rrcp_receive_close(r, peer);
     rrcp_unicast_close(r, peer);
     rrcp_assembly_give(r, &peer->assembly[STREAM_MULTICAST]);
     rrcp_assembly_give(r, &peer->assembly[STREAM_UNICAST]);
@@ -131,7 +131,11 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
         .flow_due_ns = RRCP_NEVER,
         .status_due_ns = RRCP_NEVER,
         .their_progress_ns = r->now_ns,
-        .window = { .next = next, .highest = next - 1, .believed = next, .due_ns = RRCP_NEVER },
+        .window = { .next = next,
+                    .highest = next - 1,
+                    .believed = next,
+                    .due_ns = RRCP_NEVER,
+                    .transitions = r->counters.transitions },
     };
     rrcp_peer_add(r, peer);
     r->counters.peers_up++;
@@ -149,7 +153,7 @@ static void resume(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_tombstone
         peer->window.gap_first = t->next;
         peer->window.gap_count = next - t->next;
         peer->window.gap_reason = RRCP_GAP_REJOIN;
-        rrcp_window_gap(r, peer);
+        rrcp_receive_gap(r, peer);
     }
     t->session = 0;
 }
@@ -201,12 +205,12 @@ void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_down_reaso
 {
     struct rrcp_item *item;
 
-    rrcp_window_gap(r, peer);
+    rrcp_receive_gap(r, peer);
     bury(r, peer, reason);
     item = rrcp_deliver_add(r, RRCP_EVENT_PEER_DOWN, peer->index, peer->session);
     item->reason = reason;
     rrcp_peer_remove(r, peer);
-    rrcp_window_close(r, peer);
+    rrcp_receive_close(r, peer);
     rrcp_unicast_close(r, peer);
     r->counters.peers_down++;
     if (peer->is_flow_receiver) {

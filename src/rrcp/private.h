@@ -6,12 +6,10 @@
 #include "base/prng.h"
 #include "packet.h"
 #include "rrcp/rrcp.h"
+#include "units.h"
+#include "window.h"
 
 /* Sequence numbers are 64 bits and start at 1: they never wrap, so they are compared as numbers. */
-
-#define RRCP_US        1000ull
-#define RRCP_MS        1000000ull
-#define RRCP_S         1000000000ull
 
 #define RRCP_SEQ_MAX   (UINT64_MAX - UINT32_MAX) /* larger ones are nonsense */
 #define UNICAST_WINDOW 256
@@ -92,47 +90,6 @@ struct rrcp_assembly {
     uint32_t total;
     uint32_t have;
     bool is_open;
-};
-
-/* ---- receive window ----------------------------------------------------------------------- */
-
-enum slot_state {
-    SLOT_EMPTY, /* nothing known: beyond the highest seen, or delivered */
-    SLOT_HAVE,
-    SLOT_REORDER, /* missing, may just be late */
-    SLOT_BACKOFF, /* missing, will be asked for */
-    SLOT_HOLDOFF, /* missing, somebody else asked for it */
-    SLOT_ASKED,
-    SLOT_LOST,
-    SLOT_states
-};
-
-struct rrcp_slot {
-    union {
-        uint32_t buffer;   /* HAVE */
-        uint32_t asked_us; /* ASKED: when */
-    };
-    uint32_t due_us;   /* engine's microseconds, low 32 bits: compared by distance */
-    uint32_t first_us; /* noticed missing */
-    uint8_t state;
-    uint8_t tries;
-    uint8_t confirms; /* NCF(REPAIR_COMING) that were believed */
-    uint8_t reason;   /* LOST: why */
-};
-
-struct rrcp_window {
-    struct rrcp_slot *slots; /* NULL while there was no hole */
-    uint64_t *missing;       /* one bit per slot that is REORDER..ASKED */
-    uint64_t next;           /* next to deliver */
-    uint64_t highest;        /* highest seen or announced */
-    uint64_t believed;       /* next seq of its last beacon */
-    uint32_t missing_count;
-    uint32_t have_count;
-    uint64_t due_ns;    /* first request, give-up; RRCP_NEVER */
-    uint64_t used_ns;   /* last time there was a hole */
-    uint64_t gap_first; /* lost run at `next` not yet told; gap_count 0: none */
-    uint64_t gap_count;
-    uint32_t gap_reason;
 };
 
 /* ---- unicast stream ----------------------------------------------------------------------- */

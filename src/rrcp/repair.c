@@ -98,7 +98,7 @@ static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
 static uint64_t damping_ns(const struct rrcp *r, const struct rrcp_peer *peer)
 {
     uint64_t wait_ns = r->config.repair_wait_ns;
-    uint32_t crowd = rrcp_crowd(r);
+    uint32_t crowd = rrcp_crowd(&r->config, r->live_count);
 
     if (r->config.retry == RRCP_RETRY_FIXED || peer->rtt_ns == 0)
         return wait_ns;
@@ -282,7 +282,8 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
-    if (!rrcp_budget_take(&peer->nak_budget, r->now_ns, 1, rrcp_crowd_share(r, NAK_PEER_RATE),
+    if (!rrcp_budget_take(&peer->nak_budget, r->now_ns, 1,
+                          rrcp_crowd_share(&r->config, r->live_count, NAK_PEER_RATE),
                           NAK_PEER_BURST) ||
         !rrcp_budget_take(&r->sender.nak_in_budget, r->now_ns, 1, NAK_RATE, NAK_BURST)) {
         r->counters.nak_dropped_rate++;

@@ -1,0 +1,309 @@
+/* receive.c - one sender's packets put in order: delivered, kept, asked for, or told as a gap. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "receive.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "common.h"
+#include "deliver.h"
+#include "pool.h"
+#include "status.h"
+
+#define OVER_PACKETS_MAX 1024
+#define SHARE_MIN        1024
+
+static bool open_window(struct rrcp *r, struct rrcp_window *w)
+{
+    void *memory;
+
+    if (w->slots)
+        return true;
+    if (r->window_count >= r->config.windows_max)
+        return false;
+    memory = rrcp_take(r, rrcp_window_bytes(r->config.window_packets));
+    if (!memory)
+        return false;
+    rrcp_window_attach(w, memory, r->config.window_packets);
+    r->window_count++;
+    return true;
+}
+
+void rrcp_receive_close(struct rrcp *r, struct rrcp_peer *peer)
+{
+    struct rrcp_window *w = &peer->window;
+
+    if (!w->slots)
+        return;
+    for (uint64_t seq = w->next; w->have_count > 0 && seq <= w->highest; seq++) {
+        if (rrcp_window_slot(w, seq)->state != SLOT_HAVE)
+            continue;
+        rrcp_pool_give(r, rrcp_window_slot(w, seq)->buffer);
+        rrcp_window_set(w, seq, SLOT_EMPTY);
+    }
+    rrcp_give(r, rrcp_window_detach(w), rrcp_window_bytes(r->config.window_packets));
+    r->window_count--;
+}
+
+void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer)
+{
+    struct rrcp_window *w = &peer->window;
+    struct rrcp_item *item;
+
+    if (w->gap_count == 0)
+        return;
+    item = rrcp_deliver_add(r, RRCP_EVENT_GAP, peer->index, peer->session);
+    item->seq = w->gap_first;
+    item->last = w->gap_first + w->gap_count - 1;
+    item->count = w->gap_count > UINT32_MAX ? UINT32_MAX : (uint32_t)w->gap_count;
+    item->reason = w->gap_reason;
+    r->counters.gaps_detected++;
+    r->counters.packets_lost[w->gap_reason] += w->gap_count;
+    peer->lost += w->gap_count;
+    w->gap_count = 0;
+    peer->status_due_ns = rrcp_min(peer->status_due_ns, r->now_ns + 100 * RRCP_MS);
+}
+
+/* ---- delivery ----------------------------------------------------------------------------- */
+
+/* The packet at `next`, which is here. */
+static void deliver_next(struct rrcp *r, struct rrcp_peer *peer)
+{
+    struct rrcp_window *w = &peer->window;
+    uint32_t buffer = rrcp_window_slot(w, w->next)->buffer;
+
+    rrcp_receive_gap(r, peer);
+    rrcp_deliver_packet(r, peer->index, peer->session, STREAM_MULTICAST, rrcp_pool_bytes(r, buffer),
+                        rrcp_pool_buffer(r, buffer)->length, w->next, buffer);
+    rrcp_window_set(w, w->next, SLOT_EMPTY);
+    w->next++;
+}
+
+void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer)
+{
+    while (rrcp_window_ready(&peer->window))
+        deliver_next(r, peer);
+    if (peer->window.next > peer->window.highest)
+        rrcp_receive_gap(r, peer);
+}
+
+/* What is missing before `end` is lost. */
+static void lose_before(struct rrcp_window *w, uint64_t end, enum rrcp_gap_reason reason)
+{
+    end = rrcp_min(end, w->highest + 1);
+    for (uint64_t seq = rrcp_window_missing(w, w->next); seq < end;
+         seq = rrcp_window_missing(w, seq + 1))
+        rrcp_window_lose(w, seq, reason);
+}
+
+/* Everything before `end` goes: delivered if it is here, else lost. */
+static void force(struct rrcp *r, struct rrcp_peer *peer, uint64_t end, enum rrcp_gap_reason reason)
+{
+    lose_before(&peer->window, end, reason);
+    while (peer->window.next < end && rrcp_window_ready(&peer->window))
+        deliver_next(r, peer);
+}
+
+void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_reason reason)
+{
+    force(r, peer, peer->window.highest + 1, reason);
+    rrcp_receive_gap(r, peer);
+}
+
+/* ---- what is missing ---------------------------------------------------------------------- */
+
+/* `first` to `last` are beyond the highest seen, and fit the window. */
+static void mark_missing(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t last,
+                         bool is_lost)
+{
+    struct rrcp_nak n = rrcp_receive_nak(r, peer);
+    struct rrcp_window *w = &peer->window;
+
+    for (uint64_t seq = first; seq <= last; seq++) {
+        *rrcp_window_slot(w, seq) = (struct rrcp_slot){ .first_us = rrcp_us(r->now_ns) };
+        if (is_lost)
+            rrcp_window_lose(w, seq, RRCP_GAP_TOO_LARGE);
+        else
+            rrcp_nak_begin(&n, w, seq);
+    }
+    w->used_ns = r->now_ns;
+}
+
+/* Make the window reach `seq`, which is beyond the highest seen; what lies between is missing. */
+static void reach(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq)
+{
+    struct rrcp_window *w = &peer->window;
+    uint64_t count = seq - w->highest - 1;
+    bool is_lost = count > r->config.missing_max;
+
+    if (count == 0 && w->next > w->highest)
+        return; /* in order */
+    peer->missed += count;
+    r->counters.packets_missing += count;
+    if (!open_window(r, w) || (is_lost && w->next > w->highest)) {
+        rrcp_window_pass(w, seq - w->next, is_lost ? RRCP_GAP_TOO_LARGE : RRCP_GAP_POOL);
+        w->highest = seq - 1;
+        return;
+    }
+    if (seq - w->next >= r->config.window_packets) {
+        uint64_t next = seq - r->config.window_packets + 1;
+
+        force(r, peer, next, RRCP_GAP_POOL);
+        if (w->next < next)
+            rrcp_window_pass(w, next - w->next, is_lost ? RRCP_GAP_TOO_LARGE : RRCP_GAP_POOL);
+        if (w->highest < w->next - 1)
+            w->highest = w->next - 1;
+    }
+    mark_missing(r, peer, w->highest + 1, seq - 1, is_lost);
+    w->highest = seq - 1;
+    rrcp_receive_drain(r, peer);
+}
+
+void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq)
+{
+    struct rrcp_window *w = &peer->window;
+
+    if (next_seq > w->believed)
+        w->believed = next_seq;
+    if (next_seq <= w->highest + 1)
+        return;
+    reach(r, peer, next_seq);
+    if (w->next > w->highest)
+        rrcp_receive_gap(r, peer);
+}
+
+void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail)
+{
+    lose_before(&peer->window, trail, RRCP_GAP_NOT_HELD);
+    rrcp_receive_drain(r, peer);
+}
+
+/* ---- arrivals ----------------------------------------------------------------------------- */
+
+static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct rrcp_slot *slot,
+                           bool is_repair)
+{
+    uint32_t us = rrcp_us(r->now_ns) - slot->first_us;
+    uint32_t bucket = 0;
+
+    while (bucket + 1 < RRCP_RECOVER_BUCKETS && us >> bucket)
+        bucket++;
+    r->counters.recover_us[bucket]++;
+    if (is_repair) {
+        r->counters.packets_repaired++;
+        r->useful_repairs++;
+        peer->repaired++;
+        /* One to all may answer somebody who asked before us, and would seem too quick. */
+        if (slot->state == SLOT_ASKED && slot->tries == 1 && !r->is_group_arrival)
+            rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - slot->asked_us) * RRCP_US);
+    } else {
+        r->counters.reordered_packets++;
+        if (slot->state == SLOT_ASKED)
+            r->counters.reorder_false_loss++;
+    }
+}
+
+/* May this peer have one more packet waiting in the pool? */
+static bool may_keep(const struct rrcp *r, const struct rrcp_window *w, uint64_t seq)
+{
+    uint32_t share = r->pool.kind_max[BUFFER_RECEIVE] / (r->window_count ? r->window_count : 1);
+
+    if (share < SHARE_MIN)
+        share = SHARE_MIN;
+    if (r->pool.is_over && seq >= w->next + OVER_PACKETS_MAX)
+        return false;
+    return w->have_count < share;
+}
+
+/* A packet that others must come before: a copy into the pool. */
+static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                 uint64_t seq)
+{
+    struct rrcp_window *w = &peer->window;
+    uint32_t buffer = may_keep(r, w, seq) ? rrcp_pool_take(r, BUFFER_RECEIVE) : RRCP_BUFFER_NONE;
+
+    rrcp_window_set(w, seq, SLOT_HAVE);
+    if (buffer == RRCP_BUFFER_NONE) {
+        rrcp_drop(r, RRCP_DROP_WINDOW);
+        rrcp_window_lose(w, seq, RRCP_GAP_POOL); /* never asked for: it was our own doing */
+        return;
+    }
+    memcpy(rrcp_pool_bytes(r, buffer), view->bytes, view->end);
+    rrcp_pool_buffer(r, buffer)->length = (uint16_t)view->end;
+    rrcp_window_slot(w, seq)->buffer = buffer;
+    w->used_ns = r->now_ns;
+}
+
+static void count_duplicate(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    r->counters.dup_packets++;
+    peer->dup_packets++;
+    if (view->flags & PACKET_FLAG_RETRANS) {
+        r->counters.dup_repairs++;
+        r->useless_repairs++;
+    }
+}
+
+/* In order: the users get it where it lies. */
+static void pass(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                 uint64_t seq)
+{
+    struct rrcp_window *w = &peer->window;
+
+    rrcp_receive_gap(r, peer);
+    rrcp_deliver_packet(r, peer->index, peer->session, STREAM_MULTICAST, view->bytes, view->end,
+                        seq, RRCP_BUFFER_NONE);
+    w->next = seq + 1;
+}
+
+/* A packet at or below the highest seen. */
+static void arrive_late(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                        uint64_t seq)
+{
+    struct rrcp_window *w = &peer->window;
+    const struct rrcp_slot *slot = rrcp_window_slot(w, seq);
+
+    if (slot->state == SLOT_HAVE) {
+        count_duplicate(r, peer, view);
+        return;
+    }
+    if (rrcp_slot_is_missing(slot->state))
+        count_recovery(r, peer, slot, view->flags & PACKET_FLAG_RETRANS);
+    if (seq != w->next) {
+        keep(r, peer, view, seq);
+        return;
+    }
+    rrcp_window_set(w, seq, SLOT_HAVE);
+    rrcp_window_set(w, seq, SLOT_EMPTY);
+    pass(r, peer, view, seq);
+    rrcp_receive_drain(r, peer);
+}
+
+void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    struct rrcp_window *w = &peer->window;
+    uint64_t seq = md_be64(view->bytes + 24);
+
+    if (seq < w->next) {
+        count_duplicate(r, peer, view);
+        return;
+    }
+    if (seq > w->highest + r->config.jump_max && seq >= w->believed) {
+        rrcp_drop(r, RRCP_DROP_JUMP);
+        return;
+    }
+    if (seq <= w->highest) {
+        arrive_late(r, peer, view, seq);
+        return;
+    }
+    if (view->flags & PACKET_FLAG_RETRANS)
+        r->counters.packets_repaired++; /* of a loss we had not noticed yet */
+    reach(r, peer, seq);
+    w->highest = seq;
+    if (seq == w->next) {
+        pass(r, peer, view, seq);
+    } else {
+        keep(r, peer, view, seq);
+        rrcp_receive_drain(r, peer);
+    }
+}

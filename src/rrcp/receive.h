@@ -1,0 +1,35 @@
+/* receive.h - one sender's packets put in order. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_RECEIVE_H
+#define RRCP_RECEIVE_H
+
+#include "nak.h"
+#include "private.h"
+
+void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
+/* Everything below `next_seq` was sent: what of it was not seen is missing. */
+void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq);
+/* Nothing below `trail` is held any more. */
+void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail);
+/* Deliver what can be. */
+void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer);
+/* Deliver all there is, with gaps for what is not; nothing is missing afterwards. */
+void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_reason reason);
+void rrcp_receive_close(struct rrcp *r, struct rrcp_peer *peer); /* give the memory back */
+void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer);   /* tell the pending one */
+
+static inline struct rrcp_nak rrcp_receive_nak(struct rrcp *r, const struct rrcp_peer *peer)
+{
+    return (struct rrcp_nak){
+        .config = &r->config,
+        .prng = &r->prng,
+        .now_ns = r->now_ns,
+        .input_empty_ns = r->input_empty_ns,
+        .rtt_ns = peer->rtt_ns,
+        .rtt_var_ns = peer->rtt_var_ns,
+        .peers = r->live_count,
+        .is_leaving = peer->beacon_state & BEACON_STATE_LEAVING,
+    };
+}
+
+#endif
