@@ -107,11 +107,11 @@ void rrcp_nak_begin(const struct rrcp_nak *n, struct rrcp_window *w, uint64_t se
     rrcp_window_arm(w, slot, n->now_ns);
 }
 
-/* It was asked for often enough, or long enough. */
+/* It was asked for often enough, or has been missing long enough by the time it is due. */
 static bool is_hopeless(const struct rrcp_nak *n, const struct rrcp_slot *slot, uint32_t now_us)
 {
     return (slot->state == SLOT_ASKED && slot->tries >= n->config->request_tries) ||
-           now_us - slot->first_us >= n->config->recover_timeout_ns / RRCP_US;
+           now_us + GATHER_US - slot->first_us >= n->config->recover_timeout_ns / RRCP_US;
 }
 
 /* Nothing is given up before we have looked at what waits in the network. */
@@ -137,7 +137,9 @@ enum nak_act rrcp_nak_look(const struct rrcp_nak *n, struct rrcp_window *w, uint
 
     if (!is_due(slot->due_us, now_us + GATHER_US) && !is_overtaken(n, w, slot, seq))
         return NAK_WAIT;
-    if (is_due(slot->due_us, now_us) && is_hopeless(n, slot, now_us)) {
+    if (is_hopeless(n, slot, now_us)) {
+        if (!is_due(slot->due_us, now_us))
+            return NAK_WAIT;
         if (may_give_up(n, slot, now_us))
             return NAK_LOSE;
         slot->due_us = now_us; /* the network first */
