@@ -69,7 +69,8 @@ usage() {
     for verb in $(verb_names); do
         sed -nE 's/^# help: //p' "$(verb_file "$verb")"
     done | awk -F '   *' '{ printf "  %-27s %s\n", $1, $2 }'
-    printf '  %-27s %s\n\n' "VERB --help" "what VERB does, and its options"
+    printf '  %-27s %s\n' "VERB --help" "what VERB does, and its options" "--version" "version and commit"
+    echo
     echo "Every verb does first what it depends on: a clean clone and one command are enough."
 }
 
@@ -99,6 +100,12 @@ option_takes() {
     return 2
 }
 
+unknown_option() { # WHO FILE OPTION
+    # shellcheck disable=SC2046
+    echo "rmds $1: there is no option $3$(near "${3%%=*}" $(option_lines "$2" | grep -oE -e '-\S+'))" \
+        "tools/rmds $1 --help lists all" >&2
+}
+
 # check_arguments WHO FILE ARGUMENT...: False, and a reason on standard error, if the head of the file knows
 # one of them not.
 check_arguments() {
@@ -110,14 +117,15 @@ check_arguments() {
     while [ $# -gt 0 ]; do
         case $1 in
         --) return 0 ;;
+        -?[0-9]*) # -n50
+            option_takes "$file" "${1:0:2}" || { unknown_option "$who" "$file" "$1"; return 1; }
+            ;;
         -?*)
             option_takes "$file" "${1%%=*}"
             case $? in
             0) [[ $1 == *=* ]] || shift ;;
             2)
-                # shellcheck disable=SC2046
-                echo "rmds $who: there is no option $1$(near "${1%%=*}" $(option_lines "$file" | grep -oE -e '-\S+'))" \
-                    "tools/rmds $who --help lists all" >&2
+                unknown_option "$who" "$file" "$1"
                 return 1
                 ;;
             esac

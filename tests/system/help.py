@@ -64,6 +64,7 @@ def verbs(tree):
     """Each is listed with a line; its help begins with its usage, and names what it is and -h."""
     text = tree.ask(0, "--help")
     check(text == tree.ask(0) == tree.ask(0, "-h") == tree.ask(0, "help"), "--help, -h and help differ")
+    check(re.match(r"openrmds \d+\.\d+\.\d+ \(.+\)\n$", tree.ask(0, "--version")), "--version")
     names = re.findall(r"^  ([a-z]+) .*\S {1,}\S", text, re.M)
     there = [name for name in os.listdir(os.path.join(SOURCE, "tools/rmds.d")) if name != "bench"]
     check({"setup", "build", "test", "bench", *there} == set(names), f"listed: {names}, there: {there}")
@@ -99,6 +100,8 @@ def refusals(tree):
         ("docs", "now"): ('"now"', "takes no argument"),
         ("chaos", "--seeed", "4"): ("did you mean --seed?",),
         ("chaos", "--seed", "four"): ("--seed", "four"),
+        ("logs", "-x5"): ("no option -x5", "tools/rmds logs --help"),
+        ("status", "--al"): ("did you mean --all?",),
         ("down", "a", "b", "c"): ('"', "tools/rmds down --help"),
         ("bench", "latancy"): ('no benchmark "latancy"', "did you mean latency?", "tools/rmds bench --help"),
         ("bench", "../demo"): ("no benchmark",),
