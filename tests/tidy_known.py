@@ -109,6 +109,8 @@ FOR_TESTS = {
     "net_sim_open": "the same",
     "page_row_text": "tests read a row",
     "rrcp_check": "simulators and unit tests, after every step",
+    "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
+    "rrmp_source_check": "the same",
     "rrcp_transition_name": "rrcpsim's table of coverage",
     "rrmp_sink_instance_is": "rrmpsim's judge",
     "rrmp_sink_memory_max": "R14",

@@ -305,4 +305,7 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink);
 /* What one more item may cost at most, its key and what is held for it aside. */
 size_t rrmp_sink_item_bytes(void);
 
+/* For tests: walks all tables. NULL, or the first condition that does not hold (base/check.h). */
+const char *rrmp_sink_check(const struct rrmp_sink *sink);
+
 #endif

@@ -305,4 +305,7 @@ bool rrmp_source_has_partner(const struct rrmp_source *source, uint16_t svc);
 /* At item_limit or item_bytes_max. */
 bool rrmp_source_is_full(const struct rrmp_source *source);
 
+/* For tests: walks all tables. NULL, or the first condition that does not hold (base/check.h). */
+const char *rrmp_source_check(const struct rrmp_source *source);
+
 #endif

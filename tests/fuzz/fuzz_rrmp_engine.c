@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/cursor.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
@@ -335,8 +336,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bench->sink, bench->now_ns,
         &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
     pump(bench, true, 0, 0);
-    while (md_rd_left(&rd) > 1)
+    while (md_rd_left(&rd) > 1) {
         step(bench, &rd);
+        MD_ASSERT(!rrmp_source_check(bench->source));
+        MD_ASSERT(!rrmp_sink_check(bench->sink));
+    }
     rrmp_source_destroy(bench->source);
     rrmp_sink_destroy(bench->sink);
     pipe_fini(&bench->from_source);

@@ -212,6 +212,9 @@ static void settle(struct chain *chain)
         from_source(chain, 0);
         from_sinks(chain);
     }
+    assert_null(rrmp_source_check(chain->source));
+    for (uint32_t n = 0; n < SINKS; n++)
+        assert_null(rrmp_sink_check(chain->sinks[n]));
 }
 
 static void sinks_tick(struct chain *chain)

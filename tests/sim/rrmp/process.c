@@ -217,6 +217,23 @@ static void bounds_check(struct world *world, const struct proc *proc)
         world_fail(world, "R14", "sink %u holds too much memory", proc->number);
 }
 
+/* A walk costs as much as there are items, so the more there are, the rarer it is. */
+static void tables_check(struct world *world, struct proc *proc)
+{
+    uint32_t items = proc->is_source ? rrmp_source_stats(proc->source)->items_now
+                                     : rrmp_sink_stats(proc->sink)->items_now;
+
+    if (!world->options.checks_each_step && ++proc->unchecked_turns < 32 + items / 4)
+        return;
+    proc->unchecked_turns = 0;
+    const char *broken =
+        proc->is_source ? rrmp_source_check(proc->source) : rrmp_sink_check(proc->sink);
+
+    if (broken)
+        world_fail(world, "tables", "%s %u: %s", proc->is_source ? "source" : "sink", proc->number,
+                   broken);
+}
+
 void proc_run(struct world *world, struct proc *proc)
 {
     if (!proc->is_alive || proc->tick_at_ns != world->now_ns)
@@ -229,4 +246,5 @@ void proc_run(struct world *world, struct proc *proc)
     inbox_take(world, proc);
     proc->ops->turn(world, proc);
     bounds_check(world, proc);
+    tables_check(world, proc);
 }

@@ -502,13 +502,14 @@ static int coverage_print(const struct coverage *coverage, bool is_engine_only)
 
 static const char usage[] =
     "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--trace]\n"
-    "               [--coverage] [--twice] [--stop]\n"
+    "               [--coverage] [--twice] [--stop] [--check-all]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
     "small\n"
     "models stand around their engines instead. --twice: the same seed must give the same (it is\n"
-    "tried on each sixteenth seed anyway). --stop: at the first failure. Exit status 1 when any\n"
-    "failed, or with --coverage when something never occurred.\n";
+    "tried on each sixteenth seed anyway). --stop: at the first failure. --check-all: walk all\n"
+    "tables after every step, not only now and then. Exit status 1 when any failed, or with "
+    "--coverage when something never occurred.\n";
 
 struct arguments {
     struct options options;
@@ -616,6 +617,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
 
         if (strcmp(argv[i], "--trace") == 0)
             arguments->options.is_traced = true;
+        else if (strcmp(argv[i], "--check-all") == 0)
+            arguments->options.checks_each_step = true;
         else if (strcmp(argv[i], "--twice") == 0)
             arguments->is_twice = true;
         else if (strcmp(argv[i], "--stop") == 0)

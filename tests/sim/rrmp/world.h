@@ -43,7 +43,8 @@ struct options {
     uint64_t seed;
     const char *scenario; /* NULL: everything drawn from the seed */
     bool is_traced;
-    bool is_engine_only; /* models around the engines instead of the cores of the programs */
+    bool checks_each_step; /* else the tables are walked at a cost that is small beside the rest */
+    bool is_engine_only;   /* models around the engines instead of the cores of the programs */
 };
 
 /*
@@ -223,6 +224,7 @@ struct proc {
     uint64_t tick_at_ns;
     uint64_t restart_ns;
     uint32_t number;
+    uint32_t unchecked_turns;
     struct queue inbox; /* struct entry */
     uint64_t heard[4];  /* bits of attachments whose INSTANCE came and whose end did not */
     const struct rrmp_source *source; /* for who looks on; NULL in a sink */
