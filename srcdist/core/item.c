@@ -535,7 +535,7 @@ void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t se
         if (it->state != SRCDIST_ITEM_OPEN || it->provider != provider || it->service != service ||
             !is_in_group(core, i, group))
             continue;
-        detach(core, i, false);
+        detach(core, i, true); /* who believes it open would refuse the key */
         if (it->is_private) {
             srcdist_item_end_private(core, i);
             continue;

@@ -47,6 +47,8 @@ public final class ChainItems {
         report.test("an item the provider closes is closed", ChainItems::closedByProvider);
         report.test("suspect and back by a status", ChainItems::suspectAndBack);
         report.test("a status of a group reaches its items and no others", ChainItems::groups);
+        report.test("a group to be asked for again is recovered", ChainItems::groupAgain);
+        report.test("the provider's service id is the consumers'", ChainItems::serviceById);
         report.test("an unsolicited refresh replaces the image", ChainItems::unsolicited);
         report.test("an image in parts arrives in parts", ChainItems::parts);
         report.test("every domain passes", ChainItems::domains);
@@ -274,6 +276,25 @@ public final class ChainItems {
             provider.publish(item, 1);
             consumer.awaitCounter(item, 1, ChainKit.SECONDS);
         }
+    }
+
+    private static void groupAgain() {
+        int again = OmmState.StreamState.CLOSED_RECOVER;
+        consumer.open("GROUP6.A");
+        consumer.awaitRefresh("GROUP6.A");
+        provider.group(6, new ChainProvider.OmmStateText(again, SUSPECT, "ask again"));
+        consumer.awaitSuspect("GROUP6.A");
+        /* A stale image may come before the new one. */
+        ChainKit.Seen seen =
+                consumer.await("refresh", s -> s.is("refresh", "GROUP6.A") && s.isOpenOk());
+        provider.publish("GROUP6.A", 1);
+        consumer.awaitCounter("GROUP6.A", seen.count() + 1, ChainKit.SECONDS);
+    }
+
+    private static void serviceById() {
+        consumer.open("BY_ID");
+        check(consumer.awaitRefresh("BY_ID").isOpenOk(), "not open");
+        check(consumer.serviceId() == 1, "service id " + consumer.serviceId());
     }
 
     private static void unsolicited() {

@@ -326,6 +326,9 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
 
     /* A status for all items of a group. (The library does not survive a merge.) */
     synchronized void group(int group, OmmStateText status) {
+        /* The library ends their streams without a word. */
+        if (status.stream() == OmmState.StreamState.CLOSED_RECOVER)
+            items.values().removeIf(item -> item.name.startsWith("GROUP" + group));
         ElementList change =
                 ChainKit.elements(
                         EmaFactory.createElementEntry().buffer("Group", groupId(group)),
