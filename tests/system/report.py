@@ -223,7 +223,7 @@ new = tuning.paged(text, machine, rows)
 check(tuning.paged(new, machine, rows) == new and "0.50 (0.50..0.50)" in new, "the table in the page")
 check(new.split(tuning.BEGIN)[0] == text.split(tuning.BEGIN)[0] and new.split(tuning.END)[1] == text.split(tuning.END)[1],
       "the page around the table")
-check(all(f"| {k.name} | {k.setting} |" in text for k in tuning.KNOBS), "docs/tuning.md has not all knobs: tools/rmds bench tuning --page")
+check(all(f"| {k.name} | {k.setting} |" in text for k in tuning.KNOBS), "docs/results/tuning.md has not all knobs: tools/rmds bench tuning --page")
 
 with tempfile.TemporaryDirectory() as folder:
     base = os.path.join(folder, "new", "latency")
