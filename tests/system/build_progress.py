@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""build_progress.py SOURCE - a build is one repainted line on a terminal, is all but silent elsewhere, and its log is whole."""
+"""build_progress.py SOURCE - what tools/rmds build asks of CMake, and what it shows: one repainted line on a terminal, elsewhere
+a few; the log is whole."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pty
@@ -62,10 +63,35 @@ def file(folder):
     check(len(lines) <= 10 and all(re.match(r"\[\.\.\]  build release +\d+ of 400, \d+ s$", line) for line in lines), f"{lines}")
 
 
+def without_cmocka(folder):
+    """Where cmocka is missing the programs are built without the tests; once tests are wanted, they are there."""
+    os.mkdir(os.path.join(folder, "bin"))
+    open(os.path.join(folder, "CMakePresets.json"), "w", encoding="ascii").close()
+    for name, text in (("pkg-config", "exit 1"), ("cmake", f"""echo "$*" >>{folder}/asked
+[ "$1" = --preset ] || exit 0
+touch {folder}/build/build.ninja
+case "$*" in *=OFF) echo RMDS_TESTS:BOOL=OFF ;; *) echo RMDS_TESTS:BOOL=ON ;; esac >{folder}/build/CMakeCache.txt""")):
+        path = os.path.join(folder, "bin", name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+    for target in ("product", "product", "test_x", "product"):
+        subprocess.run(["bash", "-c", f'root={folder}; . "{SOURCE}/tools/rmds-lib.sh"; . "{SOURCE}/tools/rmds-build.sh"; '
+                        f"configure_build release {target}"], check=False, timeout=90, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]})
+    with open(os.path.join(folder, "asked"), encoding="ascii") as file:
+        asked = file.read().replace(folder, "").splitlines()
+    build = "--build /build --target "
+    wanted = ["--preset release -DRMDS_TESTS=OFF", build + "product", build + "product", "--preset release -DRMDS_TESTS=ON",
+              build + "test_x", build + "product"]
+    check(asked == wanted, f"CMake was asked {asked}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         terminal(folder)
         file(folder)
+        without_cmocka(folder)
     print("\n".join(BAD) or "ok")
     return 1 if BAD else 0
 

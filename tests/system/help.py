@@ -90,6 +90,14 @@ def benchmarks(tree):
             check(re.search(r"\S {2,}\S", option), f"bench {name}: {option} has no explanation")
 
 
+def chaos(tree):
+    """Its head names the options that its program has."""
+    done = subprocess.run([sys.executable, "-B", os.path.join(tree.folder, "tests/system/chaos/chaos.py"), "--help"],
+                          env=tree.env, capture_output=True, text=True, check=False)
+    ours, theirs = (set(re.findall(r"^ +(--[a-z-]+)", text, re.M)) for text in (tree.ask(0, "chaos", "--help"), done.stdout))
+    check(ours == theirs != set(), f"chaos: {ours ^ theirs}")
+
+
 def refusals(tree):
     """What is not understood is named, with a remedy, before anything happens."""
     for words, texts in {
@@ -119,6 +127,7 @@ def main():
         before = tree.listing()
         verbs(tree)
         benchmarks(tree)
+        chaos(tree)
         refusals(tree)
         after = tree.listing()
         for path in sorted(set(before.items()) ^ set(after.items())):
