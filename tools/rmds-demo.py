@@ -252,6 +252,10 @@ def main():
     try:
         good = whole(system, folder)
         good = kept = (good and leave_up(system)) if keep else good
+    except KeyboardInterrupt:
+        print()
+        say("no", "demo", "interrupted; what it started is stopped")
+        return 130
     finally:
         if not good and os.path.isdir(system.folder):
             logs = os.path.join(folder, "logs")

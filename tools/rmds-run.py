@@ -207,22 +207,23 @@ def start(system, entry, number):
     address = os.path.join(system.folder, f"notify.{number}")
     if not os.access(os.path.join(BIN, entry.program), os.X_OK):
         return None, f"there is no program {entry.program}", log
+    command, statistics = entry.command(system), statistics_path(system, entry)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(address)
         with open(log, "wb") as out:
             child = subprocess.Popen(
-                entry.command(system),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
                 env=dict(os.environ, NOTIFY_SOCKET=address),
             )
-        program = program_state(entry.text, child, log, statistics_path(system, entry))
         try:
+            program = program_state(entry.text, child, log, statistics)
             trouble = wait_ready(listener, child, time.monotonic() + READY_S)
         except KeyboardInterrupt:
-            trouble = "interrupted"
+            program, trouble = program_state(entry.text, child, log, statistics), "interrupted"
     os.unlink(address)
     return program, trouble, log
 
@@ -240,11 +241,10 @@ def publisher_start(system, state, port, rate):
     log = os.path.join(system.folder, "sink_driven_src.log")
     if ports.is_taken(port):
         return f"port {port} is taken by {ports.holder(port)}; stop that program"
-    child, trouble = publisher.start(
-        os.path.join(BIN, "sink_driven_src"), publisher.words(ROOT, port, rate), log
-    )
+    child = publisher.start(os.path.join(BIN, "sink_driven_src"), publisher.words(ROOT, port, rate), log)
     state["publisher"] = program_state("sink_driven_src", child, log, None)
     system.save(state)
+    trouble = publisher.await_port(child, log)
     if not trouble:
         say(
             "ok",
@@ -347,6 +347,9 @@ def up(system, rate=0):
         failed = start_all(system, state, entries, rate)
     except KeyboardInterrupt:
         failed = "up", "interrupted", None
+    except SystemExit:
+        down(system, quiet=True)
+        raise
     if not failed:
         return 0
     name, trouble, log = failed

@@ -87,10 +87,19 @@ def the_road(_):
     page = urllib.request.urlopen(line(text, "page").split()[0], timeout=WAIT_S).read().decode()
     check("<html" in page, f"no page: {page[:200]}")
     check(os.path.isdir(line(text, "logs")), "no folder of logs")
+    follower = subprocess.Popen([sys.executable, os.path.join(SOURCE, "tools", "rmds-run.py"), "logs", "-f", "-n", "1", "p2ps"],
+                                stdout=subprocess.PIPE, text=True)
+    check("p2ps" in follower.stdout.readline(), "logs -f: no line")
+    subprocess.run([os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "localhost", "-p", port, "-il", item, "-X"],
+                   check=True, timeout=WAIT_S, stdout=subprocess.DEVNULL)
+    while "connected, rmdstestclient" not in (row := follower.stdout.readline()):
+        check("p2ps" in row, f"logs -f p2ps: {row}")
     for command in line(text, "next").split(" · "):
         once = command + (" -once" if command.endswith("mon") else "")
         done = subprocess.run(once, shell=True, cwd=SOURCE, capture_output=True, text=True, timeout=WAIT_S, check=False)
         check(done.returncode == 0 and "p2ps" in done.stdout, f"{once}: {done.returncode}\n{done.stdout}{done.stderr}")
+    follower.communicate(timeout=WAIT_S)  # it ends with the system
+    check(follower.returncode == 0, "logs -f")
     rmds("status", code=1, wants=["nothing is up; .* up starts"])
     for verb in ("ps", "logs"):
         rmds(verb, code=1, wants=["nothing is up"])
@@ -177,6 +186,19 @@ def not_ours(folder):
         os.environ["RMDS_STATE"] = mine
 
 
+def interrupted(_):
+    """Ctrl-C in the midst of up: what had been started is stopped, and nothing is left."""
+    words = [sys.executable, "-u", os.path.join(SOURCE, "tools", "rmds-run.py"), "up"]
+    with subprocess.Popen(words, cwd=SOURCE, stdout=subprocess.PIPE, text=True) as child:
+        first = child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        said = first + child.communicate(timeout=WAIT_S)[0]
+    check(child.returncode == 1 and "interrupted" in said, f"exit code {child.returncode}\n{said}")
+    for pid in re.findall(r"pid (\d+)", said):
+        check(not os.path.exists(f"/proc/{pid}"), f"{pid} still runs:\n{said}")
+    rmds("ps", code=1, wants=["nothing is up"])
+
+
 def taken(_):
     """A port that somebody else has is told with its holder before anything is started."""
     with socket.create_server(("127.0.0.1", 14202)):
@@ -190,7 +212,7 @@ def main():
             print(f"SKIP: this build has no {program}")
             return 77
     os.environ["RMDS_BIN"] = BIN
-    for case in (the_road, two, not_ours, taken):
+    for case in (the_road, two, not_ours, interrupted, taken):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             os.environ["RMDS_STATE"] = os.path.join(folder, "state")

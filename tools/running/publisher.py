@@ -17,20 +17,23 @@ def words(root, port, rate, service=SERVICE):
 
 
 def start(program, arguments, log):
-    """The process once it listens, and what went wrong instead."""
     with open(log, "wb") as out:
-        child = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                 start_new_session=True)
+        return subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                start_new_session=True)
+
+
+def await_port(child, log):
+    """None once it listens, else what happened instead."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         ended = child.poll()
         with open(log, encoding="utf-8", errors="replace") as said:
             if "listening on port" in said.read():
-                return child, None
+                return None
         if ended is not None:
-            return child, f"ended with code {ended}"
+            return f"ended with code {ended}"
         if time.monotonic() > deadline:
-            return child, f"does not listen after {PATIENCE_S} s"
+            return f"does not listen after {PATIENCE_S} s"
         time.sleep(0.02)
 
 
