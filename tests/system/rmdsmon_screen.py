@@ -274,6 +274,9 @@ def main():
             daemons[0].wait()
             terminal.press("p")
             terminal.until("a dead daemon", line_of("rrcpd.net1.1", "DEAD"))
+            terminal.resize(30, 80)  # the note takes the place of figures rather than be cut
+            terminal.until("the whole note", lambda text: any(
+                re.match(r" rrcpd\.net1\.1 +DEAD .*pid \d+, last heartbeat \d+ s ago$", line) for line in text))
             terminal.press("q")
             code = terminal.end()
             check(code == 0, f"it ended with {code}")

@@ -109,6 +109,43 @@ def rates(bed):
     return {one["name"]: max(one["in_per_s"], one["out_per_s"]) for one in overview}
 
 
+def table(bed, section, title):
+    """The rows of the table that begins with that title, by its column titles; words stand without spaces."""
+    lines = monitor(bed, "-print", section)[1].splitlines()
+    at = next(i for i, line in enumerate(lines) if line.split()[:1] == [title])
+    names, found = lines[at].split(), []
+    for line in lines[at + 1:]:
+        words = line.replace(" M ", "M ").split()
+        if len(words) != len(names):
+            break
+        found.append(dict(zip(names, words)))
+    return found
+
+
+def number(text):
+    return float(text.replace(",", "").replace("M", "e6"))
+
+
+def tables_are_true(bed):
+    """Overview and tables of rmdsmon say what this chain carries: one consumer of 100 items of one provider."""
+    seen_now = {one["name"]: one for one in json.loads(monitor(bed, "-json", "-once", "-watch", "1")[1])["instances"]}
+    for name, clients, items, peers in (("p2ps.1", 1, 100, None), ("src_dist.1", 1, 100, None),
+                                        ("rrcpd.net1.1", 1, None, 1), ("rrcpd.net1.2", 1, None, 1)):
+        one = seen_now[name]
+        check((one["clients"], one["items"], one["peers"], one["ready"]) == (clients, items, peers, 1), f"{name}: {one}")
+    mount = next(row for row in table(bed, "MOUNTS", "ID") if row["USER"] == "somebody")
+    check(mount["ITEMS"] == "100" and mount["SLOW"] == "-" and number(mount["OF"]) == 40, f"the mount: {mount}")
+    until("the rate of the mount",
+          lambda: 3000 < number(next(r for r in table(bed, "MOUNTS", "ID") if r["USER"] == "somebody")["PER-SEC"]) < 7500)
+    service = table(bed, "SERVICES", "SERVICE")[0]
+    check((service["SERVICE"], service["STATE"]) == ("RDFD", "up"), f"the service: {service}")
+    provider = table(bed, "ROUTES", "PROVIDER")[0]
+    check(provider["SERVICES"] == "1" and number(provider["STREAMS"]) >= 100, f"the provider: {provider}")
+    check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"}, "users of rrcpd")
+    until("the totals", lambda: all(3000 < number(n) < 7500 for n in re.findall(
+        r"in ([0-9,]+)/s  out ([0-9,]+)/s", monitor(bed, "-once", "-watch", "1")[1].splitlines()[0])[0]))
+
+
 def figures(bed):
     """What goes through shows: rates, the mount, its service, the route."""
     key = 'rmds_p2ps_worker_updates_out_total{process="p2ps",number="1",worker="0"}'
@@ -127,6 +164,7 @@ def figures(bed):
     check(source["src_dist.provider.0.kind"] == "interactive", "the provider")
     net = json.loads(get(18083, "/status.json")[2])["values"]
     check("src_dist.1" in [v for k, v in net.items() if k.endswith(".name")], "the user of rrcpd")
+    tables_are_true(bed)
     code, text = monitor(bed, "-print", "MOUNTS")
     check(code == 0 and re.search(r"^ *0\.\d+ +somebody ", text, re.M), f"rmdsmon: {text}")
 

@@ -121,7 +121,10 @@ static void a_slow_consumer_is_a_warning(void **state)
     run(f, "rmdsmon", "--once");
     assert_int_equal(f->rc, 0);
     expect(f, "WARN");
-    expect(f, "2 slow consumers");
+    expect(f, "2 slow consumers\n");
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.0.mountsSlowNow"), 1);
+    run(f, "rmdsmon", "--once");
+    expect(f, "1 slow consumer\n");
     stats_segment_close(segment);
 }
 
@@ -148,13 +151,24 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     gauge(segment, "p2ps.mount.0.9.rttUs", 1830);
     gauge(segment, "p2ps.mount.0.10.rttUs", 0);
     run(f, "p2psmon", "-print MOUNTS");
-    expect(f, "      ID USER             POSITION             HOST ");
-    expect(f,
-           "     0.9 ninth?[31m       -                    10.1.2.3:5122                 -      284"
-           "      400 SLOW   1,830 ");
-    expect(f, "    0.10 tenth ");
-    expect(f,
-           "    -       -          -          -         -          -       -\n"); /* not measured */
+    expect(f, "   ID USER       HOST            ITEMS BUFFERS    OF SLOW PER-SEC ");
+    expect(f, "  0.9 ninth?[31m 10.1.2.3:5122       -     284   400 SLOW       - ");
+    expect(f, "  1,830 ");
+    expect(f, " 0.10 tenth ");
+    expect(f, "     -      -      - -           \n"); /* not measured */
+    gauge(segment, "p2ps.mount.0.9.items", 100000);
+    gauge(segment, "p2ps.mount.0.9.msgsIn", 100100);
+    gauge(segment, "p2ps.mount.0.9.msgsOut", 987654321);
+    gauge(segment, "p2ps.mount.0.9.msgsOutRate", 201334);
+    gauge(segment, "p2ps.mount.0.9.bytesOut", 123456789012);
+    stats_string_add(segment, "p2ps.mount.0.9.position", "10.1.2.3/vega");
+    run(f, "p2psmon", "-print MOUNTS");
+    const char *table = strstr(f->output, "   ID USER");
+    assert_non_null(table);
+    assert_true(strcspn(table, "\n") <= 130); /* of a usual terminal */
+    expect(f, " 100,000 ");
+    expect(f, " 987.7 M ");
+    assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_null(strstr(f->output, "p2ps.mount.")); /* not a second time, value by value */
     run(f, "p2psmon", "--csv");
@@ -179,6 +193,40 @@ static void what_parts_count_is_not_counted_again(void **state)
     run(f, "rmdsmon", "--json");
     expect(f, "\"items\": 7.0");
     expect(f, "\"clients\": 2.0");
+    stats_segment_close(segment);
+}
+
+static void bytes_are_shown_for_people_too(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+    struct stats_entry *resident = gauge(segment, "memory.resident", 3ull << 20);
+
+    gauge(segment, "memory.max.images", 4625877744);
+    stats_gauge_set(resident, 2u << 20);
+    run(f, "rmdsmon", "-print ALL");
+    expect(f, " 4625877744  4.31 GiB\n"); /* it has never changed: no "most" */
+    expect(f, " 2097152 (most 3145728)  2.0 MiB\n");
+    run(f, "rmdsmon", "-mobprint");
+    expect(f, "memory.max.images: Gauge: 4625877744\n"); /* collectors get the number alone */
+    stats_segment_close(segment);
+}
+
+static void other_nodes_and_readiness_of_rrcpd_are_shown(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "rrcpd.net1");
+
+    gauge(segment, "rrcpd.net1.peersNow", 2);
+    gauge(segment, "ready", 0);
+    stats_string_add(segment, "trouble", "interface eth0 is down");
+    run(f, "rrcpmon", "--once");
+    assert_int_equal(f->rc, 5);
+    expect(f, " 2 nodes ");
+    expect(f, "WARN");
+    expect(f, "interface eth0 is down\n");
+    run(f, "rrcpmon", "--json");
+    expect(f, "\"peers\": 2.0, \"ready\": 0.0");
     stats_segment_close(segment);
 }
 
@@ -234,8 +282,8 @@ static void the_longest_round_trip_is_shown(void **state)
     run(f, "rmdsmon", "--once");
     expect(f, "         -   1,290      -       - ");
     run(f, "rmdsmon", "--csv");
-    expect(f, ",turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note\n");
-    expect(f, ",1290.0,,,\"\"\n");
+    expect(f, ",turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note,peers,ready\n");
+    expect(f, ",1290.0,,,\"\",,\n");
     stats_segment_close(segment);
 }
 
@@ -360,6 +408,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_healthy_daemon_is_ok_and_its_counters_are_shown, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bytes_are_shown_for_people_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_nodes_and_readiness_of_rrcpd_are_shown, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(mounts_are_a_table_with_one_line_each, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_parts_count_is_not_counted_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_route_without_its_provider_is_a_warning, set_up,

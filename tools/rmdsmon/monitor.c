@@ -105,11 +105,11 @@ static void take_notes(struct monitor_instance *instance)
 {
     static const struct {
         const char *name;
-        const char *text;
+        const char *one, *many;
     } troubles[] = {
-        { "mountsSlowNow", "slow consumers" },
-        { "servicesDown", "services down" },
-        { "overNow", "over the send limit" },
+        { "mountsSlowNow", "slow consumer", "slow consumers" },
+        { "servicesDown", "service down", "services down" },
+        { "overNow", "over the send limit", "over the send limit" },
     };
     struct stats_value trouble;
     uint64_t sum;
@@ -135,7 +135,7 @@ static void take_notes(struct monitor_instance *instance)
         if (!monitor_sum(instance, troubles[i].name, &sum) || sum == 0)
             continue;
         snprintf(instance->note, sizeof(instance->note), "%llu %s", (unsigned long long)sum,
-                 troubles[i].text);
+                 sum == 1 ? troubles[i].one : troubles[i].many);
         instance->is_warning = true;
         return;
     }
@@ -296,13 +296,17 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     static const char *const items[] = { "itemsOpen", NULL };
     static const char *const gaps[] = { "gapsSeen", "gapsDetected", NULL };
     static const char *const naks[] = { "retransReqSent", NULL };
+    static const char *const peers[] = { "peersNow", NULL };
     struct monitor_figures *f = &instance->figures;
+    struct stats_value ready;
 
     take_rates(instance, figure(instance, in), figure(instance, out), now_ns);
     f->clients = figure(instance, clients);
     f->items = figure(instance, items);
     f->gaps = figure(instance, gaps);
     f->naks = figure(instance, naks);
+    f->peers = figure(instance, peers);
+    f->ready = stats_reader_find(instance->reader, "ready", &ready) ? (double)ready.value : -1;
     f->queue_percent = fullest(instance);
     f->rtt_max_us = farthest(instance);
     take_turns(instance);

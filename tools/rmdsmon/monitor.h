@@ -21,6 +21,8 @@ struct monitor_figures {
     double clients, items;
     double queue_percent;
     double gaps, naks;
+    double peers;                        /* other nodes that rrcpd hears */
+    double ready;                        /* 1: it can do its work, 0: it cannot */
     double turn_p50_us, turn_p99_us;     /* what a turn of its loops took since the last look */
     double rtt_max_us;                   /* of the farthest consumer or node */
     double repair_p50_us, repair_p99_us; /* less than this: a power of two */

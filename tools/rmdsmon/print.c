@@ -36,6 +36,28 @@ void print_uptime(char *out, size_t size, uint64_t seconds)
                  (unsigned long long)(seconds % 60));
 }
 
+/* The columns of the overview begin here, for names that are not too long; the last is the note. */
+static const int narrow_columns[] = { 22, 32, 42, 53, 60, 68 };
+static const int wide_columns[] = { 22, 30, 40, 50, 61, 69, 76, 84, 94, 107 };
+
+/* A note that has no room behind the figures takes the place of as many of them as it needs. */
+static void add_note(char *line, size_t size, const char *note, size_t name_length, int width)
+{
+    const int *columns = width < WIDE ? narrow_columns : wide_columns;
+    int count = (int)(width < WIDE ? sizeof(narrow_columns) / sizeof(narrow_columns[0])
+                                   : sizeof(wide_columns) / sizeof(wide_columns[0]));
+    size_t shift = name_length > 14 ? name_length - 14 : 0, at = strlen(line);
+    size_t room = (size_t)width;
+
+    if (!note[0])
+        return;
+    while (count > 0 && at + strlen(note) > room)
+        at = (size_t)columns[--count] + shift;
+    if (at < strlen(line))
+        line[at] = 0;
+    snprintf(line + strlen(line), size - strlen(line), "%s", note);
+}
+
 static void print_line(const struct monitor_instance *instance, FILE *out, bool colour, int width)
 {
     const struct monitor_figures *f = &instance->figures;
@@ -59,13 +81,17 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
         snprintf(loss, sizeof(loss), "%.0f gap", f->gaps);
     if (f->turn_p99_us >= 0)
         snprintf(turn, sizeof(turn), "%.0f/%.0f", f->turn_p50_us, f->turn_p99_us);
+    if (f->peers >= 0)
+        snprintf(items, sizeof(items), "%.0f node%s", f->peers,
+                 f->peers > 1 || f->peers < 1 ? "s" : "");
     if (width < WIDE)
-        snprintf(line, sizeof(line), " %-14s %-5s %9s %9s %10s %6s %7s %s", instance->name,
-                 monitor_state(instance), in, sent, turn, queue, clients, instance->note);
+        snprintf(line, sizeof(line), " %-14s %-5s %9s %9s %10s %6s %7s ", instance->name,
+                 monitor_state(instance), in, sent, turn, queue, clients);
     else
-        snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %10s %7s %6s %7s %9s %-12s %s",
+        snprintf(line, sizeof(line), " %-14s %-5s %7s %9s %9s %10s %7s %6s %7s %9s %-12s ",
                  instance->name, monitor_state(instance), up, in, sent, turn, rtt, queue, clients,
-                 items, loss, instance->note);
+                 items, loss);
+    add_note(line, sizeof(line), instance->note, strlen(instance->name), width);
     if (colour)
         fprintf(out, "%s%.*s\033[0m\n",
                 rank >= 2   ? "\033[31m"
@@ -76,16 +102,41 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
         fprintf(out, "%.*s\n", width, line);
 }
 
+/* "  in 5,000/s  out 10.0 M/s": from all providers, to all consumers. */
+static void add_total(const struct monitor *monitor, char *out, size_t size)
+{
+    double in = -1, sent = -1;
+    char text[24];
+
+    for (size_t i = 0; i < monitor->count; i++) {
+        const struct monitor_instance *instance = &monitor->instances[i];
+        const struct monitor_figures *f = &instance->figures;
+        if (strcmp(instance->process, "src_dist") == 0 && f->in_per_s >= 0)
+            in = f->in_per_s + (in < 0 ? 0 : in);
+        if (strcmp(instance->process, "p2ps") == 0 && f->out_per_s >= 0)
+            sent = f->out_per_s + (sent < 0 ? 0 : sent);
+    }
+    out[0] = 0;
+    print_count(text, sizeof(text), in);
+    if (in >= 0)
+        snprintf(out, size, "  in %s/s", text);
+    print_count(text, sizeof(text), sent);
+    if (sent >= 0)
+        snprintf(out + strlen(out), size - strlen(out), "  out %s/s", text);
+}
+
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width)
 {
-    char host[64] = "localhost";
+    char host[64] = "localhost", total[80], head[256];
     size_t troubled = 0;
 
     (void)gethostname(host, sizeof(host) - 1);
     for (size_t i = 0; i < monitor->count; i++)
         troubled += monitor_rank(&monitor->instances[i]) > 0;
-    fprintf(out, "rmdsmon  host %s  %zu instance%s  %zu in trouble\n", host, monitor->count,
-            monitor->count == 1 ? "" : "s", troubled);
+    add_total(monitor, total, sizeof(total));
+    snprintf(head, sizeof(head), "rmdsmon  host %s  %zu instance%s  %zu in trouble%s", host,
+             monitor->count, monitor->count == 1 ? "" : "s", troubled, total);
+    fprintf(out, "%.*s\n", width, head);
     fprintf(out, "%.*s\n", width,
             width < WIDE
                 ? " INSTANCE       STATE      in/s     out/s   turn(us) queues clients note"
@@ -134,6 +185,26 @@ void print_value(char *out, size_t size, const struct stats_value *value)
     }
 }
 
+/* Bytes are for people, too: "4625877744 (4.31 GiB)". */
+static void add_unit(char *text, size_t size, const struct stats_value *value)
+{
+    const char *leaf = strrchr(value->path, '.');
+    double bytes = (double)value->value;
+    bool is_bytes = strncmp(value->path, "memory.", 7) == 0 ||
+                    (leaf && (strstr(leaf, "ytes") || strcmp(leaf, ".userQUse") == 0));
+
+    if (value->kind == STATS_KIND_GAUGE && value->aux == value->value)
+        snprintf(text, size, "%llu", (unsigned long long)value->value);
+    if (!is_bytes || bytes < 1024 || value->text || value->hist)
+        return;
+    if (bytes >= 1 << 30)
+        snprintf(text + strlen(text), size - strlen(text), "  %.2f GiB", bytes / (1 << 30));
+    else if (bytes >= 1 << 20)
+        snprintf(text + strlen(text), size - strlen(text), "  %.1f MiB", bytes / (1 << 20));
+    else
+        snprintf(text + strlen(text), size - strlen(text), "  %.1f KiB", bytes / 1024);
+}
+
 /* The last bucket has no upper bound. */
 static void print_below(FILE *out, double us)
 {
@@ -166,6 +237,7 @@ void print_instance(const struct monitor_instance *instance, FILE *out, const ch
         if (!monitor_in_section(section, &value) || rows_take(instance, section, &value))
             continue;
         print_value(text, sizeof(text), &value);
+        add_unit(text, sizeof(text), &value);
         fputs("  ", out);
         print_text(out, value.path, false);
         fprintf(out, "%*s ", (int)(strlen(value.path) < 48 ? 48 - strlen(value.path) : 0), "");
@@ -288,6 +360,8 @@ void print_json(const struct monitor *monitor, FILE *out)
         json_number(out, "rtt_max_us", instance->figures.rtt_max_us);
         json_number(out, "repair_p50_us", instance->figures.repair_p50_us);
         json_number(out, "repair_p99_us", instance->figures.repair_p99_us);
+        json_number(out, "peers", instance->figures.peers);
+        json_number(out, "ready", instance->figures.ready);
         fprintf(out, ",\n  \"values\": {");
         while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
             fprintf(out, "%s", comma);
@@ -302,8 +376,10 @@ void print_json(const struct monitor *monitor, FILE *out)
 
 void print_csv(const struct monitor *monitor, FILE *out)
 {
-    fprintf(out, "instance,state,uptime_s,in_per_s,out_per_s,clients,items,queue_percent,gaps,"
-                 "naks,turn_p50_us,turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note\n");
+    fprintf(
+        out,
+        "instance,state,uptime_s,in_per_s,out_per_s,clients,items,queue_percent,gaps,"
+        "naks,turn_p50_us,turn_p99_us,rtt_max_us,repair_p50_us,repair_p99_us,note,peers,ready\n");
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
         const struct monitor_figures *f = &instance->figures;
@@ -318,7 +394,9 @@ void print_csv(const struct monitor *monitor, FILE *out)
             else
                 fprintf(out, ",%.1f", values[v]);
         }
-        fprintf(out, ",\"%s\"\n", instance->note);
+        fprintf(out, ",\"%s\"", instance->note);
+        fprintf(out, f->peers < 0 ? "," : ",%.0f", f->peers);
+        fprintf(out, f->ready < 0 ? ",\n" : ",%.0f\n", f->ready);
     }
     fflush(out);
 }

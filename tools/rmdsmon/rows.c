@@ -20,7 +20,7 @@ enum format {
 struct column {
     const char *title;
     const char *leaf; /* the last word of the path; NULL: what stands before it */
-    int width;        /* negative: to the left */
+    int width;        /* at least; negative: to the left */
     enum format format;
 };
 
@@ -31,20 +31,20 @@ static const struct table {
 } tables[] = {
     { "MOUNTS",
       "mount",
-      { { "ID", NULL, 8, FORMAT_TEXT },
-        { "USER", "user", -16, FORMAT_TEXT },
-        { "POSITION", "position", -20, FORMAT_TEXT },
-        { "HOST", "host", -22, FORMAT_TEXT },
-        { "ITEMS", "items", 8, FORMAT_COUNT },
-        { "BUFFERS", "buffers", 8, FORMAT_COUNT },
-        { "OF", "buffersMax", 8, FORMAT_COUNT },
+      { { "ID", NULL, 4, FORMAT_TEXT },
+        { "USER", "user", -8, FORMAT_TEXT },
+        { "HOST", "host", -15, FORMAT_TEXT },
+        { "ITEMS", "items", 5, FORMAT_COUNT },
+        { "BUFFERS", "buffers", 7, FORMAT_COUNT },
+        { "OF", "buffersMax", 5, FORMAT_COUNT },
         { "SLOW", "slow", 4, FORMAT_YES },
-        { "RTT-US", "rttUs", 7, FORMAT_MEASURED },
-        { "MSGS-IN", "msgsIn", 10, FORMAT_COUNT },
-        { "MSGS-OUT", "msgsOut", 10, FORMAT_COUNT },
-        { "PER-SEC", "msgsOutRate", 9, FORMAT_COUNT },
-        { "BYTES-OUT", "bytesOut", 10, FORMAT_COUNT },
-        { "UP", "since", 7, FORMAT_AGE } } },
+        { "PER-SEC", "msgsOutRate", 7, FORMAT_COUNT },
+        { "MSGS-OUT", "msgsOut", 8, FORMAT_COUNT },
+        { "BYTES-OUT", "bytesOut", 9, FORMAT_COUNT },
+        { "MSGS-IN", "msgsIn", 7, FORMAT_COUNT },
+        { "RTT-US", "rttUs", 6, FORMAT_MEASURED },
+        { "UP", "since", 6, FORMAT_AGE },
+        { "POSITION", "position", -12, FORMAT_TEXT } } },
     { "SERVICES",
       "service",
       { { "SERVICE", NULL, -24, FORMAT_TEXT },
@@ -148,44 +148,63 @@ static int compare(const void *a, const void *b)
     return by_id ? by_id : x->column - y->column;
 }
 
-static void print_cell(FILE *out, const struct column *column, const struct stats_value *value,
-                       const char *id, size_t id_length)
+static void cell_text(char *text, size_t size, const struct column *column,
+                      const struct stats_value *value, const char *id, size_t id_length)
 {
-    char text[96] = "-";
+    snprintf(text, size, "-");
 
     if (!column->leaf)
-        snprintf(text, sizeof(text), "%.*s", (int)id_length, id);
+        snprintf(text, size, "%.*s", (int)id_length, id);
     else if (!value)
         ;
     else if (column->format == FORMAT_TEXT)
-        snprintf(text, sizeof(text), "%s", value->text && value->text[0] ? value->text : "-");
+        snprintf(text, size, "%s", value->text && value->text[0] ? value->text : "-");
     else if (column->format == FORMAT_PLAIN)
-        snprintf(text, sizeof(text), "%llu", (unsigned long long)value->value);
+        snprintf(text, size, "%llu", (unsigned long long)value->value);
     else if (column->format == FORMAT_COUNT ||
              (column->format == FORMAT_MEASURED && value->value > 0))
-        print_count(text, sizeof(text), (double)value->value);
+        print_count(text, size, (double)value->value);
     else if (column->format == FORMAT_YES)
-        snprintf(text, sizeof(text), "%s", value->value ? "SLOW" : "-");
+        snprintf(text, size, "%s", value->value ? "SLOW" : "-");
     else if (column->format == FORMAT_AGE && md_clock_wall_ns() > value->value)
-        print_uptime(text, sizeof(text), (md_clock_wall_ns() - value->value) / MD_NS_PER_S);
+        print_uptime(text, size, (md_clock_wall_ns() - value->value) / MD_NS_PER_S);
     for (char *at = text; *at; at++) {
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?';
     }
-    fprintf(out, " %*s", column->width, text);
 }
 
-static void print_row(FILE *out, const struct table *table, const struct cell *cells, size_t count)
+/* The cells of one row. `widths`: of the columns, made wide enough; `out` NULL: that is all. */
+static void print_row(FILE *out, const struct table *table, const struct cell *cells, size_t count,
+                      int *widths)
 {
+    char text[96];
+
     for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++) {
         const struct stats_value *value = NULL;
         for (size_t i = 0; i < count; i++) {
             if (cells[i].column == c)
                 value = &cells[i].value;
         }
-        print_cell(out, &table->columns[c], value, cells[0].id, cells[0].id_length);
+        cell_text(text, sizeof(text), &table->columns[c], value, cells[0].id, cells[0].id_length);
+        if (widths[c] < (int)strlen(text))
+            widths[c] = (int)strlen(text);
+        if (out)
+            fprintf(out, " %*s", table->columns[c].width < 0 ? -widths[c] : widths[c], text);
     }
-    fputc('\n', out);
+    if (out)
+        fputc('\n', out);
+}
+
+static void print_rows(FILE *out, const struct table *table, const struct cell *cells, size_t count,
+                       int *widths)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && cells[to].id_length == cells[from].id_length &&
+                            memcmp(cells[to].id, cells[from].id, cells[from].id_length) == 0;)
+            to++;
+        print_row(out, table, cells + from, to - from, widths);
+    }
 }
 
 static void print_table(const struct monitor_instance *instance, const struct table *table,
@@ -194,6 +213,7 @@ static void print_table(const struct monitor_instance *instance, const struct ta
     struct stats_value value;
     struct cell cell;
     size_t at = 0, count = 0, n = 0;
+    int widths[COLUMNS_MAX];
 
     while (stats_reader_next(instance->reader, &at, &value))
         count += place(instance, table, &value, &cell);
@@ -204,14 +224,13 @@ static void print_table(const struct monitor_instance *instance, const struct ta
         n += place(instance, table, &value, &cells[n]);
     qsort(cells, n, sizeof(*cells), compare);
     for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
-        fprintf(out, " %*s", table->columns[c].width, table->columns[c].title);
+        widths[c] = abs(table->columns[c].width);
+    print_rows(NULL, table, cells, n, widths);
+    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
+        fprintf(out, " %*s", table->columns[c].width < 0 ? -widths[c] : widths[c],
+                table->columns[c].title);
     fputc('\n', out);
-    for (size_t from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && cells[to].id_length == cells[from].id_length &&
-                            memcmp(cells[to].id, cells[from].id, cells[from].id_length) == 0;)
-            to++;
-        print_row(out, table, cells + from, to - from);
-    }
+    print_rows(out, table, cells, n, widths);
     free(cells);
 }
 
