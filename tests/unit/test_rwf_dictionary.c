@@ -471,6 +471,77 @@ static void a_table_with_all_values_there_are_is_loaded(void **state)
     assert_null(rwf_enum_find(table, 65536));
 }
 
+/* Fields and enumerations as large as the vendor's, written as these are. */
+enum {
+    VENDOR_FIELDS = 16145,
+    VENDOR_TABLES = 1200,
+    VENDOR_VALUES = 20,
+};
+
+static char *vendor_fields(void)
+{
+    size_t size = VENDOR_FIELDS * 120, at = 0;
+    char *text = malloc(size);
+
+    assert_non_null(text);
+    at += (size_t)snprintf(text, size, "!\n!tag Filename  F.DAT\n!tag Type      1\n!tag Build 3\n");
+    for (int i = 1; i <= VENDOR_FIELDS; i++)
+        at += (size_t)snprintf(text + at, size - at,
+                               "%dX_F%-8d\"%dX F\"%20d  NULL  ENUMERATED    3 ( 3 )  ENUM   2\n!\n"
+                               "! About it.\n!\n",
+                               i % 200, i, i, i);
+    assert_true(at < size);
+    return text;
+}
+
+static char *vendor_enums(void)
+{
+    size_t size = VENDOR_TABLES * (VENDOR_VALUES + 8) * 80, at = 0;
+    char *text = malloc(size);
+
+    assert_non_null(text);
+    at += (size_t)snprintf(text, size,
+                           "!tag Filename  E.001\n!tag Type      2\n"
+                           "!tag RT_Version 4.2\n!tag DT_Version 20.67\n!tag Date x\n");
+    for (int i = 1; i <= VENDOR_TABLES; i++) {
+        at += (size_t)snprintf(text + at, size - at,
+                               "!\n! ACRONYM    FID\n! -------    ---\n!\n%dX_F%d %6d\n!\n"
+                               "! VALUE      DISPLAY   MEANING\n",
+                               i % 200, i, i);
+        for (int v = 0; v < VENDOR_VALUES; v++)
+            at += (size_t)snprintf(text + at, size - at,
+                                   v % 7 ? "%7d        \"%c> \"   says \"so\", (twice) \n"
+                                         : "%7d         #D%X#   shown by bytes\n",
+                                   v * 3, v % 7 ? 'A' + v : v % 16);
+    }
+    assert_true(at < size);
+    return text;
+}
+
+static void files_written_like_the_vendors_are_loaded(void **state)
+{
+    struct rwf_dictionary_error error;
+    char *fields = vendor_fields();
+    char *enums = vendor_enums();
+
+    if (load_fields(*state, fields, &error) != MD_OK || load_enums(*state, enums, &error) != MD_OK)
+        fail_msg("%s", error.text);
+    free(fields);
+    free(enums);
+    assert_int_equal(rwf_dictionary_field_count(*state), VENDOR_FIELDS);
+    assert_int_equal(rwf_dictionary_table_count(*state), VENDOR_TABLES);
+    assert_string_equal(rwf_dictionary_info(*state)->dt_version, "20.67");
+    for (int i = 1; i <= VENDOR_TABLES; i++) {
+        const struct rwf_enum_table *table = rwf_dictionary_field(*state, i)->enums;
+
+        assert_non_null(table);
+        assert_int_equal(table->value_count, VENDOR_VALUES);
+        assert_string_equal((const char *)rwf_enum_find(table, 3)->display, "B> ");
+        assert_int_equal(rwf_enum_find(table, 0)->display[0], 0xd0);
+        assert_null(rwf_enum_find(table, 1));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +564,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(the_suites_own_files_are_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_vendor_size_is_loaded, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_written_like_the_vendors_are_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_table_with_all_values_there_are_is_loaded, setup,
                                         teardown),
     };
