@@ -197,7 +197,7 @@ def fail_and_heal(system, folder):
         "ok" if silent == 0 and healed else "no",
         "failure",
         f"{r['suspects']:,} times suspect, {max(0, r['refreshes'] - r['items']):,} fresh images after it;"
-        f" lost silently: {silent}",
+        f" undetected losses: {silent}",
     )
     return silent == 0 and healed
 

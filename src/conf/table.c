@@ -81,7 +81,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Most distinct items in the watch list of the whole daemon, 0 = no limit." },
     { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("places", 16, 1 << 26, "65536"),
       "Places the item table starts with; when four of five are taken it grows by a quarter. "
-      "Sized for the items expected it never stops to grow." },
+      "If it is sized for the expected number of items, it never has to pause to grow." },
     { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
       "True: keep the last image of each open item, so that a second request is answered at "
       "once. False: each new request goes to the source." },
@@ -501,7 +501,9 @@ const struct md_conf_row md_conf_rows[] = {
       "TCP port of /metrics, JSON and the status page; 0 = none." },
     { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
     { "statusConnections", DAEMON, ALL, 0, INT("connections", 1, 1000, "8"),
-      "Connections to statusPort at a time; for one more the idlest is ended, or it is refused." },
+      "Connections to statusPort at a time; when all are in use, the one idle longest is closed; "
+      "if "
+      "none is idle, the new one is refused." },
     { "statusRequestMax", DAEMON, ALL, 0, INT("bytes", 256, 65536, "8192"),
       "Longest request on statusPort, its headers included." },
     { "statusTimeout", DAEMON, ALL, 0, TIME("s", 100 * MS, 3600 * SEC, "10"),

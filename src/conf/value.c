@@ -210,9 +210,7 @@ static bool in_range(const struct md_conf_row *row, int64_t number)
 /* A number as an operator writes it: 4M, 16k. */
 static void number_print(int64_t number, char *out, size_t size)
 {
-    if (number == INT64_MAX)
-        snprintf(out, size, "...");
-    else if (number >= 1 << 20 && number % (1 << 20) == 0)
+    if (number >= 1 << 20 && number % (1 << 20) == 0)
         snprintf(out, size, "%lldM", (long long)(number >> 20));
     else
         snprintf(out, size, "%lld", (long long)number);
@@ -220,9 +218,7 @@ static void number_print(int64_t number, char *out, size_t size)
 
 static void time_print(int64_t ns, char *out, size_t size)
 {
-    if (ns == INT64_MAX)
-        snprintf(out, size, "...");
-    else if (ns % 1000000000 == 0)
+    if (ns % 1000000000 == 0)
         snprintf(out, size, "%llds", (long long)(ns / 1000000000));
     else if (ns % 1000000 == 0)
         snprintf(out, size, "%lldms", (long long)(ns / 1000000));
@@ -248,7 +244,10 @@ static void range_print(const struct md_conf_row *row, char *out, size_t size)
         number_print(row->min, low, sizeof(low));
         number_print(row->max, high, sizeof(high));
     }
-    snprintf(out, size, "%s..%s", low, high);
+    if (row->max == INT64_MAX)
+        snprintf(out, size, "%s or more", low);
+    else
+        snprintf(out, size, "%s..%s", low, high);
 }
 
 /* "a|b|c" as "a, b or c". */

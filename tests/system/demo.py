@@ -48,7 +48,7 @@ def plain(folder):
     check(done.returncode == 0, f"exit code {done.returncode}\n{text}")
     expect(text, r"^ +RIC +BID +ASK +TRDPRC_1 +VOLUME +updates/s$", PRICE, r"latency, publisher to consumer, [\d,]+ updates/s",
            r"min [\d,]+ · mean [\d,]+ · p50 [\d,]+ · p99 [\d,]+ · p99.9 [\d,]+ · max [\d,]+ +lost 0 · out of order 0",
-           r"normal here: with \d+ cores? and load [\d.]+", r"lost silently: 0$", r"everything stopped +nothing left behind")
+           r"normal here: with \d+ cores? and load [\d.]+", r"undetected losses: 0$", r"everything stopped +nothing left behind")
     check(len(re.findall(PRICE, text, re.M)) == 8, f"not one table of eight prices:\n{text}")
     check("\x1b" not in text, f"escapes in plain text:\n{text!r}")
     left = [name for name in os.listdir(folder) if name != "state"]

@@ -49,7 +49,7 @@ check("<script>" not in page and "<b>" not in page, "text is not escaped")
 check("http://" not in page.replace("http://www.w3.org/2000/svg", ""), "the page looks outside")
 
 same = report.compare(ROWS, ROWS, "rate", "mean_us")
-check([r["verdict"] for r in same] == ["cannot be told"] * 2, "a run differs from itself")
+check([r["verdict"] for r in same] == ["inconclusive"] * 2, "a run differs from itself")
 slower = [dict(r, mean_us=r["mean_us"] * 2, rounds=[x * 2 for x in r["rounds"]]) for r in ROWS]
 check([r["verdict"] for r in report.compare(slower, ROWS, "rate", "mean_us")] == ["slower"] * 2,
       "twice as slow is not seen")
@@ -58,7 +58,7 @@ check([r["verdict"] for r in report.compare(ROWS, slower, "rate", "mean_us")] ==
 
 check(all(r["before_noise_pct"] > 0 and r["now_noise_pct"] > 0 for r in same), "the noise of each run")
 once = [dict(r, rounds=[r["mean_us"]]) for r in ROWS]
-check(report.compare(slower, once, "rate", "mean_us")[0]["verdict"] == "cannot be told: one round",
+check(report.compare(slower, once, "rate", "mean_us")[0]["verdict"] == "inconclusive: one round",
       "one round is said to be enough")
 check(report.compare(slower, ROWS, "rate", "mean_us", more_is_better=True)[0]["verdict"] == "better",
       "more is not better")
@@ -83,10 +83,10 @@ check(chain.troubles(GOOD, 1000, {"conflated": 3}) == ["3 conflated"], "conflati
 # What a fault costs: the interval of the median by the sign test (of 15, the fourth from each end), and plain words.
 check(rounds.interval(list(range(15))) == (3, 11) and rounds.interval(list(range(30))) == (9, 20), "the interval")
 check([rounds.verdict(low, high, False, 15) for low, high in ((0.9, 1.05), (1.06, 1.2), (1.0, 1.1))] ==
-      ["holds", "WORSE", "cannot be told"], "the verdict where less is better")
+      ["holds", "WORSE", "inconclusive"], "the verdict where less is better")
 check([rounds.verdict(low, high, True, 15) for low, high in ((0.95, 1.1), (0.8, 0.94), (0.9, 1.0))] ==
-      ["holds", "WORSE", "cannot be told"], "the verdict where more is better")
-check(rounds.verdict(1.0, 1.0, False, 5) == "cannot be told", "five rounds are said to be enough")
+      ["holds", "WORSE", "inconclusive"], "the verdict where more is better")
+check(rounds.verdict(1.0, 1.0, False, 5) == "inconclusive", "five rounds are said to be enough")
 
 
 def take(costs, least):
@@ -104,7 +104,7 @@ def take(costs, least):
 count, order, told = take([1.01], 6)
 check(count == 6 and order[:4] == [True, False, False, True], "rounds by turns, no more than needed")
 check(told["p99_ratio"] == [1.01] * 3 and told["p99_verdict"] == told["rate_verdict"] == "holds", "1 % is under 5 %")
-check(take([0.8, 1.3], 6)[0] == 12, "what cannot be told gets twice as many rounds")
+check(take([0.8, 1.3], 6)[0] == 12, "what inconclusive gets twice as many rounds")
 check(rounds.take([], 6, {}, None, lambda: False) is False, "no time, no rounds")
 check(rounds.grew([1, 1, 1, 9, 9, 9], 7) and not rounds.grew([9, 1, 1, 9, 1, 1], 7), "a queue that grew")
 
@@ -213,7 +213,7 @@ itself = [0.7, 0.8, 0.9, 0.95, 1.0, 1.0, 1.05, 1.1, 1.2, 1.4]
 check(knob(50.0, 60.0, 80.0)["mean_us_ratio"] == 0.6 and knob(50.0, 60.0, 80.0)["mean_us_high"] == 0.8, "the ratio")
 check([knob(50.0, 60.0, 65.0)["verdict"], knob(95.0, 95.0, 99.0)["verdict"], knob(50.0, 60.0, 150.0)["verdict"],
        knob(150.0, 160.0, 145.0)["verdict"], knob(10.0)["verdict"], knob(50.0, lost=1)["verdict"],
-       knob(50.0, reached=False)["verdict"]] == ["better", "cannot be told", "cannot be told", "worse", "cannot be told",
+       knob(50.0, reached=False)["verdict"]] == ["better", "inconclusive", "inconclusive", "worse", "inconclusive",
                                                  "LOSES", "rate not reached"], "the verdicts")
 machine = {"cpus": 2, "cpu": "X", "kernel": "6", "load": [1.0], "load_after": [2.0], "commit": "c", "time": "2026-01-01T0"}
 rows = [tuning.as_is_row(1000, [[once(90.0), once(100.0), once(110.0)]]), knob(50.0)]

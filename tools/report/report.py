@@ -275,10 +275,10 @@ def compare(rows, earlier, key, value, more_is_better=False):
         ratios = [a / b for a in rounds_of(row, value) for b in rounds_of(before, value) if b]
         low, high = min(ratios), max(ratios)
         more, less = ("better", "worse") if more_is_better else ("slower", "faster")
-        word = more if low > 1 else less if high < 1 else "cannot be told"
+        word = more if low > 1 else less if high < 1 else "inconclusive"
         noises = noise_pct(before, value), noise_pct(row, value)
         if None in noises:
-            word = "cannot be told: one round"
+            word = "inconclusive: one round"
         out.append({key: row[key], "before": before[value], "before_noise_pct": noises[0], "now": row[value],
                     "now_noise_pct": noises[1], "ratio": round(row[value] / before[value], 3), "low": round(low, 3),
                     "high": round(high, 3), "verdict": word})

@@ -23,7 +23,7 @@ def verdict(low, high, more_is_better, count):
     if more_is_better:
         low, high = 2 - high, 2 - low
     if count < 6 or low <= WORSE < high:
-        return "cannot be told"
+        return "inconclusive"
     return "holds" if high <= WORSE else "WORSE"
 
 
@@ -46,7 +46,7 @@ def take(pairs, least, figures, one, has_time):
         both = {is_fault: one(is_fault) for is_fault in order}
         pairs.append({"fault": both[True], "reference": both[False]})
         told = ratios(pairs, figures)
-        if len(pairs) >= least and "cannot be told" not in [told[f"{key}_verdict"] for key in figures]:
+        if len(pairs) >= least and "inconclusive" not in [told[f"{key}_verdict"] for key in figures]:
             break
     return bool(pairs)
 
