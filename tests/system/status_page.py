@@ -250,6 +250,21 @@ def boxes_are_true(page):
               all(len(rate) == 2 and max(rate) > 0 for rate in boxes(page)[1:4:2]))
 
 
+def same_words(page):
+    """States that this chain is not in: the page judges them as rmdsmon does. Labels of axes have their room."""
+    def judged(state, note, values):
+        now = json.dumps({"process": "src_dist", "state": state, "note": note, "values": values})
+        return page.evaluate(f"trouble({now}, {{queue: [null, null]}})")
+
+    check(judged("warn", "no provider is connected", {}) == ["warn", "WARN", "no provider is connected"], "a trouble")
+    check(judged("ok", "", {"src_dist.route.1.state": "up", "src_dist.route.2.state": "waiting"}) ==
+          ["warn", "WARN", "1 route without provider"], "a route that is down")
+    check(judged("ok", "", {"src_dist.route.1.state": "up"}) == ["ok", "OK", ""], "nothing")
+    left = page.evaluate("draw(chart(0), 'x', '', ['x'], () => [100000], 10);"
+                         "Math.min(...[...chart(0).querySelectorAll('text')].map(t => t.getBBox().x))")
+    check(left >= 0, f"a label of the axis begins at {left}")
+
+
 def seen(page):
     """What a person sees, while all is well and while it is not."""
     boxes_are_true(page)
@@ -262,6 +277,7 @@ def seen(page):
         if pictures:
             time.sleep(8)
             page.picture(os.path.join(pictures, name + ".png"))
+    same_words(page)
     page.wait("document.querySelectorAll('#host a').length === 3", "links to the other daemons")
     page.evaluate("[...document.querySelectorAll('#host a')].find(a => a.textContent === 'src_dist.1').click()")
     page.wait("/src_dist/.test(document.getElementById('name').textContent)", "the page of src_dist")
