@@ -13,9 +13,14 @@
 #define TAG_BYTES         16
 #define WINDOW            1024
 
+static const struct packet_trailer *trailer_of(const struct packet_view *view)
+{
+    return (const void *)(view->bytes + view->end);
+}
+
 static uint64_t counter_of(const struct packet_view *view)
 {
-    const uint8_t *p = view->bytes + view->end + 2;
+    const uint8_t *p = trailer_of(view)->counter;
 
     return (uint64_t)md_be16(p) << 32 | md_be32(p + 2);
 }
@@ -24,30 +29,30 @@ static uint64_t counter_of(const struct packet_view *view)
 void rrcp_auth_sign(struct rrcp *r, uint8_t *bytes, uint32_t length)
 {
     const struct rrcp_key *key = &r->config.keys[0];
-    uint8_t *trailer = bytes + length;
+    struct packet_trailer *trailer = (void *)(bytes + length);
 
     r->auth_counter++;
-    trailer[0] = key->id;
-    trailer[1] = ALGORITHM_BLAKE2S;
-    md_put_be16(trailer + 2, (uint16_t)(r->auth_counter >> 32));
-    md_put_be32(trailer + 4, (uint32_t)r->auth_counter);
-    md_blake2s(trailer + 8, TAG_BYTES, key->bytes, sizeof(key->bytes), bytes, length + 8);
+    trailer->key_id = key->id;
+    trailer->algorithm = ALGORITHM_BLAKE2S;
+    md_put_be16(trailer->counter, (uint16_t)(r->auth_counter >> 32));
+    md_put_be32(trailer->counter + 2, (uint32_t)r->auth_counter);
+    md_blake2s(trailer->tag, TAG_BYTES, key->bytes, sizeof(key->bytes), bytes, length + 8);
 }
 
 int rrcp_auth_verify(struct rrcp *r, const struct packet_view *view)
 {
-    const uint8_t *trailer = view->bytes + view->end;
+    const struct packet_trailer *trailer = trailer_of(view);
     uint8_t tag[TAG_BYTES];
 
-    if (r->config.key_count == 0 || trailer[1] != ALGORITHM_BLAKE2S)
+    if (r->config.key_count == 0 || trailer->algorithm != ALGORITHM_BLAKE2S)
         return r->config.key_count == 0 ? -1 : RRCP_DROP_AUTH_TAG;
     for (uint32_t i = 0; i < r->config.key_count; i++) {
         const struct rrcp_key *key = &r->config.keys[i];
 
-        if (key->id != trailer[0])
+        if (key->id != trailer->key_id)
             continue;
         md_blake2s(tag, TAG_BYTES, key->bytes, sizeof(key->bytes), view->bytes, view->end + 8);
-        if (md_equal_constant_time(tag, trailer + 8, TAG_BYTES))
+        if (md_equal_constant_time(tag, trailer->tag, TAG_BYTES))
             return -1;
     }
     return RRCP_DROP_AUTH_TAG;

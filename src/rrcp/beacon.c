@@ -57,8 +57,9 @@ static uint16_t beacon_state(const struct rrcp *r)
 }
 
 /* Fill the packet up to its limit, so that a path that cannot carry it is noticed. */
-static uint32_t pad(const struct rrcp *r, uint8_t *bytes, uint32_t pos)
+static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
 {
+    uint8_t *bytes = (uint8_t *)p;
     uint8_t count = 0;
 
     while (r->chunks_end_max - pos >= 2 && count < UINT8_MAX) {
@@ -72,7 +73,7 @@ static uint32_t pad(const struct rrcp *r, uint8_t *bytes, uint32_t pos)
         pos += 2 + length;
         count++;
     }
-    bytes[63] = count;
+    p->tlv_count = count;
     return pos;
 }
 
@@ -81,26 +82,26 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
     struct rrcp_sender *s = &r->sender;
     size_t name = strlen(r->node);
     uint32_t pos = PACKET_BEACON_BYTES + (uint32_t)((name + 3) & ~3u);
-    uint8_t *bytes;
-    uint32_t buffer = rrcp_control_make(r, PACKET_BEACON, &bytes);
+    uint32_t buffer;
+    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
 
-    if (buffer == RRCP_BUFFER_NONE)
+    if (!p)
         return;
-    md_put_be64(bytes + 24, s->send_next);
-    md_put_be64(bytes + 32, s->trail);
-    md_put_be64(bytes + 40, r->config.start_ms);
-    md_put_be32(bytes + 48, ++s->beacon_counter);
-    md_put_be16(bytes + 52, r->config.unicast_port);
-    md_put_be16(bytes + 54, beacon_state(r));
-    md_put_be32(bytes + 56, (uint32_t)(r->config.hold_ns / RRCP_MS));
-    md_put_be16(bytes + 60, (uint16_t)(interval_ns / RRCP_MS));
-    bytes[62] = (uint8_t)name;
-    bytes[63] = 0;
-    memset(bytes + PACKET_BEACON_BYTES, 0, pos - PACKET_BEACON_BYTES);
-    memcpy(bytes + PACKET_BEACON_BYTES, r->node, name);
+    md_put_be64(p->next_seq, s->send_next);
+    md_put_be64(p->trail, s->trail);
+    md_put_be64(p->start_ms, r->config.start_ms);
+    md_put_be32(p->counter, ++s->beacon_counter);
+    md_put_be16(p->port, r->config.unicast_port);
+    md_put_be16(p->state, beacon_state(r));
+    md_put_be32(p->hold_ms, (uint32_t)(r->config.hold_ns / RRCP_MS));
+    md_put_be16(p->interval_ms, (uint16_t)(interval_ns / RRCP_MS));
+    p->name_length = (uint8_t)name;
+    p->tlv_count = 0;
+    memset(p + 1, 0, pos - PACKET_BEACON_BYTES);
+    memcpy(p + 1, r->node, name);
     if (r->now_ns >= s->pad_due_ns) {
         s->pad_due_ns = r->now_ns + PAD_NS;
-        pos = pad(r, bytes, pos);
+        pos = pad(r, p, pos);
     }
     rrcp_control_send(r, buffer, pos, NULL);
     s->beacon_sent_ns = r->now_ns;
@@ -139,7 +140,7 @@ static void next_beacon(struct rrcp *r)
 static void send_bye(struct rrcp *r)
 {
     struct rrcp_sender *s = &r->sender;
-    uint8_t *bytes;
+    struct packet_bye *p;
     uint32_t buffer;
 
     if (s->send_next < s->next_seq && r->now_ns < s->bye_due_ns + FLUSH_NS_MAX)
@@ -149,10 +150,10 @@ static void send_bye(struct rrcp *r)
         s->bye_due_ns = RRCP_NEVER;
         return;
     }
-    buffer = rrcp_control_make(r, PACKET_BYE, &bytes);
-    if (buffer != RRCP_BUFFER_NONE) {
-        md_put_be64(bytes + 24, s->send_next);
-        bytes[32] = (uint8_t)s->stop_reason;
+    p = rrcp_control_make(r, PACKET_BYE, &buffer);
+    if (p) {
+        md_put_be64(p->next_seq, s->send_next);
+        p->reason = (uint8_t)s->stop_reason;
         rrcp_control_send(r, buffer, PACKET_BYE_BYTES, NULL);
         r->counters.byes_sent++;
     }
@@ -186,32 +187,32 @@ static void send_hsm(struct rrcp *r)
                                 c->unicast_rcvd,     c->gaps_detected,     c->retrans_req_sent,
                                 c->retrans_req_rcvd, c->retrans_pkts_sent, c->retrans_pkts_rcvd };
     const uint16_t count = sizeof(values) / sizeof(values[0]);
-    uint8_t *bytes;
-    uint32_t buffer = rrcp_control_make(r, PACKET_HSM, &bytes);
+    uint32_t buffer;
+    struct packet_hsm *p = rrcp_control_make(r, PACKET_HSM, &buffer);
 
-    if (buffer == RRCP_BUFFER_NONE)
+    if (!p)
         return;
-    md_put_be16(bytes + 24, count);
+    md_put_be16(p->count, count);
     for (uint16_t i = 0; i < count; i++) {
-        md_put_be16(bytes + PACKET_HSM_BYTES + 10 * i, (uint16_t)(i + 1));
-        md_put_be64(bytes + PACKET_HSM_BYTES + 10 * i + 2, values[i]);
+        md_put_be16(p->list[i].id, (uint16_t)(i + 1));
+        md_put_be64(p->list[i].value, values[i]);
     }
-    rrcp_control_send(r, buffer, PACKET_HSM_BYTES + 10u * count, NULL);
+    rrcp_control_send(r, buffer, PACKET_HSM_BYTES + count * (uint32_t)sizeof(p->list[0]), NULL);
     r->counters.hsm_sent++;
 }
 
 void rrcp_solicit_send(struct rrcp *r, struct rrcp_peer *peer)
 {
-    uint8_t *bytes;
+    struct packet_solicit *p;
     uint32_t buffer;
 
     peer->solicit_due_ns = RRCP_NEVER;
     if (peer->name_length > 0)
         return; /* its beacon came by itself */
-    buffer = rrcp_control_make(r, PACKET_SOLICIT, &bytes);
-    if (buffer == RRCP_BUFFER_NONE)
+    p = rrcp_control_make(r, PACKET_SOLICIT, &buffer);
+    if (!p)
         return;
-    md_put_be64(bytes + 24, peer->session);
+    md_put_be64(p->target, peer->session);
     rrcp_control_send(r, buffer, PACKET_SOLICIT_BYTES, NULL);
     r->counters.solicits_sent++;
 }
@@ -314,8 +315,8 @@ static void check_conflict(struct rrcp *r, struct rrcp_peer *peer)
 
 static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint8_t length = view->bytes[62];
-    const uint8_t *name = view->bytes + PACKET_BEACON_BYTES;
+    uint8_t length = view->beacon->name_length;
+    const uint8_t *name = (const uint8_t *)(view->beacon + 1);
 
     if (length == peer->name_length && memcmp(name, peer->name, length) == 0)
         return;
@@ -331,15 +332,15 @@ static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packe
 
 void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint64_t next = md_be64(view->bytes + 24);
-    uint64_t trail = md_be64(view->bytes + 32);
+    uint64_t next = md_be64(view->beacon->next_seq);
+    uint64_t trail = md_be64(view->beacon->trail);
 
     if (next == 0 || next > RRCP_SEQ_MAX || trail > next) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return;
     }
     r->counters.beacons_rcvd++;
-    peer->beacon_state = md_be16(view->bytes + 54);
+    peer->beacon_state = md_be16(view->beacon->state);
     take_name(r, peer, view);
     check_conflict(r, peer);
     rrcp_receive_announce(r, peer, next);
@@ -348,7 +349,7 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
 
 void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint64_t next = md_be64(view->bytes + 24);
+    uint64_t next = md_be64(view->bye->next_seq);
 
     r->counters.byes_rcvd++;
     if (next <= RRCP_SEQ_MAX)
@@ -360,7 +361,7 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
 void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view)
 {
     struct rrcp_sender *s = &r->sender;
-    uint64_t target = md_be64(view->bytes + 24);
+    uint64_t target = md_be64(view->solicit->target);
     uint64_t at_ns;
 
     r->counters.solicits_rcvd++;

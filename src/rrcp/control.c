@@ -5,20 +5,20 @@
 #include "common.h"
 #include "pool.h"
 
-uint32_t rrcp_control_make(struct rrcp *r, enum packet_type type, uint8_t **bytes)
+void *rrcp_control_make(struct rrcp *r, enum packet_type type, uint32_t *buffer)
 {
-    uint32_t buffer = RRCP_BUFFER_NONE;
+    void *packet;
 
-    *bytes = NULL;
+    *buffer = RRCP_BUFFER_NONE;
     if (r->control_count < CONTROL_QUEUE)
-        buffer = rrcp_pool_take(r, BUFFER_CONTROL);
-    if (buffer == RRCP_BUFFER_NONE) {
+        *buffer = rrcp_pool_take(r, BUFFER_CONTROL);
+    if (*buffer == RRCP_BUFFER_NONE) {
         r->counters.control_dropped++;
-        return buffer;
+        return NULL;
     }
-    *bytes = rrcp_pool_bytes(r, buffer);
-    rrcp_packet_header(*bytes, type, r->session, r->rules.network_id);
-    return buffer;
+    packet = rrcp_pool_bytes(r, *buffer);
+    rrcp_packet_header(packet, type, r->session, r->rules.network_id);
+    return packet;
 }
 
 void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,

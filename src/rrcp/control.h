@@ -5,8 +5,8 @@
 
 #include "private.h"
 
-/* A buffer with the header of `type`, to be filled and queued; RRCP_BUFFER_NONE: no room. */
-uint32_t rrcp_control_make(struct rrcp *r, enum packet_type type, uint8_t **bytes);
+/* A packet with the header of `type`, to be filled and queued; NULL: no room. */
+void *rrcp_control_make(struct rrcp *r, enum packet_type type, uint32_t *buffer);
 /* Queue it; peer NULL: to the group. */
 void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
                        const struct rrcp_peer *peer);

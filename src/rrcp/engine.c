@@ -137,11 +137,13 @@ static struct rrcp_peer *meet(struct rrcp *r, const struct packet_view *view,
             rrcp_drop(r, RRCP_DROP_UNKNOWN);
         return NULL;
     }
-    if (is_beacon && (md_be16(view->bytes + 54) & BEACON_STATE_LEAVING)) {
+    if (is_beacon && (md_be16(view->beacon->state) & BEACON_STATE_LEAVING)) {
         rrcp_drop(r, RRCP_DROP_UNKNOWN);
         return NULL;
     }
-    return rrcp_peer_meet(r, view->session, md_be64(view->bytes + 24), is_beacon, arrival);
+    return rrcp_peer_meet(r, view->session,
+                          md_be64(is_beacon ? view->beacon->next_seq : view->data->seq), is_beacon,
+                          arrival);
 }
 
 static void path_heard(struct rrcp *r, uint8_t path)
@@ -155,8 +157,8 @@ static void path_heard(struct rrcp *r, uint8_t path)
 
 static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint64_t seq = md_be64(view->bytes + 24);
-    uint64_t held = md_be32(view->bytes + 32);
+    uint64_t seq = md_be64(view->data->seq);
+    uint64_t held = md_be32(view->data->held);
 
     if (seq == 0 || seq > RRCP_SEQ_MAX) {
         rrcp_drop(r, RRCP_DROP_JUMP);
@@ -218,7 +220,8 @@ static void refuse(struct rrcp *r, int drop, const struct rrcp_arrival *arrival)
 {
     rrcp_drop(r, (enum rrcp_drop)drop);
     if (drop == RRCP_DROP_VERSION)
-        rrcp_note(r, RRCP_NOTE_VERSION_UNKNOWN, 0, arrival->bytes[2]);
+        rrcp_note(r, RRCP_NOTE_VERSION_UNKNOWN, 0,
+                  ((const struct packet_header *)(const void *)arrival->bytes)->version);
     if (drop == RRCP_DROP_AUTH_MISSING || drop == RRCP_DROP_AUTH_TAG)
         rrcp_note(r, RRCP_NOTE_AUTH_FAILED, 0, 0);
 }

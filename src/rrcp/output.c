@@ -32,19 +32,25 @@ void rrcp_output_fini(struct rrcp *r)
     rrcp_give(r, r->handed_to, HANDED_MAX * sizeof(*r->handed_to));
 }
 
-/* The header fields that are known only now, and the trailer. */
-static void finish_packet(struct rrcp *r, uint8_t *bytes, uint32_t length, uint8_t path)
+/* The header fields that are known only now, and the trailer. Returns the length with it. */
+static uint16_t finish_packet(struct rrcp *r, struct packet_header *h, uint32_t length,
+                              uint8_t path)
 {
     bool auth = r->config.key_count > 0;
+    uint16_t total = (uint16_t)(length + (auth ? PACKET_TRAILER_BYTES : 0));
 
-    bytes[4] = (uint8_t)(auth ? bytes[4] | PACKET_FLAG_AUTH : bytes[4]);
-    bytes[5] = path;
-    md_put_be16(bytes + 6, (uint16_t)(length + (auth ? PACKET_TRAILER_BYTES : 0)));
-    md_put_be32(bytes + 20, rrcp_us(r->now_ns));
-    if (bytes[3] == PACKET_DATA)
-        md_put_be32(bytes + 32, rrcp_sender_held(r, md_be64(bytes + 24)));
+    h->flags = (uint8_t)(auth ? h->flags | PACKET_FLAG_AUTH : h->flags);
+    h->path = path;
+    md_put_be16(h->length, total);
+    md_put_be32(h->tx_time, rrcp_us(r->now_ns));
+    if (h->type == PACKET_DATA) {
+        struct packet_data *data = (void *)h;
+
+        md_put_be32(data->held, rrcp_sender_held(r, md_be64(data->seq)));
+    }
     if (auth)
-        rrcp_auth_sign(r, bytes, length);
+        rrcp_auth_sign(r, (uint8_t *)h, length);
+    return total;
 }
 
 /* Hand out one packet; its reference goes with it. */
@@ -52,16 +58,15 @@ static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8
                  const struct rrcp_address *to)
 {
     struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
-    uint8_t *bytes = rrcp_pool_bytes(r, buffer);
+    struct packet_header *h = rrcp_pool_header(r, buffer);
 
-    finish_packet(r, bytes, meta->length, path);
     meta->in_flight++;
     *out = (struct rrcp_packet){
-        .bytes = bytes,
-        .length = md_be16(bytes + 6),
+        .bytes = (uint8_t *)h,
+        .length = finish_packet(r, h, meta->length, path),
         .buffer = buffer,
         .path = path,
-        .type = bytes[3],
+        .type = h->type,
     };
     if (to) {
         r->handed_to[r->handed_count] = *to;

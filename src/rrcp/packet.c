@@ -15,18 +15,13 @@ uint32_t rrcp_network_id(const char *name)
     return hash;
 }
 
-void rrcp_packet_header(uint8_t *bytes, enum packet_type type, uint64_t session,
+void rrcp_packet_header(struct packet_header *h, enum packet_type type, uint64_t session,
                         uint32_t network_id)
 {
-    md_put_be16(bytes, PACKET_MAGIC);
-    bytes[2] = PACKET_VERSION;
-    bytes[3] = (uint8_t)type;
-    bytes[4] = 0;
-    bytes[5] = 0;
-    md_put_be16(bytes + 6, 0);
-    md_put_be64(bytes + 8, session);
-    md_put_be32(bytes + 16, network_id);
-    md_put_be32(bytes + 20, 0);
+    *h = (struct packet_header){ .version = PACKET_VERSION, .type = (uint8_t)type };
+    md_put_be16(h->magic, PACKET_MAGIC);
+    md_put_be64(h->session, session);
+    md_put_be32(h->network_id, network_id);
 }
 
 static uint32_t body_bytes_min(uint8_t type)
@@ -98,16 +93,16 @@ static int chunks_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32
     return pos == end && begin == first_begin ? -1 : RRCP_DROP_CHUNKS;
 }
 
-static int ranges_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32_t count)
+static int ranges_check(const struct packet_range list[], uint32_t count, uint32_t bytes)
 {
     uint64_t next = 0;
     uint64_t total = 0;
 
-    if (count == 0 || count > PACKET_RANGES_MAX || end - pos != count * 8)
+    if (count == 0 || count > PACKET_RANGES_MAX || bytes != count * sizeof(list[0]))
         return RRCP_DROP_COUNT;
-    for (uint32_t i = 0; i < count; i++, pos += 8) {
-        uint64_t offset = md_be32(bytes + pos);
-        uint64_t length = md_be32(bytes + pos + 4);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t offset = md_be32(list[i].offset);
+        uint64_t length = md_be32(list[i].count);
 
         total += length;
         if (length == 0 || offset < next || total > PACKET_RANGE_TOTAL)
@@ -117,14 +112,16 @@ static int ranges_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32
     return -1;
 }
 
-static int beacon_check(const uint8_t *bytes, uint32_t end)
+static int beacon_check(const struct packet_view *view)
 {
-    uint32_t name = bytes[62];
+    const uint8_t *bytes = view->bytes;
+    uint32_t name = view->beacon->name_length;
+    uint32_t end = view->end;
     uint32_t pos = PACKET_BEACON_BYTES + ((name + 3) & ~3u);
 
     if (name == 0 || name > RRCP_NODE_NAME_MAX || pos > end)
         return RRCP_DROP_COUNT;
-    for (int left = bytes[63]; left > 0; left--) {
+    for (int left = view->beacon->tlv_count; left > 0; left--) {
         if (end - pos < 2 || end - pos - 2 < bytes[pos + 1])
             return RRCP_DROP_COUNT;
         pos += 2u + bytes[pos + 1];
@@ -132,28 +129,30 @@ static int beacon_check(const uint8_t *bytes, uint32_t end)
     return pos == end ? -1 : RRCP_DROP_COUNT;
 }
 
-static int body_check(uint8_t type, const uint8_t *bytes, uint32_t end)
+static int body_check(const struct packet_view *v)
 {
-    switch ((enum packet_type)type) {
+    switch ((enum packet_type)v->type) {
     case PACKET_DATA:
-        return chunks_check(bytes, PACKET_DATA_BYTES, end, md_be16(bytes + 36),
-                            md_be16(bytes + 38));
+        return chunks_check(v->bytes, PACKET_DATA_BYTES, v->end, md_be16(v->data->chunks),
+                            md_be16(v->data->first_begin));
     case PACKET_UDATA:
-        return chunks_check(bytes, PACKET_UDATA_BYTES, end, md_be16(bytes + 48),
-                            md_be16(bytes + 50));
+        return chunks_check(v->bytes, PACKET_UDATA_BYTES, v->end, md_be16(v->udata->chunks),
+                            md_be16(v->udata->first_begin));
     case PACKET_NAK:
-        return ranges_check(bytes, PACKET_NAK_BYTES, end, md_be16(bytes + 40));
+        return ranges_check(v->nak->list, md_be16(v->nak->ranges), v->end - PACKET_NAK_BYTES);
     case PACKET_NCF:
-        return ranges_check(bytes, PACKET_NCF_BYTES, end, md_be16(bytes + 32));
+        return ranges_check(v->ncf->list, md_be16(v->ncf->ranges), v->end - PACKET_NCF_BYTES);
     case PACKET_BEACON:
-        return beacon_check(bytes, end);
+        return beacon_check(v);
     case PACKET_HSM:
-        return end - PACKET_HSM_BYTES == 10u * md_be16(bytes + 24) ? -1 : RRCP_DROP_COUNT;
+        return v->end - PACKET_HSM_BYTES == md_be16(v->hsm->count) * sizeof(v->hsm->list[0])
+                   ? -1
+                   : RRCP_DROP_COUNT;
     case PACKET_UACK:
     case PACKET_BYE:
     case PACKET_SOLICIT:
     case PACKET_STATUS:
-        return end == body_bytes_min(type) ? -1 : RRCP_DROP_BODY;
+        return v->end == body_bytes_min(v->type) ? -1 : RRCP_DROP_BODY;
     }
     return RRCP_DROP_TYPE;
 }
@@ -161,25 +160,27 @@ static int body_check(uint8_t type, const uint8_t *bytes, uint32_t end)
 int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
                       struct packet_view *out)
 {
-    if (length < PACKET_HEADER_BYTES || length > UINT16_MAX || md_be16(bytes + 6) != length)
+    const struct packet_header *h = (const void *)bytes;
+
+    if (length < PACKET_HEADER_BYTES || length > UINT16_MAX || md_be16(h->length) != length)
         return RRCP_DROP_SIZE;
-    if (md_be16(bytes) != PACKET_MAGIC)
+    if (md_be16(h->magic) != PACKET_MAGIC)
         return RRCP_DROP_MAGIC;
-    if (bytes[2] >> 4 != PACKET_VERSION >> 4)
+    if (h->version >> 4 != PACKET_VERSION >> 4)
         return RRCP_DROP_VERSION;
-    if (md_be32(bytes + 16) != rules->network_id)
+    if (md_be32(h->network_id) != rules->network_id)
         return RRCP_DROP_NETWORK;
-    if (bytes[3] < PACKET_DATA || bytes[3] > PACKET_HSM)
+    if (h->type < PACKET_DATA || h->type > PACKET_HSM)
         return RRCP_DROP_TYPE;
 
     *out = (struct packet_view){
         .bytes = bytes,
         .end = (uint32_t)length,
-        .type = bytes[3],
-        .flags = bytes[4],
-        .path = bytes[5],
-        .session = md_be64(bytes + 8),
-        .tx_time = md_be32(bytes + 20),
+        .type = h->type,
+        .flags = h->flags,
+        .path = h->path,
+        .session = md_be64(h->session),
+        .tx_time = md_be32(h->tx_time),
     };
     if (out->session == 0)
         return RRCP_DROP_SESSION;
@@ -196,7 +197,7 @@ int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, si
     }
     if (out->end < body_bytes_min(out->type))
         return RRCP_DROP_BODY;
-    return body_check(out->type, bytes, out->end);
+    return body_check(out);
 }
 
 void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk)

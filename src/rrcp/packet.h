@@ -7,43 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/writer.h"
+
 /*
- * All numbers are big-endian. Every packet begins with the common header:
- *
- *      0  u16 magic 0x5252          8  u64 session of the sender
- *      2  u8  version 0x10         16  u32 network id: FNV-1a-32 of the network's name
- *      3  u8  type                 20  u32 sender's clock, microseconds
- *      4  u8  flags
- *      5  u8  path
- *      6  u16 length, with trailer
- *
- *      DATA    24 u64 seq · 32 u32 held · 36 u16 chunks · 38 u16 first begin · 40 chunks
- *      UDATA   24 u64 useq · 32 u64 destination · 40 u64 cumulative ack · 48 u16 chunks
- *              50 u16 first begin · 52 chunks
- *      UACK    24 u64 destination · 32 u64 next expected · 40 u64 bitmap · 48 u32 clock echoed
- *              52 u16 free window · 54 u16 flags
- *      BEACON  24 u64 next seq · 32 u64 trail · 40 u64 start ms · 48 u32 counter · 52 u16 port
- *              54 u16 state · 56 u32 hold ms · 60 u16 interval ms · 62 u8 name length
- *              63 u8 TLV count · 64 name, padded to 4 · TLVs {u8 type, u8 length, bytes}
- *      NAK     24 u64 target · 32 u64 base · 40 u16 ranges · 42 u16 attempt
- *              44 {u32 offset, u32 count}
- *      NCF     24 u64 base · 32 u16 ranges · 34 u8 reason · 35 u8 0 · 36 u16 wait ms · 38 u16 0
- *              40 {u32 offset, u32 count}
- *      BYE     24 u64 next seq · 32 u8 reason
- *      SOLICIT 24 u64 target, 0 = all
- *      STATUS  24 u64 target · 32 u64 next expected · 40 u64 highest seen · 48 u32 lost
- *              52 u32 repaired · 56 u32 clock echoed · 60 u32 delay us · 64 u16 pool % · 66 u16 0
- *      HSM     24 u16 count · 26 {u16 id, u64 value}
- *
- *      trailer 0 u8 key id · 1 u8 algorithm 1 · 2 u48 counter · 8 tag, over all before it
- *
- *      chunk   0 u16 payload length · 2 u8 flags · 3 u8 0 · unless SAME: u32 topic,
- *              u16 source port, u16 destination port · if DIRECTED: u64 destination session
- *              · if BEGIN without END: u32 length of the whole message · payload
- *
- * useq carries the stream's incarnation in its upper 16 bits and counts from 1 in the lower 48: a
- * stream that was reset starts at 1 of the next incarnation, so that packets still under way from
- * the one before can be told from it.
+ * Every field is big-endian and an array of bytes: the structs have no padding and need no
+ * alignment, so a pointer to received bytes is a pointer to the packet. md_be64(view->data->seq)
+ * reads, md_put_be64(packet->seq, seq) writes. docs/design/rrcp.md describes each field.
  */
 #define PACKET_MAGIC         0x5252
 #define PACKET_VERSION       0x10
@@ -99,6 +68,147 @@ enum packet_type {
 #define CHUNK_SAME           0x20
 #define CHUNK_DIRECTED       0x10
 
+struct packet_header {
+    uint8_t magic[2];
+    uint8_t version;
+    uint8_t type;
+    uint8_t flags;
+    uint8_t path;
+    uint8_t length[2]; /* with trailer */
+    uint8_t session[8];
+    uint8_t network_id[4]; /* FNV-1a-32 of the network's name */
+    uint8_t tx_time[4];    /* sender's clock, microseconds */
+};
+
+struct packet_data { /* chunks follow */
+    struct packet_header header;
+    uint8_t seq[8];
+    uint8_t held[4];
+    uint8_t chunks[2];
+    uint8_t first_begin[2];
+};
+
+/*
+ * useq carries the stream's incarnation in its upper 16 bits and counts from 1 in the lower 48: a
+ * stream that was reset starts at 1 of the next incarnation, so that packets still under way from
+ * the one before can be told from it.
+ */
+struct packet_udata { /* chunks follow */
+    struct packet_header header;
+    uint8_t useq[8];
+    uint8_t destination[8];
+    uint8_t ack[8];
+    uint8_t chunks[2];
+    uint8_t first_begin[2];
+};
+
+struct packet_uack {
+    struct packet_header header;
+    uint8_t destination[8];
+    uint8_t next[8];
+    uint8_t bitmap[8];
+    uint8_t clock[4]; /* echoed */
+    uint8_t window[2];
+    uint8_t flags[2];
+};
+
+struct packet_beacon { /* the name follows, padded to 4, then TLVs {u8 type, u8 length, bytes} */
+    struct packet_header header;
+    uint8_t next_seq[8];
+    uint8_t trail[8];
+    uint8_t start_ms[8];
+    uint8_t counter[4];
+    uint8_t port[2];
+    uint8_t state[2];
+    uint8_t hold_ms[4];
+    uint8_t interval_ms[2];
+    uint8_t name_length;
+    uint8_t tlv_count;
+};
+
+struct packet_range {
+    uint8_t offset[4]; /* from the base */
+    uint8_t count[4];
+};
+
+struct packet_nak {
+    struct packet_header header;
+    uint8_t target[8];
+    uint8_t base[8];
+    uint8_t ranges[2];
+    uint8_t attempt[2];
+    struct packet_range list[];
+};
+
+struct packet_ncf {
+    struct packet_header header;
+    uint8_t base[8];
+    uint8_t ranges[2];
+    uint8_t reason;
+    uint8_t zero;
+    uint8_t wait_ms[2];
+    uint8_t zeros[2];
+    struct packet_range list[];
+};
+
+struct packet_bye {
+    struct packet_header header;
+    uint8_t next_seq[8];
+    uint8_t reason;
+};
+
+struct packet_solicit {
+    struct packet_header header;
+    uint8_t target[8]; /* 0: all */
+};
+
+struct packet_status {
+    struct packet_header header;
+    uint8_t target[8];
+    uint8_t next[8];
+    uint8_t highest[8];
+    uint8_t lost[4];
+    uint8_t repaired[4];
+    uint8_t clock[4]; /* echoed */
+    uint8_t delay_us[4];
+    uint8_t pool_percent[2];
+    uint8_t zeros[2];
+};
+
+struct packet_hsm {
+    struct packet_header header;
+    uint8_t count[2];
+    struct {
+        uint8_t id[2];
+        uint8_t value[8];
+    } list[];
+};
+
+struct packet_trailer {
+    uint8_t key_id;
+    uint8_t algorithm;
+    uint8_t counter[6];
+    uint8_t tag[16]; /* over all bytes before it */
+};
+
+#define PACKET_SIZE(name, bytes)                                                                   \
+    _Static_assert(sizeof(struct packet_##name) == (bytes), "struct packet_" #name)
+
+PACKET_SIZE(header, PACKET_HEADER_BYTES);
+PACKET_SIZE(data, PACKET_DATA_BYTES);
+PACKET_SIZE(udata, PACKET_UDATA_BYTES);
+PACKET_SIZE(uack, PACKET_UACK_BYTES);
+PACKET_SIZE(beacon, PACKET_BEACON_BYTES);
+PACKET_SIZE(nak, PACKET_NAK_BYTES);
+PACKET_SIZE(ncf, PACKET_NCF_BYTES);
+PACKET_SIZE(bye, PACKET_BYE_BYTES);
+PACKET_SIZE(solicit, PACKET_SOLICIT_BYTES);
+PACKET_SIZE(status, PACKET_STATUS_BYTES);
+PACKET_SIZE(hsm, PACKET_HSM_BYTES);
+PACKET_SIZE(trailer, PACKET_TRAILER_BYTES);
+
+/* u16 payload length · u8 flags · u8 0 · unless SAME: u32 topic, u16 source port, u16 destination
+ * port · if DIRECTED: u64 session · if BEGIN without END: u32 length of the message · payload */
 struct packet_chunk {
     uint8_t flags;
     uint16_t source_port;
@@ -112,7 +222,20 @@ struct packet_chunk {
 
 /* A packet that passed all checks. */
 struct packet_view {
-    const uint8_t *bytes;
+    union {
+        const uint8_t *bytes;
+        const struct packet_header *header;
+        const struct packet_data *data;
+        const struct packet_udata *udata;
+        const struct packet_uack *uack;
+        const struct packet_beacon *beacon;
+        const struct packet_nak *nak;
+        const struct packet_ncf *ncf;
+        const struct packet_bye *bye;
+        const struct packet_solicit *solicit;
+        const struct packet_status *status;
+        const struct packet_hsm *hsm;
+    };
     uint32_t end; /* without the trailer */
     uint8_t type;
     uint8_t flags;
@@ -135,10 +258,34 @@ int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, si
 /* Read the chunk at *pos of checked bytes; `chunk` carries what SAME refers to. */
 void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk);
 
+/* Write the header of a chunk; returns where its payload goes. */
+static inline uint8_t *rrcp_chunk_put(uint8_t *p, const struct packet_chunk *chunk)
+{
+    md_put_be16(p, (uint16_t)chunk->length);
+    p[2] = chunk->flags;
+    p[3] = 0;
+    p += 4;
+    if (!(chunk->flags & CHUNK_SAME)) {
+        md_put_be32(p, chunk->topic);
+        md_put_be16(p + 4, chunk->source_port);
+        md_put_be16(p + 6, chunk->destination_port);
+        p += 8;
+    }
+    if (chunk->flags & CHUNK_DIRECTED) {
+        md_put_be64(p, chunk->session);
+        p += 8;
+    }
+    if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == CHUNK_BEGIN) {
+        md_put_be32(p, chunk->total);
+        p += 4;
+    }
+    return p;
+}
+
 uint32_t rrcp_network_id(const char *name);
 
 /* The common header; length and tx time are filled in when the packet is sent. */
-void rrcp_packet_header(uint8_t *bytes, enum packet_type type, uint64_t session,
+void rrcp_packet_header(struct packet_header *h, enum packet_type type, uint64_t session,
                         uint32_t network_id);
 
 #endif

@@ -19,6 +19,11 @@ static inline uint8_t *rrcp_pool_bytes(const struct rrcp *r, uint32_t buffer)
     return r->pool.memory + (size_t)buffer * r->pool.stride + r->pool.headroom;
 }
 
+static inline struct packet_header *rrcp_pool_header(const struct rrcp *r, uint32_t buffer)
+{
+    return (void *)rrcp_pool_bytes(r, buffer);
+}
+
 static inline struct rrcp_buffer *rrcp_pool_buffer(struct rrcp *r, uint32_t buffer)
 {
     return &r->pool.buffers[buffer];

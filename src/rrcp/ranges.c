@@ -29,11 +29,11 @@ bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count)
     return true;
 }
 
-uint32_t rrcp_ranges_write(const struct range_builder *b, uint8_t *bytes, uint32_t pos)
+uint32_t rrcp_ranges_write(const struct range_builder *b, struct packet_range out[])
 {
-    for (uint32_t i = 0; i < b->count; i++, pos += 8) {
-        md_put_be32(bytes + pos, b->ranges[i].offset);
-        md_put_be32(bytes + pos + 4, b->ranges[i].count);
+    for (uint32_t i = 0; i < b->count; i++) {
+        md_put_be32(out[i].offset, b->ranges[i].offset);
+        md_put_be32(out[i].count, b->ranges[i].count);
     }
-    return pos;
+    return b->count * (uint32_t)sizeof(out[0]);
 }

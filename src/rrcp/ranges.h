@@ -5,8 +5,8 @@
 
 #include "private.h"
 
-/* Write ranges after `pos`; returns the end. */
-uint32_t rrcp_ranges_write(const struct range_builder *b, uint8_t *bytes, uint32_t pos);
+/* Returns how many bytes it wrote. */
+uint32_t rrcp_ranges_write(const struct range_builder *b, struct packet_range out[]);
 /* False: another range does not fit, or lies too far from the base. */
 bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count);
 

@@ -282,7 +282,7 @@ static void arrive_late(struct rrcp *r, struct rrcp_peer *peer, const struct pac
 void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
     struct rrcp_window *w = &peer->window;
-    uint64_t seq = md_be64(view->bytes + 24);
+    uint64_t seq = md_be64(view->data->seq);
 
     if (seq < w->next) {
         count_duplicate(r, peer, view);

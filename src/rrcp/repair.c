@@ -37,20 +37,21 @@ struct answer {
 
 static void send_answer(struct rrcp *r, struct answer *a)
 {
-    uint8_t *bytes;
+    struct packet_ncf *p;
     uint32_t buffer;
 
     if (a->ranges.count == 0)
         return;
-    buffer = rrcp_control_make(r, PACKET_NCF, &bytes);
-    if (buffer != RRCP_BUFFER_NONE) {
-        md_put_be64(bytes + 24, a->ranges.base);
-        md_put_be16(bytes + 32, (uint16_t)a->ranges.count);
-        bytes[34] = a->reason;
-        bytes[35] = 0;
-        md_put_be16(bytes + 36, (uint16_t)a->ranges.wait_ms);
-        md_put_be16(bytes + 38, 0);
-        rrcp_control_send(r, buffer, rrcp_ranges_write(&a->ranges, bytes, PACKET_NCF_BYTES), a->to);
+    p = rrcp_control_make(r, PACKET_NCF, &buffer);
+    if (p) {
+        md_put_be64(p->base, a->ranges.base);
+        md_put_be16(p->ranges, (uint16_t)a->ranges.count);
+        p->reason = a->reason;
+        p->zero = 0;
+        md_put_be16(p->wait_ms, (uint16_t)a->ranges.wait_ms);
+        md_put_be16(p->zeros, 0);
+        rrcp_control_send(r, buffer, PACKET_NCF_BYTES + rrcp_ranges_write(&a->ranges, p->list),
+                          a->to);
         r->counters.ncf_sent[a->reason]++;
     }
     a->ranges = (struct range_builder){ 0 };
@@ -274,11 +275,11 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
         .busy = { .reason = NCF_BUSY },
         .busy_peer = { .reason = NCF_BUSY, .to = peer },
     };
-    uint64_t base = md_be64(view->bytes + 32);
-    uint32_t count = md_be16(view->bytes + 40);
-    uint32_t attempt = md_be16(view->bytes + 42);
+    uint64_t base = md_be64(view->nak->base);
+    uint32_t count = md_be16(view->nak->ranges);
+    uint32_t attempt = md_be16(view->nak->attempt);
 
-    if (md_be64(view->bytes + 24) != r->session) {
+    if (md_be64(view->nak->target) != r->session) {
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
@@ -292,14 +293,13 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     r->counters.retrans_req_rcvd++;
     peer->naks_rcvd++;
     for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *p = view->bytes + PACKET_NAK_BYTES + 8 * i;
-        uint64_t first = base + md_be32(p);
+        uint64_t first = base + md_be32(view->nak->list[i].offset);
 
         if (first < base) {
             r->counters.nak_bad++;
             break;
         }
-        consider_range(r, peer, &a, first, md_be32(p + 4), attempt);
+        consider_range(r, peer, &a, first, md_be32(view->nak->list[i].count), attempt);
     }
     send_answer(r, &a.coming);
     send_answer(r, &a.not_held);
@@ -326,7 +326,7 @@ static uint32_t repair_buffer(struct rrcp *r, const struct sent_slot *slot)
     } else {
         rrcp_pool_hold(r, buffer);
     }
-    rrcp_pool_bytes(r, buffer)[4] |= PACKET_FLAG_RETRANS;
+    rrcp_pool_header(r, buffer)->flags |= PACKET_FLAG_RETRANS;
     return buffer;
 }
 

@@ -21,20 +21,20 @@ struct request {
 
 static void send_request(struct rrcp *r, struct rrcp_peer *peer, struct request *q)
 {
-    uint8_t *bytes;
+    struct packet_nak *p;
     uint32_t buffer;
 
     if (!q->is_open)
         return;
     q->is_open = false;
-    buffer = rrcp_control_make(r, PACKET_NAK, &bytes);
-    if (buffer == RRCP_BUFFER_NONE)
+    p = rrcp_control_make(r, PACKET_NAK, &buffer);
+    if (!p)
         return; /* as if it were lost on its way */
-    md_put_be64(bytes + 24, peer->session);
-    md_put_be64(bytes + 32, q->ranges.base);
-    md_put_be16(bytes + 40, (uint16_t)q->ranges.count);
-    md_put_be16(bytes + 42, (uint16_t)q->ranges.attempt);
-    rrcp_control_send(r, buffer, rrcp_ranges_write(&q->ranges, bytes, PACKET_NAK_BYTES), peer);
+    md_put_be64(p->target, peer->session);
+    md_put_be64(p->base, q->ranges.base);
+    md_put_be16(p->ranges, (uint16_t)q->ranges.count);
+    md_put_be16(p->attempt, (uint16_t)q->ranges.attempt);
+    rrcp_control_send(r, buffer, PACKET_NAK_BYTES + rrcp_ranges_write(&q->ranges, p->list), peer);
     r->counters.retrans_req_sent++;
     peer->naks_sent++;
 }
@@ -95,10 +95,10 @@ void rrcp_ncf_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
 {
     struct rrcp_nak n = rrcp_receive_nak(r, peer);
     struct rrcp_window *w = &peer->window;
-    uint64_t base = md_be64(view->bytes + 24);
-    uint32_t count = md_be16(view->bytes + 32);
-    uint8_t reason = view->bytes[34];
-    uint32_t busy_us = md_be16(view->bytes + 36) * 1000u;
+    uint64_t base = md_be64(view->ncf->base);
+    uint32_t count = md_be16(view->ncf->ranges);
+    uint8_t reason = view->ncf->reason;
+    uint32_t busy_us = md_be16(view->ncf->wait_ms) * 1000u;
 
     if (reason < NCF_REPAIR_COMING || reason > NCF_BUSY) {
         rrcp_drop(r, RRCP_DROP_BODY);
@@ -110,9 +110,8 @@ void rrcp_ncf_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     if (busy_us > BUSY_US_MAX)
         busy_us = BUSY_US_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *p = view->bytes + PACKET_NCF_BYTES + 8 * i;
-        uint64_t first = base + md_be32(p);
-        uint64_t end = first + md_be32(p + 4);
+        uint64_t first = base + md_be32(view->ncf->list[i].offset);
+        uint64_t end = first + md_be32(view->ncf->list[i].count);
 
         if (first < base || end < first)
             break;

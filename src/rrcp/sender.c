@@ -111,20 +111,21 @@ static void open_packet(struct rrcp *r)
     open->bytes = rrcp_pool_bytes(r, open->buffer);
     open->pos = PACKET_DATA_BYTES;
     open->end = r->chunks_end_max;
-    rrcp_packet_header(open->bytes, PACKET_DATA, r->session, r->rules.network_id);
+    rrcp_packet_header((void *)open->bytes, PACKET_DATA, r->session, r->rules.network_id);
 }
 
 void rrcp_sender_close_packet(struct rrcp *r)
 {
     struct rrcp_sender *s = &r->sender;
     struct open_packet *open = &s->open;
+    struct packet_data *p = (void *)open->bytes;
 
     if (open->buffer == RRCP_BUFFER_NONE)
         return;
-    md_put_be64(open->bytes + 24, s->next_seq);
-    md_put_be32(open->bytes + 32, 0);
-    md_put_be16(open->bytes + 36, open->chunks);
-    md_put_be16(open->bytes + 38, open->first_begin);
+    md_put_be64(p->seq, s->next_seq);
+    md_put_be32(p->held, 0);
+    md_put_be16(p->chunks, open->chunks);
+    md_put_be16(p->first_begin, open->first_begin);
     rrcp_pool_buffer(r, open->buffer)->length = (uint16_t)open->pos;
     s->slots[s->next_seq & s->slot_mask] = (struct sent_slot){ .buffer = open->buffer };
     if (open->is_looped) {
@@ -141,35 +142,27 @@ static void put_chunk(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg,
                       uint32_t offset, uint32_t length)
 {
     struct open_packet *open = &r->sender.open;
+    struct packet_chunk chunk = { .flags = flags,
+                                  .source_port = port,
+                                  .destination_port = msg->port,
+                                  .topic = msg->topic,
+                                  .session = msg->session,
+                                  .length = length,
+                                  .total = msg->length };
     uint8_t *p = open->bytes + open->pos;
 
-    if (open->can_same && msg->session == 0 && msg->topic == open->last_topic &&
-        port == open->last_source && msg->port == open->last_destination)
-        flags |= CHUNK_SAME;
     if ((flags & CHUNK_BEGIN) && open->first_begin == 0)
         open->first_begin = (uint16_t)open->pos;
-    md_put_be16(p, (uint16_t)length);
-    p[2] = flags;
-    p[3] = 0;
-    p += 4;
-    if (!(flags & CHUNK_SAME)) {
-        md_put_be32(p, msg->topic);
-        md_put_be16(p + 4, port);
-        md_put_be16(p + 6, msg->port);
-        p += 8;
+    if (open->can_same && msg->session == 0 && msg->topic == open->last_topic &&
+        port == open->last_source && msg->port == open->last_destination) {
+        chunk.flags |= CHUNK_SAME;
+    } else {
         open->last_topic = msg->topic;
         open->last_source = port;
         open->last_destination = msg->port;
         open->can_same = msg->session == 0;
     }
-    if (flags & CHUNK_DIRECTED) {
-        md_put_be64(p, msg->session);
-        p += 8;
-    }
-    if ((flags & (CHUNK_BEGIN | CHUNK_END)) == CHUNK_BEGIN) {
-        md_put_be32(p, msg->length);
-        p += 4;
-    }
+    p = rrcp_chunk_put(p, &chunk);
     if (length)
         memcpy(p, msg->bytes + offset, length);
     open->pos = (uint32_t)(p - open->bytes) + length;

@@ -46,20 +46,20 @@ static uint64_t jittered(struct rrcp *r, uint64_t ns)
 
 static void send_status(struct rrcp *r, struct rrcp_peer *peer)
 {
-    uint8_t *bytes;
-    uint32_t buffer = rrcp_control_make(r, PACKET_STATUS, &bytes);
+    uint32_t buffer;
+    struct packet_status *p = rrcp_control_make(r, PACKET_STATUS, &buffer);
 
-    if (buffer == RRCP_BUFFER_NONE)
+    if (!p)
         return;
-    md_put_be64(bytes + 24, peer->session);
-    md_put_be64(bytes + 32, peer->window.next);
-    md_put_be64(bytes + 40, peer->window.highest);
-    md_put_be32(bytes + 48, (uint32_t)peer->lost);
-    md_put_be32(bytes + 52, (uint32_t)peer->repaired);
-    md_put_be32(bytes + 56, peer->echo_tx_time);
-    md_put_be32(bytes + 60, (uint32_t)((r->now_ns - peer->echo_ns) / RRCP_US));
-    md_put_be16(bytes + 64, (uint16_t)(100ull * r->pool.use / r->pool.count));
-    md_put_be16(bytes + 66, 0);
+    md_put_be64(p->target, peer->session);
+    md_put_be64(p->next, peer->window.next);
+    md_put_be64(p->highest, peer->window.highest);
+    md_put_be32(p->lost, (uint32_t)peer->lost);
+    md_put_be32(p->repaired, (uint32_t)peer->repaired);
+    md_put_be32(p->clock, peer->echo_tx_time);
+    md_put_be32(p->delay_us, (uint32_t)((r->now_ns - peer->echo_ns) / RRCP_US));
+    md_put_be16(p->pool_percent, (uint16_t)(100ull * r->pool.use / r->pool.count));
+    md_put_be16(p->zeros, 0);
     rrcp_control_send(r, buffer, PACKET_STATUS_BYTES, peer);
     r->counters.status_sent++;
 }
@@ -149,11 +149,11 @@ static void flow_input(struct rrcp *r, struct rrcp_peer *peer, uint64_t next)
 
 void rrcp_status_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint64_t next = md_be64(view->bytes + 32);
-    uint32_t echo = md_be32(view->bytes + 56);
-    uint32_t delay = md_be32(view->bytes + 60);
+    uint64_t next = md_be64(view->status->next);
+    uint32_t echo = md_be32(view->status->clock);
+    uint32_t delay = md_be32(view->status->delay_us);
 
-    if (md_be64(view->bytes + 24) != r->session || next > r->sender.next_seq) {
+    if (md_be64(view->status->target) != r->session || next > r->sender.next_seq) {
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
@@ -162,8 +162,8 @@ void rrcp_status_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
 
     if (echo != 0 && (int32_t)rtt_us >= 0)
         rrcp_rtt_sample(r, peer, rtt_us * RRCP_US);
-    peer->their_lost = md_be32(view->bytes + 48);
-    peer->their_repaired = md_be32(view->bytes + 52);
+    peer->their_lost = md_be32(view->status->lost);
+    peer->their_repaired = md_be32(view->status->repaired);
     flow_input(r, peer, next);
     if (r->now_ns - r->sender.data_ns < 2 * RRCP_S && r->sender.data_ns != 0 && !peer->has_status) {
         /* It hears our data: once a second it learns its round trip to us. */

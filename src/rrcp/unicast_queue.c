@@ -157,19 +157,14 @@ void rrcp_unicast_queue_skip(struct rrcp *r, struct rrcp_unicast *u)
 static uint32_t put_piece(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes, uint32_t pos,
                           uint8_t flags, uint32_t length)
 {
-    uint8_t *p = bytes + pos;
+    uint8_t *p = rrcp_chunk_put(bytes + pos,
+                                &(struct packet_chunk){ .flags = flags,
+                                                        .source_port = u->record.source,
+                                                        .destination_port = u->record.destination,
+                                                        .topic = u->record.topic,
+                                                        .length = length,
+                                                        .total = u->record.length });
 
-    md_put_be16(p, (uint16_t)length);
-    p[2] = flags;
-    p[3] = 0;
-    md_put_be32(p + 4, u->record.topic);
-    md_put_be16(p + 8, u->record.source);
-    md_put_be16(p + 10, u->record.destination);
-    p += CHUNK_BYTES;
-    if ((flags & (CHUNK_BEGIN | CHUNK_END)) == CHUNK_BEGIN) {
-        md_put_be32(p, u->record.length);
-        p += 4;
-    }
     queue_read(r, u, p, length);
     u->piece_left -= length;
     return (uint32_t)(p - bytes) + length;
@@ -178,6 +173,7 @@ static uint32_t put_piece(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes
 uint32_t rrcp_unicast_fill(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes,
                            uint64_t destination)
 {
+    struct packet_udata *p = (void *)bytes;
     uint32_t pos = PACKET_UDATA_BYTES;
     uint16_t first_begin = 0;
     uint16_t chunks = 0;
@@ -206,9 +202,9 @@ uint32_t rrcp_unicast_fill(struct rrcp *r, struct rrcp_unicast *u, uint8_t *byte
             break;
         end_record(r, u);
     }
-    rrcp_packet_header(bytes, PACKET_UDATA, r->session, r->rules.network_id);
-    md_put_be64(bytes + 32, destination);
-    md_put_be16(bytes + 48, chunks);
-    md_put_be16(bytes + 50, first_begin);
+    rrcp_packet_header(&p->header, PACKET_UDATA, r->session, r->rules.network_id);
+    md_put_be64(p->destination, destination);
+    md_put_be16(p->chunks, chunks);
+    md_put_be16(p->first_begin, first_begin);
     return pos;
 }

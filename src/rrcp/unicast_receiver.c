@@ -27,23 +27,23 @@ static uint32_t echo(const struct rrcp *r, const struct rrcp_unicast *u)
 static void send_ack(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
 {
     uint64_t bitmap = 0;
-    uint8_t *bytes;
-    uint32_t buffer = rrcp_control_make(r, PACKET_UACK, &bytes);
+    uint32_t buffer;
+    struct packet_uack *p = rrcp_control_make(r, PACKET_UACK, &buffer);
     uint64_t next = u->is_receiving ? u->rx_incarnation << USEQ_BITS | u->rx_next : 0;
     uint32_t room = rrcp_pool_room(r, BUFFER_UNICAST);
 
     u->ack_due_ns = RRCP_NEVER;
-    if (buffer == RRCP_BUFFER_NONE)
+    if (!p)
         return;
     for (uint64_t i = 0; i < 64 && u->rx_have > 0; i++)
         if (u->rx_buffer[(u->rx_next + 1 + i) & (UNICAST_WINDOW - 1)] != RRCP_BUFFER_NONE)
             bitmap |= 1ull << i;
-    md_put_be64(bytes + 24, peer->session);
-    md_put_be64(bytes + 32, next);
-    md_put_be64(bytes + 40, bitmap);
-    md_put_be32(bytes + 48, echo(r, u));
-    md_put_be16(bytes + 52, (uint16_t)(room < UNICAST_WINDOW ? room : UNICAST_WINDOW));
-    md_put_be16(bytes + 54, u->reset_wanted ? UACK_RESET : 0);
+    md_put_be64(p->destination, peer->session);
+    md_put_be64(p->next, next);
+    md_put_be64(p->bitmap, bitmap);
+    md_put_be32(p->clock, echo(r, u));
+    md_put_be16(p->window, (uint16_t)(room < UNICAST_WINDOW ? room : UNICAST_WINDOW));
+    md_put_be16(p->flags, u->reset_wanted ? UACK_RESET : 0);
     rrcp_control_send(r, buffer, PACKET_UACK_BYTES, peer);
     r->counters.uacks_sent++;
     u->echo_tx_time = 0;
@@ -111,10 +111,10 @@ static void receive_ahead(struct rrcp *r, struct rrcp_unicast *u, const struct p
 
 void rrcp_udata_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
-    uint64_t useq = md_be64(view->bytes + 24);
+    uint64_t useq = md_be64(view->udata->useq);
     struct rrcp_unicast *u;
 
-    if (md_be64(view->bytes + 32) != r->session || (useq & USEQ_MASK) == 0) {
+    if (md_be64(view->udata->destination) != r->session || (useq & USEQ_MASK) == 0) {
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
@@ -122,7 +122,7 @@ void rrcp_udata_input(struct rrcp *r, struct rrcp_peer *peer, const struct packe
     u = rrcp_unicast_open(r, peer);
     if (!u)
         return;
-    rrcp_unicast_acknowledge(r, peer, u, md_be64(view->bytes + 40));
+    rrcp_unicast_acknowledge(r, peer, u, md_be64(view->udata->ack));
     u->echo_tx_time = view->flags & PACKET_FLAG_RETRANS ? 0 : view->tx_time;
     u->echo_ns = r->now_ns;
     if (!is_expected(r, peer, u, useq >> USEQ_BITS, useq & USEQ_MASK)) {

@@ -113,14 +113,14 @@ static uint64_t resend_wait_ns(const struct rrcp *r, const struct rrcp_unicast *
 static uint32_t hand_out(struct rrcp *r, struct rrcp_unicast *u, uint64_t useq)
 {
     struct unicast_sent *slot = rrcp_unicast_slot(u, useq);
-    uint8_t *bytes = rrcp_pool_bytes(r, slot->buffer);
+    struct packet_udata *p = (void *)rrcp_pool_bytes(r, slot->buffer);
 
     if (rrcp_pool_buffer(r, slot->buffer)->in_flight > 0)
         return RRCP_BUFFER_NONE;
-    md_put_be64(bytes + 24, u->incarnation << USEQ_BITS | useq);
-    md_put_be64(bytes + 40, u->is_receiving ? u->rx_incarnation << USEQ_BITS | u->rx_next : 0);
+    md_put_be64(p->useq, u->incarnation << USEQ_BITS | useq);
+    md_put_be64(p->ack, u->is_receiving ? u->rx_incarnation << USEQ_BITS | u->rx_next : 0);
     if (slot->sent_ns != 0) {
-        bytes[4] |= PACKET_FLAG_RETRANS;
+        p->header.flags |= PACKET_FLAG_RETRANS;
         r->counters.unicast_retrans++;
     }
     slot->sent_ns = r->now_ns;
@@ -281,17 +281,17 @@ static void selective(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicas
 void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
     struct rrcp_unicast *u = peer->unicast;
-    uint64_t next = md_be64(view->bytes + 32);
-    uint32_t echo = md_be32(view->bytes + 48);
+    uint64_t next = md_be64(view->uack->next);
+    uint32_t echo = md_be32(view->uack->clock);
 
-    if (md_be64(view->bytes + 24) != r->session) {
+    if (md_be64(view->uack->destination) != r->session) {
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
     r->counters.uacks_rcvd++;
     if (!u)
         return;
-    if (md_be16(view->bytes + 54) & UACK_RESET) {
+    if (md_be16(view->uack->flags) & UACK_RESET) {
         uint64_t incarnation = next >> USEQ_BITS;
 
         if (next == 0 || (uint16_t)(incarnation - u->incarnation - 1) < 0x8000)
@@ -300,10 +300,10 @@ void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet
     }
     if (echo != 0 && (int32_t)(rrcp_us(r->now_ns) - echo) >= 0)
         rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - echo) * RRCP_US);
-    u->their_window = md_be16(view->bytes + 52);
+    u->their_window = md_be16(view->uack->window);
     rrcp_unicast_acknowledge(r, peer, u, next);
     if (next >> USEQ_BITS == u->incarnation && (next & USEQ_MASK) == u->base)
-        selective(r, peer, u, md_be64(view->bytes + 40));
+        selective(r, peer, u, md_be64(view->uack->bitmap));
     rrcp_unicast_ready_add(r, u);
 }
 
