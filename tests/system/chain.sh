@@ -129,9 +129,9 @@ expect 0 "$clean" -f "$dir/list" -seqcheck -tt -secs 2
 expect 0 "5000 of 5000 items open on 5 connections" -f "$dir/list" -conns 5 -seqcheck -secs 2
 expect 0 "$clean" -f "$dir/list" -conns 3 -split -batch 200 -seqcheck -secs 1
 expect 0 "$clean" -f "$dir/short" -view 22,25,32 -seqcheck -secs 1
-expect 0 "100 of 100 items" -f "$dir/short" -snap -seqcheck -X
+expect 0 "100 of 100 items" -f "$dir/short" -snap -seqcheck -e
 expect_in_time -secs 0 "[1-9][0-9]* posts, [1-9][0-9]* acknowledged, 0 refused" -f "$dir/short" -post 50
-expect 0 "TRDPRC_1 +6 " -il IT1 -d 3 -l 3 -X
+expect 0 "TRDPRC_1 +6 " -il IT1 -d 3 -l 3 -e
 
 echo "the last update of every item arrives, too"
 watch_tc -f "$dir/list" -conns 3 -seqcheck -secs 1 -drain 90 -counts "$dir/counts"

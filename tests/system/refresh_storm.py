@@ -138,7 +138,7 @@ def restart_provider(storm):
     storm.wait("src_dist.2", "src_dist.updatesOut", lambda n: n > calm + 1000)
     requests = storm.p2ps("requestsIn")
     late = storm.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-il", "NEW.1", "-u", "demo",
-                      "-X", "-timeout", "300", "-l", "1")
+                      "-e", "-timeout", "300", "-l", "1")
     storm.wait("p2ps.1", "p2ps.worker.0.requestsIn", lambda n: n > requests)
     storm.provider.send_signal(signal.SIGCONT)
     assert late.wait(timeout=300) == 0, "the new item was not served"

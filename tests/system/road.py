@@ -78,7 +78,7 @@ def the_road(_):
     """up without an argument; then every line that it printed."""
     text = rmds("up", wants=[r"^\[ok\]  sink_driven_src ", r"^\[ok\]  p2ps\.1 ", r"DEMO1\.O: BID [\d.]+ ASK [\d.]+"])
     port, service, item = re.search(r"localhost:(\d+), service (\w+), item (\S+)", line(text, "consumers")).groups()
-    subprocess.run([os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "localhost", "-p", port, "-il", item, "-X",
+    subprocess.run([os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "localhost", "-p", port, "-il", item, "-e",
                     "-timeout", "60"], check=True, timeout=WAIT_S, stdout=subprocess.DEVNULL)
     until(line(text, "try"), rf"UPDATE  {item} [^\n]*\n +BID +22 ")
     example = os.path.join(BUILD, "examples", "example_consumer")
@@ -135,7 +135,7 @@ def two(folder):
 def the_printed_publisher(text):
     """up CONF printed a command that is a publisher for it."""
     consumer = subprocess.Popen([os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", line(text, "consumers"), "-il", "A",
-                                 "-X", "-timeout", str(WAIT_S)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                 "-e", "-timeout", str(WAIT_S)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     first = consumer.stderr.readline()
     child = subprocess.Popen("exec " + line(text, "start one"), shell=True, cwd=SOURCE, stdout=subprocess.DEVNULL)
     try:

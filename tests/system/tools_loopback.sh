@@ -59,24 +59,24 @@ echo "all is well"
 start_sds -seqdata -U 20000 -tps 1000 -tsa || exit 1
 expect 0 "0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" -f "$dir/list" -seqcheck -tt -secs 1
 expect 0 "1000 of 1000 items open on 2 connections" -f "$dir/list" -conns 2 -seqcheck -secs 1
-expect 0 "500 of 500 items open on 3 connections" -f "$dir/list" -conns 3 -split -X
-expect 0 "500 of 500 items" -f "$dir/list" -batch 100 -X -o 50
-expect 0 "2 of 2 items" -il A,B -snap -X
-expect 0 "REFRESH A MARKET_PRICE" -il A -d 3 -l 3 -X
-expect 0 " BID +22 " -il A -d 3 -l 3 -X
+expect 0 "500 of 500 items open on 3 connections" -f "$dir/list" -conns 3 -split -e
+expect 0 "500 of 500 items" -f "$dir/list" -batch 100 -e -o 50
+expect 0 "2 of 2 items" -il A,B -snap -e
+expect 0 "REFRESH A MARKET_PRICE" -il A -d 3 -l 3 -e
+expect 0 " BID +22 " -il A -d 3 -l 3 -e
 expect 0 "5 posts, [1-5] acknowledged, 0 refused|[0-9]+ posts, [0-9]+ acknowledged, 0 refused" -il A -post 100 -secs 1
 expect_in_time -secs 0 "^# summary count=[1-9]" -il A -lmfile /dev/stdout
 expect_in_time -secs 0 "\"samples\": [1-9]" -il A -tt -json -
 expect_in_time -secs 0 "^20[0-9-]*T[0-9:]*Z,[0-9]+,[0-9]+,0,1,0," -il A -I 0.5
 
 echo "failover to the second host"
-expect 0 "1 of 1 items" -h "127.0.0.1:1,127.0.0.1:$port" -il A -X
+expect 0 "1 of 1 items" -h "127.0.0.1:1,127.0.0.1:$port" -il A -e
 
 echo "refusals"
-expect_in_time -timeout 4 "0 of 1 items open|updates in" -S NONE -il A -X
+expect_in_time -timeout 4 "0 of 1 items open|updates in" -S NONE -il A -e
 stop_sds
-expect_in_time -timeout 3 "refused" -il A -X
-expect_in_time -timeout 3 "refused \\(2 times in a row\\)" -il A -X
+expect_in_time -timeout 3 "refused" -il A -e
+expect_in_time -timeout 3 "refused \\(2 times in a row\\)" -il A -e
 said "refused \\(3 times" && fail "what fails each second is said each second"
 
 echo "without times nothing was measured"
@@ -117,9 +117,38 @@ echo "ur 5000" >&5
 { echo RTRSY.O; cat "$dir/list"; } >"$dir/rdf.500kitems"
 expect_in_time -secs 0 "latency \(all\): [1-9]" -md 6 decodeFormat 3 -l 1 -o 500 -u rmds -tt -lmfile "$dir/result" \
     -f "$dir/rdf.500kitems" -ct rssl -rf 12
-grep -q "^# rmds-latency 1 host=" "$dir/result" || fail "the latency file has no head"
+grep -q "^# rmds-latency 1 host=.* service=RDFD item=RTRSY.O clock" "$dir/result" ||
+    fail "the latency file does not name the item that carried the times"
 grep -q "^# summary count=[1-9]" "$dir/result" || fail "the latency file has no summary"
-expect 0 "2 of 2 items" -il RTRSY.O,X -u USER -pw PW -I 1 -X -d 3 -rtt -tss -ct rssl
+expect 0 "2 of 2 items" -il RTRSY.O,X -u USER -pw PW -I 1 -X -d 3 -rtt -tss -ct rssl -e
+said " BID +22 +[0-9]" || fail "-X does not print data"
+expect 0 "^UPDATE +X " -il X -X -et 0.03
+expect 0 "2 of 2 items" -items A,B -t -vfids 22,25 -X -e -md MarketPrice
+said " ASK +25 +[0-9]" || fail "-X does not print what -vfids chooses"
+expect_in_time -secs 0 "^time,upd/s" -il A -st 1
+printf '6|A\n# no item\n6|B\n\n6|C\n' >"$dir/domains"
+expect 0 "3 of 3 items" -ef "$dir/domains" -e
+echo 'VOD.L' >"$dir/domains"
+expect 2 "domains:1: expected DOMAIN\|ITEM, as 6\|VOD.L" -ef "$dir/domains" -e
+run_tc -il A -X -l "$dir/console" -e || fail "-l FILE"
+grep -qE " BID +22 +[0-9]" "$dir/console" || fail "-l FILE does not take what -X prints"
+! said BID || fail "-l FILE leaves something on the console"
+expect 1 "-l is 0 to 3, or a file" -il A -l 4
+expect 2 "cannot write" -il A -l "$dir/no-folder/file"
+(cd "$dir" && mkdir -p made && cd made && run_tc -f rdf.2kitems -e) || fail "a missing rdf.2kitems"
+said "rdf.2kitems was not there: made, with 2000 items" && said "2000 of 2000 items" || fail "rdf.2kitems is not made"
+[ "$(head -2 "$dir/made/rdf.2kitems" | tr '\n' ' ')" = "RTRSY.O GOOG.O " ] || fail "what was made begins otherwise"
+echo ONLY >"$dir/made/rdf.2kitems"
+expect 0 "1 of 1 items" -f "$dir/made/rdf.2kitems" -e
+expect 2 "cannot read .*other.2kitems" -f "$dir/made/other.2kitems" -e
+expect 2 "cannot read .*rdf.2000kitemsx" -f "$dir/made/rdf.2000kitemsx" -e
+for name in RMDSTestClient testclient; do
+    "$bin/$name" -S RDFD -h 127.0.0.1 -p "$port" -il A -e </dev/null >"$dir/tc.out" 2>&1
+    judge 0 "1 of 1 items" $? "called $name"
+done
+for name in Sink_Driven_Src testserver; do
+    [ "$("$bin/$name" -mklist 1 X)" = X0 ] || fail "$name is not sink_driven_src"
+done
 stop_sds
 
 echo "lost updates show"
@@ -244,7 +273,7 @@ expect 1 "-counts needs -seqcheck and -drain" -il A -counts "$dir/counts"
 
 echo "the other published form of the publisher's command line"
 start_sds -I 1 -E sslauto -Q "$source_dir/conf/sample.xml" -K -U 1000 || exit 1
-expect 0 "1 of 1 items" -il GOOG.O -X
+expect 0 "1 of 1 items" -il GOOG.O -e
 stop_sds
 
 echo "commands"

@@ -161,7 +161,7 @@ def service(_):
     """-id and -qos are in the directory and in every image; -pos and -aid in the login request."""
     with Publisher("-id", 77, "-qos", "delayed") as publisher:
         wire = Recorder(publisher.port)
-        with client(wire.port, "-il", "A", "-X", "-pos", "10.9.8.7/desk", "-aid", "777") as consumer:
+        with client(wire.port, "-il", "A", "-e", "-pos", "10.9.8.7/desk", "-aid", "777") as consumer:
             consumer.end(0)
     expect(wire.messages("down", 1), r"entry action=ADD 77\n", r"item DELAYED_UNKNOWN/TICK_BY_TICK",
            r"REFRESH .*domain=MARKET_PRICE .*qos=DELAYED_UNKNOWN/TICK_BY_TICK.*\n.*\n  key service=77 name=\"A\"")
@@ -179,7 +179,7 @@ def dictionary(folder):
                 open(os.path.join(folder, name), "w", encoding="utf-8") as copy:
             copy.write(re.sub(r"^BID ", "OUR_BID ", source.read(), flags=re.M))
     with Publisher("-dict", folder) as publisher:
-        with client(publisher.port, "-il", "A", "-d", "3", "-l", "3", "-X") as consumer:
+        with client(publisher.port, "-il", "A", "-d", "3", "-l", "3", "-e") as consumer:
             consumer.end(0)
             expect(consumer.text, r" OUR_BID +22 ")
     with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", "-dict", os.path.join(folder, "none")) as refused:
@@ -190,13 +190,13 @@ def max_clients(_):
     """One too many is told so; who comes when there is room again is let in."""
     with Publisher("-maxclients", 1) as publisher, client(publisher.port, "-il", "A") as first:
         first.until("1 of 1 items open")
-        with client(publisher.port, "-il", "A", "-X", "-timeout", 1) as second:
+        with client(publisher.port, "-il", "A", "-e", "-timeout", 1) as second:
             second.end(3)
             expect(second.text, "too many clients")
         first.command("q")
         first.end(0)
         publisher.items_open(0)
-        with client(publisher.port, "-il", "A", "-X") as third:
+        with client(publisher.port, "-il", "A", "-e") as third:
             third.end(0)
 
 

@@ -228,6 +228,90 @@ int itemlist_load(struct itemlist *list, const char *path, char *error, size_t e
     return rc;
 }
 
+unsigned itemlist_domain(const char *text)
+{
+    return domain_number(text, strlen(text));
+}
+
+/* One "6|VOD.L": false when it is not so. */
+static int add_with_domain(struct itemlist *list, const char *at, const char *end)
+{
+    const char *bar = memchr(at, '|', (size_t)(end - at));
+    unsigned domain = bar ? domain_number(at, (size_t)(bar - at)) : 0;
+
+    if (!domain || !is_name(bar + 1, (size_t)(end - bar) - 1))
+        return MD_ERR_MALFORMED;
+    return add(list, bar + 1, (size_t)(end - bar) - 1, domain, NULL, 0);
+}
+
+int itemlist_load_domains(struct itemlist *list, const char *path, char *error, size_t error_size)
+{
+    size_t length;
+    char *text = tool_file_read(path, 1u << 30, &length);
+    int rc = text ? MD_OK : MD_ERR_SYS;
+    unsigned line = 0;
+
+    if (!text)
+        snprintf(error, error_size, "cannot read %s: %s", path, strerror(errno));
+    for (const char *at = text, *end = text + length; rc == MD_OK && at < end;) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        const char *next = stop ? stop + 1 : end;
+
+        stop = stop ? stop : end;
+        line++;
+        while (at < stop && is_blank(*at))
+            at++;
+        while (stop > at && is_blank(stop[-1]))
+            stop--;
+        if (at < stop && *at != '#' && *at != '!' &&
+            (rc = add_with_domain(list, at, stop)) != MD_OK)
+            snprintf(error, error_size, "%s:%u: expected DOMAIN|ITEM, as 6|VOD.L", path, line);
+        at = next;
+    }
+    free(text);
+    return rc;
+}
+
+#define MADE_MAX 10000000ul
+
+/* How many items a list called rdf.<N>items has; 0: it is not called so. */
+static unsigned long made_count(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    unsigned long count = 0;
+
+    if (strncmp(name, "rdf.", 4) != 0)
+        return 0;
+    for (name += 4; *name >= '0' && *name <= '9' && count <= MADE_MAX; name++)
+        count = count * 10 + (unsigned long)(*name - '0');
+    if (*name == 'k' || *name == 'K' || *name == 'M')
+        count *= *name++ == 'M' ? 1000000 : 1000;
+    return strcmp(name, "items") == 0 && count <= MADE_MAX ? count : 0;
+}
+
+void itemlist_make(const char *path, const char *program)
+{
+    static const char *const first[] = { "RTRSY.O", "GOOG.O" };
+    unsigned long count = made_count(path);
+    FILE *out = count ? fopen(path, "wxe") : NULL;
+
+    if (!out)
+        return; /* it is there, or is nothing of the kind; else reading it says why not */
+    for (unsigned long i = 0; i < count; i++) {
+        if (i < sizeof(first) / sizeof(first[0]))
+            fprintf(out, "%s\n", first[i]);
+        else
+            fprintf(out, "RDF%lu\n", i);
+    }
+    if (ferror(out) | fclose(out)) {
+        fprintf(stderr, "%s: cannot write %s: %s\n", program, path, strerror(errno));
+        (void)remove(path);
+        return;
+    }
+    fprintf(stderr, "%s: %s was not there: made, with %lu items\n", program, path, count);
+}
+
 int itemlist_add_names(struct itemlist *list, const char *names, char *error, size_t error_size)
 {
     error[0] = 0;

@@ -33,6 +33,19 @@ int itemlist_parse(struct itemlist *list, const char *file, const char *text, si
                    char *error, size_t error_size);
 int itemlist_load(struct itemlist *list, const char *path, char *error, size_t error_size);
 
+/* The vendor's list of items of several domains, a line "6|VOD.L" each. */
+int itemlist_load_domains(struct itemlist *list, const char *path, char *error, size_t error_size);
+
+/* "6" or "MarketPrice" -> 6; 0: neither a number up to 255 nor a known name. */
+unsigned itemlist_domain(const char *text);
+
+/*
+ * A list that is not there and is called as published command lines call theirs, rdf.<N>items with
+ * N such as 500 or 100k, is made: so many items, RTRSY.O and GOOG.O the first, which `program` says
+ * on standard error. What is there is never touched.
+ */
+void itemlist_make(const char *path, const char *program);
+
 /* "A,B,C" */
 int itemlist_add_names(struct itemlist *list, const char *names, char *error, size_t error_size);
 

@@ -180,7 +180,7 @@ static void on_update(struct conn *conn, const struct rssl_event *event,
         !(is_known && !tc->options.view_count && payload.length == SEQDATA_UPDATE_BYTES)) {
         uint64_t stamp_us = find_time(payload);
         if (stamp_us)
-            report_latency(tc, md_clock_mono_ns(), stamp_us);
+            report_latency(tc, item, md_clock_mono_ns(), stamp_us);
     }
     if (tc->options.decode || tc->options.log >= 3) {
         struct rwf_msg msg;

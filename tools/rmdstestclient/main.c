@@ -20,11 +20,14 @@
 /* What the command line says, before it is understood. */
 struct words {
     const char *service, *hosts, *port, *wire, *user, *password, *position, *application_id;
-    const char *list, *names, *domain, *decode, *log, *window, *lmfile, *read_factor, *interval;
+    const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor;
+    const char *interval, *minutes, *log_file;
+    struct md_option_list logs; /* levels, files */
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
     const char *drain, *what;
     const char *json, *stats, *seed, *dict, *counts;
-    bool times, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle, nodelay;
+    bool times, prints, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle,
+        nodelay;
     bool help, version;
 };
 
@@ -121,12 +124,9 @@ static int understand_numbers(const struct words *w, struct tc_options *o)
     o->window = 500;
     o->read_factor = 12;
     o->conns = 1;
-    o->log = 1;
     o->timeout_s = 60;
     if (!parse_uint(w->decode, 0, 3, &o->decode))
         return usage("-d is 0 to 3", w->decode);
-    if (!parse_uint(w->log, 0, 3, &o->log))
-        return usage("-l is 0 to 3", w->log);
     if (!parse_uint(w->window, 1, 1000000, &o->window))
         return usage("-o is the number of requests under way, 1 to 1000000", w->window);
     if (!parse_uint(w->read_factor, 0, 1000, &o->read_factor))
@@ -143,6 +143,11 @@ static int understand_numbers(const struct words *w, struct tc_options *o)
         return usage("-I is a number of seconds", w->interval);
     if (!parse_real(w->secs, 0, 1e9, &o->secs))
         return usage("-secs is a number of seconds", w->secs);
+    double minutes = 0;
+    if (!parse_real(w->minutes, 0, 1e7, &minutes))
+        return usage("-et is a number of minutes, 0: for ever", w->minutes);
+    if (minutes > 0 && !w->secs)
+        o->secs = o->timeout_s = 60 * minutes;
     if (!parse_real(w->discard, 0, 1e9, &o->discard_s))
         return usage("-discard is a number of seconds", w->discard);
     if (!parse_real(w->drain, 0, 1e9, &o->drain_s))
@@ -157,7 +162,32 @@ static int understand_numbers(const struct words *w, struct tc_options *o)
     return TC_OK;
 }
 
-static int understand(const struct words *w, struct tc *tc)
+/* -l has two meanings in use: a digit is how much is printed, anything else where it goes. */
+static int understand_log(struct words *w, struct tc_options *o)
+{
+    o->log = 1;
+    for (size_t i = 0; i < w->logs.count; i++) {
+        const char *word = w->logs.item[i];
+
+        if (word[0] >= '0' && word[0] <= '3' && !word[1])
+            o->log = (unsigned)(word[0] - '0');
+        else if (!word[strspn(word, "-0123456789")])
+            return usage("-l is 0 to 3, or a file for what is printed", word);
+        else
+            w->log_file = word;
+    }
+    if (w->prints) {
+        o->log = 3;
+        if (!w->decode)
+            o->decode = 3;
+    }
+    if (!w->log_file || freopen(w->log_file, "we", stdout))
+        return TC_OK;
+    fprintf(stderr, PROGRAM ": cannot write %s: %s\n", w->log_file, strerror(errno));
+    return TC_FILE;
+}
+
+static int understand(struct words *w, struct tc *tc)
 {
     struct tc_options *o = &tc->options;
     uint16_t port = 14002;
@@ -196,13 +226,15 @@ static int understand(const struct words *w, struct tc *tc)
     if (rc == TC_OK)
         rc = understand_numbers(w, o);
     if (rc == TC_OK)
+        rc = understand_log(w, o);
+    if (rc == TC_OK)
         rc = parse_view(w->view, o);
     if (rc == TC_OK && w->counts && !(o->seqcheck && o->drain_s > 0))
         rc = usage("-counts needs -seqcheck and -drain", NULL);
     if (rc == TC_OK && w->what && w->conns)
         rc = usage("-list services needs one connection, not -conns", w->conns);
-    if (rc == TC_OK && !w->list && !w->names && !w->what)
-        rc = usage("-f FILE or -il ITEM,... is needed", NULL);
+    if (rc == TC_OK && !w->list && !w->domain_list && !w->names && !w->what)
+        rc = usage("-f FILE, -ef FILE or -il ITEM,... is needed", NULL);
     return rc;
 }
 
@@ -227,9 +259,13 @@ static int load_items(const struct words *w, struct tc *tc)
 
     if (tc->options.lists_services)
         return TC_OK;
-    if (!parse_uint(w->domain, 1, 255, &domain))
-        return usage("-md is a domain, 1 to 255", w->domain);
+    if (w->domain && (domain = itemlist_domain(w->domain)) == 0)
+        return usage("-md is a domain, 1 to 255 or a name as MarketPrice", w->domain);
+    if (w->list)
+        itemlist_make(w->list, PROGRAM);
     if ((w->list && itemlist_load(&tc->list, w->list, error, sizeof(error)) != MD_OK) ||
+        (w->domain_list &&
+         itemlist_load_domains(&tc->list, w->domain_list, error, sizeof(error)) != MD_OK) ||
         (w->names && itemlist_add_names(&tc->list, w->names, error, sizeof(error)) != MD_OK) ||
         itemlist_deduplicate(&tc->list) != MD_OK) {
         fprintf(stderr, PROGRAM ": %s\n", error);
@@ -404,7 +440,7 @@ static void mend_words(int argc, char **argv)
     }
 }
 
-static int run(const struct words *w)
+static int run(struct words *w)
 {
     struct tc *tc = calloc(1, sizeof(*tc));
 
@@ -440,12 +476,16 @@ int main(int argc, char **argv)
     const struct md_option options[] = {
         { "S", "SERVICE", MD_OPTION_STRING, &w.service, "service" },
         { "h", "HOST[:PORT],...", MD_OPTION_STRING, &w.hosts, "hosts, tried in turn (localhost)" },
+        { "H", "HOST[:PORT],...", MD_OPTION_STRING, &w.hosts, NULL },
         { "p", "PORT", MD_OPTION_STRING, &w.port, "port (14002)" },
         { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" },
+        { "ef", "FILE", MD_OPTION_STRING, &w.domain_list, "item list with domains, as 6|VOD.L" },
         { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" },
+        { "items", "ITEM,...", MD_OPTION_STRING, &w.names, NULL },
         { "list", "services", MD_OPTION_STRING, &w.what,
           "print the services that there are, and end" },
-        { "md", "DOMAIN", MD_OPTION_STRING, &w.domain, "domain of the items (6)" },
+        { "md", "DOMAIN", MD_OPTION_STRING, &w.domain,
+          "domain of the items, a number or a name as MarketPrice (6)" },
         { "ct", "rssl", MD_OPTION_STRING, &w.wire, "connection type" },
         { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" },
         { "pw", "PASSWORD", MD_OPTION_STRING, &w.password, "password" },
@@ -453,8 +493,10 @@ int main(int argc, char **argv)
         { "aid", "ID", MD_OPTION_STRING, &w.application_id, "application id (256)" },
         { "o", "N", MD_OPTION_STRING, &w.window, "requests under way at most (500)" },
         { "batch", "N", MD_OPTION_STRING, &w.batch, "ask for N items in one request" },
-        { "snap", NULL, MD_OPTION_FLAG, &w.snapshot, "snapshots, no streams" },
-        { "view", "FID,...", MD_OPTION_STRING, &w.view, "only these fields" },
+        { "t", NULL, MD_OPTION_FLAG, &w.snapshot, "snapshots, no streams (also -snap)" },
+        { "snap", NULL, MD_OPTION_FLAG, &w.snapshot, NULL },
+        { "vfids", "FID,...", MD_OPTION_STRING, &w.view, "only these fields (also -view)" },
+        { "view", "FID,...", MD_OPTION_STRING, &w.view, NULL },
         { "conns", "N", MD_OPTION_STRING, &w.conns, "connections, each with the whole list (1)" },
         { "split", NULL, MD_OPTION_FLAG, &w.split, "each connection has its share of the list" },
         { "inorder", NULL, MD_OPTION_FLAG, &w.no_shuffle,
@@ -463,6 +505,7 @@ int main(int argc, char **argv)
         { "tt", NULL, MD_OPTION_FLAG, &w.times, "evaluate the times in TIM_TRK_1" },
         { "lmfile", "FILE", MD_OPTION_STRING, &w.lmfile, "write every latency" },
         { "secs", "SECONDS", MD_OPTION_STRING, &w.secs, "measure so long, then end" },
+        { "et", "MINUTES", MD_OPTION_STRING, &w.minutes, "the same in minutes; 0: no end" },
         { "discard", "SECONDS", MD_OPTION_STRING, &w.discard, "first let so much time pass" },
         { "drain", "SECONDS", MD_OPTION_STRING, &w.drain,
           "then wait until nothing comes for a second, at most so long" },
@@ -474,12 +517,15 @@ int main(int argc, char **argv)
           "decode: headers, field ids, values, values by dictionary (0)" },
         { "decodeFormat", "0..3", MD_OPTION_STRING, &w.decode, NULL },
         { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the server" },
-        { "l", "0..3", MD_OPTION_STRING, &w.log,
-          "print: nothing, statistics, images and states, every message (1)" },
-        { "I", "SECONDS", MD_OPTION_STRING, &w.interval, "a line of statistics every so often" },
+        { "X", NULL, MD_OPTION_FLAG, &w.prints, "print what comes, decoded: -l 3, and -d 3" },
+        { "l", "0..3|FILE", MD_OPTION_LIST, &w.logs,
+          "print: nothing, statistics, images and states, every message (1); or: print into FILE" },
+        { "I", "SECONDS", MD_OPTION_STRING, &w.interval,
+          "a line of statistics every so often (also -st)" },
+        { "st", "SECONDS", MD_OPTION_STRING, &w.interval, NULL },
         { "stats", "FILE", MD_OPTION_STRING, &w.stats, "where these lines go" },
         { "json", "FILE", MD_OPTION_STRING, &w.json, "write the result; -: standard output" },
-        { "X", NULL, MD_OPTION_FLAG, &w.exit_when_open, "end when all items have their image" },
+        { "e", NULL, MD_OPTION_FLAG, &w.exit_when_open, "end when all items have their image" },
         { "timeout", "SECONDS", MD_OPTION_STRING, &w.timeout,
           "give up when not all is open by then (60; 0: never)" },
         { "post", "RATE", MD_OPTION_STRING, &w.post, "posts per second, to be acknowledged" },

@@ -36,12 +36,30 @@ void report_complain(struct tc *tc, const struct conn *conn, const struct tc_ite
 
 /* ---- one time stamp ---- */
 
+static void write_head(struct tc *tc, const struct tc_item *item)
+{
+    char text[32], host[128] = "localhost";
+    time_t wall = (time_t)(tc->lmstart_ns / MD_NS_PER_S);
+    struct tm tm;
+
+    if (tc->has_lmhead)
+        return;
+    tc->has_lmhead = true;
+    (void)gethostname(host, sizeof(host) - 1);
+    gmtime_r(&wall, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    fprintf(tc->lmfile,
+            "# rmds-latency 1 host=%s service=%s item=%s clock=monotonic start=%s\n"
+            "# seconds_since_start latency_us\n",
+            host, tc->services[item ? item->service : 0], item ? item->name : "-", text);
+}
+
 static void write_sample(struct tc *tc, uint64_t now_ns, int64_t us)
 {
     fprintf(tc->lmfile, "%.6f %lld\n", (double)(now_ns - tc->started_ns) / 1e9, (long long)us);
 }
 
-void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us)
+void report_latency(struct tc *tc, const struct tc_item *item, uint64_t now_ns, uint64_t stamp_us)
 {
     int64_t us = (int64_t)(now_ns / MD_NS_PER_US) - (int64_t)stamp_us;
 
@@ -63,8 +81,10 @@ void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us)
         if (tc->sample_due_ns <= now_ns)
             tc->sample_due_ns = now_ns + SAMPLE_NS;
     }
-    if (tc->lmfile)
-        write_sample(tc, now_ns, us);
+    if (!tc->lmfile)
+        return;
+    write_head(tc, item);
+    write_sample(tc, now_ns, us);
 }
 
 /* ---- the phases of a run ---- */
@@ -234,9 +254,6 @@ int report_open(struct tc *tc)
 {
     struct latency **all[] = { &tc->latency,   &tc->sampled,   &tc->interval, &tc->thirds[0],
                                &tc->thirds[1], &tc->thirds[2], &tc->posts };
-    char text[32], host[128] = "localhost";
-    struct tm tm;
-    time_t wall = (time_t)(md_clock_wall_ns() / MD_NS_PER_S);
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (latency_create(all[i]) != MD_OK)
@@ -251,13 +268,7 @@ int report_open(struct tc *tc)
         if (!tc->lmfile)
             return TC_FILE;
         (void)setvbuf(tc->lmfile, NULL, _IOFBF, 1u << 20);
-        (void)gethostname(host, sizeof(host) - 1);
-        gmtime_r(&wall, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-        fprintf(tc->lmfile,
-                "# rmds-latency 1 host=%s service=%s item=%s clock=monotonic start=%s\n"
-                "# seconds_since_start latency_us\n",
-                host, tc->services[0], tc->item_count ? tc->items[0].name : "-", text);
+        tc->lmstart_ns = md_clock_wall_ns();
     }
     tc->started_ns = tc->printed_ns = md_clock_mono_ns();
     tc->printed_cpu_ns = usage_cpu_ns();
@@ -285,6 +296,7 @@ static void close_lmfile(struct tc *tc, const struct latency_summary *s)
 {
     if (!tc->lmfile)
         return;
+    write_head(tc, NULL);
     if (s->count == 0)
         fprintf(tc->lmfile, "# summary count=0 discarded=%llu: nothing was measured\n",
                 (unsigned long long)tc->discarded);

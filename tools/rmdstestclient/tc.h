@@ -194,6 +194,8 @@ struct tc {
     uint64_t sample_due_ns;
     uint64_t discarded;
     FILE *lmfile, *stats_file;
+    uint64_t lmstart_ns;
+    bool has_lmhead; /* which names the item that carries the times, so is written with the first */
     struct md_loop_timer *interval_timer, *end_timer, *measure_timer, *flush_timer, *post_timer,
         *drain_timer, *wait_timer;
     struct md_loop_signal *signals[2];
@@ -246,7 +248,7 @@ bool decode_payload(struct tc *tc, const struct tc_item *item, const struct rwf_
 /* report.c */
 void report_settled(struct tc *tc); /* one slot more has its image or its refusal */
 void report_line(struct tc *tc);
-void report_latency(struct tc *tc, uint64_t now_ns, uint64_t stamp_us);
+void report_latency(struct tc *tc, const struct tc_item *item, uint64_t now_ns, uint64_t stamp_us);
 int report_open(struct tc *tc);
 void report_end(struct tc *tc);
 int report_exit_code(const struct tc *tc);

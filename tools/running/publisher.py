@@ -41,7 +41,7 @@ def first_price(program, port, service=SERVICE, item=ITEM):
     """(seconds, "BID 398.10 ASK 398.15") as a consumer sees it, or (None, what it said)."""
     begun = time.monotonic()
     done = subprocess.run([program, "-S", service, "-h", "127.0.0.1", "-p", str(port), "-il", item, "-d", "3", "-l", "2",
-                           "-X", "-timeout", str(PATIENCE_S)],
+                           "-e", "-timeout", str(PATIENCE_S)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     fields = dict(re.findall(r"^ +(BID|ASK) +\d+ +(\S+)", done.stdout, re.M))
     if done.returncode != 0 or len(fields) != 2:

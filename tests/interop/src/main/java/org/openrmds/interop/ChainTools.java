@@ -29,7 +29,7 @@ public final class ChainTools {
 
     /* Until its item can be had: an EMA consumer asks for the dictionary when it starts. */
     private static void awaitService() throws Exception {
-        try (Peer first = testClient("-il", "FIRST", "-X", "-timeout", "" + ChainKit.SECONDS)) {
+        try (Peer first = testClient("-il", "FIRST", "-e", "-timeout", "" + ChainKit.SECONDS)) {
             int code = first.exitCode(2 * ChainKit.SECONDS);
             check(code == 0, "no item of sink_driven_src: rmdstestclient ended with " + code);
         }
