@@ -102,13 +102,58 @@ static void a_healthy_daemon_is_ok_and_its_counters_are_shown(void **state)
     expect(f, "evil\\\"\\u001b[31m");
     run(f, "rmdsmon", "-mobprint");
     expect(f, ".1.p2ps\n");
-    expect(f, "p2ps.worker.0.mounts: Gauge: 40\n");
+    expect(f, ".1.p2ps.worker.0\n");
+    expect(f, "    mounts: Gauge: 40\n");
     expect(f, "Children:");
     run(f, "rmdsmon", "-print MOUNTS");
     expect(f, "p2ps.worker.0.mounts");
     assert_null(strstr(f->output, "\033"));
     run(f, "rmdsmon", "-print NONSENSE");
     assert_int_equal(f->rc, 1);
+    stats_segment_close(segment);
+}
+
+/* A line of the output is a name, a type, and the value last; `indent` deep in the objects. */
+static void expect_typed(const struct fixture *f, const char *name, const char *type,
+                         const char *value)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "%s: %s: %s\n", name, type, value);
+    const char *found = strstr(f->output, line);
+    if (!found || (found > f->output && found[-1] != ' ' && found[-1] != '\n'))
+        fail_msg("no line \"%s\" in:\n%s", line, f->output);
+}
+
+static void collectors_find_objects_in_objects_and_values_last(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.0.mounts"), 1);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.worker.1.mounts"), 2);
+    stats_string_add(segment, "p2ps.config.h.1.p2ps.poolSize", "16000  rmds.cnf:4");
+    stats_string_add(segment, "p2ps.config.h.1.p2ps.enableCache", "False  rmds.cnf:5");
+    stats_string_add(segment, "p2ps.config.h.1.p2ps.writeThreadCpu.1", "3  rmds.cnf:6");
+    stats_string_add(segment, "p2ps.config.h.1.p2ps.port.14002.pingTimeout", "30  rmds.cnf:7");
+    run(f, "adsmon", "-mobprint");
+    assert_int_equal(f->rc, 0);
+    expect_typed(f, "mainThreadCpu", "String", "none");
+    expect_typed(f, "writeThreadCpu.0", "String", "none");
+    expect_typed(f, "writeThreadCpu.1", "String", "3");
+    expect_typed(f, "poolSize", "Integer", "16000");
+    expect_typed(f, "enableCache", "Boolean", "False");
+    expect_typed(f, "pingTimeout", "String", "30");
+    expect(f, "releaseVersion: String: 0.");
+    expect(f, ".1.p2ps.port.14002\n");
+    assert_null(strstr(f->output, "rmds.cnf"));
+    const char *root = strstr(f->output, "Children:\n    Instance: ");
+    assert_non_null(root); /* the objects of the daemon stand in it */
+    assert_non_null(strstr(root, ".1.p2ps.worker.0\n    mounts: Gauge: 1\n"));
+    stats_segment_close(segment);
+    segment = open_segment(f, "src_dist");
+    run(f, "adhmon", "-mobprint");
+    expect_typed(f, "sourceThreadCpu.0", "String", "none");
     stats_segment_close(segment);
 }
 
@@ -406,6 +451,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_empty_host_has_nothing_to_show, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_healthy_daemon_is_ok_and_its_counters_are_shown, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(collectors_find_objects_in_objects_and_values_last, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_shown_for_people_too, set_up, tear_down),

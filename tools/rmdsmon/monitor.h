@@ -86,14 +86,17 @@ int find_system(const char *conf, char *out, size_t size);
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width);
 void print_instance(const struct monitor_instance *instance, FILE *out, const char *section);
 void print_section(const struct monitor *monitor, FILE *out, const char *section);
-void print_objects(const struct monitor *monitor, FILE *out, const char *section);
 void print_json(const struct monitor *monitor, FILE *out);
 void print_csv(const struct monitor *monitor, FILE *out);
 /* "1,234", "201,334", "10.0 M" */
 void print_count(char *out, size_t size, double value);
 void print_value(char *out, size_t size, const struct stats_value *value);
+void print_text(FILE *out, const char *text, bool is_json);
 
 void print_uptime(char *out, size_t size, uint64_t seconds);
+
+/* objects.c: as public collectors read them */
+void print_objects(const struct monitor *monitor, FILE *out, const char *section);
 
 /* rows.c: the tables of a section, and whether a value stands in one of them */
 void rows_print(const struct monitor_instance *instance, FILE *out, const char *section);

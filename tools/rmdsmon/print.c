@@ -148,7 +148,7 @@ void print_overview(const struct monitor *monitor, FILE *out, bool colour, int w
 }
 
 /* Nothing that a terminal, JSON or a parser of lines would misread. */
-static void print_text(FILE *out, const char *text, bool is_json)
+void print_text(FILE *out, const char *text, bool is_json)
 {
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -252,54 +252,6 @@ void print_section(const struct monitor *monitor, FILE *out, const char *section
         const struct monitor_instance *instance = &monitor->instances[i];
         fprintf(out, "%s %s %s\n", instance->name, monitor_state(instance), instance->note);
         print_instance(instance, out, section);
-    }
-    fflush(out);
-}
-
-static const char *type_name(enum stats_kind kind)
-{
-    switch (kind) {
-    case STATS_KIND_COUNTER:
-        return "Counter";
-    case STATS_KIND_GAUGE:
-        return "Gauge";
-    case STATS_KIND_STRING:
-        return "String";
-    case STATS_KIND_TIME:
-        return "Time";
-    case STATS_KIND_HISTOGRAM:
-        return "Histogram";
-    case STATS_KIND_FREE:
-        break;
-    }
-    return "?";
-}
-
-/* The managed objects as public collectors read them: one object for each instance. */
-void print_objects(const struct monitor *monitor, FILE *out, const char *section)
-{
-    struct stats_value value;
-    char host[64] = "localhost", text[256];
-
-    (void)gethostname(host, sizeof(host) - 1);
-    host[strcspn(host, ".")] = 0;
-    for (size_t i = 0; i < monitor->count; i++) {
-        const struct monitor_instance *instance = &monitor->instances[i];
-        size_t at = 0;
-        fprintf(out, "Instance: %s.%s.%s\n", host, instance->number, instance->process);
-        fprintf(out, "state: String: %s\n", monitor_state(instance));
-        while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
-            if (!monitor_in_section(section, &value))
-                continue;
-            if (value.kind == STATS_KIND_GAUGE)
-                snprintf(text, sizeof(text), "%llu", (unsigned long long)value.value);
-            else
-                print_value(text, sizeof(text), &value);
-            fprintf(out, "%s: %s: ", value.path, type_name(value.kind));
-            print_text(out, text, false);
-            fputc('\n', out);
-        }
-        fprintf(out, "Children:\n\n");
     }
     fflush(out);
 }
