@@ -52,7 +52,7 @@ struct text {
 struct p2ps_mount_stats {
     struct stats_segment *segment;
     struct stats_entry *entries[MOUNT_VALUES];
-    struct text user, position, host;
+    struct text user, position, host, application_id;
     struct p2ps_rates rates; /* over sessionStatsWindow */
 };
 
@@ -86,6 +86,7 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
     stats->user = add_text(segment, index, number, "user");
     stats->position = add_text(segment, index, number, "position");
     stats->host = add_text(segment, index, number, "host");
+    stats->application_id = add_text(segment, index, number, "applicationId");
     for (int i = 0; i < MOUNT_VALUES; i++)
         stats->entries[i] = stats_entry_addf(segment, values[i].kind, "p2ps.mount.%u.%u.%s", index,
                                              number, values[i].name);
@@ -102,6 +103,7 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
     stats_entry_remove(stats->segment, stats->user.entry);
     stats_entry_remove(stats->segment, stats->position.entry);
     stats_entry_remove(stats->segment, stats->host.entry);
+    stats_entry_remove(stats->segment, stats->application_id.entry);
     free(stats);
 }
 
@@ -140,6 +142,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     rssl_outq_stats(outq, &out);
     show_text(stats->segment, &stats->user, client->user);
     show_text(stats->segment, &stats->position, client->position);
+    show_text(stats->segment, &stats->application_id, client->application_id);
     show_host(mount, client->address);
     stats_gauge_set(stats->entries[MOUNT_ITEMS], client->streams);
     stats_gauge_set(stats->entries[MOUNT_BUFFERS], rssl_outq_depth(outq));

@@ -275,6 +275,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .user = c->user,
             .position = c->position,
             .application = c->application,
+            .application_id = c->application_id,
             .address = c->address,
             .streams = c->item_streams,
             .updates_out = c->updates_out,

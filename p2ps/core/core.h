@@ -254,6 +254,7 @@ struct p2ps_client_info {
     const char *user;
     const char *position;
     const char *application;
+    const char *application_id;
     const char *address;
     uint32_t streams;
     uint64_t updates_out;

@@ -146,6 +146,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
         return;
     }
     copy_text(c->application, request->application_name);
+    copy_text(c->application_id, request->application_id);
     c->login_name_type = request->name_type;
     c->login_no_refresh = request->no_refresh;
     c->single_open = request->single_open;

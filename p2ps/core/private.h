@@ -126,6 +126,7 @@ struct p2ps_client {
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
+    char application_id[P2PS_TEXT_MAX];
     char address[P2PS_TEXT_MAX];
 };
 

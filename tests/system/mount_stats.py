@@ -36,10 +36,11 @@ def run_with(folder, items, lookup, name):
     try:
         assert run.up(system) == 0, "it did not start"
         consumer = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                      "-u", "demo", "-secs", "600", "-l", "1", "-rtt", stdout=subprocess.DEVNULL)
+                                      "-u", "demo", "-aid", "777", "-secs", "600", "-l", "1", "-rtt", stdout=subprocess.DEVNULL)
         mirror.await_value(system, "p2ps.1", MOUNT + "msgsOutRate", lambda n: n > 0)
         mirror.await_value(system, "p2ps.1", MOUNT + "bytesOutRate", lambda n: n > 0)
         mirror.await_value(system, "p2ps.1", MOUNT + "rttUs", lambda n: n > 0)
+        mirror.await_value(system, "p2ps.1", MOUNT + "applicationId", lambda text: text == "777")
         wanted = rf"127\.0\.0\.1:\d+ \({re.escape(name)}\)" if lookup == "False" else r"127\.0\.0\.1:\d+"
         mirror.await_value(system, "p2ps.1", MOUNT + "host", lambda text: re.fullmatch(wanted, text))
         is_said = re.search(rf"INFO .*mount: host=127\.0\.0\.1:\d+ is {re.escape(name)}\n", reload.log_of(system, "p2ps.1"))

@@ -200,7 +200,7 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     expect(f, "  0.9 ninth?[31m 10.1.2.3:5122       -     284   400 SLOW       - ");
     expect(f, "  1,830 ");
     expect(f, " 0.10 tenth ");
-    expect(f, "     -      -      - -           \n"); /* not measured */
+    expect(f, "     -      -      - -               -\n"); /* not measured */
     gauge(segment, "p2ps.mount.0.9.items", 100000);
     gauge(segment, "p2ps.mount.0.9.msgsIn", 100100);
     gauge(segment, "p2ps.mount.0.9.msgsOut", 987654321);
@@ -253,7 +253,8 @@ static void bytes_are_shown_for_people_too(void **state)
     expect(f, " 4625877744  4.31 GiB\n"); /* it has never changed: no "most" */
     expect(f, " 2097152 (most 3145728)  2.0 MiB\n");
     run(f, "rmdsmon", "-mobprint");
-    expect(f, "memory.max.images: Gauge: 4625877744\n"); /* collectors get the number alone */
+    expect(f,
+           "memory.max\n        images: Gauge: 4625877744\n"); /* collectors get the number alone */
     stats_segment_close(segment);
 }
 

@@ -15,7 +15,7 @@ enum format {
     FORMAT_AGE,
 };
 
-#define COLUMNS_MAX 14
+#define COLUMNS_MAX 15
 
 struct column {
     const char *title;
@@ -44,7 +44,8 @@ static const struct table {
         { "MSGS-IN", "msgsIn", 7, FORMAT_COUNT },
         { "RTT-US", "rttUs", 6, FORMAT_MEASURED },
         { "UP", "since", 6, FORMAT_AGE },
-        { "POSITION", "position", -12, FORMAT_TEXT } } },
+        { "POSITION", "position", -12, FORMAT_TEXT },
+        { "APP", "applicationId", 4, FORMAT_TEXT } } },
     { "SERVICES",
       "service",
       { { "SERVICE", NULL, -24, FORMAT_TEXT },
