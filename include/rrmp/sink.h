@@ -221,7 +221,6 @@ struct rrmp_sink_item {
 
 /* Answers for an item that has ended, too, until all events were taken. */
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
-void rrmp_sink_item_set_user(struct rrmp_sink *sink, uint32_t item, uint32_t user);
 /* The next item a STATE event of scope group or service is about, after `item` (RRMP_ITEM_NONE:
  * the first); RRMP_ITEM_NONE ends. Ask while handling that event; opening and closing items
  * meanwhile is allowed, except the one passed as `item`. */

@@ -228,8 +228,6 @@ struct rrmp_ending {
 };
 int rrmp_source_item_close(struct rrmp_source *source, uint64_t now_ns, uint32_t item,
                            const struct rrmp_ending *ending);
-/* An item made by rrmp_source_item_add() is no longer kept: it ends as others do. */
-void rrmp_source_item_release(struct rrmp_source *source, uint64_t now_ns, uint32_t item);
 
 /* ---- publishing ----
  *
@@ -249,9 +247,6 @@ int rrmp_source_publish_begin(struct rrmp_source *source, uint32_t item, uint8_t
 /* A STATUS that says suspect, until the next image: that its group is fine does not change it. */
 int rrmp_source_suspect_begin(struct rrmp_source *source, uint32_t item, size_t length,
                               uint8_t **room);
-/* A STATUS that puts the item into another group, with its state after it. */
-int rrmp_source_status_begin(struct rrmp_source *source, uint32_t item, uint16_t group,
-                             size_t length, uint8_t **room);
 void rrmp_source_publish_commit(struct rrmp_source *source, size_t length);
 
 /* One part of an image of an item, or of an answer to a snapshot. */

@@ -392,6 +392,8 @@ void sink_dying_free(struct rrmp_sink *sink);
 void sink_events_fini(struct rrmp_sink *sink);
 
 /* sink_items.c: an item's place, its states */
+uint64_t sink_table_hash(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash);
+void sink_item_remove(struct rrmp_sink *sink, uint32_t item);
 /* From now on it is not at rest. */
 struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t item);
 /* Back to rest if nothing is under way. */
@@ -399,10 +401,6 @@ void sink_work_settle(struct rrmp_sink *sink, uint32_t item);
 void sink_timer_set(struct rrmp_sink *sink, uint32_t item, uint64_t due_ns);
 void sink_timer_cancel(struct rrmp_sink *sink, uint32_t item);
 void sink_held_free(struct rrmp_sink *sink, const struct sink_item *item);
-/* The RWF REQUEST it was opened with. */
-struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct sink_item *item);
-/* The number is free again. */
-void sink_item_give(struct rrmp_sink *sink, uint32_t item);
 uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,
                           uint64_t key_hash);
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
@@ -432,6 +430,12 @@ bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint3
 void sink_window_leave(struct rrmp_sink *sink, struct sink_item *item);
 void sink_unask(struct rrmp_sink *sink, struct sink_item *item);
 
+/* sink_open.c */
+/* The RWF REQUEST it was opened with. */
+struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct sink_item *item);
+/* The number is free again. */
+void sink_item_give(struct rrmp_sink *sink, uint32_t item);
+
 /* sink_queue.c: order and pace of requests */
 void sink_queue_put(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
 void sink_queue_remove(struct rrmp_sink *sink, uint32_t item);
@@ -447,6 +451,13 @@ void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
                      const struct rrmp_record *record);
 void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
+void sink_parked_check(struct rrmp_sink *sink);
+void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
+/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there. */
+void sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group, uint8_t state,
+                    uint8_t code, struct rrmp_view text, bool is_suspect);
+
+/* sink_choice.c */
 struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_item *item);
 bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wish *wish,
                              uint32_t link);
@@ -454,11 +465,6 @@ bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wis
 bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish, uint32_t link);
 uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish);
 uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
-void sink_parked_check(struct rrmp_sink *sink);
-void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
-/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there. */
-void sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group, uint8_t state,
-                    uint8_t code, struct rrmp_view text, bool is_suspect);
 
 /* sink_loss.c */
 void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint32_t last);

@@ -163,15 +163,6 @@ static void turn_begin(struct rrmp_source *source, uint64_t now_ns)
     source->has_published = false;
 }
 
-static void ending_free(struct rrmp_source *source)
-{
-    if (source->ending == RRMP_NIL)
-        return;
-    uint32_t number = source->ending;
-    source->ending = RRMP_NIL;
-    source_item_free(source, number);
-}
-
 static void message_in(struct rrmp_source *source, uint64_t now_ns,
                        const struct rrmp_message *message)
 {
@@ -204,7 +195,7 @@ size_t rrmp_source_input(struct rrmp_source *source, uint64_t now_ns,
     size_t i;
 
     turn_begin(source, now_ns);
-    ending_free(source);
+    source_ending_free(source);
     for (i = 0; i < count; i++) {
         if (source->event_tail - source->event_head > SOURCE_EVENTS - SOURCE_EVENT_RESERVE)
             break;
@@ -272,7 +263,7 @@ void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
                         const struct rrmp_notice *notice)
 {
     turn_begin(source, now_ns);
-    ending_free(source);
+    source_ending_free(source);
     switch (notice->kind) {
     case RRMP_NOTICE_ATTACHED:
         attached(source, notice);
@@ -346,7 +337,7 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     uint32_t number;
 
     turn_begin(source, now_ns);
-    ending_free(source);
+    source_ending_free(source);
     rrmp_outbox_flush(&source->outbox);
     source_heartbeat(source, now_ns);
     if (input_is_empty)
@@ -375,290 +366,6 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source)
             deadline = source->now_ns + 10 * MS;
     }
     return deadline;
-}
-
-/* ---- events ---- */
-
-static void item_event(const struct rrmp_source *source, uint32_t number,
-                       enum rrmp_source_event_kind kind, struct rrmp_source_event *event)
-{
-    const struct source_item *item = source_item_at(source, number);
-
-    *event = (struct rrmp_source_event){
-        .kind = kind,
-        .svc = item->svc,
-        .flag = source_item_is_active(source, item),
-        .is_private = item->is_private,
-        .is_recovery = item->is_recovery,
-        .priority_class = item->priority_class,
-        .priority_count = item->priority_count,
-        .item = number,
-        .ask = RRMP_ITEM_NONE,
-        .key_hash = source_key_hash(source, item),
-        .key = source_key(source, item),
-    };
-}
-
-/* Images give way to ticks, but where more ticks come than the backbone takes the ring is never
- * half empty: who has waited long goes then all the same, a small budget a turn. */
-static bool image_may_go(const struct rrmp_source *source, const struct source_item *item)
-{
-    bool is_mass = source->image_due_count > SOURCE_LINGER_MIN;
-    uint64_t due_ns = source_work_of(source, item)->image_due_ns;
-
-    if (source->image_budget == 0)
-        return false;
-    if (source->now_ns < due_ns + SOURCE_IMAGE_WAIT_NS &&
-        source->outbox.send.fill(source->outbox.send.context) >= 128)
-        return false;
-    return !is_mass || source->now_ns >= due_ns + source->services[item->svc].linger.image_ns;
-}
-
-/* One piece of news of an item but its image; false if there is none. */
-static bool news_take(struct rrmp_source *source, uint32_t number, struct rrmp_source_event *event)
-{
-    struct source_item *item = source_item_at(source, number);
-
-    if (item->news & NEWS_WANTED) {
-        item->news &= (uint8_t) ~(NEWS_WANTED | NEWS_PRIORITY | NEWS_ACTIVE);
-        item->told_active = source_item_is_active(source, item);
-        item_event(source, number, RRMP_SOURCE_WANTED, event);
-        struct source_work *work = source_work_of(source, item);
-        event->message =
-            (struct rrmp_view){ .bytes = work->request, .length = work->request_length };
-        work->request = NULL;
-        work->request_length = 0;
-        return true;
-    }
-    if (item->news & NEWS_ACTIVE) {
-        item->news &= (uint8_t)~NEWS_ACTIVE;
-        item->told_active = source_item_is_active(source, item);
-        item_event(source, number, RRMP_SOURCE_ACTIVE, event);
-        return true;
-    }
-    if (item->news & NEWS_PRIORITY) {
-        item->news &= (uint8_t)~NEWS_PRIORITY;
-        item_event(source, number, RRMP_SOURCE_PRIORITY, event);
-        return true;
-    }
-    if (item->news & NEWS_UNWANTED) {
-        item->news &= (uint8_t)~NEWS_UNWANTED;
-        source->ending = number;
-        item_event(source, number, RRMP_SOURCE_UNWANTED, event);
-        return true;
-    }
-    return false;
-}
-
-static void list_pop(struct rrmp_source *source, enum news_list list)
-{
-    uint32_t number = source->list_head[list];
-    struct source_item *item = source_item_at(source, number);
-
-    item->lists &= (uint8_t) ~(1u << list);
-    source->list_head[list] = source_work_of(source, item)->list_next[list];
-    if (source->list_head[list] == RRMP_NIL)
-        source->list_tail[list] = RRMP_NIL;
-    source_work_settle(source, number);
-}
-
-/* The next news of any item, images last. */
-static bool news_next(struct rrmp_source *source, struct rrmp_source_event *event)
-{
-    while (source->list_head[LIST_NEWS] != RRMP_NIL) {
-        if (news_take(source, source->list_head[LIST_NEWS], event))
-            return true;
-        list_pop(source, LIST_NEWS);
-    }
-    return false;
-}
-
-static bool image_next(struct rrmp_source *source, struct rrmp_source_event *event)
-{
-    while (source->list_head[LIST_IMAGES] != RRMP_NIL) {
-        uint32_t number = source->list_head[LIST_IMAGES];
-        struct source_item *item = source_item_at(source, number);
-        bool is_due = item->news & NEWS_IMAGE;
-
-        if (is_due && !image_may_go(source, item))
-            return false;
-        list_pop(source, LIST_IMAGES);
-        if (!is_due)
-            continue; /* an image went out meanwhile */
-        item->news &= (uint8_t)~NEWS_IMAGE;
-        source->image_due_count--;
-        item->image_told = true;
-        item_event(source, number, RRMP_SOURCE_IMAGE_WANTED, event);
-        return true;
-    }
-    return false;
-}
-
-static bool gone_take(struct rrmp_source *source, struct rrmp_source_event *event)
-{
-    if (source->gone_head == RRMP_NIL)
-        return false;
-    uint32_t number = source->gone_head;
-    const struct source_ask *ask = source_ask_at(source, number);
-    source->gone_head = ask->pending_next;
-    *event = (struct rrmp_source_event){
-        .kind = RRMP_SOURCE_ASK_GONE, .svc = ask->svc, .item = RRMP_ITEM_NONE, .ask = number
-    };
-    source_ask_free(source, number);
-    return true;
-}
-
-size_t rrmp_source_event(struct rrmp_source *source, struct rrmp_source_event *events, size_t max)
-{
-    size_t count = 0;
-
-    ending_free(source);
-    while (count < max) {
-        if (news_next(source, &events[count])) {
-            count++;
-            /* The index of an ending item is given back at the next call: stop here. */
-            if (source->ending != RRMP_NIL)
-                return count;
-        } else if (source->event_head != source->event_tail) {
-            events[count++] = source->events[source->event_head++ % SOURCE_EVENTS];
-        } else if (gone_take(source, &events[count])) {
-            count++;
-        } else if (image_next(source, &events[count])) {
-            return count + 1; /* let it be written first: the budget decides about the next */
-        } else {
-            break;
-        }
-    }
-    return count;
-}
-
-/* ---- services ---- */
-
-/* Keep the description as encoded bytes, and views into them. */
-/* MD_ERR_EXISTS: it is the one that is kept already. */
-static int description_keep(struct rrmp_source *source, struct source_service *service,
-                            const struct rrmp_service *description)
-{
-    struct rrmp_record record = { .header = { .type = RRMP_SERVICE } };
-    struct rrmp_record decoded;
-
-    record.u.service = *description;
-    size_t size = rrmp_record_size(&record);
-    uint8_t *blob = malloc(size);
-    if (!blob)
-        return MD_ERR_NOMEM;
-    struct md_wr wr = md_wr_init(blob, size);
-    rrmp_record_encode(&wr, &record);
-    if (!md_wr_ok(&wr) || rrmp_record_decode(blob, md_wr_length(&wr), &decoded) != 0) {
-        free(blob);
-        return MD_ERR_MALFORMED;
-    }
-    size_t length = md_wr_length(&wr); /* may be less than the room for it */
-    if (service->blob && service->blob_length == length &&
-        memcmp(service->blob, blob, length) == 0) {
-        free(blob);
-        return MD_ERR_EXISTS;
-    }
-    source->stats.memory_now += length - service->blob_length;
-    free(service->blob);
-    service->blob = blob;
-    service->blob_length = length;
-    service->description = decoded.u.service;
-    return MD_OK;
-}
-
-int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
-                              const struct rrmp_service *description, uint16_t *out)
-{
-    *out = RRMP_SVC_NONE;
-    if (source->service_count >= source->config.service_limit)
-        return MD_ERR_FULL;
-    struct source_service *service = &source->services[source->service_count];
-    *service = (struct source_service){ .linger = source->config.linger };
-    int err = description_keep(source, service, description);
-    if (err)
-        return err;
-    service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
-    if (!service->gap_log) {
-        source->stats.memory_now -= service->blob_length;
-        free(service->blob);
-        service->blob = NULL;
-        return MD_ERR_NOMEM;
-    }
-    source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
-    service->in_use = true;
-    service->version = 1;
-    service->topic = rrmp_topic(description->name.bytes, description->name.length);
-    service->is_due = true;
-    *out = source->service_count++;
-    source->beat_wanted = true;
-    source_heartbeat(source, now_ns);
-    return MD_OK;
-}
-
-int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint16_t svc,
-                               const struct rrmp_service *description)
-{
-    if (svc >= source->service_count || source->services[svc].is_withdrawn)
-        return MD_ERR_NOT_FOUND;
-    struct source_service *service = &source->services[svc];
-    if (description->name.length != service->description.name.length ||
-        memcmp(description->name.bytes, service->description.name.bytes,
-               description->name.length) != 0)
-        return MD_ERR_RANGE;
-    int err = description_keep(source, service, description);
-    if (err == MD_ERR_EXISTS)
-        return MD_OK; /* nothing to tell anybody */
-    if (err)
-        return err;
-    service->version++;
-    service->is_due = true;
-    service->sent_ns = 0; /* a change is said at once */
-    source->beat_wanted = true;
-    source_heartbeat(source, now_ns);
-    return MD_OK;
-}
-
-void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,
-                                const struct rrmp_linger *linger)
-{
-    const struct rrmp_linger *fallback = &source->config.linger;
-
-    if (svc >= source->service_count)
-        return;
-    source->services[svc].linger = (struct rrmp_linger){
-        .close_ns = linger->close_ns ? linger->close_ns : fallback->close_ns,
-        .orphan_ns = linger->orphan_ns ? linger->orphan_ns : fallback->orphan_ns,
-        .image_ns = linger->image_ns ? linger->image_ns : fallback->image_ns,
-    };
-}
-
-void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc)
-{
-    static const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
-                                               .scope = RRMP_REFUSE_NOT_HERE };
-
-    if (svc >= source->service_count || source->services[svc].is_withdrawn)
-        return;
-    source->now_ns = now_ns;
-    for (uint32_t n = 0; n < source->items.high; n++) {
-        struct source_item *item = source_item_at(source, n);
-        if (!item->in_use || item->svc != svc)
-            continue;
-        source_unbind(source, now_ns, n, RRMP_UNBIND_WITHDRAWN);
-        for (uint32_t a = item->asks; a != RRMP_NIL; a = source_ask_at(source, a)->next)
-            source_refuse(source, source_ask_at(source, a)->requester, svc,
-                          source_ask_at(source, a)->id, source_key_hash(source, item), &ending);
-        source_asks_drop_all(source, n);
-        for (uint32_t r = 0; r < source->requesters.high; r++)
-            source_interest_clear(source, n, r);
-        item->is_kept = false;
-        item->is_lingering = true;
-        source_item_news(source, n, NEWS_UNWANTED);
-    }
-    source->services[svc].is_withdrawn = true;
-    source->beat_wanted = true;
-    source_heartbeat(source, now_ns);
 }
 
 void rrmp_source_leave(struct rrmp_source *source, uint64_t now_ns)

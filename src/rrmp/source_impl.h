@@ -335,14 +335,31 @@ static inline struct source_requester *source_requester_at(const struct rrmp_sou
     return rrmp_slots_at(&source->requesters, number);
 }
 
-/* source_out.c: numbering and sending */
+/* source_out.c: destinations, numbers, sending */
+struct rrmp_dest source_topic_dest(const struct rrmp_source *source, uint16_t svc);
+struct rrmp_dest source_owner_dest(const struct rrmp_source *source,
+                                   const struct source_item *item);
 bool source_multicast(struct rrmp_source *source, uint16_t svc, uint32_t log_handle,
                       struct rrmp_record *record);
 void source_unicast(struct rrmp_source *source, uint64_t session, uint16_t port,
                     const struct rrmp_record *record);
 void source_number(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
+uint8_t *source_open_room(struct rrmp_source *source, uint32_t number, const struct rrmp_dest *dest,
+                          uint8_t type, size_t header, size_t length);
+uint32_t source_open_numbered(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
+int source_bind_send(struct rrmp_source *source, const struct source_item *item,
+                     struct rrmp_record *bind, size_t following);
+
+/* source_announce.c: heartbeat, INSTANCE, SERVICE */
 void source_heartbeat(struct rrmp_source *source, uint64_t now_ns);
 void source_service_say(struct rrmp_source *source, uint16_t svc);
+
+/* source_events.c: the item whose UNWANTED was taken goes */
+void source_ending_free(struct rrmp_source *source);
+
+/* source_images.c: a part of an image went out on this path; its last part did */
+void source_image_count(struct rrmp_source *source, enum rrmp_path path);
+void source_image_done(struct rrmp_source *source, uint32_t number);
 
 /* source_items.c: items, interest, handles */
 uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key,

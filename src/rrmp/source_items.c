@@ -523,11 +523,3 @@ int rrmp_source_item_close(struct rrmp_source *source, uint64_t now_ns, uint32_t
     source_item_free(source, number);
     return MD_OK;
 }
-
-void rrmp_source_item_release(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
-{
-    if (!source_item_exists(source, number))
-        return;
-    source_item_at(source, number)->is_kept = false;
-    source_item_settle(source, now_ns, number);
-}

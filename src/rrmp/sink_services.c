@@ -1,0 +1,133 @@
+/* sink_services.c - a service as the caller sees it: the union of all its instances. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_impl.h"
+
+#include <string.h>
+
+static void union_capabilities(struct rrmp_sink_service *out, struct rrmp_view value)
+{
+    for (size_t i = 0; i < value.length; i++) {
+        uint8_t count = out->capability_count;
+        if (count < RRMP_SINK_CAPABILITY_MAX && !memchr(out->capabilities, value.bytes[i], count))
+            out->capabilities[out->capability_count++] = value.bytes[i];
+    }
+}
+
+static void union_qos(struct rrmp_sink_service *out, struct rrmp_view value)
+{
+    for (size_t i = 0; i + 5 <= value.length; i += 5) {
+        bool is_known = false;
+        for (uint8_t j = 0; j < out->qos_count; j++)
+            is_known = is_known || memcmp(out->qos[j], value.bytes + i, 5) == 0;
+        if (!is_known && out->qos_count < RRMP_SINK_QOS_MAX)
+            memcpy(out->qos[out->qos_count++], value.bytes + i, 5);
+    }
+}
+
+static bool view_take_name(struct rrmp_view *rest, struct rrmp_view *name)
+{
+    if (rest->length < 1 || rest->bytes[0] > rest->length - 1)
+        return false;
+    *name = (struct rrmp_view){ .bytes = rest->bytes + 1, .length = rest->bytes[0] };
+    rest->bytes += 1 + name->length;
+    rest->length -= 1 + name->length;
+    return true;
+}
+
+static void union_dictionary(struct rrmp_view *names, struct rrmp_view *versions, uint8_t *count,
+                             struct rrmp_view value)
+{
+    struct rrmp_view name, version = { .bytes = NULL, .length = 0 };
+
+    if (!view_take_name(&value, &name))
+        return;
+    if (versions)
+        view_take_name(&value, &version);
+    for (uint8_t i = 0; i < *count; i++) {
+        if (names[i].length == name.length && memcmp(names[i].bytes, name.bytes, name.length) == 0)
+            return;
+    }
+    if (*count == RRMP_SINK_DICT_MAX)
+        return;
+    if (versions)
+        versions[*count] = version;
+    names[(*count)++] = name;
+}
+
+static void union_description(struct rrmp_sink_service *out, const struct rrmp_service *from)
+{
+    struct rrmp_view rest = from->tlvs;
+    struct rrmp_view value;
+    uint8_t type;
+
+    while (rrmp_tlv_next(&rest, &type, &value)) {
+        switch (type) {
+        case RRMP_TLV_CAPABILITIES:
+            union_capabilities(out, value);
+            break;
+        case RRMP_TLV_QOS:
+            union_qos(out, value);
+            break;
+        case RRMP_TLV_DICT_PROVIDED:
+            union_dictionary(out->dict_provided, out->dict_version, &out->dict_provided_count,
+                             value);
+            break;
+        case RRMP_TLV_DICT_USED:
+            union_dictionary(out->dict_used, NULL, &out->dict_used_count, value);
+            break;
+        case RRMP_TLV_VENDOR:
+            out->vendor = out->vendor.length ? out->vendor : value;
+            break;
+        case RRMP_TLV_ITEM_LIST:
+            out->item_list = out->item_list.length ? out->item_list : value;
+            break;
+        case RRMP_TLV_LOAD:
+            out->load = out->load.length ? out->load : value;
+            break;
+        case RRMP_TLV_LINKS:
+            out->links = out->links.length ? out->links : value;
+            break;
+        case RRMP_TLV_IS_SOURCE:
+            out->is_source = out->is_source || (value.length && value.bytes[0]);
+            break;
+        default: /* of a newer version */
+            break;
+        }
+    }
+}
+
+/* What the configuration says counts before what a provider says. */
+static void take_said_id(struct rrmp_sink_service *out, const struct rrmp_service *from)
+{
+    bool is_configured = from->id != 0 && !(from->features & RRMP_FEATURE_ID_IS_TOLD);
+
+    if (out->is_id_configured || (out->said_id != 0 && !is_configured))
+        return;
+    out->said_id = from->id;
+    out->is_id_configured = is_configured;
+}
+
+bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrmp_sink_service *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (number >= sink->service_count)
+        return false;
+    const struct sink_service *service = &sink->services[number];
+    out->name = service->name;
+    out->id = service->id;
+    for (uint32_t n = service->links; n != RRMP_NIL; n = sink_link_at(sink, n)->service_next) {
+        const struct sink_link *link = sink_link_at(sink, n);
+        out->instance_count++;
+        out->is_up = out->is_up || (link->row_state & RRMP_SERVICE_UP);
+        out->is_accepting = out->is_accepting || (link->row_state & RRMP_SERVICE_ACCEPTING);
+        take_said_id(out, &link->description);
+        out->features |= link->description.features;
+        out->open_limit += link->description.open_limit;
+        if (link->description.open_window > out->open_window)
+            out->open_window = link->description.open_window;
+        if (out->instance_count == 1 || link->description.load_factor < out->load_factor)
+            out->load_factor = link->description.load_factor;
+        union_description(out, &link->description);
+    }
+    return true;
+}

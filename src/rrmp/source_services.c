@@ -1,0 +1,138 @@
+/* source_services.c - the services that the caller offers. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/err.h"
+
+#include "state.h"
+
+/* Keep the description as encoded bytes, and views into them. */
+/* MD_ERR_EXISTS: it is the one that is kept already. */
+static int description_keep(struct rrmp_source *source, struct source_service *service,
+                            const struct rrmp_service *description)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_SERVICE } };
+    struct rrmp_record decoded;
+
+    record.u.service = *description;
+    size_t size = rrmp_record_size(&record);
+    uint8_t *blob = malloc(size);
+    if (!blob)
+        return MD_ERR_NOMEM;
+    struct md_wr wr = md_wr_init(blob, size);
+    rrmp_record_encode(&wr, &record);
+    if (!md_wr_ok(&wr) || rrmp_record_decode(blob, md_wr_length(&wr), &decoded) != 0) {
+        free(blob);
+        return MD_ERR_MALFORMED;
+    }
+    size_t length = md_wr_length(&wr); /* may be less than the room for it */
+    if (service->blob && service->blob_length == length &&
+        memcmp(service->blob, blob, length) == 0) {
+        free(blob);
+        return MD_ERR_EXISTS;
+    }
+    source->stats.memory_now += length - service->blob_length;
+    free(service->blob);
+    service->blob = blob;
+    service->blob_length = length;
+    service->description = decoded.u.service;
+    return MD_OK;
+}
+
+int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
+                              const struct rrmp_service *description, uint16_t *out)
+{
+    *out = RRMP_SVC_NONE;
+    if (source->service_count >= source->config.service_limit)
+        return MD_ERR_FULL;
+    struct source_service *service = &source->services[source->service_count];
+    *service = (struct source_service){ .linger = source->config.linger };
+    int err = description_keep(source, service, description);
+    if (err)
+        return err;
+    service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
+    if (!service->gap_log) {
+        source->stats.memory_now -= service->blob_length;
+        free(service->blob);
+        service->blob = NULL;
+        return MD_ERR_NOMEM;
+    }
+    source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
+    service->in_use = true;
+    service->version = 1;
+    service->topic = rrmp_topic(description->name.bytes, description->name.length);
+    service->is_due = true;
+    *out = source->service_count++;
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+    return MD_OK;
+}
+
+int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint16_t svc,
+                               const struct rrmp_service *description)
+{
+    if (svc >= source->service_count || source->services[svc].is_withdrawn)
+        return MD_ERR_NOT_FOUND;
+    struct source_service *service = &source->services[svc];
+    if (description->name.length != service->description.name.length ||
+        memcmp(description->name.bytes, service->description.name.bytes,
+               description->name.length) != 0)
+        return MD_ERR_RANGE;
+    int err = description_keep(source, service, description);
+    if (err == MD_ERR_EXISTS)
+        return MD_OK; /* nothing to tell anybody */
+    if (err)
+        return err;
+    service->version++;
+    service->is_due = true;
+    service->sent_ns = 0; /* a change is said at once */
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+    return MD_OK;
+}
+
+void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,
+                                const struct rrmp_linger *linger)
+{
+    const struct rrmp_linger *fallback = &source->config.linger;
+
+    if (svc >= source->service_count)
+        return;
+    source->services[svc].linger = (struct rrmp_linger){
+        .close_ns = linger->close_ns ? linger->close_ns : fallback->close_ns,
+        .orphan_ns = linger->orphan_ns ? linger->orphan_ns : fallback->orphan_ns,
+        .image_ns = linger->image_ns ? linger->image_ns : fallback->image_ns,
+    };
+}
+
+void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc)
+{
+    static const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                               .scope = RRMP_REFUSE_NOT_HERE };
+
+    if (svc >= source->service_count || source->services[svc].is_withdrawn)
+        return;
+    source->now_ns = now_ns;
+    for (uint32_t n = 0; n < source->items.high; n++) {
+        struct source_item *item = source_item_at(source, n);
+        if (!item->in_use || item->svc != svc)
+            continue;
+        source_unbind(source, now_ns, n, RRMP_UNBIND_WITHDRAWN);
+        for (uint32_t a = item->asks; a != RRMP_NIL; a = source_ask_at(source, a)->next)
+            source_refuse(source, source_ask_at(source, a)->requester, svc,
+                          source_ask_at(source, a)->id, source_key_hash(source, item), &ending);
+        source_asks_drop_all(source, n);
+        for (uint32_t r = 0; r < source->requesters.high; r++)
+            source_interest_clear(source, n, r);
+        item->is_kept = false;
+        item->is_lingering = true;
+        source_item_news(source, n, NEWS_UNWANTED);
+    }
+    source->services[svc].is_withdrawn = true;
+    source->beat_wanted = true;
+    source_heartbeat(source, now_ns);
+}
