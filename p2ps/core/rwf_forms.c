@@ -27,6 +27,7 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
 {
     struct rwf_splice splice = { 0 };
     bool is_refresh = record->peek.msg_class == RWF_CLASS_REFRESH;
+    unsigned has_perm_data = RWF_UPDATE_HAS_PERM_DATA;
 
     if (is_refresh || form->flags & P2PS_FORM_KEY) {
         splice.ops |= RWF_SPLICE_SET_KEY;
@@ -35,8 +36,9 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
     if (record->peek.msg_class == RWF_CLASS_UPDATE && !(form->flags & P2PS_FORM_CONF) &&
         record->peek.flags & RWF_UPDATE_HAS_CONF_INFO)
         splice.ops |= RWF_SPLICE_STRIP_CONF_INFO;
-    if (form->flags & P2PS_FORM_BARE &&
-        record->peek.flags & (is_refresh ? RWF_REFRESH_HAS_PERM_DATA : RWF_UPDATE_HAS_PERM_DATA))
+    if (is_refresh)
+        has_perm_data = RWF_REFRESH_HAS_PERM_DATA;
+    if (form->flags & P2PS_FORM_BARE && record->peek.flags & has_perm_data)
         splice.ops |= RWF_SPLICE_STRIP_PERM_DATA;
     if (is_refresh) {
         splice.ops |= RWF_SPLICE_GROUP_ID | RWF_SPLICE_FLAGS;

@@ -28,7 +28,7 @@ struct bench {
     size_t refresh_bytes; /* of all refreshes, as the backbone carries them */
 };
 
-static void fail(const char *what)
+_Noreturn static void fail(const char *what)
 {
     fprintf(stderr, "cache_bench: %s\n", what);
     exit(1);

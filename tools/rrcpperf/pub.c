@@ -88,7 +88,7 @@ static void run_paced(struct publisher *p, uint64_t begin_ns, uint64_t end_ns)
 
     if (options->rate * (double)tick_ns < 1e9)
         tick_ns = (uint64_t)(1e9 / options->rate);
-    uint64_t burst_max = (uint64_t)(options->rate * (double)tick_ns * CATCH_UP / 1e9) + 1;
+    uint64_t burst_max = (uint64_t)(options->rate * (double)tick_ns * (double)CATCH_UP / 1e9) + 1;
 
     while (next_ns < end_ns && perf_now() < end_ns && !perf_must_stop) {
         next_ns += tick_ns;
