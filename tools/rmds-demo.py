@@ -24,7 +24,7 @@ CONSUMER_PORT = 14202
 SHOWN = 8  # rows of the table
 ITEMS = 1000
 RATE = int(os.environ.get("RMDS_DEMO_RATE", "20000"))
-SECONDS = int(os.environ.get("RMDS_DEMO_SECONDS", "5"))
+SECONDS = int(os.environ.get("RMDS_DEMO_SECONDS", "4"))
 PATIENCE_S = 90  # how long something may take before it counts as missing
 say = run.say
 
