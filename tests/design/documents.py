@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import rrcp
+import rrcp_node
 from wire import Document, Malformed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -183,6 +184,105 @@ class Rrcp(unittest.TestCase):
         for name in ("ok", "size", "magic", "version", "network", "type", "flags", "body", "count",
                      "chunks", "ranges"):
             self.assertGreater(seen[name], 0, name)
+
+
+class Engine:
+    """rrcp_peer: an engine of ours, spoken to in lines."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([os.path.join(BIN, "rrcp_peer")], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        out = []
+        while (answer := self.process.stdout.readline().strip()) != "done":
+            out.append(answer.split(" "))
+        return out
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(timeout=60)
+
+
+class Interoperation(unittest.TestCase):
+    """A node written from docs/design/rrcp.md alone works with an engine of ours, with losses."""
+
+    MS = 1000000
+
+    def setUp(self):
+        self.engine = Engine()
+        self.node = rrcp_node.Node(Document(os.path.join(DESIGN, "rrcp.md")), 0x77, 1)
+        self.node.now = 1000 * self.MS
+        self.heard = {"m": [], "u": []}
+        self.to_node = []
+
+    def tearDown(self):
+        self.engine.close()
+
+    def listen(self, lines):
+        for words in lines:
+            if words[0] == "out":
+                self.to_node.append(unhex(words[2]))
+            elif words[0] == "msg":
+                self.heard[words[1]].append(unhex(words[3]))
+
+    def deliver(self, packets, loss):
+        for data in packets:
+            if self.node.random.random() >= loss:
+                self.listen(self.engine.say(f"in 1 {data.hex()}"))
+
+    def turn(self, loss):
+        """A millisecond: the engine's packets reach the node, its answers the engine."""
+        self.node.now += self.MS
+        self.listen(self.engine.say(f"time {self.node.now}"))
+        packets, self.to_node = self.to_node, []
+        for data in packets:
+            if self.node.random.random() >= loss:
+                self.deliver(self.node.take(data), loss)
+
+    def wait(self, loss, is_done):
+        for turn in range(20000):
+            self.turn(loss)
+            if turn % 10 == 0:
+                self.deliver([self.node.beacon()], loss)
+                self.deliver(self.node.ask(), loss)
+            if turn % 100 == 99:
+                self.deliver(self.node.again(), loss)
+            if is_done():
+                return
+        self.fail("not done after 20 s")
+
+    def run_with(self, loss):
+        node = self.node
+        self.wait(0, lambda: node.peer is not None and node.now > 1300 * self.MS)
+        sent = {"m": [], "u": []}
+        wanted = {"m": [], "u": []}
+        for i in range(60):
+            message = bytes((i + k) & 255 for k in range((0, 9, 700, 4000)[i % 4]))
+            kind = "mu"[i % 5 == 0]
+            sent[kind].append(message)
+            self.deliver((node.data if kind == "m" else node.unicast)(message), loss)
+            wanted[kind].append(message)
+            target = f"{node.session:x} 1" if kind == "u" else "0 0"
+            self.assertEqual(self.engine.say(f"send {target} {message.hex() or '-'}"), [])
+            self.turn(loss)
+
+        def got(kind):
+            stream = node.streams.get(kind)
+            return [m[3] for m in stream.messages] if stream else []
+        self.wait(loss, lambda: self.heard == sent and all(got(k) == wanted[k] for k in "mu"))
+
+    def test_without_losses(self):
+        self.run_with(0)
+        self.assertEqual((self.node.repairs, self.node.asked), (0, 0))
+
+    def test_with_one_packet_in_ten_lost_each_way(self):
+        self.run_with(0.1)
+        self.assertGreater(self.node.repairs, 0)
+        self.assertGreater(self.node.asked, 0)
 
 
 class Rrmp(unittest.TestCase):

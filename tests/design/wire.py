@@ -69,6 +69,23 @@ class Document:
             values[field.name], pos = self._value(field, values, data, pos, end)
         return values, pos
 
+    def encode(self, name, values):
+        """The bytes of one layout; lengths and counts are the caller's, padding is not."""
+        out = b""
+        for field in self.layouts[name]:
+            if not self._is_there(name, field, values):
+                continue
+            value = values.get(field.name, 0)
+            many = re.fullmatch(r"(\w+) x (\w+)", field.size)
+            if many:
+                out += b"".join(self.encode(many.group(2), item) for item in value or ())
+            elif isinstance(value, bytes):
+                padded = "padded" in field.size
+                out += value + bytes(-len(value) % 4 if padded else 0)
+            elif field.size.isdigit():
+                out += value.to_bytes(int(field.size), "big")
+        return out
+
     def _is_there(self, layout, field, values):
         for negation, bit in field.condition:
             owner = next(k for k in self.bits if k.endswith(f" of {layout}") and bit in self.bits[k])
