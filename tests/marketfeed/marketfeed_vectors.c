@@ -95,9 +95,10 @@ static const struct judge {
     unsigned columns; /* at least */
     bool (*judge)(struct vector *vector);
 } judges[] = {
-    { "ripple.tsv", 3, vector_ripple },
-    { "partial.tsv", 5, vector_partial },
-    { "ansi.tsv", 4, vector_ansi },
+    { "ripple.tsv", 3, vector_ripple },     { "partial.tsv", 5, vector_partial },
+    { "ansi.tsv", 4, vector_ansi },         { "records.tsv", 9, vector_records },
+    { "values.tsv", 8, vector_values },     { "malformed.tsv", 4, vector_malformed },
+    { "messages.tsv", 5, vector_messages },
 };
 
 static const struct judge *judge_for(char *path)

@@ -42,5 +42,9 @@ bool vector_equals(struct vector *vector, const char *what, struct rwf_bytes fou
 bool vector_ripple(struct vector *vector);
 bool vector_partial(struct vector *vector);
 bool vector_ansi(struct vector *vector);
+bool vector_records(struct vector *vector);
+bool vector_values(struct vector *vector);
+bool vector_malformed(struct vector *vector);
+bool vector_messages(struct vector *vector);
 
 #endif
