@@ -67,6 +67,12 @@ struct p2ps_dictionary_store {
     struct slot slots[NAMES_MAX];
     _Atomic(const struct rwf_dictionary *) types;
     struct cache_ripples *ripples; /* of all of them; NULL with rippleFields False */
+    /* How Marketfeed is converted by `types`. Workers may still look at the tables before it. */
+    _Atomic(const struct mf_table *) marketfeed;
+    struct mf_table *tables[NAMES_MAX + 1];
+    size_t table_count;
+    struct mf_options options;
+    bool converts; /* convertMarketfeed */
 };
 
 /* ---- files ---- */
@@ -158,6 +164,18 @@ static int load_own(struct p2ps_dictionary_store *store)
     return MD_OK;
 }
 
+/* Of any further dictionary the last table stays in use. */
+static void make_table(struct p2ps_dictionary_store *store, const struct rwf_dictionary *dictionary)
+{
+    struct mf_table **table = &store->tables[store->table_count];
+
+    if (!store->converts || store->table_count == NAMES_MAX + 1 ||
+        mf_table_create(dictionary, &store->options, table) != MD_OK)
+        return;
+    store->table_count++;
+    atomic_store_explicit(&store->marketfeed, *table, memory_order_release);
+}
+
 /* From now on the types and the ripple chains of fields are those of `dictionary`. */
 static void learn_types(struct p2ps_dictionary_store *store,
                         const struct rwf_dictionary *dictionary)
@@ -166,6 +184,7 @@ static void learn_types(struct p2ps_dictionary_store *store,
     atomic_store_explicit(&store->types, dictionary, memory_order_release);
     if (store->ripples)
         cache_ripples_learn(store->ripples, dictionary);
+    make_table(store, dictionary);
     pthread_mutex_unlock(&store->lock);
 }
 
@@ -180,6 +199,13 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
     *out = NULL;
     if (store)
         pthread_mutex_init(&store->lock, NULL);
+    if (store) {
+        store->converts = md_conf_bool(daemon, "convertMarketfeed");
+        store->options = MF_OPTIONS_DEFAULT;
+        store->options.zero_is_blank = md_conf_bool(daemon, "marketfeedZeroIsBlank");
+        store->options.blank_is_empty = md_conf_word(daemon, "marketfeedBlankNumber") == 1;
+        store->options.dictionary_id = (uint16_t)md_conf_u64(daemon, "marketfeedDictionaryId");
+    }
     if (err == MD_OK && md_conf_bool(daemon, "rippleFields"))
         err = cache_ripples_create(&store->ripples);
     while (err == MD_OK && md_conf_list(daemon, "dictionaryPath", count, path, sizeof(path))) {
@@ -227,6 +253,8 @@ void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store)
         discard(&store->slots[i].served);
     rwf_dictionary_destroy(store->files);
     cache_ripples_destroy(store->ripples);
+    for (size_t i = 0; i < store->table_count; i++)
+        mf_table_destroy(store->tables[i]);
     pthread_mutex_destroy(&store->lock);
     free(store);
 }
@@ -514,6 +542,13 @@ unsigned p2ps_dictionary_field_type(void *store, int16_t field_id)
     const struct rwf_field_def *field = rwf_dictionary_field(types, field_id);
 
     return field ? field->rwf_type : 0;
+}
+
+const struct mf_table *p2ps_dictionary_marketfeed(void *store)
+{
+    const struct p2ps_dictionary_store *self = store;
+
+    return atomic_load_explicit(&self->marketfeed, memory_order_acquire);
 }
 
 const struct cache_ripples *p2ps_dictionary_ripples(const struct p2ps_dictionary_store *store)

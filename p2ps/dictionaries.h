@@ -19,6 +19,8 @@ void p2ps_dictionary_store_limit(struct p2ps_dictionary_store *store, uint64_t b
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
 /* The type of a field, for the cache: enum rwf_type, 0 when not known. `store` as context. */
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id);
+/* How Marketfeed is converted; NULL with convertMarketfeed False. `store` as context. */
+const struct mf_table *p2ps_dictionary_marketfeed(void *store);
 /* The ripple chains of fields, for the cache; NULL with rippleFields False. */
 const struct cache_ripples *p2ps_dictionary_ripples(const struct p2ps_dictionary_store *store);
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store);

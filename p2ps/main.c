@@ -445,6 +445,9 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .keeps_images = md_conf_bool(daemon, "enableCache"),
         .field_type = p2ps_dictionary_field_type,
         .field_context = p2ps->dictionaries,
+        .marketfeed =
+            md_conf_bool(daemon, "convertMarketfeed") ? p2ps_dictionary_marketfeed : NULL,
+        .allow_native = md_conf_bool(daemon, "allowDisableDataConversion"),
         .ripples = p2ps_dictionary_ripples(p2ps->dictionaries),
         .keeps_pages = md_conf_bool(daemon, "cacheAnsiPages"),
         .random = random_seed(),

@@ -8,7 +8,7 @@ CIRCLES = {
     "srcdist/core": [({"*"}, "goes with R4")],
     "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
     "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
-    "src/cache": [({"cache", "fields", "merge", "merged", "pages", "ripple"}, "an image grows its own arena")],
+    "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"}, "an image grows its own arena")],
     "src/frame": [({"*"}, "goes with R5")],
     "src/rrcp": [({"nak", "window"}, "a hole schedules a request, a request that fails ends a hole")],
     "src/rrmp": [
@@ -73,6 +73,7 @@ LONG_FUNCTIONS = {
 
 # Functions that only tests, simulators and benchmarks call.
 FOR_TESTS = {
+    "mf_reason_name": "marketfeed_vectors and who converts by the library name reasons",
     "attach_message_max": "part of the interface towards programs",
     "attach_spin": "part of the interface towards programs",
     "cache_image_bytes": "test_cache: what an image takes",

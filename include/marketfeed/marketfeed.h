@@ -100,7 +100,8 @@ struct mf_losses {
 
 struct mf_options {
     bool zero_is_blank;     /* +0 and 0 of signed numbers are blank, -0 is zero */
-    bool blank_is_empty;    /* a blank signed number is written as nothing instead of +0 */
+    bool blank_is_empty;    /* a blank signed number is written as nothing instead of +0, as it is
+                               whenever a zero is not blank */
     uint16_t dictionary_id; /* in the list headers of images */
 };
 

@@ -34,7 +34,9 @@ struct omm_login_request {
     bool permission_profile;         /* 1 */
     bool download_connection_config;
     bool provider_dictionary_download;
-    bool wants_rtt; /* RoundTripLatency 2 */
+    bool wants_rtt;               /* RoundTripLatency 2 */
+    bool disable_data_conversion; /* DisableDataConversion 1: Marketfeed records as they come */
+    bool marketfeed_data;         /* MarketfeedData 1, our own: MarketPrice as Marketfeed records */
 };
 
 /* RWF_ERR_MALFORMED and the like when the key attributes cannot be read; RWF_ERR_NOT_FOUND when

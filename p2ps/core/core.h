@@ -10,6 +10,7 @@
 
 #include "entitle/entitle.h"
 #include "front.h"
+#include "marketfeed/marketfeed.h"
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/backbone.h"
 #include "rrmp/sink.h"
@@ -135,7 +136,11 @@ struct p2ps_core_config {
     uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
     void *field_context;
-    const struct cache_ripples *ripples;                     /* likewise */
+    const struct cache_ripples *ripples; /* likewise */
+    /* How fields of Marketfeed are converted, with field_context; NULL while no dictionary is
+     * known. NULL itself: nothing is converted. */
+    const struct mf_table *(*marketfeed)(void *context);
+    bool allow_native;                                       /* allowDisableDataConversion */
     bool keeps_pages;                                        /* cacheAnsiPages */
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
@@ -167,6 +172,11 @@ struct p2ps_core_stats {
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
+    uint64_t marketfeed_in;      /* records that became field lists */
+    uint64_t marketfeed_out;     /* and the other way */
+    uint64_t marketfeed_refused; /* could not be read */
+    uint64_t marketfeed_control; /* of codes that carry no data */
+    struct mf_losses marketfeed_losses;
     uint64_t fields_rippled; /* in images */
     uint64_t pages_now;      /* of the images, ANSI pages */
     uint64_t services_twice; /* announced on a second network, too: not used there */

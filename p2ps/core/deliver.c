@@ -293,6 +293,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->data_state = (unsigned)event->state & 7u;
     it->code = event->code;
     it->is_state_known = true;
+    it->is_unreadable = false;
     p2ps_image_part(core, event, &record);
     note_provider_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
@@ -303,6 +304,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
             !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
             put_image(core, i, &record, event->flags);
     }
+    p2ps_marketfeed_tell(core, item);
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
@@ -367,6 +369,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         c->updates_out++;
         p2ps_client_touch(core, w->client);
     }
+    p2ps_marketfeed_tell(core, record.item);
 }
 
 /* Generic messages keep their own key and are never conflated or filtered. */

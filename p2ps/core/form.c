@@ -71,6 +71,7 @@ void p2ps_form_next_record(struct p2ps_core *core)
 {
     core->epoch++;
     core->make_used = 0;
+    core->is_unreadable = false;
 }
 
 const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
@@ -83,12 +84,16 @@ const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
         return made->bytes ? made : NULL;
     core->made_epoch[form] = core->epoch;
     made->bytes = NULL;
-    if (!record->key && (f->flags & P2PS_FORM_KEY || record->peek.msg_class == RWF_CLASS_REFRESH)) {
+    if (!record->key && (f->flags & (P2PS_FORM_KEY | P2PS_FORM_MARKETFEED) ||
+                         record->peek.msg_class == RWF_CLASS_REFRESH)) {
         if (!p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
             return NULL;
         record->key = &core->record_key;
     }
-    if (f->front->make(f, record, core->make_buffer + core->make_used,
+    const struct p2ps_record *given = p2ps_marketfeed(core, f, record);
+    if (!given)
+        return NULL;
+    if (f->front->make(f, given, core->make_buffer + core->make_used,
                        core->make_size - core->make_used, made) != MD_OK) {
         core->stats.decode_errors++;
         made->bytes = NULL;

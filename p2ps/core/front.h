@@ -21,9 +21,11 @@ struct p2ps_front;
  *     made      the record in one form, made once for all watches of that form
  */
 enum p2ps_form_flags {
-    P2PS_FORM_KEY = 1,  /* the key goes into every update */
-    P2PS_FORM_VIEW = 2, /* `fields` only */
-    P2PS_FORM_CONF = 4, /* updates say how they were conflated, if they were */
+    P2PS_FORM_KEY = 1,         /* the key goes into every update */
+    P2PS_FORM_VIEW = 2,        /* `fields` only */
+    P2PS_FORM_CONF = 4,        /* updates say how they were conflated, if they were */
+    P2PS_FORM_NATIVE = 16,     /* Marketfeed records as they come, by DisableDataConversion 1 */
+    P2PS_FORM_MARKETFEED = 32, /* MarketPrice as Marketfeed records, by MarketfeedData 1 */
     P2PS_FORM_BARE = 8, /* no permission data, by ProvidePermissionExpressions 0 of the login */
 };
 

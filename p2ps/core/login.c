@@ -153,6 +153,8 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->allow_suspect = request->allow_suspect_data;
     c->permission_expressions = request->permission_expressions;
     c->wants_rtt = request->wants_rtt;
+    c->wants_native = request->disable_data_conversion && core->config.allow_native;
+    c->wants_marketfeed = request->marketfeed_data;
     c->pause_all = request->pause;
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,

@@ -65,6 +65,7 @@ struct p2ps_item {
     bool is_private : 1;
     bool is_snapshot : 1;    /* the sink ends it by itself */
     bool is_state_known : 1; /* something was told of it */
+    bool is_unreadable : 1;  /* a record could not be converted since the last image */
     bool has_ended : 1;      /* at the sink: nothing is left to close there */
     union {
         struct p2ps_watch *watches;
@@ -96,6 +97,8 @@ struct p2ps_client {
     bool single_open;
     bool allow_suspect;
     bool permission_expressions;
+    bool wants_native;     /* DisableDataConversion */
+    bool wants_marketfeed; /* MarketfeedData */
     bool wants_rtt;
     bool directory_streaming;
     bool directory_owed;
@@ -222,6 +225,12 @@ struct p2ps_core {
     struct p2ps_made *made; /* by form, of the record `made_epoch` */
     uint64_t *made_epoch;
     uint64_t epoch;
+    struct p2ps_converted {
+        uint64_t epoch;
+        bool is_made;
+        struct p2ps_record record;
+    } converted;               /* between Marketfeed and RWF, of the record `epoch` */
+    bool is_unreadable;        /* it could not be converted */
     struct rwf_key record_key; /* of the present record, once a form asked for it */
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */
@@ -277,6 +286,12 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
 /* The state for every watch of the item; a closing state ends the watches. */
 void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_state *state);
 /* The same for one watch; true when the watch was ended by it. */
+/* The record as the form wants it: itself, or converted; NULL: there is nothing for this form. */
+const struct p2ps_record *p2ps_marketfeed(struct p2ps_core *core, const struct p2ps_form *form,
+                                          const struct p2ps_record *record);
+/* Behind the last form of a record: if it could not be read, watches are told, once an image. */
+void p2ps_marketfeed_tell(struct p2ps_core *core, uint32_t item);
+
 bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
                        const struct rwf_state *state);
 

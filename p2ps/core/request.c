@@ -122,6 +122,8 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
     const struct p2ps_client *c = p2ps_client_at(core, open->client);
     uint8_t flags = (uint8_t)((open->request->key_in_updates ? P2PS_FORM_KEY : 0) |
                               (open->request->conf_info_in_updates ? P2PS_FORM_CONF : 0) |
+                              (c->wants_native ? P2PS_FORM_NATIVE : 0) |
+                              (c->wants_marketfeed ? P2PS_FORM_MARKETFEED : 0) |
                               (c->permission_expressions ? 0 : P2PS_FORM_BARE));
     struct omm_view view = { 0 };
 

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/writer.h"
 #include "image.h"
+#include "marketfeed/marketfeed.h"
 
 #define HEAP_HEADER 8  /* what the heap of the C library adds to a block, */
 #define HEAP_STEP   16 /* and how it rounds */
@@ -156,6 +157,8 @@ static enum cache_kind kind_for(const struct cache *cache, unsigned container)
 {
     if (container == RWF_TYPE_ANSI_PAGE && cache->config.keeps_pages)
         return CACHE_KIND_PAGE;
+    if (container == MF_CONTAINER)
+        return CACHE_KIND_RECORD;
     if (container == RWF_TYPE_FIELD_LIST)
         return CACHE_KIND_FIELDS;
     return cache_merged_is_for(container) ? CACHE_KIND_MERGED : CACHE_KIND_RAW;
@@ -230,6 +233,8 @@ static int apply_payload(struct cache *cache, struct cache_image **image, struct
         return cache_merged_update(cache, image, payload);
     case CACHE_KIND_PAGE:
         return cache_page_update(cache, image, payload);
+    case CACHE_KIND_RECORD:
+        return cache_record_update(cache, image, payload, ripples);
     case CACHE_KIND_RAW:
         break;
     }
@@ -348,6 +353,7 @@ static int encode_part(const struct cache_image *image, struct cache_cursor *cur
     case CACHE_KIND_MERGED:
         return cache_merged_part(image, cursor, enc, is_last);
     case CACHE_KIND_PAGE:
+    case CACHE_KIND_RECORD:
     case CACHE_KIND_RAW:
         break;
     }
@@ -384,6 +390,10 @@ int cache_image_part(const struct cache_image *image, struct cache_cursor *curso
 {
     *length = 0;
     *is_last = true;
+    if (image->kind == CACHE_KIND_RECORD) {
+        cursor->part++;
+        return cache_record_image(image, out, size, length);
+    }
     if (is_page(image) && !cache_page_is_as_it_came(image)) {
         cursor->part++;
         return cache_page_image(image, out, size, length);

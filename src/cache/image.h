@@ -15,6 +15,7 @@ enum cache_kind {
                      */
     CACHE_KIND_FIELDS, /* a field list of standard data, no id twice */
     CACHE_KIND_PAGE,   /* as RAW, and updates are further parts: the page is all of them */
+    CACHE_KIND_RECORD, /* a Marketfeed record: a field list of its texts */
     CACHE_KIND_MERGED, /* any other container with rules: changed whole */
 };
 
@@ -93,6 +94,11 @@ int cache_raw_keep(struct cache *cache, struct cache_image **image, struct rwf_b
 bool cache_page_is_as_it_came(const struct cache_image *image);
 int cache_page_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload);
 int cache_page_image(const struct cache_image *image, uint8_t *out, size_t size, size_t *length);
+
+/* ---- records.c ---- */
+int cache_record_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
+                        bool ripples);
+int cache_record_image(const struct cache_image *image, uint8_t *out, size_t size, size_t *length);
 
 /* ---- merged.c ---- */
 bool cache_merged_is_for(unsigned container);

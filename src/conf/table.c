@@ -92,6 +92,18 @@ const struct md_conf_row md_conf_rows[] = {
     { "cacheAnsiPages", DAEMON, P2PS | SRC, 0, BOOL("True"),
       "True: kept images of ANSI pages follow their updates. False: such an image is invalid after "
       "the first update, and further requests go to the source." },
+    { "convertMarketfeed", DAEMON, P2PS, 0, BOOL("True"),
+      "True: Marketfeed records (container type 139) go to consumers as field lists, but to those "
+      "that say DisableDataConversion at their login. False: as they come." },
+    { "allowDisableDataConversion", DAEMON, P2PS, 0, BOOL("True"),
+      "False: DisableDataConversion of a login is ignored." },
+    { "marketfeedZeroIsBlank", DAEMON, P2PS, 0, BOOL("True"),
+      "True: +0 and 0 of signed Marketfeed numbers are blank, and -0 is zero. False: all three are "
+      "zero." },
+    { "marketfeedBlankNumber", DAEMON, P2PS, 0, WORD("plusZero|empty", "plusZero"),
+      "How a blank signed number is written in Marketfeed: plusZero is +0." },
+    { "marketfeedDictionaryId", DAEMON, P2PS, 0, INT("", 0, 32767, "1"),
+      "Dictionary id in the headers of field lists that are made of Marketfeed images." },
     { "guaranteedOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of maxFragmentSize bytes that each connection owns." },
     { "guaranteedOutputBuffers", BUS, SRC, 0, INT("buffers", 1, 100000, "200"),

@@ -57,6 +57,8 @@ int mf_table_create(const struct rwf_dictionary *dictionary, const struct mf_opt
     if (!table)
         return MD_ERR_NOMEM;
     table->options = *options;
+    if (!options->zero_is_blank)
+        table->options.blank_is_empty = true; /* +0 would be read as a zero */
     for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
         table->entries[(uint16_t)field->fid] = entry_of(field);
     return MD_OK;

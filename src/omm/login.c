@@ -36,6 +36,10 @@ static void request_element(const struct rwf_element *element, struct omm_login_
         omm_element_flag(element, &out->download_connection_config);
     else if (rwf_element_is(element, "SupportProviderDictionaryDownload"))
         omm_element_flag(element, &out->provider_dictionary_download);
+    else if (rwf_element_is(element, "DisableDataConversion"))
+        omm_element_flag(element, &out->disable_data_conversion);
+    else if (rwf_element_is(element, "MarketfeedData"))
+        omm_element_flag(element, &out->marketfeed_data);
     else if (rwf_element_is(element, "RoundTripLatency"))
         omm_element_number(element, &rtt);
     if (rtt == 2)
@@ -112,6 +116,10 @@ int omm_login_request_encode(struct rwf_encoder *enc, const struct omm_login_req
     rwf_element_add_uint(enc, "ProvidePermissionProfile", request->permission_profile);
     if (request->provider_dictionary_download)
         rwf_element_add_uint(enc, "SupportProviderDictionaryDownload", 1);
+    if (request->disable_data_conversion)
+        rwf_element_add_uint(enc, "DisableDataConversion", 1);
+    if (request->marketfeed_data)
+        rwf_element_add_uint(enc, "MarketfeedData", 1);
     if (request->wants_rtt)
         rwf_element_add_uint(enc, "RoundTripLatency", 2);
     rwf_element_list_finish(enc);

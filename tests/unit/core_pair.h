@@ -90,6 +90,8 @@ struct pair_provider {
     uint8_t refusal; /* stream state of the next answers, 0: an image */
     uint8_t nak;
     const char *perm_data;
+    uint16_t container; /* of images, with `payload` in place of fields; 0: fields */
+    struct rwf_bytes payload;
     uint16_t conflated;     /* as updates say, 0: they do not */
     bool has_seqs;          /* images and updates bear the counter as sequence number, too */
     const char *dictionary; /* RWFFld, of this version; NULL: none is offered */
@@ -120,6 +122,9 @@ struct pair_stream {
     uint8_t data_state;
     uint8_t stream_state;
     uint16_t flags;
+    uint16_t container; /* of the last image or update, and its payload if it is short */
+    uint8_t payload[256];
+    size_t payload_length;
     uint32_t fields; /* of the last image or update; rows, where it is a vector */
     uint32_t group;  /* of the last image */
     bool has_key;
@@ -329,9 +334,15 @@ static inline void pair_say_image_part(struct pair_provider *p, const struct pai
     if (p->perm_data)
         msg.perm_data = rwf_text(p->perm_data);
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
-    rwf_msg_start(&enc, &msg);
-    pair_fields(&enc, it->counter, true);
-    rwf_msg_finish(&enc);
+    if (p->container) {
+        msg.container = p->container;
+        msg.payload = p->payload;
+        rwf_msg_encode(&enc, &msg);
+    } else {
+        rwf_msg_start(&enc, &msg);
+        pair_fields(&enc, it->counter, true);
+        rwf_msg_finish(&enc);
+    }
     pair_say(p, &enc);
 }
 
@@ -964,6 +975,10 @@ static inline int pair_front_put(void *self, const struct p2ps_made *made, int32
     if (msg.msg_class == RWF_CLASS_REFRESH && msg.group_id.length == 4)
         s->group = md_be32(msg.group_id.data);
     s->flags = msg.flags;
+    s->container = msg.container;
+    s->payload_length = msg.payload.length < sizeof(s->payload) ? msg.payload.length : 0;
+    if (s->payload_length)
+        memcpy(s->payload, msg.payload.data, s->payload_length);
     s->has_key = rwf_msg_has_key(&msg);
     pair_read_fields(s, &msg);
     return MD_OK;

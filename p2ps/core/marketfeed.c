@@ -1,0 +1,132 @@
+/* marketfeed.c - records of Marketfeed as field lists for who wants RWF, and the other way. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/err.h"
+#include "private.h"
+
+static const struct mf_table *table_of(const struct p2ps_core *core)
+{
+    return core->config.marketfeed ? core->config.marketfeed(core->config.field_context) : NULL;
+}
+
+/* The message at the end of what is made already stays there while the record lasts. */
+static bool take_made(struct p2ps_core *core, const struct p2ps_record *record, size_t length,
+                      struct p2ps_record *out)
+{
+    const uint8_t *bytes = core->make_buffer + core->make_used;
+
+    *out = *record;
+    out->message = rwf_bytes(bytes, length);
+    if (rwf_peek(out->message, &out->peek) != RWF_OK)
+        return false;
+    core->make_used += length;
+    return true;
+}
+
+static bool make_fields(struct p2ps_core *core, const struct mf_table *table,
+                        const struct p2ps_record *record, struct p2ps_record *out)
+{
+    struct mf_record decoded;
+    struct rwf_encoder enc;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(record->message, &msg) != RWF_OK)
+        return false;
+    rwf_encoder_init(&enc, core->make_buffer + core->make_used, core->make_size - core->make_used);
+    int rc = mf_to_message(table, &msg, &enc, &core->stats.marketfeed_losses, &decoded);
+    if (rc == MD_ERR_UNSUPPORTED) {
+        core->stats.marketfeed_control++;
+        return false;
+    }
+    if (rc >= 0 && take_made(core, record, rwf_encoder_bytes(&enc).length, out)) {
+        core->stats.marketfeed_in++;
+        return true;
+    }
+    core->stats.marketfeed_refused++;
+    core->is_unreadable = true;
+    return false;
+}
+
+static bool make_record(struct p2ps_core *core, const struct mf_table *table,
+                        const struct p2ps_record *record, struct p2ps_record *out)
+{
+    uint8_t *at = core->make_buffer + core->make_used;
+    size_t room = core->make_size - core->make_used;
+    struct rwf_encoder enc;
+    struct mf_head head;
+    struct rwf_msg msg;
+    size_t length;
+
+    if (rwf_msg_decode(record->message, &msg) != RWF_OK || !record->key ||
+        mf_head_of(&msg, record->key->name, &head) != MD_OK || room < 2 * MF_RECORD_MAX)
+        return false;
+    /* Behind the room for the message, into which it is copied. */
+    if (mf_from_fields(table, &head, msg.payload, NULL, at + room - MF_RECORD_MAX, MF_RECORD_MAX,
+                       &length, &core->stats.marketfeed_losses) != MD_OK)
+        return false;
+    msg.container = MF_CONTAINER;
+    msg.payload = rwf_bytes(at + room - MF_RECORD_MAX, length);
+    rwf_encoder_init(&enc, at, room - MF_RECORD_MAX);
+    if (rwf_msg_encode(&enc, &msg) < 0 ||
+        !take_made(core, record, rwf_encoder_bytes(&enc).length, out))
+        return false;
+    core->stats.marketfeed_out++;
+    return true;
+}
+
+/* One of the two conversions, made once for all forms of the record. */
+static struct p2ps_record *converted(struct p2ps_core *core, const struct p2ps_record *record)
+{
+    struct p2ps_converted *c = &core->converted;
+    const struct mf_table *table = table_of(core);
+
+    if (c->epoch != core->epoch) {
+        c->epoch = core->epoch;
+        c->is_made = table && (record->peek.container == MF_CONTAINER
+                                   ? make_fields(core, table, record, &c->record)
+                                   : make_record(core, table, record, &c->record));
+    }
+    c->record.key = record->key;
+    return c->is_made ? &c->record : NULL;
+}
+
+const struct p2ps_record *p2ps_marketfeed(struct p2ps_core *core, const struct p2ps_form *form,
+                                          const struct p2ps_record *record)
+{
+    const struct p2ps_record *other;
+
+    if (!core->config.marketfeed)
+        return record;
+    if (record->peek.container == MF_CONTAINER)
+        return form->flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED) ? record
+                                                                       : converted(core, record);
+    if (!(form->flags & P2PS_FORM_MARKETFEED) || record->peek.container != RWF_TYPE_FIELD_LIST)
+        return record;
+    other = converted(core, record);
+    return other ? other : record;
+}
+
+/* ---- records that cannot be read ---- */
+
+void p2ps_marketfeed_tell(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                              "A Marketfeed record of this item cannot be read: "
+                                              "values may be missing until its next image");
+
+    if (!core->is_unreadable)
+        return;
+    core->is_unreadable = false;
+    if (it->is_unreadable)
+        return;
+    it->is_unreadable = true;
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        const struct p2ps_watch *w = &core->items[item].watches[i];
+        uint8_t flags = core->forms[w->form].flags;
+
+        if (w->state != P2PS_WATCH_ASKS && !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
+            p2ps_watch_status(core, item, i, &state);
+    }
+}

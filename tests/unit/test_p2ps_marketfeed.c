@@ -1,0 +1,248 @@
+/* test_p2ps_marketfeed.c - records of Marketfeed, pages and ripples through both cores. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/cache.h"
+#include "core_pair.h"
+#include "marketfeed/marketfeed.h"
+#include "page/page.h"
+
+static const char dictionary_text[] = "TRDPRC_1 \"\" 6 TRDPRC_2 PRICE 17 REAL64 7\n"
+                                      "TRDPRC_2 \"\" 7 NULL PRICE 17 REAL64 7\n"
+                                      "BID \"\" 22 NULL PRICE 17 REAL64 7\n";
+
+static struct mf_table *table;
+static struct cache_ripples *ripples;
+
+static const struct mf_table *table_of(void *context)
+{
+    (void)context;
+    return table;
+}
+
+static int setup(void **state)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+    struct rwf_dictionary *dictionary;
+    struct rwf_dictionary_error error;
+
+    assert_non_null(pair);
+    assert_int_equal(rwf_dictionary_create(&dictionary), MD_OK);
+    assert_int_equal(rwf_dictionary_load_fields(dictionary, "f", dictionary_text,
+                                                strlen(dictionary_text), &error),
+                     MD_OK);
+    assert_int_equal(mf_table_create(dictionary, &MF_OPTIONS_DEFAULT, &table), MD_OK);
+    assert_int_equal(cache_ripples_create(&ripples), MD_OK);
+    cache_ripples_learn(ripples, dictionary);
+    rwf_dictionary_destroy(dictionary);
+    pair_create(pair, (struct p2ps_core_config){
+                          .marketfeed = table_of,
+                          .allow_native = true,
+                          .keeps_images = true,
+                          .keeps_pages = true,
+                          .ripples = ripples,
+                      });
+    *state = pair;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_destroy(pair);
+    mf_table_destroy(table);
+    cache_ripples_destroy(ripples);
+    free(pair);
+    return 0;
+}
+
+/* Text with F G R U for the separators of a record. */
+static struct rwf_bytes record(const char *text)
+{
+    static const char letters[] = "FGRU";
+    static uint8_t out[256];
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        const char *at = strchr(letters, text[i]);
+        out[i] = (uint8_t)(at ? 0x1c + (at - letters) : text[i]);
+    }
+    return rwf_bytes(out, length);
+}
+
+static void say_update(struct pair *pair, const char *name, uint16_t container,
+                       struct rwf_bytes payload)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    const struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_UPDATE,
+        .domain = 6,
+        .stream_id = pair_item(pair, name)->stream_id,
+        .container = container,
+        .payload = payload,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    assert_int_equal(rwf_msg_encode(&enc, &msg), RWF_OK);
+    pair_say(&pair->provider, &enc);
+    pair_settle(pair);
+}
+
+static struct pair_client *client_with(struct pair *pair, unsigned n, bool native, bool marketfeed)
+{
+    struct pair_client *c = pair_client_comes(pair, n);
+    struct omm_login_request request = pair_login_request();
+
+    request.disable_data_conversion = native;
+    request.marketfeed_data = marketfeed;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_settle(pair);
+    return c;
+}
+
+/* Values are hundredths. -1: the last message has no such field; -2: it is no field list. */
+static int64_t value_of(struct pair_client *c, int32_t stream, int16_t id)
+{
+    const struct pair_stream *s = pair_stream(c, stream);
+    struct rwf_field_list list;
+    struct rwf_field field;
+    struct rwf_real real;
+
+    if (s->container != RWF_TYPE_FIELD_LIST ||
+        rwf_field_list_decode(rwf_bytes(s->payload, s->payload_length), NULL, &list) != RWF_OK)
+        return -2;
+    while (rwf_field_list_next(&list, &field) > 0) {
+        if (field.id == id && rwf_real_decode(field.content, &real) == RWF_OK)
+            return real.value;
+    }
+    return -1;
+}
+
+static bool heard_record(struct pair_client *c, int32_t stream, const char *text)
+{
+    const struct pair_stream *s = pair_stream(c, stream);
+
+    return s->container == MF_CONTAINER &&
+           rwf_bytes_equal(rwf_bytes(s->payload, s->payload_length), record(text));
+}
+
+static void records_reach_consumers_as_field_lists_and_late_ones_see_the_same(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *early = client_with(pair, 0, false, false);
+    static uint8_t image[64];
+
+    struct rwf_bytes bytes = record("F340UXXGIBM.NU62U1R6U+1.00R7U+0.90F");
+    memcpy(image, bytes.data, bytes.length);
+    pair->provider.container = MF_CONTAINER;
+    pair->provider.payload = rwf_bytes(image, bytes.length);
+    pair_open(early, 5, "IBM.N");
+    assert_int_equal(value_of(early, 5, 6), 100);
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6U+1.10F"));
+    assert_string_equal(pair_heard(early, 5), "IU");
+    assert_int_equal(value_of(early, 5, 6), 110);
+    struct pair_client *late = client_with(pair, 1, false, false);
+    pair_open(late, 5, "IBM.N");
+    assert_string_equal(pair_heard(late, 5), "I");
+    assert_int_equal(pair->provider.requests + pair->provider.reissues, 1);
+    assert_int_equal(value_of(late, 5, 6), 110);
+    assert_int_equal(value_of(late, 5, 7), 100); /* the trade before rippled */
+    struct pair_client *native = client_with(pair, 2, true, false);
+    pair_open(native, 5, "IBM.N");
+    assert_true(heard_record(native, 5, "F340UXXGIBM.NU62U2R6U+1.10R7U+1.00F"));
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU3R6U+1.20F"));
+    assert_true(heard_record(native, 5, "F316UXXGIBM.NU3R6U+1.20F"));
+    assert_int_equal(value_of(late, 5, 6), 120);
+}
+
+static void a_record_that_cannot_be_read_makes_its_item_suspect_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_with(pair, 0, false, false);
+    struct pair_client *native = client_with(pair, 1, true, false);
+    static uint8_t image[64];
+
+    struct rwf_bytes bytes = record("F340UXXGIBM.NU62U1R6U+1.00F");
+    memcpy(image, bytes.data, bytes.length);
+    pair->provider.container = MF_CONTAINER;
+    pair->provider.payload = rwf_bytes(image, bytes.length);
+    pair_open(c, 5, "IBM.N");
+    pair_open(native, 5, "IBM.N");
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6"));
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6"));
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F407UXXG1F")); /* a status, which is none */
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(strlen(pair_heard(c, 5)), 2);
+    assert_string_equal(pair_heard(native, 5), "IUUU");
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6U"));
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+    const struct p2ps_core_stats *stats = p2ps_core_stats(pair->sink);
+    assert_int_equal(stats->marketfeed_refused, 3);
+    assert_int_equal(stats->marketfeed_control, 1);
+}
+
+static void market_price_goes_as_marketfeed_to_who_asked_for_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *plain = client_with(pair, 0, false, false);
+    struct pair_client *c = client_with(pair, 1, false, true);
+    static const uint8_t image[] = { 8, 0, 2, 0, 6, 2, 12, 100, 0, 22, 2, 12, 50 };
+    static const uint8_t update[] = { 8, 0, 1, 0, 6, 2, 12, 110 };
+
+    pair->provider.container = RWF_TYPE_FIELD_LIST;
+    pair->provider.payload = rwf_bytes(image, sizeof(image));
+    pair_open(plain, 5, "IBM.N");
+    pair_open(c, 5, "IBM.N");
+    assert_true(heard_record(c, 5, "F340UXXGIBM.NU0UR6U+1.00R22U+0.50F"));
+    say_update(pair, "IBM.N", RWF_TYPE_FIELD_LIST, rwf_bytes(update, sizeof(update)));
+    assert_true(heard_record(c, 5, "F316UXXGIBM.NR6U+1.10F"));
+    assert_int_equal(value_of(plain, 5, 6), 110);
+    assert_int_equal(p2ps_core_stats(pair->sink)->marketfeed_out, 2);
+}
+
+static void who_opens_a_page_late_sees_what_the_first_one_sees(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_with(pair, 0, false, false);
+    static struct page early;
+    static struct page late;
+    char text[40];
+
+    pair->provider.container = RWF_TYPE_ANSI_PAGE;
+    pair->provider.payload = rwf_text("\x1b[2;10HFOREX");
+    pair_open(c, 5, "PAGE");
+    page_reset(&early);
+    page_apply(&early, rwf_bytes(pair_stream(c, 5)->payload, pair_stream(c, 5)->payload_length));
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(text, sizeof(text), "\x1b[%um\x1b[%u;3H1.%u", i, 5 + i, i);
+        say_update(pair, "PAGE", RWF_TYPE_ANSI_PAGE, rwf_text(text));
+        page_apply(&early, rwf_text(text));
+    }
+    struct pair_client *other = client_with(pair, 1, false, false);
+    pair_open(other, 5, "PAGE");
+    assert_int_equal(pair->provider.requests + pair->provider.reissues, 1);
+    const struct pair_stream *s = pair_stream(other, 5);
+    assert_true(s->payload_length > 0);
+    page_reset(&late);
+    page_apply(&late, rwf_bytes(s->payload, s->payload_length));
+    assert_memory_equal(&late, &early, sizeof(early));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            records_reach_consumers_as_field_lists_and_late_ones_see_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_record_that_cannot_be_read_makes_its_item_suspect_once,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(market_price_goes_as_marketfeed_to_who_asked_for_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_opens_a_page_late_sees_what_the_first_one_sees, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
