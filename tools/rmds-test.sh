@@ -150,7 +150,14 @@ sources() {
         p2ps rrcpd tools tests -name '*.[ch]')) | grep -v '^tests/bench/limits/'
 }
 
+# Versions of clang-format break lines differently: the tree is formatted by that of Debian 12.
 stage_format() {
+    local version
+    version=$(clang-format --version | grep -oE 'version [0-9]+')
+    if [ "$version" != "version 14" ]; then
+        stage_note="not judged: this is clang-format ${version#version }, the tree is formatted by 14"
+        return 0
+    fi
     (cd "$root" && sources | xargs -r clang-format --dry-run -Werror) >"$RMDS_TMP/format" 2>&1 && {
         passed=$((passed + 1))
         return 0
