@@ -38,7 +38,7 @@ struct md_conf_options {
     size_t define_count;
     const char *const *lines; /* -set: entries that stand after all files */
     size_t line_count;
-    bool strict;          /* '=' in place of ':' is an error */
+    bool strict;          /* unknown names, and '=' in place of ':', are errors */
     md_conf_sink_fn sink; /* NULL: findings are only counted */
     void *sink_arg;
 };

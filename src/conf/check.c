@@ -182,6 +182,44 @@ static bool row_is_own(struct checker *checker, const struct path *name,
            row_reached(checker->own, name, row, index, checker->conf->program_bit);
 }
 
+/* "p2ps.maxMounts": with a '*' before it the line would be about something. */
+static bool is_reached_behind_star(struct checker *checker, const struct path *name)
+{
+    struct path loose = *name;
+    const char *param, *index;
+    size_t length;
+
+    if (loose.at[0].loose)
+        return false;
+    loose.at[0].loose = true;
+    entry_param(&loose, &param, &length, &index);
+    for (size_t i = 0; i < md_conf_row_count; i++)
+        if (row_is(&md_conf_rows[i], param, length) &&
+            row_reached(checker->templates, &loose, &md_conf_rows[i], index, ~0u))
+            return true;
+    return false;
+}
+
+/* May a line be about the daemon that asks, as far as the words of its path tell? */
+static bool concerns(const struct md_conf *conf, const struct path *name)
+{
+    unsigned named = 0;
+
+    for (int i = 0; i + 1 < name->count; i++) {
+        char word[32];
+
+        if (name->at[i].length >= sizeof(word))
+            continue;
+        snprintf(word, sizeof(word), "%.*s", (int)name->at[i].length, name->at[i].text);
+        named |= md_conf_program_bit(word);
+    }
+    if (!name->at[0].loose && name->count > 1 && name->at[0].text[0] != '?' &&
+        !text_same(name->at[0].text, name->at[0].length, conf->node, strlen(conf->node)) &&
+        !is_fixed(name->at[0].text, name->at[0].length))
+        return !conf->program_bit;
+    return !conf->program_bit || !named || (named & conf->program_bit);
+}
+
 static const char *nearest_param(const char *param, size_t length)
 {
     unsigned best = length <= 4 ? 1 : length <= 8 ? 2 : 3;
@@ -220,7 +258,19 @@ static void say_error(struct checker *checker, bool is_own, const char *text)
     say(checker, MD_CONF_INFO, other);
 }
 
-static void unknown_param(struct checker *checker, const char *param, size_t length)
+/* What is taken for a typing error: ignored, or with -strict an error of whom the line concerns. */
+static void say_typo(struct checker *checker, const struct path *name, const char *text)
+{
+    bool is_strict = checker->conf->options.strict;
+
+    if (is_strict)
+        say_error(checker, concerns(checker->conf, name), text);
+    else
+        say(checker, MD_CONF_WARNING, text);
+}
+
+static void unknown_param(struct checker *checker, const struct path *name, const char *param,
+                          size_t length)
 {
     const char *near = NULL;
     char text[256];
@@ -231,7 +281,7 @@ static void unknown_param(struct checker *checker, const char *param, size_t len
     }
     snprintf(text, sizeof(text), "unknown parameter%s%s%s (ignored)", near ? "; did you mean " : "",
              near ? near : "", near ? "?" : "");
-    say(checker, MD_CONF_WARNING, text);
+    say_typo(checker, name, text);
 }
 
 static const char *nearest_fixed(const char *text, size_t length)
@@ -268,7 +318,7 @@ static void check_components(struct checker *checker, const struct path *name, i
         snprintf(text, sizeof(text),
                  "\"%.*s\" is taken as the name of a node, user or service; did you mean %s?",
                  (int)length, word, near);
-        say(checker, MD_CONF_WARNING, text);
+        say_typo(checker, name, text);
     }
 }
 
@@ -425,7 +475,7 @@ static void check_entry(struct checker *checker, const struct db_entry *entry)
     if (!reach.is_own)
         check_rows(checker, &name, entry, false, &reach);
     if (!reach.is_known) {
-        unknown_param(checker, param, length);
+        unknown_param(checker, &name, param, length);
         return;
     }
     if (entry->undefined && reach.is_reached)
@@ -438,9 +488,14 @@ static void check_entry(struct checker *checker, const struct db_entry *entry)
         char places[400], text[512];
 
         places_print(param, length, places, sizeof(places));
-        snprintf(text, sizeof(text), "no object of this path has %.*s; it belongs to %s (ignored)",
-                 (int)length, param, places);
-        say(checker, MD_CONF_WARNING, text);
+        if (is_reached_behind_star(checker, &name))
+            snprintf(text, sizeof(text),
+                     "a path begins with node and instance; write *%s (ignored)", checker->name);
+        else
+            snprintf(text, sizeof(text),
+                     "no object of this path has %.*s; it belongs to %s (ignored)", (int)length,
+                     param, places);
+        say_typo(checker, &name, text);
     }
     check_components(checker, &name, name.count - 1 - (index ? 1 : 0));
 }

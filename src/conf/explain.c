@@ -241,13 +241,16 @@ void md_conf_print_scdoc(FILE *out)
         "written\n"
         "\\_.\n\n"
         "# VALUES\n\n"
-        "Integers: decimal or 0x hexadecimal, with k = 1000, K = 1024, M = 1024², G = 1024³.\n"
+        "Integers: decimal or 0x hexadecimal, with k = 1000, K = 1024, M = 1024², G = 1024³; in "
+        "bytes\n"
+        "also kB, KB, MB, GB (KiB, MiB, GiB), in bit/s kbit, Mbit, Gbit (powers of 1000).\n"
         "Booleans: True False Yes No On Off 1 0, in any case. Times: a number in the unit given,\n"
-        "or with us, ms or s. Lists: separated by commas. A wrong value is an error: the daemon\n"
+        "or with us, ms, s, min or h. Lists: separated by commas. A wrong value is an error: the "
+        "daemon\n"
         "that reads the line does not start, and after SIGHUP keeps its old values. Other "
         "daemons,\n"
         "those of other nodes and instances too, note it and start. An unknown parameter is a\n"
-        "warning.\n\n"
+        "warning, with *-strict* an error.\n\n"
         "dyn: SIGHUP changes the parameter in a running daemon.\n\n";
 
     fputs(head, out);

@@ -39,6 +39,8 @@
 #define BOOL(fallback)                       MD_CONF_BOOLEAN, "", 0, 0, fallback, NULL
 #define TEXT(fallback)                       MD_CONF_STRING, "", 0, 0, fallback, NULL
 #define LIST(fallback)                       MD_CONF_LIST, "", 0, 0, fallback, NULL
+#define WORDS(words, fallback)               MD_CONF_LIST, "", 0, 0, fallback, words
+#define GROUP(fallback)                      MD_CONF_ADDRESS, "group", 0, 0, fallback, NULL
 #define PATH(fallback)                       MD_CONF_PATH, "", 0, 0, fallback, NULL
 #define ADDRESS(fallback)                    MD_CONF_ADDRESS, "", 0, 0, fallback, NULL
 #define CPUS                                 MD_CONF_CPUS, "", 0, 0, "", NULL
@@ -346,7 +348,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Network of networkList that carries the service; empty: the first that announces it." },
     { "network", ROUTE | BUS, SRC, 0, TEXT(""),
       "Network of networkList that the providers' services go to; empty: the first." },
-    { "multicastAddress", RRCP, ALL, 0, ADDRESS("239.255.82.82"),
+    { "multicastAddress", RRCP, ALL, 0, GROUP("239.255.82.82"),
       "IPv4 or IPv6 multicast group, or the broadcast address of a subnet." },
     { "multicastPort", RRCP, ALL, 0, PORTNO(1, "8500"), "UDP port of the group." },
     { "unicastPort", RRCP, ALL, 0, PORTNO(0, "0"),
@@ -357,7 +359,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Network interface, by name or address; must be said where more than one could be meant." },
     { "secondInterface", RRCP, ALL, 0, ADDRESS(""),
       "Interface of the redundant second path; empty = none." },
-    { "secondAddress", RRCP, ALL, 0, ADDRESS(""), "Group of the second path." },
+    { "secondAddress", RRCP, ALL, 0, GROUP(""), "Group of the second path." },
     { "pathSkew", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "5"),
       "With two paths, how long a hole is left to the other path before it is asked for." },
     { "packetTTL", RRCP, ALL, 0, INT("hops", 0, 255, "5"), "IP multicast TTL, IPv6 hops." },
@@ -500,7 +502,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "shmDir", DAEMON | SHMEM, ALL, 0, PATH("/dev/shm"),
       "Folder of the statistics that monitors read." },
     { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
-    { "logTarget", DAEMON | LOGGER, ALL, 0, LIST("file"),
+    { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog", "file"),
       "Where log lines go: file, stderr, syslog, comma separated." },
     { "logLevel", DAEMON | LOGGER, ALL, DYN,
       WORD("EMERGENCY|ALERT|CRITICAL|ERROR|WARNING|NOTICE|INFO|DEBUG", "INFO"),

@@ -26,15 +26,51 @@ static bool has_limits(const struct md_conf_row *row)
     return row->min != 0 || row->max != 0;
 }
 
-/* An integer with an optional suffix, all of the text. */
-static bool integer_parse(const char *text, int64_t *number)
+/* What a number may end with: in any case but for k and K; a B where bytes are counted. */
+static bool suffix_factor(const char *suffix, const char *unit, int64_t *factor)
 {
     static const struct {
-        char suffix;
+        const char *suffix;
         int64_t factor;
-    } suffixes[] = {
-        { 'k', 1000 }, { 'K', 1024 }, { 'M', 1024 * 1024 }, { 'G', 1024 * 1024 * 1024 }
-    };
+    } binary[] = { { "m", 1024 * 1024 }, { "g", 1024 * 1024 * 1024 }, { "t", 1024ll << 30 } };
+    static const struct {
+        const char *suffix;
+        int64_t factor;
+    } bits[] = { { "kbit", 1000 }, { "mbit", 1000000 }, { "gbit", 1000000000 } };
+    size_t length = strlen(suffix);
+    char word[8];
+
+    if (length == 0 || length >= sizeof(word))
+        return length == 0;
+    for (size_t i = 0; i < 3 && strcmp(unit, "bit/s") == 0; i++)
+        if (strcasecmp(suffix, bits[i].suffix) == 0) {
+            *factor = bits[i].factor;
+            return true;
+        }
+    memcpy(word, suffix, length + 1);
+    if (strcmp(unit, "bytes") == 0 && length > 1 && ascii_lower(word[length - 1]) == 'b') {
+        word[--length] = '\0';
+        if (length == 2 && ascii_lower(word[1]) == 'i') {
+            word[--length] = '\0';
+            if (word[0] == 'k')
+                word[0] = 'K'; /* KiB */
+        }
+    }
+    if (strcmp(word, "k") == 0 || strcmp(word, "K") == 0) {
+        *factor = word[0] == 'k' ? 1000 : 1024;
+        return true;
+    }
+    for (size_t i = 0; i < 3; i++)
+        if (strcasecmp(word, binary[i].suffix) == 0) {
+            *factor = binary[i].factor;
+            return true;
+        }
+    return false;
+}
+
+/* An integer with an optional suffix, all of the text. */
+static bool integer_parse(const char *text, const char *unit, int64_t *number)
+{
     bool negative = *text == '-';
     const char *p = text + negative;
     int base = p[0] == '0' && (p[1] == 'x' || p[1] == 'X') ? 16 : 10;
@@ -55,12 +91,8 @@ static bool integer_parse(const char *text, int64_t *number)
     }
     if (p == digits)
         return false;
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-        if (*p == suffixes[i].suffix && p[1] == '\0') {
-            factor = suffixes[i].factor;
-            p++;
-        }
-    if (*p || __builtin_mul_overflow(value, factor, &value))
+    p += strspn(p, " ");
+    if (!suffix_factor(p, unit, &factor) || __builtin_mul_overflow(value, factor, &value))
         return false;
     *number = negative ? -value : value;
     return true;
@@ -98,6 +130,10 @@ static int64_t time_unit_ns(const char *unit)
         return 1000000;
     if (strcmp(unit, "s") == 0)
         return 1000000000;
+    if (strcmp(unit, "min") == 0)
+        return 60000000000;
+    if (strcmp(unit, "h") == 0)
+        return 3600000000000;
     return strcmp(unit, "100ms") == 0 ? 100000000 : 0;
 }
 
@@ -108,6 +144,7 @@ static bool time_parse(const struct md_conf_row *row, const char *text, int64_t 
 
     if (!decimal_parse(text, 1, number, &suffix))
         return false;
+    suffix += strspn(suffix, " ");
     scale = *suffix ? time_unit_ns(suffix) : time_unit_ns(row->unit);
     if (strcmp(suffix, "100ms") == 0 || scale == 0)
         return false;
@@ -136,7 +173,7 @@ static bool port_parse(const struct md_conf_row *row, const char *text, int64_t 
 {
     struct servent *entry;
 
-    if (integer_parse(text, number))
+    if (integer_parse(text, "", number))
         return *number >= row->min && *number <= 65535;
     for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++)
         if (strcmp(text, services[i].name) == 0) {
@@ -196,10 +233,52 @@ static int64_t word_parse(const char *words, const char *text)
     }
 }
 
+/* Each element of a list is one of the words; an empty list is none of them. */
+static bool words_parse(const char *words, const char *text)
+{
+    char word[64];
+
+    while (*(text += strspn(text, " \t,"))) {
+        size_t length = strcspn(text, ",");
+        size_t shown = length;
+
+        while (shown > 0 && (text[shown - 1] == ' ' || text[shown - 1] == '\t'))
+            shown--;
+        if (shown >= sizeof(word))
+            return false;
+        memcpy(word, text, shown);
+        word[shown] = '\0';
+        if (word_parse(words, word) < 0)
+            return false;
+        text += length;
+    }
+    return true;
+}
+
+/* Of digits and dots alone it must be an IPv4 address; anything else may be a name. */
 static bool address_parse(const char *text)
 {
+    struct in_addr v4;
+
+    if (*text && !text[strspn(text, "0123456789.")])
+        return inet_pton(AF_INET, text, &v4) == 1;
     return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                              "0123456789.:-_%[]")] == '\0';
+}
+
+/*
+ * A multicast group, or what may be the broadcast address of a subnet: its last three bits at
+ * least are ones. Which subnets there are is rrcpd's to know.
+ */
+static bool group_parse(const char *text)
+{
+    uint8_t v4[4], v6[16];
+
+    if (!*text)
+        return true;
+    if (inet_pton(AF_INET, text, v4) == 1)
+        return (v4[0] & 0xf0) == 0xe0 || (v4[3] & 7) == 7;
+    return inet_pton(AF_INET6, text, v6) == 1 && v6[0] == 0xff;
 }
 
 static bool in_range(const struct md_conf_row *row, int64_t number)
@@ -280,13 +359,18 @@ static void explain_type(const struct md_conf_row *row, char *why, size_t size)
     range_print(row, range, sizeof(range));
     switch (row->type) {
     case MD_CONF_INTEGER:
-        snprintf(why, size, "is not a number%s%s%s", *range ? " (" : "", range, *range ? ")" : "");
+        snprintf(why, size, "is not a number%s%s%s, alone or with k, K, M, G%s", *range ? " (" : "",
+                 range, *range ? ")" : "",
+                 strcmp(row->unit, "bytes") == 0   ? ", kB, KB, MB, GB"
+                 : strcmp(row->unit, "bit/s") == 0 ? ", kbit, Mbit, Gbit"
+                                                   : "");
         return;
     case MD_CONF_BOOLEAN:
         snprintf(why, size, "is not a Boolean (True or False)");
         return;
     case MD_CONF_TIME:
-        snprintf(why, size, "is not a time (a number of %s, or a number with us, ms or s)",
+        snprintf(why, size,
+                 "is not a time (a number of %s, or a number with us, ms, s, min or h, as 500ms)",
                  time_unit_name(row));
         return;
     case MD_CONF_PORT_NUMBER:
@@ -301,14 +385,22 @@ static void explain_type(const struct md_conf_row *row, char *why, size_t size)
         snprintf(why, size, "is not a list of CPUs (as 0,2-4)");
         return;
     case MD_CONF_ADDRESS:
-        snprintf(why, size, "is not an address (as 239.255.82.82, ff15::5252, eth0)");
+        if (strcmp(row->unit, "group") == 0)
+            snprintf(why, size,
+                     "is neither a multicast group (224.0.0.0 to 239.255.255.255, ff00::/8) nor "
+                     "the broadcast address of a subnet (as 10.1.2.255)");
+        else
+            snprintf(why, size, "is not an address (as 127.0.0.1, ff15::5252, eth0)");
         return;
     case MD_CONF_PERCENT:
         snprintf(why, size, "is not a percentage%s%s%s", *range ? " (" : "", range,
                  *range ? ")" : "");
         return;
-    case MD_CONF_STRING:
     case MD_CONF_LIST:
+        words_print(row->words ? row->words : "", words, sizeof(words));
+        snprintf(why, size, "is not a list of %s", words);
+        return;
+    case MD_CONF_STRING:
     case MD_CONF_PATH:
         snprintf(why, size, "is not accepted");
         return;
@@ -333,7 +425,7 @@ bool value_parse(const struct md_conf_row *row, const char *text, int64_t *numbe
     *number = 0;
     switch (row->type) {
     case MD_CONF_INTEGER:
-        good = integer_parse(text, number);
+        good = integer_parse(text, row->unit, number);
         break;
     case MD_CONF_BOOLEAN:
         good = boolean_parse(text, number);
@@ -352,21 +444,24 @@ bool value_parse(const struct md_conf_row *row, const char *text, int64_t *numbe
         good = cpus_parse(text);
         break;
     case MD_CONF_ADDRESS:
-        good = address_parse(text);
+        good = strcmp(row->unit, "group") == 0 ? group_parse(text) : address_parse(text);
         break;
     case MD_CONF_PERCENT:
         good = decimal_parse(text, 10000, number, &rest) &&
                strcmp(rest + strspn(rest, " "), *rest ? "%" : "") == 0;
         break;
-    case MD_CONF_STRING:
     case MD_CONF_LIST:
+        good = !row->words || words_parse(row->words, text);
+        break;
+    case MD_CONF_STRING:
     case MD_CONF_PATH:
         return true;
     }
     if (!good)
         explain_type(row, why, VALUE_WHY_MAX);
     else if (row->type != MD_CONF_WORD && row->type != MD_CONF_BOOLEAN &&
-             row->type != MD_CONF_PORT_NUMBER && !in_range(row, *number)) {
+             row->type != MD_CONF_PORT_NUMBER && row->type != MD_CONF_LIST &&
+             !in_range(row, *number)) {
         explain_range(row, why, VALUE_WHY_MAX);
         good = false;
     }

@@ -66,6 +66,13 @@ expect 0 ".1.src_dist.1.route.hostList : lyra    ! words.cnf:1" \
 expect 0 ".1.p2ps.tcpSendBufSize : 0    ! default" "$bin/p2ps" -checkconfig -c words.cnf
 expect 0 '"[commented out]" means that the line is absent' "$bin/p2ps" -checkconfig -c words.cnf
 expect 0 "" "$bin/rrcpd" -checkconfig -c words.cnf
+echo '*maxMouts : 5' >typo.cnf
+expect 0 "did you mean maxMounts?" "$bin/rmdscnf" check typo.cnf
+expect 1 "typo.cnf: 1 error, 0 warnings" "$bin/rmdscnf" -strict check typo.cnf
+expect 1 "did you mean maxMounts?" "$bin/p2ps" -strict -checkconfig -c typo.cnf
+echo '*maxMounts : 6' >second.cnf
+expect 0 "right.cnf: 0 errors, 0 warnings" "$bin/rmdscnf" check right.cnf second.cnf
+expect 0 ".1.p2ps.maxMounts : 6    ! second.cnf:1" "$bin/p2ps" -checkconfig -c right.cnf -c second.cnf
 expect 0 "right.cnf: 0 errors, 0 warnings" "$bin/rmdscnf" check right.cnf
 expect 1 "wrong.cnf: 1 error, 0 warnings" "$bin/rmdscnf" check wrong.cnf
 expect 2 "gone.cnf" "$bin/rmdscnf" check gone.cnf

@@ -58,8 +58,26 @@ static const struct {
     { "*route*port : 70000\n",
       "error f:1 *route*port: \"70000\" is not a port (1..65535, or a name of /etc/services); "
       "example: *Src_Dist*1.route*port : 14002" },
-    { "*p2ps*maxMounts : many\n", "error f:1 *p2ps*maxMounts: \"many\" is not a number (1..65000); "
-                                  "example: *p2ps*maxMounts : 1000" },
+    { "*p2ps*maxMounts : many\n", "error f:1 *p2ps*maxMounts: \"many\" is not a number (1..65000), "
+                                  "alone or with k, K, M, G; example: *p2ps*maxMounts : 1000" },
+    { "*memoryLimit : much\n",
+      "error f:1 *memoryLimit: \"much\" is not a number (0..1048576M), alone or with k, K, M, G, "
+      "kB, KB, MB, GB; example: *memoryLimit : 0" },
+    { "*logTarget : flie\n",
+      "error f:1 *logTarget: \"flie\" is not a list of file, stderr or syslog; example: "
+      "*logTarget : file" },
+    { "*logTarget : syslog, File\n", "" },
+    { "*multicastAddress : 10.1.2.3\n",
+      "error f:1 *multicastAddress: \"10.1.2.3\" is neither a multicast group (224.0.0.0 to "
+      "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
+      "*rrcp*multicastAddress : 239.255.82.82" },
+    { "*multicastAddress : 10.1.2.63\n", "" },
+    { "*multicastAddress : ff15::5252\n", "" },
+    { "*interface : 10.1.2\n",
+      "error f:1 *interface: \"10.1.2\" is not an address (as 127.0.0.1, ff15::5252, eth0); "
+      "example: *rrcp*interface : eth0" },
+    { "p2ps.maxMounts : 700\n", "warning f:1 p2ps.maxMounts: a path begins with node and "
+                                "instance; write *p2ps.maxMounts (ignored)" },
     { "*p2ps*maxMounts : 65001\n",
       "error f:1 *p2ps*maxMounts: \"65001\" is out of range (1..65000 connections); example: "
       "*p2ps*maxMounts : 1000" },
@@ -68,7 +86,7 @@ static const struct {
       "or False); example: *p2ps*timedWrites : False" },
     { "*p2ps*flushInterval : 20 minutes\n",
       "error f:1 *p2ps*flushInterval: \"20 minutes\" is not a time (a number of ms, or a number "
-      "with us, ms or s); example: *p2ps*flushInterval : 0" },
+      "with us, ms, s, min or h, as 500ms); example: *p2ps*flushInterval : 0" },
     { "*p2ps*flushInterval : 2s\n",
       "error f:1 *p2ps*flushInterval: \"2s\" is out of range (0s..1s); example: "
       "*p2ps*flushInterval : 0" },
@@ -80,8 +98,14 @@ static const struct {
     { "*mainThreadCpu : one\n", "error f:1 *mainThreadCpu: \"one\" is not a list of CPUs (as "
                                 "0,2-4); example: *mainThreadCpu : 0,2-4" },
     { "*multicastAddress : 239.255.82.82/24\n",
-      "error f:1 *multicastAddress: \"239.255.82.82/24\" is not an address (as 239.255.82.82, "
-      "ff15::5252, eth0); example: *rrcp*multicastAddress : 239.255.82.82" },
+      "error f:1 *multicastAddress: \"239.255.82.82/24\" is neither a multicast group (224.0.0.0 "
+      "to "
+      "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
+      "*rrcp*multicastAddress : 239.255.82.82" },
+    { "*multicastAddress : 239.255.82.300\n",
+      "error f:1 *multicastAddress: \"239.255.82.300\" is neither a multicast group (224.0.0.0 to "
+      "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
+      "*rrcp*multicastAddress : 239.255.82.82" },
     { "*rrcp*lossPct : 101\n", "error f:1 *rrcp*lossPct: \"101\" is out of range (0..100 %); "
                                "example: *rrcp*lossPct : 0" },
     { "*rrcp*lossPct : few\n", "error f:1 *rrcp*lossPct: \"few\" is not a percentage (0..100); "
@@ -132,9 +156,10 @@ static const struct {
       "note f:1 *p2ps*tcpSendBufSize: \"[commented out]\" means that the line is absent" },
     { "*p2ps*tcpSendBufSize : [ Commented Out ]\n",
       "note f:1 *p2ps*tcpSendBufSize: \"[ Commented Out ]\" means that the line is absent" },
-    { "*p2ps*tcpSendBufSize : [commented]\n",
-      "error f:1 *p2ps*tcpSendBufSize: \"[commented]\" is not a number (0..2147483647); example: "
-      "*tcpSendBufSize : 0" },
+    { "*p2ps*tcpSendBufSize : [commented]\n", "error f:1 *p2ps*tcpSendBufSize: \"[commented]\" is "
+                                              "not a number (0..2147483647), alone or with "
+                                              "k, K, M, G, kB, KB, MB, GB; example: "
+                                              "*tcpSendBufSize : 0" },
     { "#include \"no-such-file\"\n", "error f:1 #include \"no-such-file\": No such file or "
                                      "directory" },
     { "#include other.cnf\n", "warning f:1 #include needs its file in double quotes: #include "
@@ -303,6 +328,37 @@ static void strict_makes_an_equals_sign_an_error(void **state)
     assert_int_equal(rc, MD_ERR_MALFORMED);
 }
 
+static void strict_makes_typing_errors_errors_of_whom_they_concern(void **state)
+{
+    static const struct {
+        const char *program, *text, *expected;
+    } strict[] = {
+        { "p2ps", "*p2ps*maxMouts : 1\n",
+          "error f:1 *p2ps*maxMouts: unknown parameter; did you mean maxMounts? (ignored)" },
+        { "rrcpd", "*p2ps*maxMouts : 1\n",
+          "note f:1 *p2ps*maxMouts: unknown parameter; did you mean maxMounts? (ignored) (not a "
+          "line "
+          "of vega.1.rrcpd, which starts without it)" },
+        { "rrcpd", "*maxMouts : 1\n",
+          "error f:1 *maxMouts: unknown parameter; did you mean maxMounts? (ignored)" },
+        { "p2ps", "*p2sp*poolSize : 5\n",
+          "error f:1 *p2sp*poolSize: \"p2sp\" is taken as the name of a node, user or service; did "
+          "you mean p2ps?" },
+        { "p2ps", "p2ps.maxMounts : 5\n",
+          "error f:1 p2ps.maxMounts: a path begins with node and instance; write *p2ps.maxMounts "
+          "(ignored)" },
+    };
+    struct said said;
+    int rc;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(strict) / sizeof(strict[0]); i++) {
+        load(strict[i].program, strict[i].text, strlen(strict[i].text), true, &said, &rc);
+        assert_string_equal(said.text, strict[i].expected);
+        assert_int_equal(rc, strncmp(said.text, "error", 5) == 0 ? MD_ERR_MALFORMED : MD_OK);
+    }
+}
+
 static void legacy_ssl_of_a_route_in_use_is_an_error(void **state)
 {
     static const char text[] = "*1.route*sslMountVersion : 4\n*1.route*hostList : h\n";
@@ -407,6 +463,7 @@ int main(void)
         cmocka_unit_test(the_words_of_ssl_are_one_finding_with_its_reason),
         cmocka_unit_test(a_nul_byte_is_told_with_its_column),
         cmocka_unit_test(strict_makes_an_equals_sign_an_error),
+        cmocka_unit_test(strict_makes_typing_errors_errors_of_whom_they_concern),
         cmocka_unit_test(legacy_ssl_of_a_route_in_use_is_an_error),
         cmocka_unit_test(a_line_longer_than_the_limit_is_an_error),
         cmocka_unit_test(a_word_that_makes_a_line_too_long_is_an_error),

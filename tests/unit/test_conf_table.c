@@ -123,6 +123,8 @@ static const char *value_of(const struct md_conf_row *row)
         [MD_CONF_ADDRESS] = "127.0.0.1", [MD_CONF_CPUS] = "0",
     };
 
+    if (strcmp(row->unit, "group") == 0)
+        return "239.1.1.1";
     return *row->fallback ? row->fallback : some[row->type];
 }
 

@@ -104,6 +104,41 @@ static void numbers_have_suffixes_and_times_have_units(void **state)
     md_conf_destroy(conf);
 }
 
+static void numbers_and_times_are_read_as_people_write_them(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } sizes[] = {
+        { "4GB", 4ull << 30 },  { "4g", 4ull << 30 }, { "4GiB", 4ull << 30 },
+        { "4 GB", 4ull << 30 }, { "64kB", 64000 },    { "64KB", 64 * 1024 },
+        { "64KiB", 64 * 1024 }, { "2m", 2 << 20 },
+    };
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } times[] = { { "10 s", 10000 }, { "500ms", 500 }, { "2min", 120000 }, { "1h", 3600000 } };
+    char line[80];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        snprintf(line, sizeof(line), "*memoryLimit : %s\n*maxDataRate : 2Gbit\n", sizes[i].text);
+        struct md_conf *conf = load("p2ps", line);
+        struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+        struct md_conf_object rrcp = md_conf_object(conf, MD_CONF_RRCP, NULL);
+        assert_true(md_conf_u64(&p2ps, "memoryLimit") == sizes[i].bytes);
+        assert_true(md_conf_u64(&rrcp, "maxDataRate") == 2000000000);
+        md_conf_destroy(conf);
+    }
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        snprintf(line, sizeof(line), "*slowTimeout : %s\n", times[i].text);
+        struct md_conf *conf = load("p2ps", line);
+        struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+        assert_true(md_conf_time_ns(&p2ps, "slowTimeout") == times[i].ms * MS);
+        md_conf_destroy(conf);
+    }
+}
+
 static void booleans_words_ports_and_lists_are_read_in_all_spellings(void **state)
 {
     struct md_conf *conf =
@@ -641,6 +676,7 @@ int main(void)
         cmocka_unit_test(every_default_is_a_legal_value),
         cmocka_unit_test(no_two_rows_share_a_name_an_object_and_a_program),
         cmocka_unit_test(numbers_have_suffixes_and_times_have_units),
+        cmocka_unit_test(numbers_and_times_are_read_as_people_write_them),
         cmocka_unit_test(booleans_words_ports_and_lists_are_read_in_all_spellings),
         cmocka_unit_test(text_is_read_as_x_resources_are),
         cmocka_unit_test(words_are_replaced_in_names_and_values),

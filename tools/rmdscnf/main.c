@@ -29,7 +29,7 @@ static const char usage[] =
     "  -node NAME       look with the eyes of this node\n"
     "  -D WORD=VALUE    what {WORD} stands for in the file\n"
     "  -set 'LINE'      a line that stands after the file\n"
-    "  -strict          '=' in place of ':' is an error\n"
+    "  -strict          unknown names, and '=' in place of ':', are errors\n"
     "  -version         version and what is built in\n"
     "  -help            this text (also -h)\n"
     "\n"
