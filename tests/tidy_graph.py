@@ -15,6 +15,8 @@ DEFINITION = re.compile(r"^(?!static\b|typedef\b|#)([A-Za-z_][^;{}#()]*?)\b(\w+)
                         re.M)
 PROTOTYPE = re.compile(r"^(?!typedef\b|static inline\b|#)[A-Za-z_][^;{}()#=]*?\b(\w+)\([^;{}]*\)[^;{}=]*;",
                        re.M)
+# A function in a header, of which every file that includes it has a copy.
+INLINE = re.compile(r"^static inline [^;{}()]*?\b(\w+)\([^;{}]*\)\s*\n\{", re.M)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 TAG = re.compile(r"\b(struct|union|enum) \w+")
 
@@ -70,6 +72,10 @@ class Tree:
                 for match in DEFINITION.finditer(code):
                     line = code.count("\n", 0, match.start()) + 1
                     self.defined.setdefault(match.group(2), []).append((path, line))
+        self.inlines = {
+            name: [(path, code.count("\n", 0, match.start()) + 1)]
+            for path, code in self.code.items() if path.endswith(".h")
+            for match in INLINE.finditer(code) for name in [match.group(1)]}
 
     def folders(self):
         out = collections.defaultdict(list)
@@ -149,9 +155,9 @@ def check_callers(tree, tests, say):
             installed |= set(WORD.findall(code))
     for text in tests:
         tested |= set(WORD.findall(text))
-    for name, places in sorted(tree.defined.items()):
+    for name, places in sorted({**tree.inlines, **tree.defined}.items()):
         path, line = places[0]
-        if not PRODUCT.match(path) or name == "main" or name in installed:
+        if name == "main" or name in installed:
             continue
         if words[name] > len(places) + declared[name]:
             continue

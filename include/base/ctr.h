@@ -38,11 +38,6 @@ static inline void md_ctr_inc(struct md_ctr *ctr)
     md_ctr_add(ctr, 1);
 }
 
-static inline void md_ctr_sub(struct md_ctr *ctr, uint64_t amount)
-{
-    md_ctr_set(ctr, md_ctr_get(ctr) - amount);
-}
-
 /* Raise to `value` if that is more: a high-water mark. */
 static inline void md_ctr_raise(struct md_ctr *ctr, uint64_t value)
 {
@@ -54,11 +49,6 @@ static inline void md_ctr_raise(struct md_ctr *ctr, uint64_t value)
 static inline uint64_t md_ctr_add_shared(struct md_ctr *ctr, uint64_t amount)
 {
     return atomic_fetch_add_explicit(&ctr->value, amount, memory_order_relaxed) + amount;
-}
-
-static inline uint64_t md_ctr_sub_shared(struct md_ctr *ctr, uint64_t amount)
-{
-    return atomic_fetch_sub_explicit(&ctr->value, amount, memory_order_relaxed) - amount;
 }
 
 #endif

@@ -12,8 +12,7 @@
  * A write cursor over the caller's buffer: the mirror of md_rd.
  *
  * The first write that does not fit marks the writer failed and writes nothing; every later write
- * is ignored. So an encoder writes straight through and tests md_wr_ok() once. A mark taken with
- * md_wr_mark() is a place to roll back to, which also clears the failure.
+ * is ignored. So an encoder writes straight through and tests md_wr_ok() once.
  */
 struct md_wr {
     uint8_t *start;
@@ -59,12 +58,6 @@ static inline uint8_t *md_wr_take(struct md_wr *wr, size_t length)
 static inline uint8_t *md_wr_mark(const struct md_wr *wr)
 {
     return wr->pos;
-}
-
-static inline void md_wr_rollback(struct md_wr *wr, uint8_t *mark)
-{
-    wr->pos = mark;
-    wr->failed = false;
 }
 
 /* Big-endian stores to room the caller has checked. */

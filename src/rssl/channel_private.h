@@ -48,7 +48,6 @@ struct rssl_channel {
     bool stop;             /* views point into what the next frame would overwrite */
     uint8_t *message_held; /* put together from fragments, told, to be freed */
     bool split;            /* the first half of a split frame is kept */
-    uint8_t split_flags;
     uint8_t split_header[RSSL_FRAME_HEADER_MAX];
     uint8_t split_header_length;
     struct rssl_partial *partials; /* RSSL_PARTIAL_MAX, made with the first fragment */
