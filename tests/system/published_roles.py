@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""published_roles.py - `rrcpd source` and `rrcpd sink` are two daemons of one network.
+"""published_roles.py - printed configuration, printed command lines, `rrcpd source` and `rrcpd sink`.
 
-As published start scripts have it: both are started without a word on instances, each command comes
-back when its daemon is ready, src_dist takes the one and p2ps the other, and data go through both. A
-second file named by -c holds what is this host's own.
+published.cnf has lines as reports print them; a second file named by -c holds what is this host's own.
+`rrcpd source` and `rrcpd sink` come back when they are ready and are two daemons of one network: src_dist
+takes the one and p2ps the other. Publisher and consumer are started as printed.
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -15,19 +15,16 @@ import time
 
 import conf_examples
 
-FIRST = """*rrcp*switchReorderFixEnabled : False
-*p2ps*rrcpTransport.0*sinkSide*rrcp*userQLimit : 40000
-{node}*Src_Dist*{inst}.route*hostList : <sinkdrivensrc_hostname>
-*p2ps*rsslPort : 14902
-"""
+HERE = os.path.dirname(os.path.realpath(__file__))
 SECOND = """*rrcp*interface : lo
-*route*port : 14901
+*p2ps*rsslPort : 14902
 *src_dist*serverPort : 0
 *runDir : {folder}
 *shmDir : {folder}
 *logDir : {folder}
-*p2ps*rsslPort : 14002
 """
+PUBLISHER = "-S RDFD -N 14002 -Q sample.xml -q GOOG.O -K -c -tcpnodel -ts -tsn RTRSY.O -UL 10 -tps 500"
+CONSUMER = "-S RDFD -h 127.0.0.1 -p 14902 -md 6 decodeFormat 3 -l 1 -o 500 -u rmds -tt -lmfile result -f rdf.1kitems -ct rssl -rf 12"
 
 
 def program(name, *words):
@@ -35,7 +32,7 @@ def program(name, *words):
 
 
 def words_of(folder, *words):
-    return program(*words, "-c", f"{folder}/first.cnf", "-c", f"{folder}/second.cnf", "-D",
+    return program(*words, "-c", f"{HERE}/published.cnf", "-c", f"{folder}/second.cnf", "-D",
                    "sinkdrivensrc_hostname=127.0.0.1")
 
 
@@ -45,7 +42,18 @@ def log_of(folder, name):
 
 
 def check(folder):
-    conf_examples.check_consumer("14002", "RDFD", f"{folder}/items")
+    for seconds in ("2", "60"):  # the longer one where the machine stood still
+        done = subprocess.run(program("RMDSTestClient", *CONSUMER.split(), "-secs", seconds, "-timeout", "90"), cwd=folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
+        if "latency (all): nothing" not in done.stdout:
+            break
+    said = done.stdout + done.stderr
+    print(said)
+    assert done.returncode == 0, "the consumer was not satisfied"
+    assert "rdf.1kitems was not there: made" in said and "1000 of 1000 items" in said and "latency (all): " in said
+    with open(f"{folder}/result", encoding="ascii") as text:
+        head = text.readline()
+    assert " item=RTRSY.O " in head, f"{head}: it was RTRSY.O that carried the times"
     source, sink = log_of(folder, "rrcpd.net1.1"), log_of(folder, "rrcpd.net1.2")
     assert '"source" is a role: this is instance 1 of network net1' in source, source
     assert '"sink" is a role: this is instance 2 of network net1' in sink, sink
@@ -68,18 +76,22 @@ def stop_rrcpd(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("first.cnf", FIRST), ("second.cnf", SECOND)):
-            with open(f"{folder}/{name}", "w", encoding="ascii") as out:
-                out.write(text.replace("{folder}", folder))
-        with open(f"{folder}/items", "w", encoding="ascii") as out:
-            subprocess.run(program("sink_driven_src", "-mklist", "20", "X"), stdout=out, check=True)
+        with open(f"{folder}/second.cnf", "w", encoding="ascii") as out:
+            out.write(SECOND.replace("{folder}", folder))
+        os.symlink(os.path.join(conf_examples.ROOT, "conf", "sample.xml"), f"{folder}/sample.xml")
+        subprocess.run(program("rmdscnf", "-D", "sinkdrivensrc_hostname=127.0.0.1", "check", f"{HERE}/published.cnf",
+                               f"{folder}/second.cnf"), check=True)
         children = []
         try:
             for role in ("source", "sink"):  # each command comes back when its daemon is ready
                 subprocess.run(words_of(folder, "rrcpd", role), stdin=subprocess.DEVNULL, check=True, timeout=120)
-            for words in (program("sink_driven_src", "-S", "RDFD", "-N", "14901", "-L", "127.0.0.1", "-U", "500", "-tps",
-                                  "50", "-tcpnodel", "-seqdata"), words_of(folder, "src_dist"), words_of(folder, "p2ps")):
-                children.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
+            publisher = subprocess.Popen(program("Sink_Driven_Src", *PUBLISHER.split()), cwd=folder, stdin=subprocess.PIPE,
+                                         stdout=subprocess.DEVNULL, text=True)
+            children.append(publisher)
+            for name in ("src_dist", "p2ps"):
+                children.append(subprocess.Popen(words_of(folder, name), stdin=subprocess.DEVNULL))
+            publisher.stdin.write("ur 5000\n")
+            publisher.stdin.flush()
             check(folder)
         finally:
             for child in children:
