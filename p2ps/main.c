@@ -11,10 +11,10 @@
 #include "attach/shm.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/backbone.h"
+#include "daemon/daemon.h"
+#include "daemon/memory.h"
 #include "dictionaries.h"
-#include "frame/backbone.h"
-#include "frame/frame.h"
-#include "frame/memory.h"
 #include "names.h"
 #include "netio/stream.h"
 #include "users.h"
@@ -37,7 +37,7 @@ struct listener {
 };
 
 struct p2ps {
-    struct frame frame;
+    struct daemon daemon;
     const struct md_conf *conf; /* as it was at the start */
     struct attach_settings *settings[P2PS_NETWORKS_MAX];
     unsigned network_count;
@@ -51,7 +51,7 @@ struct p2ps {
     struct listener listeners[LISTENERS_MAX];
     struct net_tls *tls;
     struct md_loop_timer *accept_pause;
-    struct frame_memory memory;
+    struct daemon_memory memory;
     uint32_t mounts_max;
     struct md_ctr *mounts_rejected;
     uint64_t started_ns;
@@ -122,7 +122,7 @@ static void on_listener(void *owner, int fd, unsigned events)
 static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
                          uint16_t port)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
     struct listener *listener = &p2ps->listeners[slot];
     struct net_stream_options options = {
         .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
@@ -140,7 +140,7 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
                port, net_error());
         return MD_EXIT_PORT;
     }
-    if (md_loop_fd_add(p2ps->frame.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
+    if (md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
                        on_listener, listener, &listener->watch) != MD_OK)
         return MD_EXIT_FILE;
     md_log(MD_LOG_NOTICE, "serving consumers on port %u (%s)",
@@ -150,7 +150,7 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
 
 static int open_tls(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
     const char *ca = md_conf_string(daemon, "tlsCaFile");
     struct net_tls_config config = {
         .certificate = md_conf_string(daemon, "tlsCertFile"),
@@ -172,7 +172,7 @@ static int open_tls(struct p2ps *p2ps)
 
 static int open_listeners(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
     uint16_t port =
         md_conf_bool(daemon, "allowRSSLConnections") ? md_conf_port(daemon, "rsslPort") : 0;
     int code = open_tls(p2ps);
@@ -200,7 +200,7 @@ static int load_rules(struct p2ps *p2ps)
 {
     if (all_entitled_again(p2ps))
         p2ps_access_forget(p2ps->access);
-    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->frame.daemon, "accessFile"));
+    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->daemon.object, "accessFile"));
 }
 
 /* ---- networks ---- */
@@ -213,7 +213,7 @@ static int add_network(struct p2ps *p2ps, const char *name)
     if (!settings)
         return MD_ERR_NOMEM;
     p2ps->settings[p2ps->network_count++] = settings;
-    int err = attach_settings_read(p2ps->frame.conf, name, settings, why, sizeof(why));
+    int err = attach_settings_read(p2ps->daemon.conf, name, settings, why, sizeof(why));
     if (err != MD_OK)
         md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
     return err;
@@ -234,7 +234,7 @@ static int read_networks(struct p2ps *p2ps)
     int err = MD_OK;
 
     for (size_t i = 0;
-         err == MD_OK && md_conf_list(&p2ps->frame.daemon, "networkList", i, name, sizeof(name));
+         err == MD_OK && md_conf_list(&p2ps->daemon.object, "networkList", i, name, sizeof(name));
          i++) {
         if (network_index(p2ps, name) >= 0) {
             md_log(MD_LOG_WARNING, "networkList names %s twice", name);
@@ -246,7 +246,7 @@ static int read_networks(struct p2ps *p2ps)
         }
     }
     if (err == MD_OK && p2ps->network_count == 0)
-        err = add_network(p2ps, md_conf_network(p2ps->frame.conf));
+        err = add_network(p2ps, md_conf_network(p2ps->daemon.conf));
     return err;
 }
 
@@ -287,10 +287,10 @@ static uint64_t mount_bytes(const struct md_conf_object *daemon)
 
 static void limit_mounts(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
     uint64_t each = mount_bytes(daemon);
     uint64_t wanted = md_conf_u64(daemon, "maxMounts");
-    uint64_t granted = frame_memory_grant(&p2ps->memory, "mounts", wanted * each, 16) / each;
+    uint64_t granted = daemon_memory_grant(&p2ps->memory, "mounts", wanted * each, 16) / each;
 
     p2ps->mounts_max = (uint32_t)(granted ? granted : 1);
     if (granted < wanted)
@@ -313,14 +313,14 @@ static void plan_networks(struct p2ps *p2ps)
                      network.inbound_ring;
     }
     if (bytes)
-        frame_memory_add(&p2ps->memory, "networks", bytes);
+        daemon_memory_add(&p2ps->memory, "networks", bytes);
 }
 
 /* Divides memoryLimit among the parts, and what each part gets among the workers. */
 static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
-    struct frame_memory *memory = &p2ps->memory;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct daemon_memory *memory = &p2ps->memory;
     uint64_t workers = md_conf_u64(daemon, "workers");
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t sinks = workers * p2ps->network_count;
@@ -328,23 +328,24 @@ static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
         (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
     uint64_t pool = md_conf_u64(daemon, "poolSize");
 
-    frame_memory_add(memory, "fixed",
-                     PROCESS_BYTES +
-                         workers * (WORKER_BYTES +
-                                    FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
-                                    rssl_read_size(config->channel.input_buffers,
-                                                   config->channel.message_size_max, 0)));
+    daemon_memory_add(memory, "fixed",
+                      PROCESS_BYTES +
+                          workers * (WORKER_BYTES +
+                                     FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
+                                     rssl_read_size(config->channel.input_buffers,
+                                                    config->channel.message_size_max, 0)));
     /* None wanted is not the same as no limit wanted. */
     config->pool.shared_bytes =
-        frame_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
-    config->pool.assembly_bytes = frame_memory_grant(memory, "assembly", 0, 4) / workers;
+        daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
+    config->pool.assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / workers;
     config->core.sink.hold_bytes =
-        frame_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) / sinks;
+        daemon_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) /
+        sinks;
     p2ps_dictionary_store_limit(
         p2ps->dictionaries,
-        frame_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
+        daemon_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
     plan_networks(p2ps);
-    uint64_t left = frame_memory_left(memory);
+    uint64_t left = daemon_memory_left(memory);
     if (left < memory->limit / 8) {
         md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
                (unsigned long long)memory->limit, (unsigned long long)memory->sum);
@@ -352,10 +353,10 @@ static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     }
     uint64_t images = config->core.keeps_images ? left / 2 : 0;
     config->core.image_bytes_max = images / workers;
-    frame_memory_add(memory, "images", images);
+    daemon_memory_add(memory, "images", images);
     config->core.work_bytes_max = (left - images) / workers;
-    frame_memory_add(memory, "items", left - images);
-    frame_memory_show(memory, p2ps->frame.stats);
+    daemon_memory_add(memory, "items", left - images);
+    daemon_memory_show(memory, p2ps->daemon.stats);
     return MD_OK;
 }
 
@@ -366,33 +367,33 @@ static uint32_t u32_of(const struct md_conf_object *object, const char *param)
     return (uint32_t)md_conf_u64(object, param);
 }
 
-static struct rssl_config channel_config(const struct frame *frame)
+static struct rssl_config channel_config(const struct daemon *daemon)
 {
-    const struct md_conf_object *daemon = &frame->daemon;
+    const struct md_conf_object *object = &daemon->object;
     struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
     char port_name[16];
 
-    snprintf(port_name, sizeof(port_name), "%u", md_conf_port(daemon, "rsslPort"));
-    struct md_conf_object port = md_conf_object(frame->conf, MD_CONF_PORT, port_name);
-    config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
+    snprintf(port_name, sizeof(port_name), "%u", md_conf_port(object, "rsslPort"));
+    struct md_conf_object port = md_conf_object(daemon->conf, MD_CONF_PORT, port_name);
+    config.message_size_max = (uint16_t)md_conf_u64(object, "maxFragmentSize");
     config.ping_timeout_s = (uint8_t)(md_conf_time_ns(&port, "pingTimeout") / 1000000000u);
     config.ping_timeout_min_s = (uint8_t)(md_conf_time_ns(&port, "minPingTimeout") / 1000000000u);
     if (config.ping_timeout_min_s > config.ping_timeout_s)
         config.ping_timeout_min_s = config.ping_timeout_s;
-    config.ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / 1000000000u);
+    config.ping_interval_s = (uint8_t)(md_conf_time_ns(object, "pingInterval") / 1000000000u);
     config.client_pings = md_conf_bool(&port, "clientToServerPings");
     config.server_pings = md_conf_bool(&port, "serverToClientPings");
-    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
-    config.guaranteed_buffers = u32_of(daemon, "guaranteedOutputBuffers");
-    config.max_buffers = u32_of(daemon, "maxOutputBuffers");
+    config.packing = md_conf_bool(object, "rsslMsgPacking");
+    config.guaranteed_buffers = u32_of(object, "guaranteedOutputBuffers");
+    config.max_buffers = u32_of(object, "maxOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
-    config.breach_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdBreach");
-    config.ok_percent = (uint8_t)md_conf_u64(daemon, "outputThresholdOK");
-    config.input_buffers = u32_of(daemon, "numInputBuffers");
-    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
-    if (md_conf_bool(daemon, "allowCompMode")) {
-        uint64_t type = md_conf_u64(daemon, "compressionType");
+    config.breach_percent = (uint8_t)md_conf_u64(object, "outputThresholdBreach");
+    config.ok_percent = (uint8_t)md_conf_u64(object, "outputThresholdOK");
+    config.input_buffers = u32_of(object, "numInputBuffers");
+    config.message_max = u32_of(object, "maxDecodedMsgSize");
+    if (md_conf_bool(object, "allowCompMode")) {
+        uint64_t type = md_conf_u64(object, "compressionType");
         config.compression_bits = (uint8_t)(type == 0 ? 0 : 1u << (type - 1));
     }
     return config;
@@ -415,7 +416,7 @@ static uint64_t random_seed(void)
 
 static struct p2ps_core_config core_config(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
 
     return (struct p2ps_core_config){
         .sink = {
@@ -469,24 +470,24 @@ static void add_user(void *arg, const char *name)
 /* What a reload may change, to every worker. */
 static void tune_workers(struct p2ps *p2ps)
 {
-    const struct frame *frame = &p2ps->frame;
-    struct md_conf_object any = md_conf_object(frame->conf, MD_CONF_USER, "");
+    const struct daemon *daemon = &p2ps->daemon;
+    struct md_conf_object any = md_conf_object(daemon->conf, MD_CONF_USER, "");
 
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         struct p2ps_tuning tuning = {
             .user_items = md_conf_u64(&any, "itemLimit"),
-            .mount_items = md_conf_u64(&frame->daemon, "itemLimitPerMount"),
-            .aggregate_items = md_conf_u64(&frame->daemon, "aggregateItemLimit"),
-            .flush_interval_ns = md_conf_bool(&frame->daemon, "timedWrites")
-                                     ? md_conf_time_ns(&frame->daemon, "flushInterval")
+            .mount_items = md_conf_u64(&daemon->object, "itemLimitPerMount"),
+            .aggregate_items = md_conf_u64(&daemon->object, "aggregateItemLimit"),
+            .flush_interval_ns = md_conf_bool(&daemon->object, "timedWrites")
+                                     ? md_conf_time_ns(&daemon->object, "flushInterval")
                                      : 0,
-            .tcp_nodelay = md_conf_bool(&frame->daemon, "tcpNoDelay"),
-            .packing = md_conf_bool(&frame->daemon, "rsslMsgPacking"),
+            .tcp_nodelay = md_conf_bool(&daemon->object, "tcpNoDelay"),
+            .packing = md_conf_bool(&daemon->object, "rsslMsgPacking"),
         };
-        md_conf_names(frame->conf, MD_CONF_USER, add_user, &tuning);
+        md_conf_names(daemon->conf, MD_CONF_USER, add_user, &tuning);
         for (unsigned u = 0; u < tuning.user_count; u++) {
             struct md_conf_object user =
-                md_conf_object(frame->conf, MD_CONF_USER, tuning.users[u].name);
+                md_conf_object(daemon->conf, MD_CONF_USER, tuning.users[u].name);
             tuning.users[u].items = md_conf_u64(&user, "itemLimit");
         }
         p2ps_worker_tune(p2ps->workers[i], &tuning);
@@ -495,11 +496,11 @@ static void tune_workers(struct p2ps *p2ps)
 
 static int create_workers(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
     struct p2ps_worker_config config = {
-        .frame = &p2ps->frame,
+        .daemon = &p2ps->daemon,
         .core = core_config(p2ps),
-        .channel = channel_config(&p2ps->frame),
+        .channel = channel_config(&p2ps->daemon),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
         .names = p2ps->names,
         .stats_window_ns = md_conf_time_ns(daemon, "sessionStatsWindow"),
@@ -515,7 +516,7 @@ static int create_workers(struct p2ps *p2ps)
     }
     for (unsigned i = 0; i < md_conf_u64(daemon, "workers") && i < WORKERS_MAX; i++) {
         config.index = i;
-        snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->frame.conf), i);
+        snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->daemon.conf), i);
         int err = p2ps_worker_create(&config, &p2ps->workers[i]);
         if (err != MD_OK) {
             md_log(MD_LOG_CRITICAL, "worker %u: %s", i, md_err_name(err));
@@ -552,9 +553,9 @@ static void on_reload(void *owner)
 /* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
 static void give_up_unattached(struct p2ps *p2ps, uint64_t now_ns)
 {
-    uint64_t timeout_ns = md_conf_time_ns(&p2ps->frame.daemon, "attachTimeout");
+    uint64_t timeout_ns = md_conf_time_ns(&p2ps->daemon.object, "attachTimeout");
 
-    if (!p2ps->frame.options.no_retry || now_ns - p2ps->started_ns < timeout_ns)
+    if (!p2ps->daemon.options.no_retry || now_ns - p2ps->started_ns < timeout_ns)
         return;
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         if (atomic_load_explicit(&p2ps->workers[i]->has_attached, memory_order_relaxed))
@@ -562,18 +563,18 @@ static void give_up_unattached(struct p2ps *p2ps, uint64_t now_ns)
     }
     md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
     p2ps->exit_code = MD_EXIT_ATTACH;
-    md_loop_stop(p2ps->frame.loop);
+    md_loop_stop(p2ps->daemon.loop);
 }
 
 /* False: a worker hangs. */
 static bool on_beat(void *owner)
 {
     struct p2ps *p2ps = owner;
-    uint64_t now_ns = md_loop_now(p2ps->frame.loop);
+    uint64_t now_ns = md_loop_now(p2ps->daemon.loop);
     bool all_alive = true;
 
     give_up_unattached(p2ps, now_ns);
-    frame_memory_beat(&p2ps->memory);
+    daemon_memory_beat(&p2ps->memory);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         uint64_t alive_ns = atomic_load_explicit(&p2ps->workers[i]->alive_ns, memory_order_relaxed);
         if (now_ns > alive_ns + HUNG_NS && alive_ns != 0) {
@@ -588,18 +589,18 @@ static bool on_beat(void *owner)
 /* No consumer gets anything while there is no service; a source that restarts is soon there. */
 static void look_for_services(struct p2ps *p2ps)
 {
-    struct frame *frame = &p2ps->frame;
+    struct daemon *daemon = &p2ps->daemon;
     const struct stats_entry *services =
-        stats_entry_add(frame->stats, STATS_KIND_GAUGE, "p2ps.services");
+        stats_entry_add(daemon->stats, STATS_KIND_GAUGE, "p2ps.services");
 
     if (md_ctr_get(&services->value) == 0)
-        frame_trouble_here(&frame->troubles, NO_SERVICE, md_loop_now(frame->loop), NO_SERVICE_NS,
-                           "no service is offered",
-                           "no service is offered on the backbone: consumers log in and wait; is "
-                           "there a src_dist on this network, with a provider that is connected?");
+        daemon_trouble_here(&daemon->troubles, NO_SERVICE, md_loop_now(daemon->loop), NO_SERVICE_NS,
+                            "no service is offered",
+                            "no service is offered on the backbone: consumers log in and wait; is "
+                            "there a src_dist on this network, with a provider that is connected?");
     else
-        frame_trouble_gone(&frame->troubles, NO_SERVICE, md_loop_now(frame->loop),
-                           "services are offered");
+        daemon_trouble_gone(&daemon->troubles, NO_SERVICE, md_loop_now(daemon->loop),
+                            "services are offered");
 }
 
 static bool can_serve(void *owner)
@@ -619,7 +620,7 @@ static bool can_serve(void *owner)
                 1;
         (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
                                  settings->rrcpd_instance);
-        frame_backbone_look(&p2ps->frame, network, settings->network, path, is_attached);
+        daemon_backbone_look(&p2ps->daemon, network, settings->network, path, is_attached);
         can_serve &= is_attached;
     }
     if (can_serve)
@@ -631,12 +632,12 @@ static bool can_serve(void *owner)
 
 static int build(struct p2ps *p2ps)
 {
-    const struct md_conf_object *daemon = &p2ps->frame.daemon;
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
 
-    p2ps->conf = p2ps->frame.conf;
-    frame_memory_start(&p2ps->memory, md_conf_u64(daemon, "memoryLimit"));
+    p2ps->conf = p2ps->daemon.conf;
+    daemon_memory_start(&p2ps->memory, md_conf_u64(daemon, "memoryLimit"));
     limit_mounts(p2ps);
-    p2ps->mounts_rejected = stats_counter(p2ps->frame.stats, "p2ps.mountsRejected");
+    p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;
     if (p2ps_access_create(&p2ps->access) != MD_OK || load_rules(p2ps) != MD_OK ||
@@ -644,7 +645,8 @@ static int build(struct p2ps *p2ps)
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
     if (attach_process_create(&p2ps->process) != MD_OK ||
-        md_loop_timer_create(p2ps->frame.loop, on_accept_again, p2ps, &p2ps->accept_pause) != MD_OK)
+        md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps, &p2ps->accept_pause) !=
+            MD_OK)
         return MD_EXIT_FILE;
     if (!md_conf_bool(daemon, "disableHostLookup") &&
         p2ps_names_create(NULL, NAMES_WAITING, &p2ps->names) != MD_OK) {
@@ -677,7 +679,7 @@ static void take_down(struct p2ps *p2ps)
     for (unsigned i = 0; i < p2ps->network_count; i++)
         free(p2ps->settings[i]);
     net_tls_destroy(p2ps->tls);
-    frame_stop(&p2ps->frame);
+    daemon_stop(&p2ps->daemon);
 }
 
 int main(int argc, char **argv)
@@ -687,22 +689,22 @@ int main(int argc, char **argv)
         .summary = "p2ps - serves RSSL consumers from the backbone",
     };
     struct p2ps *p2ps = calloc(1, sizeof(*p2ps));
-    struct frame_hooks hooks = {
+    struct daemon_hooks hooks = {
         .owner = p2ps, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
     };
 
     if (!p2ps)
         return MD_EXIT_FILE;
-    int code = frame_start(&p2ps->frame, &program, &hooks, argc, argv);
+    int code = daemon_start(&p2ps->daemon, &program, &hooks, argc, argv);
     if (code >= 0) {
         free(p2ps);
         return code;
     }
     code = build(p2ps);
     if (code < 0) {
-        frame_ready(&p2ps->frame);
-        p2ps->started_ns = md_loop_now(p2ps->frame.loop);
-        frame_run(&p2ps->frame);
+        daemon_ready(&p2ps->daemon);
+        p2ps->started_ns = md_loop_now(p2ps->daemon.loop);
+        daemon_run(&p2ps->daemon);
         code = p2ps->exit_code;
     }
     take_down(p2ps);

@@ -75,7 +75,7 @@ static void show_text(struct stats_segment *segment, struct text *text, const ch
 static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
 {
     struct p2ps_mount_stats *stats = calloc(1, sizeof(*stats));
-    struct stats_segment *segment = worker->config.frame->stats;
+    struct stats_segment *segment = worker->config.daemon->stats;
     unsigned index = worker->config.index;
 
     if (!stats)
@@ -203,7 +203,7 @@ static void show_service(struct stats_segment *segment, const struct rrmp_sink_s
 /* Every worker knows the same services: the first one shows them. */
 void p2ps_services_show(struct p2ps_worker *worker)
 {
-    struct stats_segment *segment = worker->config.frame->stats;
+    struct stats_segment *segment = worker->config.daemon->stats;
     struct rrmp_sink_service service;
     uint64_t count = 0, down = 0;
 

@@ -432,13 +432,13 @@ static void *run(void *argument)
 {
     struct p2ps_worker *worker = argument;
     struct md_conf_object daemon =
-        md_conf_object(worker->config.frame->boot_conf, MD_CONF_DAEMON, NULL);
+        md_conf_object(worker->config.daemon->boot_conf, MD_CONF_DAEMON, NULL);
     char cpu[32];
 
     snprintf(cpu, sizeof(cpu), "writeThreadCpu.%u", worker->config.index);
     if (!*md_conf_string(&daemon, cpu))
         snprintf(cpu, sizeof(cpu), "itemThreadCpu.%u", worker->config.index);
-    frame_bind_thread(worker->config.frame, cpu);
+    daemon_bind_thread(worker->config.daemon, cpu);
     md_thread_settled(&worker->thread);
     md_loop_timer_every(worker->mount_timer, TICK_NS);
     if (md_loop_run(worker->loop) != MD_OK)

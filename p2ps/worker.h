@@ -9,7 +9,7 @@
 #include "base/loop.h"
 #include "base/thread.h"
 #include "core.h"
-#include "frame/frame.h"
+#include "daemon/daemon.h"
 #include "mount.h"
 #include "rssl/pool.h"
 
@@ -18,7 +18,7 @@
 
 struct p2ps_worker_config {
     unsigned index;
-    const struct frame *frame;
+    const struct daemon *daemon;
     struct p2ps_core_config core;
     struct attach_config attach[P2PS_NETWORKS_MAX]; /* core.network_count of them */
     struct rssl_config channel;

@@ -108,7 +108,7 @@ struct p2ps_worker_stats {
 int p2ps_worker_stats_create(struct p2ps_worker *worker)
 {
     struct p2ps_worker_stats *stats = calloc(1, sizeof(*stats));
-    struct stats_segment *segment = worker->config.frame->stats;
+    struct stats_segment *segment = worker->config.daemon->stats;
     unsigned index = worker->config.index;
 
     if (!stats)

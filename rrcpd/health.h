@@ -7,7 +7,7 @@
 
 /*
  * The control loop looks once a second, at the interfaces and at the counters that the net loop
- * shows in the statistics. What is wrong is a trouble (frame/trouble.h).
+ * shows in the statistics. What is wrong is a trouble (daemon/trouble.h).
  */
 struct health;
 

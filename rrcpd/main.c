@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/runfile.h"
 #include "conf/options.h"
-#include "frame/memory.h"
+#include "daemon/memory.h"
 #include "health.h"
 #include "net.h"
 #include "netio/stream.h"
@@ -57,7 +57,7 @@ struct rrcpd {
     struct health *health;
     struct stats_entry *ready;
     char told[STATS_STRING_BYTES + 16]; /* the service manager, last */
-    struct frame_memory memory;
+    struct daemon_memory memory;
     uint64_t ring_bytes; /* of all users */
     bool is_stopping;
     bool must_rejoin;
@@ -151,7 +151,7 @@ static void on_beat(void *owner)
     if (is_hung)
         return;
     stats_segment_beat(d->stats, now_ns);
-    frame_memory_beat(&d->memory);
+    daemon_memory_beat(&d->memory);
     look_at_health(d, now_ns);
     if (d->watchdog_ns && now_ns >= d->watchdog_at_ns) {
         d->watchdog_at_ns = now_ns + d->watchdog_ns;
@@ -381,25 +381,25 @@ static int plan_memory(struct rrcpd *d)
 {
     struct md_conf_object daemon = md_conf_object(d->conf, MD_CONF_DAEMON, NULL);
     struct attach_settings_memory network = attach_settings_memory(&d->settings);
-    struct frame_memory *memory = &d->memory;
+    struct daemon_memory *memory = &d->memory;
 
-    frame_memory_start(memory, md_conf_u64(&daemon, "memoryLimit"));
-    frame_memory_add(memory, "fixed", FIXED_BYTES);
-    frame_memory_add(memory, "packets", network.packets);
-    frame_memory_add(memory, "peers", network.peers);
-    frame_memory_add(memory, "waiting", network.waiting);
-    frame_memory_add(memory, "inboundRing", network.inbound_ring);
+    daemon_memory_start(memory, md_conf_u64(&daemon, "memoryLimit"));
+    daemon_memory_add(memory, "fixed", FIXED_BYTES);
+    daemon_memory_add(memory, "packets", network.packets);
+    daemon_memory_add(memory, "peers", network.peers);
+    daemon_memory_add(memory, "waiting", network.waiting);
+    daemon_memory_add(memory, "inboundRing", network.inbound_ring);
     if (memory->sum > memory->limit && memory->is_configured) {
         md_log(MD_LOG_CRITICAL,
                "memoryLimit %llu is too small: packets, rings and windows as configured take %llu",
                (unsigned long long)memory->limit, (unsigned long long)memory->sum);
         return MD_ERR_RANGE;
     }
-    d->ring_bytes = frame_memory_grant(memory, "userRings", USER_RINGS, 16);
+    d->ring_bytes = daemon_memory_grant(memory, "userRings", USER_RINGS, 16);
     if (memory->sum > memory->limit)
         md_log(MD_LOG_WARNING, "memory as configured is more than half of what there is; lower "
                                "maxPktPoolSize, rxWindow or inboundRing");
-    frame_memory_show(memory, d->stats);
+    daemon_memory_show(memory, d->stats);
     return MD_OK;
 }
 

@@ -64,7 +64,7 @@ struct provider_stats {
 static struct stats_entry *add(const struct route_loop *loop, enum stats_kind kind, uint32_t number,
                                const char *name)
 {
-    return stats_entry_addf(loop->config.frame->stats, kind, "src_dist.provider.%s%u.%s",
+    return stats_entry_addf(loop->config.daemon->stats, kind, "src_dist.provider.%s%u.%s",
                             loop->config.stats_group, number, name);
 }
 
@@ -135,7 +135,7 @@ static void show_services(struct stats_segment *segment, const struct srcdist_co
 
 void link_stats_show(struct route_loop *loop)
 {
-    struct stats_segment *segment = loop->config.frame->stats;
+    struct stats_segment *segment = loop->config.daemon->stats;
     struct srcdist_provider_info info;
     uint32_t i = 0;
 

@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "frame/backbone.h"
-#include "frame/frame.h"
-#include "frame/memory.h"
+#include "daemon/backbone.h"
+#include "daemon/daemon.h"
+#include "daemon/memory.h"
 #include "netio/stream.h"
 #include "route_loop.h"
 
@@ -43,7 +43,7 @@ struct network {
 };
 
 struct src_dist {
-    struct frame frame;
+    struct daemon daemon;
     const struct md_conf *conf; /* as it was at the start */
     struct network *networks[NETWORKS_MAX];
     unsigned network_count;
@@ -51,7 +51,7 @@ struct src_dist {
     /* Written by the control loop on a reload, and by the route loop when a service appears. */
     pthread_mutex_t lock;
     const struct md_conf *live_conf;
-    struct frame_memory memory;
+    struct daemon_memory memory;
     uint64_t pool_bytes, assembly_bytes, image_bytes, item_bytes; /* of each loop */
     uint64_t dictionary_bytes;
     uint32_t gap_logs;
@@ -190,7 +190,7 @@ static void set_pings(struct rssl_config *config, const struct md_conf_object *d
 static struct rssl_config route_channel(const struct src_dist *sd,
                                         const struct md_conf_object *route)
 {
-    const struct md_conf_object *daemon = &sd->frame.daemon;
+    const struct md_conf_object *daemon = &sd->daemon.object;
     struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
 
     config.guaranteed_buffers = u32_of(route, "numIpcOutputBuffers");
@@ -255,7 +255,7 @@ static int route_tls(struct link *link, const struct md_conf_object *route)
 
 static struct net_stream_options stream_options(const struct src_dist *sd, struct net_tls *tls)
 {
-    const struct md_conf_object *daemon = &sd->frame.daemon;
+    const struct md_conf_object *daemon = &sd->daemon.object;
 
     return (struct net_stream_options){
         .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
@@ -284,7 +284,7 @@ static int add_route(struct src_dist *sd, unsigned number)
     if (!link)
         return MD_ERR_NOMEM;
     snprintf(name, sizeof(name), "%u", number);
-    struct md_conf_object route = md_conf_object(sd->frame.conf, MD_CONF_ROUTE, name);
+    struct md_conf_object route = md_conf_object(sd->daemon.conf, MD_CONF_ROUTE, name);
     link->number = number;
     link->rssl = route_channel(sd, &route);
     for (size_t i = 0; i < 16 && md_conf_list(&route, "hostList", i, text, sizeof(text)); i++) {
@@ -336,11 +336,11 @@ static int add_routes(struct src_dist *sd)
     struct route_names names = { .sd = sd };
     char number[16];
 
-    for (uint64_t i = 1; i <= md_conf_u64(&sd->frame.daemon, "routeCount"); i++) {
+    for (uint64_t i = 1; i <= md_conf_u64(&sd->daemon.object, "routeCount"); i++) {
         snprintf(number, sizeof(number), "%u", (unsigned)i);
         on_route_name(&names, number);
     }
-    md_conf_names(sd->frame.conf, MD_CONF_ROUTE, on_route_name, &names);
+    md_conf_names(sd->daemon.conf, MD_CONF_ROUTE, on_route_name, &names);
     return names.err;
 }
 
@@ -349,7 +349,7 @@ static int add_routes(struct src_dist *sd)
 static struct rssl_config server_channel(const struct src_dist *sd,
                                          const struct md_conf_object *bus)
 {
-    const struct md_conf_object *daemon = &sd->frame.daemon;
+    const struct md_conf_object *daemon = &sd->daemon.object;
     struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
 
     set_pings(&config, daemon, bus);
@@ -384,7 +384,7 @@ static int listen_on(struct src_dist *sd, struct network *network,
 
 static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
 {
-    const struct md_conf_object *daemon = &sd->frame.daemon;
+    const struct md_conf_object *daemon = &sd->daemon.object;
     uint16_t tls_port = md_conf_port(bus, "tlsServerPort");
     const char *ca = md_conf_string(daemon, "tlsCaFile");
     struct net_tls_config config = {
@@ -422,11 +422,11 @@ static uint64_t random_seed(void)
 static struct srcdist_core_config core_config(struct network *network)
 {
     struct src_dist *sd = network->sd;
-    const struct md_conf_object *daemon = &sd->frame.daemon;
+    const struct md_conf_object *daemon = &sd->daemon.object;
 
-    snprintf(network->instance_name, sizeof(network->instance_name), "%s.%u", sd->frame.identity,
+    snprintf(network->instance_name, sizeof(network->instance_name), "%s.%u", sd->daemon.identity,
              network->index);
-    snprintf(sd->position, sizeof(sd->position), "127.0.0.1/%s", md_conf_node(sd->frame.conf));
+    snprintf(sd->position, sizeof(sd->position), "127.0.0.1/%s", md_conf_node(sd->daemon.conf));
     return (struct srcdist_core_config){
         .source = {
             .name = network->instance_name,
@@ -449,8 +449,8 @@ static struct srcdist_core_config core_config(struct network *network)
         .open_window = u32_of(daemon, "providerOpenWindow"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes,
-        .keeps_pages = md_conf_bool(&sd->frame.daemon, "cacheAnsiPages"),
-        .ripples = md_conf_bool(&sd->frame.daemon, "rippleFields"),
+        .keeps_pages = md_conf_bool(&sd->daemon.object, "cacheAnsiPages"),
+        .ripples = md_conf_bool(&sd->daemon.object, "rippleFields"),
     };
 }
 
@@ -484,7 +484,7 @@ static void plan_networks(struct src_dist *sd)
                      network.inbound_ring;
     }
     if (bytes)
-        frame_memory_add(&sd->memory, "networks", bytes);
+        daemon_memory_add(&sd->memory, "networks", bytes);
 }
 
 struct largest_read {
@@ -495,8 +495,8 @@ struct largest_read {
 static void on_route_read(void *arg, const char *name)
 {
     struct largest_read *largest = arg;
-    struct md_conf_object route = md_conf_object(largest->sd->frame.conf, MD_CONF_ROUTE, name);
-    uint64_t buffer = md_conf_u64(&largest->sd->frame.daemon, "maxFragmentSize");
+    struct md_conf_object route = md_conf_object(largest->sd->daemon.conf, MD_CONF_ROUTE, name);
+    uint64_t buffer = md_conf_u64(&largest->sd->daemon.object, "maxFragmentSize");
 
     largest->bytes =
         rssl_read_size(u32_of(&route, "numIpcInputBuffers"), (uint16_t)buffer, largest->bytes);
@@ -505,21 +505,21 @@ static void on_route_read(void *arg, const char *name)
 /* What one connection may hold unread, beyond the buffer that a loop lends to all of them. */
 static uint64_t unread_bytes(struct src_dist *sd, const struct md_conf_object *bus)
 {
-    uint16_t buffer = (uint16_t)md_conf_u64(&sd->frame.daemon, "maxFragmentSize");
+    uint16_t buffer = (uint16_t)md_conf_u64(&sd->daemon.object, "maxFragmentSize");
     struct largest_read largest = {
         .sd = sd, .bytes = rssl_read_size(u32_of(bus, "numInputBuffers"), buffer, CLIENT_READ_LEAST)
     };
 
     on_route_read(&largest, "1");
-    md_conf_names(sd->frame.conf, MD_CONF_ROUTE, on_route_read, &largest);
+    md_conf_names(sd->daemon.conf, MD_CONF_ROUTE, on_route_read, &largest);
     return largest.bytes - CLIENT_READ_LEAST;
 }
 
 /* Divides memoryLimit among the parts, and what each part gets among the loops. */
 static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
 {
-    const struct md_conf_object *daemon = &sd->frame.daemon;
-    struct frame_memory *memory = &sd->memory;
+    const struct md_conf_object *daemon = &sd->daemon.object;
+    struct daemon_memory *memory = &sd->memory;
     uint64_t loops = sd->network_count;
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
@@ -527,34 +527,34 @@ static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
         rssl_read_size(u32_of(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
     uint64_t gap_log = 4 * round_up_power(md_conf_u64(daemon, "gapLog"));
 
-    frame_memory_start(memory, md_conf_u64(daemon, "memoryLimit"));
-    frame_memory_add(
+    daemon_memory_start(memory, md_conf_u64(daemon, "memoryLimit"));
+    daemon_memory_add(
         memory, "fixed",
         PROCESS_BYTES +
             loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize") + input));
-    sd->gap_logs = (uint32_t)(frame_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
+    sd->gap_logs = (uint32_t)(daemon_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
                               loops / gap_log);
     if (unread_bytes(sd, bus) > 0)
-        frame_memory_add(memory, "unread", loops * PROVIDERS * unread_bytes(sd, bus));
-    frame_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);
+        daemon_memory_add(memory, "unread", loops * PROVIDERS * unread_bytes(sd, bus));
+    daemon_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);
     uint64_t pool = md_conf_u64(bus, "poolSize") * buffer;
-    sd->pool_bytes = frame_memory_grant(memory, "output", pool, 8) / loops;
-    sd->assembly_bytes = frame_memory_grant(memory, "assembly", 0, 4) / loops;
-    sd->dictionary_bytes = frame_memory_grant(memory, "dictionaries",
-                                              loops * md_conf_u64(daemon, "dictionaryLimit"), 4) /
+    sd->pool_bytes = daemon_memory_grant(memory, "output", pool, 8) / loops;
+    sd->assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / loops;
+    sd->dictionary_bytes = daemon_memory_grant(memory, "dictionaries",
+                                               loops * md_conf_u64(daemon, "dictionaryLimit"), 4) /
                            loops;
     plan_networks(sd);
-    uint64_t left = frame_memory_left(memory);
+    uint64_t left = daemon_memory_left(memory);
     if (sd->gap_logs == 0 || left < memory->limit / 8) {
         md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
                (unsigned long long)memory->limit, (unsigned long long)memory->sum);
         return MD_ERR_RANGE;
     }
     sd->image_bytes = left / 2 / loops;
-    frame_memory_add(memory, "images", left / 2);
+    daemon_memory_add(memory, "images", left / 2);
     sd->item_bytes = (left - left / 2) / loops;
-    frame_memory_add(memory, "items", left - left / 2);
-    frame_memory_show(memory, sd->frame.stats);
+    daemon_memory_add(memory, "items", left - left / 2);
+    daemon_memory_show(memory, sd->daemon.stats);
     return MD_OK;
 }
 
@@ -589,7 +589,7 @@ static int read_networks(struct src_dist *sd)
     int err = MD_OK;
 
     for (size_t i = 0;
-         err == MD_OK && md_conf_list(&sd->frame.daemon, "networkList", i, name, sizeof(name));
+         err == MD_OK && md_conf_list(&sd->daemon.object, "networkList", i, name, sizeof(name));
          i++) {
         if (has_network(sd, name)) {
             md_log(MD_LOG_WARNING, "networkList names %s twice", name);
@@ -614,19 +614,19 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         snprintf(network->stats_group, sizeof(network->stats_group), "%s.",
                  network->settings.network);
     struct route_loop_config config = {
-        .frame = &sd->frame,
+        .daemon = &sd->daemon,
         .index = network->index,
         .stats_group = network->stats_group,
         .core = core_config(network),
         .attach = network->settings.config,
         .accepted = server_channel(sd, bus),
         .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
-        .busy_poll_ns = md_conf_time_ns(&sd->frame.daemon, "busyPoll"),
+        .busy_poll_ns = md_conf_time_ns(&sd->daemon.object, "busyPoll"),
         .input_budget = (int)md_conf_u64(bus, "inputBias") * TURN_MESSAGES / 100,
-        .tcp_nodelay = md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
+        .tcp_nodelay = md_conf_bool(&sd->daemon.object, "tcpNoDelay"),
     };
     config.core.source.gap_log = (uint32_t)round_up_power(config.core.source.gap_log);
-    snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->frame.conf));
+    snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->daemon.conf));
     config.attach.user_name = user_name;
     int err = route_loop_create(&config, &network->loop);
     if (err != MD_OK)
@@ -637,9 +637,9 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
 
 static int build(struct src_dist *sd)
 {
-    struct md_conf_object bus = md_conf_object(sd->frame.conf, MD_CONF_BUS, NULL);
+    struct md_conf_object bus = md_conf_object(sd->daemon.conf, MD_CONF_BUS, NULL);
 
-    sd->conf = sd->frame.conf;
+    sd->conf = sd->daemon.conf;
     if (read_networks(sd) != MD_OK || plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
     for (unsigned i = 0; i < sd->network_count; i++) {
@@ -669,7 +669,7 @@ static void take_down(struct src_dist *sd)
         free(sd->networks[i]);
     }
     net_tls_destroy(sd->server_tls);
-    frame_stop(&sd->frame);
+    daemon_stop(&sd->daemon);
 }
 
 static void on_reload(void *owner)
@@ -680,11 +680,11 @@ static void on_reload(void *owner)
     if (sd->server_tls && net_tls_reload(sd->server_tls, error, sizeof(error)) != MD_OK)
         md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
     pthread_mutex_lock(&sd->lock);
-    sd->live_conf = sd->frame.conf;
+    sd->live_conf = sd->daemon.conf;
     for (unsigned i = 0; i < sd->network_count; i++) {
         route_loop_connections_set(sd->networks[i]->loop,
-                                   md_conf_bool(&sd->frame.daemon, "tcpNoDelay"),
-                                   md_conf_bool(&sd->frame.daemon, "rsslMsgPacking"));
+                                   md_conf_bool(&sd->daemon.object, "tcpNoDelay"),
+                                   md_conf_bool(&sd->daemon.object, "rsslMsgPacking"));
         choose_flush_interval(sd->networks[i]);
     }
     pthread_mutex_unlock(&sd->lock);
@@ -693,9 +693,9 @@ static void on_reload(void *owner)
 /* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
 static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
 {
-    uint64_t timeout_ns = md_conf_time_ns(&sd->frame.daemon, "attachTimeout");
+    uint64_t timeout_ns = md_conf_time_ns(&sd->daemon.object, "attachTimeout");
 
-    if (!sd->frame.options.no_retry || now_ns - sd->started_ns < timeout_ns)
+    if (!sd->daemon.options.no_retry || now_ns - sd->started_ns < timeout_ns)
         return;
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (atomic_load_explicit(&sd->networks[i]->loop->has_attached, memory_order_relaxed))
@@ -703,18 +703,18 @@ static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
     }
     md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
     sd->exit_code = MD_EXIT_ATTACH;
-    md_loop_stop(sd->frame.loop);
+    md_loop_stop(sd->daemon.loop);
 }
 
 /* False: a route loop hangs. */
 static bool on_beat(void *owner)
 {
     struct src_dist *sd = owner;
-    uint64_t now_ns = md_loop_now(sd->frame.loop);
+    uint64_t now_ns = md_loop_now(sd->daemon.loop);
     bool all_alive = true;
 
     give_up_unattached(sd, now_ns);
-    frame_memory_beat(&sd->memory);
+    daemon_memory_beat(&sd->memory);
     for (unsigned i = 0; i < sd->network_count; i++) {
         const struct network *network = sd->networks[i];
         uint64_t alive_ns = atomic_load_explicit(&network->loop->alive_ns, memory_order_relaxed);
@@ -730,20 +730,20 @@ static bool on_beat(void *owner)
 /* Nothing goes to the backbone while no provider is connected, on whichever route or port. */
 static void look_for_providers(struct src_dist *sd)
 {
-    struct frame *frame = &sd->frame;
-    uint64_t now_ns = md_loop_now(frame->loop), count = 0;
+    struct daemon *daemon = &sd->daemon;
+    uint64_t now_ns = md_loop_now(daemon->loop), count = 0;
 
     for (unsigned i = 0; i < sd->network_count; i++)
-        count += md_ctr_get(&stats_entry_addf(frame->stats, STATS_KIND_GAUGE,
+        count += md_ctr_get(&stats_entry_addf(daemon->stats, STATS_KIND_GAUGE,
                                               "src_dist.%sproviders", sd->networks[i]->stats_group)
                                  ->value);
     if (count == 0)
-        frame_trouble_here(&frame->troubles, NO_PROVIDER, now_ns, NO_PROVIDER_NS,
-                           "no provider is connected",
-                           "no provider is connected: no service is offered; see the routes "
-                           "(hostList) and who connects to serverPort");
+        daemon_trouble_here(&daemon->troubles, NO_PROVIDER, now_ns, NO_PROVIDER_NS,
+                            "no provider is connected",
+                            "no provider is connected: no service is offered; see the routes "
+                            "(hostList) and who connects to serverPort");
     else
-        frame_trouble_gone(&frame->troubles, NO_PROVIDER, now_ns, "a provider is connected");
+        daemon_trouble_gone(&daemon->troubles, NO_PROVIDER, now_ns, "a provider is connected");
 }
 
 static bool can_serve(void *owner)
@@ -759,7 +759,7 @@ static bool can_serve(void *owner)
 
         (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
                                  settings->rrcpd_instance);
-        frame_backbone_look(&sd->frame, i, settings->network, path, is_attached);
+        daemon_backbone_look(&sd->daemon, i, settings->network, path, is_attached);
         can_serve &= is_attached;
     }
     look_for_providers(sd);
@@ -773,24 +773,24 @@ int main(int argc, char **argv)
         .summary = "src_dist - brings providers to the backbone",
     };
     struct src_dist *sd = calloc(1, sizeof(*sd));
-    struct frame_hooks hooks = {
+    struct daemon_hooks hooks = {
         .owner = sd, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
     };
 
     if (!sd)
         return MD_EXIT_FILE;
-    int code = frame_start(&sd->frame, &program, &hooks, argc, argv);
+    int code = daemon_start(&sd->daemon, &program, &hooks, argc, argv);
     if (code >= 0) {
         free(sd);
         return code;
     }
     pthread_mutex_init(&sd->lock, NULL);
-    sd->live_conf = sd->frame.conf;
+    sd->live_conf = sd->daemon.conf;
     code = build(sd);
     if (code < 0) {
-        frame_ready(&sd->frame);
-        sd->started_ns = md_loop_now(sd->frame.loop);
-        frame_run(&sd->frame);
+        daemon_ready(&sd->daemon);
+        sd->started_ns = md_loop_now(sd->daemon.loop);
+        daemon_run(&sd->daemon);
         code = sd->exit_code;
     }
     take_down(sd);

@@ -370,7 +370,7 @@ static void *run(void *argument)
     char cpu[32];
 
     snprintf(cpu, sizeof(cpu), "sourceThreadCpu.%u", loop->config.index);
-    frame_bind_thread(loop->config.frame, cpu);
+    daemon_bind_thread(loop->config.daemon, cpu);
     md_thread_settled(&loop->thread);
     md_loop_timer_every(loop->timer, SHOW_NS);
     if (md_loop_run(loop->loop) != MD_OK)

@@ -8,13 +8,13 @@
 #include "base/thread.h"
 #include "client/session.h"
 #include "core.h"
-#include "frame/frame.h"
+#include "daemon/daemon.h"
 #include "link.h"
 
 #define LINK_STATS_PROVIDERS 256 /* as many are shown one by one */
 
 struct route_loop_config {
-    const struct frame *frame;
+    const struct daemon *daemon;
     unsigned index;          /* of the loop, for its thread's name in the configuration */
     const char *stats_group; /* in front of the counters' names, "" or "net1." */
     struct srcdist_core_config core;

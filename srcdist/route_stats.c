@@ -80,7 +80,7 @@ struct route_loop_stats {
 int route_loop_stats_create(struct route_loop *loop)
 {
     struct route_loop_stats *stats = calloc(1, sizeof(*stats));
-    struct stats_segment *segment = loop->config.frame->stats;
+    struct stats_segment *segment = loop->config.daemon->stats;
     const char *group = loop->config.stats_group;
     char path[STATS_PATH_BYTES];
 

@@ -162,8 +162,8 @@ def check_links(path, lines):
 ALL_DAEMONS = ("src/conf/conf.c", "src/conf/relations.c", "src/conf/each.c", "src/attach/",
                "src/status/")
 READERS = {
-    "P2PS": ("p2ps/", "src/frame/", *ALL_DAEMONS),
-    "SRC": ("srcdist/", "src/frame/", *ALL_DAEMONS),
+    "P2PS": ("p2ps/", "src/daemon/", *ALL_DAEMONS),
+    "SRC": ("srcdist/", "src/daemon/", *ALL_DAEMONS),
     "RRCPD": ("rrcpd/", *ALL_DAEMONS),
     "MD_CONF_TOOLS": ("tools/rmds",),
 }

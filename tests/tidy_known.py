@@ -9,7 +9,7 @@ CIRCLES = {
     "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
     "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"}, "an image grows its own arena")],
-    "src/frame": [({"*"}, "goes with R5")],
+    "src/daemon": [({"*"}, "goes with R5")],
     "src/rrcp": [({"nak", "window"}, "a hole schedules a request, a request that fails ends a hole")],
     "src/rrmp": [
         ({"record", "record_down", "record_up"}, "one codec in three files: both directions of it"),

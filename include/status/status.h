@@ -53,7 +53,7 @@ void status_show_config(struct stats_segment *segment, const char *process,
 struct status_daemon {
     char name[STATS_NAME_BYTES]; /* "src_dist.1" */
     enum stats_liveness liveness;
-    bool has_trouble; /* it lives, and something keeps it from its work: frame/trouble.h */
+    bool has_trouble; /* it lives, and something keeps it from its work: daemon/trouble.h */
     uint16_t port;    /* of its page, 0: none */
 };
 

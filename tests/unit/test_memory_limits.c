@@ -1,7 +1,7 @@
 /* test_memory_limits.c - at its ceiling a core refuses new work; what is open flows on. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
-#include "frame/memory.h"
+#include "daemon/memory.h"
 
 #define SOME 40 /* items that surely do not fit */
 
@@ -120,20 +120,20 @@ static void src_dist_refuses_items_at_its_ceiling(void **state)
 
 static void parts_get_what_they_want_or_their_share(void **state)
 {
-    struct frame_memory memory;
+    struct daemon_memory memory;
 
     (void)state;
-    frame_memory_start(&memory, 64000);
-    frame_memory_add(&memory, "fixed", 10000);
-    assert_int_equal(frame_memory_grant(&memory, "small", 500, 8), 500);
-    assert_int_equal(frame_memory_grant(&memory, "large", 50000, 8), 8000);
-    assert_int_equal(frame_memory_grant(&memory, "none said", 0, 4), 4000);
+    daemon_memory_start(&memory, 64000);
+    daemon_memory_add(&memory, "fixed", 10000);
+    assert_int_equal(daemon_memory_grant(&memory, "small", 500, 8), 500);
+    assert_int_equal(daemon_memory_grant(&memory, "large", 50000, 8), 8000);
+    assert_int_equal(daemon_memory_grant(&memory, "none said", 0, 4), 4000);
     assert_int_equal(memory.sum, 22500);
-    assert_int_equal(frame_memory_left(&memory), 41500);
-    frame_memory_add(&memory, "more", 100000);
-    assert_int_equal(frame_memory_left(&memory), 0);
+    assert_int_equal(daemon_memory_left(&memory), 41500);
+    daemon_memory_add(&memory, "more", 100000);
+    assert_int_equal(daemon_memory_left(&memory), 0);
     assert_true(memory.is_configured);
-    frame_memory_start(&memory, 0);
+    daemon_memory_start(&memory, 0);
     assert_true(memory.limit > 0);
     assert_false(memory.is_configured);
 }

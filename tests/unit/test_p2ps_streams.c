@@ -36,7 +36,7 @@ struct consumer {
 
 struct fixture {
     struct tls_files files; /* its folder is that of everything */
-    struct frame frame;
+    struct daemon daemon;
     entitle_rules_slot rules; /* none: all are let in */
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_worker *worker;
@@ -67,10 +67,10 @@ static void write_configuration(const struct fixture *f, char *path, size_t size
     assert_int_equal(fclose(file), 0);
 }
 
-static void start_frame(struct fixture *f)
+static void start_daemon(struct fixture *f)
 {
     static const struct md_program program = { .name = "p2ps", .summary = "p2ps - under test" };
-    const struct frame_hooks hooks = { .owner = f };
+    const struct daemon_hooks hooks = { .owner = f };
     char path[300];
     char log[300];
     char name[] = "p2ps", option_c[] = "-c", option_log[] = "-log";
@@ -78,13 +78,13 @@ static void start_frame(struct fixture *f)
 
     write_configuration(f, path, sizeof(path));
     snprintf(log, sizeof(log), "%s/log", f->files.folder);
-    assert_int_equal(frame_start(&f->frame, &program, &hooks, 5, argv), -1);
+    assert_int_equal(daemon_start(&f->daemon, &program, &hooks, 5, argv), -1);
 }
 
 static void start_worker(struct fixture *f)
 {
     struct p2ps_worker_config config = {
-        .frame = &f->frame,
+        .daemon = &f->daemon,
         .channel = rssl_config_default(RSSL_ROLE_SERVER),
         .attach = { { .network = "net1",
                       .rrcpd_instance = "1",
@@ -92,7 +92,7 @@ static void start_worker(struct fixture *f)
                       .user_name = "p2ps.test.worker0" } },
     };
 
-    assert_int_equal(p2ps_dictionary_store_create(&f->frame.daemon, &f->dictionaries), MD_OK);
+    assert_int_equal(p2ps_dictionary_store_create(&f->daemon.object, &f->dictionaries), MD_OK);
     config.core = (struct p2ps_core_config){
         .authority = entitle_rules_authority(&f->rules),
         .dictionaries = p2ps_dictionary_store_ops(f->dictionaries),
@@ -122,7 +122,7 @@ static int set_up(void **state, const char *transport)
 
     assert_non_null(f);
     assert_int_equal(tls_files_create(&f->files), 0);
-    start_frame(f);
+    start_daemon(f);
     start_worker(f);
     f->transport = net_transport_find(transport);
     assert_int_equal(net_pipe_hub_create(PIPE_BYTES, &f->hub), MD_OK);
@@ -187,7 +187,7 @@ static int tear_down(void **state)
     net_tls_destroy(f->server_tls);
     net_tls_destroy(f->client_tls);
     net_pipe_hub_destroy(f->hub);
-    frame_stop(&f->frame);
+    daemon_stop(&f->daemon);
     remove_files(f);
     tls_files_remove(&f->files);
     free(f);

@@ -1,7 +1,7 @@
-/* frame/memory.h - what a daemon's memory is made of, and how much each part may take. */
+/* daemon/memory.h - what a daemon's memory is made of, and how much each part may take. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FRAME_MEMORY_H
-#define FRAME_MEMORY_H
+#ifndef DAEMON_MEMORY_H
+#define DAEMON_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
  * what is open at most gets the rest. The sum is the bound of the process; it is logged at start
  * and shown as the statistics memory.*, part by part.
  */
-#define FRAME_MEMORY_PARTS 12
+#define DAEMON_MEMORY_PARTS 12
 
-struct frame_memory {
+struct daemon_memory {
     uint64_t limit;     /* memoryLimit, or half of what the machine or the cgroup has */
     bool is_configured; /* by memoryLimit */
     uint64_t sum;       /* of the parts */
@@ -24,26 +24,26 @@ struct frame_memory {
     struct {
         const char *name;
         uint64_t bytes;
-    } parts[FRAME_MEMORY_PARTS];
+    } parts[DAEMON_MEMORY_PARTS];
     struct stats_entry *resident;
 };
 
 /* `configured`: memoryLimit, 0 = derived. */
-void frame_memory_start(struct frame_memory *memory, uint64_t configured);
+void daemon_memory_start(struct daemon_memory *memory, uint64_t configured);
 
 /* A part of a size that is as it is. */
-void frame_memory_add(struct frame_memory *memory, const char *name, uint64_t bytes);
+void daemon_memory_add(struct daemon_memory *memory, const char *name, uint64_t bytes);
 
 /* A part that wants `bytes` (0: whatever it may have), and gets at most `share` 64ths of the limit:
  * the bytes it got. */
-uint64_t frame_memory_grant(struct frame_memory *memory, const char *name, uint64_t bytes,
-                            unsigned share);
+uint64_t daemon_memory_grant(struct daemon_memory *memory, const char *name, uint64_t bytes,
+                             unsigned share);
 
 /* What no part has yet; 0 when the parts are above the limit already. */
-uint64_t frame_memory_left(const struct frame_memory *memory);
+uint64_t daemon_memory_left(const struct daemon_memory *memory);
 
 /* To the log, and as statistics of the segment, where the beat shows what is resident. */
-void frame_memory_show(struct frame_memory *memory, struct stats_segment *segment);
-void frame_memory_beat(struct frame_memory *memory);
+void daemon_memory_show(struct daemon_memory *memory, struct stats_segment *segment);
+void daemon_memory_beat(struct daemon_memory *memory);
 
 #endif

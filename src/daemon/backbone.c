@@ -1,6 +1,6 @@
-/* backbone.c - see frame/backbone.h. */
+/* backbone.c - see daemon/backbone.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "frame/backbone.h"
+#include "daemon/backbone.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,31 +54,31 @@ static const char *find_socket(const char *path)
     return "not served by the rrcpd at";
 }
 
-static void tell(struct frame *frame, unsigned which, const char *network, const char *path)
+static void tell(struct daemon *daemon, unsigned which, const char *network, const char *path)
 {
-    struct md_conf_object rrcp = md_conf_object(frame->boot_conf, MD_CONF_RRCP, network);
-    struct md_conf_object daemon = md_conf_object(frame->boot_conf, MD_CONF_DAEMON, NULL);
-    const char *run_dir = md_conf_string(&daemon, "runDir");
+    struct md_conf_object rrcp = md_conf_object(daemon->boot_conf, MD_CONF_RRCP, network);
+    struct md_conf_object object = md_conf_object(daemon->boot_conf, MD_CONF_DAEMON, NULL);
+    const char *run_dir = md_conf_string(&object, "runDir");
     const char *number = md_conf_string(&rrcp, "rrcpdInstance");
-    const char *param = md_conf_string(&daemon, "networkList")[0] ? "networkList" : "networkName";
+    const char *param = md_conf_string(&object, "networkList")[0] ? "networkList" : "networkName";
     char by_name[PLACE_BYTES], by_number[PLACE_BYTES], found[FOUND_BYTES];
     char note[STATS_STRING_BYTES];
 
-    name_source(&daemon, param, network, by_name, sizeof(by_name));
+    name_source(&object, param, network, by_name, sizeof(by_name));
     name_source(&rrcp, "rrcpdInstance", number, by_number, sizeof(by_number));
     list_others(run_dir, found, sizeof(found));
     snprintf(note, sizeof(note), "no rrcpd for network %.22s, instance %.8s", network, number);
-    frame_trouble_here(&frame->troubles, which, md_loop_now(frame->loop), FRAME_BACKBONE_DELAY,
-                       note, "backbone %s: %s %s (%s; %s); %s; trying every second", network,
-                       find_socket(path), path, by_name, by_number, found);
+    daemon_trouble_here(&daemon->troubles, which, md_loop_now(daemon->loop), DAEMON_BACKBONE_DELAY,
+                        note, "backbone %s: %s %s (%s; %s); %s; trying every second", network,
+                        find_socket(path), path, by_name, by_number, found);
 }
 
-void frame_backbone_look(struct frame *frame, unsigned which, const char *network, const char *path,
-                         bool is_attached)
+void daemon_backbone_look(struct daemon *daemon, unsigned which, const char *network,
+                          const char *path, bool is_attached)
 {
     if (is_attached)
-        frame_trouble_gone(&frame->troubles, which, md_loop_now(frame->loop),
-                           "backbone %s: attached to its rrcpd", network);
+        daemon_trouble_gone(&daemon->troubles, which, md_loop_now(daemon->loop),
+                            "backbone %s: attached to its rrcpd", network);
     else
-        tell(frame, which, network, path);
+        tell(daemon, which, network, path);
 }

@@ -1,6 +1,6 @@
-/* memory.c - see frame/memory.h. */
+/* memory.c - see daemon/memory.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "frame/memory.h"
+#include "daemon/memory.h"
 
 #include <stdio.h>
 
@@ -11,38 +11,38 @@
 #define MB     1000000.0
 #define SHARES 64u
 
-void frame_memory_start(struct frame_memory *memory, uint64_t configured)
+void daemon_memory_start(struct daemon_memory *memory, uint64_t configured)
 {
-    *memory = (struct frame_memory){
+    *memory = (struct daemon_memory){
         .limit = configured ? configured : md_mem_machine() / 2,
         .is_configured = configured != 0,
     };
 }
 
-void frame_memory_add(struct frame_memory *memory, const char *name, uint64_t bytes)
+void daemon_memory_add(struct daemon_memory *memory, const char *name, uint64_t bytes)
 {
-    MD_ASSERT(memory->part_count < FRAME_MEMORY_PARTS);
+    MD_ASSERT(memory->part_count < DAEMON_MEMORY_PARTS);
     memory->parts[memory->part_count].name = name;
     memory->parts[memory->part_count++].bytes = bytes;
     memory->sum += bytes;
 }
 
-uint64_t frame_memory_grant(struct frame_memory *memory, const char *name, uint64_t bytes,
-                            unsigned share)
+uint64_t daemon_memory_grant(struct daemon_memory *memory, const char *name, uint64_t bytes,
+                             unsigned share)
 {
     uint64_t most = memory->limit / SHARES * share;
     uint64_t granted = bytes == 0 || bytes > most ? most : bytes;
 
-    frame_memory_add(memory, name, granted);
+    daemon_memory_add(memory, name, granted);
     return granted;
 }
 
-uint64_t frame_memory_left(const struct frame_memory *memory)
+uint64_t daemon_memory_left(const struct daemon_memory *memory)
 {
     return memory->sum < memory->limit ? memory->limit - memory->sum : 0;
 }
 
-void frame_memory_show(struct frame_memory *memory, struct stats_segment *segment)
+void daemon_memory_show(struct daemon_memory *memory, struct stats_segment *segment)
 {
     char text[512];
     size_t length = 0;
@@ -60,10 +60,10 @@ void frame_memory_show(struct frame_memory *memory, struct stats_segment *segmen
     stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.limit"), memory->limit);
     stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.max"), memory->sum);
     memory->resident = stats_entry_add(segment, STATS_KIND_GAUGE, "memory.resident");
-    frame_memory_beat(memory);
+    daemon_memory_beat(memory);
 }
 
-void frame_memory_beat(struct frame_memory *memory)
+void daemon_memory_beat(struct daemon_memory *memory)
 {
     if (memory->resident)
         stats_gauge_set(memory->resident, md_mem_resident());

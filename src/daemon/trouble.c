@@ -1,6 +1,6 @@
-/* trouble.c - see frame/trouble.h. */
+/* trouble.c - see daemon/trouble.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "frame/trouble.h"
+#include "daemon/trouble.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,27 +12,27 @@
 
 enum { SENTENCE_BYTES = 800 };
 
-void frame_troubles_init(struct frame_troubles *troubles, struct stats_segment *segment)
+void daemon_troubles_init(struct daemon_troubles *troubles, struct stats_segment *segment)
 {
-    *troubles = (struct frame_troubles){ .segment = segment };
+    *troubles = (struct daemon_troubles){ .segment = segment };
     troubles->count = stats_entry_add(segment, STATS_KIND_GAUGE, "troubles");
 }
 
-const char *frame_trouble_note(const struct frame_troubles *troubles)
+const char *daemon_trouble_note(const struct daemon_troubles *troubles)
 {
-    for (unsigned i = 0; i < FRAME_TROUBLES; i++) {
+    for (unsigned i = 0; i < DAEMON_TROUBLES; i++) {
         if (troubles->list[i].said_ns)
             return troubles->list[i].note;
     }
     return "";
 }
 
-static void show(struct frame_troubles *troubles)
+static void show(struct daemon_troubles *troubles)
 {
-    const char *note = frame_trouble_note(troubles);
+    const char *note = daemon_trouble_note(troubles);
     uint64_t count = 0;
 
-    for (unsigned i = 0; i < FRAME_TROUBLES; i++)
+    for (unsigned i = 0; i < DAEMON_TROUBLES; i++)
         count += troubles->list[i].said_ns != 0;
     stats_gauge_set(troubles->count, count);
     if (count == 0 && troubles->note) {
@@ -45,20 +45,20 @@ static void show(struct frame_troubles *troubles)
     }
 }
 
-void frame_trouble_here(struct frame_troubles *troubles, unsigned which, uint64_t now_ns,
-                        uint64_t delay_ns, const char *note, const char *format, ...)
+void daemon_trouble_here(struct daemon_troubles *troubles, unsigned which, uint64_t now_ns,
+                         uint64_t delay_ns, const char *note, const char *format, ...)
 {
-    struct frame_trouble *trouble = &troubles->list[which];
+    struct daemon_trouble *trouble = &troubles->list[which];
     char sentence[SENTENCE_BYTES];
     va_list words;
 
-    MD_ASSERT(which < FRAME_TROUBLES);
+    MD_ASSERT(which < DAEMON_TROUBLES);
     if (trouble->since_ns == 0)
         trouble->since_ns = now_ns;
     if (now_ns - trouble->since_ns < delay_ns)
         return;
     bool is_other = strncmp(trouble->note, note, sizeof(trouble->note) - 1) != 0;
-    if (trouble->said_ns && !is_other && now_ns - trouble->said_ns < FRAME_TROUBLE_AGAIN)
+    if (trouble->said_ns && !is_other && now_ns - trouble->said_ns < DAEMON_TROUBLE_AGAIN)
         return;
     va_start(words, format);
     vsnprintf(sentence, sizeof(sentence), format, words);
@@ -70,21 +70,21 @@ void frame_trouble_here(struct frame_troubles *troubles, unsigned which, uint64_
     show(troubles);
 }
 
-void frame_trouble_gone(struct frame_troubles *troubles, unsigned which, uint64_t now_ns,
-                        const char *format, ...)
+void daemon_trouble_gone(struct daemon_troubles *troubles, unsigned which, uint64_t now_ns,
+                         const char *format, ...)
 {
-    struct frame_trouble *trouble = &troubles->list[which];
+    struct daemon_trouble *trouble = &troubles->list[which];
     char sentence[SENTENCE_BYTES];
     va_list words;
 
-    MD_ASSERT(which < FRAME_TROUBLES);
+    MD_ASSERT(which < DAEMON_TROUBLES);
     if (trouble->said_ns) {
         va_start(words, format);
         vsnprintf(sentence, sizeof(sentence), format, words);
         va_end(words);
         md_log(MD_LOG_NOTICE, "%s, after %.0f s", sentence,
                (double)(now_ns - trouble->since_ns) / 1e9);
-        *trouble = (struct frame_trouble){ .since_ns = 0 };
+        *trouble = (struct daemon_trouble){ .since_ns = 0 };
         show(troubles);
     }
     trouble->since_ns = 0;

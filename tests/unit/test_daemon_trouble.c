@@ -1,4 +1,4 @@
-/* test_frame_trouble.c - what keeps a daemon from its work is said, repeated and taken back. */
+/* test_daemon_trouble.c - what keeps a daemon from its work is said, repeated and taken back. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "frame/trouble.h"
+#include "daemon/trouble.h"
 #include "stats/reader.h"
 
 #define AT(seconds) (1000 * MD_NS_PER_S + (uint64_t)((seconds)*1e9))
@@ -17,7 +17,7 @@
 struct bed {
     struct stats_segment *segment;
     struct stats_reader *reader;
-    struct frame_troubles troubles;
+    struct daemon_troubles troubles;
 };
 
 /* A place in the code may log five lines a second, and they all come from one: the tests of this
@@ -62,7 +62,7 @@ static struct bed *open_bed(void)
 
     assert_int_equal(stats_segment_open(&config, &bed.segment, NULL), 0);
     assert_int_equal(stats_reader_attach(bed.segment, &bed.reader), 0);
-    frame_troubles_init(&bed.troubles, bed.segment);
+    daemon_troubles_init(&bed.troubles, bed.segment);
     return &bed;
 }
 
@@ -74,8 +74,8 @@ static void close_bed(struct bed *bed)
 
 static void here(struct bed *bed, unsigned which, double second, const char *name)
 {
-    frame_trouble_here(&bed->troubles, which, AT(second), 2 * MD_NS_PER_S, name,
-                       "%s is missing here", name);
+    daemon_trouble_here(&bed->troubles, which, AT(second), 2 * MD_NS_PER_S, name,
+                        "%s is missing here", name);
 }
 
 static void a_trouble_is_known_when_it_has_lasted_for_its_delay(void **state)
@@ -101,7 +101,7 @@ static void a_trouble_that_was_short_is_never_said(void **state)
 
     (void)state;
     here(bed, 0, 0, "beta");
-    frame_trouble_gone(&bed->troubles, 0, AT(1), "beta is back");
+    daemon_trouble_gone(&bed->troubles, 0, AT(1), "beta is back");
     here(bed, 0, 2, "beta");
     assert_int_equal(count_lines("beta"), 0);
     assert_string_equal(shown(bed), "");
@@ -144,10 +144,10 @@ static void the_end_of_a_trouble_is_said_and_the_next_one_shows(void **state)
     }
     assert_int_equal(troubles_shown(bed), 2);
     assert_string_equal(shown(bed), "zeta");
-    frame_trouble_gone(&bed->troubles, 1, AT(7), "zeta is back");
+    daemon_trouble_gone(&bed->troubles, 1, AT(7), "zeta is back");
     assert_string_equal(shown(bed), "eta");
     assert_int_equal(troubles_shown(bed), 1);
-    frame_trouble_gone(&bed->troubles, 2, AT(8), "eta is back");
+    daemon_trouble_gone(&bed->troubles, 2, AT(8), "eta is back");
     assert_string_equal(shown(bed), "");
     assert_int_equal(troubles_shown(bed), 0);
     here(bed, 1, 9, "zeta");
