@@ -37,7 +37,11 @@ usage_of() {
          !on && /^(#| \*) usage: / { on = 1 }
          on && (!/^(#| \*)/ || /^ \*\// || /SPDX-License/) { exit }
          on { sub(/^(#| \*) ?/, ""); print }
-         END { if (!on) print line }' "$1"
+         END {
+             name = FILENAME; sub(/.*\//, "", name)
+             if (name ~ /\.c$/) { gsub(/\.c$|_bench|bench_/, "", name); line = "usage: tools/rmds bench " name }
+             if (!on) print line
+         }' "$1"
 }
 
 # summary_of FILE: one line that says what it is.
