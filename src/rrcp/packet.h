@@ -52,9 +52,6 @@ enum packet_type {
 #define BEACON_STATE_NO_DATA 4
 #define BEACON_STATE_FLOW    8
 
-#define BEACON_TLV_VERSION   1
-#define BEACON_TLV_PATH      2
-#define BEACON_TLV_MESSAGE   3
 #define BEACON_TLV_PADDING   4
 
 #define NCF_REPAIR_COMING    1

@@ -120,7 +120,6 @@ struct rrcp_unicast {
     uint64_t next;      /* next to be made */
     uint64_t send_next; /* next to be sent for the first time */
     uint64_t resend_due_ns;
-    uint64_t recovered; /* fast retransmit done up to here */
     uint32_t tries;
     uint32_t their_window;
     struct unicast_sent sent[UNICAST_WINDOW];
@@ -177,7 +176,6 @@ struct rrcp_peer {
     uint64_t due_ns;
 
     uint64_t heard_ns;
-    uint64_t path_ns[2];
     uint64_t group_ns;
     uint8_t path; /* heard last */
     struct rrcp_address address[2];
@@ -309,8 +307,7 @@ struct rrcp_sender {
     struct sent_slot *slots;
     uint32_t slot_mask;
     bool is_ready_wanted;
-    bool is_resend_second; /* second path's copy of send_next is due */
-    uint64_t rate;         /* bytes/s now; 0: unlimited */
+    uint64_t rate; /* bytes/s now; 0: unlimited */
     struct rrcp_budget data_budget;
 
     uint32_t start_beacons; /* still to send before data may flow */

@@ -220,7 +220,6 @@ static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast 
     u->again_count = 0;
     u->tries = 0;
     u->resend_due_ns = RRCP_NEVER;
-    u->recovered = 0;
     rrcp_unicast_tell_reset(r, peer);
     rrcp_unicast_ready_add(r, u);
 }
