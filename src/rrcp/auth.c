@@ -1,4 +1,4 @@
-/* auth.c - the authentication trailer: proof that a packet comes from a member of the group. */
+/* auth.c - the authentication trailer, which proves that a member of the group sent a packet. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth.h"
 
@@ -25,7 +25,7 @@ static uint64_t counter_of(const struct packet_view *view)
     return (uint64_t)md_be16(p) << 32 | md_be32(p + 2);
 }
 
-/* `length` bytes are the packet without its trailer, whose room follows them. */
+/* `length` counts the packet without its trailer; the buffer has room for the trailer behind. */
 void rrcp_auth_sign(struct rrcp *r, uint8_t *bytes, uint32_t length)
 {
     const struct rrcp_key *key = &r->config.keys[0];
@@ -58,7 +58,7 @@ int rrcp_auth_verify(struct rrcp *r, const struct packet_view *view)
     return RRCP_DROP_AUTH_TAG;
 }
 
-/* Data has sequence numbers of its own; everything else must not come twice. */
+/* Sequence numbers find repeated data packets. Each other packet passes once, by its counter. */
 int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
     bool is_unicast =

@@ -1,4 +1,4 @@
-/* beacon.c - being seen: beacons, SOLICIT, BYE and host status messages, both ways. */
+/* beacon.c - beacons, SOLICIT, BYE and host status messages, sent and received. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "beacon.h"
 
@@ -14,8 +14,9 @@
 #include "sender.h"
 
 /*
- * Nothing is sent in direct answer to a beacon. After the last data the schedule is 10, 20, 40 ms
- * and so on up to a second, so that a lost tail is noticed at once; while data flows, one a second.
+ * A node never answers a beacon directly. After the last data packet it sends beacons after 10, 20,
+ * 40 ms and so on up to a second, so that receivers notice a lost tail at once. While data flows it
+ * sends one beacon a second.
  */
 
 #define START_BEACONS     3
@@ -56,7 +57,7 @@ static uint16_t beacon_state(const struct rrcp *r)
                       (r->config.flow_control == RRCP_FLOW_CONTROL_MIN ? BEACON_STATE_FLOW : 0));
 }
 
-/* Fill the packet up to its limit, so that a path that cannot carry it is noticed. */
+/* Fills the beacon up to the packet limit: a path that cannot carry the limit then loses it. */
 static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
 {
     uint8_t *bytes = (uint8_t *)p;
@@ -144,7 +145,7 @@ static void send_bye(struct rrcp *r)
     uint32_t buffer;
 
     if (s->send_next < s->next_seq && r->now_ns < s->bye_due_ns + FLUSH_NS_MAX)
-        return; /* what was submitted first */
+        return; /* send submitted data first */
     if (s->byes_left == 0) {
         s->is_stopped = true;
         s->bye_due_ns = RRCP_NEVER;
@@ -208,7 +209,7 @@ void rrcp_solicit_send(struct rrcp *r, struct rrcp_peer *peer)
 
     peer->solicit_due_ns = RRCP_NEVER;
     if (peer->name_length > 0)
-        return; /* its beacon came by itself */
+        return; /* its beacon arrived meanwhile */
     p = rrcp_control_make(r, PACKET_SOLICIT, &buffer);
     if (!p)
         return;
@@ -280,7 +281,7 @@ static bool is_same_host(const struct rrcp_peer *a, const struct rrcp_peer *b)
     return false;
 }
 
-/* A node that is known by this name under another session was restarted, or there are two. */
+/* Another live session has this name: the node restarted, or two nodes share the name. */
 static void settle_name(struct rrcp *r, struct rrcp_peer *peer)
 {
     struct rrcp_peer *other = find_namesake(r, peer);
@@ -310,7 +311,7 @@ static void check_conflict(struct rrcp *r, struct rrcp_peer *peer)
         r->counters.peer_name_conflicts++;
         rrcp_note(r, RRCP_NOTE_NAME_DUPLICATE, peer->session, other->session);
     }
-    peer->conflict_ns = r->now_ns + 4 * CONFLICT_NS; /* say so every ten seconds */
+    peer->conflict_ns = r->now_ns + 4 * CONFLICT_NS; /* repeat the note every ten seconds */
 }
 
 static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)

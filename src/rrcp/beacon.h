@@ -6,7 +6,7 @@
 #include "private.h"
 
 void rrcp_beacon_init(struct rrcp *r);
-void rrcp_beacon_data_sent(struct rrcp *r); /* restart the schedule */
+void rrcp_beacon_data_sent(struct rrcp *r); /* restarts the schedule */
 void rrcp_beacon_tick(struct rrcp *r);
 uint64_t rrcp_beacon_deadline(const struct rrcp *r);
 void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);

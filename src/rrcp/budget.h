@@ -10,7 +10,7 @@ static inline uint64_t rrcp_budget_wait(const struct rrcp_budget *b, uint64_t no
     return b->paid_until_ns > now_ns ? b->paid_until_ns - now_ns : 0;
 }
 
-/* Pay for `units`; may go into debt, which rrcp_budget_wait() tells. */
+/* Pays for `units`. May go into debt: rrcp_budget_wait() returns when it is paid off. */
 static inline void rrcp_budget_pay(struct rrcp_budget *b, uint64_t now_ns, uint64_t units,
                                    uint64_t rate, uint64_t burst)
 {
@@ -22,7 +22,7 @@ static inline void rrcp_budget_pay(struct rrcp_budget *b, uint64_t now_ns, uint6
     b->paid_until_ns += units * RRCP_S / rate;
 }
 
-/* Pay if there is something left. */
+/* Pays if the bucket is not in debt. False: it is, nothing paid. */
 static inline bool rrcp_budget_take(struct rrcp_budget *b, uint64_t now_ns, uint64_t units,
                                     uint64_t rate, uint64_t burst)
 {

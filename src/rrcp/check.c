@@ -8,9 +8,9 @@
 #include "peer_table.h"
 #include "window.h"
 /*
- * One function for each table. On its way each counts what it finds in use (references to packets,
- * memory, open windows), and at the end the sums must be those that the engine keeps. Nothing here
- * allocates or changes anything.
+ * One function checks each table. On its way it counts references to packets, memory and open
+ * windows; at the end the sums must equal those that the engine keeps. These functions allocate
+ * nothing and change nothing.
  */
 
 #define REQUIRE(cond)                                                                              \
@@ -39,7 +39,7 @@ struct tally {
     uint32_t dead;
 };
 
-/* A reference to `buffer`, which must be one of `kinds`. */
+/* Counts a reference to `buffer`. True: the buffer is one of `kinds`. */
 static bool holds(const struct rrcp *r, struct tally *t, uint32_t buffer, uint32_t kinds)
 {
     t->references++;
@@ -49,7 +49,7 @@ static bool holds(const struct rrcp *r, struct tally *t, uint32_t buffer, uint32
 
 /* ---- packets ------------------------------------------------------------------------------ */
 
-/* I15: the high and the low mark; and every buffer is either free or counted, and held. */
+/* I15: the high and the low mark. A buffer is either free or counted and referenced. */
 static const char *check_pool(const struct rrcp *r, const struct tally *t)
 {
     const struct rrcp_pool *pool = &r->pool;
@@ -170,7 +170,7 @@ static const char *check_users(const struct rrcp *r)
 
 /* ---- receiving ---------------------------------------------------------------------------- */
 
-/* I8: whatever is missing has a timer, and the window's is no later than the earliest. */
+/* I8: each missing packet has a timer, and the window's timer is no later than the earliest. */
 static const char *check_timer(const struct rrcp *r, const struct rrcp_window *w,
                                const struct rrcp_slot *slot)
 {
@@ -210,7 +210,7 @@ static const char *check_slots(const struct rrcp *r, struct tally *t, const stru
         REQUIRE(slot->state != SLOT_ASKED || slot->tries > 0);
         REQUIRE(slot->state != SLOT_LOST || (slot->reason > 0 && slot->reason < 8));
     }
-    /* Else it would have been delivered, or told. */
+    /* The first packet of the window is missing: the engine delivers all others at once. */
     REQUIRE(w->next > w->highest || rrcp_slot_is_missing(rrcp_window_slot(w, w->next)->state));
     for (uint32_t i = 0; i <= mask >> 6; i++)
         bits += (uint32_t)__builtin_popcountll(w->missing[i]);
@@ -223,7 +223,7 @@ static const char *check_window(const struct rrcp *r, struct tally *t, const str
     REQUIRE(w->next > 0 && w->next <= w->highest + 1);
     REQUIRE(w->highest <= RRCP_SEQ_MAX);
     REQUIRE((w->missing_count > 0) == (w->due_ns != RRCP_NEVER)); /* I8 */
-    /* A lost run waits to be told only as long as it may grow. */
+    /* A gap stays pending only while it may grow. */
     REQUIRE(w->gap_count == 0 || w->gap_first + w->gap_count == w->next);
     REQUIRE(w->gap_count == 0 || w->next <= w->highest);
     if (!w->slots) {
@@ -247,7 +247,7 @@ static const char *check_assembly(struct tally *t, const struct rrcp_assembly *a
 
 /* ---- unicast ------------------------------------------------------------------------------ */
 
-/* The bytes that lie in the segments are those of the messages that wait. */
+/* The segments hold exactly the bytes of the queued messages. */
 static const char *check_queue(struct tally *t, const struct rrcp_unicast *u)
 {
     uint64_t bytes = 0;
@@ -415,7 +415,7 @@ static const char *check_peers(const struct rrcp *r, struct tally *t)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* I14: a peer's memory stays until its PEER_DOWN was taken, and nothing of it comes after. */
+/* I14: a dead peer keeps its memory until the user takes its PEER_DOWN. */
 static const char *check_items(const struct rrcp *r, struct tally *t)
 {
     uint32_t dead = r->release_peer != NULL;
@@ -440,7 +440,7 @@ static const char *check_items(const struct rrcp *r, struct tally *t)
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-/* I10: what was taken from the environment, to the byte. */
+/* I10: the counter of memory is right to the byte. */
 static const char *check_memory(const struct rrcp *r, struct tally *t)
 {
     size_t tables = sizeof(*r->live) + sizeof(*r->heap) + sizeof(*r->tombstones);

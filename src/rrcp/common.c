@@ -1,4 +1,4 @@
-/* common.c - what all parts of the engine share. */
+/* common.c - memory, notes and random numbers for all files. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
 

@@ -1,4 +1,4 @@
-/* config.c - defaults and limits of the engine's configuration; fixed texts. */
+/* config.c - defaults and limits of the engine's configuration, and texts for logs. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 

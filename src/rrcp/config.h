@@ -5,7 +5,7 @@
 
 #include "private.h"
 
-/* MD_ERR_RANGE when a value lies outside its limits. */
+/* MD_ERR_RANGE: a value is outside its limits. */
 int rrcp_config_check(const struct rrcp_config *config);
 
 #endif

@@ -1,4 +1,4 @@
-/* control.c - the queue of packets that are not data: they leave first. */
+/* control.c - the queue of control packets, which leave before data. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control.h"
 

@@ -1,13 +1,13 @@
-/* control.h - the queue of packets that are not data. */
+/* control.h - the queue of control packets. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_CONTROL_H
 #define RRCP_CONTROL_H
 
 #include "private.h"
 
-/* A packet with the header of `type`, to be filled and queued; NULL: no room. */
+/* Makes a packet with the header of `type` for the caller to fill and queue. NULL: no room. */
 void *rrcp_control_make(struct rrcp *r, enum packet_type type, uint32_t *buffer);
-/* Queue it; peer NULL: to the group. */
+/* Queues the packet for `peer`; NULL: for the group. */
 void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
                        const struct rrcp_peer *peer);
 

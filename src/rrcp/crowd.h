@@ -1,4 +1,4 @@
-/* crowd.h - the size of the group: how many may ask for the same packet. */
+/* crowd.h - the size of the group: how many receivers may ask for the same packet. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_CROWD_H
 #define RRCP_CROWD_H
@@ -10,8 +10,8 @@
 #define CROWD_SHARES 4
 
 /*
- * How far the waits that spread a group's requests apply: from 0, where the sender and one receiver
- * are alone and there is nobody to wait for, to CROWD_FULL with so many other receivers or more.
+ * Weights the waits that spread the requests of a group: 0 for a receiver that is alone with its
+ * sender, CROWD_FULL with that many other receivers or more.
  */
 static inline uint32_t rrcp_crowd(const struct rrcp_config *config, uint32_t peers)
 {
@@ -20,7 +20,7 @@ static inline uint32_t rrcp_crowd(const struct rrcp_config *config, uint32_t pee
     return config->retry == RRCP_RETRY_FIXED || others > CROWD_FULL ? CROWD_FULL : others;
 }
 
-/* What one receiver may take of a rate that is meant for CROWD_SHARES of them at a time. */
+/* One receiver's share of a rate that is meant for CROWD_SHARES receivers at a time. */
 static inline uint32_t rrcp_crowd_share(const struct rrcp_config *config, uint32_t peers,
                                         uint32_t rate)
 {

@@ -1,4 +1,4 @@
-/* deliver.c - the queue of events: messages out of packets, reassembly. */
+/* deliver.c - the queue of events, and the memory in which messages are reassembled. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deliver.h"
 
@@ -9,12 +9,12 @@
 #include "common.h"
 
 /*
- * The protocol queues whole packets; messages are found in them only when the user takes events,
- * so a packet of a hundred messages costs the queue one entry. A packet that arrived in order lies
- * where the transport put it, one that had to wait lies in the pool and its entry holds it.
+ * The queue holds whole packets: a packet of a hundred messages takes one entry, and events.c finds
+ * the messages when the user takes events. A packet that arrived in order stays in the transport's
+ * buffer; a packet that had to wait is in the pool, and its entry holds a reference.
  *
- * Room: every entry is either a packet of the pool, an arrival of the present input call, or one
- * of a few events that such a packet or a peer can cause at most.
+ * The queue cannot overflow: each entry is a packet of the pool, an arrival of the present input
+ * call, or one of the few events that such a packet or a peer can cause.
  */
 
 /* Assemblies up to this size keep their memory for the next message. */

@@ -7,11 +7,11 @@
 
 int rrcp_deliver_init(struct rrcp *r);
 void rrcp_deliver_fini(struct rrcp *r);
-/* A new item at the tail. There is always room: see rrcp_deliver_init(). */
+/* Adds an item at the tail. The queue has room for all that can happen: see deliver.c. */
 struct rrcp_item *rrcp_deliver_add(struct rrcp *r, uint16_t kind, uint32_t peer, uint64_t session);
 void rrcp_deliver_packet(struct rrcp *r, uint32_t peer, uint64_t session, enum rrcp_stream stream,
                          const uint8_t *bytes, uint32_t end, uint64_t seq, uint32_t buffer);
-/* False: `total` is too much for a limit, or there is no memory. */
+/* False: `total` exceeds a limit, or no memory. */
 bool rrcp_assembly_begin(struct rrcp *r, struct rrcp_assembly *a, uint32_t total);
 void rrcp_assembly_give(struct rrcp *r, struct rrcp_assembly *assembly);
 

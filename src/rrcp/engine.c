@@ -1,4 +1,4 @@
-/* engine.c - see rrcp/rrcp.h: the order in which the parts of the engine are asked. */
+/* engine.c - the functions of rrcp/rrcp.h: input, time, submit. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -113,7 +113,7 @@ static bool is_same(const struct rrcp_address *a, const struct rrcp_address *b)
     return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* A session stays where it was first seen: one address on each path. */
+/* False: the session has another address on this path. The first packet fixed the address. */
 static bool is_at_home(struct rrcp *r, struct rrcp_peer *peer, const struct rrcp_arrival *arrival)
 {
     struct rrcp_address *home = &peer->address[arrival->path & 1];
@@ -202,7 +202,7 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         rrcp_bye_input(r, peer, view);
         break;
     case PACKET_SOLICIT:
-        break; /* from strangers too: see arrive() */
+        break; /* arrive() handles it, since unknown nodes may send it too */
     case PACKET_STATUS:
         if (peer->echo_tx_time == 0) {
             peer->echo_tx_time = view->tx_time;
@@ -275,7 +275,7 @@ void rrcp_input(struct rrcp *r, uint64_t now_ns, const struct rrcp_arrival in[],
 
 /* ---- time --------------------------------------------------------------------------------- */
 
-/* Silent too long; but only when we ourselves have listened since. */
+/* The peer is silent too long. It must not die of our own pause: we must have listened since. */
 static bool is_dead(const struct rrcp *r, const struct rrcp_peer *peer)
 {
     uint64_t due_ns = peer->heard_ns + r->config.peer_timeout_ns;
@@ -323,7 +323,7 @@ static void peers_tick(struct rrcp *r)
         peer_tick(r, r->peers[r->heap[0]]);
 }
 
-/* Of a redundant pair one path is silent while the other is not. */
+/* Notes that one path of a redundant pair is silent while the other is not. */
 static void check_paths(struct rrcp *r)
 {
     for (uint8_t path = 0; path < 2 && r->config.path_count > 1; path++) {

@@ -1,4 +1,4 @@
-/* events.c - the events that users take: messages found in packets, and what happened. */
+/* events.c - the events that users take: messages, gaps, peers that come and go. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void fill_message(const struct rrcp_item *item, const struct packet_chunk
     }
 }
 
-/* We had no memory for a message of several packets: say so. */
+/* No memory for a message of several packets: the user gets a gap instead. */
 static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event *out)
 {
     r->counters.assembly_refused++;
@@ -58,7 +58,7 @@ static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct rr
     };
 }
 
-/* A piece of a message; true when an event came of it. */
+/* Adds a piece to its message. True: *out is an event. */
 static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
                        const struct packet_chunk *chunk, struct rrcp_event *out)
 {
@@ -70,7 +70,7 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
             return true;
         }
     } else if (!a->is_open) {
-        return false; /* its beginning was before we joined, or in a gap already told */
+        return false; /* the message began before we joined, or in a gap that the user knows */
     }
     if (a->total - a->have < chunk->length) {
         a->is_open = false;
@@ -92,8 +92,8 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
 }
 
 /*
- * Messages of the packet at the head. Returns how many events; *is_done when it has no more,
- * *is_lent when the last one lies in an assembly, which the next piece would overwrite.
+ * Finds messages in the packet at the head. Returns the number of events. *is_done: the packet has
+ * no more. *is_lent: the last event points into an assembly, which the next piece would overwrite.
  */
 static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event out[],
                        int max, bool *is_done, bool *is_lent)
@@ -138,7 +138,7 @@ static void fill_event(struct rrcp *r, const struct rrcp_item *item, struct rrcp
         r->peers[item->peer]->assembly[item->stream].is_open = false;
 }
 
-/* What the events of the call before pointed into may go now. */
+/* The previous call's events are no longer in use: releases the packets and the peer. */
 static void release(struct rrcp *r)
 {
     if (r->release_peer)
@@ -152,7 +152,7 @@ static void release(struct rrcp *r)
     }
 }
 
-/* Events of the packets at the head of the queue, which it passes over. */
+/* Makes events of the packets at the head. release() drops the packets later. */
 static int take_packets(struct rrcp *r, struct rrcp_event out[], int max)
 {
     uint32_t next = r->item_head;
@@ -175,7 +175,7 @@ static int take_packets(struct rrcp *r, struct rrcp_event out[], int max)
     return n;
 }
 
-/* The events at the head of the queue that are not packets. */
+/* Takes the items at the head that are not packets. */
 static int take_others(struct rrcp *r, struct rrcp_event out[], int max)
 {
     int n = 0;

@@ -8,16 +8,16 @@
 #include "packet.h"
 #include "units.h"
 
-#define GATHER_US        200 /* requests due so soon after share the packet */
+#define GATHER_US        200 /* requests that are due within this time share a packet */
 #define HOLDOFF_US       50000
 #define CONFIRMS_MAX     3
 #define WAIT_US_MAX      320000
-#define FIRST_RTT_NS     (625 * RRCP_US) /* until measured: T = 5 ms */
+#define FIRST_RTT_NS     (625 * RRCP_US) /* for a peer not measured yet: T = 5 ms */
 #define FAST_WAIT_US_MIN 2000
-#define ALONE_US         100  /* by then a packet that was overtaken has come */
-#define ALONE_WAIT_US    1000 /* at least, until it is asked for again */
+#define ALONE_US         100  /* a packet that was merely overtaken arrives sooner */
+#define ALONE_WAIT_US    1000 /* least wait before the next request */
 
-/* The longest first delay: 16 times the one-way delay, between 1 and 20 ms. */
+/* T, the longest first delay: 16 one-way delays, between 1 and 20 ms. */
 static uint64_t delay_max_us(const struct rrcp_nak *n)
 {
     uint64_t rtt_ns = n->rtt_ns ? n->rtt_ns : FIRST_RTT_NS;
@@ -26,9 +26,10 @@ static uint64_t delay_max_us(const struct rrcp_nak *n)
 }
 
 /*
- * A random delay after which, of a group of G that all miss the same packet, as few as possible
- * have asked when the repair comes: truncated exponential, RFC 5740 section 5. A few receivers ask
- * sooner: the sender can bear all their requests. One that is alone does not draw at all.
+ * Draws the delay of a first request. The truncated exponential distribution (RFC 5740 section 5)
+ * keeps the number of requests small when a group of G receivers misses the same packet. Fewer
+ * receivers draw shorter delays, since the sender can bear all their requests. A receiver that is
+ * alone does not wait for others.
  */
 static uint32_t draw_delay_us(const struct rrcp_nak *n)
 {
@@ -46,9 +47,9 @@ static uint32_t draw_delay_us(const struct rrcp_nak *n)
 }
 
 /*
- * Until a request is repeated. In a group the repair may be on its way to somebody else first, and
- * a wrong repetition costs everybody; alone, half of that will do, or RFC 6298's time if it is
- * more.
+ * The wait between the first request and the second. In a group a repair may already be on its way
+ * for another receiver, and a needless request costs the whole group: eight round trips. A receiver
+ * that is alone waits four, or the time of RFC 6298 if that is longer.
  */
 static uint64_t first_wait_us(const struct rrcp_nak *n)
 {
@@ -74,13 +75,13 @@ static uint32_t wait_us(const struct rrcp_nak *n, uint8_t tries)
     return (uint32_t)wait + 2 * draw_delay_us(n);
 }
 
-/* Compare by distance: the engine's microseconds wrap. */
+/* The engine's microseconds wrap: compares by distance. */
 static bool is_due(uint32_t due_us, uint32_t now_us)
 {
     return (int32_t)(due_us - now_us) <= 0;
 }
 
-/* The latest time for any of its timers: then it is given up. */
+/* No timer runs past the time at which the packet is given up. */
 static void limit_due(const struct rrcp_nak *n, struct rrcp_slot *slot)
 {
     uint32_t limit_us = slot->first_us + (uint32_t)(n->config->recover_timeout_ns / RRCP_US);
@@ -107,14 +108,14 @@ void rrcp_nak_begin(const struct rrcp_nak *n, struct rrcp_window *w, uint64_t se
     rrcp_window_arm(w, slot, n->now_ns);
 }
 
-/* It was asked for often enough, or has been missing long enough by the time it is due. */
+/* All requests are used up, or the packet is missing for recoverTimeout when its timer fires. */
 static bool is_hopeless(const struct rrcp_nak *n, const struct rrcp_slot *slot, uint32_t now_us)
 {
     return (slot->state == SLOT_ASKED && slot->tries >= n->config->request_tries) ||
            now_us + GATHER_US - slot->first_us >= n->config->recover_timeout_ns / RRCP_US;
 }
 
-/* Nothing is given up before we have looked at what waits in the network. */
+/* After a pause of our own the repair may wait in the socket: read the network first. */
 static bool may_give_up(const struct rrcp_nak *n, const struct rrcp_slot *slot, uint32_t now_us)
 {
     uint64_t overdue_ns = (uint64_t)(now_us - slot->due_us) * RRCP_US;
@@ -122,7 +123,7 @@ static bool may_give_up(const struct rrcp_nak *n, const struct rrcp_slot *slot, 
     return n->input_empty_ns + overdue_ns >= n->now_ns || overdue_ns > RRCP_S;
 }
 
-/* In REORDER a packet also counts as missing once enough newer ones have come. */
+/* REORDER ends early when enough newer packets have arrived. */
 static bool is_overtaken(const struct rrcp_nak *n, const struct rrcp_window *w,
                          const struct rrcp_slot *slot, uint64_t seq)
 {
@@ -142,7 +143,7 @@ enum nak_act rrcp_nak_look(const struct rrcp_nak *n, struct rrcp_window *w, uint
             return NAK_WAIT;
         if (may_give_up(n, slot, now_us))
             return NAK_LOSE;
-        slot->due_us = now_us; /* the network first */
+        slot->due_us = now_us; /* read the network first */
         return NAK_WAIT;
     }
     if (slot->state == SLOT_REORDER && n->config->switch_reorder) {

@@ -1,4 +1,4 @@
-/* output.c - packets for the transport, the most urgent first. */
+/* output.c - packets for the transport, the most urgent one first. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output.h"
 
@@ -32,7 +32,7 @@ void rrcp_output_fini(struct rrcp *r)
     rrcp_give(r, r->handed_to, HANDED_MAX * sizeof(*r->handed_to));
 }
 
-/* The header fields that are known only now, and the trailer. Returns the length with it. */
+/* Fills in the header fields that are known only now, and signs. Returns the whole length. */
 static uint16_t finish_packet(struct rrcp *r, struct packet_header *h, uint32_t length,
                               uint8_t path)
 {
@@ -53,7 +53,7 @@ static uint16_t finish_packet(struct rrcp *r, struct packet_header *h, uint32_t 
     return total;
 }
 
-/* Hand out one packet; its reference goes with it. */
+/* Hands one packet to the transport, with the caller's reference. */
 static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8_t path,
                  const struct rrcp_address *to)
 {
@@ -77,7 +77,7 @@ static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8
     r->counters.bytes_sent += out->length;
 }
 
-/* To the group: on both networks of a redundant pair. Returns how many packets. */
+/* Hands out a packet for the group, on both paths of a redundant pair. Returns 1 or 2. */
 static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
 {
     uint32_t length = rrcp_pool_buffer(r, buffer)->length;
@@ -134,7 +134,7 @@ void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count)
         give_back(r, buffers[i]);
 }
 
-/* The most urgent packet, which may be two on a redundant pair. 0: none. */
+/* Hands out the most urgent packet, twice on a redundant pair. Returns 0, 1 or 2. */
 static int output_one(struct rrcp *r, struct rrcp_packet *out, bool *has_data)
 {
     const struct rrcp_peer *to = NULL;

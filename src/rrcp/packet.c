@@ -51,7 +51,7 @@ static uint32_t body_bytes_min(uint8_t type)
     return UINT32_MAX;
 }
 
-/* Bytes of a chunk's header, by its flags. */
+/* The flags of a chunk tell the length of its header. */
 static uint32_t chunk_header_bytes(uint8_t flags)
 {
     uint32_t bytes = flags & CHUNK_SAME ? 4 : 12;
@@ -63,7 +63,7 @@ static uint32_t chunk_header_bytes(uint8_t flags)
     return bytes;
 }
 
-/* The chunks must end exactly at the end, and the first to begin must be where the header says. */
+/* The chunks end exactly at `end`, and the first one with BEGIN is at `first_begin`. */
 static int chunks_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32_t count,
                         uint32_t first_begin)
 {
@@ -81,9 +81,9 @@ static int chunks_check(const uint8_t *bytes, uint32_t pos, uint32_t end, uint32
         if ((flags & 0x0f) != 0 || bytes[pos + 3] != 0 || (i == 0 && (flags & CHUNK_SAME)))
             return RRCP_DROP_CHUNKS;
         if (i > 0 && !(flags & CHUNK_BEGIN))
-            return RRCP_DROP_CHUNKS; /* middle and end pieces come first */
+            return RRCP_DROP_CHUNKS; /* only the first chunk may continue a message */
         if (i + 1 < count && !(flags & CHUNK_END))
-            return RRCP_DROP_CHUNKS; /* an unfinished message ends its packet */
+            return RRCP_DROP_CHUNKS; /* only the last chunk may leave a message unfinished */
         if (end - pos < header || end - pos - header < payload)
             return RRCP_DROP_CHUNKS;
         if ((flags & CHUNK_BEGIN) && begin == 0)

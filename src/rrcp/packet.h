@@ -1,4 +1,4 @@
-/* packet.h - the packets on the wire: sizes, offsets, checks, and a walk over chunks. */
+/* packet.h - the packets on the wire: layout, checks, and a walk over chunks. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_PACKET_H
 #define RRCP_PACKET_H
@@ -86,9 +86,9 @@ struct packet_data { /* chunks follow */
 };
 
 /*
- * useq carries the stream's incarnation in its upper 16 bits and counts from 1 in the lower 48: a
- * stream that was reset starts at 1 of the next incarnation, so that packets still under way from
- * the one before can be told from it.
+ * useq has the stream's incarnation in its upper 16 bits and counts from 1 in the lower 48. A reset
+ * stream starts at 1 of the next incarnation, so that a receiver can drop packets of the one
+ * before.
  */
 struct packet_udata { /* chunks follow */
     struct packet_header header;
@@ -204,8 +204,8 @@ PACKET_SIZE(status, PACKET_STATUS_BYTES);
 PACKET_SIZE(hsm, PACKET_HSM_BYTES);
 PACKET_SIZE(trailer, PACKET_TRAILER_BYTES);
 
-/* u16 payload length · u8 flags · u8 0 · unless SAME: u32 topic, u16 source port, u16 destination
- * port · if DIRECTED: u64 session · if BEGIN without END: u32 length of the message · payload */
+/* u16 payload length - u8 flags - u8 0 - unless SAME: u32 topic, u16 source port, u16 destination
+ * port - if DIRECTED: u64 session - if BEGIN without END: u32 length of the message - payload */
 struct packet_chunk {
     uint8_t flags;
     uint16_t source_port;
@@ -217,7 +217,7 @@ struct packet_chunk {
     const uint8_t *bytes;
 };
 
-/* A packet that passed all checks. */
+/* A packet that passed all checks but that of the tag. */
 struct packet_view {
     union {
         const uint8_t *bytes;
@@ -247,15 +247,15 @@ struct packet_rules {
     bool auth; /* a trailer is required */
 };
 
-/* What is wrong with the packet (enum rrcp_drop), or -1: nothing, and *out is set. Tags are not
- * verified here. */
+/* -1: the packet is good, and *out is set. Else an enum rrcp_drop. rrcp_auth_verify() checks the
+ * tag. */
 int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
                       struct packet_view *out);
 
-/* Read the chunk at *pos of checked bytes; `chunk` carries what SAME refers to. */
+/* Reads the chunk at *pos of checked bytes. `chunk` is the one before, to which SAME refers. */
 void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk);
 
-/* Write the header of a chunk; returns where its payload goes. */
+/* Writes the header of a chunk. Returns where its payload goes. */
 static inline uint8_t *rrcp_chunk_put(uint8_t *p, const struct packet_chunk *chunk)
 {
     md_put_be16(p, (uint16_t)chunk->length);
@@ -281,7 +281,7 @@ static inline uint8_t *rrcp_chunk_put(uint8_t *p, const struct packet_chunk *chu
 
 uint32_t rrcp_network_id(const char *name);
 
-/* The common header; length and tx time are filled in when the packet is sent. */
+/* Writes the common header. output.c fills in length and tx time when the packet leaves. */
 void rrcp_packet_header(struct packet_header *h, enum packet_type type, uint64_t session,
                         uint32_t network_id);
 

@@ -1,5 +1,4 @@
-/* peers.c - who is there: the table of peers, their timers, life, death and what is left of them.
- */
+/* peers.c - peers appear, go down, and come back: births, deaths and tombstones. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peers.h"
 
@@ -17,14 +16,14 @@
 #include "unicast.h"
 
 /*
- * A peer is LIVE from its PEER_UP on. When it is declared down it is DEAD: out of every table, but
- * its memory stays until its PEER_DOWN event has been taken, because the events before it refer to
- * it. Its tombstone remembers where its streams ended.
+ * A peer is LIVE from its PEER_UP on. A peer that is declared down becomes DEAD: it leaves every
+ * table, but keeps its memory until the user takes its PEER_DOWN, because the events before that
+ * refer to it. Its tombstone remembers where its streams ended.
  */
 
 #define CREATION_RATE  50
 #define CREATION_BURST 1024
-#define SETTLE_NS      (2 * RRCP_S) /* old packets of a session that is over are ignored so long */
+#define SETTLE_NS      (2 * RRCP_S) /* packets of a session that is over are dropped for so long */
 
 int rrcp_peers_init(struct rrcp *r)
 {
@@ -141,7 +140,7 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
     r->counters.peers_up++;
 }
 
-/* It was here before: what was sent in between is a gap. */
+/* The session is back: its packets of the meantime become a gap. */
 static void resume(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_tombstone *t)
 {
     uint64_t next = peer->window.next;

@@ -7,11 +7,11 @@
 
 int rrcp_peers_init(struct rrcp *r);
 void rrcp_peers_fini(struct rrcp *r);
-/* A new peer that expects `next`, and its PEER_UP; NULL: no room, or dropped. */
+/* Creates a peer whose next packet is `next`, and queues its PEER_UP. NULL: dropped. */
 struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next, bool is_beacon,
                                  const struct rrcp_arrival *arrival);
 void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_down_reason reason);
-void rrcp_peer_free(struct rrcp *r, struct rrcp_peer *peer); /* its PEER_DOWN was taken */
+void rrcp_peer_free(struct rrcp *r, struct rrcp_peer *peer); /* the user took its PEER_DOWN */
 struct rrcp_tombstone *rrcp_tombstone_find(struct rrcp *r, uint64_t session);
 
 #endif

@@ -1,4 +1,4 @@
-/* pool.c - packet buffers: who may have how many, and what happens over the high mark. */
+/* pool.c - packet buffers: the share of each use, and the high and low marks. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool.h"
 
@@ -12,8 +12,7 @@
  *      | headroom | packet_bytes_max | pad to 64 |   next buffer ...
  *
  * Shares: transmission window 50 %, receive windows 30 %, unicast 10 %. Above the high mark only
- * receiving and control take buffers, so a node that has sent too much can still hear the NAKs
- * that will free it.
+ * receive windows and control packets get buffers: a node that sent too much still repairs.
  */
 
 static uint32_t stride_of(const struct rrcp_config *config)

@@ -7,11 +7,11 @@
 
 int rrcp_pool_init(struct rrcp *r);
 void rrcp_pool_fini(struct rrcp *r);
-/* One reference to the caller; RRCP_BUFFER_NONE when that kind may have no more. */
+/* Returns a buffer with one reference. RRCP_BUFFER_NONE: the kind has its share. */
 uint32_t rrcp_pool_take(struct rrcp *r, enum buffer_kind kind);
 void rrcp_pool_hold(struct rrcp *r, uint32_t buffer);
 void rrcp_pool_give(struct rrcp *r, uint32_t buffer);
-/* How many more the kind may have now. */
+/* Returns how many buffers the kind may still take. */
 uint32_t rrcp_pool_room(const struct rrcp *r, enum buffer_kind kind);
 
 static inline uint8_t *rrcp_pool_bytes(const struct rrcp *r, uint32_t buffer)

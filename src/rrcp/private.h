@@ -9,9 +9,9 @@
 #include "units.h"
 #include "window.h"
 
-/* Sequence numbers are 64 bits and start at 1: they never wrap, so they are compared as numbers. */
+/* Sequence numbers have 64 bits and start at 1. They never wrap, so the code compares numbers. */
 
-#define RRCP_SEQ_MAX   (UINT64_MAX - UINT32_MAX) /* larger ones are nonsense */
+#define RRCP_SEQ_MAX   (UINT64_MAX - UINT32_MAX) /* a larger one is invalid */
 #define UNICAST_WINDOW 256
 #define CONTROL_QUEUE  512
 #define REPAIR_QUEUE   4096
@@ -35,8 +35,8 @@ enum buffer_kind {
 
 struct rrcp_buffer {
     uint32_t next_free;
-    uint16_t references; /* window, queue of events, transport: each holds one */
-    uint16_t in_flight;  /* of these, the transport's */
+    uint16_t references; /* of the window, the queue of events, the transport */
+    uint16_t in_flight;  /* references of the transport */
     uint16_t length;
     uint8_t kind;
 };
@@ -58,7 +58,7 @@ struct rrcp_pool {
     bool is_over;
 };
 
-/* A token bucket, kept as the time at which it will have been refilled for what was taken. */
+/* A token bucket, stored as the time at which all units taken so far will be refilled. */
 struct rrcp_budget {
     uint64_t paid_until_ns;
 };
@@ -71,8 +71,9 @@ struct rrcp_item {
     uint16_t kind;
     uint8_t stream;
     uint16_t port;
-    uint32_t peer;   /* index, or PEER_SELF; the peer stays until its PEER_DOWN is taken */
-    uint32_t buffer; /* reference to give back, or RRCP_BUFFER_NONE */
+    uint32_t peer;   /* index, or PEER_SELF; the peer keeps its memory until the user takes its
+                        PEER_DOWN */
+    uint32_t buffer; /* the item's reference, or RRCP_BUFFER_NONE */
     uint32_t length; /* PACKET: end of the chunks */
     uint32_t count;
     uint32_t reason;
@@ -83,7 +84,7 @@ struct rrcp_item {
     uint64_t time_ns;
 };
 
-/* A message of several packets being put together. */
+/* Reassembles a message of several packets. */
 struct rrcp_assembly {
     uint8_t *bytes;
     uint32_t size; /* of bytes */
@@ -97,7 +98,7 @@ struct rrcp_assembly {
 struct unicast_sent {
     uint64_t sent_ns;
     uint32_t buffer;
-    bool is_acked; /* by bitmap: a hint, taken back when the timer fires */
+    bool is_acked; /* by bitmap: a hint, cleared when the timer fires */
     bool is_again; /* must be sent again */
 };
 
@@ -114,10 +115,10 @@ struct unicast_record {
 };
 
 struct rrcp_unicast {
-    /* what we send */
+    /* sending */
     uint64_t incarnation;
     uint64_t base;      /* lowest not acknowledged, from 1 */
-    uint64_t next;      /* next to be made */
+    uint64_t next;      /* next to be packed */
     uint64_t send_next; /* next to be sent for the first time */
     uint64_t resend_due_ns;
     uint32_t tries;
@@ -129,14 +130,14 @@ struct rrcp_unicast {
     uint32_t tail_offset;
     uint64_t queue_bytes;
     uint32_t queue_messages;
-    struct unicast_record record; /* of the message at the head, once it is looked at */
+    struct unicast_record record; /* of the message at the head */
     bool has_record;
-    uint32_t piece_left; /* of it, not yet packed */
+    uint32_t piece_left; /* bytes of that message not yet packed */
     uint32_t again_count;
     uint32_t peer; /* index */
     bool is_ready; /* in the list of streams with something to send */
     struct rrcp_unicast *ready_next;
-    /* what we receive */
+    /* receiving */
     bool is_receiving;
     uint64_t rx_incarnation;
     uint64_t rx_next; /* low 48 bits */
@@ -144,10 +145,10 @@ struct rrcp_unicast {
     uint32_t rx_buffer[UNICAST_WINDOW];
     uint32_t rx_unacked;
     uint64_t ack_due_ns;
-    uint64_t rx_due_ns;    /* packets ahead of a hole that nobody fills go then */
-    uint32_t echo_tx_time; /* of the last packet; 0: none to echo */
-    uint64_t echo_ns;      /* when it came */
-    bool reset_wanted;     /* tell it that we do not know the stream */
+    uint64_t rx_due_ns;    /* drop packets ahead of a hole that stays open */
+    uint32_t echo_tx_time; /* of the last packet; 0: nothing to echo */
+    uint64_t echo_ns;      /* arrival of that packet */
+    bool reset_wanted;     /* the next UACK says that we do not know the stream */
 };
 
 /* ---- peers -------------------------------------------------------------------------------- */
@@ -155,7 +156,7 @@ struct rrcp_unicast {
 enum peer_state {
     PEER_FREE,
     PEER_LIVE,
-    PEER_DEAD, /* told nobody yet: its events wait to be taken */
+    PEER_DEAD, /* out of the tables; its events are still queued */
 };
 
 enum replay_class { REPLAY_GROUP, REPLAY_UNICAST, REPLAY_count };
@@ -191,12 +192,12 @@ struct rrcp_peer {
     struct rrcp_window window;
     struct rrcp_assembly assembly[2];
     struct rrcp_unicast *unicast;
-    uint64_t unicast_incarnation; /* to begin with: after what was before it died */
+    uint64_t unicast_incarnation; /* first one to use: after those of before its death */
     uint64_t unicast_rx_next;
     uint64_t unicast_rx_incarnation;
 
-    /* what it sent us: for STATUS */
-    bool has_data;   /* since the last STATUS */
+    /* its data, for our STATUS */
+    bool has_data;   /* data arrived since our last STATUS */
     bool has_status; /* it sent a STATUS since our last */
     uint32_t echo_tx_time;
     uint64_t echo_ns;
@@ -209,7 +210,7 @@ struct rrcp_peer {
     uint64_t naks_sent;
     uint64_t dup_packets;
 
-    /* what it says of our data */
+    /* our data, by its STATUS */
     uint64_t rtt_ns;     /* smoothed; 0: not measured */
     uint64_t rtt_var_ns; /* its mean deviation, smoothed */
     uint64_t their_next;
@@ -232,7 +233,7 @@ struct rrcp_tombstone {
     uint64_t rx_next;
     uint64_t rx_incarnation;
     uint64_t incarnation;
-    bool is_over; /* it left or was replaced: what still comes is old, for a while */
+    bool is_over; /* it left or was replaced: for a while its packets are old ones */
     bool is_replaced;
 };
 
@@ -245,12 +246,12 @@ struct sent_slot {
     uint32_t buffer;
     uint32_t unicast_peer;
     uint32_t first_asker;
-    uint32_t late_asker; /* asked after a repair that then was lost on its way to it */
+    uint32_t late_asker; /* peer that asked again after a repair to all */
     bool is_asked;
-    bool is_shared; /* asked for by two peers */
+    bool is_shared; /* two peers asked for it */
     bool has_late;
     uint8_t overrides;
-    bool is_queued; /* a repair waits */
+    bool is_queued; /* a repair is queued */
 };
 
 struct open_packet {
@@ -261,7 +262,7 @@ struct open_packet {
     uint16_t chunks;
     uint16_t first_begin;
     bool can_same;
-    bool is_looped; /* some local user must see it */
+    bool is_looped; /* a local user gets it too */
     uint16_t last_source;
     uint16_t last_destination;
     uint32_t last_topic;
@@ -276,7 +277,7 @@ struct repair {
 
 struct control {
     uint32_t buffer;
-    uint8_t path; /* unicast: which */
+    uint8_t path; /* of a unicast packet */
     bool is_group;
     struct rrcp_address to;
 };
@@ -307,10 +308,10 @@ struct rrcp_sender {
     struct sent_slot *slots;
     uint32_t slot_mask;
     bool is_ready_wanted;
-    uint64_t rate; /* bytes/s now; 0: unlimited */
+    uint64_t rate; /* present limit in bytes/s; 0: none */
     struct rrcp_budget data_budget;
 
-    uint32_t start_beacons; /* still to send before data may flow */
+    uint32_t start_beacons; /* left to send before data may flow */
     uint64_t beacon_due_ns;
     uint64_t beacon_wait_ns;
     uint32_t beacon_counter;
@@ -336,16 +337,17 @@ struct rrcp_sender {
     uint64_t repair_rate;
     struct rrcp_budget repair_budget;
     struct rrcp_budget nak_in_budget;
-    uint32_t asked_recently; /* decaying counts: packets asked for, and by a second peer too */
+    uint32_t
+        asked_recently; /* decaying counts: packets with a request, and with one of a second peer */
     uint32_t shared_recently;
     struct not_held_mark not_held[256];
-    uint64_t rtt_ns; /* smoothed over all peers; stands in for one not yet measured */
+    uint64_t rtt_ns; /* smoothed over all peers; used for a peer not measured yet */
 };
 
 struct user_slot {
     uint16_t port; /* 0: free */
     bool receives;
-    bool is_leaving; /* its USER_DOWN waits to be sent */
+    bool is_leaving; /* its USER_DOWN is not sent yet */
     uint8_t reason;
 };
 
@@ -359,7 +361,7 @@ struct rrcp {
     struct md_prng prng;
     struct rrcp_counters counters;
     uint64_t now_ns;
-    bool is_group_arrival;   /* the packet being looked at came by the group */
+    bool is_group_arrival;   /* the present packet came by the group */
     uint64_t input_empty_ns; /* when the network was last found empty */
     uint32_t chunks_end_max; /* packet limit without trailer */
 
@@ -400,20 +402,20 @@ struct rrcp {
     uint32_t item_mask;
     uint32_t item_head;
     uint32_t item_tail;
-    uint32_t walk_pos; /* in the packet at the head; 0: not begun */
+    uint32_t walk_pos; /* offset in the packet at the head; 0: not begun */
     struct packet_chunk walk_chunk;
     struct rrcp_assembly self_assembly[2];
     uint64_t assembly_bytes;
-    uint32_t release_count; /* packets at the head whose messages the last rrcp_event gave */
+    uint32_t release_count; /* packets at the head that the last rrcp_event() finished */
     struct rrcp_peer *release_peer;
 
     struct control controls[CONTROL_QUEUE];
     uint32_t control_head;
     uint32_t control_count;
-    uint32_t *handed; /* buffers handed out by the last rrcp_output, to be given back */
+    uint32_t *handed; /* buffers of the last rrcp_output(), released by the next */
     uint32_t handed_count;
     uint32_t handed_max;
-    uint32_t flight_count; /* with completes_late */
+    uint32_t flight_count; /* buffers that the transport has */
     struct rrcp_address *handed_to;
     uint64_t auth_counter;
     uint64_t note_ns[RRCP_NOTE_count];

@@ -5,9 +5,9 @@
 
 #include "private.h"
 
-/* Returns how many bytes it wrote. */
+/* Returns the bytes written. */
 uint32_t rrcp_ranges_write(const struct range_builder *b, struct packet_range out[]);
-/* False: another range does not fit, or lies too far from the base. */
+/* False: the list is full, or the range is too far from the base. */
 bool rrcp_ranges_add(struct range_builder *b, uint64_t first, uint64_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* receive.c - one sender's packets put in order: delivered, kept, asked for, or told as a gap. */
+/* receive.c - puts one sender's packets in order: delivers them, keeps them, reports gaps. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "receive.h"
 
@@ -66,7 +66,7 @@ void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer)
 
 /* ---- delivery ----------------------------------------------------------------------------- */
 
-/* The packet at `next`, which is here. */
+/* Delivers the packet at `next`, which is here. */
 static void deliver_next(struct rrcp *r, struct rrcp_peer *peer)
 {
     struct rrcp_window *w = &peer->window;
@@ -87,7 +87,7 @@ void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer)
         rrcp_receive_gap(r, peer);
 }
 
-/* What is missing before `end` is lost. */
+/* Gives up all missing packets before `end`. */
 static void lose_before(struct rrcp_window *w, uint64_t end, enum rrcp_gap_reason reason)
 {
     end = rrcp_min(end, w->highest + 1);
@@ -96,7 +96,7 @@ static void lose_before(struct rrcp_window *w, uint64_t end, enum rrcp_gap_reaso
         rrcp_window_lose(w, seq, reason);
 }
 
-/* Everything before `end` goes: delivered if it is here, else lost. */
+/* Empties the window before `end`: delivers packets that are here, gives up the others. */
 static void force(struct rrcp *r, struct rrcp_peer *peer, uint64_t end, enum rrcp_gap_reason reason)
 {
     lose_before(&peer->window, end, reason);
@@ -112,7 +112,7 @@ void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_r
 
 /* ---- what is missing ---------------------------------------------------------------------- */
 
-/* `first` to `last` are beyond the highest seen, and fit the window. */
+/* Packets `first` to `last` are missing: beyond the highest seen, within the window. */
 static void mark_missing(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t last,
                          bool is_lost)
 {
@@ -129,7 +129,7 @@ static void mark_missing(struct rrcp *r, struct rrcp_peer *peer, uint64_t first,
     w->used_ns = r->now_ns;
 }
 
-/* Make the window reach `seq`, which is beyond the highest seen; what lies between is missing. */
+/* Extends the window up to `seq`, beyond the highest seen. Packets in between are missing. */
 static void reach(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq)
 {
     struct rrcp_window *w = &peer->window;
@@ -193,7 +193,7 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
         r->counters.packets_repaired++;
         r->useful_repairs++;
         peer->repaired++;
-        /* One to all may answer somebody who asked before us, and would seem too quick. */
+        /* A repair to all may answer an earlier request of another receiver: no sample. */
         if (slot->state == SLOT_ASKED && slot->tries == 1 && !r->is_group_arrival)
             rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - slot->asked_us) * RRCP_US);
     } else {
@@ -203,7 +203,7 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
     }
 }
 
-/* May this peer have one more packet waiting in the pool? */
+/* False: the peer has its share of the pool. */
 static bool may_keep(const struct rrcp *r, const struct rrcp_window *w, uint64_t seq)
 {
     uint32_t share = r->pool.kind_max[BUFFER_RECEIVE] / (r->window_count ? r->window_count : 1);
@@ -215,7 +215,7 @@ static bool may_keep(const struct rrcp *r, const struct rrcp_window *w, uint64_t
     return w->have_count < share;
 }
 
-/* A packet that others must come before: a copy into the pool. */
+/* Copies a packet that arrived ahead of others into the pool. */
 static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                  uint64_t seq)
 {
@@ -225,7 +225,7 @@ static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_vie
     rrcp_window_set(w, seq, SLOT_HAVE);
     if (buffer == RRCP_BUFFER_NONE) {
         rrcp_drop(r, RRCP_DROP_WINDOW);
-        rrcp_window_lose(w, seq, RRCP_GAP_POOL); /* never asked for: it was our own doing */
+        rrcp_window_lose(w, seq, RRCP_GAP_POOL); /* no request: we dropped it ourselves */
         return;
     }
     memcpy(rrcp_pool_bytes(r, buffer), view->bytes, view->end);
@@ -244,7 +244,7 @@ static void count_duplicate(struct rrcp *r, struct rrcp_peer *peer, const struct
     }
 }
 
-/* In order: the users get it where it lies. */
+/* Delivers a packet that arrived in order, without a copy. */
 static void pass(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                  uint64_t seq)
 {
@@ -256,7 +256,7 @@ static void pass(struct rrcp *r, struct rrcp_peer *peer, const struct packet_vie
     w->next = seq + 1;
 }
 
-/* A packet at or below the highest seen. */
+/* Handles a packet at or below the highest seen. */
 static void arrive_late(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                         uint64_t seq)
 {
@@ -297,7 +297,7 @@ void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         return;
     }
     if (view->flags & PACKET_FLAG_RETRANS)
-        r->counters.packets_repaired++; /* of a loss we had not noticed yet */
+        r->counters.packets_repaired++; /* a repair of a loss that we had not noticed yet */
     reach(r, peer, seq);
     w->highest = seq;
     if (seq == w->next) {

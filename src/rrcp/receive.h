@@ -1,4 +1,4 @@
-/* receive.h - one sender's packets put in order. */
+/* receive.h - puts one sender's packets in order. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_RECEIVE_H
 #define RRCP_RECEIVE_H
@@ -7,16 +7,16 @@
 #include "private.h"
 
 void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
-/* Everything below `next_seq` was sent: what of it was not seen is missing. */
+/* The sender has sent all packets below `next_seq`: those not seen are missing. */
 void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq);
-/* Nothing below `trail` is held any more. */
+/* The sender no longer holds packets below `trail`: gives up those missing. */
 void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail);
-/* Deliver what can be. */
+/* Delivers all packets that are in order. */
 void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer);
-/* Deliver all there is, with gaps for what is not; nothing is missing afterwards. */
+/* Delivers all packets that are here, with gaps between. No packet is missing afterwards. */
 void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_reason reason);
-void rrcp_receive_close(struct rrcp *r, struct rrcp_peer *peer); /* give the memory back */
-void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer);   /* tell the pending one */
+void rrcp_receive_close(struct rrcp *r, struct rrcp_peer *peer); /* frees the window */
+void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer);   /* queues the pending gap */
 
 static inline struct rrcp_nak rrcp_receive_nak(struct rrcp *r, const struct rrcp_peer *peer)
 {

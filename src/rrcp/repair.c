@@ -1,4 +1,4 @@
-/* repair.c - requests come in; repairs, and confirmations of requests, go out. */
+/* repair.c - receives NAKs, sends repairs and NCFs. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "repair.h"
 
@@ -19,8 +19,8 @@
 #define NAK_PEER_RATE  1000
 #define NAK_PEER_BURST 200
 #define NOT_HELD_NS    (50 * RRCP_MS) /* at most one NCF per packet in this time */
-#define QUEUE_NS_MAX   (20 * RRCP_MS) /* a repair that would wait longer is refused: BUSY */
-#define COMING_NS      (2 * RRCP_MS)  /* one that waits longer is announced */
+#define QUEUE_NS_MAX   (20 * RRCP_MS) /* BUSY refuses a repair that would wait longer */
+#define COMING_NS      (2 * RRCP_MS)  /* REPAIR_COMING announces a repair that waits longer */
 #define OVERRIDES_MAX  3
 #define SHARED_PERCENT 30
 #define SHARED_LEAST   8
@@ -80,7 +80,7 @@ struct answers {
     struct answer busy_peer;
 };
 
-/* We no longer hold it; say so, but not to every receiver that asks. */
+/* Answers NOT_HELD to all, once for all receivers that ask within NOT_HELD_NS. */
 static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
 {
     struct not_held_mark *mark = &r->sender.not_held[seq & 255];
@@ -93,8 +93,9 @@ static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
 }
 
 /*
- * A repair sent less than this ago is still under way: four round trips, at least 1 ms, in a group;
- * one, at least half that, to a receiver that is alone. Receivers repeat a request later than that.
+ * A repair sent less than this ago is still on its way, so a new request for it is ignored. Four
+ * round trips, at least 1 ms, in a group; one round trip, at least 0.5 ms, for a receiver that is
+ * alone. Receivers repeat a request later than that.
  */
 static uint64_t damping_ns(const struct rrcp *r, const struct rrcp_peer *peer)
 {
@@ -128,8 +129,8 @@ static void note_asker(struct rrcp *r, struct sent_slot *slot, const struct rrcp
 }
 
 /*
- * STATUS packets are few, so in a large group most pairs have not measured each other yet: then
- * what the others' round trips are is the best guess.
+ * STATUS packets are rare: in a large group most pairs have not measured each other yet. The mean
+ * round trip of all peers stands in.
  */
 static uint64_t round_trip_ns(const struct rrcp *r, const struct rrcp_peer *peer)
 {
@@ -139,10 +140,9 @@ static uint64_t round_trip_ns(const struct rrcp *r, const struct rrcp_peer *peer
 }
 
 /*
- * The request came though a repair to all is under way. If two peers ask late enough to have seen
- * it, that repair was itself lost near us: true, send it again before the whole group has asked.
- * Waiting for more of them costs: in one round trip the requests of a large group double. The
- * repair sent again may be lost as well.
+ * True: send the repair to all again. Two peers asked late enough to have received it, so the
+ * repair itself was lost near us. More requests would be a surer sign, but the requests of a large
+ * group double in one round trip. The new repair may be lost as well, hence OVERRIDES_MAX.
  */
 static bool is_override(struct rrcp *r, struct sent_slot *slot, const struct rrcp_peer *peer)
 {
@@ -309,7 +309,7 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
 
 /* ---- repairs out -------------------------------------------------------------------------- */
 
-/* The packet, marked as a repair; a copy where the transport still has the first one. */
+/* Marks the packet as a repair. Copies it while the transport still has the original. */
 static uint32_t repair_buffer(struct rrcp *r, const struct sent_slot *slot)
 {
     uint32_t buffer = slot->buffer;
@@ -351,7 +351,7 @@ uint32_t rrcp_repair_output(struct rrcp *r, const struct rrcp_peer **to)
         s->repair_head = (s->repair_head + 1) % REPAIR_QUEUE;
         s->repair_count--;
         if (buffer == RRCP_BUFFER_NONE)
-            continue; /* freed meanwhile, or its asker is gone */
+            continue; /* the packet was freed meanwhile, or the peer is gone */
         r->counters.retrans_pkts_sent++;
         if (peer)
             r->counters.repairs_unicast++;

@@ -1,4 +1,4 @@
-/* request.c - requests for missing packets, and what their sender says of them. */
+/* request.c - sends NAKs for missing packets, receives NCFs. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request.h"
 
@@ -29,7 +29,7 @@ static void send_request(struct rrcp *r, struct rrcp_peer *peer, struct request 
     q->is_open = false;
     p = rrcp_control_make(r, PACKET_NAK, &buffer);
     if (!p)
-        return; /* as if it were lost on its way */
+        return; /* as if the network lost it */
     md_put_be64(p->target, peer->session);
     md_put_be64(p->base, q->ranges.base);
     md_put_be16(p->ranges, (uint16_t)q->ranges.count);
@@ -39,7 +39,7 @@ static void send_request(struct rrcp *r, struct rrcp_peer *peer, struct request 
     peer->naks_sent++;
 }
 
-/* Put `seq` on the request, in a new packet if need be; false: the budget is used up. */
+/* Adds `seq` to the request, in a new packet if the old one is full. False: no budget. */
 static bool ask(struct rrcp *r, struct rrcp_peer *peer, struct request *q, uint64_t seq,
                 uint32_t attempt)
 {

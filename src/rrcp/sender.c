@@ -1,4 +1,4 @@
-/* sender.c - messages into packets, and the window of packets kept for repair. */
+/* sender.c - packs messages into packets, and keeps sent packets for repair. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sender.h"
 
@@ -17,10 +17,10 @@
  *        trail          send_next      next_seq
  *          |   sent, held   | closed, unsent | the open packet
  *
- * A packet leaves the window when it is older than hold_ns, or when room is needed for a new one.
+ * A packet leaves the window when it is older than hold_ns, or when a new one needs its buffer.
  */
 
-/* A first piece of a message is not made smaller than this; a new packet is begun instead. */
+/* The least first piece of a message: with less room left it starts in a new packet. */
 #define PIECE_BYTES_MIN 256
 #define OVER_AGE_NS     (100 * RRCP_MS)
 #define DATA_BURST      64
@@ -78,7 +78,7 @@ static void free_oldest(struct rrcp *r)
     s->trail++;
 }
 
-/* Packets past their time, or, over the high mark, past the least of it. */
+/* Frees packets older than hold_ns, or than OVER_AGE_NS while the pool is over its mark. */
 static void expire(struct rrcp *r)
 {
     struct rrcp_sender *s = &r->sender;
@@ -89,7 +89,7 @@ static void expire(struct rrcp *r)
         free_oldest(r);
 }
 
-/* Room for `packets` more, if need be at the cost of the oldest sent ones. */
+/* Makes room for `packets` more, at the cost of the oldest sent ones. False: no room. */
 static bool make_room(struct rrcp *r, uint32_t packets)
 {
     struct rrcp_sender *s = &r->sender;
@@ -107,7 +107,7 @@ static void open_packet(struct rrcp *r)
     struct open_packet *open = &r->sender.open;
 
     *open = (struct open_packet){ .buffer = rrcp_pool_take(r, BUFFER_SEND) };
-    MD_ASSERT(open->buffer != RRCP_BUFFER_NONE); /* make_room() has said so */
+    MD_ASSERT(open->buffer != RRCP_BUFFER_NONE); /* make_room() made sure */
     open->bytes = rrcp_pool_bytes(r, open->buffer);
     open->pos = PACKET_DATA_BYTES;
     open->end = r->chunks_end_max;
@@ -137,7 +137,7 @@ void rrcp_sender_close_packet(struct rrcp *r)
     open->buffer = RRCP_BUFFER_NONE;
 }
 
-/* One chunk into the open packet, which has room for it. */
+/* Writes one chunk into the open packet, which has room for it. */
 static void put_chunk(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg, uint8_t flags,
                       uint32_t offset, uint32_t length)
 {
@@ -173,7 +173,7 @@ static void put_message(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
 {
     struct open_packet *open = &r->sender.open;
     uint8_t directed = msg->session ? CHUNK_DIRECTED : 0;
-    uint32_t header = msg->session ? 20 : 12; /* without SAME; the worst */
+    uint32_t header = msg->session ? 20 : 12; /* at most: without SAME */
     uint32_t offset = 0;
     uint8_t begin = CHUNK_BEGIN;
 
@@ -203,7 +203,7 @@ static void put_message(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
         rrcp_sender_close_packet(r);
     } while (true);
 
-    /* Nothing fits behind this: closed now, it may leave with the next output. */
+    /* No chunk fits behind this one. Close the packet, so that the next output sends it. */
     if (open->end - open->pos < 8 || open->chunks == UINT16_MAX)
         rrcp_sender_close_packet(r);
 }
@@ -227,7 +227,7 @@ static bool may_submit(const struct rrcp *r)
            s->next_seq - s->send_next < r->config.unsent_max && is_flow_open(r);
 }
 
-/* True when a local user other than the sender, or the sender itself, must get a copy. */
+/* True: a local user gets a copy. */
 static bool must_loop(const struct rrcp *r, uint16_t port, const struct rrcp_msg *msg)
 {
     if (msg->session != 0)
@@ -249,7 +249,7 @@ int rrcp_sender_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg
     uint32_t packets = msg->length <= payload ? 1 : msg->length / payload + 2;
 
     if (packets + r->config.unsent_max + 1 > r->pool.kind_max[BUFFER_SEND] && packets > 1)
-        return MD_ERR_RANGE; /* more than the window can ever hold */
+        return MD_ERR_RANGE; /* the window can never hold it */
     if (!may_submit(r)) {
         s->is_ready_wanted = true;
         return MD_ERR_FULL;

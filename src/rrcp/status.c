@@ -1,4 +1,4 @@
-/* status.c - receivers' reports: round trips, flow control, congestion control. */
+/* status.c - STATUS packets, round trips, flow control, congestion control. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "status.h"
 
@@ -70,7 +70,7 @@ void rrcp_status_data(struct rrcp *r, struct rrcp_peer *peer)
         bool is_first = peer->status_due_ns == RRCP_NEVER;
 
         peer->has_data = true;
-        if (is_first) /* soon, so that it knows the round trip to us, and we from its answer */
+        if (is_first) /* soon, so that both sides measure the round trip */
             peer->status_due_ns = r->now_ns + jittered(r, 50 * RRCP_MS);
     }
     if (!(peer->beacon_state & BEACON_STATE_FLOW))
@@ -166,7 +166,7 @@ void rrcp_status_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     peer->their_repaired = md_be32(view->status->repaired);
     flow_input(r, peer, next);
     if (r->now_ns - r->sender.data_ns < 2 * RRCP_S && r->sender.data_ns != 0 && !peer->has_status) {
-        /* It hears our data: once a second it learns its round trip to us. */
+        /* The peer receives our data: a STATUS a second lets it measure its round trip to us. */
         peer->has_status = true;
         if (peer->status_due_ns == RRCP_NEVER)
             peer->status_due_ns = r->now_ns + jittered(r, 50 * RRCP_MS);
@@ -175,7 +175,7 @@ void rrcp_status_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
 
 /* ---- congestion control ------------------------------------------------------------------- */
 
-/* Does this receiver, since the last look, miss more than 1 % at first? */
+/* True: since the last look the receiver missed more than 1 %, repaired or not. */
 static bool is_losing(struct rrcp_peer *peer)
 {
     uint32_t bad = peer->their_lost + peer->their_repaired;

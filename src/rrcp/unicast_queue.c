@@ -1,4 +1,4 @@
-/* unicast_queue.c - messages that wait for room in a unicast stream's window. */
+/* unicast_queue.c - the queue of messages that wait for room in a unicast window. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unicast_queue.h"
 
@@ -9,8 +9,8 @@
 #include "common.h"
 
 /*
- * Messages wait as bytes in a queue of segments and become packets when the window lets them, so
- * whatever waits is packed as tightly as it can be:
+ * Messages wait as bytes in a list of segments. They become packets only when the window has room,
+ * so that each packet is as full as possible:
  *
  *      | record | payload | record | ...
  *      (head)                    (tail)
@@ -48,7 +48,7 @@ static bool queue_write(struct rrcp *r, struct rrcp_unicast *u, const void *byte
     return true;
 }
 
-/* Take `length` bytes off the queue; out NULL: throw them away. */
+/* Takes `length` bytes off the queue; out NULL: drops them. */
 static void queue_read(struct rrcp *r, struct rrcp_unicast *u, uint8_t *out, uint32_t length)
 {
     while (length > 0) {
@@ -65,7 +65,7 @@ static void queue_read(struct rrcp *r, struct rrcp_unicast *u, uint8_t *out, uin
         u->head_offset += piece;
         length -= piece;
         if (u->head_offset == end && u->head == u->tail) {
-            u->head_offset = u->tail_offset = 0; /* empty: keep the segment */
+            u->head_offset = u->tail_offset = 0; /* the queue is empty: reuse the segment */
         } else if (u->head_offset == end) {
             struct unicast_segment *gone = u->head;
 
@@ -90,7 +90,7 @@ void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u)
     u->queue_messages = 0;
 }
 
-/* Undo writes back to where the queue ended: at `offset` of `tail`, or nowhere. */
+/* Undoes writes: the queue ends at `offset` of `tail` again; NULL: it had no segment. */
 static void queue_cut(struct rrcp *r, struct rrcp_unicast *u, struct unicast_segment *tail,
                       uint32_t offset)
 {

@@ -1,17 +1,17 @@
-/* unicast_queue.h - messages that wait for their peer's window, as bytes. */
+/* unicast_queue.h - the queue of messages that wait for room in a unicast window. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_UNICAST_QUEUE_H
 #define RRCP_UNICAST_QUEUE_H
 
 #include "private.h"
 
-/* Queues a copy. False: no memory. */
+/* Queues a copy. False: no memory, the queue is unchanged. */
 bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u,
                           const struct unicast_record *record, const uint8_t *bytes);
 void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u);
-/* Throws away the rest of a message whose beginning was packed. */
+/* Drops the rest of a message whose beginning was packed. */
 void rrcp_unicast_queue_skip(struct rrcp *r, struct rrcp_unicast *u);
-/* As many messages as fit, into a fresh packet. Returns its length. */
+/* Packs as many messages as fit into a fresh packet. Returns its length. */
 uint32_t rrcp_unicast_fill(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes,
                            uint64_t destination);
 

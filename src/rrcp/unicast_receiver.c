@@ -14,9 +14,9 @@
 #include "unicast_sender.h"
 
 #define ACK_PACKETS 2
-#define RX_KEEP_NS  (2 * RRCP_S) /* a sender that still cares repeats sooner */
+#define RX_KEEP_NS  (2 * RRCP_S) /* a sender that still tries repeats sooner */
 
-/* An acknowledgement may have waited for more to acknowledge; that is no part of the round trip. */
+/* Adds the acknowledgement's own delay to the echo, so that the round trip excludes it. */
 static uint32_t echo(const struct rrcp *r, const struct rrcp_unicast *u)
 {
     uint32_t clock = u->echo_tx_time + (uint32_t)((r->now_ns - u->echo_ns) / RRCP_US);
@@ -51,7 +51,7 @@ static void send_ack(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast
     u->reset_wanted = false;
 }
 
-/* Is the packet of the stream as we know it? Begins a new one where that is what it says. */
+/* False: the packet is of a stream we do not know. Starts a new incarnation if it is one. */
 static bool is_expected(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
                         uint64_t incarnation, uint64_t useq)
 {
@@ -151,5 +151,5 @@ void rrcp_unicast_receiver_tick(struct rrcp *r, struct rrcp_peer *peer)
     if (u->ack_due_ns <= r->now_ns)
         send_ack(r, peer, u);
     if (u->rx_due_ns <= r->now_ns)
-        rrcp_unicast_drop_received(r, u); /* its sender gave up and will begin a new stream */
+        rrcp_unicast_drop_received(r, u); /* the sender gave up and will start a new stream */
 }

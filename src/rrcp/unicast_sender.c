@@ -17,8 +17,8 @@
  *      base     send_next      next
  *       | sent    | packed      |  <= 256 packets; what waits behind them: unicast_queue.c
  *
- * A stream that is started anew gets the next incarnation (the upper 16 bits of useq) and counts
- * from 1 again; both sides tell their users GAP(UNICAST_RESET).
+ * A reset stream gets the next incarnation (the upper 16 bits of useq) and counts from 1 again. The
+ * users of both sides get GAP(UNICAST_RESET).
  */
 
 #define QUEUE_MESSAGES 4096
@@ -71,7 +71,7 @@ static bool may_pack(struct rrcp *r, const struct rrcp_unicast *u)
     uint32_t window = u->their_window < UNICAST_WINDOW ? u->their_window : UNICAST_WINDOW;
 
     if (window == 0)
-        window = 1; /* one packet to find out whether it still has no room */
+        window = 1; /* one packet, to learn whether the peer has room again */
     return u->queue_messages > 0 && u->next - u->base < window &&
            rrcp_pool_room(r, BUFFER_UNICAST) > 0;
 }
@@ -104,12 +104,12 @@ static uint64_t resend_wait_ns(const struct rrcp *r, const struct rrcp_unicast *
 {
     uint64_t wait_ns = r->config.unicast_wait_ns;
 
-    if (wait_ns < 2 * (peer->rtt_ns + UNICAST_ACK_NS)) /* an acknowledgement may wait, too */
+    if (wait_ns < 2 * (peer->rtt_ns + UNICAST_ACK_NS)) /* the peer may delay its acknowledgement */
         wait_ns = 2 * (peer->rtt_ns + UNICAST_ACK_NS);
     return rrcp_min(wait_ns << (u->tries < 16 ? u->tries : 16), RESEND_NS_MAX);
 }
 
-/* The slot's packet, its header brought up to date; NONE while the transport still has it. */
+/* Updates the header of the packet. RRCP_BUFFER_NONE: the transport still has it. */
 static uint32_t hand_out(struct rrcp *r, struct rrcp_unicast *u, uint64_t useq)
 {
     struct unicast_sent *slot = rrcp_unicast_slot(u, useq);
@@ -153,7 +153,7 @@ static uint32_t stream_output(struct rrcp *r, struct rrcp_unicast *u, struct rrc
     if (u->send_next == u->next && may_pack(r, u))
         pack(r, u, peer->session);
     if (u->send_next == u->next) {
-        if (u->queue_messages > 0 && u->base == u->next) { /* no room: look again */
+        if (u->queue_messages > 0 && u->base == u->next) { /* no buffer: try again then */
             u->resend_due_ns = r->now_ns + r->config.unicast_wait_ns;
             rrcp_peer_arm(r, peer);
         }
@@ -201,7 +201,7 @@ static void drop_sent(struct rrcp *r, struct rrcp_unicast *u)
     u->resend_due_ns = RRCP_NEVER;
 }
 
-/* The peer does not know the stream: what it has not acknowledged goes again, numbered anew. */
+/* The peer does not know the stream: renumbers the unacknowledged packets and sends them again. */
 static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
                     uint64_t incarnation)
 {
@@ -253,7 +253,7 @@ static void send_again(struct rrcp *r, struct rrcp_unicast *u, struct unicast_se
     rrcp_unicast_ready_add(r, u);
 }
 
-/* What the bitmap says to be missing while three later packets have come is sent again. */
+/* Sends a packet again when the bitmap shows that three later ones have arrived. */
 static void selective(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
                       uint64_t bitmap)
 {
@@ -308,7 +308,7 @@ void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet
 
 static void resend_due(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
 {
-    if (u->base == u->send_next) { /* there was no room to pack what waits */
+    if (u->base == u->send_next) { /* the queue waits for a buffer */
         u->resend_due_ns = RRCP_NEVER;
         rrcp_unicast_ready_add(r, u);
         return;

@@ -11,7 +11,7 @@ void rrcp_unicast_acknowledge(struct rrcp *r, struct rrcp_peer *peer, struct rrc
                               uint64_t useq);
 void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
 void rrcp_unicast_sender_tick(struct rrcp *r, struct rrcp_peer *peer);
-/* The next unicast packet that may go now, and whereto. */
+/* Returns the next unicast packet that may leave, and its peer. */
 uint32_t rrcp_unicast_output(struct rrcp *r, const struct rrcp_peer **to);
 void rrcp_unicast_self(struct rrcp *r); /* messages to ourselves become events */
 

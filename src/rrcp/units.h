@@ -1,4 +1,4 @@
-/* units.h - nanoseconds, and small arithmetic. */
+/* units.h - units of time, and small arithmetic. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_UNITS_H
 #define RRCP_UNITS_H

@@ -35,7 +35,7 @@ int rrcp_user_add(struct rrcp *r, const struct rrcp_user *user)
     return slot->port;
 }
 
-/* Tell everybody, ourselves included; what the user sent before lies before it in the stream. */
+/* Sends USER_DOWN to all, local users included, behind the user's last message. False: full. */
 static bool say_goodbye(struct rrcp *r, struct user_slot *slot)
 {
     uint8_t reason = slot->reason;

@@ -5,7 +5,7 @@
 
 #include "private.h"
 
-void rrcp_users_tick(struct rrcp *r); /* USER_DOWNs that waited */
+void rrcp_users_tick(struct rrcp *r); /* sends USER_DOWNs that found no room */
 struct user_slot *rrcp_user_find(struct rrcp *r, int port);
 
 #endif

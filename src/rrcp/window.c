@@ -8,7 +8,7 @@
 #define SILENT     1
 #define COUNTED(t) (RRCP_TRANSITION_##t + 2)
 
-/* Which moves exist, and how each is counted. 0: our own bug. */
+/* The moves that exist, and how each is counted. 0: a bug. */
 static const uint8_t moves[SLOT_states][SLOT_states] = {
     [SLOT_EMPTY] = { [SLOT_HAVE] = SILENT,
                      [SLOT_REORDER] = COUNTED(MISSING_REORDER),

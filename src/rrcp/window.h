@@ -1,4 +1,4 @@
-/* window.h - which packets of one sender are here, missing or lost. */
+/* window.h - the packets of one sender: here, missing or lost. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRCP_WINDOW_H
 #define RRCP_WINDOW_H
@@ -9,16 +9,16 @@
  *      next                                highest
  *       | missing  have  missing  lost  have  |   not seen yet
  *
- * Slots exist from a sender's first hole until ten seconds after its last: while nothing is missing
- * a packet passes straight through and no slot is touched. Everything below `next` was delivered or
- * is a gap. A lost run at `next` becomes one gap; it is told before the next delivery, because
- * until then it may grow.
+ * Slots exist from a sender's first hole until ten seconds after its last. While no packet is
+ * missing, packets pass straight through and touch no slot. All packets below `next` were delivered
+ * or are part of a gap. Lost packets at `next` form one gap, which may grow; it is reported right
+ * before the next delivery.
  */
 enum slot_state {
     SLOT_EMPTY, /* beyond the highest seen, or delivered */
     SLOT_HAVE,
-    SLOT_REORDER, /* missing, may just be late */
-    SLOT_BACKOFF, /* missing, will be asked for */
+    SLOT_REORDER, /* missing, perhaps only late */
+    SLOT_BACKOFF, /* missing, the first request waits */
     SLOT_HOLDOFF, /* missing, another receiver asked for it */
     SLOT_ASKED,
     SLOT_LOST,
@@ -30,16 +30,16 @@ struct rrcp_slot {
         uint32_t buffer;   /* HAVE */
         uint32_t asked_us; /* ASKED: when */
     };
-    uint32_t due_us;   /* engine's microseconds, low 32 bits: compared by distance */
-    uint32_t first_us; /* noticed missing */
+    uint32_t due_us;   /* the engine's microseconds, low 32 bits */
+    uint32_t first_us; /* when it was noticed missing */
     uint8_t state;
     uint8_t tries;
-    uint8_t confirms; /* NCF(REPAIR_COMING) that were believed */
+    uint8_t confirms; /* NCF(REPAIR_COMING) that extended the wait */
     uint8_t reason;   /* LOST: why */
 };
 
 struct rrcp_window {
-    struct rrcp_slot *slots; /* NULL while there was no hole */
+    struct rrcp_slot *slots; /* NULL: no hole so far */
     uint64_t *missing;       /* one bit per slot that is REORDER..ASKED */
     uint64_t *transitions;   /* counters of enum rrcp_transition */
     uint32_t mask;           /* slots - 1 */
@@ -51,26 +51,26 @@ struct rrcp_window {
     uint64_t believed;  /* next seq of its last beacon */
     uint64_t due_ns;    /* first request, give-up; RRCP_NEVER */
     uint64_t used_ns;   /* last time there was a hole */
-    uint64_t gap_first; /* lost run at `next` not yet told; gap_count 0: none */
+    uint64_t gap_first; /* pending gap before `next`; gap_count 0: none */
     uint64_t gap_count;
 };
 
-/* Memory for `packets` slots, a power of two and at least 64. */
+/* Bytes for `packets` slots, a power of two and at least 64. */
 size_t rrcp_window_bytes(uint32_t packets);
 void rrcp_window_attach(struct rrcp_window *w, void *memory, uint32_t packets); /* zeroed memory */
-/* Nothing is missing any more; the memory is the caller's again. */
+/* Forgets all slots and returns their memory. */
 void *rrcp_window_detach(struct rrcp_window *w);
 
-/* The one place that changes a slot's state: asserts that the move exists, counts it. */
+/* Changes the state of a slot, counts the move and asserts that it exists. */
 void rrcp_window_set(struct rrcp_window *w, uint64_t seq, enum slot_state state);
 void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum rrcp_gap_reason reason);
-/* The first missing packet from `seq` on; highest + 1: none. */
+/* Returns the first missing packet from `seq` on; highest + 1: none. */
 uint64_t rrcp_window_missing(const struct rrcp_window *w, uint64_t seq);
-/* `count` packets at `next`, none of which is here, become part of the gap. */
+/* Moves `count` lost packets at `next` into the pending gap. */
 void rrcp_window_pass(struct rrcp_window *w, uint64_t count, uint32_t reason);
-/* Passes the lost packets at `next`. True: the packet at `next` is here. */
+/* Moves the lost packets at `next` into the pending gap. True: the next packet is here. */
 bool rrcp_window_ready(struct rrcp_window *w);
-/* The window is due no later than this missing packet. */
+/* Lowers the window's due time to that of a missing packet. */
 void rrcp_window_arm(struct rrcp_window *w, const struct rrcp_slot *slot, uint64_t now_ns);
 
 static inline struct rrcp_slot *rrcp_window_slot(const struct rrcp_window *w, uint64_t seq)
