@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tidy.py - the tree checked as text: what no compiler sees. Prints findings; exit code 1 if any."""
+"""tidy.py [--unneeded] - the tree checked as text: what no compiler sees. Prints findings; exit code 1
+if any. --unneeded prints rows of tidy_known.py that let nothing pass any more."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -233,11 +234,14 @@ def main():
     check_layers(files)
     texts = {f: text_of(f) for f in files if f.endswith((".c", ".h", ".md"))}
     product = re.compile(r"^(src|include|p2ps|srcdist|rrcpd|tools)/.*\.[ch]$")
-    tidy_graph.check(
-        {f: t for f, t in texts.items() if product.match(f)},
-        [t for f, t in texts.items() if f.startswith(("tests/", "docs/")) and f.endswith((".c", ".h"))],
-        say,
-    )
+    code = {f: t for f, t in texts.items() if product.match(f)}
+    others = [
+        t for f, t in texts.items() if f.startswith(("tests/", "docs/")) and f.endswith((".c", ".h"))
+    ]
+    if "--unneeded" in sys.argv:
+        print("\n".join(tidy_graph.unneeded(code, others)))
+        return 0
+    tidy_graph.check(code, others, say)
     tidy_words.check(files, texts, say)
     check_outside(texts)
     for finding in findings:

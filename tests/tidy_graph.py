@@ -176,3 +176,27 @@ def check(texts, tests, say):
     check_sizes(texts, say)
     check_callers(tree, tests, say)
     return tree
+
+
+def unneeded(texts, tests):
+    """Rows of tidy_known.py that let nothing pass any more."""
+    tree, found = Tree(texts), set()
+
+    def note(path, _line, text):
+        found.add(path)
+        found.update(WORD.findall(text))
+
+    kept = {name: getattr(known, name) for name in
+            ("CIRCLES", "SHARED_HEADERS", "LONG_FILES", "LONG_FUNCTIONS", "FOR_TESTS", "UNCALLED")}
+    for name, rows in kept.items():
+        setattr(known, name, type(rows)())
+    check_shared_headers(tree, note)
+    check_sizes(texts, note)
+    check_callers(tree, tests, note)
+    folders = set()
+    check_circles(tree, lambda path, line, text: folders.add(path))
+    for name, rows in kept.items():
+        setattr(known, name, rows)
+        for row in rows:
+            if row not in (folders if name == "CIRCLES" else found):
+                yield f"tests/tidy_known.py: {name} no longer needs {row}"

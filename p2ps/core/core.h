@@ -134,7 +134,7 @@ struct p2ps_core_config {
     bool keeps_images;          /* enableCache */
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
     uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
-    unsigned (*field_type)(void *context, int16_t field_id); /* see cache.h; may be NULL */
+    unsigned (*field_type)(void *context, int16_t field_id); /* see cache/cache.h; may be NULL */
     void *field_context;
     const struct cache_ripples *ripples; /* likewise */
     /* How fields of Marketfeed are converted, with field_context; NULL while no dictionary is

@@ -14,7 +14,7 @@
 
 /*
  * One core is one loop of src_dist: one instance on the backbone with provider connections of its
- * own. The shell around it (route.c, server.c, or a simulator)
+ * own. The shell around it (srcdist/route_loop.c, or a simulator)
  *
  *     gives it the backbone       srcdist_core_backbone(), srcdist_core_notice()
  *     gives it the providers      srcdist_provider_*()

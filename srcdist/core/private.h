@@ -306,7 +306,7 @@ void srcdist_dictionary_message(struct srcdist_core *core, uint32_t provider,
                                 const struct rwf_msg *msg, struct rwf_bytes bytes);
 void srcdist_dictionaries_lost(struct srcdist_core *core, uint32_t provider);
 /* NULL: it is not here (yet). */
-unsigned srcdist_dictionary_field_type(void *core, int16_t field_id); /* see cache.h */
+unsigned srcdist_dictionary_field_type(void *core, int16_t field_id); /* see cache/cache.h */
 const char *srcdist_dictionary_version(struct srcdist_core *core, struct rwf_bytes name);
 void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event);
 void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask);
