@@ -100,6 +100,7 @@ FOR_TESTS = {
     "rrcp_check": "simulators and unit tests, after every step",
     "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
     "rrmp_source_check": "the same",
+    "srcdist_core_check": "rrmpsim and unit tests",
     "rrcp_transition_name": "rrcpsim's table of coverage",
     "rrmp_sink_instance_is": "rrmpsim's judge",
     "rrmp_sink_memory_max": "R14",

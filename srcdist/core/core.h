@@ -198,4 +198,8 @@ bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
 const struct srcdist_core_stats *srcdist_core_stats(const struct srcdist_core *core);
 const struct rrmp_source *srcdist_core_source(const struct srcdist_core *core);
 
+/* For tests: walks all tables. NULL, or the first condition that does not hold (base/check.h). It
+ * holds after srcdist_core_settle(). */
+const char *srcdist_core_check(const struct srcdist_core *core);
+
 #endif

@@ -285,6 +285,14 @@ static void fail(struct srcdist_core *core, struct srcdist_dictionary *d, const 
     go_on(core);
 }
 
+/* Its stream is closed, so that nothing more comes on it. */
+static void give_up(struct srcdist_core *core, struct srcdist_dictionary *d, const char *why)
+{
+    srcdist_stream_close(core, d->provider, d->stream_id, RWF_DOMAIN_DICTIONARY);
+    srcdist_streams_give(&srcdist_provider_at(core, d->provider)->streams, d->stream_id);
+    fail(core, d, why);
+}
+
 static void become_late(struct srcdist_core *core, struct srcdist_dictionary *d)
 {
     core->stats.dictionaries_failed++;
@@ -350,7 +358,7 @@ static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
     if (!d->version[0])
         read_version(msg, d->version, sizeof(d->version));
     if (!keep_part(core, d, bytes)) {
-        fail(core, d, "is longer than dictionaryLimit or there is no memory for it");
+        give_up(core, d, "is longer than dictionaryLimit or there is no memory for it");
         return;
     }
     if (!(msg->flags & RWF_REFRESH_COMPLETE))
@@ -496,7 +504,7 @@ void srcdist_dictionaries_tick(struct srcdist_core *core)
         if (d->state != SRCDIST_DICTIONARY_LOADING || core->now_ns < d->due_ns)
             continue;
         if (d->is_late)
-            fail(core, d, "was not given by its provider at all");
+            give_up(core, d, "was not given by its provider at all");
         else
             become_late(core, d);
     }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/err.h"
 
 #define SLOTS_MIN       64
@@ -172,4 +173,47 @@ size_t srcdist_streams_bytes(const struct srcdist_streams *streams)
     size_t nodes = streams->nodes ? streams->node_mask + 1 : 0;
 
     return streams->slot_room * sizeof(*streams->slots) + nodes * sizeof(*streams->nodes);
+}
+
+/* ---- checks ---- */
+
+bool srcdist_streams_next(const struct srcdist_streams *streams, uint32_t *cursor, int32_t *id,
+                          uint32_t *target)
+{
+    uint32_t nodes = streams->nodes ? streams->node_mask + 1 : 0;
+
+    for (; *cursor < streams->slot_room; (*cursor)++) {
+        const struct srcdist_stream_slot *slot = &streams->slots[*cursor];
+        if (slot->generation & FREE)
+            continue;
+        *id = (int32_t)((uint32_t)slot->generation << SRCDIST_SLOT_BITS | *cursor);
+        *target = slot->target;
+        (*cursor)++;
+        return true;
+    }
+    for (; *cursor < streams->slot_room + nodes; (*cursor)++) {
+        const struct srcdist_stream_node *node = &streams->nodes[*cursor - streams->slot_room];
+        if (node->id == 0)
+            continue;
+        *id = node->id;
+        *target = node->target;
+        (*cursor)++;
+        return true;
+    }
+    return false;
+}
+
+const char *srcdist_streams_check(const struct srcdist_streams *streams)
+{
+    uint32_t usable =
+        streams->slot_room > SRCDIST_SLOT_FIRST ? streams->slot_room - SRCDIST_SLOT_FIRST : 0;
+    uint32_t free_count = 0;
+
+    for (uint32_t i = streams->slot_free; i != SRCDIST_STREAM_NONE; i = streams->slots[i].target) {
+        MD_REQUIRE(i >= SRCDIST_SLOT_FIRST && i < streams->slot_room);
+        MD_REQUIRE(streams->slots[i].generation & FREE);
+        MD_REQUIRE(++free_count <= usable);
+    }
+    MD_REQUIRE(streams->count == usable - free_count + streams->node_count);
+    return NULL;
 }

@@ -52,6 +52,12 @@ int srcdist_streams_put(struct srcdist_streams *streams, int32_t id, uint32_t ta
 void srcdist_streams_give(struct srcdist_streams *streams, int32_t id);
 size_t srcdist_streams_bytes(const struct srcdist_streams *streams);
 
+/* For checks: the next stream from *cursor on, 0 at first; false: no more. */
+bool srcdist_streams_next(const struct srcdist_streams *streams, uint32_t *cursor, int32_t *id,
+                          uint32_t *target);
+/* The list of free slots and the counts. */
+const char *srcdist_streams_check(const struct srcdist_streams *streams);
+
 /* It was open once and is no more: what comes for it was under way. Positive ids only. */
 bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id);
 

@@ -239,7 +239,9 @@ static void one_that_never_comes_is_given_up(void **state)
 
     p->dictionary_is_silent = true;
     start(shelf);
+    assert_int_equal(p->closes, 0);
     pair_pass(&shelf->pair, 70 * PAIR_SEC);
+    assert_int_equal(p->closes, 1); /* of its stream: nothing more shall come on it */
     pair_say_dictionary(p, p->dictionary_stream, RWF_DICTIONARY_NORMAL, RWF_DICTIONARY_TYPE_FIELDS);
     pair_pass(&shelf->pair, PAIR_SEC);
     assert_int_equal(shelf->state, NOTHING);

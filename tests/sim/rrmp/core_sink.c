@@ -125,7 +125,7 @@ static void fini(struct world *world, struct proc *proc)
     proc->p2ps = NULL;
 }
 
-const struct proc_ops core_sink_ops = { start, input, take_notice, turn, fini };
+const struct proc_ops core_sink_ops = { start, input, take_notice, turn, fini, NULL };
 
 /* ---- items, as the engines know them ---- */
 

@@ -82,4 +82,9 @@ static void fini(struct world *world, struct proc *proc)
     proc->srcdist = NULL;
 }
 
-const struct proc_ops core_source_ops = { start, input, take_notice, turn, fini };
+static const char *check(const struct proc *proc)
+{
+    return srcdist_core_check(proc->srcdist);
+}
+
+const struct proc_ops core_source_ops = { start, input, take_notice, turn, fini, check };

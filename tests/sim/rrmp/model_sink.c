@@ -568,4 +568,4 @@ static void fini(struct world *world, struct proc *proc)
     rrmp_sink_destroy(proc->own_sink);
 }
 
-const struct proc_ops model_sink_ops = { start, input, take_notice, turn, fini };
+const struct proc_ops model_sink_ops = { start, input, take_notice, turn, fini, NULL };

@@ -632,4 +632,4 @@ static void fini(struct world *world, struct proc *proc)
     proc->upstream = NULL;
 }
 
-const struct proc_ops model_source_ops = { start, input, take_notice, turn, fini };
+const struct proc_ops model_source_ops = { start, input, take_notice, turn, fini, NULL };

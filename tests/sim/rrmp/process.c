@@ -228,6 +228,8 @@ static void tables_check(struct world *world, struct proc *proc)
     proc->unchecked_turns = 0;
     const char *broken =
         proc->is_source ? rrmp_source_check(proc->source) : rrmp_sink_check(proc->sink);
+    if (!broken && proc->ops->check)
+        broken = proc->ops->check(proc);
 
     if (broken)
         world_fail(world, "tables", "%s %u: %s", proc->is_source ? "source" : "sink", proc->number,

@@ -209,6 +209,8 @@ struct proc_ops {
     void (*turn)(struct world *world, struct proc *proc);
     /* The process ends; with the world when `is_killed` is false. */
     void (*fini)(struct world *world, struct proc *proc);
+    /* Walks the core's own tables: NULL, or what does not hold. NULL: the engine's are all. */
+    const char *(*check)(const struct proc *proc);
 };
 
 struct proc {
