@@ -6,6 +6,7 @@ import collections
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import rrcp
@@ -184,6 +185,44 @@ class Rrcp(unittest.TestCase):
         for name in ("ok", "size", "magic", "version", "network", "type", "flags", "body", "count",
                      "chunks", "ranges"):
             self.assertGreater(seen[name], 0, name)
+
+
+class Capture(unittest.TestCase):
+    """The packets that the Wireshark dissector is tested with."""
+
+    def packets(self):
+        """UDP payloads of a pcap of Ethernet frames, as rrcp_capture.py writes it."""
+        script = os.path.join(HERE, "..", "..", "tools", "wireshark", "rrcp_capture.py")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "c.pcap")
+            subprocess.run([sys.executable, script, path], check=True, timeout=60)
+            with open(path, "rb") as f:
+                data = f.read()
+        pos = 24
+        while pos < len(data):
+            length = int.from_bytes(data[pos + 8:pos + 12], "little")
+            yield data[pos + 16 + 42:pos + 16 + length]
+            pos += 16 + length
+
+    def test_each_packet_is_of_the_type_that_was_meant_and_broken_ones_are_refused(self):
+        decoder = rrcp.Decoder(Document(os.path.join(DESIGN, "rrcp.md")), "net1", 0x99)
+        seen = []
+        for data in self.packets():
+            try:
+                name, head, body = decoder.packet(data)
+                seen.append(name)
+                if name == "BEACON":
+                    self.assertEqual((body["name"], body["next_seq"]), (b"hosta.1.rrcpd", 8))
+                    self.assertEqual([t["value"] for t in body["tlvs"]], [b"0.1.0"])
+                if name == "NAK":
+                    self.assertEqual(body["ranges"], [{"offset": 0, "count": 1},
+                                                      {"offset": 2, "count": 3}])
+                self.assertEqual(head["session"], 0x0123456789ABCDEF)
+            except rrcp.Refused as why:
+                seen.append(str(why))
+        self.assertEqual(seen[:16], ["DATA", "DATA", "DATA", "UDATA", "UACK", "BEACON", "NAK", "NCF",
+                                     "BYE", "SOLICIT", "STATUS", "HSM", "chunks", "body", "size",
+                                     "size"])
 
 
 class Engine:
