@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "marketfeed/marketfeed.h"
+
 static const struct {
     unsigned type;
     const char *name;
@@ -23,6 +25,7 @@ static const struct {
     { RWF_TYPE_VECTOR, "vector", "VEC" },
     { RWF_TYPE_MAP, "map", "MAP" },
     { RWF_TYPE_SERIES, "series", "SER" },
+    { MF_CONTAINER, "marketfeed", "MF" },
     { RWF_TYPE_MSG, "message", "MSG" },
     { RWF_TYPE_JSON, "json", "JSON" },
 };

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "base/err.h"
+#include "marketfeed/marketfeed.h"
 #include "names.h"
+#include "page/page.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_rmtes.h"
 
@@ -571,6 +574,76 @@ static void show_message_body(struct show *show, struct rwf_bytes bytes,
     }
 }
 
+/* ---- pages and Marketfeed ---- */
+
+/* What the payload alone writes on an empty page. */
+static void show_page(struct show *show, struct rwf_bytes bytes)
+{
+    static struct page page;
+    char text[PAGE_TEXT_MAX];
+
+    unsigned shown = 0;
+
+    page_reset(&page);
+    page_apply(&page, bytes);
+    for (unsigned row = 0; row < PAGE_ROWS; row++)
+        shown += page_row_text(&page, row, text) > 0;
+    if (show->has_hex || shown == 0)
+        out_hex(show->out, "bytes", bytes);
+    out_list(show->out, "rows");
+    for (unsigned row = 0; row < PAGE_ROWS; row++) {
+        size_t length = page_row_text(&page, row, text);
+        if (length == 0)
+            continue;
+        out_begin(show->out, "row");
+        out_uint(show->out, "number", row + 1);
+        out_text(show->out, "value", rwf_bytes(text, length));
+        out_end(show->out);
+    }
+    out_list_end(show->out);
+}
+
+static void show_record_field(struct show *show, const struct mf_field *field)
+{
+    const struct rwf_field_def *def =
+        show->dictionary ? rwf_dictionary_field(show->dictionary, field->id) : NULL;
+
+    out_begin(show->out, "field");
+    out_heading(show->out, true, field->id,
+                def ? rwf_bytes(def->name, def->name_length) : rwf_text(""));
+    show_rmtes(show, field->value);
+    out_end(show->out);
+}
+
+static void show_record(struct show *show, struct rwf_bytes bytes)
+{
+    struct mf_record record;
+    struct mf_field field;
+    int err = mf_decode(bytes, MF_RECORD_MAX, &record);
+
+    if (show->has_hex || err != MD_OK)
+        out_hex(show->out, "bytes", bytes);
+    if (err == MD_ERR_UNSUPPORTED) {
+        out_uint(show->out, "code", record.code); /* a status or the like */
+        return;
+    }
+    if (err != MD_OK) {
+        show->broken_count++;
+        out_error(show->out, "no record of Marketfeed");
+        return;
+    }
+    out_uint(show->out, "code", record.code);
+    out_text(show->out, "name", record.name);
+    if (record.has_template)
+        out_uint(show->out, "template", record.template_id);
+    if (record.has_level)
+        out_uint(show->out, "level", record.level);
+    out_list(show->out, "fields");
+    while (mf_next(&record.fields, &field))
+        show_record_field(show, &field);
+    out_list_end(show->out);
+}
+
 static void show_container(struct show *show, unsigned type, struct rwf_bytes bytes,
                            const struct rwf_sets *sets, unsigned depth)
 {
@@ -595,6 +668,12 @@ static void show_container(struct show *show, unsigned type, struct rwf_bytes by
         return;
     case RWF_TYPE_MSG:
         show_message_body(show, bytes, NULL, depth);
+        return;
+    case RWF_TYPE_ANSI_PAGE:
+        show_page(show, bytes);
+        return;
+    case MF_CONTAINER:
+        show_record(show, bytes);
         return;
     case RWF_TYPE_XML:
     case RWF_TYPE_JSON:

@@ -45,6 +45,9 @@ check zlib.txt 0 -P -n 2 zlib.pcapng
 check lz4.json 0 -o json -n 3 lz4.pcap
 check port.txt 0 -p 9 plain.pcap
 check containers.txt 0 -i hex -t map containers.hex
+check pages.txt 0 pages.hex
+check pages.json 0 -o json pages.hex
+check records.txt 1 records.hex
 check broken.txt 1 broken.hex
 check broken.json 1 -o json broken.hex
 check broken.xml 1 -o xml broken.hex
