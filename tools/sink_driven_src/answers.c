@@ -203,6 +203,7 @@ void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
 {
     struct sds *sds = watch->client->sds;
     uint8_t buffer[SEQDATA_IMAGE_MAX];
+    uint8_t record[MESSAGE_MAX];
     struct rwf_encoder enc;
     struct rwf_msg msg = {
         .msg_class = RWF_CLASS_REFRESH,
@@ -219,6 +220,11 @@ void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
         .payload = image_of(watch->item, buffer),
     };
 
+    if (sds->marketfeed) {
+        const struct mf_head head = { .is_image = true };
+        msg.container = MF_CONTAINER;
+        msg.payload = sds_record(sds, watch->item, &head, msg.payload, record, sizeof(record));
+    }
     msg.key = (struct rwf_key){
         .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE | RWF_KEY_HAS_SERVICE_ID,
         .service_id = watch->item->service->id,

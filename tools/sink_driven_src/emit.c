@@ -19,6 +19,10 @@
 
 #define HEADER_MIN     8u /* an update's header is never shorter, nor twice as long */
 #define TIME_FIELD_MAX 11u
+/* Of a Marketfeed record: what stands around the fields, and how much longer than RWF they are: a
+ * price of one byte of mantissa takes five bytes there, and at most 25 as text. */
+#define RECORD_HEAD_MAX 300u
+#define RECORD_GROWTH   6u
 
 /*
  * Messages are built by copying: a header encoded once, then the payload. What changes is the
@@ -32,6 +36,7 @@ struct emitter {
     uint8_t header[64];
     size_t type_at; /* of the update type within the header */
     uint8_t message[MESSAGE_MAX];
+    uint8_t fields[MESSAGE_MAX]; /* what becomes a Marketfeed record */
 };
 
 int emitter_create(struct sds *sds, struct emitter **out)
@@ -45,6 +50,9 @@ int emitter_create(struct sds *sds, struct emitter **out)
         .container = RWF_TYPE_FIELD_LIST,
         .update_type = 0xfa, /* to be found again */
     };
+
+    if (sds->marketfeed)
+        msg.container = MF_CONTAINER;
 
     *out = emitter;
     if (!emitter)
@@ -95,7 +103,10 @@ static size_t length_max(const struct emitter *emitter, const struct item *item,
     size_t payload =
         is_built_in(item) ? SEQDATA_UPDATE_BYTES : item->sample->updates[item->step].length;
 
-    return emitter->header_length + payload + (is_stamped ? TIME_FIELD_MAX : 0);
+    payload += is_stamped ? TIME_FIELD_MAX : 0;
+    if (emitter->sds->marketfeed)
+        payload = RECORD_HEAD_MAX + payload * RECORD_GROWTH;
+    return emitter->header_length + payload;
 }
 
 /* The payload of the item's next update. */
@@ -118,6 +129,20 @@ static size_t build_payload(struct emitter *emitter, struct item *item, uint8_t 
     return update->length;
 }
 
+/* The record of emitter->fields; it may be as long as is reserved for it. */
+static size_t put_record(struct emitter *emitter, const struct item *item, size_t length,
+                         uint8_t *out)
+{
+    const struct mf_head head = { .update_type = RWF_UPDATE_UNSPECIFIED };
+    size_t room = RECORD_HEAD_MAX + length * RECORD_GROWTH;
+
+    return sds_record(emitter->sds, item, &head, rwf_bytes(emitter->fields, length), out,
+                      room < MESSAGE_MAX - sizeof(emitter->header)
+                          ? room
+                          : MESSAGE_MAX - sizeof(emitter->header))
+        .length;
+}
+
 static size_t build(struct emitter *emitter, struct item *item, bool is_stamped, uint64_t due_ns,
                     uint8_t *message)
 {
@@ -130,13 +155,15 @@ static size_t build(struct emitter *emitter, struct item *item, bool is_stamped,
     memcpy(message, emitter->header, HEADER_MIN); /* both ends of it: they overlap */
     memcpy(message + head - HEADER_MIN, emitter->header + head - HEADER_MIN, HEADER_MIN);
     message[AT_DOMAIN] = item->domain;
-    size_t length = build_payload(emitter, item, message + head, message + emitter->type_at);
+    bool is_record = emitter->sds->marketfeed != NULL;
+    uint8_t *payload = is_record ? emitter->fields : message + head;
+    size_t length = build_payload(emitter, item, payload, message + emitter->type_at);
     if (is_stamped) {
-        length = add_time(message + head, length, stamp_ns / MD_NS_PER_US);
+        length = add_time(payload, length, stamp_ns / MD_NS_PER_US);
         emitter->sds->stats.stamped++;
     }
     emitter->sds->stats.updates++;
-    return head + length;
+    return head + (is_record ? put_record(emitter, item, length, message + head) : length);
 }
 
 static bool is_leaving(const struct client *client)

@@ -23,7 +23,8 @@ struct words {
     const char *port, *file, *item, *list, *stamp_item, *stamp_rate, *place, *ticks, *rate;
     const char *interval, *wire, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
     const char *max_clients, *stop, *cpu, *fifo, *drop, *duplicate, *make_count;
-    bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, help, version;
+    bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, marketfeed, help,
+        version;
 };
 
 static int usage(const char *what, const char *value)
@@ -173,6 +174,7 @@ static int understand(const struct words *w, struct sds *sds)
         .stamps_all = w->stamps_all,
         .due = w->due,
         .seqdata = w->seqdata,
+        .marketfeed = w->marketfeed,
         .commands = w->commands,
         .stamp_item = w->stamp_item,
     };
@@ -207,6 +209,11 @@ static int load_files(const struct words *w, struct sds *sds)
         fprintf(stderr, PROGRAM ": %s%s\n", error, w->dict ? "" : "; no dictionary is offered");
         if (w->dict)
             return MD_EXIT_FILE;
+    }
+    if (w->marketfeed && (!sds->dictionary || mf_table_create(sds->dictionary, &MF_OPTIONS_DEFAULT,
+                                                              &sds->marketfeed) != MD_OK)) {
+        fprintf(stderr, PROGRAM ": -marketfeed needs a dictionary (-dict)\n");
+        return MD_EXIT_FILE;
     }
     if (w->list && itemlist_load(&sds->list, w->list, error, sizeof(error)) != MD_OK) {
         fprintf(stderr, PROGRAM ": %s\n", error);
@@ -376,6 +383,7 @@ static void stop(struct sds *sds)
     if (sds->loop)
         md_loop_destroy(sds->loop);
     rwf_dictionary_destroy(sds->dictionary);
+    mf_table_destroy(sds->marketfeed);
     sample_fini(&sds->sample);
     itemlist_fini(&sds->list);
     free(sds->counts_path);
@@ -407,6 +415,8 @@ int main(int argc, char **argv)
         { "due", NULL, MD_OPTION_FLAG, &w.due,
           "the time is that at which the update was due, not when it was made" },
         { "seqdata", NULL, MD_OPTION_FLAG, &w.seqdata, "data that -seqcheck can judge" },
+        { "marketfeed", NULL, MD_OPTION_FLAG, &w.marketfeed,
+          "MarketPrice as Marketfeed records, container type 139" },
         { "c", NULL, MD_OPTION_FLAG, &w.commands, "take commands from standard input" },
         { "I", "SECONDS", MD_OPTION_STRING, &w.interval,
           "a CSV line of statistics every so often" },

@@ -13,6 +13,7 @@
 #include "client/session.h"
 #include "itemlist.h"
 #include "link.h"
+#include "marketfeed/marketfeed.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
 #include "sample.h"
@@ -83,7 +84,7 @@ enum stamp_place { PLACE_UNIFORM, PLACE_FIRST, PLACE_LAST };
 
 struct sds_options {
     const char *address, *host, *user, *profile;
-    bool nodelay, loop, stamps, stamps_all, due, seqdata, commands;
+    bool nodelay, loop, stamps, stamps_all, due, seqdata, marketfeed, commands;
     const char *stamp_item; /* "*": any */
     enum stamp_place place;
     uint64_t stamp_rate;
@@ -117,6 +118,7 @@ struct sds {
     struct net_listener *listener;
     struct md_loop_fd *listen_watch;
     struct rwf_dictionary *dictionary;
+    struct mf_table *marketfeed; /* -marketfeed; else NULL */
     struct service services[SERVICES_MAX];
     size_t service_count;
     struct client *clients;
@@ -201,6 +203,9 @@ struct sds_directory {
     uint16_t service_id;
 };
 void sds_send_directory(struct client *client, const struct sds_directory *what);
+/* A field list of the item as a Marketfeed record at `out`; empty if it cannot be one. */
+struct rwf_bytes sds_record(struct sds *sds, const struct item *item, const struct mf_head *head,
+                            struct rwf_bytes fields, uint8_t *out, size_t size);
 void sds_answer_dictionary(struct client *client, const struct rwf_msg *msg);
 /* `key`: that of the request, or NULL. */
 void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
