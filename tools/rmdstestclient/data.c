@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "page_view.h"
 #include "seqdata.h"
 #include "tc.h"
 
@@ -160,6 +161,14 @@ static uint64_t find_time(struct rwf_bytes payload)
 
 /* ---- messages ---- */
 
+/* Of one connection: each has all updates of its items. */
+static void show_page(const struct conn *conn, const struct tc_item *item,
+                      const struct rwf_msg *msg)
+{
+    if (conn->tc->pages && conn->number == 0)
+        page_view_message(conn->tc->pages, item->name, msg);
+}
+
 static void on_update(struct conn *conn, const struct rssl_event *event,
                       const struct rwf_peek *peek)
 {
@@ -182,11 +191,13 @@ static void on_update(struct conn *conn, const struct rssl_event *event,
         if (stamp_us)
             report_latency(tc, item, md_clock_mono_ns(), stamp_us);
     }
-    if (tc->options.decode || tc->options.log >= 3) {
+    if (tc->options.decode || tc->options.log >= 3 || tc->pages) {
         struct rwf_msg msg;
         if (rwf_msg_decode(rwf_bytes(event->bytes, event->length), &msg) != RWF_OK ||
             !decode_payload(tc, item, &msg))
             tc->stats.errors++;
+        else
+            show_page(conn, item, &msg);
     }
 }
 
@@ -212,6 +223,7 @@ static void on_refresh(struct conn *conn, const struct rwf_msg *msg)
     bool is_complete = (msg->flags & RWF_REFRESH_COMPLETE) != 0;
     if (tc->options.seqcheck && msg->container == RWF_TYPE_FIELD_LIST)
         check_image(conn, slot, item, msg->payload);
+    show_page(conn, item, msg);
     if ((tc->options.decode || tc->options.log >= 2) && !decode_payload(tc, item, msg))
         tc->stats.errors++;
     note_data_state(tc, slot, msg);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "conf/options.h"
 #include "dictionary.h"
+#include "page_view.h"
 #include "seqdata.h"
 #include "tc.h"
 
@@ -26,8 +27,8 @@ struct words {
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
     const char *drain, *what;
     const char *json, *stats, *seed, *dict, *counts;
-    bool times, prints, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, no_shuffle,
-        nodelay;
+    bool times, prints, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, pages,
+        no_shuffle, nodelay;
     bool help, version;
 };
 
@@ -203,6 +204,7 @@ static int understand(struct words *w, struct tc *tc)
         .counts = w->counts,
         .times = w->times || w->lmfile,
         .seqcheck = w->seqcheck,
+        .pages = w->pages,
         .exit_when_open = w->exit_when_open,
         .snapshot = w->snapshot,
         .split = w->split,
@@ -297,6 +299,8 @@ static int load_items(const struct words *w, struct tc *tc)
 
 static int load_dictionary(const struct words *w, struct tc *tc)
 {
+    if (w->pages && page_view_create(stdout, &tc->pages) != MD_OK)
+        return MD_EXIT_FILE;
     char error[512];
 
     if (tc->options.decode < 2)
@@ -405,6 +409,7 @@ static void stop(struct tc *tc)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         latency_destroy(all[i]);
     rwf_dictionary_destroy(tc->dictionary);
+    page_view_destroy(tc->pages);
     itemlist_fini(&tc->list);
     free(tc->items);
     free(tc->hosts);
@@ -513,6 +518,8 @@ int main(int argc, char **argv)
           "then compare with the publisher's counts: last updates that are missing show" },
         { "want", "RATE", MD_OPTION_STRING, &w.want, "say so when 99 % of this is not reached" },
         { "seqcheck", NULL, MD_OPTION_FLAG, &w.seqcheck, "judge sequence and content" },
+        { "page", NULL, MD_OPTION_FLAG, &w.pages,
+          "show ANSI pages and records of rows (ROW64_*, ROW80_*, ROW99_*) as pages" },
         { "d", "0..3", MD_OPTION_STRING, &w.decode,
           "decode: headers, field ids, values, values by dictionary (0)" },
         { "decodeFormat", "0..3", MD_OPTION_STRING, &w.decode, NULL },

@@ -142,7 +142,8 @@ struct tc_options {
     unsigned decode, log, window, read_factor, batch, conns;
     double interval_s, secs, discard_s, drain_s, timeout_s, post_rate, want_rate;
     unsigned slow_us;
-    bool times, seqcheck, exit_when_open, snapshot, split, rtt, nodelay, commands, no_shuffle;
+    bool times, seqcheck, pages, exit_when_open, snapshot, split, rtt, nodelay, commands,
+        no_shuffle;
     uint64_t seed;
     int16_t view[VIEW_MAX];
     size_t view_count;
@@ -167,6 +168,7 @@ struct tc {
     struct md_loop *loop;
     struct client_context *context;
     struct rwf_dictionary *dictionary;
+    struct page_view_set *pages; /* -page; else NULL */
     struct itemlist list;
     struct tc_item *items;
     size_t item_count;
