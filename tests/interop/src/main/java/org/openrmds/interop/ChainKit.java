@@ -3,6 +3,7 @@
 package org.openrmds.interop;
 
 import com.refinitiv.ema.access.AckMsg;
+import com.refinitiv.ema.access.ComplexType;
 import com.refinitiv.ema.access.Data;
 import com.refinitiv.ema.access.DataType;
 import com.refinitiv.ema.access.ElementEntry;
@@ -83,6 +84,26 @@ final class ChainKit {
 
     static long bid(String name, long count) {
         return Math.floorMod(name.hashCode() * 31L + count * 7, 100000L);
+    }
+
+    /* Items RIP.*: an image with the last five trades, updates with one; PAGE.*: an ANSI page. */
+    static ComplexType payload(String name, long count, boolean isImage) {
+        if (name.startsWith("RIP.")) {
+            FieldList list = EmaFactory.createFieldList();
+            for (int i = 0; i < (isImage ? 5 : 1); i++)
+                list.add(
+                        EmaFactory.createFieldEntry()
+                                .real(6 + i, 1000 + count - i, OmmReal.MagnitudeType.EXPONENT_NEG_2));
+            return list;
+        }
+        if (name.startsWith("PAGE."))
+            return EmaFactory.createOmmAnsiPage()
+                    .string(
+                            isImage
+                                    ? "\u001b[1;1HMONEY MARKET\u001b[3;1HEUR"
+                                    : String.format(
+                                            "\u001b[%d;5H\u001b[%dm1.%04d", 3 + count % 9, count % 2 * 7, count));
+        return fields(name, count, isImage);
     }
 
     static FieldList fields(String name, long count, boolean isImage) {

@@ -37,7 +37,7 @@ import java.util.function.Predicate;
 /*
  * NONE.*    is not known         DENY.*   may not be seen       SILENT.* gets no answer
  * PARTS.*   has an image in three parts                         RETRY.*  closed-recover once
- * GROUP<n>.* are of item group n
+ * GROUP<n>.* are of item group n        RIP.*, PAGE.* see ChainKit.payload()
  * others    have an image and as many updates as publish() makes
  */
 final class ChainProvider implements OmmProviderClient, AutoCloseable {
@@ -211,7 +211,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         UpdateMsg msg =
                 EmaFactory.createUpdateMsg()
                         .domainType(item.domain)
-                        .payload(ChainKit.fields(item.name, item.count, false));
+                        .payload(ChainKit.payload(item.name, item.count, false));
         if (item.name.startsWith("PERM")) msg.permissionData(permission());
         provider.submit(msg, item.handle);
     }
@@ -241,7 +241,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                                 OmmState.DataState.OK,
                                 OmmState.StatusCode.NONE,
                                 "all is well")
-                        .payload(ChainKit.fields(item.name, item.count, true));
+                        .payload(ChainKit.payload(item.name, item.count, true));
         if (item.name.startsWith("PERM")) msg.permissionData(permission());
         if (item.name.startsWith("GROUP")) msg.itemGroup(groupId(item.name.charAt(5) - '0'));
         provider.submit(msg, item.handle);

@@ -250,7 +250,7 @@ public final class ChainRaw {
         }
     }
 
-    private static Buffer attributes(String element, long value) {
+    static Buffer attributes(String element, long value) {
         Buffer buffer = CodecFactory.createBuffer();
         buffer.data(ByteBuffer.allocate(256));
         EncodeIterator iterator = CodecFactory.createEncodeIterator();
