@@ -275,6 +275,9 @@ struct p2ps_client_info {
 };
 bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out);
 
+/* Walks all tables: NULL, or the first condition that does not hold. See base/check.h. */
+const char *p2ps_core_check(const struct p2ps_core *core);
+
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
 /* Is the service of that network the one that consumers get? Another may offer it, too. */

@@ -146,11 +146,16 @@ void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory)
     *map = (struct p2ps_idmap){ .memory = memory };
 }
 
-void p2ps_idmap_fini(struct p2ps_idmap *map)
+size_t p2ps_idmap_bytes(const struct p2ps_idmap *map)
 {
     size_t slots = map->slots ? map->mask + 1 : 0;
 
-    count_memory(map, 0, map->dense_room * sizeof(*map->dense) + slots * sizeof(*map->slots));
+    return map->dense_room * sizeof(*map->dense) + slots * sizeof(*map->slots);
+}
+
+void p2ps_idmap_fini(struct p2ps_idmap *map)
+{
+    count_memory(map, 0, p2ps_idmap_bytes(map));
     free(map->slots);
     free(map->dense);
     p2ps_idmap_init(map, map->memory);

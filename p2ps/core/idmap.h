@@ -3,6 +3,7 @@
 #ifndef P2PS_IDMAP_H
 #define P2PS_IDMAP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -30,6 +31,9 @@ struct p2ps_idmap {
 
 void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory);
 void p2ps_idmap_fini(struct p2ps_idmap *map);
+
+/* What it takes. */
+size_t p2ps_idmap_bytes(const struct p2ps_idmap *map);
 
 /* The index of `id`, or P2PS_IDMAP_NONE. */
 uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id);

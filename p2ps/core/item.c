@@ -39,6 +39,11 @@ static uint32_t watch_room(unsigned step)
     return room;
 }
 
+size_t p2ps_item_watch_bytes(const struct p2ps_item *it)
+{
+    return watch_room(it->watch_step) * sizeof(*it->watches);
+}
+
 uint32_t p2ps_item_take(struct p2ps_core *core)
 {
     if (core->item_free == P2PS_NONE && grow_items(core) != MD_OK)
@@ -63,7 +68,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     p2ps_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
-    core->stats.watch_bytes_now -= watch_room(it->watch_step) * sizeof(*it->watches);
+    core->stats.watch_bytes_now -= p2ps_item_watch_bytes(it);
     free(it->watches);
     free(it->perm_data);
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };

@@ -299,6 +299,8 @@ bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 uint32_t p2ps_item_take(struct p2ps_core *core);
 void p2ps_item_give(struct p2ps_core *core, uint32_t item);
 int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch);
+/* Of the array of its watches. */
+size_t p2ps_item_watch_bytes(const struct p2ps_item *it);
 /* The watch of (client, stream id), or P2PS_NONE. */
 uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint32_t client,
                               int32_t stream_id);

@@ -852,14 +852,16 @@ static inline void pair_snapshot_elsewhere(struct pair *pair, const char *name)
     srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
 }
 
-/* Until nothing moves any more; no time passes. */
 /* Their tables hold; looked at when something has moved, else now and then. */
 static inline void pair_check(struct pair *pair, bool has_moved)
 {
-    if (has_moved || pair->settles++ % 64 == 0)
-        assert_null(srcdist_core_check(pair->source));
+    if (!has_moved && pair->settles++ % 64 != 0)
+        return;
+    assert_null(srcdist_core_check(pair->source));
+    assert_null(p2ps_core_check(pair->sink));
 }
 
+/* Until nothing moves any more; no time passes. */
 static inline void pair_settle(struct pair *pair)
 {
     bool moved = true;

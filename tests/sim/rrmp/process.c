@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "p2ps/core/core.h"
 #include "world.h"
 
 #define BATCH_MAX 64
@@ -231,6 +232,8 @@ static void tables_check(struct world *world, struct proc *proc)
     if (!broken && proc->ops->check)
         broken = proc->ops->check(proc);
 
+    if (!broken && proc->p2ps)
+        broken = p2ps_core_check(proc->p2ps);
     if (broken)
         world_fail(world, "tables", "%s %u: %s", proc->is_source ? "source" : "sink", proc->number,
                    broken);
