@@ -11,18 +11,18 @@
 
 /*
  * One engine is one node of one network. It opens nothing, reads no clock, starts no thread: the
- * shell around it receives packets and feeds them in, sends what it is handed, and sleeps until
- * the engine's deadline. The same arguments give the same outputs, byte for byte. An engine
- * belongs to one thread. All times are nanoseconds of a clock that never goes back.
+ * shell around it feeds received packets in, sends the packets that the engine hands out, and
+ * sleeps until the engine's deadline. The same arguments give the same outputs, byte for byte. An
+ * engine belongs to one thread. All times are nanoseconds of a clock that never goes back.
  *
  * The shell's loop, in full:
  *
  *     for (;;) {
- *         n = receive(arrivals);               n may be 0: then say so, with count 0
+ *         n = receive(arrivals);               n may be 0: pass it on, with count 0
  *         rrcp_input(r, now, arrivals, n);
  *         while ((n = rrcp_event(r, events, max)) > 0)
  *             give the events to the users;
- *         for each message that users want sent, until rrcp_submit says MD_ERR_FULL
+ *         for each message of a user, until rrcp_submit returns MD_ERR_FULL
  *             rrcp_submit(r, now, port, &message);
  *         rrcp_tick(r, now);
  *         while ((n = rrcp_output(r, now, packets, max)) > 0)
@@ -43,27 +43,28 @@ struct rrcp;
 #define RRCP_BUFFER_NONE       UINT32_MAX
 
 /*
- * A transport's address of a node: stored and compared, never read. Unicast to a node goes to the
- * address its packets come from, so a transport sends everything from its unicast socket. A
- * node that restarts on the same host under the same name replaces its former self at once.
+ * A transport's address of a node. The engine stores and compares it, but never interprets it.
+ * Unicast to a node goes to the address from which its packets come, so a transport sends all
+ * packets from its unicast socket. A node that restarts on the same host under the same name
+ * replaces its former session at once.
  */
 struct rrcp_address {
     uint8_t length;      /* 0: no address */
-    uint8_t host_length; /* the first so many bytes name the host, what follows may be another
-                          * after a restart; 0: all of them */
+    uint8_t host_length; /* the first so many bytes name the host, the others may change with a
+                          * restart; 0: all bytes name the host */
     uint8_t bytes[RRCP_ADDRESS_BYTES_MAX];
 };
 
-/* ---- what to be -------------------------------------------------------------------------- */
+/* ---- configuration -------------------------------------------------------------------------- */
 
 enum rrcp_flow_control {
-    RRCP_FLOW_CONTROL_MAX, /* never wait for a receiver */
-    RRCP_FLOW_CONTROL_MIN, /* never run further ahead of a live receiver than half the window */
+    RRCP_FLOW_CONTROL_MAX, /* the sender never waits for a receiver */
+    RRCP_FLOW_CONTROL_MIN, /* the sender stays within half a window of each live receiver */
 };
 
 enum rrcp_retry {
-    RRCP_RETRY_FAST,  /* waits scale with the round trip and the size of the group, up to these: */
-    RRCP_RETRY_FIXED, /* the configured waits, and those of a large group */
+    RRCP_RETRY_FAST, /* waits scale with round trip and size of the group, up to those configured */
+    RRCP_RETRY_FIXED, /* always the configured waits, and those of a large group */
 };
 
 enum rrcp_congestion {
@@ -76,23 +77,23 @@ struct rrcp_key {
     uint8_t bytes[32];
 };
 
-/* rrcp_config_init() gives every field the default named here; network and node must be set. */
+/* rrcp_config_init() sets the defaults named here. The caller must set network and node. */
 struct rrcp_config {
-    const char *network;   /* all nodes of a network have the same; copied */
+    const char *network;   /* the same at all nodes of a network; copied */
     const char *node;      /* `host.instance.rrcpd`, at most RRCP_NODE_NAME_MAX bytes; copied */
-    uint64_t session;      /* 0: drawn from env's seed */
-    uint64_t first_seq;    /* 0: 1; where data begins, for tests of large numbers */
+    uint64_t session;      /* 0: random, from env's seed */
+    uint64_t first_seq;    /* 0: 1; the first sequence number, for tests of large ones */
     uint64_t start_ms;     /* wall clock, ms since 1970; information for others */
     uint16_t unicast_port; /* information for others */
     uint8_t path_count;    /* 1; 2 = redundant pair: group packets go out on both */
     uint32_t arrivals_max; /* 1024: most arrivals of one rrcp_input call */
 
-    /* The transport says: */
-    uint32_t packet_bytes_max; /* 1472: payload limit; 256..9000 */
-    uint32_t headroom_bytes;   /* 0: kept free before each packet's bytes */
-    bool completes_late;       /* sent buffers come back by rrcp_sent(), not at the next output */
-    uint32_t send_queue_max;   /* 1024: with completes_late, most buffers out at a time */
-    uint8_t *packet_memory; /* NULL: the engine takes it from env; else rrcp_packet_memory_size */
+    /* Properties of the transport */
+    uint32_t packet_bytes_max;     /* 1472: payload limit; 256..9000 */
+    uint32_t headroom_bytes;       /* 0: free bytes before each packet */
+    bool completes_late;           /* rrcp_sent() returns sent buffers, not the next output */
+    uint32_t send_queue_max;       /* 1024: with completes_late, most buffers at the transport */
+    uint8_t *packet_memory;        /* rrcp_packet_memory_size() bytes; NULL: from env */
     uint64_t interface_bits_per_s; /* 1e9 */
 
     /* Packet pool */
@@ -107,8 +108,8 @@ struct rrcp_config {
     uint64_t data_rate;          /* 0: bytes/s of new data, 0 = no limit (maxDataRate) */
     uint64_t repair_rate;        /* 0: bytes/s; 0 = 20 % of the interface (maxRetransRate) */
     uint64_t repair_burst_bytes; /* 0: 10 ms of repair_rate */
-    uint64_t repair_wait_ns;     /* 10 ms: a repair is not repeated sooner (twait) */
-    uint32_t unsent_max;         /* 256: closed packets that may wait before submit says full */
+    uint64_t repair_wait_ns;     /* 10 ms: least time between two repairs of a packet (twait) */
+    uint32_t unsent_max;         /* 256: unsent packets at which submit returns full */
     enum rrcp_flow_control flow_control; /* max */
     uint64_t flow_control_timeout_ns;    /* 500 ms */
     enum rrcp_congestion congestion;     /* off */
@@ -133,7 +134,7 @@ struct rrcp_config {
     uint64_t path_skew_ns;       /* 5 ms, with path_count 2 */
     uint32_t
         nak_rate; /* 1000 NAK packets/s, burst 100; with fewer than 4 receivers up to 4 times */
-    uint64_t assembly_bytes_max; /* 64 MiB: fragmented messages being put together */
+    uint64_t assembly_bytes_max; /* 64 MiB: memory to reassemble messages */
 
     /* Unicast stream */
     uint64_t unicast_wait_ns;   /* 100 ms (tdata) */
@@ -141,8 +142,9 @@ struct rrcp_config {
     uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages */
     uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together */
 
-    /* Authentication: with key_count > 0 every packet carries a trailer and must carry one.
-     * keys[0] signs; the others are accepted, so that keys can be changed without a pause. */
+    /* Authentication: with key_count > 0 each packet carries a trailer, and the engine drops
+     * packets without one. keys[0] signs; all keys verify, so that a key can change without a
+     * pause. */
     struct rrcp_key keys[RRCP_KEY_MAX];
     uint32_t key_count;
 };
@@ -151,17 +153,17 @@ void rrcp_config_init(struct rrcp_config *config);
 
 enum rrcp_note {
     RRCP_NOTE_VERSION_UNKNOWN, /* value: version byte */
-    RRCP_NOTE_NAME_DUPLICATE,  /* two live nodes have one name: a configuration error */
+    RRCP_NOTE_NAME_DUPLICATE,  /* two live nodes share a name: a configuration error */
     RRCP_NOTE_OVER_ENTERED,    /* value: packets in use */
     RRCP_NOTE_OVER_LEFT,
     RRCP_NOTE_PATH_SILENT, /* value: path */
     RRCP_NOTE_PATH_BACK,
     RRCP_NOTE_GROUP_SILENT, /* heard by unicast but not by multicast: IGMP querier? */
     RRCP_NOTE_PEERS_FULL,
-    RRCP_NOTE_ADDRESS_CHANGED, /* a session came from another address: dropped */
+    RRCP_NOTE_ADDRESS_CHANGED, /* packets of a session came from another address: dropped */
     RRCP_NOTE_AUTH_FAILED,
     RRCP_NOTE_REPAIRS_USELESS,    /* repairs arrive as duplicates: see switchReorderFixEnabled */
-    RRCP_NOTE_FLOW_RECEIVER_LOST, /* a receiver made no progress and no longer holds us up */
+    RRCP_NOTE_FLOW_RECEIVER_LOST, /* flow control gave up a receiver without progress */
     RRCP_NOTE_USERS_EXHAUSTED,
     RRCP_NOTE_count
 };
@@ -171,21 +173,22 @@ const char *rrcp_note_text(enum rrcp_note note);
 
 struct rrcp_env {
     void *context;
-    /* Zeroed memory, or NULL. Called by rrcp_create, when a peer appears, at its first hole, for a
-     * message larger than a packet, and when unicast messages must wait; never per packet. */
+    /* Returns zeroed memory, or NULL. The engine calls it in rrcp_create, when a peer appears, at
+     * its first hole, for a message larger than a packet, and to queue unicast; never per packet.
+     */
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *memory, size_t bytes);
-    /* Something an operator should read; at most one a second of a kind and peer. May be NULL. */
+    /* Reports an event to operators, at most once a second for each kind. May be NULL. */
     void (*note)(void *context, enum rrcp_note note, uint64_t session, uint64_t value);
-    uint64_t seed[2]; /* randomness of this node: jitter, back-off, hash keys, session */
+    uint64_t seed[2]; /* of this node's random numbers: jitter, back-off, hash keys, session */
 };
 
-/* Bytes to reserve for config->packet_memory; 64-byte alignment is wanted. */
+/* Returns the bytes to reserve for config->packet_memory, best aligned to 64. */
 size_t rrcp_packet_memory_size(const struct rrcp_config *config);
 
 /*
- * On success *out is the caller's, to give back with rrcp_destroy(). MD_ERR_RANGE: a value of the
- * configuration is outside its limits; MD_ERR_NOMEM. config and env are copied.
+ * Creates an engine, which rrcp_destroy() frees. MD_ERR_RANGE: a value of the configuration is
+ * outside its limits; MD_ERR_NOMEM. The engine copies config and env.
  */
 int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, struct rrcp **out);
 void rrcp_destroy(struct rrcp *r); /* NULL is allowed */
@@ -193,54 +196,55 @@ void rrcp_destroy(struct rrcp *r); /* NULL is allowed */
 uint64_t rrcp_session(const struct rrcp *r);
 
 /*
- * Change the keys: from now on keys[0] signs and all are accepted. To change a key without a pause
- * give every node {old, new}, then {new, old}, then {new}. MD_ERR_RANGE: more than RRCP_KEY_MAX;
- * MD_ERR_STATE: authentication cannot be switched on or off in a running engine.
+ * Changes the keys: from now on keys[0] signs and all verify. To change a key without a pause, give
+ * each node {old, new}, then {new, old}, then {new}. MD_ERR_RANGE: more than RRCP_KEY_MAX;
+ * MD_ERR_STATE: a running engine cannot switch authentication on or off.
  */
 int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count);
 
-/* ---- packets and time in ----------------------------------------------------------------- */
+/* ---- packets and time in -------------------------------------------------------------------- */
 
 struct rrcp_arrival {
     const uint8_t *bytes; /* must stay until rrcp_event has returned 0 */
     uint32_t length;
-    uint8_t path;  /* network it came from: 0, or 1 of a redundant pair */
-    bool is_group; /* came by multicast or broadcast */
+    uint8_t path;  /* the network: 0, or 1 of a redundant pair */
+    bool is_group; /* by multicast or broadcast */
     const struct rrcp_address *from;
 };
 
 /*
- * Packets arrived. count 0 says: the network was looked at and nothing was there; a node that was
- * itself paused must not declare others dead before it has said so. All events must have been
- * taken (rrcp_event returned 0) since the call before. In-order messages become events that point
- * into `bytes`; a packet that must wait for others is copied into the pool, so the caller may use
- * its receive buffers again as soon as the events are taken.
+ * Feeds in packets. count 0: the shell read the network and found it empty; after a pause the
+ * engine declares no peer dead before that. The caller must have taken all events (rrcp_event
+ * returned 0) since the previous call. In-order messages become events that point into `bytes`. The
+ * engine copies a packet that must wait for others, so the caller may reuse its receive buffers as
+ * soon as it has taken the events.
  */
 void rrcp_input(struct rrcp *r, uint64_t now_ns, const struct rrcp_arrival in[], int count);
 
-/* Time has passed. */
+/* Runs the timers that are due. */
 void rrcp_tick(struct rrcp *r, uint64_t now_ns);
 
-/* When rrcp_tick() is wanted next, absolute; RRCP_NEVER = not at all. May lie in the past. */
+/* Returns the time of the next rrcp_tick(), which may be past. RRCP_NEVER: none needed. */
 uint64_t rrcp_deadline(const struct rrcp *r);
 
-/* ---- users and their messages ------------------------------------------------------------ */
+/* ---- users and their messages --------------------------------------------------------------- */
 
 struct rrcp_user {
-    bool receives; /* false: needs no copy of what other local users multicast */
+    bool receives; /* false: gets no copy of what other local users multicast */
 };
 
 enum rrcp_user_reason {
     RRCP_USER_REASON_DETACHED = 1,
     RRCP_USER_REASON_DIED = 2,
-    RRCP_USER_REASON_VIOLATED = 3, /* wrote nonsense into its ring */
+    RRCP_USER_REASON_VIOLATED = 3, /* wrote an invalid record into its ring */
 };
 
-/* The new user's port, 1..65534 and never the same twice; MD_ERR_FULL (RRCP_USER_MAX users) or
- * MD_ERR_RANGE (ports used up: restart). */
+/* Returns the new user's port, 1..65534. No port is used twice. MD_ERR_FULL: RRCP_USER_MAX users;
+ * MD_ERR_RANGE: all ports are used up, restart. */
 int rrcp_user_add(struct rrcp *r, const struct rrcp_user *user);
 
-/* The user is gone; all nodes are told after its last message. MD_ERR_NOT_FOUND: no such port. */
+/* Removes a user. All nodes get USER_DOWN after its last message. MD_ERR_NOT_FOUND: no such port.
+ */
 int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum rrcp_user_reason reason);
 
 #define RRCP_MSG_UNICAST                                                                           \
@@ -250,23 +254,23 @@ struct rrcp_msg {
     const uint8_t *bytes; /* copied before the call returns */
     uint32_t length;      /* 0..message_bytes_max */
     uint32_t topic;
-    uint64_t session; /* of the one node it is for; 0 = everybody; may be the own */
-    uint16_t port;    /* of the one user it is for; 0 = every subscriber of the topic */
+    uint64_t session; /* the destination node, perhaps this one; 0: all nodes */
+    uint16_t port;    /* the destination user; 0: each subscriber of the topic */
     uint16_t flags;
 };
 
 /*
- * Send `msg` as the user `port`. 0; MD_ERR_FULL: not now, keep it, an event TX_READY will say when
- * (for a user: BUSY); MD_ERR_NOT_FOUND: session not known, dropped and counted; MD_ERR_RANGE: too
- * long or the reserved topic, dropped and counted. Unicast that finds its peer's queue full is
- * dropped with an event TX_DROPPED and the result 0: one dead peer never holds up the others.
+ * Sends `msg` for the user `port`. MD_ERR_FULL: not now; keep it until the event TX_READY (the user
+ * sees BUSY). MD_ERR_NOT_FOUND: unknown session, dropped and counted. MD_ERR_RANGE: too long or the
+ * reserved topic, dropped and counted. If the unicast queue of its peer is full, the engine drops
+ * the message, queues TX_DROPPED and returns 0: one dead peer never blocks the others.
  */
 int rrcp_submit(struct rrcp *r, uint64_t now_ns, int port, const struct rrcp_msg *msg);
 
-/* ---- packets out ------------------------------------------------------------------------- */
+/* ---- packets out ---------------------------------------------------------------------------- */
 
 struct rrcp_packet {
-    uint8_t *bytes; /* headroom_bytes before it are the transport's to use */
+    uint8_t *bytes; /* the transport may use headroom_bytes before it */
     uint32_t length;
     uint32_t buffer; /* for rrcp_sent() */
     uint8_t path;
@@ -275,21 +279,21 @@ struct rrcp_packet {
 };
 
 /*
- * Packets to put on the network now, most urgent first; closes the packet being filled once there
- * is nothing else to send. The packets are views that live until the next rrcp_output(), or with
+ * Returns packets to send now, the most urgent first, and closes the open packet once there is
+ * nothing else to send. The packets are views that live until the next rrcp_output(), or with
  * completes_late until rrcp_sent() (`to` only until the next rrcp_output()). 0: nothing to send.
  */
 int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int max);
 
-/* With completes_late: the transport has done with these buffers. */
+/* With completes_late: the transport no longer uses these buffers. */
 void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count);
 
-/* Leave: flushes what is there and sends BYE three times, 10 ms apart; keep the loop running until
- * rrcp_is_stopped(). reason: 1 stop, 2 reconfigure. */
+/* Stops the node: sends what users submitted, then three BYEs, 10 ms apart. Keep the loop running
+ * until rrcp_is_stopped(). reason: 1 stop, 2 reconfigure. */
 void rrcp_stop(struct rrcp *r, uint64_t now_ns, int reason);
 bool rrcp_is_stopped(const struct rrcp *r);
 
-/* ---- events out -------------------------------------------------------------------------- */
+/* ---- events out ----------------------------------------------------------------------------- */
 
 enum rrcp_event_type {
     RRCP_EVENT_MSG = 1,
@@ -299,17 +303,17 @@ enum rrcp_event_type {
     RRCP_EVENT_USER_DOWN = 5,
     RRCP_EVENT_TX_DROPPED = 6, /* session: destination; destination_port: the sender; count */
     RRCP_EVENT_PEER_INFO = 7,  /* bytes, length: the node's name */
-    RRCP_EVENT_TX_READY = 8,   /* rrcp_submit said full and would no longer */
+    RRCP_EVENT_TX_READY = 8,   /* rrcp_submit() returned full, and works again */
 };
 
 enum rrcp_gap_reason {
-    RRCP_GAP_NOT_HELD = 1,      /* its sender no longer has it */
-    RRCP_GAP_TIMEOUT = 2,       /* asked for in vain */
-    RRCP_GAP_TOO_LARGE = 3,     /* more in a row than nmissing */
-    RRCP_GAP_POOL = 4,          /* we had no room */
-    RRCP_GAP_OVERRUN = 5,       /* made by readers of the inbound ring, never by the engine */
-    RRCP_GAP_REJOIN = 6,        /* the peer was away and is back */
-    RRCP_GAP_UNICAST_RESET = 7, /* unicast stream: started anew, messages may be lost */
+    RRCP_GAP_NOT_HELD = 1,      /* the sender no longer holds it */
+    RRCP_GAP_TIMEOUT = 2,       /* no request was answered in time */
+    RRCP_GAP_TOO_LARGE = 3,     /* more than nmissing packets in a row */
+    RRCP_GAP_POOL = 4,          /* no room in the pool or the window */
+    RRCP_GAP_OVERRUN = 5,       /* from readers of the inbound ring, never from the engine */
+    RRCP_GAP_REJOIN = 6,        /* the peer was down and is back */
+    RRCP_GAP_UNICAST_RESET = 7, /* the unicast stream began anew, messages may be lost */
 };
 
 enum rrcp_down_reason {
@@ -318,8 +322,8 @@ enum rrcp_down_reason {
     RRCP_DOWN_REPLACED = 3, /* the node restarted: same name, new session */
 };
 
-#define RRCP_EVENT_UNICAST  0x0001u /* came by the unicast stream (MSG, GAP) */
-#define RRCP_EVENT_DIRECTED 0x0002u /* was for this node only */
+#define RRCP_EVENT_UNICAST  0x0001u /* of the unicast stream (MSG, GAP) */
+#define RRCP_EVENT_DIRECTED 0x0002u /* for this node only */
 
 struct rrcp_event {
     uint16_t type;
@@ -338,12 +342,12 @@ struct rrcp_event {
 };
 
 /*
- * What the users must be told, in order. Events and their bytes are views that live until the next
- * call of any rrcp_ function. 0: nothing (more).
+ * Returns events for the users, in order. Events and their bytes are views that live until the next
+ * call of any rrcp_ function. 0: no more events.
  */
 int rrcp_event(struct rrcp *r, struct rrcp_event out[], int max);
 
-/* ---- what happened ----------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 #define RRCP_RECOVER_BUCKETS 20 /* recover_us[i]: holes open for less than 2^i microseconds */
 
@@ -363,19 +367,19 @@ enum rrcp_drop {
     RRCP_DROP_COUNT,
     RRCP_DROP_CHUNKS,
     RRCP_DROP_RANGES,
-    RRCP_DROP_TARGET,  /* meant for another session */
-    RRCP_DROP_ADDRESS, /* session pinned to another address */
+    RRCP_DROP_TARGET,  /* for another session */
+    RRCP_DROP_ADDRESS, /* the session has another address */
     RRCP_DROP_PEERS,   /* peer table or creation budget full */
-    RRCP_DROP_JUMP,    /* too far ahead to be believed without a beacon */
+    RRCP_DROP_JUMP,    /* too far ahead without a beacon that confirms it */
     RRCP_DROP_TOMBSTONE,
-    RRCP_DROP_UNKNOWN, /* unicast from a session we do not know */
+    RRCP_DROP_UNKNOWN, /* unicast from an unknown session */
     RRCP_DROP_WINDOW,  /* no room in window or pool */
     RRCP_DROP_count
 };
 
 const char *rrcp_drop_name(enum rrcp_drop drop);
 
-/* Moves of a missing packet between its states; for tests and for the curious. */
+/* Changes of state of a missing packet. */
 enum rrcp_transition {
     RRCP_TRANSITION_MISSING_REORDER,
     RRCP_TRANSITION_MISSING_BACKOFF,
@@ -426,7 +430,7 @@ struct rrcp_counters {
     uint64_t memory_bytes, memory_bytes_high; /* taken from env */
 };
 
-/* Always up to date; lives as long as the engine. */
+/* The counters are always up to date and live as long as the engine. */
 const struct rrcp_counters *rrcp_counters(const struct rrcp *r);
 
 struct rrcp_peer_info {
@@ -439,12 +443,12 @@ struct rrcp_peer_info {
     uint64_t naks_sent, naks_rcvd, repairs_sent, dup_packets;
     uint32_t rtt_us;         /* 0: not measured */
     uint32_t missing_now;    /* holes */
-    uint32_t their_lost;     /* packets of ours it says it lost */
-    uint64_t their_next_seq; /* what of ours it expects next; 0: never said */
+    uint32_t their_lost;     /* our packets that it reports lost */
+    uint64_t their_next_seq; /* our packet that it expects next; 0: no report yet */
     uint64_t heard_ns;
 };
 
-/* Peer number `index` (0..peers_now-1); false past the end. */
+/* Describes peer number `index` (0..peers_now-1). False: no such peer. */
 bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info *out);
 
 /*
