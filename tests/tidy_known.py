@@ -5,7 +5,6 @@
 CIRCLES = {
     "p2ps": [({"mount", "rssl_front"}, "a mount has a front, whose close ends it")],
     "p2ps/core": [({"*"}, "goes with R4: doors and removal at the end of a batch")],
-    "srcdist/core": [({"*"}, "goes with R4")],
     "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
     "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"}, "an image grows its own arena")],
@@ -29,7 +28,6 @@ CIRCLES = {
 # Headers that belong to no .c file and declare functions of several.
 SHARED_HEADERS = {
     "p2ps/core/private.h": "R4",
-    "srcdist/core/private.h": "R4",
     "rrcpd/net_private.h": "R5",
     "src/attach/internal.h": "types of four small files; one door each would be four headers of 10 lines",
     "src/cache/image.h": "the arena and its fields",
@@ -49,7 +47,6 @@ LONG_FILES = {
     "src/rwf/jisx0208.h": "a table",
     "p2ps/core/deliver.c": "R4",
     "p2ps/core/request.c": "R4",
-    "srcdist/core/item.c": "R4",
     "p2ps/main.c": "R5",
     "srcdist/main.c": "R5",
     "rrcpd/main.c": "R5",

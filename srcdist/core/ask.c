@@ -1,9 +1,16 @@
-/* ask.c - snapshots, and what else one requester asks and is answered alone. */
+/* ask.c - snapshots: asked, answered, given up. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ask.h"
+
 #include <string.h>
 
 #include "base/err.h"
-#include "private.h"
+#include "dictionary_table.h"
+#include "image.h"
+#include "item.h"
+#include "provider.h"
+#include "service.h"
+#include "upstream.h"
 
 #define ASK_NS 15000000000ull
 
@@ -94,7 +101,7 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
 
     while (!is_last) {
         size_t length;
-        if (srcdist_cached_part(core, image, &cursor, &length, &is_last) != MD_OK) {
+        if (srcdist_image_part(core, image, &cursor, &length, &is_last) != MD_OK) {
             refuse_for_room(core, source_ask);
             break;
         }
@@ -178,7 +185,7 @@ static void snapshot_of_open(struct srcdist_core *core, const struct rrmp_source
            "The source takes no request now");
 }
 
-static void snapshot(struct srcdist_core *core, const struct rrmp_source_event *event)
+void srcdist_snapshot(struct srcdist_core *core, const struct rrmp_source_event *event)
 {
     uint32_t service = srcdist_service_find(core, event->svc);
     uint32_t item = event->item != RRMP_ITEM_NONE
@@ -201,18 +208,8 @@ static void snapshot(struct srcdist_core *core, const struct rrmp_source_event *
     }
 }
 
-void srcdist_ask_event(struct srcdist_core *core, const struct rrmp_source_event *event)
-{
-    if (event->kind == RRMP_SOURCE_SNAPSHOT) {
-        snapshot(core, event);
-        return;
-    }
-    srcdist_dictionary_asked(core, event);
-}
-
 void srcdist_ask_gone(struct srcdist_core *core, uint32_t source_ask)
 {
-    srcdist_dictionary_ask_gone(core, source_ask);
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
         if (core->asks[i].is_used && core->asks[i].source_ask == source_ask) {
             abandon_ask(core, i);
@@ -295,8 +292,6 @@ int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_
     return MD_OK;
 }
 
-/* An update came between two parts: who gets the parts alone would have neither before nor after.
- */
 void srcdist_asks_torn(struct srcdist_core *core, uint32_t item)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
@@ -310,7 +305,6 @@ void srcdist_asks_torn(struct srcdist_core *core, uint32_t item)
     }
 }
 
-/* The item goes, and its number with it: the next image under that number is another item's. */
 void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {

@@ -4,8 +4,20 @@
 
 #include <stdlib.h>
 
+#include "ask.h"
 #include "base/err.h"
+#include "dictionary.h"
+#include "dictionary_table.h"
+#include "image_queue.h"
+#include "login.h"
+#include "mirror.h"
+#include "pending.h"
+#include "post.h"
 #include "private.h"
+#include "publish.h"
+#include "service.h"
+#include "service_state.h"
+#include "turn.h"
 
 #define SECOND_NS        1000000000ull
 #define EVENTS_MAX       256
@@ -124,7 +136,7 @@ static void take_events(struct srcdist_core *core)
 
     while ((count = rrmp_source_event(core->source, events, EVENTS_MAX)) > 0) {
         for (size_t i = 0; i < count; i++)
-            srcdist_item_event(core, &events[i]);
+            srcdist_turn_event(core, &events[i]);
     }
 }
 
@@ -184,7 +196,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         srcdist_posts_tick(core);
         count_memory(core);
     }
-    srcdist_publish_images(core);
+    srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);
 }
 
@@ -206,7 +218,7 @@ void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
     take_events(core);
-    srcdist_publish_images(core);
+    srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);
 }
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
 #include "private.h"
+#include "service.h"
 
 /*
  *   items      what each may have in its state; each that is open or opening has a stream that

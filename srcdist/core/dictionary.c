@@ -1,12 +1,17 @@
-/* dictionary.c - dictionaries of providers: downloaded once, kept, given to p2ps. */
+/* dictionary.c - dictionaries of providers: asked for, compared, waited for. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "dictionary.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "private.h"
+#include "dictionary_table.h"
+#include "provider.h"
 #include "rmds/rwf_dictionary.h"
+#include "service_state.h"
+#include "upstream.h"
 
 /*
  * An interactive provider that lists dictionaries with a service is asked for them after its
@@ -21,17 +26,6 @@
 
 #define ANSWER_NS 5000000000ull  /* how long services wait for the next part */
 #define LATE_NS   60000000000ull /* how long it is taken after that */
-#define PART_NS   1000000ull     /* between two parts to one requester */
-
-static struct srcdist_dictionary *find(struct srcdist_core *core, struct rwf_bytes name)
-{
-    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++) {
-        struct srcdist_dictionary *d = &core->dictionaries[i];
-        if (d->state != SRCDIST_DICTIONARY_FREE && rwf_bytes_equal(rwf_text(d->name), name))
-            return d;
-    }
-    return NULL;
-}
 
 static struct rwf_bytes field_dictionary(void)
 {
@@ -43,20 +37,6 @@ static struct rwf_bytes enum_dictionary(void)
     return rwf_text("RWFEnum");
 }
 
-static struct srcdist_dictionary *find_complete(struct srcdist_core *core, struct rwf_bytes name)
-{
-    struct srcdist_dictionary *d = find(core, name);
-
-    return d && d->state == SRCDIST_DICTIONARY_COMPLETE ? d : NULL;
-}
-
-const char *srcdist_dictionary_version(struct srcdist_core *core, struct rwf_bytes name)
-{
-    const struct srcdist_dictionary *d = find_complete(core, name);
-
-    return d ? d->version : NULL;
-}
-
 static void tell(const struct srcdist_core *core, bool is_error, const struct srcdist_dictionary *d,
                  const char *what, const char *more)
 {
@@ -66,52 +46,6 @@ static void tell(const struct srcdist_core *core, bool is_error, const struct sr
         return;
     snprintf(text, sizeof(text), "dictionary %s %s%s", d->name, what, more);
     core->config.tell(core->config.service_owner, is_error, text);
-}
-
-static void discard(struct srcdist_core *core, struct srcdist_dictionary *d)
-{
-    for (uint32_t i = 0; i < d->part_count; i++) {
-        core->stats.dictionary_bytes -= d->parts[i].length;
-        free(d->parts[i].bytes);
-    }
-    free(d->parts);
-    *d = (struct srcdist_dictionary){ .state = SRCDIST_DICTIONARY_FREE };
-}
-
-void srcdist_dictionaries_destroy(struct srcdist_core *core)
-{
-    for (unsigned i = 0; i < SRCDIST_DICTIONARIES; i++)
-        discard(core, &core->dictionaries[i]);
-}
-
-/* ---- the types of fields, for the cache ---- */
-
-unsigned srcdist_dictionary_field_type(void *core, int16_t field_id)
-{
-    const struct srcdist_core *self = core;
-
-    return self->field_types[(uint16_t)field_id];
-}
-
-/* What of it can be read; of a dictionary of enumerations nothing. */
-static void learn_types(struct srcdist_core *core, const struct srcdist_dictionary *d)
-{
-    const struct rwf_field_def *field;
-    struct rwf_dictionary *dictionary;
-    struct rwf_msg msg;
-
-    if (rwf_dictionary_create(&dictionary) != MD_OK)
-        return;
-    for (uint32_t i = 0; i < d->part_count; i++) {
-        if (rwf_msg_decode(rwf_bytes(d->parts[i].bytes, d->parts[i].length), &msg) != RWF_OK ||
-            msg.container != RWF_TYPE_SERIES || rwf_dictionary_decode(dictionary, msg.payload) < 0)
-            break;
-    }
-    for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
-        core->field_types[(uint16_t)field->fid] = field->rwf_type;
-    if (core->ripples)
-        cache_ripples_learn(core->ripples, dictionary);
-    rwf_dictionary_destroy(dictionary);
 }
 
 /* ---- asking the provider ---- */
@@ -154,7 +88,7 @@ static void download(struct srcdist_core *core, uint32_t provider, uint16_t prov
     memcpy(d->name, name.data, name.length);
     d->stream_id = ask(core, provider, provider_id, d, RWF_DICTIONARY_NORMAL);
     if (d->stream_id == 0) {
-        discard(core, d);
+        srcdist_dictionary_discard(core, d);
         return;
     }
     d->state = SRCDIST_DICTIONARY_LOADING;
@@ -183,13 +117,13 @@ static void ask_for_one(struct srcdist_core *core, uint32_t provider, uint16_t p
                         struct rwf_bytes name)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct srcdist_dictionary *d = find(core, name);
+    struct srcdist_dictionary *d = srcdist_dictionary_find(core, name);
 
     if (!d)
         download(core, provider, provider_id, name);
     else if (d->state == SRCDIST_DICTIONARY_COMPLETE && !was_asked(p, core, d))
         ask(core, provider, provider_id, d, RWF_DICTIONARY_INFO);
-    d = find(core, name);
+    d = srcdist_dictionary_find(core, name);
     if (d)
         p->dictionaries_asked |= 1u << (d - core->dictionaries);
 }
@@ -222,7 +156,7 @@ static bool is_waiting(struct srcdist_core *core, const struct srcdist_provider 
         const struct srcdist_service *s = &core->services[p->offers[i].service];
 
         for (unsigned k = 0; s->config.takes_dictionaries && k < s->info.provided_count; k++) {
-            const struct srcdist_dictionary *d = find(core, s->info.provided[k]);
+            const struct srcdist_dictionary *d = srcdist_dictionary_find(core, s->info.provided[k]);
             if (d && d->state == SRCDIST_DICTIONARY_LOADING && !d->is_late)
                 return true;
         }
@@ -281,7 +215,7 @@ static void fail(struct srcdist_core *core, struct srcdist_dictionary *d, const 
 {
     core->stats.dictionaries_failed += !d->is_late; /* counted when it became late */
     tell(core, true, d, why, "; the services of its provider go without");
-    discard(core, d);
+    srcdist_dictionary_discard(core, d);
     go_on(core);
 }
 
@@ -365,7 +299,7 @@ static void take_part(struct srcdist_core *core, struct srcdist_dictionary *d,
         return;
     d->state = SRCDIST_DICTIONARY_COMPLETE;
     core->stats.dictionaries_now++;
-    learn_types(core, d);
+    srcdist_dictionary_learn(core, d);
     tell(core, false, d, "came from its provider, version ", d->version);
     note_fields(core, d->provider, d);
     announce_again(core, d);
@@ -426,74 +360,13 @@ void srcdist_dictionaries_lost(struct srcdist_core *core, uint32_t provider)
         struct srcdist_dictionary *d = &core->dictionaries[i];
         if (d->state != SRCDIST_DICTIONARY_LOADING || d->provider != provider)
             continue;
-        discard(core, d);
+        srcdist_dictionary_discard(core, d);
         any = true;
     }
     for (uint32_t i = 0; any && i < core->provider_room; i++) {
         const struct srcdist_provider *p = &core->providers[i];
         if (p->is_used && !p->must_go && p->state == SRCDIST_PROVIDER_DICTIONARY)
             srcdist_dictionaries_ask(core, i);
-    }
-}
-
-/* ---- giving it to p2ps ---- */
-
-void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event)
-{
-    const struct srcdist_dictionary *d =
-        find_complete(core, rwf_bytes(event->key.bytes, event->key.length));
-
-    if (d && core->dictionary_ask_count < SRCDIST_DICTIONARY_ASKS)
-        core->dictionary_asks[core->dictionary_ask_count++] = (struct srcdist_dictionary_ask){
-            .source_ask = event->ask,
-            .dictionary = (uint8_t)(d - core->dictionaries),
-        };
-    else
-        rrmp_source_dictionary_unknown(core->source, event->ask);
-}
-
-void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask)
-{
-    for (uint32_t i = 0; i < core->dictionary_ask_count; i++) {
-        if (core->dictionary_asks[i].source_ask != source_ask)
-            continue;
-        core->dictionary_asks[i] = core->dictionary_asks[--core->dictionary_ask_count];
-        return;
-    }
-}
-
-/* One part; true when the answer is over, one way or the other. */
-static bool send_part(struct srcdist_core *core, struct srcdist_dictionary_ask *a)
-{
-    const struct srcdist_dictionary *d = &core->dictionaries[a->dictionary];
-    struct rrmp_view name = srcdist_view(rwf_text(d->name));
-    struct rrmp_view version = srcdist_view(rwf_text(d->version));
-    const struct srcdist_dictionary_part *part = &d->parts[a->next_part];
-    uint16_t flags = a->next_part + 1 == d->part_count ? RRMP_DICT_LAST : 0;
-    uint8_t *room;
-    int err = rrmp_source_dictionary_begin(core->source, a->source_ask, flags, name, version,
-                                           part->length, &room);
-
-    if (err == MD_ERR_FULL)
-        return false;
-    if (err != MD_OK)
-        return true;
-    memcpy(room, part->bytes, part->length);
-    rrmp_source_publish_commit(core->source, part->length);
-    return ++a->next_part == d->part_count;
-}
-
-/* Like images they never delay ticks: a part at a time, and only into a ring that is half empty. */
-void srcdist_dictionaries_pump(struct srcdist_core *core)
-{
-    const struct rrmp_send *send = &core->config.source.send;
-
-    if (core->dictionary_ask_count == 0 || core->now_ns < core->dictionary_due_ns)
-        return;
-    core->dictionary_due_ns = core->now_ns + PART_NS;
-    for (uint32_t i = core->dictionary_ask_count; i-- > 0 && send->fill(send->context) < 128;) {
-        if (send_part(core, &core->dictionary_asks[i]))
-            core->dictionary_asks[i] = core->dictionary_asks[--core->dictionary_ask_count];
     }
 }
 

@@ -1,7 +1,14 @@
 /* directory.c - what providers offer. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "directory.h"
+
 #include "base/err.h"
-#include "private.h"
+#include "dictionary.h"
+#include "provider.h"
+#include "recovery.h"
+#include "service.h"
+#include "service_state.h"
+#include "upstream.h"
 
 void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider)
 {

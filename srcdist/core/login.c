@@ -1,10 +1,12 @@
 /* login.c - our login at interactive providers; the login of non-interactive ones at us. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "login.h"
+
 #include <stdio.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "private.h"
+#include "directory.h"
+#include "provider.h"
 
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {

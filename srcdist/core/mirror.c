@@ -1,24 +1,16 @@
 /* mirror.c - what providers are told of their role in a mirrored service. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "mirror.h"
+
 #include "base/err.h"
-#include "private.h"
+#include "provider.h"
+#include "service.h"
 
 /*
  * A service has a mirror when another instance of its group has it up, too, or a second provider of
  * ours. Providers that want to know are told: alone, active before a standby, or standby. Of
  * several providers of one instance one feeds it; the others stand by.
  */
-
-void srcdist_item_set_active(struct srcdist_core *core, struct srcdist_item *it, bool is_active)
-{
-    if (it->is_active == is_active)
-        return;
-    it->is_active = is_active;
-    if (is_active)
-        core->services[it->service].active_count++;
-    else
-        core->services[it->service].active_count--;
-}
 
 static uint32_t provider_count(const struct srcdist_core *core, uint32_t service)
 {

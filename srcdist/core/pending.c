@@ -1,9 +1,10 @@
 /* pending.c - items that wait for a provider's window: new ones, recovery, standby. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pending.h"
+
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "private.h"
 
 /*
  * After a provider's return everything it had is asked again. Who opens an item meanwhile must not

@@ -1,10 +1,13 @@
 /* post.c - posts and generic messages up to providers, and the acknowledgements back. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "post.h"
+
 #include <string.h>
 
 #include "base/err.h"
-#include "itemkey/itemkey.h"
-#include "private.h"
+#include "item.h"
+#include "provider.h"
+#include "service.h"
 
 #define POST_NS 15000000000ull
 

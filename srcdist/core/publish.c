@@ -1,14 +1,18 @@
 /* publish.c - from a provider's message to a record of the backbone. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
+#include "publish.h"
+
 #include <string.h>
 
+#include "ask.h"
 #include "base/err.h"
-#include "private.h"
+#include "image.h"
+#include "item.h"
+#include "item_end.h"
+#include "place.h"
+#include "provider.h"
 #include "rrmp/key.h"
-
-#define PART_SIZE      60000 /* of an image from the cache: one record each */
-#define PERMISSION_MAX 4096  /* longer permission data are not put into an image that stands */
+#include "upstream.h"
 
 /* ---- the head of a message ---- */
 
@@ -49,81 +53,6 @@ static int convert(struct srcdist_core *core, const struct rwf_peek *peek, struc
 
 /* ---- the end of the chain of stages: number and send ---- */
 
-static void count_applied(struct srcdist_core *core, int err)
-{
-    if (err == MD_OK)
-        core->stats.cache_applied++;
-    else
-        core->stats.cache_failed++;
-}
-
-static uint64_t permission_of(const struct rwf_msg *msg)
-{
-    return msg->perm_data.length ? rrmp_key_hash(msg->perm_data.data, msg->perm_data.length) : 0;
-}
-
-/* The image with other permission data: a copy, since they stand in front of everything else. */
-static struct cache_image *permitted_image(struct srcdist_core *core,
-                                           const struct cache_image *image,
-                                           struct rwf_bytes permission)
-{
-    struct cache_image *copy = NULL;
-    struct cache_cursor cursor = { 0 };
-    bool is_last = false;
-
-    while (!is_last) {
-        struct rwf_encoder enc;
-        struct rwf_msg msg;
-        size_t length;
-
-        rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-        int err = srcdist_cached_part(core, image, &cursor, &length, &is_last);
-        if (err == MD_OK && rwf_msg_decode(rwf_bytes(core->part, length), &msg) == RWF_OK) {
-            msg.flags |= RWF_REFRESH_HAS_PERM_DATA;
-            msg.perm_data = permission;
-            rwf_msg_encode(&enc, &msg);
-        }
-        if (err != MD_OK || rwf_encoder_error(&enc) != RWF_OK ||
-            cache_apply(core->cache, &copy, rwf_encoder_bytes(&enc)) != MD_OK) {
-            cache_image_free(core->cache, copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
-/* An update may change who may see the item: then the image must say so, or go. */
-static void cache_permission(struct srcdist_core *core, struct srcdist_item *it,
-                             const struct rwf_msg *msg)
-{
-    uint8_t permission[PERMISSION_MAX];
-    struct cache_image *image = it->image;
-
-    if (permission_of(msg) == it->permission)
-        return;
-    it->permission = permission_of(msg);
-    it->image = NULL;
-    if (msg->perm_data.length <= sizeof(permission)) {
-        memcpy(permission, msg->perm_data.data, msg->perm_data.length);
-        it->image = permitted_image(core, image, rwf_bytes(permission, msg->perm_data.length));
-    }
-    cache_image_free(core->cache, image);
-}
-
-static void cache_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
-{
-    struct srcdist_item *it = srcdist_item_at(core, item);
-    struct rwf_peek peek;
-    struct rwf_msg msg;
-
-    if (!it || !it->image)
-        return;
-    count_applied(core, cache_apply(core->cache, &it->image, message));
-    if (rwf_peek(message, &peek) == RWF_OK && peek.flags & RWF_UPDATE_HAS_PERM_DATA &&
-        rwf_msg_decode(message, &msg) == RWF_OK)
-        cache_permission(core, it, &msg);
-}
-
 /* What has gone out, or nobody wanted, is in the image; what comes again is not. */
 static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
 {
@@ -141,7 +70,7 @@ static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
         rrmp_source_publish_commit(core->source, message.length);
         core->stats.updates_out++;
     }
-    cache_update(core, item, message);
+    srcdist_image_update(core, item, message);
     return MD_OK;
 }
 
@@ -229,7 +158,7 @@ static uint64_t sum_of(const struct rwf_msg *msg, const struct rrmp_part *part)
     const uint64_t all[] = {
         rrmp_key_hash(msg->payload.data, msg->payload.length),
         rrmp_key_hash(msg->state.text.data, msg->state.text.length),
-        permission_of(msg),
+        srcdist_image_permission(msg),
         (uint64_t)part->group << 16 | (uint64_t)part->state << 8 | part->code,
         (uint64_t)msg->qos.timeliness << 40 | (uint64_t)msg->qos.rate << 32 |
             (uint64_t)msg->container << 16 | (msg->flags & ~(unsigned)RWF_REFRESH_SOLICITED),
@@ -266,8 +195,8 @@ static bool is_for_asks(const struct srcdist_core *core, uint32_t item, const st
            srcdist_item_has_asks(core, item);
 }
 
-static int send_image_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
-                           struct rwf_bytes message)
+int srcdist_publish_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
+                         struct rwf_bytes message)
 {
     uint8_t *room;
     int err =
@@ -285,23 +214,12 @@ static int send_image_part(struct srcdist_core *core, uint32_t item, const struc
     return MD_OK;
 }
 
-static void cache_refresh(struct srcdist_core *core, struct srcdist_item *it,
-                          struct rwf_bytes message, bool is_first)
-{
-    if (core->services[it->service].config.cache_location != SRCDIST_CACHE_SRC_DIST &&
-        !core->services[it->service].is_broadcast)
-        return;
-    if (it->is_private || (!it->image && !is_first))
-        return;
-    count_applied(core, cache_apply(core->cache, &it->image, message));
-}
-
 /* With a cached image no re-issue is made: what is kept of it is its permission data. */
 static void note_refresh(struct srcdist_item *it, const struct rwf_msg *msg,
                          const struct rrmp_part *part)
 {
     if (part->is_first && it->image)
-        it->permission = permission_of(msg);
+        it->permission = srcdist_image_permission(msg);
     if (it->image || !part->is_first || !part->is_last) {
         it->has_sum = false;
         return;
@@ -327,12 +245,12 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     if (part.is_first)
         srcdist_stage_forget(&core->chain, item); /* what is held is in the refresh, or void */
     bool for_asks = is_for_asks(core, item, &msg) && is_known(core, item, &msg, &part);
-    int err = for_asks ? MD_OK : send_image_part(core, item, &part, message);
+    int err = for_asks ? MD_OK : srcdist_publish_part(core, item, &part, message);
     if (err != MD_OK)
         return err;
     srcdist_ask_item_image(core, item, message, &part);
     core->stats.refresh_in++;
-    cache_refresh(core, it, message, part.is_first);
+    srcdist_image_refresh(core, it, message, part.is_first);
     note_refresh(it, &msg, &part);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
@@ -502,92 +420,5 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
     }
     default:
         return MD_OK;
-    }
-}
-
-/* ---- images from the cache ---- */
-
-void srcdist_publish_queue_image(struct srcdist_core *core, uint32_t item)
-{
-    if (core->image_queue_count == core->image_queue_room) {
-        uint32_t room = core->image_queue_room ? core->image_queue_room * 2 : 1024;
-        uint32_t *queue = malloc(room * sizeof(*queue));
-        if (!queue)
-            return; /* asked for again by the requester */
-        for (uint32_t i = 0; i < core->image_queue_count; i++)
-            queue[i] =
-                core->image_queue[(core->image_queue_first + i) & (core->image_queue_room - 1)];
-        free(core->image_queue);
-        core->image_queue = queue;
-        core->image_queue_room = room;
-        core->image_queue_first = 0;
-    }
-    core->image_queue[(core->image_queue_first + core->image_queue_count++) &
-                      (core->image_queue_room - 1)] = item;
-}
-
-int srcdist_cached_part(struct srcdist_core *core, const struct cache_image *image,
-                        struct cache_cursor *cursor, size_t *length, bool *is_last)
-{
-    int err = cache_image_part(image, cursor, core->part, PART_SIZE, length, is_last);
-
-    /* Containers that are not given out in parts need room for all of it. */
-    if (err == MD_ERR_FULL)
-        err = cache_image_part(image, cursor, core->part, core->part_size, length, is_last);
-    return err;
-}
-
-/* All parts of the image, one after the other. MD_ERR_FULL: it was begun anew, later. */
-int srcdist_publish_cached(struct srcdist_core *core, uint32_t item)
-{
-    struct srcdist_item *it = srcdist_item_at(core, item);
-    struct cache_cursor cursor = { 0 };
-    bool is_last = false;
-    bool is_first = true;
-
-    if (!it || !it->is_image_due || !cache_image_is_valid(it->image) || it->is_in_parts)
-        return MD_OK;
-    srcdist_stage_drain(&core->chain, item, core->now_ns);
-    struct rwf_state state = cache_image_state(it->image);
-    struct rrmp_source_item info;
-    if (!rrmp_source_item_info(core->source, item, &info))
-        return MD_OK;
-    while (!is_last) {
-        size_t length;
-        if (srcdist_cached_part(core, it->image, &cursor, &length, &is_last) != MD_OK) {
-            rrmp_source_image_abort(core->source, item);
-            return MD_OK;
-        }
-        struct rrmp_part part = {
-            .is_first = is_first,
-            .is_last = is_last,
-            .is_cached = true,
-            .is_solicited = true,
-            .stays = it->state != SRCDIST_ITEM_OPEN && state.data_state == RWF_DATA_SUSPECT,
-            .state = (uint8_t)(state.stream_state << 3 | state.data_state),
-            .code = state.code,
-            .group = info.group,
-        };
-        int err = send_image_part(core, item, &part, rwf_bytes(core->part, length));
-        if (err != MD_OK) {
-            if (!is_first)
-                rrmp_source_image_abort(core->source, item);
-            return err;
-        }
-        is_first = false;
-    }
-    it->is_image_due = false;
-    return MD_OK;
-}
-
-void srcdist_publish_images(struct srcdist_core *core)
-{
-    while (core->image_queue_count > 0 && rrmp_source_image_budget(core->source) > 0) {
-        uint32_t item = core->image_queue[core->image_queue_first & (core->image_queue_room - 1)];
-
-        if (srcdist_publish_cached(core, item) == MD_ERR_FULL)
-            return;
-        core->image_queue_first++;
-        core->image_queue_count--;
     }
 }

@@ -1,13 +1,14 @@
 /* service.c - services as the backbone sees them: joined from what providers offer. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+#include "service.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/writer.h"
+#include "dictionary_table.h"
 #include "itemkey/itemkey.h"
-#include "private.h"
 
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
 {
@@ -41,6 +42,37 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name)
     memcpy(s->name, name.data, name.length);
     core->stats.services_now++;
     return free_slot;
+}
+
+static uint32_t best_provider(const struct srcdist_core *core, uint32_t service, bool with_room)
+{
+    uint32_t best = SRCDIST_NONE;
+
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used || p->must_go || p->state != SRCDIST_PROVIDER_READY)
+            continue;
+        for (uint32_t k = 0; k < p->offer_count; k++) {
+            const struct srcdist_offer *offer = &p->offers[k];
+            if (with_room && offer->open_count >= offer->open_limit)
+                continue;
+            if (offer->service == service && offer->is_up && offer->is_accepting &&
+                (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
+                best = i;
+        }
+    }
+    return best;
+}
+
+uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
+{
+    return best_provider(core, service, false);
+}
+
+uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service)
+{
+    return best_provider(core, service, true);
 }
 
 /* ---- the description ---- */
@@ -272,20 +304,19 @@ bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service)
     return false;
 }
 
-/* Up, and what a broadcast source has not published until now it does not publish at all. */
-static bool is_complete(const struct srcdist_core *core, uint32_t service)
+bool srcdist_service_is_complete(const struct srcdist_core *core, uint32_t service)
 {
     const struct srcdist_service *s = &core->services[service];
 
     return s->is_broadcast && s->is_up && !srcdist_service_in_grace(core, service);
 }
 
-static void announce(struct srcdist_core *core, uint32_t service)
+void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
 {
     struct srcdist_service *s = &core->services[service];
     uint8_t *tlv_bytes = core->scratch;
 
-    s->is_complete = is_complete(core, service);
+    s->is_complete = srcdist_service_is_complete(core, service);
     bool is_id_told = s->config.id == 0 && s->info.id != 0;
     struct rrmp_service description = {
         .id = is_id_told ? s->info.id : s->config.id,
@@ -318,78 +349,6 @@ static void announce(struct srcdist_core *core, uint32_t service)
         s->is_offered = true;
     if (s->is_offered)
         rrmp_source_service_linger(core->source, s->svc, &s->config.linger);
-}
-
-/* ---- states ---- */
-
-static uint32_t best_provider(const struct srcdist_core *core, uint32_t service, bool with_room)
-{
-    uint32_t best = SRCDIST_NONE;
-
-    for (uint32_t i = 0; i < core->provider_room; i++) {
-        const struct srcdist_provider *p = &core->providers[i];
-
-        if (!p->is_used || p->must_go || p->state != SRCDIST_PROVIDER_READY)
-            continue;
-        for (uint32_t k = 0; k < p->offer_count; k++) {
-            const struct srcdist_offer *offer = &p->offers[k];
-            if (with_room && offer->open_count >= offer->open_limit)
-                continue;
-            if (offer->service == service && offer->is_up && offer->is_accepting &&
-                (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
-                best = i;
-        }
-    }
-    return best;
-}
-
-uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
-{
-    return best_provider(core, service, false);
-}
-
-uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service)
-{
-    return best_provider(core, service, true);
-}
-
-static void tell_state(const struct srcdist_core *core, const struct srcdist_service *s)
-{
-    char text[SRCDIST_NAME_MAX + 64];
-
-    if (!core->config.tell)
-        return;
-    snprintf(text, sizeof(text),
-             s->is_up ? "service %s is up" : "service %s is down: no provider has it", s->name);
-    core->config.tell(core->config.service_owner, !s->is_up, text);
-}
-
-void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)
-{
-    struct srcdist_service *s = &core->services[service];
-    bool was_up = s->is_up;
-
-    s->is_up = srcdist_service_provider(core, service) != SRCDIST_NONE;
-    if (was_up != s->is_up) {
-        if (s->is_up)
-            core->stats.services_up_now++;
-        else
-            core->stats.services_up_now--;
-        tell_state(core, s);
-    }
-    announce(core, service);
-    if (!was_up && s->is_up)
-        srcdist_items_place(core, service);
-}
-
-void srcdist_services_tick(struct srcdist_core *core)
-{
-    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
-        const struct srcdist_service *s = &core->services[i];
-
-        if (s->is_used && s->is_offered && s->is_complete != is_complete(core, i))
-            announce(core, i);
-    }
 }
 
 void srcdist_service_status(struct srcdist_core *core, uint32_t service,

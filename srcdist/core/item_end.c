@@ -1,0 +1,65 @@
+/* item_end.c - the ends of items. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "item_end.h"
+
+#include "ask.h"
+#include "item.h"
+#include "upstream.h"
+
+void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = srcdist_item_at(core, item);
+
+    if (!it)
+        return;
+    if (it->had_asks)
+        srcdist_asks_of_gone(core, item);
+    srcdist_item_detach(core, item, true);
+    srcdist_item_set_active(core, it, false);
+    srcdist_stage_forget(&core->chain, item);
+    cache_image_free(core->cache, it->image);
+    *it = (struct srcdist_item){ .provider = SRCDIST_NONE };
+    core->stats.items_now--;
+}
+
+void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, uint8_t code,
+                      const char *text)
+{
+    struct rrmp_source_item info;
+    struct rwf_encoder enc;
+    struct omm_status status = {
+        .state = {
+            .stream_state = RWF_STREAM_CLOSED,
+            .data_state = RWF_DATA_SUSPECT,
+            .code = code,
+            .text = rwf_text(text),
+        },
+    };
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .code = code,
+        .scope = scope,
+        .text = srcdist_view(status.state.text),
+    };
+
+    if (rrmp_source_item_info(core->source, item, &info) && info.key.length)
+        status.domain = info.key.bytes[0];
+    srcdist_item_forget(core, item);
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    if (omm_status_encode(&enc, &status) == RWF_OK)
+        ending.message = srcdist_view(rwf_encoder_bytes(&enc));
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}
+
+void srcdist_item_end_private(struct srcdist_core *core, uint32_t item)
+{
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT,
+        .code = RWF_CODE_NONE,
+        .scope = RRMP_REFUSE_FINAL,
+        .text = srcdist_view(rwf_text("The connection to the source was lost")),
+    };
+
+    srcdist_item_forget(core, item);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}

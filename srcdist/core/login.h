@@ -1,0 +1,12 @@
+/* login.h - our login at interactive providers; the login of non-interactive ones at us. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_LOGIN_H
+#define SRCDIST_LOGIN_H
+
+#include "private.h"
+
+void srcdist_login_ask(struct srcdist_core *core, uint32_t provider);
+void srcdist_login_leave(struct srcdist_core *core, uint32_t provider);
+int srcdist_login_message(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg);
+
+#endif

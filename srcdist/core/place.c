@@ -1,0 +1,65 @@
+/* place.c - which provider an item is asked of, and when again. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place.h"
+
+#include "base/err.h"
+#include "item_end.h"
+#include "service.h"
+#include "upstream.h"
+
+#define SECOND_NS   1000000000ull
+#define BACKOFF_MAX 5 /* 1, 2, 4, 8, 16, then 30 s */
+
+void srcdist_item_place(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    uint32_t provider = srcdist_service_provider(core, it->service);
+
+    if (provider == SRCDIST_NONE || core->services[it->service].is_broadcast) {
+        it->state = SRCDIST_ITEM_WAITING;
+        return;
+    }
+    srcdist_item_leave_offer(core, it); /* a place it had and could not use */
+    provider = srcdist_service_provider_with_room(core, it->service);
+    if (provider == SRCDIST_NONE) {
+        srcdist_item_end(core, item, RRMP_REFUSE_NOT_HERE, RWF_CODE_TOO_MANY_ITEMS,
+                         "The source has as many items open as its OpenLimit allows");
+        return;
+    }
+    if (srcdist_item_enqueue(core, item, provider) == MD_OK)
+        srcdist_items_pump(core, provider);
+    else
+        it->state = SRCDIST_ITEM_WAITING;
+}
+
+/* One that lingers is asked for by nobody: a provider that returns is not asked for it either. */
+static bool is_wanted(const struct srcdist_core *core, uint32_t item)
+{
+    struct rrmp_source_item info;
+
+    return rrmp_source_item_info(core->source, item, &info) &&
+           (info.requester_count > 0 || info.is_kept || info.is_private);
+}
+
+void srcdist_items_place(struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        if (core->items[i].state == SRCDIST_ITEM_WAITING && core->items[i].service == service &&
+            is_wanted(core, i))
+            srcdist_item_place(core, i);
+    }
+}
+
+void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
+
+    srcdist_item_ended(core, item);
+    srcdist_item_detach(core, item, false);
+    it->is_told = true;
+    if (it->backoff < BACKOFF_MAX)
+        it->backoff++;
+    it->state = SRCDIST_ITEM_BACKOFF;
+    it->due_ns = core->now_ns + wait_s * SECOND_NS;
+}

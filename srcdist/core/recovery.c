@@ -1,0 +1,105 @@
+/* recovery.c - items whose provider is lost, or has ended their streams. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recovery.h"
+
+#include "item_end.h"
+#include "place.h"
+#include "provider.h"
+#include "service.h"
+#include "upstream.h"
+
+static bool has_items_elsewhere(const struct srcdist_core *core, uint32_t provider,
+                                uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        const struct srcdist_item *it = &core->items[i];
+        if (it->state == SRCDIST_ITEM_OPEN && it->service == service && it->provider != provider)
+            return true;
+    }
+    return false;
+}
+
+/* Every item of the provider is in one of its groups: those of other providers hear nothing. */
+static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                        const struct rwf_state *state)
+{
+    const struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    struct rrmp_group status = {
+        .merged_into = RRMP_GROUP_NONE,
+        .state = (uint8_t)(state->stream_state << 3 | state->data_state),
+        .code = state->code,
+        .text = srcdist_view(state->text),
+    };
+
+    for (uint32_t i = 0; i < p->group_count && core->services[service].is_offered; i++) {
+        status.group = p->groups[i].number;
+        rrmp_source_group_status(core->source, core->services[service].svc, &status);
+    }
+}
+
+void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service)
+{
+    struct rwf_state state = {
+        .stream_state = RWF_STREAM_OPEN,
+        .data_state = RWF_DATA_SUSPECT,
+        .text = rwf_text("The connection to the source was lost"),
+    };
+    bool is_shared = has_items_elsewhere(core, provider, service);
+    bool any = false;
+
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        struct srcdist_item *it = &core->items[i];
+
+        if (it->state == SRCDIST_ITEM_FREE || it->provider != provider || it->service != service)
+            continue;
+        any = true;
+        if (it->image)
+            cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+        if (it->is_private) {
+            srcdist_item_end_private(core, i);
+            continue;
+        }
+        srcdist_item_detach(core, i, core->providers[provider].must_go ? false : true);
+        it->is_told = true;
+        it->must_republish = core->services[service].is_broadcast;
+        it->due_ns = core->now_ns + core->config.republish_ns;
+        it->state = SRCDIST_ITEM_WAITING; /* a place in that provider's queue is passed over */
+    }
+    if (any && is_shared)
+        tell_groups(core, provider, service, &state);
+    else if (any)
+        srcdist_service_status(core, service, &state);
+    srcdist_items_place(core, service);
+}
+
+static bool is_in_group(const struct srcdist_core *core, uint32_t item, uint16_t group)
+{
+    struct rrmp_source_item info;
+
+    return group == RRMP_GROUP_NONE ||
+           (rrmp_source_item_info(core->source, item, &info) && info.group == group);
+}
+
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                       uint16_t group)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        struct srcdist_item *it = &core->items[i];
+
+        if (it->state != SRCDIST_ITEM_OPEN || it->provider != provider || it->service != service ||
+            !is_in_group(core, i, group))
+            continue;
+        srcdist_item_detach(core, i, true); /* who believes it open would refuse the key */
+        if (it->is_private) {
+            srcdist_item_end_private(core, i);
+            continue;
+        }
+        if (it->image)
+            cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+        it->is_told = true;
+        it->must_republish = core->services[service].is_broadcast;
+        it->due_ns = core->now_ns + core->config.republish_ns;
+        it->state = SRCDIST_ITEM_WAITING;
+    }
+    srcdist_items_place(core, service);
+}

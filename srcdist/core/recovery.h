@@ -1,0 +1,16 @@
+/* recovery.h - items whose provider is lost, or has ended their streams. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_RECOVERY_H
+#define SRCDIST_RECOVERY_H
+
+#include "private.h"
+
+/* The provider no longer serves this service to us: its items are suspect until somebody does. */
+void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
+
+/* The provider has ended the streams of a group, or (RRMP_GROUP_NONE) of the whole service, and
+ * consumers have been told: what is wanted is asked for anew. */
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                       uint16_t group);
+
+#endif

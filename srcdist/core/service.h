@@ -1,0 +1,39 @@
+/* service.h - services as the backbone sees them: joined from what providers offer. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_SERVICE_H
+#define SRCDIST_SERVICE_H
+
+#include "private.h"
+
+uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc);
+uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
+
+/* The best provider that has the service up, or SRCDIST_NONE. */
+uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
+
+/* The same of those whose OpenLimit allows one more item. */
+uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service);
+
+/* INFO of a provider: capabilities and the rest. True when something changed. */
+bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
+                              const struct omm_service *info, bool is_broadcast);
+
+/* LOAD and LINK, for consumers: as the provider says them. */
+void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,
+                         const struct omm_service *said);
+
+/* What that provider said is void. */
+void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t provider);
+void srcdist_services_destroy(struct srcdist_core *core);
+
+/* True while a provider that has just come may still be publishing its items. */
+bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service);
+/* Up, and what a broadcast source has not published until now it does not publish at all. */
+bool srcdist_service_is_complete(const struct srcdist_core *core, uint32_t service);
+
+/* The description, with its state, to the backbone. */
+void srcdist_service_announce(struct srcdist_core *core, uint32_t service);
+void srcdist_service_status(struct srcdist_core *core, uint32_t service,
+                            const struct rwf_state *state);
+
+#endif

@@ -1,0 +1,274 @@
+/* turn.c - what comes from the backbone, what time brings, and providers that come and go. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "turn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ask.h"
+#include "base/err.h"
+#include "dictionary.h"
+#include "dictionary_table.h"
+#include "directory.h"
+#include "image_queue.h"
+#include "item.h"
+#include "item_end.h"
+#include "login.h"
+#include "pending.h"
+#include "place.h"
+#include "post.h"
+#include "provider.h"
+#include "publish.h"
+#include "service.h"
+#include "upstream.h"
+
+#define SECOND_NS        1000000000ull
+#define LOGIN_TIMEOUT_NS (45 * SECOND_NS)
+#define ANSWER_MORE_NS   (30 * SECOND_NS) /* further silence before consumers are told again */
+#define SWEEP_ITEMS      65536
+
+/* ---- providers come and go ---- */
+
+int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
+                         enum srcdist_provider_kind kind, unsigned rank, const char *name,
+                         const struct srcdist_link *link, void *self, uint32_t *provider)
+{
+    uint32_t slot = 0;
+
+    core->now_ns = now_ns;
+    *provider = SRCDIST_NONE;
+    while (slot < core->provider_room && core->providers[slot].is_used)
+        slot++;
+    if (slot == core->provider_room)
+        return MD_ERR_FULL;
+    struct srcdist_provider *p = &core->providers[slot];
+    *p = (struct srcdist_provider){
+        .is_used = true,
+        .kind = (uint8_t)kind,
+        .rank = rank,
+        .serial = ++core->provider_serial,
+        .since_ns = now_ns,
+        .open_window = UINT32_MAX,
+        .link = link,
+        .self = self,
+    };
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    srcdist_streams_init(&p->streams);
+    core->stats.providers_now++;
+    *provider = slot;
+    if (kind == SRCDIST_INTERACTIVE)
+        srcdist_login_ask(core, slot);
+    return MD_OK;
+}
+
+void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    core->now_ns = now_ns;
+    p->must_go = true; /* not chosen any more while its items are moved */
+    srcdist_posts_lost(core, provider);
+    srcdist_asks_lost(core, provider);
+    srcdist_directory_lost(core, provider);
+    srcdist_dictionaries_lost(core, provider);
+    srcdist_streams_fini(&p->streams);
+    srcdist_provider_give_groups(core, p);
+    srcdist_pending_fini(core, p);
+    free(p->closes);
+    p->closes = NULL;
+    p->close_count = 0;
+    p->close_room = 0;
+    p->is_used = false;
+    core->stats.providers_now--;
+}
+
+/* ---- events of the source engine ---- */
+
+static void wanted(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    uint32_t service = srcdist_service_find(core, event->svc);
+    bool is_known = srcdist_item_at(core, event->item) != NULL;
+    struct srcdist_item *it = srcdist_item_make(core, event->item);
+
+    if (!it || service == SRCDIST_NONE)
+        return;
+    it->service = (uint16_t)service;
+    it->is_private = event->is_private;
+    it->is_image_due = true;
+    it->is_recovery = event->is_recovery;
+    srcdist_item_set_active(core, it, event->flag);
+    if (core->services[service].is_broadcast) {
+        if (!is_known)
+            it->due_ns = core->now_ns; /* refused or awaited by the sweep */
+        it->is_awaited = false;
+        if (cache_image_is_valid(it->image))
+            srcdist_image_queue(core, event->item);
+        return;
+    }
+    if (!is_known || it->state == SRCDIST_ITEM_WAITING)
+        srcdist_item_place(core, event->item);
+    else if (it->state == SRCDIST_ITEM_OPEN)
+        srcdist_image_wanted(core, event->item);
+}
+
+static void unwanted(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    struct srcdist_item *it = srcdist_item_at(core, event->item);
+
+    if (it && core->services[it->service].is_broadcast && it->provider != SRCDIST_NONE) {
+        srcdist_item_set_active(core, it, false); /* its provider goes on publishing it */
+        return;
+    }
+    srcdist_item_forget(core, event->item);
+}
+
+/* It may have lingered while its provider went and came back: nobody asked for it then. */
+static void became_active(struct srcdist_core *core, uint32_t item, bool is_active)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    srcdist_item_set_active(core, it, is_active);
+    if (is_active && it->state == SRCDIST_ITEM_WAITING && !core->services[it->service].is_broadcast)
+        srcdist_item_place(core, item);
+}
+
+void srcdist_turn_event(struct srcdist_core *core, const struct rrmp_source_event *event)
+{
+    struct srcdist_item *it;
+
+    switch (event->kind) {
+    case RRMP_SOURCE_WANTED:
+        wanted(core, event);
+        break;
+    case RRMP_SOURCE_UNWANTED:
+        unwanted(core, event);
+        break;
+    case RRMP_SOURCE_IMAGE_WANTED:
+        srcdist_image_wanted(core, event->item);
+        break;
+    case RRMP_SOURCE_ACTIVE:
+        it = srcdist_item_at(core, event->item);
+        if (it)
+            became_active(core, event->item, event->flag);
+        break;
+    case RRMP_SOURCE_PRIORITY:
+        break; /* providers are asked with a constant priority */
+    case RRMP_SOURCE_SNAPSHOT:
+        srcdist_snapshot(core, event);
+        break;
+    case RRMP_SOURCE_DICTIONARY:
+        srcdist_dictionary_asked(core, event);
+        break;
+    case RRMP_SOURCE_ASK_GONE:
+        srcdist_dictionary_ask_gone(core, event->ask);
+        srcdist_ask_gone(core, event->ask);
+        break;
+    case RRMP_SOURCE_POST:
+        srcdist_post_event(core, event);
+        break;
+    case RRMP_SOURCE_GENERIC:
+        srcdist_generic_event(core, event);
+        break;
+    }
+}
+
+/* ---- time ---- */
+
+/* An item of a broadcast service that nobody publishes: awaited for a while, then not found. */
+static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_ending ending = {
+        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .code = RWF_CODE_NOT_FOUND,
+        .scope = RRMP_REFUSE_FINAL,
+        .text = srcdist_view(rwf_text("The source does not publish this item")),
+    };
+
+    if (!core->services[it->service].is_up)
+        return;
+    if (it->must_republish) {
+        ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT;
+        ending.code = RWF_CODE_NONE;
+        ending.text = srcdist_view(rwf_text("The source did not publish this item again"));
+    } else if (srcdist_service_in_grace(core, it->service)) {
+        if (!it->is_awaited &&
+            srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                  "Waiting for the source to publish the item") == MD_OK)
+            it->is_awaited = true;
+        it->due_ns = core->now_ns + SECOND_NS;
+        return;
+    }
+    srcdist_item_forget(core, item);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+}
+
+static void sweep_item(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    if (core->now_ns < it->due_ns)
+        return;
+    switch ((enum srcdist_item_state)it->state) {
+    case SRCDIST_ITEM_BACKOFF:
+        it->state = SRCDIST_ITEM_WAITING;
+        srcdist_item_place(core, item);
+        break;
+    case SRCDIST_ITEM_OPENING:
+        srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_TIMEOUT,
+                              "The source has not answered yet");
+        if (it->provider != SRCDIST_NONE)
+            core->providers[it->provider].manners.unanswered++;
+        it->due_ns = core->now_ns + ANSWER_MORE_NS;
+        srcdist_item_uncount(core, it); /* it no longer holds up others */
+        break;
+    case SRCDIST_ITEM_OPEN:
+        /* A re-issue that found no room or was not answered: made again if still due. */
+        it->is_asked = false;
+        it->due_ns = UINT64_MAX;
+        if (it->is_image_due)
+            srcdist_image_wanted(core, item);
+        break;
+    case SRCDIST_ITEM_WAITING:
+        if (core->services[it->service].is_broadcast)
+            sweep_unpublished(core, item);
+        break;
+    case SRCDIST_ITEM_PENDING:
+    case SRCDIST_ITEM_FREE:
+        break;
+    }
+}
+
+void srcdist_items_tick(struct srcdist_core *core)
+{
+    uint32_t end = core->sweep_item + SWEEP_ITEMS;
+
+    for (; core->sweep_item < core->item_room && core->sweep_item < end; core->sweep_item++) {
+        if (core->items[core->sweep_item].state != SRCDIST_ITEM_FREE)
+            sweep_item(core, core->sweep_item);
+    }
+    if (core->sweep_item >= core->item_room)
+        core->sweep_item = 0;
+}
+
+void srcdist_providers_tick(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used)
+            continue;
+        if (!p->must_go && p->state != SRCDIST_PROVIDER_READY &&
+            core->now_ns - p->since_ns > LOGIN_TIMEOUT_NS)
+            srcdist_provider_drop(core, i, "no login or directory in time");
+        if (!p->must_go) {
+            srcdist_items_pump(core, i);
+            continue;
+        }
+        const struct srcdist_link *link = p->link;
+        void *self = p->self;
+        const char *reason = p->go_reason;
+        srcdist_provider_gone(core, core->now_ns, i);
+        link->close(self, reason);
+    }
+}

@@ -1,0 +1,319 @@
+/* upstream.c - what an item has at its provider: a place in the window, a request, a stream. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "itemkey/itemkey.h"
+#include "pending.h"
+#include "provider.h"
+
+#define SECOND_NS 1000000000ull
+#define ANSWER_NS (10 * SECOND_NS) /* silence of a provider before consumers are told */
+
+void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it)
+{
+    if (!it->is_counted)
+        return;
+    it->is_counted = false;
+    core->providers[it->provider].outstanding--;
+}
+
+void srcdist_item_leave_offer(struct srcdist_core *core, struct srcdist_item *it)
+{
+    if (!it->is_in_offer)
+        return;
+    it->is_in_offer = false;
+    struct srcdist_offer *offer =
+        srcdist_provider_offer(&core->providers[it->provider], it->service);
+    if (offer && offer->open_count > 0)
+        offer->open_count--;
+}
+
+static void enter_offer(struct srcdist_core *core, struct srcdist_item *it, uint32_t provider)
+{
+    struct srcdist_offer *offer = srcdist_provider_offer(&core->providers[provider], it->service);
+
+    srcdist_item_leave_offer(core, it);
+    it->is_in_offer = offer != NULL;
+    if (offer)
+        offer->open_count++;
+}
+
+/* ---- closing ---- */
+
+static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                      uint8_t domain)
+{
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_close_encode(&enc, stream_id, domain);
+    int err = srcdist_provider_send(core, provider, &enc);
+    core->stats.closes_out += err == MD_OK;
+    return err;
+}
+
+/* A CLOSE that is lost would leave the stream open there for good: it is sent when there is room.
+ * Without memory to keep it the connection ends, and all its streams with it. */
+static void owe_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                      uint8_t domain)
+{
+    struct srcdist_provider *p = &core->providers[provider];
+
+    if (p->close_count == p->close_room) {
+        uint32_t room = p->close_room ? p->close_room * 2 : 256;
+        struct srcdist_owed_close *closes = realloc(p->closes, room * sizeof(*closes));
+        if (!closes) {
+            srcdist_provider_drop(core, provider, "no memory for a CLOSE that it must be sent");
+            return;
+        }
+        p->closes = closes;
+        p->close_room = room;
+    }
+    p->closes[p->close_count++] =
+        (struct srcdist_owed_close){ .stream_id = stream_id, .domain = domain };
+}
+
+void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                          uint8_t domain)
+{
+    struct srcdist_provider *p = &core->providers[provider];
+
+    if (p->kind != SRCDIST_INTERACTIVE)
+        return;
+    if (p->close_count > 0 || send_close(core, provider, stream_id, domain) == MD_ERR_FULL)
+        owe_close(core, provider, stream_id, domain);
+}
+
+/* False while some are still owed. */
+static bool pay_closes(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = &core->providers[provider];
+    uint32_t done = 0;
+
+    while (done < p->close_count && send_close(core, provider, p->closes[done].stream_id,
+                                               p->closes[done].domain) != MD_ERR_FULL)
+        done++;
+    p->close_count -= done;
+    if (done)
+        memmove(p->closes, p->closes + done, p->close_count * sizeof(*p->closes));
+    return p->close_count == 0;
+}
+
+static void tell_close(struct srcdist_core *core, uint32_t item)
+{
+    const struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+
+    if (rrmp_source_item_info(core->source, item, &info))
+        srcdist_stream_close(core, it->provider, it->stream_id,
+                             info.key.length ? info.key.bytes[0] : 0);
+}
+
+void srcdist_item_ended(struct srcdist_core *core, uint32_t item)
+{
+    if (core->items[item].is_reissued)
+        tell_close(core, item);
+}
+
+void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                              uint32_t item)
+{
+    struct srcdist_streams *streams = &core->providers[provider].streams;
+
+    if (srcdist_streams_find(streams, stream_id) == item)
+        srcdist_streams_give(streams, stream_id);
+}
+
+void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    srcdist_item_uncount(core, it);
+    srcdist_item_leave_offer(core, it);
+    if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
+        if (tell)
+            tell_close(core, item);
+        srcdist_item_give_stream(core, it->provider, it->stream_id, item);
+    }
+    if (it->state == SRCDIST_ITEM_OPEN)
+        core->stats.open_now--;
+    it->stream_id = 0;
+    it->provider = SRCDIST_NONE;
+    it->is_asked = false;
+    it->is_reissued = false;
+    it->is_in_parts = false;
+}
+
+/* ---- asking ---- */
+
+bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_t provider,
+                               uint8_t *domain, struct rwf_key *key, struct rwf_qos *qos)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+    struct srcdist_offer *offer =
+        srcdist_provider_offer(srcdist_provider_at(core, provider), it->service);
+
+    if (!offer || !rrmp_source_item_info(core->source, item, &info) ||
+        itemkey_decode(info.key.bytes, info.key.length, domain, key, qos) != RWF_OK)
+        return false;
+    key->flags |= RWF_KEY_HAS_SERVICE_ID;
+    key->service_id = offer->provider_id;
+    return true;
+}
+
+int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                         struct rrmp_view key, uint16_t service, bool is_streaming, bool is_private)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_offer *offer = srcdist_provider_offer(p, service);
+    struct rwf_encoder enc;
+    struct omm_item_request request = {
+        .stream_id = stream_id,
+        .is_streaming = is_streaming,
+        .is_private = is_private,
+        .has_priority = !is_private,
+        .priority_class = 1,
+        .priority_count = 1,
+        .has_qos = !is_private,
+        .container = RWF_TYPE_NO_DATA,
+    };
+
+    if (!offer || itemkey_decode(key.bytes, key.length, &request.domain, &request.key,
+                                 &request.qos) != RWF_OK)
+        return MD_ERR_NOT_FOUND;
+    request.key.flags |= RWF_KEY_HAS_SERVICE_ID;
+    request.key.service_id = offer->provider_id;
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    omm_item_request_encode(&enc, &request);
+    return srcdist_provider_send(core, provider, &enc);
+}
+
+/* Sends the request; MD_ERR_FULL: the connection takes no more now. */
+static int ask(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct srcdist_provider *p = srcdist_provider_at(core, it->provider);
+    struct rrmp_source_item info;
+
+    if (!rrmp_source_item_info(core->source, item, &info))
+        return MD_ERR_NOT_FOUND;
+    int32_t stream_id = srcdist_streams_take(&p->streams, item);
+    if (stream_id == 0)
+        return MD_ERR_NOMEM;
+    int err = srcdist_request_send(core, it->provider, stream_id, info.key, it->service, true,
+                                   it->is_private);
+    if (err != MD_OK) {
+        srcdist_streams_give(&p->streams, stream_id);
+        return err;
+    }
+    it->stream_id = stream_id;
+    it->state = SRCDIST_ITEM_OPENING;
+    it->is_asked = true;
+    it->is_counted = true;
+    it->due_ns = core->now_ns + ANSWER_NS;
+    p->outstanding++;
+    core->stats.requests_out++;
+    return MD_OK;
+}
+
+int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    struct rrmp_source_item info;
+
+    if (it->is_asked)
+        return MD_OK; /* one is under way */
+    if (!rrmp_source_item_info(core->source, item, &info))
+        return MD_ERR_NOT_FOUND;
+    int err = srcdist_request_send(core, it->provider, it->stream_id, info.key, it->service, true,
+                                   it->is_private);
+    if (err == MD_OK) {
+        it->is_asked = true;
+        it->is_reissued = true;
+        it->due_ns = core->now_ns + ANSWER_NS;
+        core->stats.reissues_out++;
+    } else {
+        it->due_ns = core->now_ns; /* no room: the sweep tries again */
+    }
+    return err;
+}
+
+/* ---- the window of a provider ---- */
+
+static uint32_t window_of(const struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    return p->open_window != UINT32_MAX ? p->open_window : core->config.open_window;
+}
+
+bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider)
+{
+    const struct srcdist_provider *p = &core->providers[provider];
+
+    return p->outstanding < window_of(core, p);
+}
+
+static enum srcdist_pending_class class_of(const struct srcdist_item *it)
+{
+    if (!it->is_active)
+        return SRCDIST_PENDING_STANDBY;
+    return it->had_image || it->is_recovery ? SRCDIST_PENDING_RECOVERY : SRCDIST_PENDING_NEW;
+}
+
+int srcdist_item_enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
+{
+    struct srcdist_item *it = &core->items[item];
+    int err = srcdist_pending_put(srcdist_provider_at(core, provider), class_of(it), item);
+
+    if (err != MD_OK)
+        return err;
+    enter_offer(core, it, provider);
+    it->provider = provider;
+    it->state = SRCDIST_ITEM_PENDING;
+    core->stats.pending_now++;
+    return MD_OK;
+}
+
+void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    enum srcdist_pending_class class;
+    uint32_t item;
+
+    /* Before requests: one of them may take the id of a stream that is being closed. */
+    if (p->close_count > 0 && !pay_closes(core, provider))
+        return;
+    while (srcdist_provider_has_room(core, provider) && srcdist_pending_next(p, &class, &item)) {
+        struct srcdist_item *it = &core->items[item];
+        bool is_there = it->state == SRCDIST_ITEM_PENDING && it->provider == provider;
+
+        if (is_there) {
+            int err = ask(core, item);
+            if (err == MD_ERR_FULL)
+                return; /* when the connection has room again */
+            if (err != MD_OK)
+                it->state = SRCDIST_ITEM_WAITING;
+        }
+        srcdist_pending_drop(p, class, is_there);
+        core->stats.pending_now--;
+    }
+}
+
+void srcdist_item_answered(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+
+    srcdist_item_uncount(core, it);
+    it->is_asked = false;
+    it->backoff = 0;
+    if (it->state == SRCDIST_ITEM_OPENING) {
+        it->state = SRCDIST_ITEM_OPEN;
+        core->stats.open_now++;
+    }
+    if (it->provider != SRCDIST_NONE)
+        srcdist_items_pump(core, it->provider);
+}

@@ -1,0 +1,41 @@
+/* upstream.h - what an item has at its provider: a place in the window, a request, a stream. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_UPSTREAM_H
+#define SRCDIST_UPSTREAM_H
+
+#include "private.h"
+
+/* Its request no longer counts in the provider's window. */
+void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it);
+
+/* Items at a provider are counted against the OpenLimit of its service. */
+void srcdist_item_leave_offer(struct srcdist_core *core, struct srcdist_item *it);
+
+/* CLOSE to an interactive provider, now or when there is room. */
+void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                          uint8_t domain);
+
+/* By the provider. One that had not heard our re-issue by then takes it for a new request: that one
+ * is closed before the item is asked for again. */
+void srcdist_item_ended(struct srcdist_core *core, uint32_t item);
+/* A stream id that items share may be another's by now. */
+void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                              uint32_t item);
+/* Ends what the item has at its provider; `tell`: with a CLOSE. */
+void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell);
+bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_t provider,
+                               uint8_t *domain, struct rwf_key *key, struct rwf_qos *qos);
+int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                         struct rrmp_view key, uint16_t service, bool is_streaming,
+                         bool is_private);
+int srcdist_item_reissue(struct srcdist_core *core, uint32_t item);
+
+/* May one more request be under way to it? */
+bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider);
+
+/* Its place in the queue of that provider. MD_ERR_NOMEM. */
+int srcdist_item_enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider);
+void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
+void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
+
+#endif
