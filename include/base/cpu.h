@@ -24,7 +24,7 @@ void md_cpu_set_add(struct md_cpu_set *set, unsigned cpu);
 bool md_cpu_set_has(const struct md_cpu_set *set, unsigned cpu);
 unsigned md_cpu_set_count(const struct md_cpu_set *set);
 
-/* What this thread may use; its count is the size of the machine as far as we are concerned. */
+/* The CPUs this thread may use; their count is the size of the machine for us. */
 int md_cpu_allowed(struct md_cpu_set *out);
 
 /* Bind the calling thread. An empty set changes nothing. MD_ERR_SYS: none of them is allowed. */

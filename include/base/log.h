@@ -64,7 +64,7 @@ void md_log_reopen(void); /* at SIGHUP: the log thread opens the file anew; may 
                              signal handler */
 void md_log_stats(struct md_log_stats *out);
 
-/* What went wrong lately, for those who cannot see the file: the last lines of WARNING or worse,
+/* Recent trouble, for readers who cannot see the file: the last lines of WARNING or worse,
  * oldest first, escaped and cut. Returns how many. Any thread. */
 #define MD_LOG_RECENT_MAX 50
 struct md_log_line {
@@ -102,7 +102,7 @@ int md_log_severity_parse(const char *name, enum md_log_severity *out); /* MD_ER
             md_log_write(&md_log_site_, (severity), __VA_ARGS__);                                  \
     } while (0)
 
-/* What a place in the code that logs remembers for its rate limit; static, one per place. */
+/* The rate limit of one place in the code that logs; static, one per place. */
 struct md_log_site {
     _Atomic uint64_t second;                /* the second counted below */
     _Atomic uint32_t lines;                 /* lines in it */

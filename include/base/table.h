@@ -34,7 +34,7 @@ void *md_table_get(const struct md_table *table, const void *key, size_t length)
 /* MD_OK, MD_ERR_EXISTS (nothing changed), or MD_ERR_NOMEM when a growth fails. */
 int md_table_put(struct md_table *table, const void *key, size_t length, void *value);
 
-/* What was there, or NULL. */
+/* The value that was there, or NULL. */
 void *md_table_remove(struct md_table *table, const void *key, size_t length);
 
 /*

@@ -10,7 +10,7 @@
 #include "netio/stream.h"
 #include "rssl/channel.h"
 
-/* What one read may bring, if no more is asked for: large enough for batches, small enough for the
+/* The bytes one read may bring by default: large enough for batches, small enough for the
  * cache. A session that has not read all of it keeps its buffer. */
 #define CLIENT_READ_LEAST ((size_t)128 << 10)
 

@@ -16,7 +16,7 @@
  */
 struct httpd;
 
-/* What an answer is made of. The text is the server's, to be added to; or `fixed` is set. */
+/* An answer. The text is the server's, to be added to; or `fixed` is set. */
 struct http_answer {
     int status;                   /* 200 unless changed */
     const char *type;             /* media type; constant text */

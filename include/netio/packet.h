@@ -65,7 +65,7 @@ struct net_packet_counters {
 
 struct net_packet_io;
 
-/* What a transport implements; see the functions of the same names below. Optional ones are NULL.
+/* The calls of a transport; see the functions of the same names below. Optional ones are NULL.
  */
 struct net_packet_table {
     const char *name;

@@ -93,18 +93,18 @@ void net_stream_shutdown(struct net_stream *stream);
 /* For the event loop only; -1: poll-driven. */
 int net_stream_descriptor(const struct net_stream *stream);
 
-/* What to wait for: NET_READABLE and/or NET_WRITABLE. `has_output`: the owner has bytes to write.
+/* The events to wait for: NET_READABLE, NET_WRITABLE. `has_output`: the owner has bytes to write.
  */
 unsigned net_stream_wants(const struct net_stream *stream, bool has_output);
 
-/* What could be done now without waiting. Poll-driven: asks the transport. Descriptor-driven:
+/* The events possible now without waiting. Poll-driven: asks the transport. Descriptor-driven:
  * tells of bytes held above the descriptor (TLS), else 0. */
 unsigned net_stream_poll(struct net_stream *stream);
 
 /* "127.0.0.1:40112", "[::1]:40112", "pipe:7"; the peer's, and for tls the version behind it. */
 const char *net_stream_peer(const struct net_stream *stream);
 
-/* What went wrong, for a log line: "Connection refused", "certificate has expired". */
+/* The error, for a log line: "Connection refused", "certificate has expired". */
 const char *net_stream_error(const struct net_stream *stream);
 
 /* Why the last dial, listen or accept of this thread failed (MD_ERR_SYS), for a log line: "Address

@@ -27,7 +27,7 @@ struct net_udp_config {
     bool no_segmentation;               /* do without GSO and GRO even where the kernel has them */
 };
 
-/* What opening found out; for the log. */
+/* The result of opening; for the log. */
 struct net_udp_report {
     char interface[2][64]; /* name and address chosen, per path */
     uint16_t unicast_port;

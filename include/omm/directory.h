@@ -18,7 +18,7 @@
 #define OMM_QOS_MAX          16
 #define OMM_DICTIONARY_MAX   16
 
-/* What one service says of itself. Which parts are there is told by `filters`; views point into
+/* The description of one service. `filters` says which parts are present; views point into
  * the message, or are the caller's when he encodes. */
 struct omm_service {
     uint16_t id;

@@ -5,7 +5,7 @@
 
 #include "rmds/rwf.h"
 
-/* What a request asks; views point into the message. */
+/* A request; views point into the message. */
 struct omm_item_request {
     int32_t stream_id;
     uint8_t domain;

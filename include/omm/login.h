@@ -71,7 +71,7 @@ struct omm_login_refresh {
 
 int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_refresh *refresh);
 
-/* What a provider granted us. Absent Support elements are 0, SingleOpen and the like 1. */
+/* The features a provider granted. Absent Support elements are 0, SingleOpen and the like 1. */
 int omm_login_refresh_decode(const struct rwf_msg *msg, struct omm_login_refresh *out);
 
 /* The round-trip message: GENERIC on the login stream with `ticks`, our opaque clock value. */

@@ -56,7 +56,7 @@ struct rmds_context;
 struct rmds_channel;
 struct rmds_listener;
 
-/* What a channel is made with. rmds_options_init() gives each a usual value; strings are copied. */
+/* Options of a channel. rmds_options_init() gives each a usual value; strings are copied. */
 struct rmds_options {
     const char *transport;  /* "tcp" or "tls" */
     const char *host;       /* to connect to; to listen on (NULL: everywhere) */

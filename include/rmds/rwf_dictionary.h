@@ -69,7 +69,7 @@ struct rwf_field_def {
     int8_t field_type; /* enum rwf_field_type */
 };
 
-/* What the tags of the files say. Strings are "" when absent. */
+/* The tags of the files. Strings are "" when absent. */
 struct rwf_dictionary_info {
     int32_t dictionary_id;
     const char *field_version; /* Version of the field dictionary */
@@ -177,7 +177,7 @@ int rwf_dictionary_refresh_encode(const struct rwf_dictionary *dictionary,
  */
 int rwf_dictionary_decode(struct rwf_dictionary *dictionary, struct rwf_bytes payload);
 
-/* What the summary of a part says, read without a dictionary. */
+/* The summary of a part, read without a dictionary. */
 struct rwf_dictionary_summary {
     enum rwf_dictionary_type type; /* NONE: a part without one, the second and later of fields */
     int32_t dictionary_id;

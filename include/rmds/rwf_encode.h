@@ -89,7 +89,7 @@ struct rwf_mark {
 
 void rwf_encoder_init(struct rwf_encoder *enc, void *buffer, size_t size);
 
-/* What was written so far. */
+/* The bytes written so far. */
 static inline struct rwf_bytes rwf_encoder_bytes(const struct rwf_encoder *enc)
 {
     return rwf_bytes(enc->start, (size_t)(enc->pos - enc->start));

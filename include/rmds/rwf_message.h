@@ -70,7 +70,7 @@ bool rwf_msg_has_key(const struct rwf_msg *msg);
 
 /* ---- peek ---- */
 
-/* What a forwarding server needs of each message. */
+/* The fields a forwarding server needs of each message. */
 struct rwf_peek {
     uint8_t msg_class;
     uint8_t domain;

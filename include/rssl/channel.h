@@ -107,12 +107,12 @@ struct rssl_event {
     const uint8_t *bytes; /* a view, good until the next call of events, input or destroy */
 };
 
-/* What one read of a connection should be able to take: so many whole frames with the fragment size
+/* The bytes one read of a connection can take: so many whole frames with the fragment size
  * agreed, but at least what is good for batches, which the shell knows. */
 #define RSSL_READ_MAX ((size_t)16 << 20)
 size_t rssl_read_size(uint32_t input_buffers, uint16_t message_size_max, size_t least);
 
-/* What both ends know once it is open. */
+/* The values both ends know once it is open. */
 struct rssl_info {
     enum rssl_version version;
     enum rssl_compression compression;

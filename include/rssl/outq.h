@@ -181,7 +181,7 @@ void rssl_outq_set_packing(struct rssl_outq *q, bool packing);
 void rssl_outq_init(struct rssl_outq *q, struct rssl_pool *pool); /* shut: raw bytes only */
 void rssl_outq_fini(struct rssl_outq *q);
 void rssl_outq_clear(struct rssl_outq *q); /* what is queued is dropped */
-/* What was negotiated is known: messages may be queued. `codec` stays the caller's. */
+/* The handshake is done: messages may be queued. `codec` stays the caller's. */
 void rssl_outq_open(struct rssl_outq *q, const struct rssl_outq_config *config,
                     struct rssl_codec *codec);
 void rssl_outq_shut(struct rssl_outq *q); /* what is queued still goes out */

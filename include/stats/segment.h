@@ -38,7 +38,7 @@ int stats_segment_open(const struct stats_config *config, struct stats_segment *
                        pid_t *holder);
 void stats_segment_close(struct stats_segment *segment); /* removes the file; NULL is allowed */
 
-/* What readers map; for a reader in this process. */
+/* The memory that readers map; for a reader in this process. */
 const struct stats_header *stats_segment_header(const struct stats_segment *segment);
 
 /* Say that we live: once a second, with the monotonic clock. */

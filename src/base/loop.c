@@ -98,7 +98,7 @@ struct md_loop_source {
     bool is_armed;
 };
 
-/* What the kernel reported may have taken a while to come: time is read again before it is used. */
+/* The kernel may have taken a while to report: read the time again before using it. */
 static void awake(struct md_loop *loop)
 {
     if (!loop->is_io_counted) {

@@ -227,7 +227,7 @@ int client_session_flush(struct client_session *session, uint64_t now_ns)
             offered += slices[i].length;
         int64_t n = net_stream_write(session->stream, slices, count);
         if (n < 0) {
-            /* What the peer said before it went away is still to be read. */
+            /* Read first what the peer sent before it closed. */
             session->write_failed = true;
             return MD_ERR_CLOSED;
         }

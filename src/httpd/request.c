@@ -12,7 +12,7 @@ enum {
     HTTP_VERSION = 505,
 };
 
-/* What the headers said, as far as it matters here. */
+/* The headers that matter here. */
 struct headers {
     struct md_slice host;
     unsigned hosts;

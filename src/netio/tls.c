@@ -125,7 +125,7 @@ static int fail(struct tls_stream *stream, const char *what)
     return MD_ERR_SYS;
 }
 
-/* What a call of OpenSSL that did not succeed means. */
+/* Translates the error of an OpenSSL call that did not succeed. */
 static int outcome(struct tls_stream *stream, int result, const char *what)
 {
     int error = SSL_get_error(stream->ssl, result);

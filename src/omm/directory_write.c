@@ -141,7 +141,7 @@ static void add_filter(struct rwf_encoder *enc, uint8_t id, const struct omm_ser
     rwf_filter_entry_finish(enc);
 }
 
-/* What a provider said, as it said it. */
+/* A provider's element, unchanged. */
 static void add_raw(struct rwf_encoder *enc, uint8_t id, uint8_t container, struct rwf_bytes data)
 {
     struct rwf_filter_entry entry = {

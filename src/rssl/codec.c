@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* What the two kinds do differently. */
+/* The calls in which the two kinds differ. */
 struct method {
     size_t threshold; /* as real senders do */
     int (*init)(struct rssl_codec *codec, int level);

@@ -365,7 +365,7 @@ static size_t take_frame(struct rssl_channel *ch, const uint8_t *bytes, size_t l
     return 1;
 }
 
-/* What the last events pointed to is no longer needed. */
+/* The bytes that the last events pointed to are no longer needed. */
 static void release_views(struct rssl_channel *ch)
 {
     free(ch->message_held);

@@ -24,7 +24,7 @@ static int check_array(struct rwf_bytes bytes)
     return rc;
 }
 
-/* What stands inside an entry of a list is outside the scope of local definitions. */
+/* The inside of a list's entry is outside the scope of local definitions. */
 static struct rwf_sets inner_sets(const struct rwf_sets *sets)
 {
     struct rwf_sets inner = { 0 };

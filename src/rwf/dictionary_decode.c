@@ -127,7 +127,7 @@ static int keep_summary(struct rwf_dictionary *dictionary,
 
 /* ---- entries ---- */
 
-/* What an entry may hold; which of them are there says whether it is a field or a table. */
+/* The parts of an entry; the ones present say whether it is a field or a table. */
 struct entry {
     struct rwf_bytes name;
     struct rwf_bytes long_name;

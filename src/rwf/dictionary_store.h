@@ -41,7 +41,7 @@ struct store_view {
     size_t length;
 };
 
-/* What a failed load goes back to. */
+/* The state to which a failed load returns. */
 struct store_mark {
     uint32_t field_count;
     uint32_t table_count;

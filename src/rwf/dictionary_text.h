@@ -26,10 +26,10 @@ bool text_skip_blanks(struct text_scan *scan);
 /* The next bytes up to a blank; empty at the end of the line. */
 struct store_view text_word(struct text_scan *scan);
 
-/* What is left of the line, without blanks around it. */
+/* The rest of the line, without blanks around it. */
 struct store_view text_rest(struct text_scan *scan);
 
-/* What stands between the mark at the present position and the next such mark. */
+/* The text between the mark at the present position and the next such mark. */
 bool text_between(struct text_scan *scan, char mark, struct store_view *inside);
 
 /* A decimal number within limits, which a blank, '(' or ')' or the end of the line follows. */

@@ -9,7 +9,7 @@
 #define ENTRY_HAS_PERM      1
 #define ENTRY_HAS_CONTAINER 2
 
-/* What map, vector and series have in common. */
+/* The parts that map, vector and series have in common. */
 struct head {
     uint16_t container;
     bool has_set_defs;

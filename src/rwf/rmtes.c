@@ -40,7 +40,7 @@ struct command {
     size_t length; /* of the whole sequence */
 };
 
-/* What stands at `content`, which starts with ESC. */
+/* The sequence at `content`, which starts with ESC. */
 static struct command command_at(const uint8_t *content, size_t length)
 {
     struct command command = { .kind = COMMAND_NONE };
@@ -79,7 +79,7 @@ bool rwf_rmtes_is_partial(const uint8_t *content, size_t length)
     return false;
 }
 
-/* What one pass over a content came to. */
+/* The result of one pass over a content. */
 struct walk {
     uint8_t *stored; /* NULL: only check */
     size_t capacity;
@@ -389,7 +389,7 @@ static size_t escape(struct shift_state *state, const uint8_t *p, size_t left)
     return 2;
 }
 
-/* What one byte of control or one character at `p` means; returns the bytes it took. */
+/* Applies one control byte or one character at `p`; returns the bytes it took. */
 static size_t step(struct shift_state *state, const uint8_t *p, size_t left, struct text *text)
 {
     if (p[0] == 0x0e || p[0] == 0x0f) {
