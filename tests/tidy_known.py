@@ -115,5 +115,8 @@ UNCALLED = {
     "users_count": "R5",
 }
 
+# Comments that begin with What, Who, Said or Told: at most this many may be left. Lower it.
+COMMENTS_WITHOUT_SUBJECT = 105
+
 # Names in comments and documents of files that do not exist, in folders that are being rebuilt.
 ABSENT = set()

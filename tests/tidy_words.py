@@ -97,7 +97,22 @@ class Citations:
                         self.say(path, number, f"{name}() is not in {file}: say where it is now")
 
 
+def check_subjects(texts, say):
+    """A comment begins with its subject. What is left of the other kind may not grow."""
+    found = [
+        f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
+        for path, text in texts.items()
+        if path.startswith(("src/", "include/", "p2ps/", "srcdist/", "rrcpd/"))
+        for match in re.finditer(r"/\* (What|Who|Said|Told) ", text)
+    ]
+    if len(found) > known.COMMENTS_WITHOUT_SUBJECT:
+        say("comments", 0, f"{len(found)} begin with What, Who, Said or Told, "
+            f"{known.COMMENTS_WITHOUT_SUBJECT} are known; begin yours with its subject. They are: "
+            + " ".join(found))
+
+
 def check(files, texts, say):
+    check_subjects(texts, say)
     citations = Citations(files, texts, say)
     for path in sorted(texts):
         # tests/bench/limits is kept as it was measured.
