@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""three_hosts.py - docs/three-hosts.md to the letter: its file, its keys, its commands, in three network namespaces as
+hosts; what the page says one sees is seen, and prices reach consumers of both gateways."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import conf_examples
+
+WAIT_S = 90
+PAGE = os.path.join(conf_examples.ROOT, "docs", "three-hosts.md")
+HOSTS = {"feed": "10.1.0.11", "gw1": "10.1.0.12", "gw2": "10.1.0.13"}
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+def blocks():
+    """The page's blocks of code: the configuration, the keys, the units, the commands."""
+    with open(PAGE, encoding="ascii") as page:
+        return re.findall(r"^```\n(.*?)^```$", page.read(), re.M | re.S)
+
+
+class Host:
+    """A namespace with a name and an eth0 of its own, on the bridge."""
+
+    def __init__(self, folder, name, address):
+        self.name, self.folder, self.running, self.logs = name, os.path.join(folder, name), [], {}
+        os.makedirs(os.path.join(self.folder, "shm"))
+        self.holder = subprocess.Popen(["unshare", "-n", "-u", "sh", "-c", f"hostname {name} && echo up && exec cat"],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.holder.stdout.readline()
+        ip("link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
+        ip("link", "set", f"to-{name}", "master", "br0", "up")
+        for words in (["address", "add", f"{address}/24", "dev", "eth0"], ["link", "set", "eth0", "up"],
+                      ["link", "set", "lo", "up"]):
+            self.run("ip", *words)
+        self.own = os.path.join(self.folder, "own.cnf")
+        with open(self.own, "w", encoding="ascii") as file:
+            file.write(f"*runDir : {self.folder}\n*shmDir : {self.folder}/shm\n*logTarget : stderr\n")
+
+    def words(self, *words):
+        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", *words]
+
+    def run(self, *words, **more):
+        return subprocess.run(self.words(*words), check=more.pop("check", True), stdin=subprocess.DEVNULL, **more)
+
+    def start(self, conf, program, *words):
+        self.logs[program] = os.path.join(self.folder, program + ".log")
+        with open(self.logs[program], "w", encoding="utf-8") as log:
+            self.running.append(subprocess.Popen(
+                self.words(os.path.join(conf_examples.BIN, program), *words, "-c", conf, "-c", self.own),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+
+    def log(self, program):
+        with open(self.logs[program], encoding="utf-8") as log:
+            return log.read()
+
+    def close(self):
+        for process in reversed(self.running):
+            process.terminate()
+        for process in self.running:
+            process.wait()
+        self.holder.stdin.close()
+        self.holder.wait()
+
+
+def until(what, condition):
+    end = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < end, f"{what()}: not within {WAIT_S} s"
+        time.sleep(0.05)
+
+
+def write_files(folder):
+    """The page's configuration and keys, with its folder in place of /etc/rmds."""
+    conf, keys = (text.replace("/etc/rmds", folder) for text in blocks()[:2])
+    subprocess.run(["sh", "-e", "-c", keys], check=True)
+    path = os.path.join(folder, "rmds.cnf")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(conf)
+    check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "check", path], capture_output=True, text=True,
+                           check=False)
+    assert check.returncode == 0, check.stdout + check.stderr
+    return path
+
+
+def start_daemons(hosts, conf):
+    """The commands of the page, each on the hosts that its remark names."""
+    for line in blocks()[3].splitlines():
+        command, _, where = line.partition("#")
+        for name, host in hosts.items():
+            if not where or name in where:
+                host.start(conf, *command.split())
+
+
+def see_what_the_page_says(hosts):
+    for name, host in hosts.items():
+        for other in hosts:
+            if other != name:
+                until(lambda: f"{name} hears {other}; {host.log('rrcpd')}",
+                      lambda: f"node {other}.1.rrcpd is heard" in host.log("rrcpd"))
+        shm = os.path.join(host.folder, "shm")
+        monitor = ["rmdsmon", "-shm", shm, "-once"]
+        monitor[0] = os.path.join(conf_examples.BIN, monitor[0])
+        until(lambda: f"rmdsmon on {name}: {host.run(*monitor, check=False, capture_output=True, text=True).stdout}",
+              lambda: host.run(*monitor, check=False, capture_output=True).returncode == 0)
+
+
+def prices(host, gateway):
+    """An image, then updates."""
+    client = os.path.join(conf_examples.BIN, "rmdstestclient")
+    out = host.run(client, "-S", "RDFD", "-h", HOSTS[gateway], "-p", "14002", "-il", "TRI.N", "-secs", "2",
+                   check=False, capture_output=True, text=True)
+    found = re.search(r"([\d,]+) updates in .* ([\d,]+) refreshes", out.stdout)
+    assert found and "0" not in found.groups(), out.stdout + out.stderr
+
+
+def main():
+    ip("link", "add", "br0", "type", "bridge")
+    ip("address", "add", "10.1.0.10/24", "dev", "br0")
+    ip("link", "set", "br0", "up")
+    hosts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for name, address in HOSTS.items():
+                hosts[name] = Host(folder, name, address)
+            conf = write_files(folder)
+            items = os.path.join(folder, "items")
+            with open(items, "w", encoding="ascii") as file:
+                file.write("TRI.N\n")
+            with open(os.path.join(folder, "provider.log"), "w", encoding="utf-8") as log:
+                provider = conf_examples.tool(
+                    "sink_driven_src", "-S", "RDFD", "-N", "14002", "-L", "10.1.0.10", "-f", items, "-U", "100",
+                    "-Q", os.path.join(conf_examples.ROOT, "conf", "sample.xml"), "-q", "GOOG.O", "-K",
+                    stdout=log, stderr=log)
+            try:
+                start_daemons(hosts, conf)
+                see_what_the_page_says(hosts)
+                for gateway in ("gw1", "gw2"):
+                    prices(hosts["feed"], gateway)
+            finally:
+                provider.terminate()
+                provider.wait()
+        finally:
+            for host in hosts.values():
+                host.close()
+    print("all good")
+
+
+if __name__ == "__main__":
+    if subprocess.run(["unshare", "-r", "-n", "-u", "true"], capture_output=True, check=False).returncode != 0:
+        print("no namespaces may be made here")
+        sys.exit(77)
+    conf_examples.enter_namespace()
+    main()
