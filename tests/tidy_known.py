@@ -94,7 +94,6 @@ FOR_TESTS = {
     "net_sim_destroy": "the same",
     "net_sim_open": "the same",
     "p2ps_core_check": "rrmpsim and the unit tests of both cores, when they settle",
-    "page_row_text": "tests read a row",
     "rrcp_check": "simulators and unit tests, after every step",
     "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
     "rrmp_source_check": "the same",
