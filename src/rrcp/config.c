@@ -96,7 +96,7 @@ const char *rrcp_note_text(enum rrcp_note note)
     case RRCP_NOTE_PATH_SILENT:
         return "one of the redundant networks is silent";
     case RRCP_NOTE_PATH_BACK:
-        return "the silent network is heard again";
+        return "packets arrive again on the silent network";
     case RRCP_NOTE_GROUP_SILENT:
         return "multicast from a node lost, its unicast is heard: check IGMP querier";
     case RRCP_NOTE_PEERS_FULL:
@@ -108,9 +108,9 @@ const char *rrcp_note_text(enum rrcp_note note)
     case RRCP_NOTE_REPAIRS_USELESS:
         return "repairs arrive as duplicates: the network reorders, see switchReorderFixEnabled";
     case RRCP_NOTE_FLOW_RECEIVER_LOST:
-        return "a receiver makes no progress and is no longer waited for";
+        return "flow control drops a receiver that makes no progress";
     case RRCP_NOTE_USERS_EXHAUSTED:
-        return "all user ports of this run are used up: restart";
+        return "all user ports of this run are used up: restart rrcpd";
     case RRCP_NOTE_count:
         break;
     }
