@@ -155,7 +155,18 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
         p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_SOURCE, 0, &state);
         return;
     }
+    uint32_t held = p2ps_idmap_get(&c->streams, request->stream_id);
+    if (held != P2PS_IDMAP_NONE && held != P2PS_STREAM_DIRECTORY) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                                            RWF_CODE_USAGE_ERROR, "The stream id is in use");
+        p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_SOURCE, 0, &state);
+        return;
+    }
     if (request->is_streaming) {
+        /* A client has one directory stream: a second one takes the place of the first. */
+        if (c->directory_stream != 0 && c->directory_stream != request->stream_id)
+            p2ps_idmap_take(&c->streams, c->directory_stream);
+        c->directory_stream = 0;
         if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DIRECTORY) != MD_OK)
             return;
         c->directory_stream = request->stream_id;
@@ -180,7 +191,7 @@ static void owe_states(struct p2ps_core *core, uint32_t client)
         if (item >= P2PS_STREAM_DICTIONARY || core->items[item].data_state != RWF_DATA_SUSPECT)
             continue;
         uint32_t watch = p2ps_item_watch_find(core, item, client, id);
-        if (watch != P2PS_NONE)
+        if (watch != P2PS_NONE && core->items[item].watches[watch].state != P2PS_WATCH_ASKS)
             p2ps_watch_owe(core, &core->items[item].watches[watch], P2PS_WATCH_OWED_STATUS);
     }
 }

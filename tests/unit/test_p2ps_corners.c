@@ -42,6 +42,52 @@ static void login_again(struct pair_client *c, bool pause)
     pair_pass(c->pair, 20 * PAIR_MS);
 }
 
+/* ---- stream ids ---- */
+
+static void ask_directory(struct pair_client *c, int32_t stream_id)
+{
+    const struct omm_directory_request request = {
+        .stream_id = stream_id,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE,
+    };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_settle(c->pair);
+}
+
+static void a_directory_request_does_not_take_the_id_of_an_item(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    ask_directory(c, 5);
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 1);
+    ask_directory(c, 1);
+    assert_string_equal(pair_heard(c, 1), "LX");
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+}
+
+static void a_close_of_the_first_directory_stream_leaves_the_second(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c, 2);
+    ask_directory(c, 3);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 2);
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "D");
+    assert_string_equal(pair_heard(c, 3), "Dd");
+}
+
 /* ---- pause ---- */
 
 static void asking_again_while_paused_does_not_forget_what_was_missed(void **state)
@@ -425,6 +471,8 @@ int main(void)
 {
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(a_directory_request_does_not_take_the_id_of_an_item, setup),
+        TEST(a_close_of_the_first_directory_stream_leaves_the_second, setup),
         TEST(asking_again_while_paused_does_not_forget_what_was_missed, setup),
         TEST(a_private_stream_that_is_asked_for_again_stays_one, setup),
         TEST(a_directory_of_one_service_says_nothing_of_another, setup),
