@@ -4,7 +4,6 @@
 # Files of one folder whose functions call each other in a circle. "*": any circle in that folder.
 CIRCLES = {
     "p2ps": [({"mount", "rssl_front"}, "a mount has a front, whose close ends it")],
-    "p2ps/core": [({"*"}, "goes with R4: doors and removal at the end of a batch")],
     "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
     "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"}, "an image grows its own arena")],
@@ -27,7 +26,6 @@ CIRCLES = {
 
 # Headers that belong to no .c file and declare functions of several.
 SHARED_HEADERS = {
-    "p2ps/core/private.h": "R4",
     "rrcpd/net_private.h": "R5",
     "src/attach/internal.h": "types of four small files; one door each would be four headers of 10 lines",
     "src/cache/image.h": "the arena and its fields",
@@ -45,8 +43,6 @@ SHARED_HEADERS = {
 # Files of product code over 600 lines.
 LONG_FILES = {
     "src/rwf/jisx0208.h": "a table",
-    "p2ps/core/deliver.c": "R4",
-    "p2ps/core/request.c": "R4",
     "p2ps/main.c": "R5",
     "srcdist/main.c": "R5",
     "rrcpd/main.c": "R5",

@@ -1,7 +1,9 @@
 /* check.c - the invariants of the core's tables, as code: see p2ps_core_check(). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
+#include "item.h"
 #include "private.h"
+#include "standby.h"
 
 /*
  *   items     each slot is free or watched; its watches are streams of clients that exist; it is

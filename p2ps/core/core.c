@@ -5,7 +5,18 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "client.h"
+#include "core.h"
+#include "deliver.h"
+#include "dictionary.h"
+#include "directory.h"
+#include "entitle.h"
+#include "item.h"
+#include "login.h"
+#include "network.h"
 #include "private.h"
+#include "tally.h"
+#include "turn.h"
 
 #define SECOND_NS          1000000000ull
 #define CLIENTS_DEFAULT    1000
@@ -143,6 +154,24 @@ static void cut_hopeless(struct p2ps_core *core)
     }
 }
 
+static void take_answers(struct p2ps_core *core)
+{
+    struct entitle_answer answers[16];
+    int count;
+
+    do {
+        count = core->config.authority.answers(core->config.authority.self, answers, 16);
+        for (int i = 0; i < count; i++) {
+            uint32_t client = (uint32_t)answers[i].ticket;
+            if (client & P2PS_TICKET_ITEM)
+                p2ps_entitle_item_answer(core, &answers[i]);
+            else if (client < core->client_room && core->clients[client].is_used &&
+                     core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))
+                p2ps_login_answer(core, client, &answers[i]);
+        }
+    } while (count == 16);
+}
+
 void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
                         const struct rrmp_message *messages, size_t count)
 {
@@ -188,7 +217,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     for (unsigned i = 0; i < core->config.network_count; i++)
         rrmp_sink_tick(core->sinks[i], now_ns, empty_networks >> i & 1);
     p2ps_deliver_events(core);
-    p2ps_entitle_answers(core);
+    take_answers(core);
     p2ps_deliver_events(core);
     p2ps_dictionaries_tick(core);
     p2ps_directory_tick(core);
@@ -225,8 +254,47 @@ void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
     core->now_ns = now_ns;
     for (uint32_t item = 0; item < core->item_room; item++) {
         if (core->items[item].watch_count)
-            p2ps_item_entitle_again(core, item);
+            p2ps_entitle_item_again(core, item);
     }
+}
+
+static void logout(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    p2ps_client_drop_streams(core, client);
+    p2ps_tally_unmount(core, client);
+    c->login_state = P2PS_LOGIN_REFUSED;
+    c->opened_ns = core->now_ns;
+}
+
+void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client, int32_t stream_id)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t index = p2ps_idmap_get(&c->streams, stream_id);
+
+    core->now_ns = now_ns;
+    core->stats.closes_in++;
+    switch (index) {
+    case P2PS_IDMAP_NONE:
+        return;
+    case P2PS_STREAM_LOGIN:
+        logout(core, client);
+        return;
+    case P2PS_STREAM_DIRECTORY:
+        c->directory_stream = 0;
+        p2ps_idmap_take(&c->streams, stream_id);
+        return;
+    case P2PS_STREAM_DICTIONARY:
+        p2ps_dictionary_closed(core, client, stream_id);
+        p2ps_idmap_take(&c->streams, stream_id);
+        return;
+    default:
+        break;
+    }
+    uint32_t watch = p2ps_item_watch_find(core, index, client, stream_id);
+    if (watch != P2PS_NONE)
+        p2ps_item_watch_remove(core, index, watch);
 }
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)

@@ -1,33 +1,22 @@
 /* deliver.c - the tick's last step: from a record of the backbone to the streams of clients. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
+#include "deliver.h"
 #include "base/cursor.h"
 #include "base/err.h"
-#include "base/writer.h"
+#include "client.h"
+#include "dictionary.h"
+#include "directory.h"
+#include "entitle.h"
+#include "image.h"
+#include "item.h"
+#include "network.h"
+#include "post.h"
 #include "private.h"
+#include "record.h"
+#include "status.h"
+#include "watch.h"
 
 #define EVENTS_MAX 32 /* taken at a time: they stay in the first cache */
-/* Streams looked at for what they are owed, in one go. */
-#define OWED_STREAMS 4096
-
-static bool start_record(struct p2ps_core *core, const struct rrmp_sink_event *event,
-                         struct p2ps_record *record)
-{
-    *record = (struct p2ps_record){
-        .message = p2ps_bytes(event->message),
-        .item = (uint32_t)event->user,
-        .is_private = core->items[(uint32_t)event->user].is_private,
-    };
-    md_put_be16(record->group, event->instance);
-    md_put_be16(record->group + 2, event->group);
-    p2ps_form_next_record(core);
-    if (rwf_peek(record->message, &record->peek) == RWF_OK)
-        return true;
-    core->stats.decode_errors++;
-    return false;
-}
 
 /* A mirrored item may go on at another source, which is told where. */
 static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *record)
@@ -45,157 +34,26 @@ static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *
                                 md_be32(record->message.data + layout.seq_num.at));
 }
 
-/* ---- slow clients ---- */
-
-void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+static void tell_unreadable(struct p2ps_core *core, uint32_t item)
 {
-    struct p2ps_client *c = &core->clients[w->client];
+    struct p2ps_item *it = &core->items[item];
+    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                              "A Marketfeed record of this item cannot be read: "
+                                              "values may be missing until its next image");
 
-    core->stats.no_buffer_events++;
-    if (!(w->flags & P2PS_WATCH_OWED))
-        c->owed_count++;
-    w->flags |= flag;
-    p2ps_client_is_slow(core, w->client);
-    if (c->owed_count > core->config.conflate_max)
-        p2ps_client_doom(core, w->client);
-}
-
-static void forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
-{
-    if (!(w->flags & flag))
+    if (!core->is_unreadable)
         return;
-    w->flags &= (uint16_t)~flag;
-    if (!(w->flags & P2PS_WATCH_OWED))
-        core->clients[w->client].owed_count--;
-}
+    core->is_unreadable = false;
+    if (it->is_unreadable)
+        return;
+    it->is_unreadable = true;
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        const struct p2ps_watch *w = &core->items[item].watches[i];
+        uint8_t flags = core->forms[w->form].flags;
 
-/* Of who is owed its state; one that is fine is said by the image. False: the watch has ended, or
- * there is no room. */
-static bool tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
-
-    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
-        return true;
-    forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
-    if (it->data_state == RWF_DATA_OK)
-        return true;
-    return !p2ps_watch_status(core, item, at, &state) &&
-           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
-}
-
-/*
- * A client that fell behind is told so when it can be told anything again: conflation started, the
- * image with what it missed, real time again.
- */
-static bool tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK,
-                                        RWF_CODE_JIT_CONFLATION_STARTED, "Updates were left out");
-
-    if (!(it->watches[watch].flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
-        it->watches[watch].flags & P2PS_WATCH_CONFLATED)
-        return true;
-    p2ps_watch_status(core, item, watch, &state);
-    if (it->watches[watch].flags & P2PS_WATCH_OWED_STATUS)
-        return false;
-    it->watches[watch].flags |= P2PS_WATCH_CONFLATED;
-    return true;
-}
-
-static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
-
-    if (it->data_state != RWF_DATA_OK)
-        return; /* told when it is fine again */
-    p2ps_watch_status(core, item, watch, &state);
-    if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
-        it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;
-}
-
-void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    const struct p2ps_watch *w = &core->items[item].watches[watch];
-
-    if (w->state == P2PS_WATCH_STEP && w->flags & P2PS_WATCH_CONFLATED &&
-        !(w->flags & P2PS_WATCH_OWED))
-        tell_resumed(core, item, watch);
-}
-
-/* ---- permission data ---- */
-
-/* Remembers the permission data of the item; true when they are other than before. */
-static bool perm_data_changed(struct p2ps_core *core, struct p2ps_item *it, struct rwf_bytes perm)
-{
-    if (perm.length > UINT16_MAX)
-        return false;
-    size_t had = it->perm_data ? (size_t)(it->perm_data[0] << 8 | it->perm_data[1]) : 0;
-    if (it->perm_data && had == perm.length && memcmp(it->perm_data + 2, perm.data, had) == 0)
-        return false;
-    uint8_t *copy = realloc(it->perm_data, perm.length + 2);
-    if (!copy)
-        return false;
-    core->perm_bytes += perm.length - had;
-    md_put_be16(copy, (uint16_t)perm.length);
-    if (perm.length)
-        memcpy(copy + 2, perm.data, perm.length);
-    it->perm_data = copy;
-    return true;
-}
-
-/* Asks again for every watch; false when none is left and the item is gone. */
-bool p2ps_item_entitle_again(struct p2ps_core *core, uint32_t item)
-{
-    for (uint32_t i = core->items[item].watch_count; i-- > 0;) {
-        struct entitle_answer answer;
-        bool was_last = core->items[item].watch_count == 1;
-
-        enum entitle_verdict verdict = p2ps_entitle_item(core, item, i, &answer);
-
-        if (verdict == ENTITLE_DENY)
-            p2ps_watch_denied(core, item, i, answer.text);
-        else if (verdict == ENTITLE_ALLOW)
-            p2ps_watch_permitted(core, item,
-                                 i); /* the answer it waited for is to an old question */
-        if (was_last && core->items[item].watch_count == 0)
-            return false;
+        if (w->state != P2PS_WATCH_ASKS && !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
+            p2ps_watch_status(core, item, i, &state);
     }
-    return true;
-}
-
-static bool has_perm_data(const struct rwf_peek *peek)
-{
-    switch (peek->msg_class) {
-    case RWF_CLASS_REFRESH:
-        return (peek->flags & RWF_REFRESH_HAS_PERM_DATA) != 0;
-    case RWF_CLASS_UPDATE:
-        return (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0;
-    case RWF_CLASS_STATUS:
-        return (peek->flags & RWF_STATUS_HAS_PERM_DATA) != 0;
-    default:
-        return false;
-    }
-}
-
-/* Looks at the permission data a record may carry, before anybody is given the record. */
-static bool check_perm_data(struct p2ps_core *core, const struct p2ps_record *record)
-{
-    struct rwf_msg msg;
-
-    if (!has_perm_data(&record->peek))
-        return true;
-    if (rwf_msg_decode(record->message, &msg) != RWF_OK)
-        return true;
-    if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
-        return true;
-    bool is_there = p2ps_item_entitle_again(core, record->item);
-    p2ps_form_next_record(core); /* images may have been given out meanwhile */
-    return is_there;
 }
 
 /* ---- images ---- */
@@ -220,30 +78,17 @@ static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *even
     return false;
 }
 
-void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct p2ps_watch *w = &it->watches[watch];
-
-    forgive(core, w, P2PS_WATCH_OWED_IMAGE);
-    forgive(core, w, P2PS_WATCH_OWED_STATUS);
-    w->flags &= (uint16_t)~P2PS_WATCH_ASKED;
-    w->flags |= P2PS_WATCH_HAD_IMAGE;
-    if (w->flags & P2PS_WATCH_CONFLATED)
-        tell_resumed(core, item, watch);
-}
-
 static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record *record,
                       uint16_t flags)
 {
     struct p2ps_watch *w = &core->items[record->item].watches[watch];
     struct p2ps_client *c = &core->clients[w->client];
-    const struct p2ps_made *made = p2ps_form_make(core, w->form, record);
+    const struct p2ps_made *made = p2ps_record_make(core, w->form, record);
     bool solicited = w->state == P2PS_WATCH_FILLING && (w->flags & P2PS_WATCH_ASKED) != 0;
 
     if (!made || made->length == 0)
         return;
-    forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
+    p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
     if (flags & RRMP_IMAGE_FIRST)
         w->flags &= (uint16_t)~P2PS_WATCH_MISSED; /* but not what comes between the parts */
     if (c->front->put(c->self, made, w->stream_id, solicited,
@@ -266,7 +111,7 @@ static bool tell_before_image(struct p2ps_core *core, uint32_t item)
         uint32_t count = core->items[item].watch_count;
 
         if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS) ||
-            tell_suspect(core, item, i))
+            p2ps_watch_tell_suspect(core, item, i))
             continue;
         if (core->items[item].watch_count == count)
             p2ps_watch_owe(core, &core->items[item].watches[i], P2PS_WATCH_OWED_IMAGE);
@@ -283,7 +128,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     uint32_t item = (uint32_t)event->user;
 
     core->stats.refresh_in++;
-    if (!start_record(core, event, &record) || !check_perm_data(core, &record) ||
+    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record) ||
         !tell_before_image(core, item))
         return;
     struct p2ps_item *it = &core->items[item];
@@ -304,7 +149,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
             !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
             put_image(core, i, &record, event->flags);
     }
-    p2ps_marketfeed_tell(core, item);
+    tell_unreadable(core, item);
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
@@ -337,7 +182,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     struct p2ps_record record;
 
     core->stats.updates_in++;
-    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record))
         return;
     p2ps_image_update(core, event, &record);
     note_provider_seq(core, &record);
@@ -356,7 +201,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         }
         if (w->form != form) {
             form = w->form;
-            made = p2ps_form_make(core, form, &record);
+            made = p2ps_record_make(core, form, &record);
         }
         if (!made || made->length == 0)
             continue;
@@ -369,7 +214,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         c->updates_out++;
         p2ps_client_touch(core, w->client);
     }
-    p2ps_marketfeed_tell(core, record.item);
+    tell_unreadable(core, record.item);
 }
 
 /* Generic messages keep their own key and are never conflated or filtered. */
@@ -378,7 +223,7 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
     struct p2ps_record record;
 
     core->stats.generic_in++;
-    if (!start_record(core, event, &record))
+    if (!p2ps_record_start(core, event, &record))
         return;
     struct p2ps_made made = {
         .bytes = record.message.data,
@@ -406,7 +251,7 @@ static void deliver_status(struct p2ps_core *core, const struct rrmp_sink_event 
     struct p2ps_record record;
     struct rwf_msg msg;
 
-    if (!start_record(core, event, &record) || !check_perm_data(core, &record))
+    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record))
         return;
     if (rwf_msg_decode(record.message, &msg) != RWF_OK) {
         core->stats.decode_errors++;
@@ -673,57 +518,6 @@ void p2ps_deliver_events(struct p2ps_core *core)
             fetch_items(core, events, count);
             for (size_t i = 0; i < count; i++)
                 deliver_event(core, network, &events[i]);
-        }
-    }
-}
-
-/* ---- what slow clients are owed ---- */
-
-static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct p2ps_watch *w = &it->watches[at];
-
-    if (it->sink_item == RRMP_ITEM_NONE) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                            RWF_CODE_NO_RESOURCES, "No room for the image");
-        p2ps_watch_status(core, item, at, &state);
-        return;
-    }
-    if (w->flags & P2PS_WATCH_OWED_IMAGE) {
-        if (!tell_suspect(core, item, at) || !tell_conflated(core, item, at))
-            return;
-        forgive(core, w, P2PS_WATCH_OWED_IMAGE);
-        p2ps_watch_wants_image(core, item, at);
-    } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
-        forgive(core, w, P2PS_WATCH_OWED_STATUS);
-        if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK)
-            tell_resumed(core, item, at);
-        else
-            p2ps_watch_status(core, item, at, &state);
-    }
-}
-
-void p2ps_deliver_owed(struct p2ps_core *core, uint32_t client)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    bool has_wrapped = false;
-    uint32_t item;
-
-    for (unsigned i = 0; i < OWED_STREAMS && c->owed_count && !c->closing; i++) {
-        if (c->front->fill(c->self) >= core->config.owed_fill_percent)
-            return;
-        int32_t id = p2ps_idmap_next(&c->streams, &c->owed_cursor, &item);
-        if (id == 0) {
-            c->owed_cursor = 0;
-            if (has_wrapped)
-                return;
-            has_wrapped = true;
-        } else if (item < P2PS_STREAM_DICTIONARY) {
-            uint32_t at = p2ps_item_watch_find(core, item, client, id);
-            if (at != P2PS_NONE && core->items[item].watches[at].flags & P2PS_WATCH_OWED)
-                give_owed(core, item, at);
         }
     }
 }

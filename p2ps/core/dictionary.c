@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "client.h"
+#include "dictionary.h"
+#include "network.h"
 #include "private.h"
+#include "status.h"
 
 #define WAIT_NS 20000000ull /* between two looks at what another worker fetches */
 

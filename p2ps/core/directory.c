@@ -2,11 +2,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/cursor.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "client.h"
+#include "dictionary.h"
+#include "directory.h"
+#include "item.h"
 #include "itemkey/itemkey.h"
+#include "network.h"
 #include "private.h"
+#include "status.h"
+#include "watch.h"
 
 static struct rwf_bytes field_dictionary(void)
 {
@@ -100,15 +106,6 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
     }
     describe(core, &service, out);
     return true;
-}
-
-uint16_t p2ps_directory_find(const struct p2ps_core *core, uint16_t service_id)
-{
-    for (uint16_t i = 0; i < core->service_count; i++) {
-        if (core->services[i].id == service_id && !core->services[i].is_forgotten)
-            return i;
-    }
-    return RRMP_SERVICE_NONE;
 }
 
 static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicited,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "form.h"
 #include "private.h"
 
 static bool is_form(const struct p2ps_form *form, const struct p2ps_front *front, uint8_t flags,
@@ -65,42 +65,4 @@ void p2ps_form_give(struct p2ps_core *core, uint32_t form)
         free(f->fields);
         f->fields = NULL;
     }
-}
-
-void p2ps_form_next_record(struct p2ps_core *core)
-{
-    core->epoch++;
-    core->make_used = 0;
-    core->is_unreadable = false;
-}
-
-const struct p2ps_made *p2ps_form_make(struct p2ps_core *core, uint32_t form,
-                                       struct p2ps_record *record)
-{
-    struct p2ps_made *made = &core->made[form];
-    const struct p2ps_form *f = &core->forms[form];
-
-    if (core->made_epoch[form] == core->epoch)
-        return made->bytes ? made : NULL;
-    core->made_epoch[form] = core->epoch;
-    made->bytes = NULL;
-    if (!record->key && (f->flags & (P2PS_FORM_KEY | P2PS_FORM_MARKETFEED) ||
-                         record->peek.msg_class == RWF_CLASS_REFRESH)) {
-        if (!p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
-            return NULL;
-        record->key = &core->record_key;
-    }
-    const struct p2ps_record *given = p2ps_marketfeed(core, f, record);
-    if (!given)
-        return NULL;
-    if (f->front->make(f, given, core->make_buffer + core->make_used,
-                       core->make_size - core->make_used, made) != MD_OK) {
-        core->stats.decode_errors++;
-        made->bytes = NULL;
-        return NULL;
-    }
-    /* Bytes that were written to the buffer stay there while the record lasts. */
-    if (made->bytes == core->make_buffer + core->make_used)
-        core->make_used += made->length;
-    return made;
 }

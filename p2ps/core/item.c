@@ -3,8 +3,13 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "client.h"
+#include "form.h"
+#include "item.h"
 #include "itemkey/itemkey.h"
+#include "network.h"
 #include "private.h"
+#include "tally.h"
 
 #define ITEMS_MIN       1024
 #define ITEMS_STEP      8 /* the table grows by an eighth */
@@ -61,11 +66,26 @@ uint32_t p2ps_item_take(struct p2ps_core *core)
     return item;
 }
 
+void p2ps_item_image_drop(struct p2ps_core *core, struct p2ps_item *it)
+{
+    cache_image_free(core->cache, it->image);
+    it->image = NULL;
+}
+
+void p2ps_item_image_forget(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    if (it->image)
+        p2ps_item_image_drop(core, it);
+    it->image_state = P2PS_WATCH_NEW;
+}
+
 void p2ps_item_give(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
 
-    p2ps_image_forget(core, item);
+    p2ps_item_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
     core->stats.watch_bytes_now -= p2ps_item_watch_bytes(it);

@@ -3,7 +3,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "client.h"
+#include "item.h"
+#include "login.h"
 #include "private.h"
+#include "status.h"
+#include "tally.h"
+#include "turn.h"
+#include "watch.h"
 
 static void copy_text(char out[P2PS_TEXT_MAX], struct rwf_bytes text)
 {

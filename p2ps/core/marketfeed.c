@@ -1,7 +1,6 @@
 /* marketfeed.c - records of Marketfeed as field lists for who wants RWF, and the other way. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
+#include "marketfeed.h"
 #include "base/err.h"
 #include "private.h"
 
@@ -105,28 +104,4 @@ const struct p2ps_record *p2ps_marketfeed(struct p2ps_core *core, const struct p
         return record;
     other = converted(core, record);
     return other ? other : record;
-}
-
-/* ---- records that cannot be read ---- */
-
-void p2ps_marketfeed_tell(struct p2ps_core *core, uint32_t item)
-{
-    struct p2ps_item *it = &core->items[item];
-    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                              "A Marketfeed record of this item cannot be read: "
-                                              "values may be missing until its next image");
-
-    if (!core->is_unreadable)
-        return;
-    core->is_unreadable = false;
-    if (it->is_unreadable)
-        return;
-    it->is_unreadable = true;
-    for (uint32_t i = it->watch_count; i-- > 0;) {
-        const struct p2ps_watch *w = &core->items[item].watches[i];
-        uint8_t flags = core->forms[w->form].flags;
-
-        if (w->state != P2PS_WATCH_ASKS && !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
-            p2ps_watch_status(core, item, i, &state);
-    }
 }

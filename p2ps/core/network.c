@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "network.h"
 #include "private.h"
 
 /*
@@ -308,4 +309,13 @@ void p2ps_service_remember(struct p2ps_core *core, uint16_t service)
     s->qos_count = now.qos_count;
     memcpy(s->capabilities, now.capabilities, sizeof(s->capabilities));
     memcpy(s->qos, now.qos, sizeof(s->qos));
+}
+
+uint16_t p2ps_service_find(const struct p2ps_core *core, uint16_t service_id)
+{
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (core->services[i].id == service_id && !core->services[i].is_forgotten)
+            return i;
+    }
+    return RRMP_SERVICE_NONE;
 }

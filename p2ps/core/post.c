@@ -1,10 +1,12 @@
 /* post.c - posts and generic messages towards the source, and the answers back. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
+#include "post.h"
 #include "base/err.h"
+#include "client.h"
 #include "itemkey/itemkey.h"
+#include "network.h"
 #include "private.h"
+#include "standby.h"
 
 static const struct rwf_qos any_qos = {
     .timeliness = RWF_TIMELINESS_REALTIME,
@@ -144,7 +146,7 @@ static void post_off_stream(struct p2ps_core *core, uint32_t client, const struc
     uint16_t service = RRMP_SERVICE_NONE;
 
     if (msg->flags & RWF_POST_HAS_KEY && msg->key.flags & RWF_KEY_HAS_SERVICE_ID)
-        service = p2ps_directory_find(core, msg->key.service_id);
+        service = p2ps_service_find(core, msg->key.service_id);
     if (service == RRMP_SERVICE_NONE) {
         nak(core, client, msg, RWF_NAK_SOURCE_UNKNOWN, "Unknown service");
         return;

@@ -3,8 +3,17 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "client.h"
+#include "deliver.h"
+#include "entitle.h"
+#include "form.h"
+#include "item.h"
 #include "itemkey/itemkey.h"
+#include "network.h"
 #include "private.h"
+#include "standby.h"
+#include "status.h"
+#include "watch.h"
 
 /* A request on its way: what was found out about it so far. */
 struct opening {
@@ -39,7 +48,7 @@ static void close_with(struct p2ps_core *core, const struct opening *open, uint8
 static bool find_service(struct p2ps_core *core, struct opening *open)
 {
     if (open->key.flags & RWF_KEY_HAS_SERVICE_ID)
-        open->service = p2ps_directory_find(core, open->key.service_id);
+        open->service = p2ps_service_find(core, open->key.service_id);
     else
         open->service = RRMP_SERVICE_NONE;
     if (open->service == RRMP_SERVICE_NONE ||
@@ -144,131 +153,6 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
     if (open->form == P2PS_NONE)
         close_with(core, open, RWF_CODE_NO_RESOURCES, "Too many different views");
     return open->form != P2PS_NONE;
-}
-
-/* ---- entitlement ---- */
-
-/*
- * A ticket names the question: a login (serial and client), or, with this bit, one stream of a
- * client and which question about it, so that a late answer is not taken for one to another.
- */
-#define TICKET_ITEM      0x80000000u
-#define TICKET_QUESTIONS 0x7fffu
-
-static uint64_t item_ticket(const struct p2ps_watch *w)
-{
-    return (uint64_t)(uint32_t)w->stream_id << 32 | TICKET_ITEM | (uint32_t)w->question << 16 |
-           w->client;
-}
-
-enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
-                                       struct entitle_answer *answer)
-{
-    const struct p2ps_item *it = &core->items[item];
-    struct p2ps_watch *w = &it->watches[watch];
-    const struct p2ps_client *c = p2ps_client_at(core, w->client);
-    struct rrmp_sink_service service;
-    struct rwf_key key;
-    struct rwf_qos qos;
-
-    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service)) {
-        *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
-        return ENTITLE_DENY;
-    }
-    struct entitle_query query = {
-        .kind = ENTITLE_ITEM,
-        .domain = it->domain,
-        .user = { c->user, strlen(c->user) },
-        .host = { c->address, strlen(c->address) },
-        .service = { (const char *)service.name.bytes, service.name.length },
-        .item = { (const char *)key.name.data, key.name.length },
-    };
-    if (it->perm_data) {
-        query.permission_data.data = (const char *)it->perm_data + 2;
-        query.permission_data.length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
-    }
-    w->question = ++core->questions & TICKET_QUESTIONS;
-    return core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
-}
-
-void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text)
-{
-    struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
-
-    core->stats.not_entitled++;
-    p2ps_watch_status(core, item, watch, &state);
-}
-
-void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
-
-    it->watches[watch].state = P2PS_WATCH_NEW;
-    if (p2ps_image_give(core, item, watch))
-        return;
-    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
-}
-
-void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct p2ps_watch *w = &it->watches[watch];
-
-    if (w->state != P2PS_WATCH_ASKS)
-        return;
-    w->state = P2PS_WATCH_NEW;
-    if (w->flags & P2PS_WATCH_NO_REFRESH) {
-        w->state = P2PS_WATCH_STEP;
-        return;
-    }
-    if (p2ps_image_give(core, item, watch))
-        return;
-    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
-    /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
-    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
-        struct rwf_state state =
-            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
-        p2ps_watch_status(core, item, watch, &state);
-    }
-}
-
-static void answer_item(struct p2ps_core *core, const struct entitle_answer *answer)
-{
-    uint32_t client = (uint32_t)answer->ticket & 0xffffu;
-    uint16_t question = (uint16_t)(answer->ticket >> 16) & TICKET_QUESTIONS;
-    int32_t stream_id = (int32_t)(answer->ticket >> 32);
-
-    if (client >= core->client_room || !core->clients[client].is_used)
-        return;
-    uint32_t item = p2ps_idmap_get(&core->clients[client].streams, stream_id);
-    if (item >= P2PS_STREAM_DICTIONARY)
-        return;
-    uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
-    if (watch == P2PS_NONE || core->items[item].watches[watch].question != question)
-        return;
-    if (answer->verdict == ENTITLE_ALLOW)
-        p2ps_watch_permitted(core, item, watch);
-    else
-        p2ps_watch_denied(core, item, watch, answer->text);
-}
-
-void p2ps_entitle_answers(struct p2ps_core *core)
-{
-    struct entitle_answer answers[16];
-    int count;
-
-    do {
-        count = core->config.authority.answers(core->config.authority.self, answers, 16);
-        for (int i = 0; i < count; i++) {
-            uint32_t client = (uint32_t)answers[i].ticket;
-            if (client & TICKET_ITEM)
-                answer_item(core, &answers[i]);
-            else if (client < core->client_room && core->clients[client].is_used &&
-                     core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))
-                p2ps_login_answer(core, client, &answers[i]);
-        }
-    } while (count == 16);
 }
 
 /* ---- opening ---- */
@@ -582,45 +466,6 @@ void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
         close_with(core, &open, RWF_CODE_USAGE_ERROR, "The request names no item");
     else
         open_one(core, &open);
-}
-
-static void logout(struct p2ps_core *core, uint32_t client)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-
-    p2ps_client_drop_streams(core, client);
-    p2ps_tally_unmount(core, client);
-    c->login_state = P2PS_LOGIN_REFUSED;
-    c->opened_ns = core->now_ns;
-}
-
-void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client, int32_t stream_id)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t index = p2ps_idmap_get(&c->streams, stream_id);
-
-    core->now_ns = now_ns;
-    core->stats.closes_in++;
-    switch (index) {
-    case P2PS_IDMAP_NONE:
-        return;
-    case P2PS_STREAM_LOGIN:
-        logout(core, client);
-        return;
-    case P2PS_STREAM_DIRECTORY:
-        c->directory_stream = 0;
-        p2ps_idmap_take(&c->streams, stream_id);
-        return;
-    case P2PS_STREAM_DICTIONARY:
-        p2ps_dictionary_closed(core, client, stream_id);
-        p2ps_idmap_take(&c->streams, stream_id);
-        return;
-    default:
-        break;
-    }
-    uint32_t watch = p2ps_item_watch_find(core, index, client, stream_id);
-    if (watch != P2PS_NONE)
-        p2ps_item_watch_remove(core, index, watch);
 }
 
 void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t stream_id,

@@ -1,6 +1,11 @@
 /* standby.c - consumers that are connected to two p2ps and follow one of them. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "standby.h"
+#include "client.h"
+#include "item.h"
+#include "network.h"
 #include "private.h"
+#include "watch.h"
 
 /*
  * A standby watch is like a paused one: the item is open for it, images and states are given, and
@@ -69,7 +74,7 @@ void p2ps_standby_directory(struct p2ps_core *core, uint32_t client, const struc
     if (omm_consumer_status_start(msg, &status) != RWF_OK)
         return;
     while (omm_consumer_status_next(&status, &service_id, &role) > 0) {
-        uint16_t service = p2ps_directory_find(core, service_id);
+        uint16_t service = p2ps_service_find(core, service_id);
         if (service >= P2PS_SERVICES_MAX)
             continue;
         uint64_t bit = 1ull << (service % 64);

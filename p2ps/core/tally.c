@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "client.h"
 #include "private.h"
+#include "tally.h"
 
 /* ---- when nothing is shared: one tally for the clients of one user ---- */
 

@@ -1,0 +1,15 @@
+/* client.h - connections: their slots, their timers, their end. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_CLIENT_H
+#define P2PS_CLIENT_H
+
+#include "private.h"
+
+struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client);
+/* What it must be told has no room: it is cut as soon as the tables may change. */
+void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
+void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
+/* It has no room: from now on it is watched. */
+void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
+
+#endif

@@ -1,0 +1,13 @@
+/* form.h - forms: how some watches want their records; each record is made once per form. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_FORM_H
+#define P2PS_FORM_H
+
+#include "private.h"
+
+/* The form with these properties, made if it is not there; P2PS_NONE when there are too many. */
+uint32_t p2ps_form_take(struct p2ps_core *core, const struct p2ps_front *front, uint8_t flags,
+                        const int16_t *fields, size_t field_count);
+void p2ps_form_give(struct p2ps_core *core, uint32_t form);
+
+#endif

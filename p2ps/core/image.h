@@ -1,0 +1,14 @@
+/* image.h - the last image of each open item, kept so that the next consumer has it at once. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_IMAGE_H
+#define P2PS_IMAGE_H
+
+#include "private.h"
+
+void p2ps_image_part(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                     const struct p2ps_record *record);
+void p2ps_image_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                       const struct p2ps_record *record);
+void p2ps_image_in_step(struct p2ps_core *core, uint32_t item);
+
+#endif

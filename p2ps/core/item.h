@@ -1,0 +1,31 @@
+/* item.h - the item table and the watches on each item. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_ITEM_H
+#define P2PS_ITEM_H
+
+#include "private.h"
+
+/* Of the array of its watches. */
+size_t p2ps_item_watch_bytes(const struct p2ps_item *it);
+uint32_t p2ps_item_take(struct p2ps_core *core);
+/* The cached image goes, the state of the item stays. */
+void p2ps_item_image_drop(struct p2ps_core *core, struct p2ps_item *it);
+void p2ps_item_image_forget(struct p2ps_core *core, uint32_t item);
+void p2ps_item_give(struct p2ps_core *core, uint32_t item);
+int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch);
+/* The watch of (client, stream id), or P2PS_NONE. */
+uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint32_t client,
+                              int32_t stream_id);
+void p2ps_core_count_work(struct p2ps_core *core);
+/* New logins and items are refused while this is true; what is open goes on. */
+bool p2ps_core_is_full(const struct p2ps_core *core);
+/* For one that was just opened and could not be watched. */
+void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);
+void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* Takes the watch out; the stream id is free again. The item goes with its last watch. */
+void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The key of the item with the service id consumers know. */
+bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *key,
+                   struct rwf_qos *qos);
+
+#endif

@@ -1,0 +1,63 @@
+/* record.c - a record of the backbone, made once for each form that watches want it in. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "item.h"
+#include "marketfeed.h"
+#include "private.h"
+
+void p2ps_record_next(struct p2ps_core *core)
+{
+    core->epoch++;
+    core->make_used = 0;
+    core->is_unreadable = false;
+}
+
+bool p2ps_record_start(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                       struct p2ps_record *record)
+{
+    *record = (struct p2ps_record){
+        .message = p2ps_bytes(event->message),
+        .item = (uint32_t)event->user,
+        .is_private = core->items[(uint32_t)event->user].is_private,
+    };
+    md_put_be16(record->group, event->instance);
+    md_put_be16(record->group + 2, event->group);
+    p2ps_record_next(core);
+    if (rwf_peek(record->message, &record->peek) == RWF_OK)
+        return true;
+    core->stats.decode_errors++;
+    return false;
+}
+
+const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
+                                         struct p2ps_record *record)
+{
+    struct p2ps_made *made = &core->made[form];
+    const struct p2ps_form *f = &core->forms[form];
+
+    if (core->made_epoch[form] == core->epoch)
+        return made->bytes ? made : NULL;
+    core->made_epoch[form] = core->epoch;
+    made->bytes = NULL;
+    if (!record->key && (f->flags & (P2PS_FORM_KEY | P2PS_FORM_MARKETFEED) ||
+                         record->peek.msg_class == RWF_CLASS_REFRESH)) {
+        if (!p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
+            return NULL;
+        record->key = &core->record_key;
+    }
+    const struct p2ps_record *given = p2ps_marketfeed(core, f, record);
+    if (!given)
+        return NULL;
+    if (f->front->make(f, given, core->make_buffer + core->make_used,
+                       core->make_size - core->make_used, made) != MD_OK) {
+        core->stats.decode_errors++;
+        made->bytes = NULL;
+        return NULL;
+    }
+    /* Bytes that were written to the buffer stay there while the record lasts. */
+    if (made->bytes == core->make_buffer + core->make_used)
+        core->make_used += made->length;
+    return made;
+}

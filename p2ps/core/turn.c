@@ -1,0 +1,210 @@
+/* turn.c - the clients at the end of a turn: flushed, timed, let go. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "turn.h"
+#include "base/err.h"
+#include "client.h"
+#include "directory.h"
+#include "item.h"
+#include "private.h"
+#include "tally.h"
+#include "watch.h"
+
+#define SECOND_NS       1000000000ull
+#define CATCH_UP_ROUNDS 4 /* of one flush; the rest is for the next turn */
+
+/* ---- a client's end ---- */
+
+void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct p2ps_idmap streams = c->streams;
+    uint32_t cursor = 0;
+    uint32_t index;
+
+    /* The map is taken away first, so that taking watches out does not walk it under our feet. */
+    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
+    for (int32_t id; (id = p2ps_idmap_next(&streams, &cursor, &index)) != 0;) {
+        if (index >= P2PS_STREAM_DICTIONARY)
+            continue;
+        uint32_t watch = p2ps_item_watch_find(core, index, client, id);
+        if (watch != P2PS_NONE)
+            p2ps_item_watch_forget(core, index, watch);
+    }
+    p2ps_idmap_fini(&streams);
+    p2ps_tally_items(c, -(int64_t)c->item_streams);
+    c->item_streams = 0;
+    c->owed_count = 0;
+    c->directory_stream = 0;
+}
+
+static void untouch(struct p2ps_core *core, uint32_t client)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        if (core->touched[i] == client) {
+            core->touched[i] = core->touched[--core->touched_count];
+            return;
+        }
+    }
+}
+
+void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    p2ps_client_drop_streams(core, client);
+    p2ps_tally_leave(core, client);
+    if (c->is_touched)
+        untouch(core, client);
+    if (c->is_slow)
+        core->stats.mounts_slow_now--;
+    core->stats.mounts_now--;
+    p2ps_idmap_fini(&c->streams);
+    c->is_used = false;
+}
+
+void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    const struct p2ps_front *front = c->front;
+    void *self = c->self;
+
+    p2ps_client_gone(core, core->now_ns, client);
+    front->close(self, reason);
+}
+
+/* ---- output ---- */
+
+void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->now_ns = now_ns;
+    if (!c->is_slow)
+        return;
+    c->slow_since_ns = now_ns;
+    if (c->directory_owed)
+        p2ps_directory_owed(core, client);
+    p2ps_watches_give_owed(core, client);
+    if (c->owed_count == 0 && !c->directory_owed) {
+        c->is_slow = false;
+        core->stats.mounts_slow_now--;
+    }
+}
+
+/* A client that fell behind and has room again. */
+static void catch_up(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (c->is_used && c->is_slow && !c->closing &&
+        c->front->fill(c->self) < core->config.owed_fill_percent)
+        p2ps_client_writable(core, core->now_ns, client);
+}
+
+static void flush_touched(struct p2ps_core *core)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        struct p2ps_client *c = &core->clients[core->touched[i]];
+        c->is_touched = false;
+        c->front->flush(c->self);
+    }
+    core->touched_count = 0;
+}
+
+void p2ps_core_flush(struct p2ps_core *core)
+{
+    flush_touched(core);
+    /* All may have gone out at once: then nothing else would wake us for what is owed. */
+    for (int round = 0; core->stats.mounts_slow_now && round < CATCH_UP_ROUNDS; round++) {
+        for (uint32_t i = 0; i < core->client_room; i++)
+            catch_up(core, i);
+        if (core->touched_count == 0)
+            return;
+        flush_touched(core);
+    }
+}
+
+void p2ps_core_flush_full(struct p2ps_core *core)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        uint32_t client = core->touched[i];
+        struct p2ps_client *c = &core->clients[client];
+
+        if (!c->is_slow && !c->front->is_full(c->self)) {
+            core->touched[kept++] = client;
+            continue;
+        }
+        c->is_touched = false;
+        c->front->flush(c->self);
+    }
+    core->touched_count = kept;
+}
+
+/* ---- time ---- */
+
+static void tick_rtt(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (!core->config.rtt_interval_ns || !c->wants_rtt || c->login_state != P2PS_LOGIN_OPEN ||
+        core->now_ns - c->rtt_sent_ns < core->config.rtt_interval_ns)
+        return;
+    struct omm_rtt rtt = {
+        .ticks = core->now_ns,
+        .has_latency = c->rtt_latency_us != 0,
+        .latency_us = c->rtt_latency_us,
+    };
+    c->rtt_sent_ns = core->now_ns;
+    if (c->front->rtt(c->self, c->login_stream, &rtt) == MD_OK)
+        p2ps_client_touch(core, client);
+}
+
+static void tick_client(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint64_t login_timeout = core->config.login_timeout_ns;
+
+    if (c->login_state == P2PS_LOGIN_REFUSED) {
+        if (core->now_ns - c->opened_ns > 2 * SECOND_NS)
+            p2ps_client_cut(core, client, "login closed");
+    } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
+        p2ps_client_cut(core, client, "no login in time");
+    } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
+        core->stats.mounts_cut_slow++;
+        p2ps_client_cut(core, client, "output buffer overflow");
+    } else {
+        catch_up(core, client);
+        tick_rtt(core, client);
+    }
+}
+
+/* What passed while we were away ourselves is nobody's silence: what clients sent and read since
+ * then has not been looked at yet. */
+static void forgive_absence(struct p2ps_core *core, uint64_t away_ns)
+{
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        struct p2ps_client *c = &core->clients[i];
+        uint64_t latest = core->now_ns - away_ns;
+
+        if (c->opened_ns <= latest)
+            c->opened_ns += away_ns;
+        if (c->slow_since_ns <= latest)
+            c->slow_since_ns += away_ns;
+    }
+}
+
+void p2ps_clients_tick(struct p2ps_core *core)
+{
+    if (core->now_ns < core->sweep_ns)
+        return;
+    if (core->sweep_ns != 0 && core->now_ns - core->sweep_ns > SECOND_NS)
+        forgive_absence(core, core->now_ns - core->sweep_ns);
+    core->sweep_ns = core->now_ns + SECOND_NS;
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        if (core->clients[i].is_used)
+            tick_client(core, i);
+    }
+}

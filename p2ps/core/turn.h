@@ -1,0 +1,13 @@
+/* turn.h - the clients at the end of a turn: flushed, timed, let go. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_TURN_H
+#define P2PS_TURN_H
+
+#include "private.h"
+
+void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client);
+/* Ends the connection from our side: all its streams are dropped, the front closes it. */
+void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason);
+void p2ps_clients_tick(struct p2ps_core *core);
+
+#endif

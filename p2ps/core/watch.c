@@ -1,0 +1,358 @@
+/* watch.c - one stream of one client on one item: its state, its image, what it is owed. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "client.h"
+#include "item.h"
+#include "network.h"
+#include "private.h"
+#include "record.h"
+#include "status.h"
+
+#define OWED_STREAMS 4096 /* looked at for what they are owed, in one go */
+
+/* ---- what is owed ---- */
+
+void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+{
+    struct p2ps_client *c = &core->clients[w->client];
+
+    core->stats.no_buffer_events++;
+    if (!(w->flags & P2PS_WATCH_OWED))
+        c->owed_count++;
+    w->flags |= flag;
+    p2ps_client_is_slow(core, w->client);
+    if (c->owed_count > core->config.conflate_max)
+        p2ps_client_doom(core, w->client);
+}
+
+void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
+{
+    if (!(w->flags & flag))
+        return;
+    w->flags &= (uint16_t)~flag;
+    if (!(w->flags & P2PS_WATCH_OWED))
+        core->clients[w->client].owed_count--;
+}
+
+/* ---- states ---- */
+
+/* What this client may be told: without SingleOpen or suspect data a stream is given up instead. */
+static struct rwf_state for_client(const struct p2ps_client *c, const struct rwf_state *state)
+{
+    struct rwf_state told = *state;
+
+    if (state->stream_state == RWF_STREAM_OPEN && state->data_state == RWF_DATA_SUSPECT &&
+        (!c->single_open || !c->allow_suspect))
+        told.stream_state = RWF_STREAM_CLOSED_RECOVER;
+    return told;
+}
+
+bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                       const struct rwf_state *state)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+    struct p2ps_client *c = p2ps_client_at(core, w->client);
+    struct rwf_key key;
+    struct rwf_qos qos;
+    struct omm_status status = {
+        .stream_id = w->stream_id,
+        .domain = it->domain,
+        .flags = w->flags & P2PS_WATCH_PRIVATE ? RWF_STATUS_PRIVATE_STREAM : 0,
+        .state = for_client(c, state),
+    };
+    bool ends = p2ps_state_ends(&status.state);
+
+    if (p2ps_item_key(core, item, &key, &qos))
+        status.key = &key;
+    if (c->front->status(c->self, &status) != MD_OK) {
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
+        if (!ends)
+            return false;
+        /* The stream ends and there is no room to say so: only cutting the connection is honest. */
+        p2ps_client_doom(core, w->client);
+    } else {
+        core->stats.status_out++;
+        p2ps_client_touch(core, w->client);
+    }
+    if (ends)
+        p2ps_item_watch_remove(core, item, watch);
+    return ends;
+}
+
+/* Of who is owed its state; one that is fine is said by the image. False: the watch has ended, or
+ * there is no room. */
+bool p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+
+    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
+        return true;
+    p2ps_watch_forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
+    if (it->data_state == RWF_DATA_OK)
+        return true;
+    return !p2ps_watch_status(core, item, at, &state) &&
+           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
+}
+
+/*
+ * A client that fell behind is told so when it can be told anything again: conflation started, the
+ * image with what it missed, real time again.
+ */
+static bool tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK,
+                                        RWF_CODE_JIT_CONFLATION_STARTED, "Updates were left out");
+
+    if (!(it->watches[watch].flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
+        it->watches[watch].flags & P2PS_WATCH_CONFLATED)
+        return true;
+    p2ps_watch_status(core, item, watch, &state);
+    if (it->watches[watch].flags & P2PS_WATCH_OWED_STATUS)
+        return false;
+    it->watches[watch].flags |= P2PS_WATCH_CONFLATED;
+    return true;
+}
+
+static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
+
+    if (it->data_state != RWF_DATA_OK)
+        return; /* told when it is fine again */
+    p2ps_watch_status(core, item, watch, &state);
+    if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
+        it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;
+}
+
+void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    if (w->state == P2PS_WATCH_STEP && w->flags & P2PS_WATCH_CONFLATED &&
+        !(w->flags & P2PS_WATCH_OWED))
+        tell_resumed(core, item, watch);
+}
+
+void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_state *state)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    it->stream_state = state->stream_state & 0x1fu;
+    if (state->data_state != RWF_DATA_NO_CHANGE)
+        it->data_state = state->data_state & 7u;
+    it->code = state->code;
+    /* Backwards, since a watch that ends is replaced by the last one, which has been told. */
+    for (uint32_t i = it->watch_count; i-- > 0;) {
+        bool was_last = core->items[item].watch_count == 1;
+
+        if (it->watches[i].state == P2PS_WATCH_ASKS && !p2ps_state_ends(state))
+            continue;
+        bool has_ended = p2ps_watch_status(core, item, i, state);
+        if (has_ended && was_last)
+            return; /* the item is gone */
+        if (!has_ended)
+            p2ps_watch_fine(core, item, i);
+        it = &core->items[item];
+    }
+}
+
+/* ---- the kept image ---- */
+
+void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+
+    p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE);
+    p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_STATUS);
+    w->flags &= (uint16_t)~P2PS_WATCH_ASKED;
+    w->flags |= P2PS_WATCH_HAD_IMAGE;
+    if (w->flags & P2PS_WATCH_CONFLATED)
+        tell_resumed(core, item, watch);
+}
+
+/* Of a service that is down nothing is fine, also before its items were told so. */
+static uint8_t data_state_of(const struct p2ps_core *core, const struct p2ps_item *it)
+{
+    return core->services[it->service].is_up ? it->data_state : RWF_DATA_SUSPECT;
+}
+
+static bool is_at_hand(const struct p2ps_core *core, const struct p2ps_item *it,
+                       const struct p2ps_client *c)
+{
+    bool takes_suspect = c->single_open && c->allow_suspect;
+
+    return it->image && it->image_state == P2PS_WATCH_STEP && !it->has_ended &&
+           cache_image_is_valid(it->image) &&
+           (data_state_of(core, it) == RWF_DATA_OK || takes_suspect) && core->part;
+}
+
+static void image_record(struct p2ps_core *core, uint32_t item, size_t length,
+                         struct p2ps_record *record)
+{
+    struct rrmp_sink_item info;
+
+    *record = (struct p2ps_record){ .message = rwf_bytes(core->part, length), .item = item };
+    if (rrmp_sink_item_info(p2ps_item_sink(core, item), core->items[item].sink_item, &info)) {
+        md_put_be16(record->group, info.instance);
+        md_put_be16(record->group + 2, info.group);
+    }
+    p2ps_record_next(core);
+}
+
+/* MD_ERR_FULL: the client has no room. Anything else: the image cannot be given like this. */
+static int give_parts(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_client *c = &core->clients[w->client];
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+
+    cache_image_set_state(it->image, RWF_STREAM_OPEN, data_state_of(core, it), it->code);
+    while (!is_last) {
+        struct p2ps_record record;
+        size_t length;
+
+        if (cache_image_part(it->image, &cursor, core->part, core->part_size, &length, &is_last) !=
+            MD_OK)
+            return MD_ERR_UNSUPPORTED;
+        image_record(core, item, length, &record);
+        if (rwf_peek(record.message, &record.peek) != RWF_OK)
+            return MD_ERR_UNSUPPORTED;
+        const struct p2ps_made *made = p2ps_record_make(core, w->form, &record);
+        if (!made)
+            return MD_ERR_UNSUPPORTED;
+        if (made->length == 0)
+            continue;
+        if (c->front->put(c->self, made, w->stream_id, (w->flags & P2PS_WATCH_ASKED) != 0,
+                          (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK)
+            return MD_ERR_FULL;
+        core->stats.refresh_out++;
+        p2ps_client_touch(core, w->client);
+    }
+    return MD_OK;
+}
+
+bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+
+    if (!is_at_hand(core, it, &core->clients[w->client]))
+        return false;
+    int err = give_parts(core, item, w);
+    if (err != MD_OK && err != MD_ERR_FULL)
+        return false; /* parts of it may be out: the source's image begins anew */
+    core->stats.images_from_cache += err == MD_OK;
+    w->state = P2PS_WATCH_STEP;
+    w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
+    if (err == MD_ERR_FULL)
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+    else if (w->flags & P2PS_WATCH_SNAPSHOT)
+        p2ps_item_watch_remove(core, item, watch);
+    else
+        p2ps_watch_has_image(core, item, watch);
+    return true;
+}
+
+void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    it->watches[watch].state = P2PS_WATCH_NEW;
+    if (p2ps_watch_give_image(core, item, watch))
+        return;
+    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
+}
+
+/* ---- permission ---- */
+
+void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text)
+{
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
+
+    core->stats.not_entitled++;
+    p2ps_watch_status(core, item, watch, &state);
+}
+
+void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
+
+    if (w->state != P2PS_WATCH_ASKS)
+        return;
+    w->state = P2PS_WATCH_NEW;
+    if (w->flags & P2PS_WATCH_NO_REFRESH) {
+        w->state = P2PS_WATCH_STEP;
+        return;
+    }
+    if (p2ps_watch_give_image(core, item, watch))
+        return;
+    rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
+    /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
+    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
+        struct rwf_state state =
+            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
+        p2ps_watch_status(core, item, watch, &state);
+    }
+}
+
+/* ---- what slow clients are owed ---- */
+
+static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[at];
+
+    if (it->sink_item == RRMP_ITEM_NONE) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                            RWF_CODE_NO_RESOURCES, "No room for the image");
+        p2ps_watch_status(core, item, at, &state);
+        return;
+    }
+    if (w->flags & P2PS_WATCH_OWED_IMAGE) {
+        if (!p2ps_watch_tell_suspect(core, item, at) || !tell_conflated(core, item, at))
+            return;
+        p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE);
+        p2ps_watch_wants_image(core, item, at);
+    } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
+        struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+        p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_STATUS);
+        if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK)
+            tell_resumed(core, item, at);
+        else
+            p2ps_watch_status(core, item, at, &state);
+    }
+}
+
+void p2ps_watches_give_owed(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool has_wrapped = false;
+    uint32_t item;
+
+    for (unsigned i = 0; i < OWED_STREAMS && c->owed_count && !c->closing; i++) {
+        if (c->front->fill(c->self) >= core->config.owed_fill_percent)
+            return;
+        int32_t id = p2ps_idmap_next(&c->streams, &c->owed_cursor, &item);
+        if (id == 0) {
+            c->owed_cursor = 0;
+            if (has_wrapped)
+                return;
+            has_wrapped = true;
+        } else if (item < P2PS_STREAM_DICTIONARY) {
+            uint32_t at = p2ps_item_watch_find(core, item, client, id);
+            if (at != P2PS_NONE && core->items[item].watches[at].flags & P2PS_WATCH_OWED)
+                give_owed(core, item, at);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+/* watch.h - one stream of one client on one item: its state, its image, what it is owed. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_WATCH_H
+#define P2PS_WATCH_H
+
+#include "private.h"
+
+/* The watch missed something for lack of room: P2PS_WATCH_OWED_IMAGE or _STATUS. */
+void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
+/* It is owed this no longer. */
+void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
+bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                       const struct rwf_state *state);
+/* The state it is owed; OK needs no status, the image implies it. False: removed, or no room. */
+bool p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at);
+/* After a state: who follows again and was told of conflation hears of its end. */
+void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The state for every watch of the item; a closing state ends the watches. */
+void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_state *state);
+/* The last part of an image is out: nothing is owed, and conflation has ended. */
+void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The kept image to a watch, at once; false when there is none to give. A snapshot ends with it;
+ * who has no room is owed it. */
+bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text);
+void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* Tells a watch that was left out for lack of room what it is owed, as far as there is room now. */
+void p2ps_watches_give_owed(struct p2ps_core *core, uint32_t client);
+
+#endif
