@@ -2,27 +2,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dictionaries.h"
 
-#include <errno.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "cache/cache.h"
+#include "daemon/dictionary.h"
 #include "rmds/rwf_dictionary.h"
 
 /* Real consumers read parts of any size; this is what one fragmented message should not exceed. */
-#define PART_SIZE    50000
-#define FILE_MAX     (64l << 20)
-#define PATH_MAX_LEN 1024
+#define PART_SIZE 50000
 
-#define NAMES_MAX    16
-#define TRIES_MAX    3
+#define NAMES_MAX 16
+#define TRIES_MAX 3
 
 /* A dictionary that is served; it never changes once it is. */
 struct served {
@@ -77,93 +73,6 @@ struct p2ps_dictionary_store {
 
 /* ---- files ---- */
 
-static char *read_file(const char *path, size_t *length)
-{
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    long size = -1;
-
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (file && size >= 0 && size <= FILE_MAX && fseek(file, 0, SEEK_SET) == 0)
-        text = malloc((size_t)size + 1);
-    if (text && fread(text, 1, (size_t)size, file) != (size_t)size) {
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
-    *length = text ? (size_t)size : 0;
-    return text;
-}
-
-/* Which of the two kinds a file is, is said by its own tags. */
-static bool is_enum_file(const char *text, size_t length)
-{
-    return memmem(text, length, "!tag RT_Version", 15) ||
-           memmem(text, length, "!tag DT_Version", 15);
-}
-
-static int load_file(struct p2ps_dictionary_store *store, const char *path)
-{
-    struct rwf_dictionary_error error = { 0 };
-    size_t length;
-    char *text = read_file(path, &length);
-
-    if (!text) {
-        md_log(MD_LOG_ERROR, "dictionary: %s: %s; set dictionaryPath to the files to serve", path,
-               strerror(errno));
-        return MD_ERR_SYS;
-    }
-    int rc = is_enum_file(text, length)
-                 ? rwf_dictionary_load_enums(store->files, path, text, length, &error)
-                 : rwf_dictionary_load_fields(store->files, path, text, length, &error);
-    if (rc != MD_OK)
-        md_log(MD_LOG_ERROR, "dictionary: %s", error.text);
-    free(text);
-    return rc;
-}
-
-/* The folder of the files that come with the program: beside an installed or a built one. */
-static bool find_own_folder(char out[PATH_MAX_LEN])
-{
-    static const char *const places[] = { "../share/openrmds", "../../conf" };
-    char exe[PATH_MAX_LEN] = "";
-    char probe[PATH_MAX_LEN + 64];
-    ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-    if (length <= 0)
-        return false;
-    const char *folder = dirname(exe);
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(out, PATH_MAX_LEN, "%s/%s", folder, places[i]);
-        snprintf(probe, sizeof(probe), "%s/RDMFieldDictionary", out);
-        if (access(probe, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int load_own(struct p2ps_dictionary_store *store)
-{
-    static const char *const files[] = { "RDMFieldDictionary", "enumtype.def" };
-    char folder[PATH_MAX_LEN];
-    char path[PATH_MAX_LEN + 64];
-
-    if (!find_own_folder(folder)) {
-        md_log(MD_LOG_ERROR, "dictionary: RDMFieldDictionary was not found beside the program; "
-                             "set dictionaryPath");
-        return MD_ERR_NOT_FOUND;
-    }
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
-        int err = load_file(store, path);
-        if (err != MD_OK)
-            return err;
-    }
-    return MD_OK;
-}
-
 /* Of any further dictionary the last table stays in use. */
 static void make_table(struct p2ps_dictionary_store *store, const struct rwf_dictionary *dictionary)
 {
@@ -192,7 +101,6 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
                                  struct p2ps_dictionary_store **out)
 {
     struct p2ps_dictionary_store *store = calloc(1, sizeof(*store));
-    char path[PATH_MAX_LEN];
     size_t count = 0;
     int err = store ? rwf_dictionary_create(&store->files) : MD_ERR_NOMEM;
 
@@ -208,12 +116,8 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
     }
     if (err == MD_OK && md_conf_bool(daemon, "rippleFields"))
         err = cache_ripples_create(&store->ripples);
-    while (err == MD_OK && md_conf_list(daemon, "dictionaryPath", count, path, sizeof(path))) {
-        err = load_file(store, path);
-        count++;
-    }
-    if (err == MD_OK && count == 0)
-        err = load_own(store);
+    if (err == MD_OK)
+        err = daemon_dictionary_load(daemon, store->files, &count);
     if (err != MD_OK) {
         p2ps_dictionary_store_destroy(store);
         return err;

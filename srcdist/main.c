@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "daemon/backbone.h"
 #include "daemon/daemon.h"
+#include "daemon/dictionary.h"
 #include "daemon/memory.h"
 #include "netio/stream.h"
 #include "route_loop.h"
@@ -48,6 +49,7 @@ struct src_dist {
     struct network *networks[NETWORKS_MAX];
     unsigned network_count;
     struct net_tls *server_tls;
+    struct rwf_dictionary *fields; /* of files; NULL: none can be read */
     /* Written by the control loop on a reload, and by the route loop when a service appears. */
     pthread_mutex_t lock;
     const struct md_conf *live_conf;
@@ -419,6 +421,19 @@ static uint64_t random_seed(void)
     return seed;
 }
 
+/* False: dictionaryPath names what cannot be read. Without it a src_dist needs no file. */
+static bool load_fields(struct src_dist *sd)
+{
+    size_t count = 0;
+
+    if (rwf_dictionary_create(&sd->fields) == MD_OK &&
+        daemon_dictionary_load(&sd->daemon.object, sd->fields, &count) == MD_OK)
+        return true;
+    rwf_dictionary_destroy(sd->fields);
+    sd->fields = NULL;
+    return count == 0;
+}
+
 static struct srcdist_core_config core_config(struct network *network)
 {
     struct src_dist *sd = network->sd;
@@ -450,6 +465,7 @@ static struct srcdist_core_config core_config(struct network *network)
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes,
         .keeps_pages = md_conf_bool(&sd->daemon.object, "cacheAnsiPages"),
+        .fields = sd->fields,
         .ripples = md_conf_bool(&sd->daemon.object, "rippleFields"),
     };
 }
@@ -642,6 +658,8 @@ static int build(struct src_dist *sd)
     sd->conf = sd->daemon.conf;
     if (read_networks(sd) != MD_OK || plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
+    if (!load_fields(sd))
+        return MD_EXIT_FILE;
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (create_loop(sd->networks[i], &bus) != MD_OK)
             return MD_EXIT_CONFIG;
@@ -668,6 +686,7 @@ static void take_down(struct src_dist *sd)
         route_loop_destroy(sd->networks[i]->loop);
         free(sd->networks[i]);
     }
+    rwf_dictionary_destroy(sd->fields);
     net_tls_destroy(sd->server_tls);
     daemon_stop(&sd->daemon);
 }

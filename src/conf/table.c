@@ -179,9 +179,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "rttInterval", DAEMON, P2PS, 0, TIME("s", 0, 3600 * SEC, "5"),
       "How often the round trip to each client that asks for it at its login is measured, 0 = "
       "never." },
-    { "dictionaryPath", DAEMON, P2PS, 0, LIST(""),
-      "Files of field and enumeration dictionaries to serve, comma separated, whatever providers "
-      "offer; empty = those of the providers, and until one comes the files beside the program." },
+    { "dictionaryPath", DAEMON, P2PS | SRC, 0, LIST(""),
+      "Files of field and enumeration dictionaries, comma separated. p2ps serves them, whatever "
+      "providers offer; src_dist keeps images by them, until a provider has its own. Empty = those "
+      "of the providers, and until one comes the files beside the program." },
     { "dictionaryDownload", SERVICE, SRC, 0, BOOL("True"),
       "True: dictionaries that a provider lists with the service are downloaded from it and "
       "offered to p2ps; the service comes up when they are here." },

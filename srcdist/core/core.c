@@ -89,6 +89,8 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     cache.ripples = core->ripples;
     if (err == MD_OK)
         err = cache_create(&cache, &core->cache);
+    if (err == MD_OK && config->fields)
+        srcdist_fields_learn(core, config->fields);
     if (err == MD_OK)
         err = rrmp_source_create(&core->config.source, &core->source);
     if (err == MD_OK)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "rmds/rwf.h"
+#include "rmds/rwf_dictionary.h"
 #include "rrmp/backbone.h"
 #include "rrmp/source.h"
 #include "stage.h"
@@ -62,20 +63,21 @@ struct srcdist_core_config {
     /* A sentence for the operator. May be NULL. */
     void (*tell)(void *owner, bool is_error, const char *text);
     struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
-    const char *user;              /* our login at providers */
-    const char *position;          /* "address/host" */
-    const char *application_name;  /* "src_dist" */
-    const char *instance_id;       /* NULL: not said */
-    uint32_t open_window;          /* providerOpenWindow, 0: 500 */
-    uint32_t provider_limit;       /* connections, 0: 64 */
-    uint32_t post_limit;           /* 0: 10000 */
-    uint32_t message_max;          /* 0: 4 MiB */
-    uint64_t image_bytes_max;      /* of all images kept, 0: no limit */
-    bool keeps_pages;              /* cacheAnsiPages */
-    bool ripples;                  /* old values move on in images, as dictionaries say */
-    uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
-    uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
-    uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
+    const char *user;                    /* our login at providers */
+    const char *position;                /* "address/host" */
+    const char *application_name;        /* "src_dist" */
+    const char *instance_id;             /* NULL: not said */
+    uint32_t open_window;                /* providerOpenWindow, 0: 500 */
+    uint32_t provider_limit;             /* connections, 0: 64 */
+    uint32_t post_limit;                 /* 0: 10000 */
+    uint32_t message_max;                /* 0: 4 MiB */
+    uint64_t image_bytes_max;            /* of all images kept, 0: no limit */
+    bool keeps_pages;                    /* cacheAnsiPages */
+    const struct rwf_dictionary *fields; /* until providers have their own; may be NULL */
+    bool ripples;                        /* old values move on in images, as dictionaries say */
+    uint64_t dictionary_bytes_max;       /* dictionaryLimit, 0: 64 MiB */
+    uint64_t republish_ns;               /* NI items not seen again after this: closed. 0: 60 s */
+    uint64_t grace_ns;                   /* NI: unknown items are awaited this long. 0: 10 s */
     const struct srcdist_stage_ops *const *stages; /* extra stages, for tests; NULL-terminated */
     void *const *stage_selves;
 };

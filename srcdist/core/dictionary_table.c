@@ -59,9 +59,18 @@ unsigned srcdist_dictionary_field_type(void *core, int16_t field_id)
     return self->field_types[(uint16_t)field_id];
 }
 
-void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_dictionary *d)
+void srcdist_fields_learn(struct srcdist_core *core, const struct rwf_dictionary *dictionary)
 {
     const struct rwf_field_def *field;
+
+    for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
+        core->field_types[(uint16_t)field->fid] = field->rwf_type;
+    if (core->ripples)
+        cache_ripples_learn(core->ripples, dictionary);
+}
+
+void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_dictionary *d)
+{
     struct rwf_dictionary *dictionary;
     struct rwf_msg msg;
 
@@ -72,10 +81,7 @@ void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_di
             msg.container != RWF_TYPE_SERIES || rwf_dictionary_decode(dictionary, msg.payload) < 0)
             break;
     }
-    for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
-        core->field_types[(uint16_t)field->fid] = field->rwf_type;
-    if (core->ripples)
-        cache_ripples_learn(core->ripples, dictionary);
+    srcdist_fields_learn(core, dictionary);
     rwf_dictionary_destroy(dictionary);
 }
 

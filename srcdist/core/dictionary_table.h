@@ -15,6 +15,8 @@ void srcdist_dictionaries_destroy(struct srcdist_core *core);
 /* NULL: it is not here (yet). */
 unsigned srcdist_dictionary_field_type(void *core, int16_t field_id); /* see cache/cache.h */
 
+/* Types and ripple chains of fields are from now on as these say. */
+void srcdist_fields_learn(struct srcdist_core *core, const struct rwf_dictionary *dictionary);
 /* What of it can be read; of a dictionary of enumerations nothing. */
 void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_dictionary *d);
 void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event);

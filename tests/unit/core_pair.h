@@ -176,14 +176,15 @@ struct pair {
     size_t late_count;
     bool answers_now;
     bool source_caches;
-    uint32_t open_window;       /* providerOpenWindow */
-    uint64_t session;           /* of the source; 0: 1 */
-    struct pair *mirror;        /* another source on the same network */
-    bool is_hot;                /* mirrorMode */
-    uint8_t priority;           /* sourcePriority */
-    bool is_dead;               /* the source; what it still says is lost */
-    const char *name;           /* of the source, when it has a mirror */
-    uint64_t source_item_bytes; /* item_bytes_max */
+    const struct rwf_dictionary *fields; /* that the source begins with; it ripples by them */
+    uint32_t open_window;                /* providerOpenWindow */
+    uint64_t session;                    /* of the source; 0: 1 */
+    struct pair *mirror;                 /* another source on the same network */
+    bool is_hot;                         /* mirrorMode */
+    uint8_t priority;                    /* sourcePriority */
+    bool is_dead;                        /* the source; what it still says is lost */
+    const char *name;                    /* of the source, when it has a mirror */
+    uint64_t source_item_bytes;          /* item_bytes_max */
     const struct srcdist_stage_ops *const *stages;
     void *const *stage_selves;
     bool lose_down;      /* records of src_dist are lost */
@@ -1282,6 +1283,8 @@ static inline void pair_create_source(struct pair *pair)
         .position = "127.0.0.1/net",
         .application_name = "src_dist",
         .open_window = pair->open_window,
+        .fields = pair->fields,
+        .ripples = pair->fields != NULL,
         .stages = pair->stages,
         .stage_selves = pair->stage_selves,
     };

@@ -231,6 +231,37 @@ static void who_opens_a_page_late_sees_what_the_first_one_sees(void **state)
     assert_memory_equal(&late, &early, sizeof(early));
 }
 
+static void src_dist_ripples_by_its_files_where_a_provider_has_no_dictionary(void **state)
+{
+    static const uint8_t image[] = { 8, 0, 2, 0, 6, 2, 12, 100, 0, 7, 2, 12, 90 };
+    static const uint8_t update[] = { 8, 0, 1, 0, 6, 2, 12, 110 };
+    struct pair *pair = calloc(1, sizeof(*pair));
+    struct rwf_dictionary_error error;
+    struct rwf_dictionary *fields;
+
+    (void)state;
+    assert_int_equal(rwf_dictionary_create(&fields), MD_OK);
+    assert_int_equal(
+        rwf_dictionary_load_fields(fields, "f", dictionary_text, strlen(dictionary_text), &error),
+        MD_OK);
+    pair->source_caches = true;
+    pair->fields = fields;
+    pair_create(pair, (struct p2ps_core_config){ 0 });
+    pair->provider.container = RWF_TYPE_FIELD_LIST;
+    pair->provider.payload = rwf_bytes(image, sizeof(image));
+    struct pair_client *early = client_with(pair, 0, false, false);
+    pair_open(early, 5, "IBM.N");
+    say_update(pair, "IBM.N", RWF_TYPE_FIELD_LIST, rwf_bytes(update, sizeof(update)));
+    struct pair_client *late = client_with(pair, 1, false, false);
+    pair_open(late, 5, "IBM.N");
+    assert_int_equal(pair->provider.requests + pair->provider.reissues, 1);
+    assert_int_equal(value_of(late, 5, 6), 110);
+    assert_int_equal(value_of(late, 5, 7), 100);
+    pair_destroy(pair);
+    rwf_dictionary_destroy(fields);
+    free(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +271,7 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(market_price_goes_as_marketfeed_to_who_asked_for_it, setup,
                                         teardown),
+        cmocka_unit_test(src_dist_ripples_by_its_files_where_a_provider_has_no_dictionary),
         cmocka_unit_test_setup_teardown(who_opens_a_page_late_sees_what_the_first_one_sees, setup,
                                         teardown),
     };
