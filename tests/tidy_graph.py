@@ -117,17 +117,17 @@ def check_shared_headers(tree, say):
 
 def functions(lines):
     """(name, first line, length) of each function."""
-    start = 0
+    start = None
     for number, line in enumerate(lines):
         if line == "{":
             start = number
             while start > 0 and lines[start - 1] and not re.search(r"(^[}#]|;$|\*/$)",
                                                                    lines[start - 1]):
                 start -= 1
-        elif line == "}" and start:
+        elif line == "}" and start is not None:
             match = re.search(r"(\w+)\(", " ".join(lines[start:start + 3]))
             yield (match.group(1) if match else "?", start + 1, number - start + 1)
-            start = 0
+            start = None
 
 
 def check_sizes(texts, say):
