@@ -113,7 +113,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
             continue;
         srcdist_streams_fini(&core->providers[i].streams);
         free(core->providers[i].groups);
-        srcdist_pending_fini(core, &core->providers[i]);
+        srcdist_pending_fini(&core->providers[i]);
         free(core->providers[i].closes);
     }
     srcdist_services_destroy(core);
@@ -177,7 +177,8 @@ static void count_memory(struct srcdist_core *core)
                                  (uint64_t)core->item_room * sizeof(*core->items);
     for (uint32_t i = 0; i < core->provider_room; i++) {
         if (core->providers[i].is_used)
-            core->stats.item_bytes_now += srcdist_streams_bytes(&core->providers[i].streams);
+            core->stats.item_bytes_now += srcdist_streams_bytes(&core->providers[i].streams) +
+                                          srcdist_pending_bytes(&core->providers[i]);
     }
 }
 

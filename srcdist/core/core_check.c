@@ -192,7 +192,7 @@ static const char *check_streams(const struct srcdist_core *core, uint32_t provi
     return NULL;
 }
 
-/* Places of items that have gone elsewhere stay; but who is pending has one. */
+/* Each pending item has one place that is its own; others are void. */
 static const char *check_pending(const struct srcdist_core *core, uint32_t provider,
                                  struct tally *tally)
 {
@@ -207,16 +207,17 @@ static const char *check_pending(const struct srcdist_core *core, uint32_t provi
         const struct srcdist_pending *q = &p->pending[class];
 
         MD_REQUIRE(q->count <= q->room && (q->room & (q->room - 1)) == 0);
-        tally->pending += q->count;
         for (uint32_t i = 0; i < q->count; i++) {
             uint32_t item = q->items[(q->first + i) & (q->room - 1)];
 
             MD_REQUIRE(item < core->item_room);
             places += core->items[item].state == SRCDIST_ITEM_PENDING &&
-                      core->items[item].provider == provider;
+                      core->items[item].provider == provider &&
+                      core->items[item].due_ns == ((uint64_t) class << 32 | (q->first + i));
         }
     }
-    MD_REQUIRE(places >= pending);
+    MD_REQUIRE(places == pending);
+    tally->pending += pending;
     return NULL;
 }
 

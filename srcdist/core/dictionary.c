@@ -168,8 +168,7 @@ static void make_ready(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
-    p->state = SRCDIST_PROVIDER_READY;
-    p->since_ns = core->now_ns;
+    srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_READY);
     for (uint32_t i = 0; i < p->offer_count; i++)
         srcdist_service_refresh_state(core, p->offers[i].service);
 }

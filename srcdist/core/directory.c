@@ -45,6 +45,7 @@ static void remove_offer(struct srcdist_core *core, uint32_t provider, struct sr
     *offer = p->offers[--p->offer_count];
     srcdist_service_unsay(core, service, provider);
     srcdist_items_orphaned(core, provider, service);
+    srcdist_service_refresh_state(core, service);
 }
 
 static struct srcdist_offer *add_offer(struct srcdist_core *core, uint32_t provider,
@@ -151,11 +152,8 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     struct srcdist_offer *offer = offer_by_id(p, service->id);
 
     if (service->action == RWF_MAP_DELETE) {
-        if (offer) {
-            uint32_t index = offer->service;
+        if (offer)
             remove_offer(core, provider, offer);
-            srcdist_service_refresh_state(core, index);
-        }
         return MD_OK;
     }
     if (!offer && service->filters & OMM_FILTER_INFO)
@@ -179,11 +177,9 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
         srcdist_service_status(core, index, &service->status);
     if (service->has_status && ends_streams(&service->status))
         srcdist_items_cut(core, provider, index, RRMP_GROUP_NONE);
-    offer = offer_by_id(p, service->id);
-    if (offer && service->has_status && service->status.data_state != RWF_DATA_OK)
+    if (service->has_status && service->status.data_state != RWF_DATA_OK)
         offer->was_suspect = true;
-    if (offer)
-        apply_groups(core, provider, offer, directory);
+    apply_groups(core, provider, offer, directory);
     return MD_OK;
 }
 
@@ -192,14 +188,13 @@ static void forget_unnamed(struct srcdist_core *core, uint32_t provider, const u
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
-    for (uint32_t i = p->offer_count; i-- > 0;) {
+    for (uint32_t i = 0; i < p->offer_count;) {
         uint16_t id = p->offers[i].provider_id;
-        uint32_t service = p->offers[i].service;
 
         if (named[id / 64] >> (id % 64) & 1)
-            continue;
-        remove_offer(core, provider, &p->offers[i]);
-        srcdist_service_refresh_state(core, service);
+            i++;
+        else
+            remove_offer(core, provider, &p->offers[i]); /* the last one takes its place */
     }
 }
 
@@ -220,9 +215,9 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     if ((!is_refresh && msg->msg_class != RWF_CLASS_UPDATE) || p->state == SRCDIST_PROVIDER_LOGIN)
         return MD_OK;
     if (is_refresh && p->state == SRCDIST_PROVIDER_DIRECTORY) {
-        p->state =
-            p->kind == SRCDIST_INTERACTIVE ? SRCDIST_PROVIDER_DICTIONARY : SRCDIST_PROVIDER_READY;
-        p->since_ns = core->now_ns;
+        srcdist_provider_set_state(core, provider,
+                                   p->kind == SRCDIST_INTERACTIVE ? SRCDIST_PROVIDER_DICTIONARY
+                                                                  : SRCDIST_PROVIDER_READY);
         p->directory_stream = msg->stream_id;
     }
     int rc = omm_directory_start(msg, &directory);
@@ -245,9 +240,6 @@ void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
-    while (p->offer_count > 0) {
-        uint32_t service = p->offers[p->offer_count - 1].service;
+    while (p->offer_count > 0)
         remove_offer(core, provider, &p->offers[p->offer_count - 1]);
-        srcdist_service_refresh_state(core, service);
-    }
 }

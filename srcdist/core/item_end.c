@@ -18,8 +18,8 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
     srcdist_item_set_active(core, it, false);
     srcdist_stage_forget(&core->chain, item);
     cache_image_free(core->cache, it->image);
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_FREE);
     *it = (struct srcdist_item){ .provider = SRCDIST_NONE };
-    core->stats.items_now--;
 }
 
 void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, uint8_t code,
@@ -29,16 +29,18 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
     struct rwf_encoder enc;
     struct omm_status status = {
         .state = {
-            .stream_state = RWF_STREAM_CLOSED,
+            .stream_state =
+                scope == RRMP_REFUSE_LATER ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED,
             .data_state = RWF_DATA_SUSPECT,
             .code = code,
             .text = rwf_text(text),
         },
     };
     struct rrmp_ending ending = {
-        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .state = (uint8_t)(status.state.stream_state << 3 | RWF_DATA_SUSPECT),
         .code = code,
         .scope = scope,
+        .wait_ms = scope == RRMP_REFUSE_LATER ? 1000 : 0,
         .text = srcdist_view(status.state.text),
     };
 

@@ -46,8 +46,7 @@ static void logged_in(struct srcdist_core *core, uint32_t provider, const struct
         p->supports_post = refresh.support_post;
     if (p->state != SRCDIST_PROVIDER_LOGIN)
         return;
-    p->state = SRCDIST_PROVIDER_DIRECTORY;
-    p->since_ns = core->now_ns;
+    srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);
     srcdist_directory_ask(core, provider);
 }
 
@@ -140,8 +139,7 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
              (const char *)request->user.data);
     p->login_stream = request->stream_id;
     if (p->state == SRCDIST_PROVIDER_LOGIN) {
-        p->state = SRCDIST_PROVIDER_DIRECTORY;
-        p->since_ns = core->now_ns;
+        srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);
         p->grace_until_ns = core->now_ns + core->config.grace_ns;
     }
     if (request->no_refresh)

@@ -31,9 +31,7 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
     int err = srcdist_streams_put(&p->streams, peek->stream_id, item);
     if (err != MD_OK)
         return err;
-    if (it->state != SRCDIST_ITEM_OPEN)
-        core->stats.open_now++;
-    it->state = SRCDIST_ITEM_OPEN;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
     it->provider = provider;
     it->service = service;
     it->stream_id = peek->stream_id;

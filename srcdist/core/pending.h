@@ -5,14 +5,15 @@
 
 #include "private.h"
 
-int srcdist_pending_put(struct srcdist_provider *p, enum srcdist_pending_class class,
-                        uint32_t item);
+/* A place behind the others of its class. MD_ERR_NOMEM. */
+int srcdist_pending_put(struct srcdist_core *core, uint32_t provider,
+                        enum srcdist_pending_class class, uint32_t item);
 
-/* Whose turn it is; false: nothing waits. */
-bool srcdist_pending_next(const struct srcdist_provider *p, enum srcdist_pending_class *class,
-                          uint32_t *item);
-void srcdist_pending_drop(struct srcdist_provider *p, enum srcdist_pending_class class,
-                          bool was_asked);
-void srcdist_pending_fini(struct srcdist_core *core, struct srcdist_provider *p);
+/* Whose turn it is; false: nothing waits. It keeps its place until it is taken. */
+bool srcdist_pending_next(struct srcdist_core *core, uint32_t provider,
+                          enum srcdist_pending_class *class, uint32_t *item);
+void srcdist_pending_take(struct srcdist_provider *p, enum srcdist_pending_class class);
+size_t srcdist_pending_bytes(const struct srcdist_provider *p);
+void srcdist_pending_fini(struct srcdist_provider *p);
 
 #endif

@@ -3,12 +3,10 @@
 #include "place.h"
 
 #include "base/err.h"
+#include "item.h"
 #include "item_end.h"
 #include "service.h"
 #include "upstream.h"
-
-#define SECOND_NS   1000000000ull
-#define BACKOFF_MAX 5 /* 1, 2, 4, 8, 16, then 30 s */
 
 void srcdist_item_place(struct srcdist_core *core, uint32_t item)
 {
@@ -16,7 +14,7 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item)
     uint32_t provider = srcdist_service_provider(core, it->service);
 
     if (provider == SRCDIST_NONE || core->services[it->service].is_broadcast) {
-        it->state = SRCDIST_ITEM_WAITING;
+        srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
         return;
     }
     srcdist_item_leave_offer(core, it); /* a place it had and could not use */
@@ -29,7 +27,7 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item)
     if (srcdist_item_enqueue(core, item, provider) == MD_OK)
         srcdist_items_pump(core, provider);
     else
-        it->state = SRCDIST_ITEM_WAITING;
+        srcdist_item_backoff(core, item);
 }
 
 /* One that lingers is asked for by nobody: a provider that returns is not asked for it either. */
@@ -48,18 +46,4 @@ void srcdist_items_place(struct srcdist_core *core, uint32_t service)
             is_wanted(core, i))
             srcdist_item_place(core, i);
     }
-}
-
-void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
-{
-    struct srcdist_item *it = &core->items[item];
-    uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
-
-    srcdist_item_ended(core, item);
-    srcdist_item_detach(core, item, false);
-    it->is_told = true;
-    if (it->backoff < BACKOFF_MAX)
-        it->backoff++;
-    it->state = SRCDIST_ITEM_BACKOFF;
-    it->due_ns = core->now_ns + wait_s * SECOND_NS;
 }

@@ -10,6 +10,5 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item);
 
 /* Wanted items of the service that have no provider: queue them at the best one. */
 void srcdist_items_place(struct srcdist_core *core, uint32_t service);
-void srcdist_item_backoff(struct srcdist_core *core, uint32_t item);
 
 #endif

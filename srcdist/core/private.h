@@ -57,7 +57,7 @@ enum srcdist_pending_class {
     SRCDIST_PENDING_CLASSES,
 };
 
-/* A ring of items. */
+/* A ring of items; `first` and `first + count` go on and on. */
 struct srcdist_pending {
     uint32_t *items;
     uint32_t room; /* a power of two, or 0 */
@@ -163,7 +163,7 @@ struct srcdist_item {
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */
-    uint64_t due_ns;
+    uint64_t due_ns;   /* while it is pending: its place in the queue */
     union {
         uint64_t permission; /* a hash of the permission data in the image, 0 none */
         uint64_t sum;        /* without an image: of the last refresh */
@@ -260,7 +260,6 @@ struct srcdist_core {
     struct srcdist_post *posts;
     uint32_t post_room;
     uint32_t post_free;
-    uint32_t images_due; /* items of which an image from the cache is due: a list */
     uint32_t *image_queue;
     uint32_t image_queue_room;
     uint32_t image_queue_first;

@@ -35,6 +35,16 @@ int srcdist_provider_send(struct srcdist_core *core, uint32_t provider,
     return p->link->send(p->self, rwf_encoder_bytes(enc));
 }
 
+void srcdist_provider_set_state(struct srcdist_core *core, uint32_t provider,
+                                enum srcdist_provider_state state)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    MD_ASSERT(p->state < (uint8_t)state);
+    p->state = (uint8_t)state;
+    p->since_ns = core->now_ns;
+}
+
 void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const char *reason)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);

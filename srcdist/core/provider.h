@@ -10,6 +10,10 @@ struct srcdist_offer *srcdist_provider_offer(struct srcdist_provider *p, uint16_
 int srcdist_provider_send(struct srcdist_core *core, uint32_t provider,
                           const struct rwf_encoder *enc);
 
+/* A state that comes later: a provider never goes back. */
+void srcdist_provider_set_state(struct srcdist_core *core, uint32_t provider,
+                                enum srcdist_provider_state state);
+
 /* Ends it at the end of the turn. */
 void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const char *reason);
 

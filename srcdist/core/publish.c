@@ -350,6 +350,7 @@ static int refused_for_now(struct srcdist_core *core, uint32_t item, const struc
     if (provider != SRCDIST_NONE)
         core->providers[provider].manners.refusals++;
     srcdist_item_backoff(core, item);
+    core->items[item].is_told = true;
     return MD_OK;
 }
 

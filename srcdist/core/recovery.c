@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recovery.h"
 
+#include "item.h"
 #include "item_end.h"
 #include "place.h"
 #include "provider.h"
@@ -63,7 +64,8 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
         it->is_told = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;
-        it->state = SRCDIST_ITEM_WAITING; /* a place in that provider's queue is passed over */
+        srcdist_item_set_state(
+            core, it, SRCDIST_ITEM_WAITING); /* a place in that provider's queue is passed over */
     }
     if (any && is_shared)
         tell_groups(core, provider, service, &state);
@@ -99,7 +101,7 @@ void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t se
         it->is_told = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;
-        it->state = SRCDIST_ITEM_WAITING;
+        srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
     }
     srcdist_items_place(core, service);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "ask.h"
+#include "base/assert.h"
 #include "base/err.h"
 #include "dictionary.h"
 #include "dictionary_table.h"
@@ -73,7 +74,7 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     srcdist_dictionaries_lost(core, provider);
     srcdist_streams_fini(&p->streams);
     srcdist_provider_give_groups(core, p);
-    srcdist_pending_fini(core, p);
+    srcdist_pending_fini(p);
     free(p->closes);
     p->closes = NULL;
     p->close_count = 0;
@@ -90,8 +91,12 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     bool is_known = srcdist_item_at(core, event->item) != NULL;
     struct srcdist_item *it = srcdist_item_make(core, event->item);
 
-    if (!it || service == SRCDIST_NONE)
+    MD_ASSERT(service != SRCDIST_NONE);
+    if (!it) {
+        srcdist_item_end(core, event->item, RRMP_REFUSE_LATER, RWF_CODE_NO_RESOURCES,
+                         "No memory for another item now");
         return;
+    }
     it->service = (uint16_t)service;
     it->is_private = event->is_private;
     it->is_image_due = true;
@@ -211,7 +216,7 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
         return;
     switch ((enum srcdist_item_state)it->state) {
     case SRCDIST_ITEM_BACKOFF:
-        it->state = SRCDIST_ITEM_WAITING;
+        srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
         srcdist_item_place(core, item);
         break;
     case SRCDIST_ITEM_OPENING:

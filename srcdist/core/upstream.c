@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "item.h"
 #include "itemkey/itemkey.h"
 #include "pending.h"
 #include "provider.h"
 
-#define SECOND_NS 1000000000ull
-#define ANSWER_NS (10 * SECOND_NS) /* silence of a provider before consumers are told */
+#define SECOND_NS   1000000000ull
+#define BACKOFF_MAX 5                /* 1, 2, 4, 8, 16, then 30 s */
+#define ANSWER_NS   (10 * SECOND_NS) /* silence of a provider before consumers are told */
 
 void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it)
 {
@@ -139,8 +141,6 @@ void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell)
             tell_close(core, item);
         srcdist_item_give_stream(core, it->provider, it->stream_id, item);
     }
-    if (it->state == SRCDIST_ITEM_OPEN)
-        core->stats.open_now--;
     it->stream_id = 0;
     it->provider = SRCDIST_NONE;
     it->is_asked = false;
@@ -212,7 +212,7 @@ static int ask(struct srcdist_core *core, uint32_t item)
         return err;
     }
     it->stream_id = stream_id;
-    it->state = SRCDIST_ITEM_OPENING;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_OPENING);
     it->is_asked = true;
     it->is_counted = true;
     it->due_ns = core->now_ns + ANSWER_NS;
@@ -243,6 +243,19 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
     return err;
 }
 
+void srcdist_item_backoff(struct srcdist_core *core, uint32_t item)
+{
+    struct srcdist_item *it = &core->items[item];
+    uint64_t wait_s = it->backoff >= BACKOFF_MAX ? 30 : 1ull << it->backoff;
+
+    srcdist_item_ended(core, item);
+    srcdist_item_detach(core, item, false);
+    if (it->backoff < BACKOFF_MAX)
+        it->backoff++;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_BACKOFF);
+    it->due_ns = core->now_ns + wait_s * SECOND_NS;
+}
+
 /* ---- the window of a provider ---- */
 
 static uint32_t window_of(const struct srcdist_core *core, const struct srcdist_provider *p)
@@ -267,14 +280,13 @@ static enum srcdist_pending_class class_of(const struct srcdist_item *it)
 int srcdist_item_enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider)
 {
     struct srcdist_item *it = &core->items[item];
-    int err = srcdist_pending_put(srcdist_provider_at(core, provider), class_of(it), item);
+    int err = srcdist_pending_put(core, provider, class_of(it), item);
 
     if (err != MD_OK)
         return err;
     enter_offer(core, it, provider);
     it->provider = provider;
-    it->state = SRCDIST_ITEM_PENDING;
-    core->stats.pending_now++;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_PENDING);
     return MD_OK;
 }
 
@@ -287,19 +299,14 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
     /* Before requests: one of them may take the id of a stream that is being closed. */
     if (p->close_count > 0 && !pay_closes(core, provider))
         return;
-    while (srcdist_provider_has_room(core, provider) && srcdist_pending_next(p, &class, &item)) {
-        struct srcdist_item *it = &core->items[item];
-        bool is_there = it->state == SRCDIST_ITEM_PENDING && it->provider == provider;
-
-        if (is_there) {
-            int err = ask(core, item);
-            if (err == MD_ERR_FULL)
-                return; /* when the connection has room again */
-            if (err != MD_OK)
-                it->state = SRCDIST_ITEM_WAITING;
-        }
-        srcdist_pending_drop(p, class, is_there);
-        core->stats.pending_now--;
+    while (srcdist_provider_has_room(core, provider) &&
+           srcdist_pending_next(core, provider, &class, &item)) {
+        int err = ask(core, item);
+        if (err == MD_ERR_FULL)
+            return; /* when the connection has room again */
+        srcdist_pending_take(p, class);
+        if (err != MD_OK)
+            srcdist_item_backoff(core, item);
     }
 }
 
@@ -311,8 +318,7 @@ void srcdist_item_answered(struct srcdist_core *core, uint32_t item)
     it->is_asked = false;
     it->backoff = 0;
     if (it->state == SRCDIST_ITEM_OPENING) {
-        it->state = SRCDIST_ITEM_OPEN;
-        core->stats.open_now++;
+        srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
     }
     if (it->provider != SRCDIST_NONE)
         srcdist_items_pump(core, it->provider);

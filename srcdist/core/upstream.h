@@ -35,6 +35,8 @@ bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provide
 
 /* Its place in the queue of that provider. MD_ERR_NOMEM. */
 int srcdist_item_enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider);
+/* Asks again after a pause that grows. */
+void srcdist_item_backoff(struct srcdist_core *core, uint32_t item);
 void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
 void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
 

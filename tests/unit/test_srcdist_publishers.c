@@ -319,6 +319,68 @@ static void a_close_that_cannot_be_kept_ends_the_connection(void **state)
     assert_true(pair->provider.closed);
 }
 
+/* src_dist alone is out of memory while it takes the request. */
+static void open_without_memory(struct pair_client *c)
+{
+    struct omm_item_request request = pair_request(5, "IBM");
+
+    p2ps_client_item(c->pair->sink, c->pair->now_ns, c->id, &request);
+    p2ps_core_settle(c->pair->sink, c->pair->now_ns);
+    fail_realloc = true;
+    pair_settle(c->pair);
+    fail_realloc = false;
+}
+
+static void a_request_without_memory_is_made_later(void **state)
+{
+    struct publisher *p = *state;
+    struct pair *pair = &p->pair;
+    struct pair_client *c = pair_client(pair, 0);
+
+    log_in(p, OMM_ROLE_PROVIDER);
+    say_directory(p);
+    publish(p, RWF_CLASS_REFRESH, -5, 3); /* there are items, but the other has no stream yet */
+    open_without_memory(c);
+    assert_string_equal(pair_heard(c, 5), "");
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
+static void an_item_without_memory_is_asked_for_again(void **state)
+{
+    struct publisher *p = *state;
+    struct pair *pair = &p->pair;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_without_memory(c);
+    pair_pass(pair, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
+static void items_that_come_and_go_do_not_lengthen_the_queue(void **state)
+{
+    struct publisher *p = *state;
+    struct pair *pair = &p->pair;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.takes_nothing = true;
+    pair_open(c, 5, "IBM"); /* first in the queue: nothing passes it */
+    pair_pass(pair, PAIR_SEC);
+    uint64_t bytes = srcdist_core_stats(pair->source)->item_bytes_now;
+    for (int i = 0; i < 3000; i++) {
+        struct omm_item_request request = pair_request(6, "MSFT");
+        p2ps_client_item(pair->sink, pair->now_ns, c->id, &request);
+        pair_settle(pair);
+        p2ps_client_close(pair->sink, pair->now_ns, c->id, 6);
+        pair_settle(pair);
+    }
+    pair_pass(pair, PAIR_SEC);
+    assert_true(srcdist_core_stats(pair->source)->item_bytes_now < bytes + 4096);
+    pair->provider.takes_nothing = false;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -333,6 +395,9 @@ int main(void)
         TEST(items_on_one_stream_id_are_told_apart_by_their_keys),
         TEST(a_stream_of_its_own_is_not_shared),
         TEST(a_close_that_cannot_be_kept_ends_the_connection),
+        TEST(a_request_without_memory_is_made_later),
+        TEST(an_item_without_memory_is_asked_for_again),
+        TEST(items_that_come_and_go_do_not_lengthen_the_queue),
     };
 #undef TEST
 
