@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/threads.h"
 #include "uplink/uplink.h"
 
 #define POLLS_A_TURN 32
@@ -438,7 +439,7 @@ static void *run(void *argument)
     snprintf(cpu, sizeof(cpu), "writeThreadCpu.%u", worker->config.index);
     if (!*md_conf_string(&daemon, cpu))
         snprintf(cpu, sizeof(cpu), "itemThreadCpu.%u", worker->config.index);
-    daemon_bind_thread(worker->config.daemon, cpu);
+    daemon_thread_settle(&worker->config.daemon->object, cpu);
     md_thread_settled(&worker->thread);
     md_loop_timer_every(worker->mount_timer, TICK_NS);
     if (md_loop_run(worker->loop) != MD_OK)

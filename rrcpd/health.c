@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "daemon/trouble.h"
 
 #define PATHS      2
 #define ALONE_NS   (10 * MD_NS_PER_S)
@@ -30,7 +29,6 @@ struct growth {
 
 struct health {
     struct health_config config;
-    struct daemon_troubles troubles;
     int socket_fd;
     int path_count;
     char interfaces[PATHS][IF_NAMESIZE];
@@ -80,11 +78,11 @@ static bool look_at_interface(struct health *health, int path, uint64_t now_ns)
     char note[STATS_STRING_BYTES];
 
     if (!what) {
-        daemon_trouble_gone(&health->troubles, which, now_ns, "interface %s is up", name);
+        daemon_trouble_gone(health->config.troubles, which, now_ns, "interface %s is up", name);
         return true;
     }
     snprintf(note, sizeof(note), "interface %s %s", name, what);
-    daemon_trouble_here(&health->troubles, which, now_ns, 0, note,
+    daemon_trouble_here(health->config.troubles, which, now_ns, 0, note,
                         "interface %s %s: nothing is sent or heard on it (%s)", name, what,
                         flags == 0          ? "was it removed, or renamed?"
                         : !(flags & IFF_UP) ? "ip link set up; who took it down?"
@@ -99,12 +97,13 @@ static bool look_at_sending(struct health *health, uint64_t now_ns)
 
     if (sent != health->sent_seen) {
         health->sent_seen = sent;
-        daemon_trouble_gone(&health->troubles, REFUSED, now_ns, "packets are sent again");
+        daemon_trouble_gone(health->config.troubles, REFUSED, now_ns, "packets are sent again");
         return true;
     }
     if (refused == 0)
         return true;
-    daemon_trouble_here(&health->troubles, REFUSED, now_ns, REFUSED_NS, "no packet can be sent",
+    daemon_trouble_here(health->config.troubles, REFUSED, now_ns, REFUSED_NS,
+                        "no packet can be sent",
                         "no packet can be sent to %s: the kernel refuses each one: %s; look at the "
                         "interface, the routes and the firewall of this host",
                         health->place, strerror((int)md_ctr_get(&health->send_errno->value)));
@@ -116,7 +115,7 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     char note[STATS_STRING_BYTES];
 
     if (md_ctr_get(&health->peers->value) > 0 || has_both || health->is_loopback) {
-        daemon_trouble_gone(&health->troubles, ALONE, now_ns,
+        daemon_trouble_gone(health->config.troubles, ALONE, now_ns,
                             md_ctr_get(&health->peers->value) > 0
                                 ? "other nodes are heard on %s"
                                 : "no other node is needed on %s: both sides are attached here",
@@ -125,7 +124,7 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     }
     snprintf(note, sizeof(note), "no other node heard on %.40s", health->place);
     daemon_trouble_here(
-        &health->troubles, ALONE, now_ns, ALONE_NS, note,
+        health->config.troubles, ALONE, now_ns, ALONE_NS, note,
         "no other node heard on %s for 10 s; is an rrcpd running on another host, "
         "with this networkName, group and multicastPort? Then look at IGMP snooping "
         "on the switch and at the firewalls",
@@ -143,25 +142,27 @@ static void look_for_strangers(struct health *health, uint64_t now_ns)
 {
     if (is_growing(&health->foreign, now_ns))
         daemon_trouble_here(
-            &health->troubles, FOREIGN, now_ns, 0, "another network sends to our group and port",
+            health->config.troubles, FOREIGN, now_ns, 0,
+            "another network sends to our group and port",
             "another network sends to %s: its networkName is not %s, %llu packets "
             "are dropped so far; give each network a group or a port of its own, or "
             "make the names agree",
             health->place, health->config.network, (unsigned long long)health->foreign.seen);
     else
-        daemon_trouble_gone(&health->troubles, FOREIGN, now_ns,
+        daemon_trouble_gone(health->config.troubles, FOREIGN, now_ns,
                             "no other network sends to %s any more", health->place);
     bool is_unsigned = is_growing(&health->unsigned_packets, now_ns);
     bool is_wrong = is_growing(&health->wrong_key, now_ns);
     if (is_unsigned || is_wrong)
         daemon_trouble_here(
-            &health->troubles, KEYS, now_ns, 0,
+            health->config.troubles, KEYS, now_ns, 0,
             is_wrong ? "packets are signed with another key" : "packets are not signed",
             "packets to %s are dropped: %s; authKeyFile must be the same on all "
             "hosts of the network",
             health->place, is_wrong ? "they are signed with another key" : "they are not signed");
     else
-        daemon_trouble_gone(&health->troubles, KEYS, now_ns, "every packet is signed with our key");
+        daemon_trouble_gone(health->config.troubles, KEYS, now_ns,
+                            "every packet is signed with our key");
 }
 
 bool health_look(struct health *health, uint64_t now_ns, bool has_both)
@@ -174,11 +175,6 @@ bool health_look(struct health *health, uint64_t now_ns, bool has_both)
     look_for_others(health, now_ns, has_both);
     look_for_strangers(health, now_ns);
     return can_send;
-}
-
-const char *health_note(const struct health *health)
-{
-    return daemon_trouble_note(&health->troubles);
 }
 
 static void find_counters(struct health *health)
@@ -217,7 +213,6 @@ int health_open(const struct health_config *config, struct health **out)
         used += wrote > 0 && (size_t)wrote < sizeof(health->place) - used ? (size_t)wrote : 0;
     }
     find_counters(health);
-    daemon_troubles_init(&health->troubles, config->stats);
     return 0;
 }
 

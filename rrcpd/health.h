@@ -3,6 +3,7 @@
 #ifndef RRCPD_HEALTH_H
 #define RRCPD_HEALTH_H
 
+#include "daemon/trouble.h"
 #include "net.h"
 
 /*
@@ -13,6 +14,7 @@ struct health;
 
 struct health_config {
     struct stats_segment *stats;
+    struct daemon_troubles *troubles;
     const char *process; /* prefix of the counters' paths */
     const char *network;
     const struct net *net;
@@ -26,8 +28,5 @@ void health_close(struct health *health); /* NULL is allowed */
 /* `has_both`: consumers' and providers' sides are both attached here, so nobody else is needed.
  * False: nothing can be sent. */
 bool health_look(struct health *health, uint64_t now_ns, bool has_both);
-
-/* What is wrong, in a few words; "" if nothing is. */
-const char *health_note(const struct health *health);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/threads.h"
 #include "net_private.h"
 
 /*
@@ -120,8 +121,6 @@ static void take_mail(struct net *net, uint64_t now_ns)
         } else if (mail.kind == NET_STOP && !net->is_stopping) {
             net->is_stopping = true;
             rrcp_stop(net->engine, now_ns, mail.value);
-        } else if (mail.kind == NET_REPORT) {
-            net_stats_log(net);
         } else if (mail.kind == NET_KEYS) {
             change_keys(net, mail.keys);
         } else if (mail.kind == NET_SHIM) {
@@ -308,20 +307,9 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
 
 static void settle_thread(const struct net_config *config)
 {
-    struct md_cpu_set cpus;
-
     prctl(PR_SET_NAME, "rrcpd-net");
     prctl(PR_SET_TIMERSLACK, 1UL);
-    if (config->cpus && config->cpus[0] && md_cpu_set_parse(config->cpus, &cpus) == 0 &&
-        md_cpu_bind(&cpus) != 0)
-        md_log(MD_LOG_WARNING, "rrcpThreadCpu: %s: none of these CPUs may be used; not bound",
-               config->cpus);
-    if (config->is_fifo &&
-        md_sched_set(MD_SCHED_FIFO, config->priority ? config->priority : 50) != 0)
-        md_log(MD_LOG_WARNING,
-               "schedPolicy: fifo was refused (%s); it needs CAP_SYS_NICE or a limit in "
-               "limits.conf (rtprio); going on with the ordinary policy",
-               strerror(errno));
+    daemon_thread_settle(&config->object, "rrcpThreadCpu");
 }
 
 static void *run(void *argument)

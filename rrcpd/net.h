@@ -9,6 +9,7 @@
 
 #include "attach/node.h"
 #include "attach/shm.h"
+#include "conf/conf.h"
 #include "stats/segment.h"
 
 /*
@@ -45,7 +46,6 @@ enum net_mail_kind {
     NET_ADD = 1,  /* to the net loop: user */
     NET_REMOVE,   /* user, value = enum rrcp_user_reason */
     NET_STOP,     /* leave the network in good order; value = reason */
-    NET_REPORT,   /* write the statistics to the log */
     NET_KEYS,     /* new keys of the group: `keys`, which the net loop frees */
     NET_SHIM,     /* other faults of the network, for tests: `shim` */
     NET_ADDED,    /* from the net loop: user; value = port or a negative md_err */
@@ -73,12 +73,9 @@ struct net_config {
     uint64_t inbound_bytes;
     uint64_t lag_max;
     uint64_t busy_poll_ns;
-    const char *cpus; /* CPU list, "" = not bound */
-    bool is_fifo;
-    int priority;
-    bool lock_memory;
-    bool wants_gaps;     /* send NET_GAP at the first gap */
-    const char *process; /* prefix of the statistics' paths */
+    struct md_conf_object object; /* class RRCP: rrcpThreadCpu, schedPolicy, schedPriority */
+    bool wants_gaps;              /* send NET_GAP at the first gap */
+    const char *process;          /* prefix of the statistics' paths */
     struct stats_segment *stats;
     void (*mail_here)(void *owner); /* called in the net thread: mail for the control loop */
     void *owner;

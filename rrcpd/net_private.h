@@ -69,7 +69,6 @@ int net_stats_create(struct net *net);
 void net_stats_update(struct net *net, uint64_t now_ns);
 void net_stats_user_add(struct net *net, struct net_user *user);
 void net_stats_user_remove(struct net *net, struct net_user *user);
-void net_stats_log(const struct net *net);
 void net_stats_destroy(struct net *net);
 
 /* the other nodes, in the log and the statistics: net_peers.c */

@@ -250,36 +250,6 @@ void net_stats_user_remove(struct net *net, struct net_user *user)
     stats_entry_remove(segment, user->stat_name);
 }
 
-/* Several to a line: a place in the code may log only five lines a second. */
-static void log_rows(const struct row *rows, int count, const void *base)
-{
-    char text[900];
-    size_t used = 0;
-
-    for (int i = 0; i < count; i++) {
-        uint64_t value = value_at(base, rows[i].offset);
-
-        if (value == 0)
-            continue;
-        int wrote = snprintf(text + used, sizeof(text) - used, "%s%s=%llu", used ? " " : "",
-                             rows[i].name, (unsigned long long)value);
-        if (wrote > 0 && (size_t)wrote < sizeof(text) - used)
-            used += (size_t)wrote;
-        if (used > sizeof(text) - 100) {
-            md_log(MD_LOG_NOTICE, "%s", text);
-            used = 0;
-        }
-    }
-    if (used)
-        md_log(MD_LOG_NOTICE, "%s", text);
-}
-
-void net_stats_log(const struct net *net)
-{
-    log_rows(engine_rows, ENGINE_ROWS, rrcp_counters(net->engine));
-    log_rows(packet_rows, PACKET_ROWS, &attach_node_io(net->node)->counters);
-}
-
 /* ---- what the engine wants said -------------------------------------------------------------- */
 
 void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t value)

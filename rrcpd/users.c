@@ -383,8 +383,3 @@ bool users_have_both_sides(const struct users *users)
     }
     return has_source && has_sink;
 }
-
-int users_count(const struct users *users)
-{
-    return users->count;
-}

@@ -32,6 +32,4 @@ void users_mail(struct users *users, const struct net_mail *mail);
  * knows whom they are for: they count as both. */
 bool users_have_both_sides(const struct users *users);
 
-int users_count(const struct users *users);
-
 #endif

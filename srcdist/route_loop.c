@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "daemon/threads.h"
 #include "uplink/uplink.h"
 
 #define POLLS_A_TURN 32
@@ -370,7 +371,7 @@ static void *run(void *argument)
     char cpu[32];
 
     snprintf(cpu, sizeof(cpu), "sourceThreadCpu.%u", loop->config.index);
-    daemon_bind_thread(loop->config.daemon, cpu);
+    daemon_thread_settle(&loop->config.daemon->object, cpu);
     md_thread_settled(&loop->thread);
     md_loop_timer_every(loop->timer, SHOW_NS);
     if (md_loop_run(loop->loop) != MD_OK)

@@ -161,10 +161,10 @@ def check_links(path, lines):
 
 # Whose code reads the parameters of a program.
 ALL_DAEMONS = ("src/conf/conf.c", "src/conf/relations.c", "src/conf/each.c", "src/attach/",
-               "src/status/")
+               "src/daemon/", "src/status/")
 READERS = {
-    "P2PS": ("p2ps/", "src/daemon/", *ALL_DAEMONS),
-    "SRC": ("srcdist/", "src/daemon/", *ALL_DAEMONS),
+    "P2PS": ("p2ps/", *ALL_DAEMONS),
+    "SRC": ("srcdist/", *ALL_DAEMONS),
     "RRCPD": ("rrcpd/", *ALL_DAEMONS),
     "MD_CONF_TOOLS": ("tools/rmds",),
 }

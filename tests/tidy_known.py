@@ -45,7 +45,6 @@ LONG_FILES = {
     "src/rwf/jisx0208.h": "a table",
     "p2ps/main.c": "R5",
     "srcdist/main.c": "R5",
-    "rrcpd/main.c": "R5",
     "src/base/loop.c": "timers come out (section 5 of the review)",
     "src/rwf/encode_list.c": "one subject",
 }
@@ -107,7 +106,6 @@ UNCALLED = {
     "p2ps_view": "R4",
     "cache_ripples_forget": "the work on ripples is under way",
     "rrmp_source_service_withdraw": "R7",
-    "users_count": "R5",
 }
 
 # Comments that begin with What, Who, Said or Told: at most this many may be left. Lower it.

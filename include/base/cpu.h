@@ -44,9 +44,6 @@ enum md_sched_policy {
     MD_SCHED_ROUND_ROBIN,
 };
 
-/* "other" "batch" "fifo" "rr", any case. MD_ERR_NOT_FOUND. */
-int md_sched_policy_parse(const char *name, enum md_sched_policy *out);
-
 /*
  * For the calling thread. `priority` is 1 to 99 for fifo and rr, and a nice value, -20 to 19, for
  * the others. MD_ERR_RANGE; MD_ERR_SYS, most often for want of CAP_SYS_NICE.

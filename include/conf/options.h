@@ -44,6 +44,8 @@ struct md_program {
     const char *name;       /* "p2ps" */
     const char *summary;    /* one line: "p2ps - serves RSSL consumers from the backbone" */
     const char *positional; /* "[NETWORK]", or NULL if it takes no bare words */
+    bool is_of_network;     /* that word is its network, which is part of its name */
+    bool is_background;     /* without -fg and -d: it goes to the background */
     const struct md_option *options; /* its own, besides the common ones */
     size_t option_count;
 };
@@ -56,6 +58,7 @@ struct md_options {
     struct md_option_list lines;
     struct md_option_list words;
     bool foreground;       /* -fg */
+    bool background;       /* -d */
     bool no_retry;         /* -noretry */
     const char *log_file;  /* -log; NULL: from the configuration */
     const char *log_level; /* -loglevel; NULL: from the configuration */

@@ -19,16 +19,20 @@
  *     if (code >= 0)
  *         return code;                     help, version, a mistake in the configuration ...
  *     build what the daemon is made of on daemon.loop, threads included
- *     daemon_ready(&daemon);               tells a service manager, and -fg on standard error
+ *     daemon_ready(&daemon);               a service manager and a waiting parent go on
  *     daemon_run(&daemon);                 the control loop, until SIGTERM or SIGINT
  *     take everything down
  *     daemon_stop(&daemon);
  *
- * daemon_start() reads the command line and rmds.cnf, takes the pid file in runDir (one running
- * program per name), opens log, statistics and the status page, and settles the process on its NUMA
- * node; threads made from then on inherit that. daemon_ready() binds the control loop's own thread.
- * From daemon_start() on the control loop beats the statistics' heart and the watchdog once a
- * second, as long as the beat hook says that all of the daemon lives.
+ * daemon_start() reads the command line and rmds.cnf, goes to the background (-d, or the default of
+ * this program), takes the pid file in runDir (one running program per name), opens log, statistics
+ * and the status page, and settles the process on its NUMA node; threads made from then on inherit
+ * that. daemon_ready() settles the control loop's own thread. From daemon_run() on the control loop
+ * beats the statistics' heart and the watchdog once a second, as long as the beat hook says that
+ * all of the daemon lives.
+ *
+ * A process in the background has a parent that waits: it leaves with 0 after daemon_ready(), or
+ * with the exit code of a daemon that ended before.
  */
 struct daemon;
 
@@ -43,6 +47,9 @@ struct daemon_hooks {
      * with daemon_trouble_here(). Shown as the statistics entry `ready` and to the service manager.
      * May be NULL: always. */
     bool (*can_serve)(void *owner);
+    /* The daemon is to end: leave in order, then md_loop_stop(daemon->loop). May be NULL: at once.
+     */
+    void (*stop)(void *owner);
 };
 
 struct daemon {
@@ -60,23 +67,28 @@ struct daemon {
     struct md_loop_signal *signals[5];
     struct md_loop_timer *beat;
     struct md_log_watch watch;
-    const char *notify_socket;
     struct stats_entry *ready;
     struct daemon_troubles troubles;
     char told[STATS_STRING_BYTES + 16]; /* the service manager, last */
-    bool is_started;                    /* daemon_ready() was called */
-    bool is_stopping;
+    int parent_fd;                      /* of the launch: >= 0 while a parent waits for us */
+    char log_place[512];                /* the log file, or "syslog" */
+    bool has_stderr_log;
+    bool is_started;  /* daemon_ready() was called */
+    bool is_stopping; /* daemon_end() was called */
+    bool begins_anew; /* and daemon_exec_again() is to follow; a signal takes it back */
 };
 
-/* -1: go on; else the exit code. `process` names files and statistics; NULL: the program's name. */
+/* -1: go on; else the exit code. */
 int daemon_start(struct daemon *daemon, const struct md_program *program,
                  const struct daemon_hooks *hooks, int argc, char **argv);
 void daemon_ready(struct daemon *daemon);
 void daemon_run(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);
 
-/* Scheduling and CPU binding of the calling thread: `cpu_param` is e.g. "mainThreadCpu" or
- * "writeThreadCpu.0". What cannot be had is a WARNING. */
-void daemon_bind_thread(const struct daemon *daemon, const char *cpu_param);
+/* The end, in order; `why` is a line of the log. Nothing if it was called before. */
+void daemon_end(struct daemon *daemon, const char *why);
+
+/* After daemon_stop(): the same program in the same process. Returns an exit code if it cannot. */
+int daemon_exec_again(const char *name, char **argv);
 
 #endif

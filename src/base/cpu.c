@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -185,25 +184,6 @@ int md_node_use(int node)
     if (numa_available() >= 0)
         numa_set_preferred(node);
     return MD_OK;
-}
-
-int md_sched_policy_parse(const char *name, enum md_sched_policy *out)
-{
-    static const char *const names[] = {
-        [MD_SCHED_OTHER] = "other",
-        [MD_SCHED_BATCH] = "batch",
-        [MD_SCHED_FIFO] = "fifo",
-        [MD_SCHED_ROUND_ROBIN] = "rr",
-    };
-
-    *out = MD_SCHED_OTHER;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcasecmp(name, names[i]) == 0) {
-            *out = (enum md_sched_policy)i;
-            return MD_OK;
-        }
-    }
-    return MD_ERR_NOT_FOUND;
 }
 
 int md_sched_set(enum md_sched_policy policy, int priority)

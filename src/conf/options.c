@@ -11,7 +11,7 @@
 #include "conf/explain.h"
 #include "value.h"
 
-#define COMMON_COUNT 14
+#define COMMON_COUNT 15
 
 static void common_options(struct md_options *o, struct md_option out[COMMON_COUNT])
 {
@@ -25,7 +25,9 @@ static void common_options(struct md_options *o, struct md_option out[COMMON_COU
         { "D", "WORD=VALUE", MD_OPTION_LIST, &o->defines, "what {WORD} stands for in the file" },
         { "set", "'LINE'", MD_OPTION_LIST, &o->lines, "a line that stands after the file" },
         { "fg", NULL, MD_OPTION_FLAG, &o->foreground, "stay in the foreground, log to stderr" },
-        { "log", "FILE", MD_OPTION_STRING, &o->log_file, "log file" },
+        { "d", NULL, MD_OPTION_FLAG, &o->background,
+          "go to the background; the command returns when the daemon is ready or has failed" },
+        { "log", "FILE", MD_OPTION_STRING, &o->log_file, "log to FILE, and nowhere else" },
         { "loglevel", "LEVEL", MD_OPTION_STRING, &o->log_level,
           "ERROR, WARNING, NOTICE, INFO, DEBUG" },
         { "noretry", NULL, MD_OPTION_FLAG, &o->no_retry,
@@ -173,7 +175,10 @@ static void help_print(const struct md_program *program, const struct md_option 
                  options[i].argument ? options[i].argument : "");
         printf("  %-20s %s\n", left, options[i].help);
     }
-    printf("\nAll options may be written with two dashes. Exit codes: 0 normal, 1 configuration,\n"
+    printf("\nWithout -fg and -d it %s.\n", program->is_background
+                                                ? "goes to the background, as with -d"
+                                                : "stays in the foreground and logs to logTarget");
+    printf("All options may be written with two dashes. Exit codes: 0 normal, 1 configuration,\n"
            "2 file, 3 port in use, 4 no rrcpd (with -noretry). See %s(8), rmds.cnf(5).\n",
            program->name);
 }
@@ -263,7 +268,11 @@ int md_options_start(const struct md_program *program, int argc, char **argv,
     }
     if (!program->positional && md_options_refuse_words(program->name, all, count, &options->words))
         return MD_EXIT_CONFIG;
-    if (md_conf_program_bit(program->name) == MD_CONF_RRCPD && options->words.count > 0)
+    if (options->foreground && options->background) {
+        fprintf(stderr, "%s: -fg and -d contradict each other: give one of them\n", program->name);
+        return MD_EXIT_CONFIG;
+    }
+    if (program->is_of_network && options->words.count > 0)
         options->conf.network = options->words.item[0];
     if (options->files.count > 0) {
         options->conf.file = options->files.item[0];

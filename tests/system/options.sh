@@ -25,7 +25,7 @@ for program in rrcpd src_dist p2ps; do
     [ -x "$bin/$program" ] || continue
     expect 0 "$program 0." "$bin/$program" -version
     expect 0 "libnuma" "$bin/$program" --version
-    for option in -c -instance -node -D -set -fg -log -loglevel -noretry -strict -checkconfig \
+    for option in -c -instance -node -D -set -fg -d -log -loglevel -noretry -strict -checkconfig \
         -help-config -version -help; do
         expect 0 "  $option " "$bin/$program" -help
     done

@@ -326,10 +326,6 @@ static void a_thread_can_be_bound_to_what_it_is_allowed(void **state)
     assert_true(md_cpu_set_has(&now, cpu));
     assert_int_equal(md_node_use(MD_NODE_ANY), MD_ERR_RANGE);
     assert_int_equal(md_node_use(1 << 20), MD_ERR_RANGE);
-    enum md_sched_policy policy;
-    assert_int_equal(md_sched_policy_parse("FIFO", &policy), MD_OK);
-    assert_int_equal(policy, MD_SCHED_FIFO);
-    assert_int_equal(md_sched_policy_parse("fast", &policy), MD_ERR_NOT_FOUND);
     assert_int_equal(md_sched_set(MD_SCHED_FIFO, 0), MD_ERR_RANGE);
     assert_int_equal(md_sched_set(MD_SCHED_OTHER, 20), MD_ERR_RANGE);
     /* Less would need a privilege where the tests were started nicely. */

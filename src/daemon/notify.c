@@ -1,13 +1,16 @@
-/* notify.c - see notify.h. The protocol of sd_notify(3), which is a datagram of text. */
+/* notify.c - see notify.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "notify.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/log.h"
 
 void notify_send(const char *state)
 {
@@ -23,8 +26,9 @@ void notify_send(const char *state)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&address,
-                 length);
+    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
+               (const struct sockaddr *)&address, length) < 0)
+        md_log(MD_LOG_DEBUG, "notify: %s: %s", path, strerror(errno));
     close(fd);
 }
 
