@@ -104,6 +104,12 @@ function(rmds_plain_link name)
   endif()
 endfunction()
 
+# rmds_test_takes(TENTHS NAME...): how much of a core these tests use while they run. `tools/rmds test` fills the
+# cores by it and runs more tests at once than there are cores; without it a test is taken for one that only waits.
+function(rmds_test_takes tenths)
+  set_tests_properties(${ARGN} PROPERTIES RESOURCE_GROUPS "cores:${tenths}")
+endfunction()
+
 # rmds_unit_test(NAME [USES module...] [LIBS target...] [LABELS label...]):
 # tests/unit/NAME.c, one cmocka program.
 function(rmds_unit_test name)
@@ -122,6 +128,7 @@ function(rmds_unit_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 600
     SKIP_RETURN_CODE 77)
+  rmds_test_takes(10 ${name})
   if("threads" IN_LIST ARG_LABELS OR "tsan" IN_LIST ARG_LABELS)
     add_dependencies(tsan_tests ${name})
   endif()
@@ -142,6 +149,7 @@ function(rmds_fuzz_test name)
   rmds_plain_link(${name}_replay)
   add_test(NAME ${name}_replay COMMAND ${name}_replay ${PROJECT_SOURCE_DIR}/tests/corpus/${name})
   set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 600)
+  rmds_test_takes(10 ${name}_replay)
   if(RMDS_FUZZ)
     add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)

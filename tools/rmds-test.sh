@@ -9,7 +9,8 @@
 # A test joins a stage by its ctest labels:
 #   (none)   release and asan        threads  also under ThreadSanitizer
 #   long     only with --long        interop  not repeated under asan
-#   noasan   not under asan (it measures, or it brings its own processes)
+#   noasan   not under asan (it measures, or its subject is a script or a text)
+# rmds_test_takes of cmake/rmds.cmake says how much of a core it uses: many only wait.
 # Exit status 77 of a test is a skip; the last line it printed is the reason.
 
 passed=0 failed=0 skipped=0
@@ -51,14 +52,24 @@ stage() { # STAGE COMMAND...: run, time, say
     stage_note=''
 }
 
+# The cores of this machine in tenths, which tests share out among them (see rmds_test_takes), and a fifth more: those
+# that only wait go beside those that work.
+cores_file() {
+    cat <<END
+{ "version": { "major": 1, "minor": 0 },
+  "local": [ { "cores": [ { "id": "0", "slots": $((12 * $(nproc))) } ] } ] }
+END
+}
+
 run_ctest() { # PRESET ARGUMENT...
     local preset=$1 folder report
     shift
     folder=$(preset_folder "$preset")
     report=$folder/log/ctest.xml
     rm -f "$report"
-    (cd "$folder" && ctest -j "$(nproc)" --output-on-failure --no-tests=ignore \
-        --output-junit "$report" "$@") >"$folder/log/ctest.log" 2>&1
+    cores_file >"$folder/log/cores.json"
+    (cd "$folder" && ctest -j $((3 * $(nproc))) --resource-spec-file log/cores.json --output-on-failure \
+        --no-tests=ignore --output-junit "$report" "$@") >"$folder/log/ctest.log" 2>&1
     local status=$? before=$((passed + failed + skipped))
     [ -f "$report" ] && count_ctest "$preset" "$report"
     stage_note="$((passed + failed + skipped - before)) tests"
