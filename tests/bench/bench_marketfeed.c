@@ -48,8 +48,8 @@ static struct mf_table *load_table(void)
 {
     static char text[1 << 20];
     struct rwf_dictionary_error error;
-    struct rwf_dictionary *dictionary;
-    struct mf_table *table;
+    struct rwf_dictionary *dictionary = NULL;
+    struct mf_table *table = NULL;
     FILE *in = fopen(RMDS_SOURCE_DIR "/conf/RDMFieldDictionary", "re");
     size_t length = in ? fread(text, 1, sizeof(text), in) : 0;
 
