@@ -43,11 +43,28 @@ public final class ChainMarketfeed {
         report.end();
     }
 
+    /* Until its items can be had: an EMA consumer asks for the dictionary when it starts. */
+    private static void awaitService() throws Exception {
+        try (Peer first =
+                new Peer(
+                        ChainKit.program("rmdstestclient"),
+                        "-S", SERVICE, "-h", "127.0.0.1", "-p", ChainKit.port("P2PS"),
+                        "-il", "FIRST", "-e", "-timeout", "" + ChainKit.SECONDS)) {
+            check(first.exitCode(2 * ChainKit.SECONDS) == 0, "no item of the service");
+        }
+    }
+
     /* ---- ripples ---- */
 
     private static void ripples() throws Exception {
-        ChainProvider provider = new ChainProvider();
-        provider.await("login", l -> l.startsWith("login"));
+        try (ChainProvider provider = new ChainProvider()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            ripples(provider);
+        }
+    }
+
+    private static void ripples(ChainProvider provider) throws Exception {
         ChainKit.Consumer early = new ChainKit.Consumer();
         early.open("RIP.A");
         ChainKit.Seen image = early.awaitRefresh("RIP.A");
@@ -66,10 +83,9 @@ public final class ChainMarketfeed {
             check(
                     seen.mantissas.get(TRDPRC_1 + i) == held[i],
                     "TRDPRC_" + (i + 1) + " is not " + held[i] + ": " + seen.text);
-        check(provider.count(l -> l.startsWith("req")) == 1, "the image is not of a cache");
+        check(provider.count(l -> l.equals("req RIP.A")) == 1, "the image is not of a cache");
         early.close();
         late.close();
-        provider.close();
     }
 
     /* ---- payloads as they are ---- */
@@ -130,8 +146,14 @@ public final class ChainMarketfeed {
     }
 
     private static void pages() throws Exception {
-        ChainProvider provider = new ChainProvider();
-        provider.await("login", l -> l.startsWith("login"));
+        try (ChainProvider provider = new ChainProvider()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            pages(provider);
+        }
+    }
+
+    private static void pages(ChainProvider provider) throws Exception {
         ChainKit.Consumer consumer = new ChainKit.Consumer();
         Bytes early = new Bytes();
         Bytes late = new Bytes();
@@ -146,10 +168,9 @@ public final class ChainMarketfeed {
         other.ema().registerClient(ChainKit.request("PAGE.A"), late);
         show(second, late.await());
         check(text(first).equals(text(second)), "early\n" + text(first) + "late\n" + text(second));
-        check(provider.count(l -> l.startsWith("req")) == 1, "the page is not of a cache");
+        check(provider.count(l -> l.equals("req PAGE.A")) == 1, "the page is not of a cache");
         consumer.close();
         other.close();
-        provider.close();
     }
 
     /* ---- records ---- */
@@ -190,13 +211,7 @@ public final class ChainMarketfeed {
                         ChainKit.program("sink_driven_src"),
                         "-S", SERVICE, "-N", ChainKit.port("PROVIDER"), "-dict", ".",
                         "-marketfeed", "-tsa", "-U", "100")) {
-            try (Peer ready =
-                    new Peer(
-                            ChainKit.program("rmdstestclient"),
-                            "-S", SERVICE, "-h", "127.0.0.1", "-p", ChainKit.port("P2PS"),
-                            "-il", "FIRST", "-e", "-timeout", "" + ChainKit.SECONDS)) {
-                check(ready.exitCode(2 * ChainKit.SECONDS) == 0, "no item of sink_driven_src");
-            }
+            awaitService();
             ChainKit.Consumer consumer = new ChainKit.Consumer();
             consumer.judgeContent(false);
             consumer.open("MF.A");
