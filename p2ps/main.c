@@ -14,6 +14,7 @@
 #include "daemon/backbone.h"
 #include "daemon/daemon.h"
 #include "daemon/memory.h"
+#include "daemon/words.h"
 #include "dictionaries.h"
 #include "names.h"
 #include "netio/stream.h"
@@ -120,7 +121,7 @@ static void on_listener(void *owner, int fd, unsigned events)
 }
 
 static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
-                         uint16_t port)
+                         const char *param)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     struct listener *listener = &p2ps->listeners[slot];
@@ -132,12 +133,13 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
         .tls = p2ps->tls,
     };
 
+    const uint16_t port = md_conf_port(daemon, param);
+
     if (port == 0)
         return -1;
     listener->p2ps = p2ps;
     if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
-        md_log(MD_LOG_CRITICAL, "port %u: %s; set another one in rmds.cnf, or stop who has it",
-               port, net_error());
+        daemon_port_refused(daemon, param);
         return MD_EXIT_PORT;
     }
     if (md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
@@ -166,21 +168,19 @@ static int open_tls(struct p2ps *p2ps)
         return -1;
     if (net_tls_create(&config, error, sizeof(error), &p2ps->tls) == MD_OK)
         return -1;
-    md_log(MD_LOG_CRITICAL, "tls: %s", error);
+    daemon_tls_refused(daemon, "", &config, error);
     return MD_EXIT_FILE;
 }
 
 static int open_listeners(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
-    uint16_t port =
-        md_conf_bool(daemon, "allowRSSLConnections") ? md_conf_port(daemon, "rsslPort") : 0;
     int code = open_tls(p2ps);
 
+    if (code < 0 && md_conf_bool(daemon, "allowRSSLConnections"))
+        code = open_listener(p2ps, 0, &net_tcp_transport, "rsslPort");
     if (code < 0)
-        code = open_listener(p2ps, 0, &net_tcp_transport, port);
-    if (code < 0)
-        code = open_listener(p2ps, 1, &net_tls_transport, md_conf_port(daemon, "tlsPort"));
+        code = open_listener(p2ps, 1, &net_tls_transport, "tlsPort");
     return code;
 }
 
@@ -347,8 +347,7 @@ static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     plan_networks(p2ps);
     uint64_t left = daemon_memory_left(memory);
     if (left < memory->limit / 8) {
-        md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
-               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        daemon_memory_refused(memory, daemon);
         return MD_ERR_RANGE;
     }
     uint64_t images = config->core.keeps_images ? left / 2 : 0;
@@ -635,7 +634,7 @@ static int build(struct p2ps *p2ps)
     const struct md_conf_object *daemon = &p2ps->daemon.object;
 
     p2ps->conf = p2ps->daemon.conf;
-    daemon_memory_start(&p2ps->memory, md_conf_u64(daemon, "memoryLimit"));
+    daemon_memory_configure(&p2ps->memory, daemon);
     limit_mounts(p2ps);
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)

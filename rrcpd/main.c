@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "daemon/daemon.h"
 #include "daemon/memory.h"
+#include "daemon/words.h"
 #include "health.h"
 #include "net.h"
 #include "role.h"
@@ -153,24 +155,40 @@ static int plan_memory(struct rrcpd *d)
     struct attach_settings_memory network = attach_settings_memory(&d->settings);
     struct daemon_memory *memory = &d->memory;
 
-    daemon_memory_start(memory, md_conf_u64(&d->daemon.object, "memoryLimit"));
+    daemon_memory_configure(memory, &d->daemon.object);
     daemon_memory_add(memory, "fixed", FIXED_BYTES);
     daemon_memory_add(memory, "packets", network.packets);
     daemon_memory_add(memory, "peers", network.peers);
     daemon_memory_add(memory, "waiting", network.waiting);
     daemon_memory_add(memory, "inboundRing", network.inbound_ring);
     if (memory->sum > memory->limit && memory->is_configured) {
-        md_log(MD_LOG_CRITICAL,
-               "memoryLimit %llu is too small: packets, rings and windows as configured take %llu",
-               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        daemon_memory_refused(memory, &d->daemon.object);
         return MD_ERR_RANGE;
     }
     d->ring_bytes = daemon_memory_grant(memory, "userRings", USER_RINGS, 16);
-    if (memory->sum > memory->limit)
+    if (memory->sum > md_mem_machine() / 2)
         md_log(MD_LOG_WARNING, "memory as configured is more than half of what there is; lower "
                                "maxPktPoolSize, rxWindow or inboundRing");
     daemon_memory_show(memory, d->daemon.stats);
     return MD_OK;
+}
+
+/* A sentence about a parameter begins with its name: the line that sets it is named, too. */
+static void log_why(const struct rrcpd *d, const char *why)
+{
+    struct md_conf_object rrcp = md_conf_object(d->daemon.conf, MD_CONF_RRCP, NULL);
+    static const char *const params[] = { "interface", "secondInterface", "unicastPort" };
+
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+        size_t length = strlen(params[i]);
+        struct md_conf_value value = md_conf_value(&rrcp, params[i]);
+
+        if (strncmp(why, params[i], length) == 0 && why[length] == ':' && value.file) {
+            md_log(MD_LOG_ERROR, "%s (%s:%u)%s", params[i], value.file, value.line, why + length);
+            return;
+        }
+    }
+    md_log(MD_LOG_ERROR, "%s", why);
 }
 
 static int open_network(struct rrcpd *d)
@@ -200,7 +218,7 @@ static int open_network(struct rrcpd *d)
     if (!err)
         err = users_open(daemon->loop, d->net, path, why, sizeof(why), &d->users);
     if (err) {
-        md_log(MD_LOG_ERROR, "%s", why);
+        log_why(d, why);
         return err == MD_ERR_EXISTS ? MD_EXIT_PORT : MD_EXIT_CONFIG;
     }
     users_limit_rings(d->users, d->ring_bytes);

@@ -15,6 +15,7 @@
 #include "daemon/daemon.h"
 #include "daemon/dictionary.h"
 #include "daemon/memory.h"
+#include "daemon/words.h"
 #include "netio/stream.h"
 #include "route_loop.h"
 
@@ -162,9 +163,13 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
     };
 
     if (config.is_refused)
-        md_log(MD_LOG_WARNING,
-               "service %s is not in serviceList, or of another network than %s: not offered", text,
-               network->settings.network);
+        md_log(
+            MD_LOG_WARNING,
+            "service %s is not offered: serviceList is \"%s\", and its own network is %s, here is "
+            "%s; add it to serviceList, or give it to this network",
+            text, md_conf_string(&daemon, "serviceList"),
+            md_conf_string(&service, "network")[0] ? md_conf_string(&service, "network") : "any",
+            network->settings.network);
     else
         md_log(MD_LOG_NOTICE, "service %s is known now", text);
     if (!config.is_refused)
@@ -246,12 +251,13 @@ static int route_tls(struct link *link, const struct md_conf_object *route)
         .ca = ca[0] ? ca : NULL,
         .require_tls13 = md_conf_word(route, "tlsMinVersion") == 1,
     };
-    char error[256];
+    char error[256], before[32];
 
     link->is_encrypted = md_conf_bool(route, "encrypted");
     if (!link->is_encrypted || net_tls_create(&config, error, sizeof(error), &link->tls) == MD_OK)
         return MD_OK;
-    md_log(MD_LOG_CRITICAL, "route %u: tls: %s", link->number, error);
+    snprintf(before, sizeof(before), "route %u: ", link->number);
+    daemon_tls_refused(route, before, &config, error);
     return MD_ERR_SYS;
 }
 
@@ -366,17 +372,16 @@ static struct rssl_config server_channel(const struct src_dist *sd,
 }
 
 static int listen_on(struct src_dist *sd, struct network *network,
-                     const struct net_transport *transport, uint16_t port)
+                     const struct net_transport *transport, const struct md_conf_object *bus,
+                     const char *param)
 {
     struct net_stream_options options = stream_options(sd, sd->server_tls);
     struct net_listener *listener;
 
-    if (port == 0)
+    if (md_conf_port(bus, param) == 0)
         return -1;
-    if (transport->listen(&options, NULL, port, &listener) != MD_OK) {
-        md_log(MD_LOG_CRITICAL,
-               "port %u: %s; set serverPort of transmissionBus, or stop who has it", port,
-               net_error());
+    if (transport->listen(&options, NULL, md_conf_port(bus, param), &listener) != MD_OK) {
+        daemon_port_refused(bus, param);
         return MD_EXIT_PORT;
     }
     md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",
@@ -403,11 +408,11 @@ static int open_ports(struct src_dist *sd, const struct md_conf_object *bus)
     if (!network)
         return MD_EXIT_CONFIG;
     if (tls_port && net_tls_create(&config, error, sizeof(error), &sd->server_tls) != MD_OK) {
-        md_log(MD_LOG_CRITICAL, "tls: %s", error);
+        daemon_tls_refused(daemon, "", &config, error);
         return MD_EXIT_FILE;
     }
-    int code = listen_on(sd, network, &net_tcp_transport, md_conf_port(bus, "serverPort"));
-    return code < 0 ? listen_on(sd, network, &net_tls_transport, tls_port) : code;
+    int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort");
+    return code < 0 ? listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort") : code;
 }
 
 /* ---- life ---- */
@@ -543,7 +548,7 @@ static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
         rssl_read_size(u32_of(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
     uint64_t gap_log = 4 * round_up_power(md_conf_u64(daemon, "gapLog"));
 
-    daemon_memory_start(memory, md_conf_u64(daemon, "memoryLimit"));
+    daemon_memory_configure(memory, daemon);
     daemon_memory_add(
         memory, "fixed",
         PROCESS_BYTES +
@@ -562,8 +567,7 @@ static int plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     plan_networks(sd);
     uint64_t left = daemon_memory_left(memory);
     if (sd->gap_logs == 0 || left < memory->limit / 8) {
-        md_log(MD_LOG_CRITICAL, "memoryLimit %llu is too small: %llu are needed before any item",
-               (unsigned long long)memory->limit, (unsigned long long)memory->sum);
+        daemon_memory_refused(memory, daemon);
         return MD_ERR_RANGE;
     }
     sd->image_bytes = left / 2 / loops;

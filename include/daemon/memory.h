@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conf/conf.h"
 #include "stats/segment.h"
 
 /*
@@ -17,7 +18,8 @@
 #define DAEMON_MEMORY_PARTS 12
 
 struct daemon_memory {
-    uint64_t limit;     /* memoryLimit, or half of what the machine or the cgroup has */
+    uint64_t limit;     /* memoryLimit, or `percent` of what the machine or the cgroup has */
+    unsigned percent;   /* the default of this program: those of one host fit it together */
     bool is_configured; /* by memoryLimit */
     uint64_t sum;       /* of the parts */
     unsigned part_count;
@@ -28,8 +30,11 @@ struct daemon_memory {
     struct stats_entry *resident;
 };
 
-/* `configured`: memoryLimit, 0 = derived. */
-void daemon_memory_start(struct daemon_memory *memory, uint64_t configured);
+/* The limit is memoryLimit of `daemon`; 0: the part of the machine that its program gets. */
+void daemon_memory_configure(struct daemon_memory *memory, const struct md_conf_object *daemon);
+
+/* Log that what is needed before any item does not fit. */
+void daemon_memory_refused(const struct daemon_memory *memory, const struct md_conf_object *daemon);
 
 /* A part of a size that is as it is. */
 void daemon_memory_add(struct daemon_memory *memory, const char *name, uint64_t bytes);

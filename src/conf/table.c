@@ -495,8 +495,9 @@ const struct md_conf_row md_conf_rows[] = {
       "at all." },
     { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
       "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
-      "limit that is 0 = none; at it new work is refused while what is open flows on. 0 = half of "
-      "the machine's memory or of the cgroup's limit." },
+      "limit that is 0 = none; at it new work is refused while what is open flows on. 0 = a "
+      "part of the machine's memory or of the cgroup's limit: p2ps 40 %, src_dist 20 %, rrcpd "
+      "10 %, so that one of each fits a host." },
 
     /* ---- log, statistics, places ---- */
     { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"), "Folder of attach sockets and pid files." },

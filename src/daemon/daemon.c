@@ -1,6 +1,7 @@
 /* daemon.c - see daemon/daemon.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/daemon.h"
+#include "daemon/words.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,6 +51,15 @@ static void on_beat(void *owner)
 
 /* ---- start ---- */
 
+static void refuse_run_dir(const struct daemon *daemon, int reason)
+{
+    char where[400];
+
+    daemon_where(&daemon->object, "runDir", where, sizeof(where));
+    fprintf(stderr, "%s: %s: %s; name a folder that the daemon may write\n", daemon->process, where,
+            strerror(reason));
+}
+
 static int take_name(struct daemon *daemon)
 {
     char path[512];
@@ -57,7 +67,7 @@ static int take_name(struct daemon *daemon)
     pid_t holder = 0;
 
     if (md_runfile_make_dir(run_dir) != MD_OK) {
-        fprintf(stderr, "%s: runDir %s: %s\n", daemon->process, run_dir, strerror(errno));
+        refuse_run_dir(daemon, errno);
         return MD_EXIT_FILE;
     }
     snprintf(path, sizeof(path), "%s/%s.%s.pid", run_dir, daemon->process,
@@ -72,7 +82,7 @@ static int take_name(struct daemon *daemon)
                 daemon->process, md_conf_instance(daemon->conf), path, (long)holder);
         return MD_EXIT_PORT;
     default:
-        fprintf(stderr, "%s: %s: %s\n", daemon->process, path, strerror(errno));
+        refuse_run_dir(daemon, errno);
         return MD_EXIT_FILE;
     }
 }
@@ -114,8 +124,7 @@ static int open_status(struct daemon *daemon)
     status_show_config(daemon->stats, daemon->process, daemon->conf);
     if (status_open(&config, &daemon->status) == MD_OK)
         return -1;
-    md_log(MD_LOG_CRITICAL, "statusPort %u: %s; set another one in rmds.cnf, or 0 for none",
-           md_conf_port(&daemon->object, "statusPort"), net_error());
+    daemon_port_refused(&daemon->object, "statusPort");
     return MD_EXIT_PORT;
 }
 

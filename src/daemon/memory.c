@@ -7,16 +7,48 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/words.h"
 
 #define MB     1000000.0
 #define SHARES 64u
 
-void daemon_memory_start(struct daemon_memory *memory, uint64_t configured)
+/* One daemon of each kind, the kernel's buffers and the page cache fit the host together. */
+static unsigned default_percent(const struct md_conf_object *daemon)
 {
+    switch (md_conf_program_bit(md_conf_program(daemon->conf))) {
+    case MD_CONF_P2PS:
+        return 40;
+    case MD_CONF_SRC_DIST:
+        return 20;
+    default:
+        return 10;
+    }
+}
+
+void daemon_memory_configure(struct daemon_memory *memory, const struct md_conf_object *daemon)
+{
+    uint64_t configured = md_conf_u64(daemon, "memoryLimit");
+    unsigned percent = default_percent(daemon);
+
     *memory = (struct daemon_memory){
-        .limit = configured ? configured : md_mem_machine() / 2,
+        .limit = configured ? configured : md_mem_machine() / 100 * percent,
+        .percent = percent,
         .is_configured = configured != 0,
     };
+}
+
+void daemon_memory_refused(const struct daemon_memory *memory, const struct md_conf_object *daemon)
+{
+    const uint64_t megabyte = 1u << 20; /* as M of rmds.cnf */
+    char where[400];
+
+    daemon_where(daemon, "memoryLimit", where, sizeof(where));
+    md_log(
+        MD_LOG_CRITICAL,
+        "%s: %lluM is too small: %lluM are needed before any item; write more, or lower the parts "
+        "that the line \"memory:\" of a start with enough would name (docs/operating.md)",
+        where, (unsigned long long)(memory->limit / megabyte),
+        (unsigned long long)((memory->sum + megabyte - 1) / megabyte));
 }
 
 void daemon_memory_add(struct daemon_memory *memory, const char *name, uint64_t bytes)
@@ -45,6 +77,7 @@ uint64_t daemon_memory_left(const struct daemon_memory *memory)
 void daemon_memory_show(struct daemon_memory *memory, struct stats_segment *segment)
 {
     char text[512];
+    char origin[48] = "";
     size_t length = 0;
 
     for (unsigned i = 0; i < memory->part_count && length < sizeof(text); i++) {
@@ -54,9 +87,10 @@ void daemon_memory_show(struct daemon_memory *memory, struct stats_segment *segm
             stats_entry_addf(segment, STATS_KIND_GAUGE, "memory.max.%s", memory->parts[i].name),
             memory->parts[i].bytes);
     }
+    if (!memory->is_configured)
+        snprintf(origin, sizeof(origin), " (%u %% of what there is)", memory->percent);
     md_log(MD_LOG_NOTICE, "memory: at most %.0f MB: %s; memoryLimit %.0f MB%s",
-           (double)memory->sum / MB, text, (double)memory->limit / MB,
-           memory->is_configured ? "" : " (half of what there is)");
+           (double)memory->sum / MB, text, (double)memory->limit / MB, origin);
     stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.limit"), memory->limit);
     stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "memory.max"), memory->sum);
     memory->resident = stats_entry_add(segment, STATS_KIND_GAUGE, "memory.resident");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "netio/diagnose.h"
 #include "stream_private.h"
 
 struct net_tls {
@@ -378,6 +379,35 @@ const struct net_transport net_tls_transport = {
     .listen = tls_listen,
 };
 
+struct first_finding {
+    char *text;
+    size_t size;
+};
+
+static void take_first(void *arg, bool is_error, enum net_tls_file file, const char *text)
+{
+    static const char *const names[] = {
+        [NET_TLS_CERTIFICATE] = "certificate", [NET_TLS_KEY] = "key", [NET_TLS_CA] = "CA"
+    };
+    struct first_finding *first = arg;
+
+    if (is_error && !first->text[0])
+        snprintf(first->text, first->size, "%s %s", names[file], text);
+}
+
+/* What the files show says more than OpenSSL's own reason, which is kept for the rest. */
+static void explain(char *error, size_t size, const struct net_tls_config *config, const char *what)
+{
+    char reason[256];
+    struct first_finding first = { error, size };
+
+    describe(reason, sizeof(reason), what);
+    if (size)
+        error[0] = '\0';
+    if (size && net_tls_examine(config, take_first, &first) == 0)
+        snprintf(error, size, "%s", reason);
+}
+
 /* Trust: the given roots, or for a client the system's. */
 static bool load_trust(SSL_CTX *context, const struct net_tls_config *config)
 {
@@ -427,7 +457,7 @@ static int make_context(const struct net_tls_config *config, char *error, size_t
     *out = context;
     return MD_OK;
 fail:
-    describe(error, error_size, what);
+    explain(error, error_size, config, what);
     SSL_CTX_free(context);
     return MD_ERR_SYS;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "netio/diagnose.h"
 #include "udp_socket.h"
 
 static int refuse(struct udp_setup *setup, int err, const char *format, ...)
@@ -115,6 +116,7 @@ static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
 static int choose_interface(struct udp_setup *setup, const char *wanted, struct udp_path *path)
 {
     char list[160] = "";
+    char reason[400];
     size_t used = 0;
     int found = 0;
     struct ifaddrs *all;
@@ -151,12 +153,11 @@ static int choose_interface(struct udp_setup *setup, const char *wanted, struct 
     int err = 0;
     if (found == 1 || (is_named && found > 1))
         take_interface(setup, chosen, path);
-    else if (is_named)
-        err = refuse(setup, MD_ERR_RANGE,
-                     "interface: \"%s\" is not an interface of this host with an address that fits "
-                     "the group",
-                     wanted);
-    else if (found == 0)
+    else if (is_named) {
+        net_interface_why(wanted, path->group.ss_family, reason, sizeof(reason));
+        err = refuse(setup, MD_ERR_RANGE, "%s: %s",
+                     setup->path_index ? "secondInterface" : "interface", reason);
+    } else if (found == 0)
         err = refuse(setup, MD_ERR_RANGE,
                      "no interface is up that fits the group; name one with interface (for a "
                      "single host: interface : lo)");

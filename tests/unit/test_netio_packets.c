@@ -323,7 +323,9 @@ static void a_wrong_address_or_interface_is_explained(void **state)
 
     (void)state;
     config.paths[0].interface = "nosuch0";
-    refused(config, "\"nosuch0\" is not an interface");
+    refused(
+        config,
+        "interface: no interface of this host has the name or address nosuch0; there are: lo (");
     config = udp_config();
     config.paths[0].group = "example";
     refused(config, "\"example\" is neither");

@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "conf/explain.h"
 #include "conf/options.h"
+#include "look.h"
 
 static const char usage[] =
     "rmdscnf - check a configuration, say what a program would read from it\n"
@@ -18,7 +19,9 @@ static const char usage[] =
     "       rmdscnf reference markdown|scdoc|cnf\n"
     "\n"
     "  check       every line against the table of parameters; exit code 1 if there are errors;\n"
-    "              further files are read behind the first, as with -c more than once\n"
+    "              further files are read behind the first, as with -c more than once;\n"
+    "              with -files also what the lines name: certificates and keys, access files,\n"
+    "              dictionaries, folders, interfaces and ports of this host\n"
     "  get         the effective value and the line that set it; PARAMETER may stand at an "
     "object:\n"
     "              port.14002.pingTimeout, user.jim.itemLimit, service.RDFD.cacheType,\n"
@@ -29,6 +32,7 @@ static const char usage[] =
     "  -node NAME       look with the eyes of this node\n"
     "  -D WORD=VALUE    what {WORD} stands for in the file\n"
     "  -set 'LINE'      a line that stands after the file\n"
+    "  -files           check: look into what the lines name, on this host\n"
     "  -strict          unknown names, and '=' in place of ':', are errors\n"
     "  -version         version and what is built in\n"
     "  -help            this text (also -h)\n"
@@ -39,7 +43,7 @@ struct request {
     struct md_conf_options conf;
     struct md_option_list defines, lines, words;
     char program[64];
-    bool help, version;
+    bool files, help, version;
 };
 
 static int load(struct request *request, const char *file, struct md_conf **conf)
@@ -112,6 +116,12 @@ static int check(struct request *request)
         request->conf.program = programs[i];
         code = load(request, request->words.item[1], &conf);
         md_conf_destroy(conf);
+    }
+    if (code != MD_EXIT_FILE && request->files) {
+        static struct look look;
+
+        look = (struct look){ .sink = print_finding, .sink_arg = &findings };
+        code = look_at_files(&request->conf, &look);
     }
     for (size_t i = 0; i < findings.count; i++)
         free(findings.said[i]);
@@ -305,6 +315,7 @@ int main(int argc, char **argv)
         { "node", "NAME", MD_OPTION_STRING, &request.conf.node, NULL },
         { "D", "WORD=VALUE", MD_OPTION_LIST, &request.defines, NULL },
         { "set", "'LINE'", MD_OPTION_LIST, &request.lines, NULL },
+        { "files", NULL, MD_OPTION_FLAG, &request.files, NULL },
         { "strict", NULL, MD_OPTION_FLAG, &request.conf.strict, NULL },
         { "version", NULL, MD_OPTION_FLAG, &request.version, NULL },
         { "help", NULL, MD_OPTION_FLAG, &request.help, NULL },

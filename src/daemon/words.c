@@ -1,0 +1,65 @@
+/* words.c - see daemon/words.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/words.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "netio/diagnose.h"
+
+void daemon_where(const struct md_conf_object *object, const char *param, char *out, size_t size)
+{
+    struct md_conf_value value = md_conf_value(object, param);
+
+    if (value.file)
+        snprintf(out, size, "%s %s (%s:%u)", param, value.text, value.file, value.line);
+    else
+        snprintf(out, size, "%s %s (the default)", param, value.text[0] ? value.text : "is empty");
+}
+
+void daemon_port_refused(const struct md_conf_object *object, const char *param)
+{
+    char reason[160], where[400];
+    char holder[96] = "";
+    bool is_taken = errno == EADDRINUSE;
+
+    snprintf(reason, sizeof(reason), "%s", net_error());
+    if (is_taken)
+        (void)net_port_holder(md_conf_port(object, param), false, holder, sizeof(holder));
+    daemon_where(object, param, where, sizeof(where));
+    md_log(MD_LOG_CRITICAL, "%s: %s%s%s%s", where, reason, holder[0] ? " by " : "", holder,
+           is_taken ? "; write another port, or end the process that has it" : "");
+}
+
+struct refusal {
+    const struct md_conf_object *object;
+    const char *before;
+};
+
+static void log_finding(void *arg, bool is_error, enum net_tls_file file, const char *text)
+{
+    static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
+                                          [NET_TLS_KEY] = "tlsKeyFile",
+                                          [NET_TLS_CA] = "tlsCaFile" };
+    const struct refusal *refusal = arg;
+    struct md_conf_value value = md_conf_value(refusal->object, params[file]);
+
+    if (!is_error)
+        return;
+    if (value.file)
+        md_log(MD_LOG_CRITICAL, "%stls: %s (%s:%u): %s", refusal->before, params[file], value.file,
+               value.line, text);
+    else
+        md_log(MD_LOG_CRITICAL, "%stls: %s (no line sets it): %s", refusal->before, params[file],
+               text);
+}
+
+void daemon_tls_refused(const struct md_conf_object *object, const char *before,
+                        const struct net_tls_config *config, const char *error)
+{
+    struct refusal refusal = { object, before };
+
+    if (net_tls_examine(config, log_finding, &refusal) == 0)
+        md_log(MD_LOG_CRITICAL, "%stls: %s", before, error);
+}

@@ -1,0 +1,239 @@
+/* files.c - see look.h: certificates and keys, access files, dictionaries, folders. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/node.h"
+#include "base/err.h"
+#include "dictionary.h"
+#include "entitle/entitle.h"
+#include "look.h"
+#include "netio/diagnose.h"
+#include "rmds/rwf_dictionary.h"
+
+#define FILE_MAX (64u << 20)
+
+/* Passwords and keys are not for everybody. */
+static void look_at_readers(const struct look *look, const struct md_conf_object *object,
+                            const char *param, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && (status.st_mode & S_IROTH))
+        look_find(look, MD_CONF_WARNING, object, param,
+                  "%s: every user can read it; chmod o-rwx %s", path, path);
+}
+
+/* ---- certificates and keys ---- */
+
+struct tls_object {
+    const struct look *look;
+    const struct md_conf_object *object;
+};
+
+static void find_tls(void *arg, bool is_error, enum net_tls_file file, const char *text)
+{
+    static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
+                                          [NET_TLS_KEY] = "tlsKeyFile",
+                                          [NET_TLS_CA] = "tlsCaFile" };
+    const struct tls_object *tls = arg;
+
+    look_find(tls->look, is_error ? MD_CONF_ERROR : MD_CONF_WARNING, tls->object, params[file],
+              "%s", text);
+}
+
+/* Also where no TLS port is open yet: a line that names a file means it. */
+static void look_at_tls(const struct look *look, const struct md_conf_object *object,
+                        bool is_server)
+{
+    struct tls_object tls = { look, object };
+    struct net_tls_config config = {
+        .certificate = md_conf_string(object, "tlsCertFile"),
+        .key = md_conf_string(object, "tlsKeyFile"),
+        .ca = md_conf_string(object, "tlsCaFile"),
+        .is_server = is_server,
+    };
+
+    config.require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert");
+    (void)net_tls_examine(&config, find_tls, &tls);
+}
+
+static void look_at_route(void *arg, const char *name)
+{
+    const struct look *look = arg;
+    struct md_conf_object route = md_conf_object(look->conf, MD_CONF_ROUTE, name);
+
+    if (md_conf_bool(&route, "encrypted"))
+        look_at_tls(look, &route, false);
+}
+
+static void look_at_certificates(const struct look *look, const struct md_conf_object *daemon)
+{
+    bool is_server = false;
+
+    if (look->program == MD_CONF_P2PS) {
+        is_server = md_conf_port(daemon, "tlsPort") != 0;
+    } else {
+        struct md_conf_object bus = md_conf_object(look->conf, MD_CONF_BUS, NULL);
+
+        is_server = md_conf_port(&bus, "tlsServerPort") != 0;
+        md_conf_names(look->conf, MD_CONF_ROUTE, look_at_route, (void *)(uintptr_t)look);
+    }
+    look_at_tls(look, daemon, is_server);
+}
+
+/* ---- access files and dictionaries ---- */
+
+struct access_file {
+    const struct look *look;
+    const struct md_conf_object *daemon;
+    const char *path;
+};
+
+static void find_access(void *arg, int line, const char *text)
+{
+    const struct access_file *file = arg;
+
+    look_find(file->look, MD_CONF_ERROR, file->daemon, "accessFile", "%s:%d: %s", file->path, line,
+              text);
+}
+
+static void look_at_access(const struct look *look, const struct md_conf_object *daemon)
+{
+    const char *path = md_conf_string(daemon, "accessFile");
+    struct access_file file = { look, daemon, path };
+    struct entitle_rules *rules;
+    size_t length;
+
+    if (!path[0])
+        return;
+    char *text = tool_file_read(path, FILE_MAX, &length);
+    if (!text) {
+        look_find(look, MD_CONF_ERROR, daemon, "accessFile", "%s: %s", path, strerror(errno));
+        return;
+    }
+    if (entitle_rules_create(text, length, find_access, &file, &rules) == MD_OK)
+        entitle_rules_destroy(rules);
+    if (strstr(text, "password=") || strstr(text, "token="))
+        look_at_readers(look, daemon, "accessFile", path);
+    free(text);
+}
+
+static void look_at_dictionary(const struct look *look, const struct md_conf_object *daemon,
+                               struct rwf_dictionary *dictionary, const char *path)
+{
+    struct rwf_dictionary_error error = { 0 };
+    size_t length;
+    char *text = tool_file_read(path, FILE_MAX, &length);
+
+    if (!text) {
+        look_find(look, MD_CONF_ERROR, daemon, "dictionaryPath", "%s: %s", path, strerror(errno));
+        return;
+    }
+    bool is_enum = strstr(text, "!tag RT_Version") || strstr(text, "!tag DT_Version");
+    int err = is_enum ? rwf_dictionary_load_enums(dictionary, path, text, length, &error)
+                      : rwf_dictionary_load_fields(dictionary, path, text, length, &error);
+    if (err != MD_OK)
+        look_find(look, MD_CONF_ERROR, daemon, "dictionaryPath", "%s", error.text);
+    free(text);
+}
+
+static void look_at_dictionaries(const struct look *look, const struct md_conf_object *daemon)
+{
+    struct rwf_dictionary *dictionary;
+    char path[1024];
+
+    if (rwf_dictionary_create(&dictionary) != MD_OK)
+        return;
+    for (size_t i = 0; md_conf_list(daemon, "dictionaryPath", i, path, sizeof(path)); i++)
+        look_at_dictionary(look, daemon, dictionary, path);
+    rwf_dictionary_destroy(dictionary);
+}
+
+void look_at_group_keys(const struct look *look, const struct md_conf_object *rrcp)
+{
+    static const char prefix[] = "authKeyFile: ";
+    struct rrcp_key keys[RRCP_KEY_MAX];
+    uint32_t count;
+    char why[512];
+    const char *path = md_conf_string(rrcp, "authKeyFile");
+
+    if (!path[0])
+        return;
+    if (attach_keys_read(path, keys, &count, why, sizeof(why)) != MD_OK) {
+        bool has_prefix = strncmp(why, prefix, sizeof(prefix) - 1) == 0;
+        look_find(look, MD_CONF_ERROR, rrcp, "authKeyFile", "%s",
+                  why + (has_prefix ? sizeof(prefix) - 1 : 0));
+    }
+    look_at_readers(look, rrcp, "authKeyFile", path);
+}
+
+/* ---- folders ---- */
+
+/* A daemon makes the folder if it can make those above it. A default that is missing is a warning:
+ * units, packages and `tools/rmds up` make those before the daemon starts. */
+static void look_at_folder(const struct look *look, const struct md_conf_object *object,
+                           const char *param)
+{
+    const char *path = md_conf_string(object, param);
+    bool is_set = md_conf_value(object, param).file != NULL;
+    char above[1024];
+    struct stat status;
+
+    if (!path[0])
+        return;
+    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode)) {
+        look_find(look, MD_CONF_ERROR, object, param, "%s: it is no folder; name another", path);
+        return;
+    }
+    if (access(path, W_OK | X_OK) == 0)
+        return;
+    if (errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
+        look_find(look, MD_CONF_ERROR, object, param, "%s: %s; name another folder", path,
+                  strerror(errno));
+        return;
+    }
+    if (errno != ENOENT) {
+        look_find(look, MD_CONF_WARNING, object, param,
+                  "%s: %s for user %u; check as the user who runs the daemon, or name another "
+                  "folder",
+                  path, strerror(errno), (unsigned)geteuid());
+        return;
+    }
+    snprintf(above, sizeof(above), "%s", path);
+    while (access(above, F_OK) != 0 && strrchr(above, '/') && strrchr(above, '/') != above)
+        *strrchr(above, '/') = '\0';
+    if (access(above, W_OK | X_OK) != 0 || (stat(above, &status) == 0 && !S_ISDIR(status.st_mode)))
+        look_find(look, is_set ? MD_CONF_ERROR : MD_CONF_WARNING, object, param,
+                  "%s does not exist, and user %u cannot make it in %s; make it, or name another "
+                  "folder",
+                  path, (unsigned)geteuid(), above);
+}
+
+static void look_at_folders(const struct look *look, const struct md_conf_object *daemon)
+{
+    struct md_conf_object shmem = md_conf_object(look->conf, MD_CONF_SHMEM, NULL);
+    struct md_conf_object logger = md_conf_object(look->conf, MD_CONF_LOGGER, NULL);
+
+    look_at_folder(look, daemon, "runDir");
+    look_at_folder(look, &shmem, "shmDir");
+    if (strstr(md_conf_string(&logger, "logTarget"), "file"))
+        look_at_folder(look, &logger, "logDir");
+}
+
+void look_at_daemon_files(const struct look *look)
+{
+    struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
+
+    look_at_folders(look, &daemon);
+    if (look->program != MD_CONF_RRCPD)
+        look_at_certificates(look, &daemon);
+    if (look->program == MD_CONF_P2PS) {
+        look_at_access(look, &daemon);
+        look_at_dictionaries(look, &daemon);
+    }
+}
