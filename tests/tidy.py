@@ -4,6 +4,7 @@ if any. --unneeded prints rows of tidy_known.py that let nothing pass any more."
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -212,6 +213,17 @@ def check_layers(files):
                 say(path, 0, f"{name} uses {used}, which stands no lower in CONTRIBUTING.md's list")
 
 
+def check_python(files):
+    """Names that nothing defines, and imports that nothing uses: pyflakes, where it is installed."""
+    if not shutil.which("pyflakes3"):
+        print("tidy.py: no pyflakes3 here: Python is not linted", file=sys.stderr)
+        return
+    scripts = [os.path.join(ROOT, f) for f in files if f.endswith(".py")]
+    run = subprocess.run(["pyflakes3", *scripts], capture_output=True, text=True, check=False)
+    for line in (run.stdout + run.stderr).splitlines():
+        findings.append(line.replace(ROOT + "/", "", 1))
+
+
 def main():
     files = tracked()
     for path in files:
@@ -228,6 +240,7 @@ def main():
             for number, line in enumerate(lines, 1):
                 if MACHINE_PATHS.search(line):
                     say(path, number, "a path of somebody's machine")
+    check_python(files)
     check_dead(files)
     check_readmes(files)
     check_parameters(files)

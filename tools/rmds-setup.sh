@@ -25,7 +25,7 @@ packages_of() { # TIER...
         test) # what single tests need: without it they are skipped
             echo "git? ccache? g++? clang-format? clang-tidy? openssl? file? libx11-dev? ca-certificates?" \
                 "libibverbs-dev? librdmacm-dev? default-jdk-headless|default-jdk? maven? systemd? tshark?" \
-                "chromium? zsh?" # chromium-browser of Ubuntu is a snap: it does not see the files of a test
+                "chromium? zsh? pyflakes3?" # chromium-browser of Ubuntu is a snap: it does not see the files of a test
             ;;
         esac
     done | tr ' ' '\n' | sed "s/@/$(clang_version)/g"

@@ -211,6 +211,10 @@ stage_clang_tidy() {
 }
 
 stage_tidy() {
+    if ! command -v pyflakes3 >/dev/null; then
+        skipped=$((skipped + 1))
+        skips+=("lint of Python (tidy): no pyflakes3")
+    fi
     python3 "$root/tests/tidy.py" && passed=$((passed + 1))
 }
 

@@ -10,7 +10,7 @@ SOURCE = os.path.realpath(sys.argv[1])
 RUN = "gcc libc6-dev cmake ninja-build python3 iproute2 procps util-linux libevent-dev libnuma-dev libxxhash-dev " \
       "libssl-dev zlib1g-dev liblz4-dev scdoc".split()
 TEST = "git ccache g++ clang-format clang-tidy openssl file libx11-dev ca-certificates libibverbs-dev librdmacm-dev " \
-       "maven systemd tshark zsh".split()
+       "maven systemd tshark zsh pyflakes3".split()
 # What a release has: the words that differ.
 DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clang", "libclang-rt-14-dev",
              "default-jdk-headless", "chromium"]

@@ -9,15 +9,14 @@ the log says plainly what happened. Exit 0 passed, 1 failed, 77 skipped.
 import os
 import random
 import re
-import socket
 import subprocess
 import sys
 import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from world import (BIN, CONSUMER, PROVIDER, SERVICE, TESTS, Daemon, Process, Provider, Watcher, World,  # noqa: E402
-                   address, enter_namespaces, now, run)
+from world import (CONSUMER, PROVIDER, TESTS, Daemon, Process, Provider, Watcher, World, address,  # noqa: E402
+                   enter_namespaces, now, run)
 
 HOST = "s1"
 BAD, PUBLISHER, GROUP, MOUNTS = 14110, 14003, 8500, 100
