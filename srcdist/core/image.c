@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "item.h"
 #include "rrmp/key.h"
 
 #define PART_SIZE      60000 /* of an image from the cache: one record each */
@@ -83,17 +82,13 @@ static void cache_permission(struct srcdist_core *core, struct srcdist_item *it,
     cache_image_free(core->cache, image);
 }
 
-void srcdist_image_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message)
+void srcdist_image_update(struct srcdist_core *core, struct srcdist_item *it,
+                          struct rwf_bytes message, bool has_permission_data)
 {
-    struct srcdist_item *it = srcdist_item_at(core, item);
-    struct rwf_peek peek;
     struct rwf_msg msg;
 
-    if (!it || !it->image)
-        return;
     count_applied(core, cache_apply(core->cache, &it->image, message));
-    if (rwf_peek(message, &peek) == RWF_OK && peek.flags & RWF_UPDATE_HAS_PERM_DATA &&
-        rwf_msg_decode(message, &msg) == RWF_OK)
+    if (has_permission_data && rwf_msg_decode(message, &msg) == RWF_OK)
         cache_permission(core, it, &msg);
 }
 

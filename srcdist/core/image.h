@@ -12,8 +12,9 @@ int srcdist_image_part(struct srcdist_core *core, const struct cache_image *imag
 /* A hash of the permission data, 0: none. */
 uint64_t srcdist_image_permission(const struct rwf_msg *msg);
 
-/* The update is in the image, if there is one. */
-void srcdist_image_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message);
+/* The update is in the image. */
+void srcdist_image_update(struct srcdist_core *core, struct srcdist_item *it,
+                          struct rwf_bytes message, bool has_permission_data);
 
 /* The part of a refresh is in the image, if the service has images here. */
 void srcdist_image_refresh(struct srcdist_core *core, struct srcdist_item *it,

@@ -160,6 +160,7 @@ struct srcdist_item {
     bool is_awaited : 1;     /* NI: all who want it know that it is not published yet */
     bool is_in_offer : 1;    /* in the open_count of its provider's offer */
     bool shares_stream : 1;  /* NI: the provider has other items on its stream id, too */
+    bool is_staged : 1;      /* its updates pass stages; chosen when it is made */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */
@@ -170,6 +171,8 @@ struct srcdist_item {
     };
     struct cache_image *image;
 };
+
+_Static_assert(sizeof(struct srcdist_item) == 40, "there are millions of them");
 
 /* A snapshot that is asked upstream, or waits for the re-issue of an open item. */
 struct srcdist_ask {

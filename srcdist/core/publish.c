@@ -9,7 +9,6 @@
 #include "image.h"
 #include "item.h"
 #include "item_end.h"
-#include "place.h"
 #include "provider.h"
 #include "rrmp/key.h"
 #include "upstream.h"
@@ -51,12 +50,13 @@ static int convert(struct srcdist_core *core, const struct rwf_peek *peek, struc
     return rc;
 }
 
-/* ---- the end of the chain of stages: number and send ---- */
+/* ---- updates: number and send ---- */
 
 /* What has gone out, or nobody wanted, is in the image; what comes again is not. */
-static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
+static int send_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
+                       bool has_permission_data)
 {
-    struct srcdist_core *core = owner;
+    struct srcdist_item *it = &core->items[item];
     uint8_t *room;
     int err = rrmp_source_publish_begin(core->source, item, RRMP_UPDATE, message.length, &room);
 
@@ -70,15 +70,27 @@ static int send_update(void *owner, uint32_t item, struct rwf_bytes message)
         rrmp_source_publish_commit(core->source, message.length);
         core->stats.updates_out++;
     }
-    srcdist_image_update(core, item, message);
+    if (it->image)
+        srcdist_image_update(core, it, message, has_permission_data);
     return MD_OK;
+}
+
+/* Behind the last stage. */
+static int send_staged(void *owner, uint32_t item, struct rwf_bytes message)
+{
+    struct srcdist_core *core = owner;
+    struct rwf_peek peek;
+
+    if (!srcdist_item_at(core, item) || rwf_peek(message, &peek) != RWF_OK)
+        return MD_OK;
+    return send_update(core, item, message, (peek.flags & RWF_UPDATE_HAS_PERM_DATA) != 0);
 }
 
 int srcdist_chain_create(struct srcdist_core *core)
 {
     struct srcdist_stage_chain *chain = &core->chain;
 
-    chain->sink = send_update;
+    chain->sink = send_staged;
     chain->owner = core;
     for (unsigned i = 0; core->config.stages && core->config.stages[i]; i++) {
         if (chain->count == SRCDIST_STAGES_MAX)
@@ -89,8 +101,6 @@ int srcdist_chain_create(struct srcdist_core *core)
     return MD_OK;
 }
 
-/* ---- updates ---- */
-
 static int publish_update(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
                           struct rwf_bytes bytes)
 {
@@ -100,7 +110,8 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         core->stats.decode_errors++;
         return MD_OK;
     }
-    /* Until there is room nothing has happened: a stage must not see it twice. */
+    /* Until there is room nothing has happened: a stage must not see it twice. The rest of the ring
+     * is left to refusals and states. */
     if (core->config.source.send.fill(core->config.source.send.context) > 250) {
         core->stats.backbone_refused++;
         return MD_ERR_FULL;
@@ -109,7 +120,9 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
     core->items[item].has_sum = false;
     if (core->items[item].is_in_parts)
         srcdist_asks_torn(core, item);
-    return srcdist_stage_update(&core->chain, item, message, core->now_ns);
+    if (core->items[item].is_staged)
+        return srcdist_stage_update(&core->chain, item, message, core->now_ns);
+    return send_update(core, item, message, (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0);
 }
 
 static int publish_generic(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,

@@ -17,8 +17,6 @@ int srcdist_stage_release(struct srcdist_stage_chain *chain, unsigned index, uin
 int srcdist_stage_update(struct srcdist_stage_chain *chain, uint32_t item, struct rwf_bytes message,
                          uint64_t now_ns)
 {
-    if (chain->count == 0)
-        return chain->sink(chain->owner, item, message);
     if (chain->ops[0]->update(chain->selves[0], item, &message, now_ns) != SRCDIST_STAGE_PASS)
         return MD_OK;
     return srcdist_stage_release(chain, 0, item, message, now_ns);

@@ -9,7 +9,8 @@
 #include "rmds/rwf.h"
 
 /*
- * Every update passes through a chain of stages before the source engine numbers it. A stage may
+ * Updates of an item that has stages pass through them before the source engine numbers them; which
+ * items have, is decided when an item is made, and without stages none has. A stage may
  * pass it, change it, drop it, or hold it and hand it on later. Since numbers are given out behind
  * the last stage, what is dropped leaves no hole; and since every stage is told before an image is
  * cut, an image contains exactly the updates that have gone before it.
