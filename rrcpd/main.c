@@ -219,7 +219,9 @@ static int open_network(struct rrcpd *d)
         err = users_open(daemon->loop, d->net, path, why, sizeof(why), &d->users);
     if (err) {
         log_why(d, why);
-        return err == MD_ERR_EXISTS ? MD_EXIT_PORT : MD_EXIT_CONFIG;
+        return err == MD_ERR_EXISTS      ? MD_EXIT_PORT
+               : err == MD_ERR_NOT_FOUND ? MD_EXIT_FILE /* an interface, and it may come */
+                                         : MD_EXIT_CONFIG;
     }
     users_limit_rings(d->users, d->ring_bytes);
     role_open(daemon->conf, path, d->role_path, sizeof(d->role_path));

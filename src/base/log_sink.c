@@ -77,6 +77,17 @@ static size_t format_line(const char *identity, uint64_t wall_ns, enum md_log_se
     return used;
 }
 
+static size_t format_journal(const char *identity, enum md_log_severity severity, const char *text,
+                             size_t length, char line[LINE_MAX_BYTES])
+{
+    size_t used = (size_t)snprintf(line, LINE_MAX_BYTES - MD_LOG_TEXT_MAX - 1, "<%d>%s %s ",
+                                   (int)severity, identity, md_log_severity_name(severity));
+
+    used += md_log_escape(text, length, line + used, MD_LOG_TEXT_MAX);
+    line[used++] = '\n';
+    return used;
+}
+
 static bool write_all(int fd, const char *bytes, size_t length)
 {
     ssize_t written = write(fd, bytes, length);
@@ -210,6 +221,10 @@ void md_log_sink_write(struct md_log_sink *sink, uint64_t wall_ns, enum md_log_s
         if (sink->size_max && sink->size > 0 && sink->size + used > sink->size_max)
             rotate(sink);
         is_written &= write_file(sink, wall_ns, line, used);
+    }
+    if (sink->targets & MD_LOG_TO_JOURNAL) {
+        used = format_journal(sink->identity, severity, text, length, line);
+        is_written &= write_all(STDERR_FILENO, line, used);
     }
     if (sink->targets & MD_LOG_TO_SYSLOG) {
         char escaped[MD_LOG_TEXT_MAX];

@@ -504,8 +504,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "shmDir", DAEMON | SHMEM, ALL, 0, PATH("/dev/shm"),
       "Folder of the statistics that monitors read." },
     { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
-    { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog", "file"),
-      "Where log lines go: file, stderr, syslog, comma separated." },
+    { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog|journal", "file"),
+      "Where log lines go, comma separated: file, stderr, syslog, or journal, which is stderr with "
+      "a "
+      "priority for systemd in front of each line; -fg is stderr alone, -log FILE that file." },
     { "logLevel", DAEMON | LOGGER, ALL, DYN,
       WORD("EMERGENCY|ALERT|CRITICAL|ERROR|WARNING|NOTICE|INFO|DEBUG", "INFO"),
       "Least severe line that is written." },

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -19,6 +22,17 @@ enum md_log_severity output_level(const struct daemon *daemon)
     return severity;
 }
 
+/* systemd names device and inode of the stream to the journal that it opened for us. */
+static bool is_journal(int fd)
+{
+    const char *text = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat file;
+
+    return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && fstat(fd, &file) == 0 &&
+           file.st_dev == device && file.st_ino == inode;
+}
+
 /* -log FILE is that file alone, -fg standard error alone, in this order. */
 static unsigned choose_targets(const struct daemon *daemon, const struct md_conf_object *logger)
 {
@@ -27,13 +41,15 @@ static unsigned choose_targets(const struct daemon *daemon, const struct md_conf
 
     if (daemon->options.log_file)
         return MD_LOG_TO_FILE;
+    unsigned stderr_target = is_journal(STDERR_FILENO) ? MD_LOG_TO_JOURNAL : MD_LOG_TO_STDERR;
     if (daemon->options.foreground)
-        return MD_LOG_TO_STDERR;
+        return stderr_target;
     for (size_t i = 0; md_conf_list(logger, "logTarget", i, word, sizeof(word)); i++)
-        targets |= strcmp(word, "file") == 0     ? MD_LOG_TO_FILE
-                   : strcmp(word, "syslog") == 0 ? MD_LOG_TO_SYSLOG
-                                                 : MD_LOG_TO_STDERR;
-    return targets ? targets : MD_LOG_TO_STDERR;
+        targets |= strcmp(word, "file") == 0      ? MD_LOG_TO_FILE
+                   : strcmp(word, "syslog") == 0  ? MD_LOG_TO_SYSLOG
+                   : strcmp(word, "journal") == 0 ? MD_LOG_TO_JOURNAL
+                                                  : stderr_target;
+    return targets ? targets : stderr_target;
 }
 
 int output_open(struct daemon *daemon)
@@ -69,7 +85,7 @@ int output_open(struct daemon *daemon)
                 daemon->process, path, strerror(errno));
         return MD_EXIT_FILE;
     }
-    daemon->has_stderr_log = (config.targets & MD_LOG_TO_STDERR) != 0;
+    daemon->has_stderr_log = (config.targets & (MD_LOG_TO_STDERR | MD_LOG_TO_JOURNAL)) != 0;
     snprintf(daemon->log_place, sizeof(daemon->log_place), "%s",
              config.targets & MD_LOG_TO_FILE ? path : "syslog");
     return -1;

@@ -155,10 +155,10 @@ static int choose_interface(struct udp_setup *setup, const char *wanted, struct 
         take_interface(setup, chosen, path);
     else if (is_named) {
         net_interface_why(wanted, path->group.ss_family, reason, sizeof(reason));
-        err = refuse(setup, MD_ERR_RANGE, "%s: %s",
+        err = refuse(setup, MD_ERR_NOT_FOUND, "%s: %s",
                      setup->path_index ? "secondInterface" : "interface", reason);
     } else if (found == 0)
-        err = refuse(setup, MD_ERR_RANGE,
+        err = refuse(setup, MD_ERR_NOT_FOUND,
                      "no interface is up that fits the group; name one with interface (for a "
                      "single host: interface : lo)");
     else

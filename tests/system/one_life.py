@@ -42,8 +42,8 @@ def is_alive(pid):
 
 
 class Life:
-    def __init__(self, folder, name):
-        self.name, self.folder = name, os.path.join(folder, name)
+    def __init__(self, folder, name, place=None):
+        self.name, self.folder = name, os.path.join(folder, place or name)
         self.words, self.process, self.default = DAEMONS[name]
         os.mkdir(self.folder)
         self.conf = self.write("rmds.cnf", "")
@@ -151,6 +151,23 @@ class Life:
         assert "NOTICE stopped" in read(path) and not os.path.exists(self.log)
         assert self.run("-fg", "-loglevel", "LOUD").returncode == 1
 
+    def logs_with_priorities_to_the_journal(self):
+        """Where JOURNAL_STREAM is its standard error, and with logTarget : journal."""
+        err = os.path.join(self.folder, "err")
+        line = rf"^<5>\S+\.1\.{re.escape(self.process)} NOTICE ready, pid \d+$"
+        journal = self.write("journal.cnf", "*logTarget : journal\n")
+        for conf, words, offset, pattern in ((self.conf, ["-fg"], 0, line), (self.conf, ["-fg"], 1, "Z .* NOTICE ready"),
+                                             (journal, [], 1, line)):
+            with open(err, "wb") as out:
+                status = os.stat(out.fileno())
+                if not words and self.default == "background":
+                    continue  # the command comes back
+                daemon = conf_examples.tool(*self.words, "-c", conf, *words, stderr=out, env={
+                    **os.environ, "JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino + offset}"})
+            until(lambda pattern=pattern: re.search(pattern, read(err), re.M), lambda: read(err))
+            daemon.terminate()
+            assert daemon.wait(WAIT_S) == 0
+
     def hands_its_exit_code_to_the_shell(self):
         both = self.run("-fg", "-d")
         assert both.returncode == 1 and "-fg and -d contradict each other" in both.stderr, both
@@ -175,7 +192,11 @@ def main():
             life.says_what_it_does_by_default()
             life.comes_back_when_it_is_ready_in_the_background("-d")
             life.logs_to_the_file_of_the_option_alone()
+            life.logs_with_priorities_to_the_journal()
             life.hands_its_exit_code_to_the_shell()
+        rrcpd = Life(folder, "rrcpd", "unplugged")
+        away = rrcpd.run("-fg", "-set", "*rrcp*interface : nosuch0")
+        assert away.returncode == 2 and "nosuch0" in away.stderr, away
 
 
 if __name__ == "__main__":
