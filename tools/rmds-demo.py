@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 spec = importlib.util.spec_from_file_location("rmds_run", os.path.join(ROOT, "tools", "rmds-run.py"))
 run = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run)
-from running import machine, prices, publisher, verbs  # noqa: E402  rmds-run.py has made the folder known
+from running import machine, prices, publisher, spaces, verbs  # noqa: E402  rmds-run.py has made the folder known
 
 CONF = run.DEMO
 CONSUMER_PORT = 14202
@@ -31,15 +31,11 @@ say = run.say
 
 def enter_namespace():
     """A network of our own, so that nothing of this host is in the way; else the host's loopback."""
-    if os.environ.get("RMDS_DEMO_INSIDE"):
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=False)
+    if spaces.enter("RMDS_DEMO_INSIDE", "-n"):
+        spaces.loopback_up()
         say("ok", "network", "private namespace, group 239.255.82.82 on lo")
-        return
-    words = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-r", "-n"]
-    if subprocess.run(words + ["true"], capture_output=True, check=False).returncode == 0:
-        os.environ["RMDS_DEMO_INSIDE"] = "1"
-        os.execvp(words[0], words + [sys.executable] + sys.argv)
-    say("ok", "network", "the host's loopback (no namespace allowed), group 239.255.82.82")
+    else:
+        say("ok", "network", "the host's loopback (no namespace allowed), group 239.255.82.82")
 
 
 def head():

@@ -39,6 +39,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "tools"))
+from running import spaces  # noqa: E402
+
 PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
 READY_S, END_S = 60, 60
 COMMAND_S = 420
@@ -231,21 +234,11 @@ class Chain:
 
 def enter_namespace():
     """Runs this program again in a network namespace of its own."""
-    if os.environ.get("CHAIN_NAMESPACE") == "1":
-        del os.environ["CHAIN_NAMESPACE"]
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        subprocess.run(["ip", "link", "set", "lo", "multicast", "on"], check=True)
-        subprocess.run(["ip", "route", "add", "224.0.0.0/4", "dev", "lo"], check=False)
-        return
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        print("SKIP: no unshare or ip in the path")
-        sys.exit(77)
-    unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
-    if subprocess.run(unshare + ["true"], stderr=subprocess.DEVNULL).returncode != 0:
+    if not spaces.enter("CHAIN_NAMESPACE", "-n"):
         print("SKIP: no network namespace can be made here")
         sys.exit(77)
-    os.environ["CHAIN_NAMESPACE"] = "1"
-    os.execvp(unshare[0], unshare + [sys.executable] + sys.argv)
+    del os.environ["CHAIN_NAMESPACE"]
+    spaces.loopback_up(has_multicast=True)
 
 
 def main():

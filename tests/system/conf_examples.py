@@ -14,20 +14,15 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from running import spaces  # noqa: E402
+
 BIN = os.environ["RMDS_BIN"]
 INSIDE = "RMDS_EXAMPLE_INSIDE"
 
 
 def enter_namespace():
-    if os.environ.get(INSIDE):
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        return
-    words = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-r", "-n"]
-    if subprocess.run(words + ["true"], capture_output=True, check=False).returncode != 0:
-        print("no network namespace may be made here")
-        sys.exit(77)
-    os.environ[INSIDE] = "1"
-    os.execvp(words[0], words + [sys.executable] + sys.argv)
+    spaces.enter_network(INSIDE)
 
 
 def load_run():

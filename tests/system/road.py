@@ -13,6 +13,9 @@ import tempfile
 import urllib.request
 
 SOURCE, BUILD = (os.path.realpath(word) for word in sys.argv[1:3])
+sys.path.insert(0, os.path.join(SOURCE, "tools"))
+from running import spaces  # noqa: E402
+
 BIN = os.path.join(BUILD, "bin")
 WAIT_S = 120
 SECOND = """*rmds*startList : rrcpd.net1.1, src_dist.1, p2ps.1
@@ -24,16 +27,6 @@ SECOND = """*rmds*startList : rrcpd.net1.1, src_dist.1, p2ps.1
 """
 
 
-def enter_namespace():
-    if os.environ.get("RMDS_ROAD_INSIDE"):
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        return
-    words = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-r", "-n"]
-    if subprocess.run(words + ["true"], capture_output=True, check=False).returncode != 0:
-        print("SKIP: no network namespace may be made here")
-        sys.exit(77)
-    os.environ["RMDS_ROAD_INSIDE"] = "1"
-    os.execvp(words[0], words + [sys.executable] + sys.argv)
 
 
 def check(condition, what):
@@ -225,5 +218,5 @@ def main():
 
 
 if __name__ == "__main__":
-    enter_namespace()
+    spaces.enter_network("RMDS_ROAD_INSIDE")
     sys.exit(main())

@@ -24,6 +24,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "rrcp"))
 from bed import read_segment  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from running import spaces  # noqa: E402
+
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
 SKIP = 77
@@ -47,16 +50,9 @@ def skip(why):
 
 
 def enter_namespaces():
-    if os.environ.get(INSIDE):
-        return
-    words = ["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"]
-    if os.getuid() != 0:
-        words.insert(1, "-r")
     probe = "mount -t tmpfs none /run && ip link add b0 type bridge && ip link add v0 type veth peer name e0"
-    if subprocess.run(words + ["sh", "-c", probe], capture_output=True, check=False).returncode:
+    if not spaces.enter(INSIDE, "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc", trial=probe):
         skip("no namespaces of our own with a bridge and a tmpfs")
-    os.environ[INSIDE] = "1"
-    os.execvp(words[0], words + [sys.executable] + sys.argv)
 
 
 def run(*words):
