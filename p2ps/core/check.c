@@ -21,7 +21,6 @@ struct tally {
     uint64_t watch_bytes;
     uint32_t clients;
     uint32_t slow;
-    uint32_t touched;
     uint32_t owed;
     uint32_t streams;
     uint32_t form_watches[P2PS_FORMS_MAX];
@@ -40,7 +39,7 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
     MD_REQUIRE(p2ps_idmap_get(&c->streams, w->stream_id) == item);
     MD_REQUIRE(p2ps_item_watch_find(core, item, w->client, w->stream_id) == watch);
     MD_REQUIRE(w->form < core->form_count);
-    MD_REQUIRE(w->state <= P2PS_WATCH_STEP);
+    MD_REQUIRE(w->state <= P2PS_WATCH_STEP); /* those that have ended are swept */
     /* No state is told of an item that the client may not see yet. */
     MD_REQUIRE(w->state != P2PS_WATCH_ASKS || !(w->flags & P2PS_WATCH_OWED));
     MD_REQUIRE(!(w->flags & P2PS_WATCH_CONFLATED) || w->flags & P2PS_WATCH_HAD_IMAGE);
@@ -156,7 +155,6 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
                p2ps_idmap_get(&c->streams, c->directory_stream) == P2PS_STREAM_DIRECTORY);
     tally->clients++;
     tally->slow += c->is_slow;
-    tally->touched += c->is_touched;
     tally->streams += c->item_streams;
     tally->watch_bytes += p2ps_idmap_bytes(&c->streams);
     return NULL;
@@ -164,16 +162,18 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
 
 static const char *check_clients(const struct p2ps_core *core, struct tally *tally)
 {
+    uint32_t touched = 0;
+
     for (uint32_t i = 0; i < core->client_room; i++) {
+        touched += core->clients[i].is_touched; /* also of a slot that was given back */
         if (core->clients[i].is_used)
             MD_REQUIRE_ALL(check_client(core, i, tally));
     }
     /* As many as there are, and all different: else one that is touched would be missing. */
-    MD_REQUIRE(core->touched_count == tally->touched);
+    MD_REQUIRE(core->touched_count == touched);
     for (uint32_t i = 0; i < core->touched_count; i++) {
-        const struct p2ps_client *c = &core->clients[core->touched[i]];
-
-        MD_REQUIRE(core->touched[i] < core->client_room && c->is_used && c->is_touched);
+        MD_REQUIRE(core->touched[i] < core->client_room);
+        MD_REQUIRE(core->clients[core->touched[i]].is_touched);
         for (uint32_t k = 0; k < i; k++)
             MD_REQUIRE(core->touched[k] != core->touched[i]);
     }
@@ -271,6 +271,7 @@ const char *p2ps_core_check(const struct p2ps_core *core)
 {
     struct tally tally = { 0 };
 
+    MD_REQUIRE(core->ended_item == P2PS_NONE && core->empty_item == P2PS_NONE);
     MD_REQUIRE_ALL(check_items(core, &tally));
     MD_REQUIRE_ALL(check_clients(core, &tally));
     MD_REQUIRE_ALL(check_forms(core, &tally));

@@ -26,6 +26,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
     struct p2ps_client *c = &core->clients[slot];
     *c = (struct p2ps_client){
         .is_used = true,
+        .is_touched = c->is_touched, /* the slot may be in the list still */
         .serial = ++core->client_serial,
         .opened_ns = now_ns,
         .front = front,

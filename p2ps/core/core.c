@@ -85,6 +85,8 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
     take_defaults(&core->config);
     p2ps_tally_defaults(core);
     core->item_free = P2PS_NONE;
+    core->ended_item = P2PS_NONE;
+    core->empty_item = P2PS_NONE;
     core->forget_ns = UINT64_MAX;
     core->epoch = 1;
     struct cache_config cache = {
@@ -141,19 +143,6 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core);
 }
 
-/* Clients that could not be told what they must be told are let go, between batches only. */
-static void cut_hopeless(struct p2ps_core *core)
-{
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        uint32_t client = core->touched[i];
-        if (!core->clients[client].closing)
-            continue;
-        core->stats.mounts_cut_slow++;
-        p2ps_client_cut(core, client, "output buffer overflow");
-        i = UINT32_MAX; /* the list has changed: from the start */
-    }
-}
-
 static void take_answers(struct p2ps_core *core)
 {
     struct entitle_answer answers[16];
@@ -183,7 +172,7 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
         messages += taken;
         count -= taken;
     }
-    cut_hopeless(core);
+    p2ps_turn_sweep(core);
 }
 
 void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
@@ -192,6 +181,7 @@ void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
     core->now_ns = now_ns;
     rrmp_sink_notice(core->sinks[network], now_ns, notice);
     p2ps_deliver_events(core);
+    p2ps_turn_sweep(core);
 }
 
 static void count_memory(struct p2ps_core *core)
@@ -222,7 +212,7 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_dictionaries_tick(core);
     p2ps_directory_tick(core);
     p2ps_clients_tick(core);
-    cut_hopeless(core);
+    p2ps_turn_sweep(core);
     count_memory(core);
     p2ps_core_count_work(core);
 }
@@ -231,7 +221,7 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
     p2ps_deliver_events(core);
-    cut_hopeless(core);
+    p2ps_turn_sweep(core);
 }
 
 uint64_t p2ps_core_deadline(const struct p2ps_core *core)
@@ -256,6 +246,7 @@ void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
         if (core->items[item].watch_count)
             p2ps_entitle_item_again(core, item);
     }
+    p2ps_turn_sweep(core);
 }
 
 static void logout(struct p2ps_core *core, uint32_t client)
@@ -294,7 +285,8 @@ void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     }
     uint32_t watch = p2ps_item_watch_find(core, index, client, stream_id);
     if (watch != P2PS_NONE)
-        p2ps_item_watch_remove(core, index, watch);
+        p2ps_item_watch_end(core, index, watch);
+    p2ps_items_sweep(core); /* what it held counts against no limit any more */
 }
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)

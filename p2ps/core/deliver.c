@@ -63,11 +63,12 @@ static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *even
 {
     switch ((enum p2ps_watch_state)w->state) {
     case P2PS_WATCH_ASKS:
+    case P2PS_WATCH_ENDED:
         return false;
     case P2PS_WATCH_NEW:
         if (!(event->flags & RRMP_IMAGE_FIRST) || !(event->to & RRMP_SINK_TO_WAIT))
             return false;
-        w->state = P2PS_WATCH_FILLING;
+        p2ps_watch_set(w, P2PS_WATCH_FILLING);
         return true;
     case P2PS_WATCH_FILLING:
         /* One that missed a part needs the whole again. */
@@ -102,23 +103,21 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
         p2ps_watch_has_image(core, record->item, watch);
 }
 
-/* Who was not told suspect for lack of room hears of it before the image that ends it, or is owed
- * that, too. False: the item is gone. */
-static bool tell_before_image(struct p2ps_core *core, uint32_t item)
+/* A watch that was not told suspect for lack of room is told before the image that ends it, or is
+ * owed the image, too. */
+static void tell_before_image(struct p2ps_core *core, uint32_t item)
 {
-    for (uint32_t i = core->items[item].watch_count; i-- > 0;) {
-        struct p2ps_watch *w = &core->items[item].watches[i];
-        uint32_t count = core->items[item].watch_count;
+    struct p2ps_item *it = &core->items[item];
 
-        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS) ||
-            p2ps_watch_tell_suspect(core, item, i))
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS))
             continue;
-        if (core->items[item].watch_count == count)
-            p2ps_watch_owe(core, &core->items[item].watches[i], P2PS_WATCH_OWED_IMAGE);
-        else if (count == 1)
-            return false;
+        p2ps_watch_tell_suspect(core, item, i);
+        if (w->flags & P2PS_WATCH_OWED_STATUS)
+            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
     }
-    return true;
 }
 
 static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *event)
@@ -128,9 +127,10 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     uint32_t item = (uint32_t)event->user;
 
     core->stats.refresh_in++;
-    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record) ||
-        !tell_before_image(core, item))
+    if (!p2ps_record_start(core, event, &record))
         return;
+    p2ps_entitle_check(core, &record);
+    tell_before_image(core, item);
     struct p2ps_item *it = &core->items[item];
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
         core->stats.items_recovered += (event->state & 7) == RWF_DATA_OK;
@@ -142,7 +142,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     p2ps_image_part(core, event, &record);
     note_provider_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
-    for (uint32_t i = it->watch_count; i-- > 0;) {
+    for (uint32_t i = 0; i < it->watch_count; i++) {
         struct p2ps_watch *w = &it->watches[i];
 
         if (takes_image(w, event) &&
@@ -153,16 +153,12 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
-    for (uint32_t i = it->watch_count; i-- > 0;) {
-        struct p2ps_watch *w = &it->watches[i];
-        bool was_last = it->watch_count == 1;
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
 
-        if (!(w->flags & P2PS_WATCH_SNAPSHOT) || w->state != P2PS_WATCH_FILLING ||
-            w->flags & P2PS_WATCH_OWED)
-            continue;
-        p2ps_item_watch_remove(core, item, i);
-        if (was_last)
-            return;
+        if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING &&
+            !(w->flags & P2PS_WATCH_OWED))
+            p2ps_item_watch_end(core, item, i);
     }
     if (ends_by_itself)
         it->sink_item = RRMP_ITEM_NONE; /* who had no room for it is told so later */
@@ -177,13 +173,17 @@ static bool takes_message(const struct p2ps_watch *w, uint8_t to)
     return w->state == P2PS_WATCH_FILLING && (to & RRMP_SINK_TO_WAIT) != 0;
 }
 
+/* Updates are not for such a watch: it gets an image instead. */
+#define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
+
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
 
     core->stats.updates_in++;
-    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record))
+    if (!p2ps_record_start(core, event, &record))
         return;
+    p2ps_entitle_check(core, &record);
     p2ps_image_update(core, event, &record);
     note_provider_seq(core, &record);
     struct p2ps_item *it = &core->items[record.item];
@@ -191,12 +191,11 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     const struct p2ps_made *made = NULL;
     uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
-        struct p2ps_client *c = &core->clients[w->client];
-
-        if (!takes_message(w, event->to) || w->flags & P2PS_WATCH_OWED_IMAGE)
+        if (!takes_message(w, event->to))
             continue;
-        if (w->flags & (P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY) || c->pause_all) {
-            w->flags |= P2PS_WATCH_MISSED;
+        struct p2ps_client *c = &core->clients[w->client];
+        if (w->flags & HELD_BACK || c->pause_all) {
+            w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
             continue;
         }
         if (w->form != form) {
@@ -233,10 +232,9 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
     struct p2ps_item *it = &core->items[record.item];
     for (uint32_t i = 0; i < it->watch_count; i++) {
         struct p2ps_watch *w = &it->watches[i];
-        struct p2ps_client *c = &core->clients[w->client];
-
         if (!takes_message(w, event->to))
             continue;
+        struct p2ps_client *c = &core->clients[w->client];
         if (c->front->put(c->self, &made, w->stream_id, false, false) != MD_OK) {
             p2ps_client_doom(core, w->client); /* it may not be dropped, and cannot be kept */
             continue;
@@ -251,8 +249,9 @@ static void deliver_status(struct p2ps_core *core, const struct rrmp_sink_event 
     struct p2ps_record record;
     struct rwf_msg msg;
 
-    if (!p2ps_record_start(core, event, &record) || !p2ps_entitle_check(core, &record))
+    if (!p2ps_record_start(core, event, &record))
         return;
+    p2ps_entitle_check(core, &record);
     if (rwf_msg_decode(record.message, &msg) != RWF_OK) {
         core->stats.decode_errors++;
         return;
@@ -270,7 +269,7 @@ static void in_step(struct p2ps_core *core, uint32_t item)
     for (uint32_t i = 0; i < it->watch_count; i++) {
         struct p2ps_watch *w = &it->watches[i];
         if (w->state == P2PS_WATCH_FILLING)
-            w->state = P2PS_WATCH_STEP;
+            p2ps_watch_set(w, P2PS_WATCH_STEP);
     }
     p2ps_image_in_step(core, item);
 }
@@ -317,26 +316,21 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf
     it->data_state = state->data_state & 7u;
     it->code = state->code;
     it->is_state_known = true;
-    for (uint32_t i = it->watch_count; i-- > 0;) {
-        struct p2ps_watch *w = &core->items[item].watches[i];
-        bool was_last = core->items[item].watch_count == 1;
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
 
-        if (w->state == P2PS_WATCH_ASKS)
+        if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
             continue;
         if (heard_filter && p2ps_state_ends(state) &&
             ended_by_directory(core, w, it->service, heard_filter)) {
-            p2ps_item_watch_remove(core, item, i);
-            if (was_last)
-                return;
+            p2ps_item_watch_end(core, item, i);
             continue;
         }
         bool has_heard = heard_filter && !p2ps_state_ends(state) &&
                          heard_by_directory(core, w->client, it->service, heard_filter);
-        bool has_ended = !has_heard && p2ps_watch_status(core, item, i, state);
-        if (has_ended && was_last)
-            return;
-        if (!has_ended)
-            p2ps_watch_fine(core, item, i);
+        if (!has_heard)
+            p2ps_watch_status(core, item, i, state);
+        p2ps_watch_fine(core, item, i);
     }
 }
 
@@ -384,14 +378,11 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
         p2ps_directory_status(core, service, &state);
     }
     uint32_t told = 0;
-    /* Walked with a stop ahead, since telling a state may close the item it stands on. */
-    uint32_t next = rrmp_sink_item_next(sink, event, RRMP_ITEM_NONE);
-    while (next != RRMP_ITEM_NONE) {
+    for (uint32_t n = rrmp_sink_item_next(sink, event, RRMP_ITEM_NONE); n != RRMP_ITEM_NONE;
+         n = rrmp_sink_item_next(sink, event, n)) {
         struct rrmp_sink_item info;
-        uint32_t sink_item = next;
 
-        next = rrmp_sink_item_next(sink, event, sink_item);
-        if (!rrmp_sink_item_info(sink, sink_item, &info) || info.user >= core->item_room)
+        if (!rrmp_sink_item_info(sink, n, &info) || info.user >= core->item_room)
             continue;
         state_of_one(core, (uint32_t)info.user, &state, heard_filter);
         told++;

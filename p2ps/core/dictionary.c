@@ -50,7 +50,7 @@ static void put_off(struct p2ps_core *core, uint32_t client,
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     if (core->wait_count == P2PS_DICTIONARY_WAITS || request->name.length > 255 ||
-        p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK) {
+        p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY, 0) != MD_OK) {
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
                "Too many wait for dictionaries");
         return;
@@ -81,7 +81,8 @@ static void answer(struct p2ps_core *core, uint32_t client,
         p2ps_client_doom(core, client);
     } else if (!request->is_streaming) {
         p2ps_idmap_take(&c->streams, request->stream_id);
-    } else if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY) != MD_OK) {
+    } else if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY, 0) !=
+               MD_OK) {
         p2ps_client_doom(core, client);
     }
 }

@@ -164,7 +164,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
         if (c->directory_stream != 0 && c->directory_stream != request->stream_id)
             p2ps_idmap_take(&c->streams, c->directory_stream);
         c->directory_stream = 0;
-        if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DIRECTORY) != MD_OK)
+        if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DIRECTORY, 0) != MD_OK)
             return;
         c->directory_stream = request->stream_id;
         c->directory_filter = request->filter;

@@ -12,7 +12,7 @@
 #include "record.h"
 #include "watch.h"
 
-#define TICKET_QUESTIONS 0x7fffu
+#define TICKET_QUESTIONS 0x1fffu
 
 static uint64_t item_ticket(const struct p2ps_watch *w)
 {
@@ -69,24 +69,23 @@ static bool perm_data_changed(struct p2ps_core *core, struct p2ps_item *it, stru
     return true;
 }
 
-/* Asks again for every watch; false when none is left and the item is gone. */
-bool p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item)
+void p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item)
 {
-    for (uint32_t i = core->items[item].watch_count; i-- > 0;) {
-        struct entitle_answer answer;
-        bool was_last = core->items[item].watch_count == 1;
+    const struct p2ps_item *it = &core->items[item];
 
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct entitle_answer answer;
+
+        if (it->watches[i].state == P2PS_WATCH_ENDED)
+            continue;
         enum entitle_verdict verdict = p2ps_entitle_item(core, item, i, &answer);
 
+        /* The answer it waited for is to an old question. */
         if (verdict == ENTITLE_DENY)
             p2ps_watch_denied(core, item, i, answer.text);
         else if (verdict == ENTITLE_ALLOW)
-            p2ps_watch_permitted(core, item,
-                                 i); /* the answer it waited for is to an old question */
-        if (was_last && core->items[item].watch_count == 0)
-            return false;
+            p2ps_watch_permitted(core, item, i);
     }
-    return true;
 }
 
 static bool has_perm_data(const struct rwf_peek *peek)
@@ -103,20 +102,16 @@ static bool has_perm_data(const struct rwf_peek *peek)
     }
 }
 
-/* Looks at the permission data a record may carry, before anybody is given the record. */
-bool p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record)
+void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record)
 {
     struct rwf_msg msg;
 
-    if (!has_perm_data(&record->peek))
-        return true;
-    if (rwf_msg_decode(record->message, &msg) != RWF_OK)
-        return true;
+    if (!has_perm_data(&record->peek) || rwf_msg_decode(record->message, &msg) != RWF_OK)
+        return;
     if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
-        return true;
-    bool is_there = p2ps_entitle_item_again(core, record->item);
+        return;
+    p2ps_entitle_item_again(core, record->item);
     p2ps_record_next(core); /* images may have been given out meanwhile */
-    return is_there;
 }
 
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer)

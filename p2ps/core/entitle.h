@@ -13,11 +13,10 @@
 
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer);
-/* Asks the authority again for every watch; false when none is left and the item is gone. */
-bool p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item);
-/* Looks at the permission data of a record before it is given to anybody. False: the item is gone.
- */
-bool p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record);
+/* Asks the authority again for every watch. */
+void p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item);
+/* Looks at the permission data of a record before it is given to anybody. */
+void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record);
 /* Of a question about an item: its ticket has P2PS_TICKET_ITEM. */
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer);
 

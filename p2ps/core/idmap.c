@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 
 #define SLOTS_MIN   16
@@ -63,14 +64,14 @@ static struct p2ps_idmap_slot *slot_of(const struct p2ps_idmap *map, int32_t id)
     return slot->id ? slot : NULL;
 }
 
-static int add_slot(struct p2ps_idmap *map, int32_t id, uint32_t index)
+static int add_slot(struct p2ps_idmap *map, int32_t id, struct p2ps_idmap_entry entry)
 {
     if (!map->slots || (map->slot_count + 1) * 4ull > (map->mask + 1ull) * 3) {
         int err = grow_slots(map);
         if (err != MD_OK)
             return err;
     }
-    map->slots[find(map, id)] = (struct p2ps_idmap_slot){ .id = id, .index = index };
+    map->slots[find(map, id)] = (struct p2ps_idmap_slot){ .id = id, .entry = entry };
     map->slot_count++;
     map->count++;
     return MD_OK;
@@ -110,7 +111,7 @@ static void take_over(struct p2ps_idmap *map)
     while (map->slot_count > 0 && at <= map->mask) {
         struct p2ps_idmap_slot slot = map->slots[at];
         if (is_dense(map, slot.id)) {
-            map->dense[slot.id] = slot.index;
+            map->dense[slot.id] = slot.entry;
             close_hole(map, at); /* perhaps another one stands here now */
         } else {
             at++;
@@ -123,15 +124,15 @@ static bool reach(struct p2ps_idmap *map, int32_t id)
 {
     if (id < 0 || (uint32_t)id >= map->count * 2ull + DENSE_SLACK)
         return false;
-    uint32_t room = map->dense_room + map->dense_room / 4;
+    uint32_t room = map->dense_room + map->dense_room / 8;
     if (room < (uint32_t)id + 1)
         room = (uint32_t)id + 1;
     room = (room / DENSE_STEP + 1) * DENSE_STEP;
-    uint32_t *dense = realloc(map->dense, room * sizeof(*dense));
+    struct p2ps_idmap_entry *dense = realloc(map->dense, room * sizeof(*dense));
     if (!dense)
         return false;
     for (uint32_t i = map->dense_room; i < room; i++)
-        dense[i] = P2PS_IDMAP_NONE;
+        dense[i].index = P2PS_IDMAP_NONE;
     count_memory(map, (room - map->dense_room) * sizeof(*dense), 0);
     map->dense = dense;
     map->dense_room = room;
@@ -161,28 +162,53 @@ void p2ps_idmap_fini(struct p2ps_idmap *map)
     p2ps_idmap_init(map, map->memory);
 }
 
-uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id)
+/* The entry of `id`, or NULL. */
+static struct p2ps_idmap_entry *entry_of(const struct p2ps_idmap *map, int32_t id)
 {
     if (is_dense(map, id))
-        return map->dense[id];
-    const struct p2ps_idmap_slot *slot = slot_of(map, id);
-    return slot ? slot->index : P2PS_IDMAP_NONE;
+        return map->dense[id].index != P2PS_IDMAP_NONE ? &map->dense[id] : NULL;
+    struct p2ps_idmap_slot *slot = slot_of(map, id);
+    return slot ? &slot->entry : NULL;
 }
 
-int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index)
+uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id)
 {
+    const struct p2ps_idmap_entry *entry = entry_of(map, id);
+
+    return entry ? entry->index : P2PS_IDMAP_NONE;
+}
+
+uint32_t p2ps_idmap_place(const struct p2ps_idmap *map, int32_t id)
+{
+    const struct p2ps_idmap_entry *entry = entry_of(map, id);
+
+    return entry ? entry->place : P2PS_IDMAP_NONE;
+}
+
+int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index, uint32_t place)
+{
+    const struct p2ps_idmap_entry entry = { .index = index, .place = place };
+
     if (id == 0)
         return MD_ERR_RANGE;
-    struct p2ps_idmap_slot *slot = is_dense(map, id) ? NULL : slot_of(map, id);
-    if (slot) {
-        slot->index = index;
+    struct p2ps_idmap_entry *there = entry_of(map, id);
+    if (there) {
+        *there = entry;
         return MD_OK;
     }
     if (!is_dense(map, id) && !reach(map, id))
-        return add_slot(map, id, index);
-    map->count += map->dense[id] == P2PS_IDMAP_NONE;
-    map->dense[id] = index;
+        return add_slot(map, id, entry);
+    map->count++;
+    map->dense[id] = entry;
     return MD_OK;
+}
+
+void p2ps_idmap_move(struct p2ps_idmap *map, int32_t id, uint32_t place)
+{
+    struct p2ps_idmap_entry *entry = entry_of(map, id);
+
+    MD_ASSERT(entry);
+    entry->place = place;
 }
 
 uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id)
@@ -193,7 +219,7 @@ uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id)
         return index;
     map->count--;
     if (is_dense(map, id))
-        map->dense[id] = P2PS_IDMAP_NONE;
+        map->dense[id].index = P2PS_IDMAP_NONE;
     else
         close_hole(map, find(map, id));
     return index;
@@ -202,15 +228,15 @@ uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id)
 int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index)
 {
     for (; *cursor < map->dense_room; (*cursor)++) {
-        if (map->dense[*cursor] != P2PS_IDMAP_NONE) {
-            *index = map->dense[*cursor];
+        if (map->dense[*cursor].index != P2PS_IDMAP_NONE) {
+            *index = map->dense[*cursor].index;
             return (int32_t)(*cursor)++;
         }
     }
     while (map->slots && *cursor - map->dense_room <= map->mask) {
         const struct p2ps_idmap_slot *slot = &map->slots[(*cursor)++ - map->dense_room];
         if (slot->id != 0) {
-            *index = slot->index;
+            *index = slot->entry.index;
             return slot->id;
         }
     }

@@ -1,4 +1,4 @@
-/* idmap.h - which item a client's stream id stands for. */
+/* idmap.h - which item a client's stream id stands for, and where in it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_IDMAP_H
 #define P2PS_IDMAP_H
@@ -7,18 +7,24 @@
 #include <stdint.h>
 
 /*
- * A map from a stream id (any but 0) to a 32-bit index, one for each client. Applications count
- * their ids up from a small number: such ids are places in an array, four bytes each, which is as
- * long as the ids are dense. Any other id goes into an open-addressing table, eight bytes a slot,
+ * A map from a stream id (any but 0) to what it stands for, one for each client: a 32-bit index
+ * (of an item) and a place there (of the watch), so that nobody has to search. Applications count
+ * their ids up from a small number: such ids are places in an array, eight bytes each, which is as
+ * long as the ids are dense. Any other id goes into an open-addressing table, twelve bytes a slot,
  * at most three quarters full. Both grow when an id is added and give everything back in fini.
  */
+struct p2ps_idmap_entry {
+    uint32_t index; /* P2PS_IDMAP_NONE: free */
+    uint32_t place;
+};
+
 struct p2ps_idmap_slot {
     int32_t id; /* 0: free */
-    uint32_t index;
+    struct p2ps_idmap_entry entry;
 };
 
 struct p2ps_idmap {
-    uint32_t *dense; /* by id */
+    struct p2ps_idmap_entry *dense; /* by id */
     uint32_t dense_room;
     uint32_t count; /* of all ids */
     struct p2ps_idmap_slot *slots;
@@ -38,14 +44,20 @@ size_t p2ps_idmap_bytes(const struct p2ps_idmap *map);
 /* The index of `id`, or P2PS_IDMAP_NONE. */
 uint32_t p2ps_idmap_get(const struct p2ps_idmap *map, int32_t id);
 
+/* The place of `id` at its index, or P2PS_IDMAP_NONE. */
+uint32_t p2ps_idmap_place(const struct p2ps_idmap *map, int32_t id);
+
 /* Adds or replaces. MD_ERR_NOMEM, or MD_ERR_RANGE for id 0. */
-int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index);
+int p2ps_idmap_put(struct p2ps_idmap *map, int32_t id, uint32_t index, uint32_t place);
+
+/* `id`, which is there, has another place at its index now. */
+void p2ps_idmap_move(struct p2ps_idmap *map, int32_t id, uint32_t place);
 
 /* Takes `id` out and returns its index, or P2PS_IDMAP_NONE. */
 uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id);
 
-/* Walks all ids: start with *cursor = 0; returns 0 at the end. Taking out the id just seen is
- * allowed only after the walk. */
+/* Walks all ids: start with *cursor = 0; returns 0 at the end. An id that is taken out while the
+ * walk goes on may make it pass over another one. */
 int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index);
 
 #endif

@@ -28,7 +28,7 @@ void p2ps_image_part(struct p2ps_core *core, const struct rrmp_sink_event *event
     if (it->image_state == P2PS_WATCH_NEW) {
         if (!is_first || !(event->to & RRMP_SINK_TO_WAIT))
             return;
-        it->image_state = P2PS_WATCH_FILLING;
+        p2ps_item_image_set(it, P2PS_WATCH_FILLING);
     }
     /* One that began before and was never finished, or that may not be kept any more. */
     if (it->image && ((is_first && !cache_image_is_valid(it->image)) ||
@@ -51,5 +51,5 @@ void p2ps_image_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
 void p2ps_image_in_step(struct p2ps_core *core, uint32_t item)
 {
     if (core->items[item].image_state == P2PS_WATCH_FILLING)
-        core->items[item].image_state = P2PS_WATCH_STEP;
+        p2ps_item_image_set(&core->items[item], P2PS_WATCH_STEP);
 }

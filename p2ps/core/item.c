@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "client.h"
 #include "form.h"
@@ -78,7 +79,7 @@ void p2ps_item_image_forget(struct p2ps_core *core, uint32_t item)
 
     if (it->image)
         p2ps_item_image_drop(core, it);
-    it->image_state = P2PS_WATCH_NEW;
+    p2ps_item_image_set(it, P2PS_WATCH_NEW);
 }
 
 void p2ps_item_give(struct p2ps_core *core, uint32_t item)
@@ -112,7 +113,7 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
         it->watches = watches;
         it->watch_step++;
     }
-    int err = p2ps_idmap_put(&c->streams, watch->stream_id, item);
+    int err = p2ps_idmap_put(&c->streams, watch->stream_id, item, it->watch_count);
     if (err != MD_OK)
         return err;
     it->watches[it->watch_count++] = *watch;
@@ -125,13 +126,10 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
 uint32_t p2ps_item_watch_find(const struct p2ps_core *core, uint32_t item, uint32_t client,
                               int32_t stream_id)
 {
-    const struct p2ps_item *it = &core->items[item];
+    const struct p2ps_idmap *streams = &core->clients[client].streams;
 
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        if (it->watches[i].client == client && it->watches[i].stream_id == stream_id)
-            return i;
-    }
-    return P2PS_NONE;
+    return p2ps_idmap_get(streams, stream_id) == item ? p2ps_idmap_place(streams, stream_id)
+                                                      : P2PS_NONE;
 }
 
 /* Arrays grow, and both stand side by side while they do; ids of streams are in a map. */
@@ -170,33 +168,111 @@ void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
     p2ps_item_give(core, item);
 }
 
-/* Takes the watch out of the item's array; the last one takes its place. */
-static void take_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
-{
-    struct p2ps_item *it = &core->items[item];
+/* ---- states ---- */
 
-    p2ps_form_give(core, it->watches[watch].form);
-    it->watches[watch] = it->watches[--it->watch_count];
+void p2ps_watch_set(struct p2ps_watch *w, enum p2ps_watch_state state)
+{
+    /* A set of states for each: those that may follow it. */
+    static const uint8_t followers[] = {
+        [P2PS_WATCH_ASKS] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_STEP | 1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_NEW] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_FILLING | 1 << P2PS_WATCH_STEP |
+                           1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_FILLING] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_STEP | 1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_STEP] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_ENDED] = 0,
+    };
+
+    MD_ASSERT(w->state <= P2PS_WATCH_ENDED && followers[w->state] >> state & 1);
+    w->state = state & 7u;
+}
+
+void p2ps_item_image_set(struct p2ps_item *it, enum p2ps_watch_state state)
+{
+    MD_ASSERT(state == P2PS_WATCH_NEW ||
+              (it->image_state == P2PS_WATCH_NEW && state == P2PS_WATCH_FILLING) ||
+              (it->image_state == P2PS_WATCH_FILLING && state == P2PS_WATCH_STEP));
+    it->image_state = state & 3u;
+}
+
+/* ---- the end of watches, and of items ---- */
+
+static void mark_ended(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    p2ps_form_give(core, w->form);
     core->stats.watches_now--;
-    p2ps_item_drop_if_unwatched(core, item);
+    p2ps_watch_set(w, P2PS_WATCH_ENDED);
+    w->flags = 0;
+    w->next_item = core->ended_item;
+    w->next_place = core->ended_place;
+    core->ended_item = item;
+    core->ended_place = watch;
 }
 
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    take_out(core, item, watch);
+    mark_ended(core, item, watch);
 }
 
-void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watch)
+void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    struct p2ps_watch w = core->items[item].watches[watch];
-    struct p2ps_client *c = p2ps_client_at(core, w.client);
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct p2ps_client *c = p2ps_client_at(core, w->client);
 
-    p2ps_idmap_take(&c->streams, w.stream_id);
+    p2ps_idmap_take(&c->streams, w->stream_id);
     c->item_streams--;
     p2ps_tally_items(c, -1);
-    if (w.flags & (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS))
+    if (w->flags & P2PS_WATCH_OWED)
         c->owed_count--;
-    take_out(core, item, watch);
+    mark_ended(core, item, watch);
+}
+
+static void trim(struct p2ps_item *it)
+{
+    while (it->watch_count > 0 && it->watches[it->watch_count - 1].state == P2PS_WATCH_ENDED)
+        it->watch_count--;
+}
+
+/* The last watch of the item takes the place of one that has ended. The array stays as it is until
+ * the item is given back, so a watch beyond its end can still be read. */
+static void close_place(struct p2ps_core *core, uint32_t item, uint32_t place)
+{
+    struct p2ps_item *it = &core->items[item];
+    uint32_t before = it->watch_count;
+
+    trim(it);
+    if (place < it->watch_count) {
+        const struct p2ps_watch *last = &it->watches[--it->watch_count];
+
+        it->watches[place] = *last;
+        p2ps_idmap_move(&core->clients[last->client].streams, last->stream_id, place);
+    }
+    if (before == 0 || it->watch_count > 0)
+        return;
+    p2ps_item_image_forget(core, item);
+    it->next_empty = core->empty_item;
+    core->empty_item = item;
+}
+
+void p2ps_items_sweep(struct p2ps_core *core)
+{
+    while (core->ended_item != P2PS_NONE) {
+        uint32_t item = core->ended_item;
+        uint32_t place = core->ended_place;
+        const struct p2ps_watch *w = &core->items[item].watches[place];
+
+        core->ended_item = w->next_item;
+        core->ended_place = w->next_place;
+        close_place(core, item, place);
+    }
+    while (core->empty_item != P2PS_NONE) {
+        uint32_t item = core->empty_item;
+
+        core->empty_item = core->items[item].next_empty;
+        core->items[item].image = NULL;
+        p2ps_item_drop_if_unwatched(core, item);
+    }
 }
 
 bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *key,

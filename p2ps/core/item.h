@@ -21,9 +21,16 @@ void p2ps_core_count_work(struct p2ps_core *core);
 bool p2ps_core_is_full(const struct p2ps_core *core);
 /* For one that was just opened and could not be watched. */
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);
+/* Each change of a state goes through these; one that may not be is a bug. */
+void p2ps_watch_set(struct p2ps_watch *w, enum p2ps_watch_state state);
+void p2ps_item_image_set(struct p2ps_item *it, enum p2ps_watch_state state);
+/* The watch has ended: its stream id is free, nothing is delivered to it. Its place and the item
+ * stay until p2ps_items_sweep(). */
+void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The same when the client gives up all its streams and counts them itself. */
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* Takes the watch out; the stream id is free again. The item goes with its last watch. */
-void p2ps_item_watch_remove(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* At the end of a batch: takes out the watches that have ended, and the items without a watch. */
+void p2ps_items_sweep(struct p2ps_core *core);
 /* The key of the item with the service id consumers know. */
 bool p2ps_item_key(const struct p2ps_core *core, uint32_t item, struct rwf_key *key,
                    struct rwf_qos *qos);

@@ -142,7 +142,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     c->login_stream = request->stream_id;
-    if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN) != MD_OK) {
+    if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN, 0) != MD_OK) {
         p2ps_client_doom(core, client);
         return;
     }
@@ -178,8 +178,8 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     ask_authority(core, client, request);
 }
 
-/* Updates were held back while everything was paused: those streams get a fresh image. */
-static void resume_all(struct p2ps_core *core, uint32_t client)
+/* A walk of the client's streams: those that missed something and do not wait for an image yet. */
+static void resume_streams(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     uint32_t cursor = 0;
@@ -189,10 +189,24 @@ static void resume_all(struct p2ps_core *core, uint32_t client)
         if (item >= P2PS_STREAM_DICTIONARY)
             continue;
         uint32_t watch = p2ps_item_watch_find(core, item, client, id);
-        if (watch == P2PS_NONE || !(core->items[item].watches[watch].flags & P2PS_WATCH_MISSED))
-            continue;
-        p2ps_watch_wants_image(core, item, watch);
+        const struct p2ps_watch *w = &core->items[item].watches[watch];
+
+        if (w->flags & P2PS_WATCH_MISSED && w->state != P2PS_WATCH_NEW)
+            p2ps_watch_wants_image(core, item, watch);
     }
+}
+
+/* Updates were held back while everything was paused: those streams get a fresh image. A snapshot
+ * may end by it, and the walk miss a stream for that: then it begins again. */
+static void resume_all(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t before;
+
+    do {
+        before = c->item_streams;
+        resume_streams(core, client);
+    } while (c->item_streams != before);
 }
 
 static void again_login(struct p2ps_core *core, uint32_t client,

@@ -23,6 +23,7 @@ enum p2ps_watch_state {
     P2PS_WATCH_NEW,     /* wants an image, none has begun */
     P2PS_WATCH_FILLING, /* its image is coming in */
     P2PS_WATCH_STEP,    /* follows */
+    P2PS_WATCH_ENDED,   /* its stream id is free; swept at the end of the batch */
 };
 
 enum p2ps_watch_flags {
@@ -41,15 +42,26 @@ enum p2ps_watch_flags {
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
 
-/* One stream of one client on one item: 16 bytes, in the item's array. */
+/* One stream of one client on one item: 12 bytes, in the item's array. The client's map of stream
+ * ids says which item, and which place in its array. */
 struct p2ps_watch {
-    uint32_t client;
-    int32_t stream_id;
-    uint16_t form;
-    uint16_t flags;    /* enum p2ps_watch_flags */
-    uint8_t state;     /* enum p2ps_watch_state */
-    uint16_t question; /* the last one asked of the authority about it */
+    union {
+        int32_t stream_id;
+        uint32_t next_item; /* of one that has ended: the next such watch of the core */
+    };
+    union {
+        struct {
+            uint16_t client;
+            uint16_t form;
+        };
+        uint32_t next_place;
+    };
+    uint16_t flags;         /* enum p2ps_watch_flags */
+    uint16_t question : 13; /* the last one asked of the authority about it */
+    uint16_t state : 3;     /* enum p2ps_watch_state */
 };
+
+_Static_assert(sizeof(struct p2ps_watch) == 12, "there may be tens of millions");
 
 struct p2ps_item {
     uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free */
@@ -71,8 +83,11 @@ struct p2ps_item {
         struct p2ps_watch *watches;
         uint32_t next_free; /* of a free slot */
     };
-    uint8_t *perm_data;        /* the last that came, its length in front (u16) */
-    struct cache_image *image; /* NULL: none is kept */
+    uint8_t *perm_data; /* the last that came, its length in front (u16) */
+    union {
+        struct cache_image *image; /* NULL: none is kept */
+        uint32_t next_empty;       /* while the items without a watch are swept */
+    };
 };
 
 _Static_assert(sizeof(struct p2ps_item) == 40, "there may be millions");
@@ -198,6 +213,10 @@ struct p2ps_core {
     struct p2ps_item *items;
     uint32_t item_room;
     uint32_t item_free; /* first free slot, P2PS_NONE */
+    /* The watches that have ended since the last sweep, by item and place; P2PS_NONE: none. */
+    uint32_t ended_item;
+    uint32_t ended_place;
+    uint32_t empty_item; /* those without a watch; P2PS_NONE but within a sweep */
     struct p2ps_form *forms;
     uint32_t form_count;
     uint32_t *touched;

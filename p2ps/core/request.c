@@ -260,7 +260,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         return;
     }
     struct p2ps_watch watch = {
-        .client = open->client,
+        .client = (uint16_t)open->client,
         .stream_id = open->stream_id,
         .form = (uint16_t)open->form,
         .state = P2PS_WATCH_ASKS,
@@ -398,7 +398,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         return;
     }
     if (!change_form(core, &open, w)) {
-        p2ps_item_watch_remove(core, item, at); /* told closed */
+        p2ps_item_watch_end(core, item, at); /* told closed */
         return;
     }
     if (request->pause)

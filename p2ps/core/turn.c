@@ -21,30 +21,17 @@ void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
     uint32_t cursor = 0;
     uint32_t index;
 
-    /* The map is taken away first, so that taking watches out does not walk it under our feet. */
     p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
     for (int32_t id; (id = p2ps_idmap_next(&streams, &cursor, &index)) != 0;) {
         if (index >= P2PS_STREAM_DICTIONARY)
             continue;
-        uint32_t watch = p2ps_item_watch_find(core, index, client, id);
-        if (watch != P2PS_NONE)
-            p2ps_item_watch_forget(core, index, watch);
+        p2ps_item_watch_forget(core, index, p2ps_idmap_place(&streams, id));
     }
     p2ps_idmap_fini(&streams);
     p2ps_tally_items(c, -(int64_t)c->item_streams);
     c->item_streams = 0;
     c->owed_count = 0;
     c->directory_stream = 0;
-}
-
-static void untouch(struct p2ps_core *core, uint32_t client)
-{
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        if (core->touched[i] == client) {
-            core->touched[i] = core->touched[--core->touched_count];
-            return;
-        }
-    }
 }
 
 void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
@@ -54,13 +41,12 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
     core->now_ns = now_ns;
     p2ps_client_drop_streams(core, client);
     p2ps_tally_leave(core, client);
-    if (c->is_touched)
-        untouch(core, client);
     if (c->is_slow)
         core->stats.mounts_slow_now--;
     core->stats.mounts_now--;
     p2ps_idmap_fini(&c->streams);
     c->is_used = false;
+    p2ps_items_sweep(core);
 }
 
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason)
@@ -73,7 +59,28 @@ void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason
     front->close(self, reason);
 }
 
+void p2ps_turn_sweep(struct p2ps_core *core)
+{
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        uint32_t client = core->touched[i];
+
+        if (!core->clients[client].is_used || !core->clients[client].closing)
+            continue;
+        core->stats.mounts_cut_slow++;
+        p2ps_client_cut(core, client, "output buffer overflow");
+    }
+    p2ps_items_sweep(core);
+}
+
 /* ---- output ---- */
+
+/* Of a client that has gone since it was touched nothing is left to flush. */
+static void flush_one(struct p2ps_client *c)
+{
+    c->is_touched = false;
+    if (c->is_used)
+        c->front->flush(c->self);
+}
 
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
 {
@@ -104,11 +111,9 @@ static void catch_up(struct p2ps_core *core, uint32_t client)
 
 static void flush_touched(struct p2ps_core *core)
 {
-    for (uint32_t i = 0; i < core->touched_count; i++) {
-        struct p2ps_client *c = &core->clients[core->touched[i]];
-        c->is_touched = false;
-        c->front->flush(c->self);
-    }
+    p2ps_turn_sweep(core);
+    for (uint32_t i = 0; i < core->touched_count; i++)
+        flush_one(&core->clients[core->touched[i]]);
     core->touched_count = 0;
 }
 
@@ -129,16 +134,15 @@ void p2ps_core_flush_full(struct p2ps_core *core)
 {
     uint32_t kept = 0;
 
+    p2ps_turn_sweep(core);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];
         struct p2ps_client *c = &core->clients[client];
 
-        if (!c->is_slow && !c->front->is_full(c->self)) {
+        if (c->is_used && !c->is_slow && !c->front->is_full(c->self))
             core->touched[kept++] = client;
-            continue;
-        }
-        c->is_touched = false;
-        c->front->flush(c->self);
+        else
+            flush_one(c);
     }
     core->touched_count = kept;
 }

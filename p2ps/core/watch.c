@@ -49,7 +49,7 @@ static struct rwf_state for_client(const struct p2ps_client *c, const struct rwf
     return told;
 }
 
-bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
                        const struct rwf_state *state)
 {
     struct p2ps_item *it = &core->items[item];
@@ -69,53 +69,46 @@ bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
         status.key = &key;
     if (c->front->status(c->self, &status) != MD_OK) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
-        if (!ends)
-            return false;
         /* The stream ends and there is no room to say so: only cutting the connection is honest. */
-        p2ps_client_doom(core, w->client);
+        if (ends)
+            p2ps_client_doom(core, w->client);
     } else {
         core->stats.status_out++;
         p2ps_client_touch(core, w->client);
     }
     if (ends)
-        p2ps_item_watch_remove(core, item, watch);
-    return ends;
+        p2ps_item_watch_end(core, item, watch);
 }
 
-/* Of who is owed its state; one that is fine is said by the image. False: the watch has ended, or
- * there is no room. */
-bool p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at)
+void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_item *it = &core->items[item];
     struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
 
-    if (!(it->watches[at].flags & P2PS_WATCH_OWED_STATUS))
-        return true;
-    p2ps_watch_forgive(core, &it->watches[at], P2PS_WATCH_OWED_STATUS);
-    if (it->data_state == RWF_DATA_OK)
-        return true;
-    return !p2ps_watch_status(core, item, at, &state) &&
-           !(it->watches[at].flags & P2PS_WATCH_OWED_STATUS);
+    if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
+        return;
+    p2ps_watch_forgive(core, &it->watches[watch], P2PS_WATCH_OWED_STATUS);
+    if (it->data_state != RWF_DATA_OK)
+        p2ps_watch_status(core, item, watch, &state);
 }
 
 /*
  * A client that fell behind is told so when it can be told anything again: conflation started, the
  * image with what it missed, real time again.
  */
-static bool tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
+static void tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &it->watches[watch];
     struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK,
                                         RWF_CODE_JIT_CONFLATION_STARTED, "Updates were left out");
 
-    if (!(it->watches[watch].flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
-        it->watches[watch].flags & P2PS_WATCH_CONFLATED)
-        return true;
+    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
+        w->flags & P2PS_WATCH_CONFLATED)
+        return;
     p2ps_watch_status(core, item, watch, &state);
-    if (it->watches[watch].flags & P2PS_WATCH_OWED_STATUS)
-        return false;
-    it->watches[watch].flags |= P2PS_WATCH_CONFLATED;
-    return true;
+    if (!(w->flags & P2PS_WATCH_OWED_STATUS))
+        w->flags |= P2PS_WATCH_CONFLATED;
 }
 
 static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
@@ -148,18 +141,14 @@ void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_sta
     if (state->data_state != RWF_DATA_NO_CHANGE)
         it->data_state = state->data_state & 7u;
     it->code = state->code;
-    /* Backwards, since a watch that ends is replaced by the last one, which has been told. */
-    for (uint32_t i = it->watch_count; i-- > 0;) {
-        bool was_last = core->items[item].watch_count == 1;
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
 
-        if (it->watches[i].state == P2PS_WATCH_ASKS && !p2ps_state_ends(state))
+        if (w->state == P2PS_WATCH_ENDED ||
+            (w->state == P2PS_WATCH_ASKS && !p2ps_state_ends(state)))
             continue;
-        bool has_ended = p2ps_watch_status(core, item, i, state);
-        if (has_ended && was_last)
-            return; /* the item is gone */
-        if (!has_ended)
-            p2ps_watch_fine(core, item, i);
-        it = &core->items[item];
+        p2ps_watch_status(core, item, i, state);
+        p2ps_watch_fine(core, item, i);
     }
 }
 
@@ -251,12 +240,12 @@ bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch
     if (err != MD_OK && err != MD_ERR_FULL)
         return false; /* parts of it may be out: the source's image begins anew */
     core->stats.images_from_cache += err == MD_OK;
-    w->state = P2PS_WATCH_STEP;
+    p2ps_watch_set(w, P2PS_WATCH_STEP);
     w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
     if (err == MD_ERR_FULL)
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
     else if (w->flags & P2PS_WATCH_SNAPSHOT)
-        p2ps_item_watch_remove(core, item, watch);
+        p2ps_item_watch_end(core, item, watch);
     else
         p2ps_watch_has_image(core, item, watch);
     return true;
@@ -266,7 +255,7 @@ void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watc
 {
     struct p2ps_item *it = &core->items[item];
 
-    it->watches[watch].state = P2PS_WATCH_NEW;
+    p2ps_watch_set(&it->watches[watch], P2PS_WATCH_NEW);
     if (p2ps_watch_give_image(core, item, watch))
         return;
     rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
@@ -290,11 +279,9 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     if (w->state != P2PS_WATCH_ASKS)
         return;
-    w->state = P2PS_WATCH_NEW;
-    if (w->flags & P2PS_WATCH_NO_REFRESH) {
-        w->state = P2PS_WATCH_STEP;
+    p2ps_watch_set(w, w->flags & P2PS_WATCH_NO_REFRESH ? P2PS_WATCH_STEP : P2PS_WATCH_NEW);
+    if (w->state == P2PS_WATCH_STEP)
         return;
-    }
     if (p2ps_watch_give_image(core, item, watch))
         return;
     rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
@@ -320,7 +307,10 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         return;
     }
     if (w->flags & P2PS_WATCH_OWED_IMAGE) {
-        if (!p2ps_watch_tell_suspect(core, item, at) || !tell_conflated(core, item, at))
+        p2ps_watch_tell_suspect(core, item, at);
+        if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
+            tell_conflated(core, item, at);
+        if (w->state == P2PS_WATCH_ENDED || w->flags & P2PS_WATCH_OWED_STATUS)
             return;
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE);
         p2ps_watch_wants_image(core, item, at);

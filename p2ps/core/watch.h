@@ -9,10 +9,12 @@
 void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
 /* It is owed this no longer. */
 void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
-bool p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+/* The state for one watch; one without room for it is owed it. A closing state ends the watch. */
+void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
                        const struct rwf_state *state);
-/* The state it is owed; OK needs no status, the image implies it. False: removed, or no room. */
-bool p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t at);
+/* Sends the state this watch is still owed; OK needs no status, the image implies it. Afterwards
+ * the watch has ended, or is owed the state still, or has it. */
+void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* After a state: who follows again and was told of conflation hears of its end. */
 void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* The state for every watch of the item; a closing state ends the watches. */
