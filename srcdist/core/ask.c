@@ -44,7 +44,7 @@ static void give_ask(struct srcdist_core *core, uint32_t ask)
     core->asks_now--;
 }
 
-/* Nobody waits for the answer any more: the provider need not give it. */
+/* The requester is gone or was refused: close the stream at the provider. */
 static void abandon_ask(struct srcdist_core *core, uint32_t ask)
 {
     const struct srcdist_ask *a = &core->asks[ask];
@@ -70,7 +70,7 @@ static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t strea
 
 /* ---- answering ---- */
 
-/* The backbone has no room for it. */
+/* The ring of the backbone is full. */
 static void refuse_for_room(struct srcdist_core *core, uint32_t source_ask)
 {
     refuse(core, source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, RRMP_REFUSE_LATER,
@@ -161,11 +161,11 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     core->stats.requests_out++;
 }
 
-/* A copy of the image that the open stream is asked for, or was. */
+/* Re-issues the open stream (or joins a re-issue under way) and copies its image. */
 static void snapshot_of_open(struct srcdist_core *core, const struct rrmp_source_event *event,
                              uint32_t service, uint32_t item)
 {
-    /* Of an image whose first part has passed no copy can be made. */
+    /* The first part of the image has passed already: too late for a copy. */
     bool is_late = core->items[item].is_in_parts;
     uint32_t ask = is_late ? SRCDIST_NONE : take_ask(core);
 

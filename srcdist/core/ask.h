@@ -15,10 +15,10 @@ bool srcdist_item_has_asks(const struct srcdist_core *core, uint32_t item);
 /* The re-issued refresh of an item goes to the snapshots that wait for it, too. */
 int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                            const struct rrmp_part *part);
-/* An update came between two parts: who gets the parts alone would have neither before nor after.
- */
+/* An update came between two parts: a snapshot would mix the state before with the state after. */
 void srcdist_asks_torn(struct srcdist_core *core, uint32_t item);
-/* The item goes, and its number with it: the next image under that number is another item's. */
+/* The item ends and its number is reused: refuse its snapshots, or they get another item's image.
+ */
 void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item);
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider);
 void srcdist_asks_tick(struct srcdist_core *core);

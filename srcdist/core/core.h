@@ -130,7 +130,7 @@ void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
                          const struct rrmp_notice *notice);
 void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is_empty);
 uint64_t srcdist_core_deadline(const struct srcdist_core *core);
-/* What requests of this turn have caused is done: opens, images. */
+/* Ends a turn: handles events of the source engine, sends images and dictionaries. */
 void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns);
 /* Tell the backbone that we leave, log out at interactive providers, send the others away. */
 void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns);
@@ -164,7 +164,7 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
 void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
                              struct rwf_bytes bytes, unsigned step);
 
-/* What a provider does that it should not, counted since it connected; for the log. */
+/* Misuse by a provider, counted since it connected; for the log. */
 struct srcdist_manners {
     uint64_t wrong_streams;  /* messages on streams that were never open */
     uint64_t early_updates;  /* before the image */

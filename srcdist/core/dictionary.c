@@ -112,7 +112,7 @@ static bool is_listed(const struct omm_service *info, struct rwf_bytes name)
     return false;
 }
 
-/* One that is new is asked for whole, one that is known for its version. */
+/* Asks for all of a new dictionary, for the version only of a known one. */
 static void ask_for_one(struct srcdist_core *core, uint32_t provider, uint16_t provider_id,
                         struct rwf_bytes name)
 {
@@ -128,7 +128,7 @@ static void ask_for_one(struct srcdist_core *core, uint32_t provider, uint16_t p
         p->dictionaries_asked |= 1u << (d - core->dictionaries);
 }
 
-/* What the provider lists for one service. */
+/* Asks for the dictionaries that the provider lists with one service. */
 static void ask_for_service(struct srcdist_core *core, uint32_t provider,
                             const struct srcdist_offer *offer)
 {
@@ -183,7 +183,7 @@ void srcdist_dictionaries_ask(struct srcdist_core *core, uint32_t provider)
         make_ready(core, provider);
 }
 
-/* One has come, or will not: who waited for it goes on. */
+/* A dictionary has come or failed: providers that waited for it become ready. */
 static void go_on(struct srcdist_core *core)
 {
     for (uint32_t i = 0; i < core->provider_room; i++) {
@@ -197,7 +197,7 @@ static void go_on(struct srcdist_core *core)
 
 /* ---- the provider's answer ---- */
 
-/* Services that were up without it, from another provider, list it now. */
+/* Services that are up without this dictionary announce it now. */
 static void announce_again(struct srcdist_core *core, const struct srcdist_dictionary *d)
 {
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
@@ -218,7 +218,7 @@ static void fail(struct srcdist_core *core, struct srcdist_dictionary *d, const 
     go_on(core);
 }
 
-/* Its stream is closed, so that nothing more comes on it. */
+/* Closes the stream, so that nothing more comes on it. */
 static void give_up(struct srcdist_core *core, struct srcdist_dictionary *d, const char *why)
 {
     srcdist_stream_close(core, d->provider, d->stream_id, RWF_DOMAIN_DICTIONARY);
@@ -249,7 +249,7 @@ static void note_fields(struct srcdist_core *core, uint32_t provider,
         srcdist_dictionaries_ask(core, provider);
 }
 
-/* Keeps the message without what is the connection's own. */
+/* Keeps the message without stream id and key: these belong to the connection. */
 static bool keep_part(struct srcdist_core *core, struct srcdist_dictionary *d,
                       struct rwf_bytes bytes)
 {

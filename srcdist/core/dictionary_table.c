@@ -111,7 +111,7 @@ void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask)
     }
 }
 
-/* One part; true when the answer is over, one way or the other. */
+/* Sends one part. True: the answer is complete, or cannot be sent. */
 static bool send_part(struct srcdist_core *core, struct srcdist_dictionary_ask *a)
 {
     const struct srcdist_dictionary *d = &core->dictionaries[a->dictionary];
@@ -132,7 +132,8 @@ static bool send_part(struct srcdist_core *core, struct srcdist_dictionary_ask *
     return ++a->next_part == d->part_count;
 }
 
-/* Like images they never delay ticks: a part at a time, and only into a ring that is half empty. */
+/* Dictionaries must not delay ticks: one part at a time, and only into a ring that is half empty.
+ */
 void srcdist_dictionaries_pump(struct srcdist_core *core)
 {
     const struct rrmp_send *send = &core->config.source.send;

@@ -80,7 +80,7 @@ static void apply_load(struct srcdist_core *core, uint32_t provider, struct srcd
     srcdist_items_pump(core, provider);
 }
 
-/* Who is given the image from now on hears of its group's state, too. */
+/* Later image requests must see the state of the group. */
 static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t service,
                        uint16_t number, const struct rwf_state *state)
 {
@@ -183,7 +183,7 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     return MD_OK;
 }
 
-/* A refresh with CLEAR_CACHE says everything: what it does not name is gone. */
+/* A refresh with CLEAR_CACHE is complete: a service that it does not name is gone. */
 static void forget_unnamed(struct srcdist_core *core, uint32_t provider, const uint64_t named[])
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);

@@ -9,7 +9,7 @@ void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider);
 int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
                               const struct rwf_msg *msg);
 
-/* The provider is gone: what it offered is up elsewhere, or down. */
+/* The provider is gone: its services move to other providers, or go down. */
 void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider);
 
 #endif

@@ -24,7 +24,7 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
     if (!it)
         return MD_ERR_NOMEM;
     if (it->provider != SRCDIST_NONE && it->provider != provider)
-        return MD_OK; /* the first provider feeds it while it lives */
+        return MD_OK; /* while its provider lives, another one cannot take the item over */
     if (it->stream_id != 0 && it->stream_id != peek->stream_id)
         srcdist_item_give_stream(core, provider, it->stream_id,
                                  item); /* the newer stream replaces the older */
@@ -57,7 +57,7 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
         core->stats.unknown_streams++;
         if (msg.msg_class != RWF_CLASS_UPDATE || p->told_not_open)
             return MD_OK;
-        p->told_not_open = true; /* once: they may be many */
+        p->told_not_open = true; /* one refusal is enough, updates may be many */
         return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_NOT_OPEN,
                                               "An item begins with a refresh");
     }
@@ -84,7 +84,7 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
     return item_published(core, provider, item, offer->service, peek, bytes);
 }
 
-/* Does the message name this item? One of another service has another item key, too. */
+/* True: the key of the message names this item. */
 static bool names_item(struct srcdist_core *core, uint32_t provider, uint32_t item,
                        const struct rwf_msg *msg)
 {

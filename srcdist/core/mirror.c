@@ -40,7 +40,8 @@ static enum omm_mirroring_mode role_of(const struct srcdist_core *core, uint32_t
                                                : OMM_MIRROR_STANDBY;
 }
 
-/* Said once the directory is known, and at each change; again when the connection was full. */
+/* Sends the role when it changes. A full connection leaves told_role as it was: the next tick tries
+ * again. */
 static void tell(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer)
 {
     const struct srcdist_provider *p = &core->providers[provider];

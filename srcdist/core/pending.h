@@ -9,7 +9,7 @@
 int srcdist_pending_put(struct srcdist_core *core, uint32_t provider,
                         enum srcdist_pending_class class, uint32_t item);
 
-/* Whose turn it is; false: nothing waits. It keeps its place until it is taken. */
+/* The item to ask for next; it keeps its place until it is taken. False: none waits. */
 bool srcdist_pending_next(struct srcdist_core *core, uint32_t provider,
                           enum srcdist_pending_class *class, uint32_t *item);
 void srcdist_pending_take(struct srcdist_provider *p, enum srcdist_pending_class class);

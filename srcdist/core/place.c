@@ -17,7 +17,7 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item)
         srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
         return;
     }
-    srcdist_item_leave_offer(core, it); /* a place it had and could not use */
+    srcdist_item_leave_offer(core, it); /* frees the place of an earlier attempt */
     provider = srcdist_service_provider_with_room(core, it->service);
     if (provider == SRCDIST_NONE) {
         srcdist_item_end(core, item, RRMP_REFUSE_NOT_HERE, RWF_CODE_TOO_MANY_ITEMS,
@@ -30,7 +30,7 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item)
         srcdist_item_backoff(core, item);
 }
 
-/* One that lingers is asked for by nobody: a provider that returns is not asked for it either. */
+/* A lingering item has no consumer: do not ask a provider that returns for it. */
 static bool is_wanted(const struct srcdist_core *core, uint32_t item)
 {
     struct rrmp_source_item info;

@@ -15,8 +15,8 @@
 
 /* ---- the head of a message ---- */
 
-/* What the backbone carries has no key (the handle says it), no group (the record has it), and
- * stream id 0; everything else is as the provider sent it. */
+/* The backbone carries a message without key (the handle replaces it), without group (the record
+ * has it) and with stream id 0. Everything else stays as the provider sent it. */
 static const struct rwf_splice to_backbone = {
     .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_KEY | RWF_SPLICE_GROUP_ID,
     .stream_id = 0,
@@ -52,7 +52,8 @@ static int convert(struct srcdist_core *core, const struct rwf_peek *peek, struc
 
 /* ---- updates: number and send ---- */
 
-/* What has gone out, or nobody wanted, is in the image; what comes again is not. */
+/* The image takes an update that was sent, or that no consumer wants. An update that found no room
+ * comes again, so the image must not have it yet. */
 static int send_update(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                        bool has_permission_data)
 {
@@ -110,8 +111,8 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         core->stats.decode_errors++;
         return MD_OK;
     }
-    /* Until there is room nothing has happened: a stage must not see it twice. The rest of the ring
-     * is left to refusals and states. */
+    /* Refuse before anything changes: the link offers the update again, and a stage must not see it
+     * twice. The rest of the ring is for refusals and states. */
     if (core->config.source.send.fill(core->config.source.send.context) > 250) {
         core->stats.backbone_refused++;
         return MD_ERR_FULL;
@@ -156,7 +157,7 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
     return (struct rrmp_part){
         .is_first = !it->is_in_parts || msg->flags & RWF_REFRESH_CLEAR_CACHE,
         .is_last = is_complete,
-        /* What the provider says unasked is news to all, whoever waits for an image. */
+        /* An unsolicited refresh goes to all consumers, even if some wait for an image. */
         .is_solicited =
             it->is_image_due && !it->is_told && (msg->flags & RWF_REFRESH_SOLICITED) != 0,
         .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
@@ -165,7 +166,7 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
     };
 }
 
-/* Of what a whole image says. */
+/* A hash of everything that a one-part image says. */
 static uint64_t sum_of(const struct rwf_msg *msg, const struct rrmp_part *part)
 {
     const uint64_t all[] = {
@@ -181,9 +182,9 @@ static uint64_t sum_of(const struct rwf_msg *msg, const struct rrmp_part *part)
 }
 
 /*
- * Is it known that those who have the item have just this? A provider that conflates may say a
- * change in the answer to another's request and nowhere else. Who may have been told suspect by a
- * group or a service is not known here.
+ * True: all consumers of the item already have exactly this image. A provider that conflates may
+ * send a change only in the answer to another request, so the hash must match. After a suspect
+ * status of a group or service the core does not know which consumers have which state.
  */
 static bool is_known(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
                      const struct rrmp_part *part)
@@ -199,7 +200,7 @@ static bool is_known(struct srcdist_core *core, uint32_t item, const struct rwf_
            rrmp_source_item_info(core->source, item, &info) && info.group == part->group;
 }
 
-/* What snapshots alone asked for. */
+/* True: only snapshots wait for this refresh. */
 static bool is_for_asks(const struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
 {
     const struct srcdist_item *it = &core->items[item];
@@ -227,7 +228,8 @@ int srcdist_publish_part(struct srcdist_core *core, uint32_t item, const struct 
     return MD_OK;
 }
 
-/* With a cached image no re-issue is made: what is kept of it is its permission data. */
+/* An item with a cached image is never asked again, so it keeps the hash of its permission data
+ * instead of the hash of its image. */
 static void note_refresh(struct srcdist_item *it, const struct rwf_msg *msg,
                          const struct rrmp_part *part)
 {
@@ -238,7 +240,7 @@ static void note_refresh(struct srcdist_item *it, const struct rwf_msg *msg,
         return;
     }
     uint64_t sum = sum_of(msg, part);
-    /* Those in step do not take what is for who waits: then they may have another. */
+    /* Consumers in step skip a solicited image: then they may have another one. */
     it->has_sum = !part->is_solicited || !it->had_image || (it->has_sum && it->sum == sum);
     it->sum = sum;
 }
@@ -256,7 +258,7 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     }
     struct rrmp_part part = part_of(core, it, provider, &msg);
     if (part.is_first)
-        srcdist_stage_forget(&core->chain, item); /* what is held is in the refresh, or void */
+        srcdist_stage_forget(&core->chain, item); /* the refresh replaces held updates */
     bool for_asks = is_for_asks(core, item, &msg) && is_known(core, item, &msg, &part);
     int err = for_asks ? MD_OK : srcdist_publish_part(core, item, &part, message);
     if (err != MD_OK)
@@ -340,12 +342,12 @@ int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stre
     int err = send_status(core, item, rwf_encoder_bytes(&enc), data == RWF_DATA_SUSPECT);
     if (it)
         it->has_sum = false;
-    if (err == MD_OK && it && it->image) /* who is given the image from now on hears it, too */
+    if (err == MD_OK && it && it->image) /* later image requests must see this state */
         cache_image_set_state(it->image, stream, data, code);
     return err;
 }
 
-/* CLOSED_RECOVER of a provider is not passed on: we ask again by ourselves, ever more slowly. */
+/* Consumers do not see CLOSED_RECOVER of a provider: src_dist asks again after a growing pause. */
 static int refused_for_now(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg)
 {
     char text[256];
@@ -395,7 +397,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
         break;
     }
     srcdist_stage_drain(&core->chain, item, core->now_ns);
-    it->has_sum = false; /* its state is another than the image's */
+    it->has_sum = false; /* the status changes the state of the image */
     int err = send_status(core, item, message, false);
     if (err != MD_OK)
         return err;
@@ -404,7 +406,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     if (msg.state.data_state != RWF_DATA_NO_CHANGE)
         it->is_told = msg.state.data_state == RWF_DATA_SUSPECT;
     if (it->state == SRCDIST_ITEM_OPENING && it->is_counted) {
-        /* An answer as far as the window is concerned; the image is still awaited. */
+        /* A status frees the place in the window; the image is still due. */
         core->providers[it->provider].outstanding--;
         it->is_counted = false;
     }

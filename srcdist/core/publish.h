@@ -11,8 +11,7 @@ int srcdist_chain_create(struct srcdist_core *core);
 int srcdist_publish_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
                          struct rwf_bytes message);
 
-/* A state that is ours to say, as a STATUS of the item. */
-/* MD_ERR_FULL: not said, for lack of room. */
+/* Sends a STATUS of the item that comes from src_dist itself. MD_ERR_FULL: not sent. */
 int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stream, uint8_t data,
                           uint8_t code, const char *text);
 int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,

@@ -20,7 +20,8 @@ static bool has_items_elsewhere(const struct srcdist_core *core, uint32_t provid
     return false;
 }
 
-/* Every item of the provider is in one of its groups: those of other providers hear nothing. */
+/* Each item of the provider is in one of its groups, so group statuses do not reach items of other
+ * providers. */
 static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t service,
                         const struct rwf_state *state)
 {
@@ -91,7 +92,8 @@ void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t se
         if (it->state != SRCDIST_ITEM_OPEN || it->provider != provider || it->service != service ||
             !is_in_group(core, i, group))
             continue;
-        srcdist_item_detach(core, i, true); /* who believes it open would refuse the key */
+        srcdist_item_detach(core, i, true); /* a provider that still has the stream open would
+                                               refuse a second one of this key */
         if (it->is_private) {
             srcdist_item_end_private(core, i);
             continue;

@@ -77,7 +77,7 @@ uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uin
 
 /* ---- the description ---- */
 
-/* Views into a provider's message do not last: what a service says of itself is copied. */
+/* Views into a provider's message become invalid, so the description is copied. */
 static struct rwf_bytes keep(uint8_t *text, size_t *at, struct rwf_bytes bytes)
 {
     uint8_t *start = text + *at;
@@ -168,7 +168,7 @@ static void put_used(struct md_wr *wr, uint16_t *count, const struct omm_service
     }
 }
 
-/* What the provider lists and has given us: the others nobody could have from here. */
+/* Announces only dictionaries that the provider lists and src_dist has. */
 static void put_provided(struct srcdist_core *core, struct md_wr *wr, uint16_t *count,
                          const struct srcdist_service *s)
 {
@@ -344,7 +344,7 @@ void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
         return;
     }
     if (!s->text || (s->info.capability_count == 0 && s->config.data_type == 0))
-        return; /* nothing is known of it yet */
+        return; /* no INFO yet */
     if (rrmp_source_service_offer(core->source, core->now_ns, &description, &s->svc) == MD_OK)
         s->is_offered = true;
     if (s->is_offered)

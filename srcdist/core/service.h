@@ -11,7 +11,7 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
 /* The best provider that has the service up, or SRCDIST_NONE. */
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
 
-/* The same of those whose OpenLimit allows one more item. */
+/* The same, among providers whose OpenLimit allows one more item. */
 uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service);
 
 /* INFO of a provider: capabilities and the rest. True when something changed. */
@@ -22,13 +22,13 @@ bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
 void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,
                          const struct omm_service *said);
 
-/* What that provider said is void. */
+/* Forgets what that provider said. */
 void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t provider);
 void srcdist_services_destroy(struct srcdist_core *core);
 
 /* True while a provider that has just come may still be publishing its items. */
 bool srcdist_service_in_grace(const struct srcdist_core *core, uint32_t service);
-/* Up, and what a broadcast source has not published until now it does not publish at all. */
+/* True: the broadcast service is up, and an item that is not published by now does not exist. */
 bool srcdist_service_is_complete(const struct srcdist_core *core, uint32_t service);
 
 /* The description, with its state, to the backbone. */

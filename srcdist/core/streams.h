@@ -58,7 +58,7 @@ bool srcdist_streams_next(const struct srcdist_streams *streams, uint32_t *curso
 /* The list of free slots and the counts. */
 const char *srcdist_streams_check(const struct srcdist_streams *streams);
 
-/* It was open once and is no more: what comes for it was under way. Positive ids only. */
+/* True: the stream was open and is closed, so the message was under way. Positive ids only. */
 bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id);
 
 uint32_t srcdist_streams_find_negative(const struct srcdist_streams *streams, int32_t id);

@@ -67,7 +67,7 @@ void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t 
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
     core->now_ns = now_ns;
-    p->must_go = true; /* not chosen any more while its items are moved */
+    p->must_go = true; /* so that place() does not choose it for its own items */
     srcdist_posts_lost(core, provider);
     srcdist_asks_lost(core, provider);
     srcdist_directory_lost(core, provider);
@@ -127,7 +127,7 @@ static void unwanted(struct srcdist_core *core, const struct rrmp_source_event *
     srcdist_item_forget(core, event->item);
 }
 
-/* It may have lingered while its provider went and came back: nobody asked for it then. */
+/* The item may have lingered while its provider went and came back: then it was not asked for. */
 static void became_active(struct srcdist_core *core, uint32_t item, bool is_active)
 {
     struct srcdist_item *it = &core->items[item];
@@ -179,7 +179,7 @@ void srcdist_turn_event(struct srcdist_core *core, const struct rrmp_source_even
 
 /* ---- time ---- */
 
-/* An item of a broadcast service that nobody publishes: awaited for a while, then not found. */
+/* An item of a broadcast service that no provider publishes: wait a while, then refuse it. */
 static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_item *it = &core->items[item];
@@ -225,10 +225,10 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
         if (it->provider != SRCDIST_NONE)
             core->providers[it->provider].manners.unanswered++;
         it->due_ns = core->now_ns + ANSWER_MORE_NS;
-        srcdist_item_uncount(core, it); /* it no longer holds up others */
+        srcdist_item_uncount(core, it); /* a silent request must not hold up the window */
         break;
     case SRCDIST_ITEM_OPEN:
-        /* A re-issue that found no room or was not answered: made again if still due. */
+        /* The re-issue found no room or no answer: repeat it if an image is still due. */
         it->is_asked = false;
         it->due_ns = UINT64_MAX;
         if (it->is_image_due)

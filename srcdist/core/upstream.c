@@ -58,7 +58,7 @@ static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stre
     return err;
 }
 
-/* A CLOSE that is lost would leave the stream open there for good: it is sent when there is room.
+/* A lost CLOSE would leave the stream open at the provider for good, so it is sent later.
  * Without memory to keep it the connection ends, and all its streams with it. */
 static void owe_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                       uint8_t domain)
@@ -90,7 +90,7 @@ void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t 
         owe_close(core, provider, stream_id, domain);
 }
 
-/* False while some are still owed. */
+/* False: the connection is full, some CLOSEs still wait. */
 static bool pay_closes(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = &core->providers[provider];
@@ -296,14 +296,14 @@ void srcdist_items_pump(struct srcdist_core *core, uint32_t provider)
     enum srcdist_pending_class class;
     uint32_t item;
 
-    /* Before requests: one of them may take the id of a stream that is being closed. */
+    /* Send CLOSEs before requests: a request may take the id of a stream that is being closed. */
     if (p->close_count > 0 && !pay_closes(core, provider))
         return;
     while (srcdist_provider_has_room(core, provider) &&
            srcdist_pending_next(core, provider, &class, &item)) {
         int err = ask(core, item);
         if (err == MD_ERR_FULL)
-            return; /* when the connection has room again */
+            return; /* the next tick tries again */
         srcdist_pending_take(p, class);
         if (err != MD_OK)
             srcdist_item_backoff(core, item);

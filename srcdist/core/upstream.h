@@ -5,20 +5,20 @@
 
 #include "private.h"
 
-/* Its request no longer counts in the provider's window. */
+/* The request of the item no longer counts in the provider's window. */
 void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it);
 
-/* Items at a provider are counted against the OpenLimit of its service. */
+/* The item no longer counts against the OpenLimit of its service at the provider. */
 void srcdist_item_leave_offer(struct srcdist_core *core, struct srcdist_item *it);
 
-/* CLOSE to an interactive provider, now or when there is room. */
+/* Sends CLOSE to an interactive provider, now or when the connection has room. */
 void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                           uint8_t domain);
 
 /* By the provider. One that had not heard our re-issue by then takes it for a new request: that one
  * is closed before the item is asked for again. */
 void srcdist_item_ended(struct srcdist_core *core, uint32_t item);
-/* A stream id that items share may be another's by now. */
+/* Frees the stream id, unless another item that shares it has it now. */
 void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                               uint32_t item);
 /* Ends what the item has at its provider; `tell`: with a CLOSE. */
@@ -30,12 +30,12 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
                          bool is_private);
 int srcdist_item_reissue(struct srcdist_core *core, uint32_t item);
 
-/* May one more request be under way to it? */
+/* True: the window of the provider allows one more request. */
 bool srcdist_provider_has_room(const struct srcdist_core *core, uint32_t provider);
 
-/* Its place in the queue of that provider. MD_ERR_NOMEM. */
+/* Puts the item into the queue of the provider. MD_ERR_NOMEM. */
 int srcdist_item_enqueue(struct srcdist_core *core, uint32_t item, uint32_t provider);
-/* Asks again after a pause that grows. */
+/* Takes the item from its provider; the sweep asks for it again after a growing pause. */
 void srcdist_item_backoff(struct srcdist_core *core, uint32_t item);
 void srcdist_items_pump(struct srcdist_core *core, uint32_t provider);
 void srcdist_item_answered(struct srcdist_core *core, uint32_t item);
