@@ -7,182 +7,24 @@
 #include <sys/random.h>
 
 #include "access.h"
-#include "attach/settings.h"
 #include "attach/shm.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/backbone.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
 #include "daemon/words.h"
 #include "dictionaries.h"
+#include "listeners.h"
 #include "names.h"
 #include "netio/stream.h"
+#include "p2ps.h"
+#include "plan.h"
 #include "users.h"
-#include "worker.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
-#define WORKERS_MAX   64
-#define LISTENERS_MAX 2
-/* A client that does not read ties up this much of the kernel, and what its own window takes. */
-#define UNSENT_MAX (256u << 10)
-#define HUNG_NS    5000000000ull
+#define HUNG_NS       5000000000ull
 /* Troubles: one for each network, then these. */
 #define NO_SERVICE    P2PS_NETWORKS_MAX
 #define NO_SERVICE_NS 10000000000ull
-
-struct listener {
-    struct net_listener *listener;
-    struct md_loop_fd *watch;
-    struct p2ps *p2ps;
-};
-
-struct p2ps {
-    struct daemon daemon;
-    const struct md_conf *conf; /* as it was at the start */
-    struct attach_settings *settings[P2PS_NETWORKS_MAX];
-    unsigned network_count;
-    struct attach_process *process;
-    struct p2ps_dictionary_store *dictionaries;
-    struct p2ps_users *users;
-    struct p2ps_names *names; /* NULL: disableHostLookup */
-    struct p2ps_access *access;
-    struct p2ps_worker *workers[WORKERS_MAX];
-    unsigned worker_count;
-    struct listener listeners[LISTENERS_MAX];
-    struct net_tls *tls;
-    struct md_loop_timer *accept_pause;
-    struct daemon_memory memory;
-    uint32_t mounts_max;
-    struct md_ctr *mounts_rejected;
-    uint64_t started_ns;
-    int exit_code;
-};
-
-/* ---- connections ---- */
-
-static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total)
-{
-    struct p2ps_worker *best = p2ps->workers[0];
-    uint32_t least = UINT32_MAX;
-
-    *total = 0;
-    for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        uint32_t count = atomic_load_explicit(&p2ps->workers[i]->mount_count, memory_order_relaxed);
-        *total += count;
-        if (count < least) {
-            least = count;
-            best = p2ps->workers[i];
-        }
-    }
-    return best;
-}
-
-static void pause_accepting(struct p2ps *p2ps, unsigned events)
-{
-    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
-        if (p2ps->listeners[i].watch)
-            md_loop_fd_set(p2ps->listeners[i].watch, events);
-    }
-}
-
-static void on_accept_again(void *owner)
-{
-    pause_accepting(owner, MD_LOOP_READ);
-}
-
-static void on_listener(void *owner, int fd, unsigned events)
-{
-    struct listener *listener = owner;
-    struct p2ps *p2ps = listener->p2ps;
-    struct net_stream *stream;
-    uint32_t total;
-    int err;
-
-    (void)fd;
-    (void)events;
-    while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
-        struct p2ps_worker *worker = emptiest(p2ps, &total);
-
-        if (total >= p2ps->mounts_max) {
-            md_ctr_inc(p2ps->mounts_rejected);
-            md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
-                   net_stream_peer(stream), p2ps->mounts_max);
-            p2ps_worker_hand(worker, stream, "Maximum number of mounts reached");
-        } else {
-            p2ps_worker_hand(worker, stream, NULL);
-        }
-    }
-    if (err == MD_ERR_AGAIN)
-        return;
-    md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", net_error());
-    pause_accepting(p2ps, 0);
-    md_loop_timer_after(p2ps->accept_pause, 1000000000ull);
-}
-
-static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
-                         const char *param)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    struct listener *listener = &p2ps->listeners[slot];
-    struct net_stream_options options = {
-        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
-        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
-        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
-        .unsent_max = UNSENT_MAX,
-        .tls = p2ps->tls,
-    };
-
-    const uint16_t port = md_conf_port(daemon, param);
-
-    if (port == 0)
-        return -1;
-    listener->p2ps = p2ps;
-    if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
-        daemon_port_refused(daemon, param);
-        return MD_EXIT_PORT;
-    }
-    if (md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
-                       on_listener, listener, &listener->watch) != MD_OK)
-        return MD_EXIT_FILE;
-    md_log(MD_LOG_NOTICE, "serving consumers on port %u (%s)",
-           net_listener_port(listener->listener), transport->name);
-    return -1;
-}
-
-static int open_tls(struct p2ps *p2ps)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    const char *ca = md_conf_string(daemon, "tlsCaFile");
-    struct net_tls_config config = {
-        .certificate = md_conf_string(daemon, "tlsCertFile"),
-        .key = md_conf_string(daemon, "tlsKeyFile"),
-        .ca = ca[0] ? ca : NULL,
-        .is_server = true,
-        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
-        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
-    };
-    char error[256];
-
-    if (md_conf_port(daemon, "tlsPort") == 0)
-        return -1;
-    if (net_tls_create(&config, error, sizeof(error), &p2ps->tls) == MD_OK)
-        return -1;
-    daemon_tls_refused(daemon, "", &config, error);
-    return MD_EXIT_FILE;
-}
-
-static int open_listeners(struct p2ps *p2ps)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    int code = open_tls(p2ps);
-
-    if (code < 0 && md_conf_bool(daemon, "allowRSSLConnections"))
-        code = open_listener(p2ps, 0, &net_tcp_transport, "rsslPort");
-    if (code < 0)
-        code = open_listener(p2ps, 1, &net_tls_transport, "tlsPort");
-    return code;
-}
 
 /* ---- permissions ---- */
 
@@ -269,94 +111,6 @@ static void warn_operator(void *owner, const char *text)
 {
     (void)owner;
     md_log(MD_LOG_WARNING, "%s", text);
-}
-
-/* ---- memory ---- */
-
-#define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
-#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
-#define WORKER_BYTES  (12u << 20) /* tables that are made at start */
-#define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
-
-/* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
-static uint64_t mount_bytes(const struct md_conf_object *daemon)
-{
-    return md_conf_u64(daemon, "guaranteedOutputBuffers") * md_conf_u64(daemon, "maxFragmentSize") +
-           3 * RSSL_CHUNK_SIZE;
-}
-
-static void limit_mounts(struct p2ps *p2ps)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    uint64_t each = mount_bytes(daemon);
-    uint64_t wanted = md_conf_u64(daemon, "maxMounts");
-    uint64_t granted = daemon_memory_grant(&p2ps->memory, "mounts", wanted * each, 16) / each;
-
-    p2ps->mounts_max = (uint32_t)(granted ? granted : 1);
-    if (granted < wanted)
-        md_log(MD_LOG_WARNING,
-               "memoryLimit has room for %u mounts, not for the %llu of maxMounts; raise it, or "
-               "lower guaranteedOutputBuffers",
-               p2ps->mounts_max, (unsigned long long)wanted);
-}
-
-/* Engines that run inside this process, by inProcess. */
-static void plan_networks(struct p2ps *p2ps)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < p2ps->network_count; i++) {
-        const struct attach_settings *settings = p2ps->settings[i];
-        struct attach_settings_memory network = attach_settings_memory(settings);
-        if (settings->config.in_process)
-            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
-                     network.inbound_ring;
-    }
-    if (bytes)
-        daemon_memory_add(&p2ps->memory, "networks", bytes);
-}
-
-/* Divides memoryLimit among the parts, and what each part gets among the workers. */
-static int plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    struct daemon_memory *memory = &p2ps->memory;
-    uint64_t workers = md_conf_u64(daemon, "workers");
-    uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
-    uint64_t sinks = workers * p2ps->network_count;
-    uint64_t beyond =
-        (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
-    uint64_t pool = md_conf_u64(daemon, "poolSize");
-
-    daemon_memory_add(memory, "fixed",
-                      PROCESS_BYTES +
-                          workers * (WORKER_BYTES +
-                                     FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
-                                     rssl_read_size(config->channel.input_buffers,
-                                                    config->channel.message_size_max, 0)));
-    /* None wanted is not the same as no limit wanted. */
-    config->pool.shared_bytes =
-        daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
-    config->pool.assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / workers;
-    config->core.sink.hold_bytes =
-        daemon_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) /
-        sinks;
-    p2ps_dictionary_store_limit(
-        p2ps->dictionaries,
-        daemon_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
-    plan_networks(p2ps);
-    uint64_t left = daemon_memory_left(memory);
-    if (left < memory->limit / 8) {
-        daemon_memory_refused(memory, daemon);
-        return MD_ERR_RANGE;
-    }
-    uint64_t images = config->core.keeps_images ? left / 2 : 0;
-    config->core.image_bytes_max = images / workers;
-    daemon_memory_add(memory, "images", images);
-    config->core.work_bytes_max = (left - images) / workers;
-    daemon_memory_add(memory, "items", left - images);
-    daemon_memory_show(memory, p2ps->daemon.stats);
-    return MD_OK;
 }
 
 /* ---- workers ---- */
@@ -506,7 +260,7 @@ static int create_workers(struct p2ps *p2ps)
     };
     char name[64];
 
-    if (plan_memory(p2ps, &config) != MD_OK)
+    if (p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
     for (unsigned i = 0; i < p2ps->network_count; i++) {
         config.attach[i] = p2ps->settings[i]->config;
@@ -635,7 +389,7 @@ static int build(struct p2ps *p2ps)
 
     p2ps->conf = p2ps->daemon.conf;
     daemon_memory_configure(&p2ps->memory, daemon);
-    limit_mounts(p2ps);
+    p2ps_limit_mounts(p2ps);
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (read_networks(p2ps) != MD_OK)
         return MD_EXIT_CONFIG;
@@ -643,9 +397,7 @@ static int build(struct p2ps *p2ps)
         p2ps_users_create(&p2ps->users) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (attach_process_create(&p2ps->process) != MD_OK ||
-        md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps, &p2ps->accept_pause) !=
-            MD_OK)
+    if (attach_process_create(&p2ps->process) != MD_OK)
         return MD_EXIT_FILE;
     if (!md_conf_bool(daemon, "disableHostLookup") &&
         p2ps_names_create(NULL, NAMES_WAITING, &p2ps->names) != MD_OK) {
@@ -654,22 +406,18 @@ static int build(struct p2ps *p2ps)
         return MD_EXIT_FILE;
     }
     int code = create_workers(p2ps);
-    return code < 0 ? open_listeners(p2ps) : code;
+    return code < 0 ? p2ps_open_listeners(p2ps) : code;
 }
 
 static void take_down(struct p2ps *p2ps)
 {
-    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
-        md_loop_fd_remove(p2ps->listeners[i].watch);
-        net_listener_close(p2ps->listeners[i].listener);
-    }
+    p2ps_close_listeners(p2ps);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_stop(p2ps->workers[i]);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_join(p2ps->workers[i]);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_destroy(p2ps->workers[i]);
-    md_loop_timer_destroy(p2ps->accept_pause);
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
     p2ps_users_destroy(p2ps->users);

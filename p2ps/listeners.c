@@ -1,0 +1,146 @@
+/* listeners.c - see listeners.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "listeners.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/words.h"
+#include "netio/stream.h"
+
+/* A client that does not read ties up this much of the kernel, and what its own window takes. */
+#define UNSENT_MAX (256u << 10)
+
+static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total)
+{
+    struct p2ps_worker *best = p2ps->workers[0];
+    uint32_t least = UINT32_MAX;
+
+    *total = 0;
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        uint32_t count = atomic_load_explicit(&p2ps->workers[i]->mount_count, memory_order_relaxed);
+        *total += count;
+        if (count < least) {
+            least = count;
+            best = p2ps->workers[i];
+        }
+    }
+    return best;
+}
+
+static void pause_accepting(struct p2ps *p2ps, unsigned events)
+{
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        if (p2ps->listeners[i].watch)
+            md_loop_fd_set(p2ps->listeners[i].watch, events);
+    }
+}
+
+static void on_accept_again(void *owner)
+{
+    pause_accepting(owner, MD_LOOP_READ);
+}
+
+static void on_listener(void *owner, int fd, unsigned events)
+{
+    struct listener *listener = owner;
+    struct p2ps *p2ps = listener->p2ps;
+    struct net_stream *stream;
+    uint32_t total;
+    int err;
+
+    (void)fd;
+    (void)events;
+    while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
+        struct p2ps_worker *worker = emptiest(p2ps, &total);
+
+        if (total >= p2ps->mounts_max) {
+            md_ctr_inc(p2ps->mounts_rejected);
+            md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
+                   net_stream_peer(stream), p2ps->mounts_max);
+            p2ps_worker_hand(worker, stream, "Maximum number of mounts reached");
+        } else {
+            p2ps_worker_hand(worker, stream, NULL);
+        }
+    }
+    if (err == MD_ERR_AGAIN)
+        return;
+    md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", net_error());
+    pause_accepting(p2ps, 0);
+    md_loop_timer_after(p2ps->accept_pause, 1000000000ull);
+}
+
+static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
+                         const char *param)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct listener *listener = &p2ps->listeners[slot];
+    struct net_stream_options options = {
+        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
+        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
+        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
+        .unsent_max = UNSENT_MAX,
+        .tls = p2ps->tls,
+    };
+
+    const uint16_t port = md_conf_port(daemon, param);
+
+    if (port == 0)
+        return -1;
+    listener->p2ps = p2ps;
+    if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
+        daemon_port_refused(daemon, param);
+        return MD_EXIT_PORT;
+    }
+    if (md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
+                       on_listener, listener, &listener->watch) != MD_OK)
+        return MD_EXIT_FILE;
+    md_log(MD_LOG_NOTICE, "serving consumers on port %u (%s)",
+           net_listener_port(listener->listener), transport->name);
+    return -1;
+}
+
+static int open_tls(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    const char *ca = md_conf_string(daemon, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = md_conf_string(daemon, "tlsCertFile"),
+        .key = md_conf_string(daemon, "tlsKeyFile"),
+        .ca = ca[0] ? ca : NULL,
+        .is_server = true,
+        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
+    };
+    char error[256];
+
+    if (md_conf_port(daemon, "tlsPort") == 0)
+        return -1;
+    if (net_tls_create(&config, error, sizeof(error), &p2ps->tls) == MD_OK)
+        return -1;
+    daemon_tls_refused(daemon, "", &config, error);
+    return MD_EXIT_FILE;
+}
+
+int p2ps_open_listeners(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    int code = open_tls(p2ps);
+
+    if (code < 0 && md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps,
+                                         &p2ps->accept_pause) != MD_OK)
+        code = MD_EXIT_FILE;
+    if (code < 0 && md_conf_bool(daemon, "allowRSSLConnections"))
+        code = open_listener(p2ps, 0, &net_tcp_transport, "rsslPort");
+    if (code < 0)
+        code = open_listener(p2ps, 1, &net_tls_transport, "tlsPort");
+    return code;
+}
+
+void p2ps_close_listeners(struct p2ps *p2ps)
+{
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        md_loop_fd_remove(p2ps->listeners[i].watch);
+        net_listener_close(p2ps->listeners[i].listener);
+    }
+    md_loop_timer_destroy(p2ps->accept_pause);
+}

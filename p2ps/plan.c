@@ -1,0 +1,94 @@
+/* plan.c - see plan.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/words.h"
+#include "dictionaries.h"
+
+#define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
+#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
+#define WORKER_BYTES  (12u << 20) /* tables that are made at start */
+#define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
+
+/* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
+static uint64_t mount_bytes(const struct md_conf_object *daemon)
+{
+    return md_conf_u64(daemon, "guaranteedOutputBuffers") * md_conf_u64(daemon, "maxFragmentSize") +
+           3 * RSSL_CHUNK_SIZE;
+}
+
+void p2ps_limit_mounts(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    uint64_t each = mount_bytes(daemon);
+    uint64_t wanted = md_conf_u64(daemon, "maxMounts");
+    uint64_t granted = daemon_memory_grant(&p2ps->memory, "mounts", wanted * each, 16) / each;
+
+    p2ps->mounts_max = (uint32_t)(granted ? granted : 1);
+    if (granted < wanted)
+        md_log(MD_LOG_WARNING,
+               "memoryLimit has room for %u mounts, not for the %llu of maxMounts; raise it, or "
+               "lower guaranteedOutputBuffers",
+               p2ps->mounts_max, (unsigned long long)wanted);
+}
+
+/* Engines that run inside this process, by inProcess. */
+static void plan_networks(struct p2ps *p2ps)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < p2ps->network_count; i++) {
+        const struct attach_settings *settings = p2ps->settings[i];
+        struct attach_settings_memory network = attach_settings_memory(settings);
+        if (settings->config.in_process)
+            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
+                     network.inbound_ring;
+    }
+    if (bytes)
+        daemon_memory_add(&p2ps->memory, "networks", bytes);
+}
+
+/* Divides memoryLimit among the parts, and what each part gets among the workers. */
+int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct daemon_memory *memory = &p2ps->memory;
+    uint64_t workers = md_conf_u64(daemon, "workers");
+    uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
+    uint64_t sinks = workers * p2ps->network_count;
+    uint64_t beyond =
+        (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
+    uint64_t pool = md_conf_u64(daemon, "poolSize");
+
+    daemon_memory_add(memory, "fixed",
+                      PROCESS_BYTES +
+                          workers * (WORKER_BYTES +
+                                     FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
+                                     rssl_read_size(config->channel.input_buffers,
+                                                    config->channel.message_size_max, 0)));
+    /* None wanted is not the same as no limit wanted. */
+    config->pool.shared_bytes =
+        daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
+    config->pool.assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / workers;
+    config->core.sink.hold_bytes =
+        daemon_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) /
+        sinks;
+    p2ps_dictionary_store_limit(
+        p2ps->dictionaries,
+        daemon_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
+    plan_networks(p2ps);
+    uint64_t left = daemon_memory_left(memory);
+    if (left < memory->limit / 8) {
+        daemon_memory_refused(memory, daemon);
+        return MD_ERR_RANGE;
+    }
+    uint64_t images = config->core.keeps_images ? left / 2 : 0;
+    config->core.image_bytes_max = images / workers;
+    daemon_memory_add(memory, "images", images);
+    config->core.work_bytes_max = (left - images) / workers;
+    daemon_memory_add(memory, "items", left - images);
+    daemon_memory_show(memory, p2ps->daemon.stats);
+    return MD_OK;
+}

@@ -1,0 +1,246 @@
+/* routes.c - see routes.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/words.h"
+#include "netio/stream.h"
+
+#define ROUTES_MAX 64
+
+/* ---- routes ---- */
+
+static void set_pings(struct rssl_config *config, const struct md_conf_object *daemon,
+                      const struct md_conf_object *link)
+{
+    config->ping_timeout_s = (uint8_t)(md_conf_time_ns(link, "pingTimeout") / 1000000000u);
+    if (config->ping_timeout_min_s > config->ping_timeout_s)
+        config->ping_timeout_min_s = config->ping_timeout_s;
+    config->ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / 1000000000u);
+}
+
+static struct rssl_config route_channel(const struct src_dist *sd,
+                                        const struct md_conf_object *route)
+{
+    const struct md_conf_object *daemon = &sd->daemon.object;
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
+
+    config.guaranteed_buffers = u32_of(route, "numIpcOutputBuffers");
+    if (config.max_buffers < config.guaranteed_buffers * 8)
+        config.max_buffers = config.guaranteed_buffers * 8;
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.input_buffers = u32_of(route, "numIpcInputBuffers");
+    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
+    set_pings(&config, daemon, route);
+    return config;
+}
+
+/* "host", "host:port" or "[v6]:port". */
+static bool split_host(const char *text, char host[256], uint16_t *port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = strlen(text);
+    char *end = NULL;
+
+    if (text[0] == '[') {
+        const char *bracket = strchr(text, ']');
+        if (!bracket)
+            return false;
+        snprintf(host, 256, "%.*s", (int)(bracket - text - 1), text + 1);
+        if (bracket[1] == 0)
+            return true;
+        colon = bracket + 1;
+    } else if (!colon || memchr(text, ':', (size_t)(colon - text))) {
+        if (length >= 256)
+            return false;
+        memcpy(host, text, length + 1); /* no port, or an IPv6 address without one */
+        return length > 0;
+    } else {
+        snprintf(host, 256, "%.*s", (int)(colon - text), text);
+    }
+    unsigned long number = strtoul(colon + 1, &end, 10);
+    if (*end || number == 0 || number > 65535)
+        return false;
+    *port = (uint16_t)number;
+    return host[0] != 0;
+}
+
+static int route_tls(struct link *link, const struct md_conf_object *route)
+{
+    const char *certificate = md_conf_string(route, "tlsCertFile");
+    const char *key = md_conf_string(route, "tlsKeyFile");
+    const char *ca = md_conf_string(route, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = certificate[0] ? certificate : NULL,
+        .key = key[0] ? key : NULL,
+        .ca = ca[0] ? ca : NULL,
+        .require_tls13 = md_conf_word(route, "tlsMinVersion") == 1,
+    };
+    char error[256], before[32];
+
+    link->is_encrypted = md_conf_bool(route, "encrypted");
+    if (!link->is_encrypted || net_tls_create(&config, error, sizeof(error), &link->tls) == MD_OK)
+        return MD_OK;
+    snprintf(before, sizeof(before), "route %u: ", link->number);
+    daemon_tls_refused(route, before, &config, error);
+    return MD_ERR_SYS;
+}
+
+static struct net_stream_options stream_options(const struct src_dist *sd, struct net_tls *tls)
+{
+    const struct md_conf_object *daemon = &sd->daemon.object;
+
+    return (struct net_stream_options){
+        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
+        .send_buffer = u32_of(daemon, "tcpSendBufSize"),
+        .recv_buffer = u32_of(daemon, "tcpRecvBufSize"),
+        .tls = tls,
+    };
+}
+
+static struct network *find_network(const struct src_dist *sd, const char *name)
+{
+    for (unsigned i = 0; i < sd->network_count; i++) {
+        if (!name[0] || strcmp(sd->networks[i]->settings.network, name) == 0)
+            return sd->networks[i];
+    }
+    md_log(MD_LOG_CRITICAL, "network %s is not in networkList", name);
+    return NULL;
+}
+
+static int add_route(struct src_dist *sd, unsigned number)
+{
+    char name[16];
+    char text[280];
+    struct link *link = calloc(1, sizeof(*link));
+
+    if (!link)
+        return MD_ERR_NOMEM;
+    snprintf(name, sizeof(name), "%u", number);
+    struct md_conf_object route = md_conf_object(sd->daemon.conf, MD_CONF_ROUTE, name);
+    link->number = number;
+    link->rssl = route_channel(sd, &route);
+    for (size_t i = 0; i < 16 && md_conf_list(&route, "hostList", i, text, sizeof(text)); i++) {
+        uint16_t port = md_conf_port(&route, "port");
+        if (!split_host(text, link->hosts[link->host_count], &port)) {
+            md_log(MD_LOG_CRITICAL, "route %u: hostList: \"%s\" is not host or host:port", number,
+                   text);
+            free(link);
+            return MD_ERR_MALFORMED;
+        }
+        link->ports[link->host_count++] = port;
+    }
+    if (link->host_count == 0) {
+        free(link);
+        return MD_OK; /* no route */
+    }
+    struct network *network = find_network(sd, md_conf_string(&route, "network"));
+    if (!network || route_tls(link, &route) != MD_OK) {
+        free(link);
+        return MD_ERR_SYS;
+    }
+    link->options = stream_options(sd, link->tls);
+    md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
+           link->host_count > 1 ? " and others" : "");
+    route_loop_add_route(network->loop, link);
+    return MD_OK;
+}
+
+struct route_names {
+    struct src_dist *sd;
+    bool seen[ROUTES_MAX + 1];
+    int err;
+};
+
+static void on_route_name(void *arg, const char *name)
+{
+    struct route_names *names = arg;
+    long number = strtol(name, NULL, 10);
+
+    if (number < 1 || number > ROUTES_MAX || names->seen[number])
+        return;
+    names->seen[number] = true;
+    if (names->err == MD_OK)
+        names->err = add_route(names->sd, (unsigned)number);
+}
+
+int src_dist_add_routes(struct src_dist *sd)
+{
+    struct route_names names = { .sd = sd };
+    char number[16];
+
+    for (uint64_t i = 1; i <= md_conf_u64(&sd->daemon.object, "routeCount"); i++) {
+        snprintf(number, sizeof(number), "%u", (unsigned)i);
+        on_route_name(&names, number);
+    }
+    md_conf_names(sd->daemon.conf, MD_CONF_ROUTE, on_route_name, &names);
+    return names.err;
+}
+
+/* ---- the port of non-interactive providers ---- */
+
+struct rssl_config src_dist_server_channel(const struct src_dist *sd,
+                                           const struct md_conf_object *bus)
+{
+    const struct md_conf_object *daemon = &sd->daemon.object;
+    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+
+    set_pings(&config, daemon, bus);
+    config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
+    if (config.max_buffers < config.guaranteed_buffers)
+        config.max_buffers = config.guaranteed_buffers;
+    config.input_buffers = u32_of(bus, "numInputBuffers");
+    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
+    return config;
+}
+
+static int listen_on(struct src_dist *sd, struct network *network,
+                     const struct net_transport *transport, const struct md_conf_object *bus,
+                     const char *param)
+{
+    struct net_stream_options options = stream_options(sd, sd->server_tls);
+    struct net_listener *listener;
+
+    if (md_conf_port(bus, param) == 0)
+        return -1;
+    if (transport->listen(&options, NULL, md_conf_port(bus, param), &listener) != MD_OK) {
+        daemon_port_refused(bus, param);
+        return MD_EXIT_PORT;
+    }
+    md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",
+           net_listener_port(listener), transport->name);
+    return route_loop_add_listener(network->loop, listener) == MD_OK ? -1 : MD_EXIT_FILE;
+}
+
+int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
+{
+    const struct md_conf_object *daemon = &sd->daemon.object;
+    uint16_t tls_port = md_conf_port(bus, "tlsServerPort");
+    const char *ca = md_conf_string(daemon, "tlsCaFile");
+    struct net_tls_config config = {
+        .certificate = md_conf_string(daemon, "tlsCertFile"),
+        .key = md_conf_string(daemon, "tlsKeyFile"),
+        .ca = ca[0] ? ca : NULL,
+        .is_server = true,
+        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
+        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
+    };
+    struct network *network = find_network(sd, md_conf_string(bus, "network"));
+    char error[256];
+
+    if (!network)
+        return MD_EXIT_CONFIG;
+    if (tls_port && net_tls_create(&config, error, sizeof(error), &sd->server_tls) != MD_OK) {
+        daemon_tls_refused(daemon, "", &config, error);
+        return MD_EXIT_FILE;
+    }
+    int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort");
+    return code < 0 ? listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort") : code;
+}

@@ -1,0 +1,114 @@
+/* services.c - see services.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static bool is_listed(const struct md_conf_object *daemon, struct rwf_bytes name)
+{
+    char listed[256];
+    size_t i = 0;
+
+    for (; md_conf_list(daemon, "serviceList", i, listed, sizeof(listed)); i++) {
+        if (rwf_bytes_equal(rwf_text(listed), name))
+            return true;
+    }
+    return i == 0; /* no list: all of them */
+}
+
+/* A service that the configuration puts on another network is not offered on this one. */
+static bool is_elsewhere(const struct network *network, const struct md_conf_object *service)
+{
+    const char *name = md_conf_string(service, "network");
+
+    return name[0] && strcmp(name, network->settings.network) != 0;
+}
+
+/* Services share the outbound ring of their loop, so the one that may wait least decides. */
+void src_dist_choose_flush_interval(struct network *network)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < network->service_count; i++) {
+        struct md_conf_object service =
+            md_conf_object(network->sd->live_conf, MD_CONF_SERVICE, network->services[i]);
+        uint64_t interval_ns = md_conf_time_ns(&service, "rrmpFlushInterval");
+        if (interval_ns < least)
+            least = interval_ns;
+    }
+    route_loop_flush_interval_set(network->loop, least == UINT64_MAX ? 0 : least);
+}
+
+static void remember_service(struct network *network, const char *name)
+{
+    bool is_known = false;
+
+    pthread_mutex_lock(&network->sd->lock);
+    for (unsigned i = 0; i < network->service_count; i++)
+        is_known |= strcmp(network->services[i], name) == 0;
+    if (!is_known && network->service_count < SERVICES_MAX)
+        snprintf(network->services[network->service_count++], sizeof(network->services[0]), "%s",
+                 name);
+    src_dist_choose_flush_interval(network);
+    pthread_mutex_unlock(&network->sd->lock);
+}
+
+/* The core takes 0 for its own default; the parameter means at once by it. */
+static uint64_t wait_ns(const struct md_conf_object *object, const char *param)
+{
+    uint64_t time_ns = md_conf_time_ns(object, param);
+
+    return time_ns ? time_ns : 1;
+}
+
+struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_bytes name)
+{
+    static const enum srcdist_cache_location locations[] = {
+        SRCDIST_CACHE_SRC_APP,
+        SRCDIST_CACHE_SRC_DIST,
+        SRCDIST_CACHE_NONE,
+    };
+    struct network *network = owner;
+    const struct src_dist *sd = network->sd;
+    char text[256];
+
+    snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.data);
+    struct md_conf_object service = md_conf_object(sd->conf, MD_CONF_SERVICE, text);
+    struct md_conf_object daemon = md_conf_object(sd->conf, MD_CONF_DAEMON, NULL);
+    const char *vendor = md_conf_string(&service, "vendor");
+    const char *mirror_group = md_conf_string(&service, "mirrorGroup");
+    struct srcdist_service_config config = {
+        .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
+        .id = (uint16_t)md_conf_u64(&service, "serviceId"),
+        .data_type = (uint8_t)md_conf_u64(&service, "dataType"),
+        .cache_location = locations[md_conf_word(&service, "cacheLocation")],
+        .priority = (uint8_t)md_conf_u64(&service, "sourcePriority"),
+        .load_factor = (uint16_t)md_conf_u64(&service, "loadFactor"),
+        .linger = {
+            .close_ns = wait_ns(&service, "closeLinger"),
+            .orphan_ns = wait_ns(&service, "orphanLinger"),
+            .image_ns = wait_ns(&service, "imageLinger"),
+        },
+        .takes_dictionaries = md_conf_bool(&service, "dictionaryDownload"),
+        .vendor = vendor[0] ? vendor : NULL,
+        .mirror_group = mirror_group[0] ? mirror_group : NULL,
+        .mirror_hot = md_conf_word(&service, "mirrorMode") == 1,
+    };
+
+    if (config.is_refused)
+        md_log(
+            MD_LOG_WARNING,
+            "service %s is not offered: serviceList is \"%s\", and its own network is %s, here is "
+            "%s; add it to serviceList, or give it to this network",
+            text, md_conf_string(&daemon, "serviceList"),
+            md_conf_string(&service, "network")[0] ? md_conf_string(&service, "network") : "any",
+            network->settings.network);
+    else
+        md_log(MD_LOG_NOTICE, "service %s is known now", text);
+    if (!config.is_refused)
+        remember_service(network, text);
+    return config;
+}

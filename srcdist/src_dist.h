@@ -1,0 +1,54 @@
+/* src_dist.h - src_dist as its control loop sees it: its networks, and what they share. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_SRC_DIST_H
+#define SRCDIST_SRC_DIST_H
+
+#include <pthread.h>
+
+#include "attach/settings.h"
+#include "daemon/daemon.h"
+#include "daemon/memory.h"
+#include "route_loop.h"
+
+#define NETWORKS_MAX 8
+#define SERVICES_MAX 256
+
+struct src_dist;
+
+/* One network of the backbone and the loop that serves it, an instance of its own. */
+struct network {
+    struct src_dist *sd;
+    unsigned index;
+    struct attach_settings settings;
+    struct route_loop *loop;
+    char instance_name[300];
+    char stats_group[80];
+    char services[SERVICES_MAX][256]; /* it carries; guarded by the lock of sd */
+    unsigned service_count;
+};
+
+struct src_dist {
+    struct daemon daemon;
+    const struct md_conf *conf; /* as it was at the start */
+    struct network *networks[NETWORKS_MAX];
+    unsigned network_count;
+    struct net_tls *server_tls;
+    struct rwf_dictionary *fields; /* of files; NULL: none can be read */
+    /* Written by the control loop on a reload, and by the route loop when a service appears. */
+    pthread_mutex_t lock;
+    const struct md_conf *live_conf;
+    struct daemon_memory memory;
+    uint64_t pool_bytes, assembly_bytes, image_bytes, item_bytes; /* of each loop */
+    uint64_t dictionary_bytes;
+    uint32_t gap_logs;
+    char position[128];
+    uint64_t started_ns;
+    int exit_code;
+};
+
+static inline uint32_t u32_of(const struct md_conf_object *object, const char *param)
+{
+    return (uint32_t)md_conf_u64(object, param);
+}
+
+#endif
