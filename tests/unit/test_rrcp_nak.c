@@ -132,7 +132,7 @@ static void a_large_group_spreads_its_first_requests(void **state)
     (void)state;
     o->n.rtt_ns = 1 * MS; /* so T is 8 ms */
     for (int i = 0; i < 200; i++) {
-        uint64_t after_ns;
+        uint64_t after_ns = 0;
 
         begin(o);
         assert_int_equal(act_within(o, 100 * MS, &after_ns), NAK_ASK);
