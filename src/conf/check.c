@@ -362,7 +362,7 @@ static bool check_value(struct checker *checker, const struct md_conf_row *row, 
 
     if (value_parse(row, value, &number, why))
         return true;
-    row_example(row, example, sizeof(example));
+    row_example(row, false, example, sizeof(example));
     snprintf(text, sizeof(text), "\"%.200s\" %s; example: %s", value, why, example);
     say_error(checker, is_own, text);
     return false;
@@ -532,33 +532,4 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
         check_entry(&checker, entry);
     }
     ssl_say(&checker);
-}
-
-void row_example(const struct md_conf_row *row, char *out, size_t size)
-{
-    static const char *const starts[MD_CONF_KINDS] = {
-        [MD_CONF_DAEMON] = "*",
-        [MD_CONF_PORT] = "*p2ps*14002*",
-        [MD_CONF_USER] = "*p2ps*jsmith*",
-        [MD_CONF_ROUTE] = "*Src_Dist*1.route*",
-        [MD_CONF_BUS] = "*Src_Dist*transmissionBus*",
-        [MD_CONF_SERVICE] = "*Src_Dist*RDFD*",
-        [MD_CONF_RRCP] = "*rrcp*",
-        [MD_CONF_LOGGER] = "*logger*",
-        [MD_CONF_SHMEM] = "*shmem*",
-        [MD_CONF_RMDS] = "*rmds*",
-    };
-    int kind = 0;
-    const char *start, *value = row->fallback;
-
-    while (kind + 1 < MD_CONF_KINDS && !(row->kinds >> kind & 1))
-        kind++;
-    start = starts[kind];
-    if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_P2PS)
-        start = "*p2ps*";
-    else if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_SRC_DIST)
-        start = "*Src_Dist*";
-    if (!*value)
-        value = row->type == MD_CONF_CPUS ? "0,2-4" : row->type == MD_CONF_ADDRESS ? "eth0" : "...";
-    snprintf(out, size, "%s%s : %s", start, row->name, value);
 }

@@ -311,7 +311,7 @@ void md_conf_print_cnf(FILE *out)
                         objects[o].text);
             titled = true;
             value_describe(row, type, sizeof(type));
-            row_example(row, line, sizeof(line));
+            row_example(row, true, line, sizeof(line));
             fprintf(out, "\n! %s%s\n", type, row->flags & MD_CONF_DYN ? " (dyn)" : "");
             comment_print(out, row->meaning);
             fprintf(out, "!%.*s : %s\n", (int)strcspn(line, " "), line, row->fallback);

@@ -57,7 +57,8 @@ void check_relations(const struct md_conf *conf, struct report *report);
 /* The row a path component names: indexed parameters stand before their index. */
 bool entry_param(const struct path *name, const char **param, size_t *length, const char **index);
 
-/* A line that sets `row`, for messages: "*Src_Dist*1.route*port : 14002". */
-void row_example(const struct md_conf_row *row, char *out, size_t size);
+/* A line that sets `row`: "*Src_Dist*1.route*port : 14002". With `is_default` to its default, else
+ * to another value where one is known. */
+void row_example(const struct md_conf_row *row, bool is_default, char *out, size_t size);
 
 #endif

@@ -54,23 +54,23 @@ static const struct {
     { "*p2ps*blorp : 1\n", "warning f:1 *p2ps*blorp: unknown parameter (ignored)" },
     { "*route*port : fourteen\n",
       "error f:1 *route*port: \"fourteen\" is not a port (1..65535, or a name of /etc/services); "
-      "example: *Src_Dist*1.route*port : 14002" },
+      "example: *Src_Dist*1.route*port : 14102" },
     { "*route*port : 70000\n",
       "error f:1 *route*port: \"70000\" is not a port (1..65535, or a name of /etc/services); "
-      "example: *Src_Dist*1.route*port : 14002" },
+      "example: *Src_Dist*1.route*port : 14102" },
     { "*p2ps*maxMounts : many\n", "error f:1 *p2ps*maxMounts: \"many\" is not a number (1..65000), "
-                                  "alone or with k, K, M, G; example: *p2ps*maxMounts : 1000" },
+                                  "alone or with k, K, M, G; example: *p2ps*maxMounts : 2000" },
     { "*memoryLimit : much\n",
       "error f:1 *memoryLimit: \"much\" is not a number (0..1048576M), alone or with k, K, M, G, "
-      "kB, KB, MB, GB; example: *memoryLimit : 0" },
+      "kB, KB, MB, GB; example: *memoryLimit : 2G" },
     { "*logTarget : flie\n",
-      "error f:1 *logTarget: \"flie\" is not a list of file, stderr or syslog; example: "
-      "*logTarget : file" },
+      "error f:1 *logTarget: \"flie\" is not a list of file, stderr, syslog or journal; example: "
+      "*logTarget : stderr" },
     { "*logTarget : syslog, File\n", "" },
     { "*multicastAddress : 10.1.2.3\n",
       "error f:1 *multicastAddress: \"10.1.2.3\" is neither a multicast group (224.0.0.0 to "
       "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
-      "*rrcp*multicastAddress : 239.255.82.82" },
+      "*rrcp*multicastAddress : 239.255.82.83" },
     { "*multicastAddress : 10.1.2.63\n", "" },
     { "*multicastAddress : ff15::5252\n", "" },
     { "*interface : 10.1.2\n",
@@ -80,36 +80,36 @@ static const struct {
                                 "instance; write *p2ps.maxMounts (ignored)" },
     { "*p2ps*maxMounts : 65001\n",
       "error f:1 *p2ps*maxMounts: \"65001\" is out of range (1..65000 connections); example: "
-      "*p2ps*maxMounts : 1000" },
+      "*p2ps*maxMounts : 2000" },
     { "*p2ps*timedWrites : maybe\n",
       "error f:1 *p2ps*timedWrites: \"maybe\" is not a Boolean (True "
-      "or False); example: *p2ps*timedWrites : False" },
+      "or False); example: *p2ps*timedWrites : True" },
     { "*p2ps*flushInterval : 20 minutes\n",
       "error f:1 *p2ps*flushInterval: \"20 minutes\" is not a time (a number of ms, or a number "
-      "with us, ms, s, min or h, as 500ms); example: *p2ps*flushInterval : 0" },
+      "with us, ms, s, min or h, as 500ms); example: *p2ps*flushInterval : 500ms" },
     { "*p2ps*flushInterval : 2s\n",
       "error f:1 *p2ps*flushInterval: \"2s\" is out of range (0s..1s); example: "
-      "*p2ps*flushInterval : 0" },
+      "*p2ps*flushInterval : 500ms" },
     { "*schedPolicy : idle\n", "error f:1 *schedPolicy: \"idle\" is not one of other or fifo; "
-                               "example: *schedPolicy : other" },
+                               "example: *schedPolicy : fifo" },
     { "*cacheLocation : here\n",
       "error f:1 *cacheLocation: \"here\" is not one of srcApp, srcDist or none; example: "
-      "*Src_Dist*RDFD*cacheLocation : srcDist" },
+      "*Src_Dist*RDFD*cacheLocation : srcApp" },
     { "*mainThreadCpu : one\n", "error f:1 *mainThreadCpu: \"one\" is not a list of CPUs (as "
                                 "0,2-4); example: *mainThreadCpu : 0,2-4" },
     { "*multicastAddress : 239.255.82.82/24\n",
       "error f:1 *multicastAddress: \"239.255.82.82/24\" is neither a multicast group (224.0.0.0 "
       "to "
       "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
-      "*rrcp*multicastAddress : 239.255.82.82" },
+      "*rrcp*multicastAddress : 239.255.82.83" },
     { "*multicastAddress : 239.255.82.300\n",
       "error f:1 *multicastAddress: \"239.255.82.300\" is neither a multicast group (224.0.0.0 to "
       "239.255.255.255, ff00::/8) nor the broadcast address of a subnet (as 10.1.2.255); example: "
-      "*rrcp*multicastAddress : 239.255.82.82" },
+      "*rrcp*multicastAddress : 239.255.82.83" },
     { "*rrcp*lossPct : 101\n", "error f:1 *rrcp*lossPct: \"101\" is out of range (0..100 %); "
-                               "example: *rrcp*lossPct : 0" },
+                               "example: *rrcp*lossPct : 10" },
     { "*rrcp*lossPct : few\n", "error f:1 *rrcp*lossPct: \"few\" is not a percentage (0..100); "
-                               "example: *rrcp*lossPct : 0" },
+                               "example: *rrcp*lossPct : 10" },
     { "*p2sp*poolSize : 5\n",
       "warning f:1 *p2sp*poolSize: \"p2sp\" is taken as the name of a node, "
       "user or service; did you mean p2ps?" },
@@ -159,7 +159,7 @@ static const struct {
     { "*p2ps*tcpSendBufSize : [commented]\n", "error f:1 *p2ps*tcpSendBufSize: \"[commented]\" is "
                                               "not a number (0..2147483647), alone or with "
                                               "k, K, M, G, kB, KB, MB, GB; example: "
-                                              "*tcpSendBufSize : 0" },
+                                              "*tcpSendBufSize : 1M" },
     { "#include \"no-such-file\"\n", "error f:1 #include \"no-such-file\": No such file or "
                                      "directory" },
     { "#include other.cnf\n", "warning f:1 #include needs its file in double quotes: #include "
