@@ -40,7 +40,7 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
     MD_REQUIRE(p2ps_item_watch_find(core, item, w->client, w->stream_id) == watch);
     MD_REQUIRE(w->form < core->form_count);
     MD_REQUIRE(w->state <= P2PS_WATCH_STEP); /* those that have ended are swept */
-    /* No state is told of an item that the client may not see yet. */
+    /* A client gets no state of an item before the authority permits it. */
     MD_REQUIRE(w->state != P2PS_WATCH_ASKS || !(w->flags & P2PS_WATCH_OWED));
     MD_REQUIRE(!(w->flags & P2PS_WATCH_CONFLATED) || w->flags & P2PS_WATCH_HAD_IMAGE);
     MD_REQUIRE(p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
@@ -71,7 +71,7 @@ static const char *check_item(const struct p2ps_core *core, uint32_t item, struc
     const struct p2ps_item *it = &core->items[item];
 
     MD_REQUIRE_ALL(check_at_sink(core, item));
-    /* What nobody else may see has one watch; so has what its source ends by itself. */
+    /* A private item has one watch, and so has a snapshot that its source ends. */
     MD_REQUIRE(!(it->is_private || it->is_snapshot) || it->watch_count == 1);
     MD_REQUIRE(!it->image || it->image_state != P2PS_WATCH_NEW);
     MD_REQUIRE(it->image_state != P2PS_WATCH_ASKS);
@@ -148,7 +148,7 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
     MD_REQUIRE_ALL(check_streams(core, client, &owed));
     MD_REQUIRE_ALL(check_user(c));
     MD_REQUIRE(c->owed_count == owed);
-    /* What is owed is paid when there is room, or the client is disconnected in the end. */
+    /* A client that is owed something is slow: it catches up or is disconnected. */
     MD_REQUIRE((owed == 0 && !c->directory_owed) || c->is_slow);
     MD_REQUIRE(!c->closing || c->is_touched);
     MD_REQUIRE(c->directory_stream == 0 ||

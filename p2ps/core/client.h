@@ -6,7 +6,7 @@
 #include "private.h"
 
 struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client);
-/* What it must be told has no room: it is cut as soon as the tables may change. */
+/* A mandatory message did not fit: disconnect the client at the end of the batch. */
 void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
 /* It has no room: from now on it is watched. */

@@ -62,7 +62,7 @@ struct p2ps_dictionaries {
     bool (*has)(void *self, struct rwf_bytes name);
 };
 
-/* What several networks need to be told and have to tell. */
+/* How services are spread over several networks. */
 struct p2ps_service_policy {
     void *owner;
     /* The network that carries this service, or -1: the first that announces it. May be NULL. */
@@ -73,7 +73,7 @@ struct p2ps_service_policy {
 
 #define P2PS_NETWORKS_MAX 8
 
-/* What one user has open, counted over all workers: read and written by each of them. */
+/* Connections and items of one user, over all workers: each of them reads and writes it. */
 struct p2ps_tally {
     _Atomic uint32_t mounts;
     _Atomic uint64_t items;
@@ -99,7 +99,7 @@ struct p2ps_item_limits {
     void *self;
 };
 
-/* What an operator should read of the backbone. */
+/* Events of the backbone for the operator. */
 enum p2ps_note_kind {
     P2PS_NOTE_SERVICE,   /* it came, went, or is offered by more or fewer instances */
     P2PS_NOTE_STATE,     /* `items` of it were told `state` together: a group, an instance, all */
@@ -226,7 +226,7 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 /* There is room in the client's output again, or it made progress. */
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 
-/* What the client asks. Views need to live for the call only. */
+/* Requests of the client. Views need to live for the call only. */
 void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                        const struct omm_login_request *request);
 void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
@@ -241,7 +241,7 @@ void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                       const struct rwf_msg *msg, struct rwf_bytes bytes);
 void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                          const struct rwf_msg *msg, struct rwf_bytes bytes);
-/* A request that could not be decoded: the stream is told, the connection stays. */
+/* A request that could not be decoded: closes the stream, the connection stays. */
 void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t stream_id,
                              uint8_t domain, const char *text);
 
@@ -252,13 +252,13 @@ void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns);
 /* Rules were reloaded: every login and open item is asked for again. */
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
 
-/* What a client does more often than it should; the log is told. */
+/* Counts of what a client does more often than it should; p2ps logs them. */
 struct p2ps_manners {
     uint64_t logins;  /* when it was logged in already */
     uint64_t refused; /* requests for an unknown service, beyond a limit, or the like */
 };
 
-/* What a monitor shows of a client; false past the last or for a free slot. */
+/* A client as monitors show it; false past the last or for a free slot. */
 struct p2ps_client_info {
     bool is_used;
     const char *user;

@@ -18,7 +18,7 @@
 
 #define EVENTS_MAX 32 /* taken at a time: they stay in the first cache */
 
-/* A mirrored item may go on at another source, which is told where. */
+/* A mirrored item may go on at another source, which must know from which number on. */
 static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *record)
 {
     const struct p2ps_item *it = &core->items[record->item];
@@ -297,7 +297,7 @@ static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, ui
            !c->directory_owed && c->single_open && c->allow_suspect;
 }
 
-/* The same of a state that ends the stream: who had no image is in no group that he knows of. */
+/* The same for a state that ends the stream: a watch without image is in no group it knows of. */
 static bool ended_by_directory(const struct p2ps_core *core, const struct p2ps_watch *w,
                                uint16_t service, uint32_t filter)
 {
@@ -368,7 +368,8 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
     uint16_t service = p2ps_service_bind(core, network, event->service);
     if (service == RRMP_SERVICE_NONE)
         return;
-    /* Said of the whole group it would make those fine, too, that are not. */
+    /* A partial recovery must not go out as a group status: it would also clear items that are
+     * still suspect. */
     bool is_whole = !(event->flags & RRMP_SINK_STATE_PARTIAL);
     if (event->scope == RRMP_SINK_SCOPE_GROUP && is_whole) {
         heard_filter = OMM_FILTER_GROUP;

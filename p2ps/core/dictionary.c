@@ -105,7 +105,7 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
         answer(core, client, request);
 }
 
-/* ---- those who wait ---- */
+/* ---- clients that wait ---- */
 
 static bool is_there(const struct p2ps_core *core, const struct p2ps_dictionary_wait *w)
 {
@@ -121,7 +121,7 @@ static void answer_waiting(struct p2ps_core *core)
     core->wait_due_ns = core->now_ns + WAIT_NS;
     core->wait_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        /* Who has to wait on is put back, at this place or before it. */
+        /* answer() puts a client that must wait on back, at this place or before it. */
         struct p2ps_dictionary_wait w = core->waits[i];
 
         w.request.name = rwf_bytes(w.name, w.name_length);

@@ -7,7 +7,7 @@
 
 void p2ps_dictionary_closed(struct p2ps_core *core, uint32_t client, int32_t stream_id);
 void p2ps_dictionaries_tick(struct p2ps_core *core);
-/* A service was described: dictionaries nobody has fetched yet are. */
+/* A service was described: fetches its dictionaries that are not there yet. */
 void p2ps_dictionaries_offered(struct p2ps_core *core, uint16_t service);
 void p2ps_dictionary_event(struct p2ps_core *core, const struct rrmp_sink_event *event);
 

@@ -98,7 +98,8 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
         .is_up = service.is_up,
         .is_accepting = service.is_up && service.is_accepting,
     };
-    /* Down is never said alone: real consumers would go on believing what they have. */
+    /* A service going down also sends a SUSPECT group status: EMA and ETA consumers do not derive
+     * it from ServiceState. */
     if (!service.is_up) {
         out->has_status = true;
         out->status =
@@ -268,7 +269,7 @@ static void note_service(struct p2ps_core *core, uint16_t index)
     core->config.note(core->config.note_owner, &note);
 }
 
-/* From when on nobody offers it, and whether somebody does again. */
+/* Notes when the last instance stops offering the service, and when one offers it again. */
 static void note_absence(struct p2ps_core *core, uint16_t index)
 {
     struct p2ps_service *s = &core->services[index];
@@ -303,7 +304,7 @@ static uint64_t sum_of(struct p2ps_core *core, const struct omm_service *service
     return rrmp_key_hash(bytes.data, bytes.length);
 }
 
-/* A load changes often: then it alone is told. */
+/* A load changes often: then only LOAD and LINK are sent. */
 static void choose_filters(struct p2ps_core *core, struct p2ps_service *told,
                            struct omm_service *service)
 {
@@ -352,7 +353,7 @@ static uint32_t close_items(struct p2ps_core *core, uint16_t index, uint8_t code
     return count;
 }
 
-/* Its items first: a consumer is to hear of their end while it still knows the service. */
+/* Closes the items first: a consumer must still know the service when they end. */
 static void forget(struct p2ps_core *core, uint16_t index)
 {
     struct p2ps_service *s = &core->services[index];
@@ -373,7 +374,7 @@ static void forget(struct p2ps_core *core, uint16_t index)
         core->config.note(core->config.note_owner, &note);
 }
 
-/* Who still waits for its items asks again, and is heard by the sources of the other network. */
+/* Clients that still wait for its items ask again; then the sources of the other network answer. */
 static void move_or_forget(struct p2ps_core *core, uint16_t index)
 {
     if (!p2ps_service_move(core, index)) {
@@ -422,7 +423,8 @@ static struct rwf_bytes group_id(uint8_t bytes[4], uint16_t instance, uint16_t g
     return rwf_bytes(bytes, 4);
 }
 
-/* Said once and never again: who has no room for it cannot be told the truth any more. */
+/* Group changes are not repeated. A client without room would keep a wrong state, so it is
+ * disconnected. */
 static void tell_group(struct p2ps_core *core, uint16_t index, const struct omm_group *change)
 {
     for (uint32_t i = 0; i < core->client_room; i++) {

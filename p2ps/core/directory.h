@@ -9,7 +9,7 @@ void p2ps_directory_owed(struct p2ps_core *core, uint32_t client);
 /* Does the client's directory stream show this service? */
 bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint16_t service);
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);
-/* Services that nobody has offered for serviceForget go. */
+/* Forgets the services that no instance has offered for serviceForget. */
 void p2ps_directory_tick(struct p2ps_core *core);
 /* A transient status for all items of the service, to all who follow the directory. */
 void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);

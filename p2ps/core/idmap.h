@@ -38,7 +38,7 @@ struct p2ps_idmap {
 void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory);
 void p2ps_idmap_fini(struct p2ps_idmap *map);
 
-/* What it takes. */
+/* Bytes of memory it takes. */
 size_t p2ps_idmap_bytes(const struct p2ps_idmap *map);
 
 /* The index of `id`, or P2PS_IDMAP_NONE. */

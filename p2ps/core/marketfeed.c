@@ -1,4 +1,4 @@
-/* marketfeed.c - records of Marketfeed as field lists for who wants RWF, and the other way. */
+/* marketfeed.c - records of Marketfeed as field lists for consumers of RWF, and the other way. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "marketfeed.h"
 #include "base/err.h"

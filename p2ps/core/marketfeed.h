@@ -1,4 +1,4 @@
-/* marketfeed.h - records of Marketfeed as field lists for who wants RWF, and the other way. */
+/* marketfeed.h - records of Marketfeed as field lists for consumers of RWF, and the other way. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_MARKETFEED_H
 #define P2PS_MARKETFEED_H

@@ -16,7 +16,7 @@ uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t si
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);
-/* What the service offers now, for the time when nobody is there to say so. */
+/* Keeps what the service offers now, for the time when no instance offers it. */
 void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
 /* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
 uint16_t p2ps_service_find(const struct p2ps_core *core, uint16_t service_id);

@@ -9,7 +9,7 @@
 
 #define P2PS_NONE 0xFFFFFFFFu
 
-/* What a client's stream id stands for when it is not an item. */
+/* A stream id of a client that is not an item. */
 #define P2PS_STREAM_LOGIN      0xFFFFFFFEu
 #define P2PS_STREAM_DIRECTORY  0xFFFFFFFDu
 #define P2PS_STREAM_DICTIONARY 0xFFFFFFFCu
@@ -100,7 +100,7 @@ enum p2ps_login_state {
 };
 
 struct p2ps_client {
-    /* What each update looks at stands together. */
+    /* Each update reads these: they stand together. */
     const struct p2ps_front *front;
     void *self;
     uint64_t updates_out;
@@ -174,7 +174,7 @@ struct p2ps_dictionary_wait {
 #define P2PS_DICTIONARY_WAITS 256
 
 /* A service, on which network it is, and what the clients were last told of it. */
-/* Whose word the id of a service is; the first ones count most. */
+/* Where the id of a service comes from; the first ones count most. */
 enum p2ps_id_from {
     P2PS_ID_CONFIGURED,
     P2PS_ID_PROVIDER,

@@ -164,7 +164,7 @@ static uint32_t item_of_sink(const struct rrmp_sink *sink, uint32_t sink_item)
     return rrmp_sink_item_info(sink, sink_item, &info) ? (uint32_t)info.user : P2PS_NONE;
 }
 
-/* The item behind the key: the one that is open, or a new one. P2PS_NONE: refused and told. */
+/* The item of the key: the open one, or a new one. P2PS_NONE: the request was refused. */
 static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
 {
     const struct omm_item_request *request = open->request;
@@ -292,7 +292,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
     }
 }
 
-/* A down service keeps the request for clients that recover by themselves; others are told so. */
+/* While a service is down, requests of clients that accept suspect data wait; others are closed. */
 static bool check_service_state(struct p2ps_core *core, const struct opening *open)
 {
     const struct p2ps_client *c = p2ps_client_at(core, open->client);

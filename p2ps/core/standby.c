@@ -33,7 +33,7 @@ static void set_watch(struct p2ps_core *core, uint32_t item, uint32_t watch, boo
     p2ps_watch_wants_image(core, item, watch);
 }
 
-/* What the client was told about its role holds for all streams it has. */
+/* Applies the role of the client to all its streams. */
 static void apply(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);

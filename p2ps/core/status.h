@@ -9,7 +9,7 @@ struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const ch
 /* A status for a stream that is no item (any more). Lost only when the client has no room. */
 void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t domain,
                       uint16_t flags, const struct rwf_state *state);
-/* Does a stream that is told this end with it? */
+/* Does this state end a stream? */
 bool p2ps_state_ends(const struct rwf_state *state);
 
 #endif

@@ -185,8 +185,7 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
     }
 }
 
-/* What passed while we were away ourselves is nobody's silence: what clients sent and read since
- * then has not been looked at yet. */
+/* Our own stall must not count against clients: shift their deadlines by it. */
 static void forgive_absence(struct p2ps_core *core, uint64_t away_ns)
 {
     for (uint32_t i = 0; i < core->client_room; i++) {

@@ -38,7 +38,7 @@ void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t f
 
 /* ---- states ---- */
 
-/* What this client may be told: without SingleOpen or suspect data a stream is given up instead. */
+/* The state as this client takes it: without SingleOpen or AllowSuspectData, suspect ends it. */
 static struct rwf_state for_client(const struct p2ps_client *c, const struct rwf_state *state)
 {
     struct rwf_state told = *state;
@@ -69,7 +69,7 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
         status.key = &key;
     if (c->front->status(c->self, &status) != MD_OK) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
-        /* The stream ends and there is no room to say so: only cutting the connection is honest. */
+        /* The stream ends, and its status did not fit: the client would keep a wrong state. */
         if (ends)
             p2ps_client_doom(core, w->client);
     } else {
@@ -167,7 +167,7 @@ void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
         tell_resumed(core, item, watch);
 }
 
-/* Of a service that is down nothing is fine, also before its items were told so. */
+/* Items of a service that is down are suspect, even before their own state says so. */
 static uint8_t data_state_of(const struct p2ps_core *core, const struct p2ps_item *it)
 {
     return core->services[it->service].is_up ? it->data_state : RWF_DATA_SUSPECT;
@@ -285,7 +285,7 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
     if (p2ps_watch_give_image(core, item, watch))
         return;
     rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
-    /* What the item is in now is told at once if it is bad news: it stops the consumer's timer. */
+    /* A suspect state is sent at once: it stops the consumer's request timer. */
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
         struct rwf_state state =
             p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");

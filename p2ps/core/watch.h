@@ -15,7 +15,7 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 /* Sends the state this watch is still owed; OK needs no status, the image implies it. Afterwards
  * the watch has ended, or is owed the state still, or has it. */
 void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* After a state: who follows again and was told of conflation hears of its end. */
+/* After a state: a watch in step that was sent JIT_CONFLATION_STARTED gets REALTIME_RESUMED. */
 void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* The state for every watch of the item; a closing state ends the watches. */
 void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_state *state);
