@@ -30,7 +30,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
     struct omm_status status = {
         .state = {
             .stream_state =
-                scope == RRMP_REFUSE_LATER ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED,
+                scope == RRMP_REFUSE_LATER ? RWF_STREAM_OPEN : RWF_STREAM_CLOSED,
             .data_state = RWF_DATA_SUSPECT,
             .code = code,
             .text = rwf_text(text),
