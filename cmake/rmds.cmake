@@ -126,7 +126,11 @@ function(rmds_unit_test name)
   target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS} PkgConfig::CMOCKA)
   rmds_plain_link(${name})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 600
+  set(timeout 60)
+  if(RMDS_SANITIZE)
+    set(timeout 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT ${timeout}
     SKIP_RETURN_CODE 77)
   rmds_test_takes(10 ${name})
   if("threads" IN_LIST ARG_LABELS OR "tsan" IN_LIST ARG_LABELS)
