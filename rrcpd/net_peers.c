@@ -1,6 +1,8 @@
 /* net_peers.c - the other nodes in the log and in the statistics: who is heard, down, loses what.
  */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "net_peers.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/table.h"
-#include "net_private.h"
 
 #define STRANGERS_NS 10000000000ull
 

@@ -1,5 +1,7 @@
 /* net_stats.c - the engine's and the transport's counters in the statistics segment. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "net_stats.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "net_private.h"
+#include "net_peers.h"
 
 /* One row per counter: its public name, and where it is. */
 struct row {

@@ -1,11 +1,13 @@
 /* net_users.c - the net loop's side of its users: their rings in turn, their sleep, their end. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "net_users.h"
+
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
-#include "net_private.h"
+#include "net_stats.h"
 
 /* Deficit round robin: each user may submit this much before the next has its turn. */
 enum { QUANTUM_BYTES = 8 * 1024, ROUND_BYTES = 128 * 1024 };

@@ -4,7 +4,6 @@
 # Files of one folder whose functions call each other in a circle. "*": any circle in that folder.
 CIRCLES = {
     "p2ps": [({"mount", "rssl_front"}, "a mount has a front, whose close ends it")],
-    "rrcpd": [({"net", "net_users"}, "mail of the net loop; goes with R5")],
     "src/base": [({"log", "log_sink"}, "a sink that fails is reported through the log")],
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"}, "an image grows its own arena")],
     "src/rrmp": [
@@ -26,7 +25,6 @@ CIRCLES = {
 
 # Headers that belong to no .c file and declare functions of several.
 SHARED_HEADERS = {
-    "rrcpd/net_private.h": "R5",
     "src/attach/internal.h": "types of four small files; one door each would be four headers of 10 lines",
     "src/cache/image.h": "the arena and its fields",
     "src/conf/internal.h": "one language in five files",

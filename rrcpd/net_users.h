@@ -1,0 +1,16 @@
+/* net_users.h - the net loop's side of its users. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCPD_NET_USERS_H
+#define RRCPD_NET_USERS_H
+
+#include "net_private.h"
+
+int net_users_submit(struct net *net, uint64_t now_ns); /* bytes given to the engine */
+void net_users_wake(struct net *net);                   /* readers that sleep */
+bool net_users_arm(struct net *net);                    /* false: something is there */
+void net_users_disarm(struct net *net);
+bool net_users_behind(struct net *net, uint64_t now_ns); /* flowControl min: wait for readers */
+void net_user_add(struct net *net, struct net_user *user);
+void net_user_leave(struct net *net, struct net_user *user, enum rrcp_user_reason reason);
+
+#endif
