@@ -512,6 +512,35 @@ static const char *own_network(const struct md_conf *conf)
     return conf->network;
 }
 
+/* Lines that begin with the name of a host concern that host alone; said where none is for this. */
+static void tell_other_nodes(const struct md_conf *conf, struct db *db, struct report *report)
+{
+    char first[64] = "";
+    unsigned line = 0;
+    const char *file = NULL;
+
+    for (uint32_t i = 0; i < db->count; i++) {
+        struct path name;
+
+        if (!path_split(&name, db_name(db, &db->entries[i])) || name.at[0].loose ||
+            name.count < 3 || is_fixed(name.at[0].text, name.at[0].length) ||
+            name.at[0].text[0] == '?')
+            continue;
+        if (text_same(name.at[0].text, name.at[0].length, conf->node, strlen(conf->node)))
+            return;
+        if (file)
+            continue;
+        snprintf(first, sizeof(first), "%.*s", (int)name.at[0].length, name.at[0].text);
+        file = db->files[db->entries[i].file];
+        line = db->entries[i].line;
+    }
+    if (file)
+        report_say(report, MD_CONF_INFO, file, line,
+                   "this file speaks of host %s; this host is %s, and no line is for it alone "
+                   "(-node %s looks with the eyes of the other)",
+                   first, conf->node, first);
+}
+
 void check_entries(const struct md_conf *conf, struct db *db, struct report *report)
 {
     struct checker checker = { .conf = conf,
@@ -532,4 +561,6 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
         check_entry(&checker, entry);
     }
     ssl_say(&checker);
+    if (!checker.is_daemon)
+        tell_other_nodes(conf, db, report);
 }
