@@ -256,7 +256,7 @@ static void note_service(struct p2ps_core *core, uint16_t index)
     struct rrmp_sink_service service;
 
     if (!core->config.note || !p2ps_service_read(core, index, &service) ||
-        (noted->is_told && noted->is_up == service.is_up &&
+        (noted->is_announced && noted->is_up == service.is_up &&
          noted->instances == service.instance_count))
         return;
     noted->instances = service.instance_count;
@@ -311,7 +311,7 @@ static void choose_filters(struct p2ps_core *core, struct p2ps_service *told,
     uint64_t main_sum = sum_of(core, service, OMM_FILTER_INFO | OMM_FILTER_STATE);
     uint64_t load_sum = sum_of(core, service, OMM_FILTER_LOAD | OMM_FILTER_LINK);
 
-    if (told->is_told && told->main_sum == main_sum && told->load_sum != load_sum)
+    if (told->is_announced && told->main_sum == main_sum && told->load_sum != load_sum)
         service->filters &= OMM_FILTER_LOAD | OMM_FILTER_LINK;
     told->main_sum = main_sum;
     told->load_sum = load_sum;
@@ -329,8 +329,8 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
         return;
     choose_filters(core, &core->services[index], &service);
     struct p2ps_service *told = &core->services[index];
-    service.action = told->is_told ? RWF_MAP_UPDATE : RWF_MAP_ADD;
-    told->is_told = true;
+    service.action = told->is_announced ? RWF_MAP_UPDATE : RWF_MAP_ADD;
+    told->is_announced = true;
     told->is_up = service.is_up;
     told->is_accepting = service.is_accepting;
     told->is_mirrored =
@@ -368,7 +368,7 @@ static void forget(struct p2ps_core *core, uint16_t index)
     };
     service.action = RWF_MAP_DELETE;
     s->is_forgotten = true;
-    s->is_told = false;
+    s->is_announced = false;
     tell_service(core, &service);
     if (core->config.note)
         core->config.note(core->config.note_owner, &note);

@@ -184,7 +184,7 @@ enum p2ps_id_from {
 struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
     uint8_t network;
-    bool is_told;
+    bool is_announced;
     uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;

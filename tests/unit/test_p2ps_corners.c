@@ -88,6 +88,33 @@ static void a_close_of_the_first_directory_stream_leaves_the_second(void **state
     assert_string_equal(pair_heard(c, 3), "Dd");
 }
 
+static void streams_of_one_item_end_and_begin_in_one_turn(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    const struct omm_item_request again = pair_request(5, "IBM.N");
+
+    for (int32_t id = 5; id <= 7; id++) {
+        pair_open(a, id, "IBM.N");
+        pair_open(b, id, "IBM.N");
+    }
+    p2ps_client_close(pair->sink, pair->now_ns, a->id, 7);
+    p2ps_client_close(pair->sink, pair->now_ns, a->id, 5);
+    p2ps_client_item(pair->sink, pair->now_ns, a->id, &again);
+    p2ps_client_gone(pair->sink, pair->now_ns, b->id);
+    pair_settle(pair);
+    pair_pass(pair, 20 * PAIR_MS);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IIU");
+    assert_string_equal(pair_heard(a, 7), "I");
+    assert_string_equal(pair_heard(b, 6), "I");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 2);
+    p2ps_client_gone(pair->sink, pair->now_ns, a->id);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
 /* ---- pause ---- */
 
 static void asking_again_while_paused_does_not_forget_what_was_missed(void **state)
@@ -473,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_directory_request_does_not_take_the_id_of_an_item, setup),
         TEST(a_close_of_the_first_directory_stream_leaves_the_second, setup),
+        TEST(streams_of_one_item_end_and_begin_in_one_turn, setup),
         TEST(asking_again_while_paused_does_not_forget_what_was_missed, setup),
         TEST(a_private_stream_that_is_asked_for_again_stays_one, setup),
         TEST(a_directory_of_one_service_says_nothing_of_another, setup),
