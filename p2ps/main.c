@@ -220,7 +220,7 @@ static void add_user(void *arg, const char *name)
     snprintf(users[tuning->user_count++].name, sizeof(users->name), "%s", name);
 }
 
-/* What a reload may change, to every worker. */
+/* Sends every worker the parameters that a reload may change. */
 static void tune_workers(struct p2ps *p2ps)
 {
     const struct daemon *daemon = &p2ps->daemon;
@@ -303,7 +303,7 @@ static void on_reload(void *owner)
         p2ps_worker_entitle_again(p2ps->workers[i]);
 }
 
-/* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
+/* With -noretry the daemon ends after attachTimeout without an rrcpd. */
 static void give_up_unattached(struct p2ps *p2ps, uint64_t now_ns)
 {
     uint64_t timeout_ns = md_conf_time_ns(&p2ps->daemon.object, "attachTimeout");

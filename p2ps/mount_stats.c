@@ -9,7 +9,7 @@
 #include "rates.h"
 #include "worker.h"
 
-/* What a monitor shows of one mount: p2ps.mount.<worker>.<number>.<name>. */
+/* The statistics of one mount: p2ps.mount.<worker>.<number>.<name>. */
 enum {
     MOUNT_ITEMS,
     MOUNT_BUFFERS,

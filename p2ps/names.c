@@ -64,7 +64,7 @@ static void address_of(const char *peer, char address[PEER_MAX])
         *end = 0;
 }
 
-/* Whoever owns the address says what its name is. */
+/* The owner of the address chooses the name in its reverse zone: do not trust it. */
 static void make_harmless(char *name)
 {
     for (; *name; name++) {

@@ -8,7 +8,7 @@
 /* How many mounts there may be: `mounts_max`. */
 void p2ps_limit_mounts(struct p2ps *p2ps);
 
-/* What each part gets, and of that each worker: into `config`. */
+/* Writes the share of each worker in each part to `config`. */
 int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config);
 
 #endif

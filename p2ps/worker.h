@@ -34,7 +34,7 @@ struct p2ps_user_limit {
     uint64_t items;
 };
 
-/* What a reload may change. */
+/* The parameters that a reload may change. */
 struct p2ps_tuning {
     uint64_t user_items, mount_items, aggregate_items; /* 0: no limit */
     struct p2ps_user_limit *users;

@@ -186,7 +186,7 @@ static int turn(struct net *net)
 
 enum { WAKE_MAX = 32 };
 
-/* What did not wake us has nothing to say: it is not asked once more before the answer goes out. */
+/* Sockets that epoll did not report are empty: skip their next receive call. */
 static void tell_quiet(struct net *net, const struct epoll_event events[], int count)
 {
     struct net_packet_io *io = attach_node_io(net->node);

@@ -28,8 +28,8 @@ void users_close(struct users *users); /* after the net loop has ended; NULL is 
 /* A letter from the net loop. */
 void users_mail(struct users *users, const struct net_mail *mail);
 
-/* A p2ps and a src_dist: what one of them sends, the other gets here. Of other programs nobody
- * knows whom they are for: they count as both. */
+/* A p2ps and a src_dist: what one of them sends, the other gets here. Another
+ * program may be on either side: it counts as both. */
 bool users_have_both_sides(const struct users *users);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/loop.h"
 #include "route_loop.h"
 
-/* Said at once, then again for what has come meanwhile, but not all the time. */
+/* The first line is logged at once, later ones after a pause, with what came meanwhile. */
 #define TELL_NS 10000000000ull
 
 static bool tell_one(const char *name, uint64_t now, uint64_t *told, const char *what)

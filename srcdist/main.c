@@ -227,7 +227,7 @@ static void on_reload(void *owner)
     pthread_mutex_unlock(&sd->lock);
 }
 
-/* Told not to wait for rrcpd for ever: after attachTimeout without one we leave. */
+/* With -noretry the daemon ends after attachTimeout without an rrcpd. */
 static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
 {
     uint64_t timeout_ns = md_conf_time_ns(&sd->daemon.object, "attachTimeout");

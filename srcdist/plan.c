@@ -52,7 +52,7 @@ static void on_route_read(void *arg, const char *name)
         rssl_read_size(u32_of(&route, "numIpcInputBuffers"), (uint16_t)buffer, largest->bytes);
 }
 
-/* What one connection may hold unread, beyond the buffer that a loop lends to all of them. */
+/* Unread bytes that one connection may hold beyond the buffer that its loop lends to all. */
 static uint64_t unread_bytes(struct src_dist *sd, const struct md_conf_object *bus)
 {
     uint16_t buffer = (uint16_t)md_conf_u64(&sd->daemon.object, "maxFragmentSize");

@@ -5,7 +5,7 @@
 
 #include "src_dist.h"
 
-/* What each part gets, and of that each loop: into `sd`. */
+/* Writes the share of each loop in each part to `sd`. */
 int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus);
 
 /* The least power of two that is not less. */

@@ -241,7 +241,7 @@ static void close_listeners(struct route_loop *loop)
     }
 }
 
-/* Told to stop: say so to everybody, and leave when that has had time to go out. */
+/* Stopping: notify every provider, and leave when that output had time to go out. */
 static void on_wake(void *owner)
 {
     struct route_loop *loop = owner;

@@ -44,7 +44,7 @@ void daemon_memory_add(struct daemon_memory *memory, const char *name, uint64_t 
 uint64_t daemon_memory_grant(struct daemon_memory *memory, const char *name, uint64_t bytes,
                              unsigned share);
 
-/* What no part has yet; 0 when the parts are above the limit already. */
+/* The rest of the limit; 0 when the parts exceed it already. */
 uint64_t daemon_memory_left(const struct daemon_memory *memory);
 
 /* To the log, and as statistics of the segment, where the beat shows what is resident. */

@@ -44,7 +44,7 @@ void daemon_trouble_here(struct daemon_troubles *troubles, unsigned which, uint6
                          uint64_t delay_ns, const char *note, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
-/* It is not, or no longer: the sentence is logged if the trouble was. */
+/* Trouble `which` is over. The sentence is logged if its beginning was. */
 void daemon_trouble_gone(struct daemon_troubles *troubles, unsigned which, uint64_t now_ns,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
