@@ -37,6 +37,7 @@ AFTER = """*logger*logLevel : INFO
 BROKEN = """*logger*logLevel : INFO
 *p2ps*itemLimit : many
 *p2ps*alice*itemLimit : 7
+*Src_Dist*RDFD*rrmpFlushInterval : soon
 """
 
 
@@ -89,14 +90,15 @@ def check(conf, items, system):
 
 
 def check_broken(conf, items, system):
-    """With the values of the second file in force."""
+    """With the values of the second file in force. Each daemon refuses the line that is its own."""
     line = BASE.count("\n") + 2
-    wrong = re.escape(f'{conf}:{line}: *p2ps*itemLimit: "many" is not a number (0..')
+    own = {"p2ps.1": f'{conf}:{line}: *p2ps*itemLimit: "many" is not ',
+           "src_dist.1": f'{conf}:{line + 2}: *Src_Dist*RDFD*rrmpFlushInterval: "soon" is not '}
     reload(conf, BROKEN, system)
-    for name in ("p2ps.1", "src_dist.1"):
+    for name, wrong in own.items():
         wait_for(lambda name=name: "the configuration has errors; the old values stay" in log_of(system, name),
                  f"{name} takes a broken file")
-        assert re.search(f"ERROR .*{wrong}", log_of(system, name)), log_of(system, name)
+        assert re.search("ERROR .*" + re.escape(wrong), log_of(system, name)), log_of(system, name)
     for user, wanted in (("demo", 12), ("alice", 20)):
         got, text = images(user, items)
         assert got == wanted, f"broken: {user}: {got} items, {wanted} expected\n{text}"
