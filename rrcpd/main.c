@@ -30,6 +30,7 @@ enum { WHY_BYTES = 512 };
 struct rrcpd {
     struct daemon daemon;
     struct attach_settings settings;
+    char socket_path[108];
     char role_path[108]; /* with a role: the link by which users prefer us */
     struct md_loop_wake *mail;
     struct md_loop_timer *deadline; /* of an orderly stop */
@@ -225,6 +226,7 @@ static int open_network(struct rrcpd *d)
     }
     users_limit_rings(d->users, d->ring_bytes);
     role_open(daemon->conf, path, d->role_path, sizeof(d->role_path));
+    snprintf(d->socket_path, sizeof(d->socket_path), "%s", path);
     return -1;
 }
 
@@ -267,7 +269,7 @@ static void take_down(struct rrcpd *d)
     health_close(d->health);
     net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
-    role_close(d->role_path);
+    role_close(d->role_path, d->socket_path);
     md_loop_timer_destroy(d->deadline);
     md_loop_wake_destroy(d->mail);
     daemon_stop(&d->daemon);

@@ -3,6 +3,7 @@
 #include "role.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,8 +35,16 @@ void role_open(const struct md_conf *conf, const char *socket_path, char *out, s
            md_conf_instance(conf), md_conf_network(conf));
 }
 
-void role_close(const char *path)
+/* Another instance may have taken the role since: its link stays. */
+void role_close(const char *path, const char *socket_path)
 {
-    if (*path)
+    const char *name = strrchr(socket_path, '/');
+    char target[PATH_MAX];
+    ssize_t length = *path ? readlink(path, target, sizeof(target) - 1) : -1;
+
+    if (length < 0)
+        return;
+    target[length] = '\0';
+    if (strcmp(target, name ? name + 1 : socket_path) == 0)
         (void)unlink(path);
 }

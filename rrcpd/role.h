@@ -13,6 +13,7 @@
  */
 void role_open(const struct md_conf *conf, const char *socket_path, char *out, size_t size);
 
-void role_close(const char *path);
+/* Removes the link if it still leads to `socket_path`. */
+void role_close(const char *path, const char *socket_path);
 
 #endif

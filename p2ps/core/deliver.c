@@ -49,9 +49,10 @@ static void tell_unreadable(struct p2ps_core *core, uint32_t item)
     it->is_unreadable = true;
     for (uint32_t i = it->watch_count; i-- > 0;) {
         const struct p2ps_watch *w = &core->items[item].watches[i];
-        uint8_t flags = core->forms[w->form].flags;
+        uint8_t flags = w->state == P2PS_WATCH_ENDED ? 0 : core->forms[w->form].flags;
 
-        if (w->state != P2PS_WATCH_ASKS && !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
+        if (w->state != P2PS_WATCH_ASKS && w->state != P2PS_WATCH_ENDED &&
+            !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
             p2ps_watch_status(core, item, i, &state);
     }
 }

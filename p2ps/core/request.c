@@ -285,6 +285,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         break;
     case ENTITLE_DENY:
         p2ps_watch_denied(core, item, at, answer.text);
+        p2ps_items_sweep(core); /* now: until the batch is over the source could be asked */
         break;
     case ENTITLE_PENDING:
         keep_snapshot_open(core, item);

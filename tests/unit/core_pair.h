@@ -172,6 +172,7 @@ struct pair {
     uint32_t authority_mounts; /* that each user may have, 0: any */
     const char *authority_denies_item;
     const char *authority_denies_data; /* one byte of permission data */
+    const char *authority_denies_user; /* that data to this user only */
     struct entitle_answer late[PAIR_STREAMS];
     size_t late_count;
     bool answers_now;
@@ -1157,7 +1158,10 @@ static inline enum entitle_verdict pair_judge(const struct pair *pair,
     if (query->kind == ENTITLE_LOGIN)
         return pair->authority_denies ? ENTITLE_DENY : ENTITLE_ALLOW;
     if (pair->authority_denies_data && query->permission_data.length == 1 &&
-        query->permission_data.data[0] == *pair->authority_denies_data)
+        query->permission_data.data[0] == *pair->authority_denies_data &&
+        (!pair->authority_denies_user ||
+         (query->user.length == strlen(pair->authority_denies_user) &&
+          memcmp(query->user.data, pair->authority_denies_user, query->user.length) == 0)))
         return ENTITLE_DENY;
     return item && query->item.length == strlen(item) &&
                    memcmp(query->item.data, item, query->item.length) == 0

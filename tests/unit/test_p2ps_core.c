@@ -1025,6 +1025,22 @@ static void an_item_one_may_not_see_is_closed(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+static void an_item_one_may_not_see_is_never_asked_for(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink, 0));
+    struct omm_item_request request = pair_request(5, "IBM.N");
+    uint64_t before = stats->requests_sent;
+
+    pair->authority_denies_item = "IBM.N";
+    p2ps_client_item(pair->sink, pair->now_ns, c->id, &request);
+    p2ps_core_tick(pair->sink, pair->now_ns, 1); /* the network has its turn before the sweep */
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(stats->requests_sent, before);
+}
+
 static void nothing_is_seen_before_a_slow_authority_has_answered(void **state)
 {
     struct pair *pair = *state;
@@ -1657,6 +1673,7 @@ int main(void)
         TEST(a_view_that_cannot_be_given_is_refused),
         TEST(a_view_cuts_the_rows_of_containers),
         TEST(an_item_one_may_not_see_is_closed),
+        TEST(an_item_one_may_not_see_is_never_asked_for),
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
         TEST(a_late_answer_is_not_taken_for_another_question),
         TEST(permission_data_of_the_image_are_asked_about_before_it_is_seen),

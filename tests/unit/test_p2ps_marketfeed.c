@@ -78,6 +78,9 @@ static void say_update(struct pair *pair, const char *name, uint16_t container,
         .msg_class = RWF_CLASS_UPDATE,
         .domain = 6,
         .stream_id = pair_item(pair, name)->stream_id,
+        .flags = pair->provider.perm_data ? RWF_UPDATE_HAS_PERM_DATA : 0,
+        .perm_data =
+            pair->provider.perm_data ? rwf_text(pair->provider.perm_data) : (struct rwf_bytes){ 0 },
         .container = container,
         .payload = payload,
     };
@@ -184,6 +187,35 @@ static void a_record_that_cannot_be_read_makes_its_item_suspect_once(void **stat
     assert_int_equal(stats->marketfeed_control, 1);
 }
 
+/* The stream that ends in the batch is still in the item's list when the record is refused. */
+static void an_unreadable_record_that_takes_a_right_away_ends_that_stream_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_with(pair, 0, false, false);
+    struct pair_client *denied = pair_client_comes(pair, 1);
+    struct omm_login_request request = pair_login_request();
+
+    request.user = rwf_text("mallory");
+    request.single_open = request.allow_suspect_data = false;
+    p2ps_client_login(pair->sink, pair->now_ns, denied->id, &request);
+    pair_settle(pair);
+    pair->provider.container = MF_CONTAINER;
+    static uint8_t image[64];
+    struct rwf_bytes bytes = record("F340UXXGIBM.NU62U1R6U+1.00F");
+    memcpy(image, bytes.data, bytes.length);
+    pair->provider.payload = rwf_bytes(image, bytes.length);
+    pair->provider.perm_data = "A";
+    pair_open(c, 5, "IBM.N");
+    pair_open(denied, 5, "IBM.N");
+    pair->authority_denies_data = "B";
+    pair->authority_denies_user = "mallory";
+    pair->provider.perm_data = "B";
+    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6"));
+    assert_string_equal(pair_heard(denied, 5), "IX");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 1);
+}
+
 static void market_price_goes_as_marketfeed_to_who_asked_for_it(void **state)
 {
     struct pair *pair = *state;
@@ -269,6 +301,8 @@ int main(void)
             records_reach_consumers_as_field_lists_and_late_ones_see_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(a_record_that_cannot_be_read_makes_its_item_suspect_once,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            an_unreadable_record_that_takes_a_right_away_ends_that_stream_once, setup, teardown),
         cmocka_unit_test_setup_teardown(market_price_goes_as_marketfeed_to_who_asked_for_it, setup,
                                         teardown),
         cmocka_unit_test(src_dist_ripples_by_its_files_where_a_provider_has_no_dictionary),
