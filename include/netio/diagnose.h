@@ -11,7 +11,7 @@
 
 /* Nothing here is called on the data path: all of it reads files, and may allocate. */
 
-/* Who holds a port of this host: "p2ps, pid 123", or "a process of user 1000" where /proc hides
+/* Names the holder of a port: "p2ps, pid 123", or "a process of user 1000" where /proc hides
  * more. False: /proc does not tell; `out` is "". */
 bool net_port_holder(uint16_t port, bool is_udp, char *out, size_t size);
 

@@ -47,7 +47,7 @@ struct page_cell {
     struct page_pen pen;
 };
 
-/* What ESC 7 saves. */
+/* The state that ESC 7 saves. */
 struct page_cursor {
     uint8_t row; /* from 0 */
     uint8_t column;

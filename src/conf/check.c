@@ -258,7 +258,7 @@ static void say_error(struct checker *checker, bool is_own, const char *text)
     say(checker, MD_CONF_INFO, other);
 }
 
-/* What is taken for a typing error: ignored, or with -strict an error of whom the line concerns. */
+/* A likely typing error is ignored; with -strict it is an error of the daemon it concerns. */
 static void say_typo(struct checker *checker, const struct path *name, const char *text)
 {
     bool is_strict = checker->conf->options.strict;

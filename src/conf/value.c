@@ -26,7 +26,7 @@ static bool has_limits(const struct md_conf_row *row)
     return row->min != 0 || row->max != 0;
 }
 
-/* What a number may end with: in any case but for k and K; a B where bytes are counted. */
+/* Reads the end of a number. Case matters for k and K only; a B may follow where bytes count. */
 static bool suffix_factor(const char *suffix, const char *unit, int64_t *factor)
 {
     static const struct {

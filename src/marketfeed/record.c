@@ -10,7 +10,7 @@ enum { FS = 0x1c, GS = 0x1d, RS = 0x1e, US = 0x1f };
 /* The record ends with an FS, and there is no other behind its first byte: so a walk from one
  * separator to the next needs no other bound. */
 
-/* What stands between *p and the next separator, at which *p then is. */
+/* Returns the bytes from *p to the next separator, and moves *p to that separator. */
 static struct rwf_bytes take_text(const uint8_t **p)
 {
     const uint8_t *begin = *p;

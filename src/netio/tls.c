@@ -395,7 +395,7 @@ static void take_first(void *arg, bool is_error, enum net_tls_file file, const c
         snprintf(first->text, first->size, "%s %s", names[file], text);
 }
 
-/* What the files show says more than OpenSSL's own reason, which is kept for the rest. */
+/* Names a fault that the files show. OpenSSL's own reason stays for all other faults. */
 static void explain(char *error, size_t size, const struct net_tls_config *config, const char *what)
 {
     char reason[256];

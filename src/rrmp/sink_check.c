@@ -169,7 +169,7 @@ static const char *check_queues(const struct rrmp_sink *sink, uint32_t number, u
     return NULL;
 }
 
-/* What an instance is asked for, over all its links. */
+/* The items that we have asked an instance for, over all its links. */
 struct asked {
     uint32_t count;
     uint64_t xor ;

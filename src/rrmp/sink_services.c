@@ -96,7 +96,7 @@ static void union_description(struct rrmp_sink_service *out, const struct rrmp_s
     }
 }
 
-/* What the configuration says counts before what a provider says. */
+/* A configured id takes precedence over the one that a provider gives. */
 static void take_said_id(struct rrmp_sink_service *out, const struct rrmp_service *from)
 {
     bool is_configured = from->id != 0 && !(from->features & RRMP_FEATURE_ID_IS_TOLD);
