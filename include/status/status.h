@@ -14,7 +14,10 @@
  *     /             the status page, one self-contained HTML file
  *     /status.json  every value of the statistics segment, the process, the last warnings
  *     /metrics      the same values for Prometheus, text format 0.0.4
+ *     /healthz      200 while no thread of the daemon hangs, else 503
+ *     /ready        200 while it can do its work, else 503; the one line says why not
  *
+ * The last two answer any Host, as probes of an orchestrator and of a load balancer send one.
  * All of it is read out of the daemon's own segment, by its control loop, at most ten times a
  * second however often it is asked for: the loops that carry data do not notice. Nothing can be
  * changed through it.
@@ -79,5 +82,12 @@ void status_write_metrics(const struct stats_reader *reader, const struct status
                           struct http_answer *answer);
 void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
                        struct http_answer *answer);
+
+/* A line each, with status 200 or 503. A daemon is not ready while it hangs, while `ready` is 0
+ * (it waits for its rrcpd), and while it has a trouble: the same states as in daemon/trouble.h. */
+void status_write_health(const struct stats_reader *reader, const struct status_facts *facts,
+                         struct http_answer *answer);
+void status_write_ready(const struct stats_reader *reader, const struct status_facts *facts,
+                        struct http_answer *answer);
 
 #endif

@@ -77,25 +77,42 @@ static struct status_facts look(struct status *status)
     };
 }
 
+typedef void (*write_fn)(const struct stats_reader *reader, const struct status_facts *facts,
+                         struct http_answer *answer);
+
+static const struct {
+    const char *path;
+    write_fn write;
+    bool any_host; /* nothing in it is worth a guard, and probes send the Host they please */
+} texts[] = {
+    { "/status.json", status_write_json, false },
+    { "/metrics", status_write_metrics, false },
+    { "/healthz", status_write_health, true },
+    { "/ready", status_write_ready, true },
+};
+
 static void on_request(void *owner, const struct http_request *request, struct http_answer *answer)
 {
     struct status *status = owner;
+    bool is_foreign = status->is_local && !http_host_is_literal(request->host);
 
-    if (status->is_local && !http_host_is_literal(request->host)) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (!http_slice_is(request->path, texts[i].path) || (is_foreign && !texts[i].any_host))
+            continue;
+        struct status_facts facts = look(status);
+        texts[i].write(status->reader, &facts, answer);
+        return;
+    }
+    if (is_foreign) {
         answer->status = 403;
-        http_answer_add(answer, "ask for localhost or for an address\n");
+        http_answer_add(answer, "ask for localhost or for an address; /healthz and /ready answer "
+                                "whatever the Host is\n");
     } else if (http_slice_is(request->path, "/")) {
         answer->type = "text/html; charset=utf-8";
         answer->fixed = &status_page;
-    } else if (http_slice_is(request->path, "/status.json")) {
-        struct status_facts facts = look(status);
-        status_write_json(status->reader, &facts, answer);
-    } else if (http_slice_is(request->path, "/metrics")) {
-        struct status_facts facts = look(status);
-        status_write_metrics(status->reader, &facts, answer);
     } else {
         answer->status = 404;
-        http_answer_add(answer, "there are / /status.json /metrics\n");
+        http_answer_add(answer, "there are / /status.json /metrics /healthz /ready\n");
     }
 }
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 import conf_examples
@@ -89,6 +90,16 @@ def get(port, path):
         return answer.read().decode()
 
 
+def probe(port, path):
+    """Status and text for a probe, which asks with a Host of its own."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", headers={"Host": "vega.example"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.read().decode()
+
+
 def cut_off(bed):
     """Where it looked, which line says so, and what there is in place of it; for every eye."""
     bed.start("rrcpd.net1.1", "rrcpd", "net1")
@@ -108,6 +119,8 @@ def cut_off(bed):
     samples = get(18081, "metrics")
     for sample in ('rmds_ready{process="p2ps",number="1"} 0', 'rmds_troubles{process="p2ps",number="1"} 1'):
         assert sample in samples, f"no {sample}"
+    assert probe(18081, "ready") == (503, "not ready: no rrcpd for network net1, instance 2\n"), probe(18081, "ready")
+    assert probe(18081, "healthz") == (200, "ok\n"), probe(18081, "healthz")
 
 
 def attached(bed):
@@ -135,6 +148,7 @@ def nothing_to_serve(bed):
         bed.said("p2ps.1", r"NOTICE services are offered, after \d+ s")
         bed.shown("src_dist.1", "ok", "")
         bed.shown("p2ps.1", "ok", "")
+        assert probe(18081, "ready") == (200, "ready\n"), probe(18081, "ready")
     finally:
         provider.terminate()
         provider.wait()

@@ -101,6 +101,7 @@ def served(bed):
         check(len(metrics(port)) > 20, name)
     check(get(18081, "/nothing")[0] == 404 and get(18081, "/", "POST")[0] == 405, "refusals")
     check(get(18081, "/", Host="evil.example")[0] == 403, "a foreign name")
+    check(get(18081, "/healthz", Host="vega.example")[0] == 200, "a probe")
 
 
 def rates(bed):

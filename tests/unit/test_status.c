@@ -1,4 +1,4 @@
-/* test_status.c - the segment as metrics and JSON, and the three things that are served. */
+/* test_status.c - the segment as metrics and JSON, and the five things that are served. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -235,6 +235,44 @@ static void a_heart_that_stands_still_is_told(void **state)
     expect(f, "rmds_heartbeat_age_seconds{process=\"p2ps\",number=\"1\"} 60.000\n");
 }
 
+static void a_daemon_is_ready_while_nothing_keeps_it_from_its_work(void **state)
+{
+    struct fixture *f = *state;
+
+    write_text(f, status_write_ready);
+    assert_int_equal(f->answer.status, 503);
+    assert_string_equal(f->answer.text, "not ready: starting\n");
+    struct stats_entry *ready = stats_entry_add(f->segment, STATS_KIND_GAUGE, "ready");
+    write_text(f, status_write_ready);
+    assert_int_equal(f->answer.status, 503);
+    expect(f, "not ready: waiting for what it needs");
+    stats_gauge_set(ready, 1);
+    write_text(f, status_write_ready);
+    assert_int_equal(f->answer.status, 200);
+    assert_string_equal(f->answer.text, "ready\n");
+    stats_string_add(f->segment, "trouble", "no service is offered\r\nX: y");
+    write_text(f, status_write_ready);
+    assert_int_equal(f->answer.status, 503);
+    assert_string_equal(f->answer.text, "not ready: no service is offered\\\\x0d\\\\x0aX: y\n");
+    write_text(f, status_write_health);
+    assert_int_equal(f->answer.status, 200);
+    assert_string_equal(f->answer.text, "ok\n");
+}
+
+static void a_daemon_with_a_thread_that_hangs_is_neither_well_nor_ready(void **state)
+{
+    struct fixture *f = *state;
+
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "ready"), 1);
+    f->facts.mono_ns += 7 * MD_NS_PER_S;
+    write_text(f, status_write_health);
+    assert_int_equal(f->answer.status, 503);
+    expect(f, "hung: a thread of vega.1.p2ps hangs, no heartbeat for 7 s");
+    write_text(f, status_write_ready);
+    assert_int_equal(f->answer.status, 503);
+    expect(f, "not ready: a thread of vega.1.p2ps hangs, no heartbeat for 7 s");
+}
+
 static void warnings_are_remembered_and_notices_are_not(void **state)
 {
     struct md_log_config config = { .identity = "t", .severity_max = MD_LOG_DEBUG };
@@ -318,7 +356,7 @@ static void ask(struct md_loop *loop, uint16_t port, const char *path, const cha
     close(fd);
 }
 
-static void three_things_are_served_and_nothing_else(void **state)
+static void five_things_are_served_and_nothing_else(void **state)
 {
     static char out[1 << 20];
     struct fixture *f = *state;
@@ -343,6 +381,12 @@ static void three_things_are_served_and_nothing_else(void **state)
     /* A page from elsewhere, whose own name was made to lead here. */
     ask(loop, port, "/status.json", "evil.example", out, sizeof(out));
     assert_non_null(strstr(out, "HTTP/1.1 403 "));
+    /* A probe asks with the name under which its owner knows the host. */
+    ask(loop, port, "/healthz", "vega", out, sizeof(out));
+    assert_non_null(strstr(out, "HTTP/1.1 200 "));
+    ask(loop, port, "/ready", "vega.example:8081", out, sizeof(out));
+    assert_non_null(strstr(out, "HTTP/1.1 503 "));
+    assert_non_null(strstr(out, "\r\n\r\nnot ready: starting\n"));
     status_close(status);
     md_loop_destroy(loop);
     md_conf_destroy(conf);
@@ -387,9 +431,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_the_configuration_sets_is_told_with_its_line, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_heart_that_stands_still_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_daemon_is_ready_while_nothing_keeps_it_from_its_work,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_daemon_with_a_thread_that_hangs_is_neither_well_nor_ready,
+                                        set_up, tear_down),
         cmocka_unit_test(warnings_are_remembered_and_notices_are_not),
-        cmocka_unit_test_setup_teardown(three_things_are_served_and_nothing_else, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(five_things_are_served_and_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_port_nothing_listens, set_up, tear_down),
         cmocka_unit_test(the_page_needs_nothing_from_elsewhere),
     };
