@@ -124,7 +124,7 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
 static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_event *event,
                          uint32_t service)
 {
-    uint32_t provider = srcdist_service_provider(core, service);
+    uint32_t provider = srcdist_service_asked(core, service);
     bool has_room = provider != SRCDIST_NONE && srcdist_provider_has_room(core, provider);
     const struct srcdist_offer *offer =
         has_room ? srcdist_provider_offer(srcdist_provider_at(core, provider), (uint16_t)service)

@@ -93,7 +93,6 @@ void srcdist_image_wanted(struct srcdist_core *core, uint32_t item)
     it->is_image_due = true;
     if (cache_image_is_valid(it->image) && !it->is_in_parts)
         srcdist_image_queue(core, item);
-    else if (it->state == SRCDIST_ITEM_OPEN && !core->services[it->service].is_broadcast &&
-             !it->is_in_parts)
+    else if (it->state == SRCDIST_ITEM_OPEN && !it->is_in_parts)
         srcdist_item_reissue(core, item);
 }

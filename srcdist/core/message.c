@@ -31,11 +31,6 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
     int err = srcdist_streams_put(&p->streams, peek->stream_id, item);
     if (err != MD_OK)
         return err;
-    if (it->state == SRCDIST_ITEM_PENDING) {
-        /* It was to be asked for here. The place that it leaves in the queue is void. */
-        srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
-        it->due_ns = UINT64_MAX;
-    }
     srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
     it->provider = provider;
     it->service = service;

@@ -11,14 +11,14 @@
 void srcdist_item_place(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_item *it = &core->items[item];
-    uint32_t provider = srcdist_service_provider(core, it->service);
 
-    if (provider == SRCDIST_NONE || core->services[it->service].is_broadcast) {
+    if (core->services[it->service].is_broadcast ||
+        srcdist_service_asked(core, it->service) == SRCDIST_NONE) {
         srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
         return;
     }
     srcdist_item_leave_offer(core, it); /* frees the place of an earlier attempt */
-    provider = srcdist_service_provider_with_room(core, it->service);
+    uint32_t provider = srcdist_service_asked_with_room(core, it->service);
     if (provider == SRCDIST_NONE) {
         srcdist_item_end(core, item, RRMP_REFUSE_NOT_HERE, RWF_CODE_TOO_MANY_ITEMS,
                          "The source has as many items open as its OpenLimit allows");

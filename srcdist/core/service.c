@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,35 +45,50 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name)
     return free_slot;
 }
 
-static uint32_t best_provider(const struct srcdist_core *core, uint32_t service, bool with_room)
+/* False: this provider cannot be used for the service now. */
+static bool has_service_up(const struct srcdist_provider *p, uint32_t service, bool with_room)
+{
+    if (!p->is_used || p->must_go || p->state != SRCDIST_PROVIDER_READY)
+        return false;
+    for (uint32_t k = 0; k < p->offer_count; k++) {
+        const struct srcdist_offer *offer = &p->offers[k];
+
+        if (offer->service == service && offer->is_up && offer->is_accepting &&
+            !(with_room && offer->open_count >= offer->open_limit))
+            return true;
+    }
+    return false;
+}
+
+/* `kinds`: a bit for each kind that may be chosen. */
+static uint32_t best_provider(const struct srcdist_core *core, uint32_t service, unsigned kinds,
+                              bool with_room)
 {
     uint32_t best = SRCDIST_NONE;
 
     for (uint32_t i = 0; i < core->provider_room; i++) {
         const struct srcdist_provider *p = &core->providers[i];
 
-        if (!p->is_used || p->must_go || p->state != SRCDIST_PROVIDER_READY)
-            continue;
-        for (uint32_t k = 0; k < p->offer_count; k++) {
-            const struct srcdist_offer *offer = &p->offers[k];
-            if (with_room && offer->open_count >= offer->open_limit)
-                continue;
-            if (offer->service == service && offer->is_up && offer->is_accepting &&
-                (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
-                best = i;
-        }
+        if (kinds >> p->kind & 1 && has_service_up(p, service, with_room) &&
+            (best == SRCDIST_NONE || p->rank < core->providers[best].rank))
+            best = i;
     }
     return best;
 }
 
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service)
 {
-    return best_provider(core, service, false);
+    return best_provider(core, service, UINT_MAX, false);
 }
 
-uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service)
+uint32_t srcdist_service_asked(const struct srcdist_core *core, uint32_t service)
 {
-    return best_provider(core, service, true);
+    return best_provider(core, service, 1u << SRCDIST_INTERACTIVE, false);
+}
+
+uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32_t service)
+{
+    return best_provider(core, service, 1u << SRCDIST_INTERACTIVE, true);
 }
 
 /* ---- the description ---- */

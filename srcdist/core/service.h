@@ -11,8 +11,10 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
 /* The best provider that has the service up, or SRCDIST_NONE. */
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
 
-/* The same, among providers whose OpenLimit allows one more item. */
-uint32_t srcdist_service_provider_with_room(const struct srcdist_core *core, uint32_t service);
+/* The best interactive provider that has it up: requests go to this one. */
+uint32_t srcdist_service_asked(const struct srcdist_core *core, uint32_t service);
+/* The same, among those whose OpenLimit allows one more item. */
+uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32_t service);
 
 /* INFO of a provider: capabilities and the rest. True when something changed. */
 bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,

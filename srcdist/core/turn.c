@@ -179,10 +179,11 @@ void srcdist_turn_event(struct srcdist_core *core, const struct rrmp_source_even
 
 /* ---- time ---- */
 
-/* An item of a broadcast service that no provider publishes: wait a while, then refuse it. */
+/* An item that can only be published, not asked for, and is not: wait a while, then refuse it. */
 static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_item *it = &core->items[item];
+    const struct srcdist_service *s = &core->services[it->service];
     struct rrmp_ending ending = {
         .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
         .code = RWF_CODE_NOT_FOUND,
@@ -190,8 +191,10 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
         .text = srcdist_view(rwf_text("The source does not publish this item")),
     };
 
-    if (!core->services[it->service].is_up)
+    if (!s->is_up || (!s->is_broadcast && srcdist_service_asked(core, it->service) != SRCDIST_NONE))
         return;
+    if (!s->is_broadcast)
+        ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT; /* asked for later */
     if (it->must_republish) {
         ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT;
         ending.code = RWF_CODE_NONE;
@@ -235,8 +238,7 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
             srcdist_image_wanted(core, item);
         break;
     case SRCDIST_ITEM_WAITING:
-        if (core->services[it->service].is_broadcast)
-            sweep_unpublished(core, item);
+        sweep_unpublished(core, item);
         break;
     case SRCDIST_ITEM_PENDING:
     case SRCDIST_ITEM_FREE:

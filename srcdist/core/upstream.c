@@ -228,6 +228,8 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
 
     if (it->is_asked)
         return MD_OK; /* one is under way */
+    if (core->providers[it->provider].kind == SRCDIST_NON_INTERACTIVE)
+        return MD_ERR_UNSUPPORTED; /* its next refresh is the image */
     if (!rrmp_source_item_info(core->source, item, &info))
         return MD_ERR_NOT_FOUND;
     int err = srcdist_request_send(core, it->provider, it->stream_id, info.key, it->service, true,

@@ -7,6 +7,7 @@ struct publisher {
     struct pair pair;
     uint32_t id;
     bool closed;
+    bool takes_nothing;
     unsigned count;
     int32_t stream_id;
     uint8_t msg_class;
@@ -19,6 +20,8 @@ static int hear(void *self, struct rwf_bytes bytes)
     struct rwf_msg msg;
 
     assert_int_equal(rwf_msg_decode(bytes, &msg), RWF_OK);
+    if (p->takes_nothing)
+        return MD_ERR_FULL;
     p->count++;
     p->stream_id = msg.stream_id;
     p->msg_class = msg.msg_class;
@@ -80,7 +83,7 @@ static void log_in(struct publisher *p, uint8_t role)
     say(p, &enc);
 }
 
-static void say_directory(struct publisher *p)
+static void say_directory_of(struct publisher *p, const char *name)
 {
     uint8_t bytes[512];
     struct rwf_encoder enc;
@@ -91,7 +94,7 @@ static void say_directory(struct publisher *p)
         .id = 3,
         .action = RWF_MAP_ADD,
         .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
-        .name = rwf_text("SENT"),
+        .name = rwf_text(name),
         .capability_count = 1,
         .capabilities = { 6 },
         .is_up = true,
@@ -102,6 +105,11 @@ static void say_directory(struct publisher *p)
     omm_directory_encode_service(&enc, &service);
     omm_directory_encode_finish(&enc);
     say(p, &enc);
+}
+
+static void say_directory(struct publisher *p)
+{
+    say_directory_of(p, "SENT");
 }
 
 static bool fail_realloc; /* all of them, from now on */
@@ -219,6 +227,35 @@ static void who_is_connected_is_told_that_src_dist_stops(void **state)
     assert_int_equal(p->msg_class, RWF_CLASS_STATUS);
     assert_int_equal(p->stream_id, 1);
     assert_int_equal(p->state.stream_state, RWF_STREAM_CLOSED_RECOVER);
+}
+
+static void a_publisher_is_not_asked_for_items_of_a_service_that_others_answer(void **state)
+{
+    struct publisher *p = *state;
+    struct pair *pair = &p->pair;
+    struct pair_client *c = pair_client(pair, 0);
+
+    log_in(p, OMM_ROLE_PROVIDER);
+    say_directory_of(p, "RDFD");
+    pair_say_directory(&pair->provider, false); /* the service is interactive again */
+    pair->provider.service_up = false;
+    pair_say_directory(&pair->provider, true);
+    p->count = 0;
+    p->takes_nothing = true; /* a request would wait for room */
+    pair_open(c, 5, "X");
+    assert_int_equal(srcdist_core_stats(pair->source)->pending_now, 0);
+    publish(p, RWF_CLASS_REFRESH, -1, 3);
+    assert_string_equal(pair_heard(c, 5), "!I");
+    p->takes_nothing = false;
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_open(c, 6, "Y");
+    pair_pass(pair, 30 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 6)->stream_state, RWF_STREAM_CLOSED_RECOVER);
+    pair->provider.service_up = true;
+    pair_say_directory(&pair->provider, true);
+    pair_open(c, 7, "Y");
+    assert_string_equal(pair_heard(c, 7), "I");
+    assert_int_equal(p->count, 0);
 }
 
 /* A consumer of the publisher's service. */
@@ -402,6 +439,7 @@ int main(void)
         TEST(an_update_before_its_image_is_refused_once),
         TEST(who_is_connected_is_told_that_src_dist_stops),
         TEST(an_item_that_nobody_publishes_is_said_once),
+        TEST(a_publisher_is_not_asked_for_items_of_a_service_that_others_answer),
         TEST(one_that_is_published_late_ends_the_waiting),
         TEST(items_on_one_stream_id_are_told_apart_by_their_keys),
         TEST(a_stream_of_its_own_is_not_shared),
