@@ -47,12 +47,13 @@ static void tell_unreadable(struct p2ps_core *core, uint32_t item)
     if (it->is_unreadable)
         return;
     it->is_unreadable = true;
-    for (uint32_t i = it->watch_count; i-- > 0;) {
+    for (uint32_t i = 0; i < it->watch_count; i++) {
         const struct p2ps_watch *w = &core->items[item].watches[i];
-        uint8_t flags = w->state == P2PS_WATCH_ENDED ? 0 : core->forms[w->form].flags;
 
-        if (w->state != P2PS_WATCH_ASKS && w->state != P2PS_WATCH_ENDED &&
-            !(flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
+        /* A watch that has ended has no form any more: the list of ended ones takes its place. */
+        if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
+            continue;
+        if (!(core->forms[w->form].flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
             p2ps_watch_status(core, item, i, &state);
     }
 }
