@@ -59,6 +59,21 @@ int mf_decode(struct rwf_bytes bytes, size_t longest, struct mf_record *out);
  * mf_decode(). */
 bool mf_next(struct rwf_bytes *rest, struct mf_field *out);
 
+/* ---- writing one ---- */
+
+struct mf_output {
+    uint8_t *bytes;
+    size_t size;
+    size_t length;
+    bool is_full; /* something had no room, and nothing is written from then on */
+};
+
+/* FS code US tag GS name [US template US [level]], or [US level] without a template; no tag: XX. */
+void mf_put_head(struct mf_output *out, const struct mf_record *record);
+void mf_put_id(struct mf_output *out, int16_t id); /* RS id US; the value is next */
+void mf_put(struct mf_output *out, struct rwf_bytes bytes);
+void mf_put_end(struct mf_output *out);
+
 /* ---- what a conversion loses ---- */
 
 enum mf_reason {

@@ -93,56 +93,24 @@ int cache_record_update(struct cache *cache, struct cache_image **image, struct 
 
 /* ---- to a record ---- */
 
-struct output {
-    uint8_t *bytes;
-    size_t size;
-    size_t length;
-    bool is_full;
-};
-
-static void put(struct output *out, const void *bytes, size_t length)
+static void put_field(struct mf_output *out, const struct rwf_field *field, uint16_t template_id)
 {
-    if (out->is_full || length > out->size - out->length) {
-        out->is_full = true;
-        return;
-    }
-    memcpy(out->bytes + out->length, bytes, length);
-    out->length += length;
-}
+    struct rwf_bytes content = field->content;
 
-static void put_number(struct output *out, uint8_t separator, uint32_t number, bool is_negative)
-{
-    uint8_t text[12];
-    size_t at = sizeof(text);
-
-    do {
-        text[--at] = (uint8_t)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    if (is_negative)
-        text[--at] = '-';
-    text[--at] = separator;
-    put(out, text + at, sizeof(text) - at);
-}
-
-static void put_field(struct output *out, const struct rwf_field *field, uint16_t template_id)
-{
     if (field->id != HEAD_ID) {
-        put_number(out, 0x1e, (uint32_t)(field->id < 0 ? -field->id : field->id), field->id < 0);
-        put(out, "\x1f", 1);
-        put(out, field->content.data, field->content.length);
+        mf_put_id(out, field->id);
+        mf_put(out, content);
         return;
     }
-    put(out,
-        "\x1c"
-        "340\x1fXX\x1d",
-        8);
-    put(out, field->content.data + HEAD_LENGTH, field->content.length - HEAD_LENGTH);
-    put_number(out, 0x1f, template_id, false);
-    if (field->content.data[0])
-        put_number(out, 0x1f, md_be32(field->content.data + 1), false);
-    else
-        put(out, "\x1f", 1);
+    mf_put_head(out,
+                &(struct mf_record){
+                    .code = MF_IMAGE,
+                    .has_template = true,
+                    .has_level = content.data[0] != 0,
+                    .template_id = template_id,
+                    .level = md_be32(content.data + 1),
+                    .name = rwf_bytes(content.data + HEAD_LENGTH, content.length - HEAD_LENGTH),
+                });
 }
 
 int cache_record_image(const struct cache_image *image, uint8_t *out, size_t size, size_t *length)
@@ -154,14 +122,15 @@ int cache_record_image(const struct cache_image *image, uint8_t *out, size_t siz
     if (size < image->payload_at ||
         rwf_field_list_decode(cache_payload(image), NULL, &list) != RWF_OK)
         return MD_ERR_FULL;
-    struct output output = { .bytes = out + image->payload_at, .size = size - image->payload_at };
+    struct mf_output output = { .bytes = out + image->payload_at,
+                                .size = size - image->payload_at };
     if (output.size > MF_RECORD_MAX)
         output.size = MF_RECORD_MAX;
     memcpy(out, image->bytes, image->payload_at);
     uint16_t template_id = list.info.flags & RWF_LIST_HAS_INFO ? list.info.list_num : 0;
     while (rwf_field_list_next(&list, &field) > 0)
         put_field(&output, &field, template_id);
-    put(&output, "\x1c", 1);
+    mf_put_end(&output);
     if (output.is_full)
         return MD_ERR_FULL;
     *length = image->payload_at + output.length;

@@ -1,11 +1,9 @@
 /* convert.c - records to field lists and back, with their messages. See marketfeed.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "base/err.h"
 #include "table.h"
 
-enum { FS = 0x1c, GS = 0x1d, RS = 0x1e, US = 0x1f };
+enum { FS = 0x1c, US = 0x1f };
 
 /* ---- to RWF ---- */
 
@@ -97,41 +95,7 @@ int mf_to_message(const struct mf_table *table, const struct rwf_msg *msg, struc
 
 /* ---- from RWF ---- */
 
-struct output {
-    uint8_t *bytes;
-    size_t size;
-    size_t length;
-    bool is_full;
-};
-
-static void put(struct output *out, const void *bytes, size_t length)
-{
-    if (out->is_full || length > out->size - out->length) {
-        out->is_full = true;
-        return;
-    }
-    memcpy(out->bytes + out->length, bytes, length);
-    out->length += length;
-}
-
-static void put_byte(struct output *out, uint8_t byte)
-{
-    put(out, &byte, 1);
-}
-
-static void put_number(struct output *out, uint32_t number)
-{
-    uint8_t digits[10];
-    size_t at = sizeof(digits);
-
-    do {
-        digits[--at] = (uint8_t)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    put(out, digits + at, sizeof(digits) - at);
-}
-
-static unsigned code_for(const struct mf_head *head)
+static uint16_t code_for(const struct mf_head *head)
 {
     if (head->is_image)
         return MF_IMAGE;
@@ -142,32 +106,23 @@ static unsigned code_for(const struct mf_head *head)
     return head->update_type == RWF_UPDATE_CLOSING_RUN ? MF_CLOSING_RUN : MF_UPDATE;
 }
 
-static void put_head(struct output *out, const struct mf_head *head, uint16_t template_id)
+static void put_head(struct mf_output *out, const struct mf_head *head, uint16_t template_id)
 {
-    unsigned code = code_for(head);
-    bool has_template = code == MF_IMAGE || code == MF_VERIFY;
+    uint16_t code = code_for(head);
 
-    put_byte(out, FS);
-    put_number(out, code);
-    put_byte(out, US);
-    if (head->tag.length > 0)
-        put(out, head->tag.data, head->tag.length);
-    else
-        put(out, "XX", 2);
-    put_byte(out, GS);
-    put(out, head->name.data, head->name.length);
-    if (has_template) {
-        put_byte(out, US);
-        put_number(out, template_id);
-    }
-    if (has_template || head->has_level)
-        put_byte(out, US);
-    if (head->has_level)
-        put_number(out, head->level & 0xffff);
+    mf_put_head(out, &(struct mf_record){
+                         .code = code,
+                         .has_template = code == MF_IMAGE || code == MF_VERIFY,
+                         .has_level = head->has_level,
+                         .template_id = template_id,
+                         .level = head->level & 0xffff,
+                         .tag = head->tag,
+                         .name = head->name,
+                     });
 }
 
 /* RS id US value. */
-static void put_field(struct output *out, const struct mf_table *table,
+static void put_field(struct mf_output *out, const struct mf_table *table,
                       const struct rwf_field *field, struct mf_losses *losses)
 {
     size_t begin = out->length;
@@ -175,11 +130,7 @@ static void put_field(struct output *out, const struct mf_table *table,
     enum mf_reason more;
     size_t length;
 
-    put_byte(out, RS);
-    if (field->id < 0)
-        put_byte(out, '-');
-    put_number(out, (uint32_t)(field->id < 0 ? -field->id : field->id));
-    put_byte(out, US);
+    mf_put_id(out, field->id);
     if (out->is_full)
         return;
     if (mf_value_write(&table->options, &table->entries[(uint16_t)field->id], field->content,
@@ -208,7 +159,7 @@ int mf_from_fields(const struct mf_table *table, const struct mf_head *head, str
                    const struct rwf_sets *sets, uint8_t *out, size_t size, size_t *length,
                    struct mf_losses *losses)
 {
-    struct output output = { .bytes = out, .size = size < MF_RECORD_MAX ? size : MF_RECORD_MAX };
+    struct mf_output output = { .bytes = out, .size = size < MF_RECORD_MAX ? size : MF_RECORD_MAX };
     struct rwf_field_list list = { 0 };
     struct rwf_field field;
     int rc = bytes.length > 0 ? rwf_field_list_decode(bytes, sets, &list) : RWF_OK;
@@ -228,7 +179,7 @@ int mf_from_fields(const struct mf_table *table, const struct mf_head *head, str
         else
             put_field(&output, table, &field, losses);
     }
-    put_byte(&output, FS);
+    mf_put_end(&output);
     if (rc < 0)
         return rc;
     *length = output.is_full ? 0 : output.length;
