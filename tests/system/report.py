@@ -12,6 +12,8 @@ from importlib.util import module_from_spec, spec_from_loader
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(sys.argv[1], "tools/report"))
 import chain  # noqa: E402
+import host  # noqa: E402
+import plot  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
 
@@ -47,6 +49,36 @@ page = report.page("T", "S <b>", [chart, bars], [("Rows", ROWS, ["rate", "mean_u
                    {"cpu": "<script>"}, ["note"])
 check("<script>" not in page and "<b>" not in page, "text is not escaped")
 check("http://" not in page.replace("http://www.w3.org/2000/svg", ""), "the page looks outside")
+
+# Axes that can be read, names that do not leave the picture, latency by percentile.
+ticks = plot.log_ticks(100, 2000)
+check([round(t) for t in ticks] == [100, 200, 500, 1000, 2000], f"ticks of one decade: {ticks}")
+check([report.short(v) for v in (950, 100000, 10100000)] == ["950", "100 k", "10.1 M"], "short numbers")
+many = report.Chart("many names", "x", "y")
+for i in range(40):
+    many.line(f"line {i}", [(1, 5), (2, 5)])
+svg = xml.dom.minidom.parseString(many.svg())
+names = [t for t in svg.getElementsByTagName("text") if t.getAttribute("class") == "s"]
+check(len(names) == 40 and all(float(t.getAttribute("y")) <= many.HEIGHT for t in names), "names below the picture")
+check(plot.percentile_points([[0, 50], [10, 49], [20, 1]]) == [(1, 10), (2, 10), (100, 20)], "percentiles")
+xml.dom.minidom.parseString(report.percentiles("P", {"1,000/s": [[0, 50], [10, 50]], "none": []}).svg())
+check("99.9 %" in report.percentiles("P", {"x": [[0, 99999], [10, 1]]}).svg(), "the percentile's name on the axis")
+
+# The top of a page: what was measured where, in words, and why it should not be believed.
+check(host.share((100, 10), (200, 16)) == 6 and host.ticks("cpu  1 2 3 4 5 6 7 8 9 10\n") == (36, 8), "steal")
+check(host.note({}) == "" and "STEAL" not in host.note({"steal_pct": 5}) and "STEAL 5.1" in host.note({"steal_pct": 5.1}),
+      "a row above 5 % is marked")
+CALM = {"time": "2026-01-02T03:04:05Z", "host": "vega", "cpus": 2, "cpu": "X", "kernel": "6.1", "commit": "abc",
+        "load": [0.4, 1, 1], "load_after": [2.0, 1, 1], "steal_pct": 0.3}
+check(host.conditions(CALM) == "Measured 2026-01-02 03:04:05 UTC on vega, 2 CPUs (X), Linux 6.1, commit abc. Load 0.4 before and "
+      "2.0 after the run. The host took 0.3 % of the CPUs' time away.", f"{host.conditions(CALM)}")
+check(host.warnings(CALM, ROWS) == [] and host.conditions({}) == "", "nothing speaks against it")
+busy = host.warnings({**CALM, "load": [7.0], "commit": "abc-dirty"}, [{**ROWS[0], "steal_pct": 5.1}, ROWS[1]])
+check(len(busy) == 3 and "load 7.0" in busy[0] and "1 of 2 rows" in busy[2], f"{busy}")
+noisy = report.page("T", "S", [], [("Rows", [{**ROWS[0], "steal_pct": 9.0}], ["rate", "steal_pct"])], CALM, [])
+check('<p class="warn">' in noisy and '<td class="bad">9</td>' in noisy and "taken by the host, %" in noisy, "a noisy page")
+check([report.column_words(c) for c in ("p99_us", "drain_s", "told_lost")] == ["99 %, us", "drain, s", "losses told"],
+      "column names in words")
 
 same = report.compare(ROWS, ROWS, "rate", "mean_us")
 check([r["verdict"] for r in same] == ["inconclusive"] * 2, "a run differs from itself")

@@ -10,7 +10,7 @@ import tempfile
 SOURCE = os.path.realpath(sys.argv[1])
 sys.path.insert(0, os.path.join(SOURCE, "tools"))
 sys.path.insert(0, os.path.join(SOURCE, "tools/report"))
-import chain  # noqa: E402
+import host  # noqa: E402
 
 
 def main():
@@ -21,9 +21,9 @@ def main():
         os.symlink(shutil.which("sh"), os.path.join(folder, "sh"))
         os.environ["PATH"] = folder
         demo.head()
-        commit = chain.machine()["commit"]
+        commit = host.machine()["commit"]
     if commit != "?":
-        print(f"chain.machine() has commit {commit} without git")
+        print(f"host.machine() has commit {commit} without git")
         return 1
     return 0
 

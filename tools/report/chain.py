@@ -4,7 +4,6 @@ import argparse
 import atexit
 import json
 import os
-import platform
 import re
 import shutil
 import signal
@@ -13,6 +12,8 @@ import sys
 import tempfile
 import threading
 import time
+
+import host
 
 ROOT = os.environ.get("RMDS_ROOT") or os.path.realpath(
     os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
@@ -123,22 +124,6 @@ def parse(parser):
     if os.environ.get("RMDS_PARSE_ONLY"):
         sys.exit(0)
     return options
-
-
-def machine():
-    model = "?"
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        found = re.search(r"model name\s*: (.*)", file.read())
-        model = found.group(1) if found else platform.machine()
-    commit = subprocess.run(["sh", "-c", 'git -C "$0" describe --always --dirty', ROOT],
-                            capture_output=True, text=True, check=False).stdout.strip()
-    with open("/proc/meminfo", encoding="utf-8") as file:
-        memory = int(file.readline().split()[1]) // 1024
-    return {"cpus": len(os.sched_getaffinity(0)), "cpu": model, "kernel": os.uname().release,
-            "memory_mb": memory, "load": list(os.getloadavg()), "commit": commit or "?",
-            "network": os.environ.get("RMDS_BENCH_NET", "host"),
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "command": " ".join([os.path.basename(sys.argv[0])] + sys.argv[1:])}
 
 
 def cpu_seconds(pid):
@@ -350,6 +335,7 @@ class Chain:
         for path in (out, self.counts):
             if os.path.exists(path):
                 os.unlink(path)
+        steal = host.Steal()
         with subprocess.Popen(
                 [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
                  str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck", "-json",
@@ -373,7 +359,7 @@ class Chain:
         if looks and not stops:
             looks[-1][1]["rmdstestclient"] = result["cpu_s"]  # it may have been gone by then
         return {**result, "exit_code": run.returncode, "complaints": complaints.splitlines()[:10],
-                "cpu": cpu_between(looks)}
+                "cpu": cpu_between(looks), "steal_pct": steal.pct()}
 
     def follow(self, run, stops):
         """What it prints; and looks at the clock and everyone's CPU when all items are open, and when it has

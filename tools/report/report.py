@@ -3,187 +3,88 @@
 import csv
 import html
 import json
-import math
 import os
 import subprocess
 
-COLOURS = ["#0b6", "#c33", "#36c", "#a60", "#828", "#088", "#666", "#b4a", "#480", "#a88"]
+import host
+import plot
+
+# One door for the benchmarks: rows, pages and pictures.
+COLOURS, GREY, Chart, percentiles, number, short = (
+    plot.COLOURS, plot.GREY, plot.Chart, plot.percentiles, plot.number, plot.short)
+
+# Column names in words; what is not here is made of the name itself.
+WORDS = {"rate": "updates/s wanted", "achieved": "updates/s", "told_lost": "losses told", "out_of_place": "out of order or wrong",
+         "reached": "rate reached", "due_reached": "rate reached, as due", "due_achieved": "updates/s, as due",
+         "due_mean_us": "mean as due, us", "due_p999_us": "99.9 % as due, us", "due_lost": "lost, as due",
+         "pipe6_mean_us": "bare physics mean, us", "ratio": "times bare physics", "ratio_low": "lowest", "ratio_high": "highest",
+         "published_mean_us": "best published mean, us", "must_mean_us": "must, us", "goal_mean_us": "goal, us",
+         "in_per_s": "updates/s in", "out_per_s": "updates/s out", "wanted_out_per_s": "updates/s out wanted",
+         "prototype_out_per_s": "bare physics, updates/s out", "cpu_us_per_update": "CPU of an update, us",
+         "why_not": "why not", "steal_pct": "taken by the host, %", "stddev_us": "standard deviation, us",
+         "p50_us": "50 %, us", "p99_us": "99 %, us", "p999_us": "99.9 %, us", "msgs_per_s": "messages/s"}
+UNITS = (("_us", ", us"), ("_ns", ", ns"), ("_pct", ", %"), ("_ms", ", ms"), ("_per_s", "/s"), ("_s", ", s"), ("_mb", ", MB"))
 
 
-def number(value):
-    """At most three significant digits, thousands separated."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool) or isinstance(value, str):
-        return str(value)
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {number(one)}" for name, one in value.items())
-    if isinstance(value, list):
-        return " ".join(number(one) for one in value)
-    if abs(value) >= 1000 or value == int(value):
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def short(value):
-    """10.1 M of 10,100,000."""
-    return f"{value / 1e6:.3g} M" if value >= 1e6 else number(value)
-
-
-def ticks(low, high, is_log):
-    if is_log:
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        return [10.0**e for e in range(first, last + 1) if low <= 10.0**e <= high * 1.0001]
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9)))
-    while (high - low) / step < 4:
-        step /= 2
-    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-class Chart:
-    """Lines, bands and marks over two axes, each linear or logarithmic."""
-
-    WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 940, 420, 70, 270, 34, 46
-
-    def __init__(self, title, x_name, y_name, log_x=False, log_y=False):
-        self.title, self.x_name, self.y_name = title, x_name, y_name
-        self.log_x, self.log_y = log_x, log_y
-        self.lines, self.bands, self.bars = [], [], []
-
-    def line(self, name, points, colour=None, width=1.2, dash="", marks=False):
-        points = [(x, y) for x, y in points if y is not None and (y > 0 or not self.log_y)]
-        if points:
-            colour = colour or COLOURS[len(self.lines) % len(COLOURS)]
-            self.lines.append((name, sorted(points), colour, width, dash, marks))
-
-    def band(self, low, high, colour):
-        self.bands.append((sorted(low), sorted(high), colour))
-
-    def bar(self, x0, x1, y, name=""):
-        self.bars.append((x0, x1, y, name))
-
-    def scale(self):
-        xs = [x for line in self.lines for x, _ in line[1]]
-        ys = [y for line in self.lines for _, y in line[1]]
-        for low, high, _ in self.bands:
-            ys += [y for _, y in low + high]
-        for x0, x1, y, _ in self.bars:
-            xs += [x0, x1]
-            ys.append(y)
-        if not xs:
-            xs, ys = [1, 10], [1, 10]
-        self.x0, self.x1 = min(xs), max(xs)
-        self.y0, self.y1 = (min(ys), max(ys) * 1.1) if self.log_y else (0, max(ys) * 1.08 or 1)
-        if self.x0 == self.x1:
-            self.x0, self.x1 = self.x0 * 0.9, self.x1 * 1.1 or 1
-        if self.y0 == self.y1:
-            self.y1 = self.y0 + 1
-
-    @staticmethod
-    def share(value, low, high, is_log):
-        if is_log:
-            return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
-        return (value - low) / (high - low)
-
-    def x(self, value):
-        room = self.WIDTH - self.LEFT - self.RIGHT
-        return self.LEFT + room * self.share(value, self.x0, self.x1, self.log_x)
-
-    def y(self, value):
-        room = self.HEIGHT - self.TOP - self.BOTTOM
-        return self.HEIGHT - self.BOTTOM - room * self.share(value, self.y0, self.y1, self.log_y)
-
-    def axes(self):
-        out = []
-        bottom, right = self.HEIGHT - self.BOTTOM, self.WIDTH - self.RIGHT
-        for value in ticks(self.x0, self.x1, self.log_x):
-            at = self.x(value)
-            out.append(f'<line x1="{at:.1f}" y1="{self.TOP}" x2="{at:.1f}" y2="{bottom}" class="g"/>'
-                       f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{number(value)}</text>')
-        for value in ticks(self.y0, self.y1, self.log_y):
-            at = self.y(value)
-            out.append(f'<line x1="{self.LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" class="g"/>'
-                       f'<text x="{self.LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{number(value)}</text>')
-        out.append(f'<text x="{self.LEFT}" y="18" class="t">{html.escape(self.title)}</text>'
-                   f'<text x="{(self.LEFT + right) / 2}" y="{self.HEIGHT - 8}" text-anchor="middle">'
-                   f'{html.escape(self.x_name)}</text>'
-                   f'<text transform="translate(14 {(self.TOP + bottom) / 2}) rotate(-90)" '
-                   f'text-anchor="middle">{html.escape(self.y_name)}</text>')
-        return out
-
-    def labels(self):
-        """Names at the ends of the lines, moved apart where they would meet."""
-        ends = sorted(((self.y(points[-1][1]), name, colour)
-                       for name, points, colour, _, _, _ in self.lines), key=lambda e: e[0])
-        out, last = [], -100.0
-        for at, name, colour in ends:
-            at = max(at, last + 12)
-            last = at
-            out.append(f'<text x="{self.WIDTH - self.RIGHT + 6}" y="{at + 4:.1f}" fill="{colour}" '
-                       f'class="s">{html.escape(name)}</text>')
-        return out
-
-    def svg(self):
-        self.scale()
-        out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.WIDTH} {self.HEIGHT}" '
-               f'role="img" aria-label="{html.escape(self.title)}">'] + self.axes()
-        for x0, x1, y, name in self.bars:
-            out.append(f'<rect x="{self.x(x0):.1f}" y="{self.y(y):.1f}" '
-                       f'width="{max(self.x(x1) - self.x(x0), 0.8):.1f}" '
-                       f'height="{self.HEIGHT - self.BOTTOM - self.y(y):.1f}" fill="{COLOURS[0]}"/>')
-            if name:
-                at = f"{self.x(x0):.1f} {self.HEIGHT - self.BOTTOM - 6}"
-                out.append(f'<text class="s" transform="translate({at}) rotate(-90) translate(0 '
-                           f'{(self.x(x1) - self.x(x0)) / 2 + 3:.1f})">{html.escape(name)} {number(y)}</text>')
-        for low, high, colour in self.bands:
-            path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in low + high[::-1])
-            out.append(f'<polygon points="{path}" fill="{colour}" opacity="0.2"/>')
-        for _, points, colour, width, dash, marks in self.lines:
-            path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
-            out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" '
-                       f'stroke-width="{width}" stroke-dasharray="{dash}"/>')
-            if marks or len(points) == 1:
-                out += [f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="3" fill="{colour}"/>'
-                        for x, y in points]
-        return "\n".join(out + self.labels() + ["</svg>"])
+def column_words(column):
+    """'drain, s' of drain_s."""
+    if column in WORDS:
+        return WORDS[column]
+    for tail, unit in UNITS:
+        if column.endswith(tail):
+            return column[:-len(tail)].replace("_", " ") + unit
+    return column.replace("_", " ")
 
 
 def cell(column, value):
     """A row that did not do what was asked of it says so in words."""
     words = {"reached": "not reached", "due_reached": "not reached", "holds": "does not hold"}
-    if column in words and value is False:
-        return f'<td class="bad">{words[column]}</td>'
-    return f"<td>{html.escape(number(value))}</td>"
+    if column in words and isinstance(value, bool):
+        return "<td>yes</td>" if value else f'<td class="bad">{words[column]}</td>'
+    is_bad = ((column == "steal_pct" and (value or 0) > host.STEAL_MAX_PCT) or
+              (column == "verdict" and str(value).startswith(("misses", "LOSES"))) or
+              (column in ("lost", "due_lost", "told_lost", "out_of_place") and value))
+    return f"<td{' class=' + chr(34) + 'bad' + chr(34) if is_bad else ''}>{html.escape(number(value))}</td>"
 
 
 def table(rows, columns):
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+    head = "".join(f'<th title="{html.escape(c)}">{html.escape(column_words(c))}</th>' for c in columns)
     body = "".join("<tr>" + "".join(cell(c, row.get(c)) for c in columns) + "</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 STYLE = """
-:root { color-scheme: light dark; --g: #8884; }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 980px; margin: 2em auto; padding: 0 1em; }
-svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: currentColor; }
-svg .g { stroke: var(--g); } svg .t { font-size: 14px; font-weight: 600; } svg .s { font-size: 10px; }
+:root { color-scheme: light dark; --g: #8884; --bad: #c0322b; --paper: #fff; --ink: #1b1f24; --box: #fdecea; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff7b70; --paper: #15181c; --ink: #e4e7ea; --box: #3a1d1b; } }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 980px; margin: 2em auto; padding: 0 1em;
+  background: var(--paper); color: var(--ink); }
+svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; fill: currentColor; margin: 1em 0; }
+svg .g { stroke: var(--g); } svg .t { font-size: 14px; font-weight: 600; } svg .s { font-size: 10.5px; }
+svg .b { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-th, td { padding: 2px 8px; text-align: right; border-bottom: 1px solid var(--g); }
+th, td { padding: 3px 9px; text-align: right; vertical-align: bottom; border-bottom: 1px solid var(--g); }
+th { font-weight: 600; max-width: 8em; } td { white-space: nowrap; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
 .wide { overflow-x: auto; }
-pre { white-space: pre-wrap; font-size: 12px; } h1 { font-size: 1.4em; }
-.bad { color: #c33; font-weight: 600; }
+pre { white-space: pre-wrap; font-size: 12px; } h1 { font-size: 1.4em; margin-bottom: 0.3em; } h2 { font-size: 1.1em; }
+.sum { font-size: 1.15em; } .bad { color: var(--bad); font-weight: 600; }
+.warn { background: var(--box); border-left: 4px solid var(--bad); padding: 0.6em 1em; }
+@media (max-width: 600px) { body { margin: 1em auto; } .chart { overflow-x: auto; } .chart svg { min-width: 640px; } }
 """
 
 
 def page(title, sentence, charts, tables, machine, notes):
-    """The whole report as one self-contained page."""
-    parts = [f"<h1>{html.escape(title)}</h1><p><strong>{html.escape(sentence)}</strong></p>"]
-    parts += [chart.svg() for chart in charts]
-    for name, rows, columns in tables:
-        parts.append(f"<h2>{html.escape(name)}</h2>{table(rows, columns)}")
-    parts.append("<h2>Machine and conditions</h2><pre>" +
-                 html.escape(json.dumps(machine, indent=1)) + "</pre>")
-    parts += [f"<p>{html.escape(note)}</p>" for note in notes]
+    """The whole report as one self-contained page: the answer, how far to believe it, pictures, tables."""
+    rows = tables[0][1] if tables else []
+    parts = [f"<h1>{html.escape(title)}</h1>", f'<p class="sum"><strong>{html.escape(sentence)}</strong></p>',
+             f"<p>{html.escape(host.conditions(machine))}</p>"]
+    parts += [f'<p class="warn">{html.escape(text)}</p>' for text in host.warnings(machine, rows)]
+    parts += [f'<div class="chart">{chart.svg()}</div>' for chart in charts]
+    for name, of, columns in tables:
+        parts.append(f"<h2>{html.escape(name)}</h2>{table(of, columns)}")
+    parts += [f"<p>{html.escape(note)}</p>" for note in notes if note]
+    parts.append("<details><summary>Machine, configuration and command</summary><pre>" +
+                 html.escape(json.dumps(machine, indent=1)) + "</pre></details>")
     return (f'<!doctype html><html lang="en"><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
             f"<style>{STYLE}</style>" + "\n".join(parts) + "</html>\n")
