@@ -137,8 +137,6 @@ def check_sizes(texts, say):
             continue
         if len(lines) > LINES_MAX and path not in known.LONG_FILES:
             say(path, 0, f"{len(lines)} lines; {LINES_MAX} is the limit for one file")
-        if not path.endswith(".c"):
-            continue
         for name, line, length in functions(lines):
             if length > FUNCTION_MAX and name not in known.LONG_FUNCTIONS:
                 say(path, line, f"{name}() has {length} lines; {FUNCTION_MAX} is the limit")

@@ -38,19 +38,15 @@ SHARED_HEADERS = {
     "tools/rrcpperf/perf.h": "one small program",
 }
 
-# Files of product code over 600 lines.
+# Tables among the files of product code over 600 lines.
 LONG_FILES = {
     "src/rwf/jisx0208.h": "a table",
-    "src/base/loop.c": "timers come out (section 5 of the review)",
-    "src/rwf/encode_list.c": "one subject",
 }
 
-# Functions over 60 lines.
+# Tables among the functions over 60 lines.
 LONG_FUNCTIONS = {
-    "md_conf_print_scdoc": "a table, printed",
-    "name_read": "to be cut",
-    "write_member": "one case for each kind of member",
-    "decode_member": "one case for each kind of member",
+    "write_member": "a table: one case for each kind of member, which the compiler checks for gaps",
+    "decode_member": "the same",
 }
 
 # Functions that only tests, simulators and benchmarks call.

@@ -14,10 +14,11 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hist.h"
+#include "loop_sources.h"
+#include "loop_timers.h"
 
 /* Busy turns between two looks at the descriptors: a look costs a system call, work often none. */
 #define TURNS_A_POLL 4
@@ -29,21 +30,18 @@
  */
 struct md_loop {
     struct event_base *base;
-    struct md_loop_source *sources; /* in the order of adding */
-    struct md_loop_timer *timers;   /* that run, in no order */
+    struct md_sources sources;
+    struct md_timers timers;
     struct md_loop_wake *stopper;
     struct event alarm;
     int alarm_fd;
     unsigned busy_turns; /* since the last look at the descriptors */
     uint64_t alarm_ns;   /* when it will ring, MD_NEVER if it will not */
-    uint64_t timers_ns;  /* no timer is due before */
     uint64_t now_ns;
     uint64_t busy_poll_ns;
     uint64_t idle_since_ns;
     struct md_loop_stats stats;
     struct md_hist *turns; /* NULL: nobody wants to know */
-    bool is_walking;       /* the list of sources is being walked */
-    bool has_dead;         /* a source was removed meanwhile */
     bool is_io_counted;    /* something ran in this turn besides the sources */
     _Atomic bool is_stopping;
 };
@@ -55,17 +53,6 @@ struct md_loop_fd {
     void *owner;
     int fd;
     unsigned events;
-};
-
-struct md_loop_timer {
-    struct md_loop_timer *next; /* of those that run */
-    struct md_loop_timer **link;
-    struct md_loop *loop;
-    uint64_t due_ns;
-    uint64_t period_ns; /* 0: once */
-    uint64_t ran_turn;  /* at most once in a turn */
-    md_loop_fn fn;
-    void *owner;
 };
 
 struct md_loop_signal {
@@ -87,15 +74,6 @@ struct md_loop_wake {
     void *owner;
     int fd;
     _Atomic bool is_pending;
-};
-
-struct md_loop_source {
-    struct md_loop_source *next;
-    struct md_loop *loop;
-    const struct md_loop_source_ops *ops;
-    void *owner;
-    bool is_dead;
-    bool is_armed;
 };
 
 /* The kernel may have taken a while to report: read the time again before using it. */
@@ -120,7 +98,7 @@ static void on_alarm(evutil_socket_t fd, short what, void *arg)
 
 static int alarm_open(struct md_loop *loop)
 {
-    loop->alarm_ns = loop->timers_ns = MD_NEVER;
+    loop->alarm_ns = MD_NEVER;
     loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->alarm_fd < 0)
         return MD_ERR_SYS;
@@ -167,6 +145,7 @@ int md_loop_create(uint64_t busy_poll_ns, struct md_loop **out)
     if (!loop->base)
         goto fail;
     loop->busy_poll_ns = busy_poll_ns;
+    md_timers_init(&loop->timers);
     loop->now_ns = loop->idle_since_ns = md_clock_mono_ns();
     err = alarm_open(loop);
     if (!err)
@@ -187,29 +166,11 @@ fail:
     return err;
 }
 
-static void bury_sources(struct md_loop *loop)
-{
-    struct md_loop_source **link = &loop->sources;
-
-    while (*link) {
-        struct md_loop_source *source = *link;
-        if (source->is_dead) {
-            *link = source->next;
-            free(source);
-        } else {
-            link = &source->next;
-        }
-    }
-    loop->has_dead = false;
-}
-
 void md_loop_destroy(struct md_loop *loop)
 {
     if (!loop)
         return;
-    MD_ASSERT(!loop->is_walking);
-    bury_sources(loop);
-    MD_ASSERT(loop->sources == NULL);
+    md_sources_fini(&loop->sources);
     event_del(&loop->alarm);
     close(loop->alarm_fd);
     md_loop_wake_destroy(loop->stopper);
@@ -217,138 +178,20 @@ void md_loop_destroy(struct md_loop *loop)
     free(loop);
 }
 
-static uint64_t sources_work(struct md_loop *loop)
-{
-    uint64_t done = 0;
-
-    loop->is_walking = true;
-    for (struct md_loop_source *source = loop->sources; source; source = source->next) {
-        if (!source->is_dead)
-            done += (uint64_t)(unsigned)source->ops->work(source->owner);
-    }
-    loop->is_walking = false;
-    if (loop->has_dead)
-        bury_sources(loop);
-    return done;
-}
-
-static uint64_t sources_deadline(struct md_loop *loop)
-{
-    uint64_t deadline = MD_NEVER;
-
-    loop->is_walking = true;
-    for (struct md_loop_source *source = loop->sources; source; source = source->next) {
-        if (!source->ops->deadline || source->is_dead)
-            continue;
-        uint64_t at = source->ops->deadline(source->owner);
-        if (at < deadline)
-            deadline = at;
-    }
-    loop->is_walking = false;
-    return deadline;
-}
-
-/* Every source says that it sleeps, then looks once more; false if one of them found something. */
-static bool sources_arm(struct md_loop *loop)
-{
-    bool may_sleep = true;
-
-    loop->is_walking = true;
-    for (struct md_loop_source *source = loop->sources; source && may_sleep;
-         source = source->next) {
-        if (!source->ops->arm || source->is_dead)
-            continue;
-        source->is_armed = true;
-        may_sleep = source->ops->arm(source->owner);
-    }
-    loop->is_walking = false;
-    return may_sleep;
-}
-
-static void sources_disarm(struct md_loop *loop)
-{
-    loop->is_walking = true;
-    for (struct md_loop_source *source = loop->sources; source; source = source->next) {
-        if (!source->is_armed)
-            continue;
-        source->is_armed = false;
-        if (source->ops->disarm && !source->is_dead)
-            source->ops->disarm(source->owner);
-    }
-    loop->is_walking = false;
-}
-
-/* ---- timers ---- */
-
-static void timer_unlink(struct md_loop_timer *timer)
-{
-    if (!timer->link)
-        return;
-    *timer->link = timer->next;
-    if (timer->next)
-        timer->next->link = timer->link;
-    timer->link = NULL;
-}
-
-static void timer_link(struct md_loop_timer *timer, uint64_t due_ns)
-{
-    struct md_loop *loop = timer->loop;
-
-    timer->due_ns = due_ns;
-    if (due_ns < loop->timers_ns)
-        loop->timers_ns = due_ns;
-    if (timer->link)
-        return;
-    timer->next = loop->timers;
-    timer->link = &loop->timers;
-    if (timer->next)
-        timer->next->link = &timer->next;
-    loop->timers = timer;
-}
-
-/* The one that is due first of those that have not run in this turn; sets timers_ns if none is. */
-static struct md_loop_timer *timer_due(struct md_loop *loop, uint64_t now)
-{
-    struct md_loop_timer *first = NULL;
-    uint64_t next_ns = MD_NEVER;
-
-    for (struct md_loop_timer *timer = loop->timers; timer; timer = timer->next) {
-        if (timer->due_ns <= now && timer->ran_turn != loop->stats.turns &&
-            (!first || timer->due_ns < first->due_ns))
-            first = timer;
-        if (timer->due_ns < next_ns)
-            next_ns = timer->due_ns;
-    }
-    if (!first)
-        loop->timers_ns = next_ns;
-    return first;
-}
+/* ---- waiting ---- */
 
 static void timers_run(struct md_loop *loop)
 {
     struct md_loop_timer *timer;
-    uint64_t now;
 
-    if (loop->timers_ns == MD_NEVER)
+    if (loop->timers.next_ns == MD_NEVER)
         return;
-    now = md_clock_mono_ns();
-    if (now < loop->timers_ns)
-        return;
-    while ((timer = timer_due(loop, now)) != NULL) {
-        timer->ran_turn = loop->stats.turns;
-        if (timer->period_ns) {
-            timer->due_ns += timer->period_ns;
-            if (timer->due_ns <= now)
-                timer->due_ns = now + timer->period_ns;
-        } else {
-            timer_unlink(timer);
-        }
+    uint64_t now = md_clock_mono_ns();
+    while ((timer = md_timers_take(&loop->timers, now, loop->stats.turns)) != NULL) {
         awake(loop);
         timer->fn(timer->owner);
     }
 }
-
-/* ---- waiting ---- */
 
 /* Run what is ready without waiting. */
 static int poll_now(struct md_loop *loop)
@@ -366,8 +209,8 @@ static int sleep_until(struct md_loop *loop, uint64_t deadline)
 {
     uint64_t now = md_clock_mono_ns();
 
-    if (loop->timers_ns < deadline)
-        deadline = loop->timers_ns;
+    if (loop->timers.next_ns < deadline)
+        deadline = loop->timers.next_ns;
     if (deadline <= now)
         return poll_now(loop);
     if (deadline != MD_NEVER && alarm_by(loop, deadline, now) != MD_OK)
@@ -392,27 +235,27 @@ static int rest(struct md_loop *loop, uint64_t latest)
         return poll_now(loop);
 
     int err;
-    if (sources_arm(loop) && !is_stopping(loop)) {
-        uint64_t deadline = sources_deadline(loop);
+    if (md_sources_arm(&loop->sources) && !is_stopping(loop)) {
+        uint64_t deadline = md_sources_deadline(&loop->sources);
         err = sleep_until(loop, deadline < latest ? deadline : latest);
     } else {
         err = poll_now(loop);
     }
-    sources_disarm(loop);
+    md_sources_disarm(&loop->sources);
     return err;
 }
 
 static int turn(struct md_loop *loop, uint64_t latest)
 {
     uint64_t began = loop->now_ns = md_clock_mono_ns();
-    uint64_t done = sources_work(loop);
+    uint64_t done = md_sources_work(&loop->sources);
     uint64_t worked = md_clock_mono_ns();
     int err;
 
     loop->stats.turns++;
     loop->stats.work += done;
     loop->is_io_counted = false;
-    if (done || loop->has_dead) {
+    if (done || loop->sources.has_dead) {
         loop->idle_since_ns = worked;
         err = ++loop->busy_turns < TURNS_A_POLL ? MD_OK : poll_now(loop);
     } else {
@@ -538,55 +381,13 @@ void md_loop_fd_remove(struct md_loop_fd *watch)
 int md_loop_timer_create(struct md_loop *loop, md_loop_fn fn, void *owner,
                          struct md_loop_timer **out)
 {
-    *out = NULL;
-    struct md_loop_timer *timer = calloc(1, sizeof(*timer));
-    if (!timer)
-        return MD_ERR_NOMEM;
-    *timer = (struct md_loop_timer){ .loop = loop, .fn = fn, .owner = owner };
-    *out = timer;
-    return MD_OK;
+    return md_timers_add(&loop->timers, fn, owner, out);
 }
 
-int md_loop_timer_after(struct md_loop_timer *timer, uint64_t delay_ns)
+int md_loop_source_add(struct md_loop *loop, const struct md_loop_source_ops *ops, void *owner,
+                       struct md_loop_source **out)
 {
-    uint64_t now = md_clock_mono_ns();
-
-    return md_loop_timer_at(timer, delay_ns < MD_NEVER - now ? now + delay_ns : MD_NEVER);
-}
-
-int md_loop_timer_at(struct md_loop_timer *timer, uint64_t deadline_ns)
-{
-    timer->period_ns = 0;
-    if (deadline_ns == MD_NEVER)
-        timer_unlink(timer);
-    else
-        timer_link(timer, deadline_ns);
-    return MD_OK;
-}
-
-int md_loop_timer_every(struct md_loop_timer *timer, uint64_t period_ns)
-{
-    timer->period_ns = period_ns ? period_ns : 1;
-    timer_link(timer, md_clock_mono_ns() + timer->period_ns);
-    return MD_OK;
-}
-
-void md_loop_timer_stop(struct md_loop_timer *timer)
-{
-    timer_unlink(timer);
-}
-
-bool md_loop_timer_is_running(const struct md_loop_timer *timer)
-{
-    return timer->link != NULL;
-}
-
-void md_loop_timer_destroy(struct md_loop_timer *timer)
-{
-    if (!timer)
-        return;
-    timer_unlink(timer);
-    free(timer);
+    return md_sources_add(&loop->sources, ops, owner, out);
 }
 
 static void on_signal(evutil_socket_t signal, short what, void *arg)
@@ -682,33 +483,4 @@ void md_loop_wake_destroy(struct md_loop_wake *wake)
     event_del(&wake->event);
     close(wake->fd);
     free(wake);
-}
-
-int md_loop_source_add(struct md_loop *loop, const struct md_loop_source_ops *ops, void *owner,
-                       struct md_loop_source **out)
-{
-    *out = NULL;
-    MD_ASSERT(ops->work != NULL);
-    struct md_loop_source *source = calloc(1, sizeof(*source));
-    if (!source)
-        return MD_ERR_NOMEM;
-    *source = (struct md_loop_source){ .loop = loop, .ops = ops, .owner = owner };
-
-    struct md_loop_source **link = &loop->sources;
-    while (*link)
-        link = &(*link)->next;
-    *link = source;
-    *out = source;
-    return MD_OK;
-}
-
-void md_loop_source_remove(struct md_loop_source *source)
-{
-    if (!source)
-        return;
-    struct md_loop *loop = source->loop;
-    source->is_dead = true;
-    loop->has_dead = true;
-    if (!loop->is_walking)
-        bury_sources(loop);
 }

@@ -146,59 +146,80 @@ static bool put(char *buffer, size_t *used, const char *text, size_t length)
     return true;
 }
 
+static bool too_long(struct place *place)
+{
+    SAY(place, MD_CONF_ERROR, "line longer than %d bytes once its words are replaced", DB_LINE_MAX);
+    return false;
+}
+
+/* A component that is a {word}, `step` bytes long: its value. False: a finding was reported. */
+static bool name_word(struct place *place, const char *text, size_t step, const char *value,
+                      size_t *used)
+{
+    if (!value) {
+        SAY(place, MD_CONF_WARNING, "%.*s is not defined; taken as '?' (any one name)", (int)step,
+            text);
+        value = "?";
+    } else if (value[strspn(value, NAME_BYTES)] || !*value) {
+        SAY(place, MD_CONF_ERROR, "%.*s stands for \"%.60s\", which cannot be in a name", (int)step,
+            text, value);
+        return false;
+    }
+    return put(place->loader->name, used, value, strlen(value)) || too_long(place);
+}
+
+/* One component of a name, from *at on. False: a finding was reported. */
+static bool name_component(struct place *place, const char *text, size_t length, size_t *at,
+                           size_t *used)
+{
+    struct text_loader *loader = place->loader;
+    size_t start = *at, word_length;
+    const char *word;
+    size_t step = placeholder(text + start, &word, &word_length);
+
+    if (step) {
+        *at += step;
+        return name_word(place, text + start, step, word_value(loader, word, word_length), used);
+    }
+    if (text[start] == '?')
+        ++*at;
+    while (text[start] != '?' && *at < length && is_word(text[*at]))
+        ++*at;
+    return put(loader->name, used, text + start, *at - start) || too_long(place);
+}
+
+/* False, with a finding: a name ends here in a byte that cannot be in one. */
+static bool name_ends(struct place *place, const char *text, size_t length, size_t at)
+{
+    if (at == length || text[at] == '.' || text[at] == '*')
+        return true;
+    SAY(place, MD_CONF_ERROR,
+        "%.*s: '%.*s' cannot stand in a name (A-Z a-z 0-9 _ -, joined by '.' or '*')",
+        (int)(length > 200 ? 200 : length), text,
+        (int)utf8_length((const uint8_t *)text + at, length - at), text + at);
+    return false;
+}
+
 /*
  * A name in the form the database keeps: one bind before each component, none for a tight first.
  * Returns its length, or 0 when a finding was reported.
  */
 static size_t name_read(struct place *place, const char *text, size_t length)
 {
-    struct text_loader *loader = place->loader;
-    char *name = loader->name;
     size_t used = 0, i = 0;
     int components = 0;
 
     while (i < length) {
         bool loose = false;
-        size_t word_length, step;
-        const char *word;
 
         for (; i < length && (text[i] == '.' || text[i] == '*'); i++)
             loose |= text[i] == '*';
         if (i == length)
             break;
         if (loose || components > 0)
-            put(name, &used, loose ? "*" : ".", 1);
-        step = placeholder(text + i, &word, &word_length);
-        if (step) {
-            const char *value = word_value(loader, word, word_length);
-            if (!value) {
-                SAY(place, MD_CONF_WARNING, "%.*s is not defined; taken as '?' (any one name)",
-                    (int)step, text + i);
-                value = "?";
-            } else if (value[strspn(value, NAME_BYTES)] || !*value) {
-                SAY(place, MD_CONF_ERROR, "%.*s stands for \"%.60s\", which cannot be in a name",
-                    (int)step, text + i, value);
-                return 0;
-            }
-            if (!put(name, &used, value, strlen(value)))
-                goto too_long;
-            i += step;
-        } else if (text[i] == '?') {
-            put(name, &used, text + i++, 1);
-        } else {
-            size_t start = i;
-            while (i < length && is_word(text[i]))
-                i++;
-            if (!put(name, &used, text + start, i - start))
-                goto too_long;
-        }
-        if (i < length && text[i] != '.' && text[i] != '*') {
-            size_t shown = utf8_length((const uint8_t *)text + i, length - i);
-            SAY(place, MD_CONF_ERROR,
-                "%.*s: '%.*s' cannot stand in a name (A-Z a-z 0-9 _ -, joined by '.' or '*')",
-                (int)(length > 200 ? 200 : length), text, (int)shown, text + i);
+            put(place->loader->name, &used, loose ? "*" : ".", 1);
+        if (!name_component(place, text, length, &i, &used) || !name_ends(place, text, length, i))
             return 0;
-        }
         components++;
     }
     if (components == 0 || text[length - 1] == '.' || text[length - 1] == '*') {
@@ -212,9 +233,6 @@ static size_t name_read(struct place *place, const char *text, size_t length)
         return 0;
     }
     return used;
-too_long:
-    SAY(place, MD_CONF_ERROR, "line longer than %d bytes once its words are replaced", DB_LINE_MAX);
-    return 0;
 }
 
 /* An escape at text[0] == '\\': what it stands for in *out; its length, or 0 for a plain '\'. */

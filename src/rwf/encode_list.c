@@ -1,11 +1,8 @@
-/* encode_list.c - field lists, element lists and arrays. */
+/* encode_list.c - see encode_list.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "encoder.h"
+#include "encode_list.h"
 
 #define COUNT_SIZE 2
-
-/* Longest entry around a primitive: id, length, content; and the eight bytes a store touches. */
-#define FIELD_ROOM (2 + 1 + WIRE_PRIMITIVE_MAX + 8)
 
 /* ---- the head of a list: set data, then the count of the standard entries ---- */
 
@@ -55,8 +52,8 @@ static int write_set_data(struct rwf_encoder *enc, struct rwf_level *level, stru
     return RWF_OK;
 }
 
-static int begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_set_kind kind,
-                     uint16_t set_id, const struct rwf_sets *sets, const struct rwf_bytes *set_data)
+int list_begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_set_kind kind,
+                   uint16_t set_id, const struct rwf_sets *sets, const struct rwf_bytes *set_data)
 {
     if (set_data && set_data->data)
         return write_set_data(enc, level, *set_data);
@@ -70,8 +67,7 @@ static int begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_
     return level->set_left == 0 ? end_set(enc, level) : RWF_OK;
 }
 
-/* Behind flags and info: the set data if any, else the count. */
-static int begin_list(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags)
+int list_begin(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags)
 {
     level->has_standard = flags & RWF_LIST_HAS_STANDARD_DATA;
     level->phase = PHASE_NO_MORE;
@@ -82,8 +78,7 @@ static int begin_list(struct rwf_encoder *enc, struct rwf_level *level, uint8_t 
     return RWF_OK;
 }
 
-/* A list with open set data, or with an entry open, cannot be finished. */
-static int finish_list(struct rwf_encoder *enc, enum level_kind kind)
+int list_finish(struct rwf_encoder *enc, enum level_kind kind)
 {
     struct rwf_level *level = encoder_top(enc);
 
@@ -182,8 +177,8 @@ static int set_entry_written(struct rwf_encoder *enc, size_t behind)
     return level->set_left == 0 ? end_set(enc, level) : RWF_OK;
 }
 
-static int add_set_value(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
-                         struct rwf_bytes name, const struct rwf_value *value)
+int list_add_set_value(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                       struct rwf_bytes name, const struct rwf_value *value)
 {
     struct rwf_set_entry entry;
     size_t behind;
@@ -199,9 +194,8 @@ static int add_set_value(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_
     return set_entry_written(enc, behind);
 }
 
-/* The same for content that is encoded already. */
-static int add_set_bytes(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
-                         struct rwf_bytes name, struct rwf_bytes content)
+int list_add_set_bytes(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                       struct rwf_bytes name, struct rwf_bytes content)
 {
     struct rwf_set_entry entry;
     struct rwf_value value;
@@ -212,13 +206,13 @@ static int add_set_bytes(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_
     int rc = rwf_value_decode(entry.type, content, &value);
     if (rc < 0)
         return encoder_fail(enc, rc);
-    return add_set_value(enc, kind, field_id, name, &value);
+    return list_add_set_value(enc, kind, field_id, name, &value);
 }
 
 /* ---- an entry in place ---- */
 
-static int start_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
-                           struct rwf_bytes name, unsigned type)
+int list_start_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
+                         struct rwf_bytes name, unsigned type)
 {
     struct rwf_level *level = encoder_top(enc);
     struct rwf_set_entry entry;
@@ -233,7 +227,7 @@ static int start_set_entry(struct rwf_encoder *enc, enum rwf_set_kind kind, int1
     return encoder_open_length16(enc, &level->length_at);
 }
 
-static int start_standard_entry(struct rwf_encoder *enc, unsigned type)
+int list_start_entry(struct rwf_encoder *enc, unsigned type)
 {
     struct rwf_level *level = encoder_top(enc);
 
@@ -244,7 +238,7 @@ static int start_standard_entry(struct rwf_encoder *enc, unsigned type)
     return encoder_open_length16(enc, &level->length_at);
 }
 
-static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
+int list_finish_entry(struct rwf_encoder *enc, enum level_kind kind)
 {
     struct rwf_level *level = encoder_top(enc);
 
@@ -265,8 +259,7 @@ static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
     return set_entry_written(enc, level->set_entry);
 }
 
-/* Where an entry may be added now: RWF_OK for standard data, 1 for set data. */
-static int entry_place(struct rwf_encoder *enc, enum level_kind kind)
+int list_place(struct rwf_encoder *enc, enum level_kind kind)
 {
     const struct rwf_level *level = encoder_top(enc);
 
@@ -281,69 +274,13 @@ static int entry_place(struct rwf_encoder *enc, enum level_kind kind)
     return RWF_OK;
 }
 
-/* ---- field list ---- */
-
-int rwf_field_list_start_set(struct rwf_encoder *enc, const struct rwf_field_list_info *info,
-                             const struct rwf_sets *sets, const struct rwf_bytes *set_data)
-{
-    struct rwf_level *level = encoder_push(enc, LEVEL_FIELD_LIST, RWF_TYPE_FIELD_LIST);
-    struct md_wr wr = encoder_writer(enc);
-
-    if (!level)
-        return enc->err;
-    if (info->dictionary_id > RB15_MAX || info->set_id > RB15_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    md_wr_u8(&wr, info->flags);
-    if (info->flags & RWF_LIST_HAS_INFO) {
-        md_wr_u8(&wr, info->dictionary_id < 0x80 ? 3 : 4);
-        wire_wr_rb15(&wr, info->dictionary_id);
-        md_wr_u16(&wr, info->list_num);
-    }
-    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
-        wire_wr_rb15(&wr, info->set_id);
-    if (encoder_written(enc, &wr) < 0 || begin_list(enc, level, info->flags) < 0)
-        return enc->err;
-    if (info->flags & RWF_LIST_HAS_SET_DATA)
-        return begin_set(enc, level, RWF_SET_FIELDS, info->set_id, sets, set_data);
-    return RWF_OK;
-}
-
-int rwf_field_list_start(struct rwf_encoder *enc, const struct rwf_field_list_info *info)
-{
-    static const struct rwf_field_list_info standard = { .flags = RWF_LIST_HAS_STANDARD_DATA };
-
-    return rwf_field_list_start_set(enc, info ? info : &standard, NULL, NULL);
-}
-
-int rwf_field_list_finish(struct rwf_encoder *enc)
-{
-    return finish_list(enc, LEVEL_FIELD_LIST);
-}
-
-int rwf_field_add_bytes(struct rwf_encoder *enc, int16_t id, struct rwf_bytes content)
-{
-    int place = entry_place(enc, LEVEL_FIELD_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return add_set_bytes(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, content);
-    if (content.length > OB16_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    struct md_wr wr = encoder_writer(enc);
-    md_wr_u16(&wr, (uint16_t)id);
-    wire_wr_buf16(&wr, content);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    encoder_top(enc)->count++;
-    return RWF_OK;
-}
+/* ---- values of standard data ---- */
 
 /*
  * OB16 length and content. A state may be long, so it is encoded behind the longest length and
  * moved down; the others pass through a few bytes of scratch.
  */
-static int write_value16(struct md_wr *wr, const struct rwf_value *value)
+int list_write_value(struct md_wr *wr, const struct rwf_value *value)
 {
     uint8_t scratch[WIRE_PRIMITIVE_MAX + 4];
     size_t left = md_wr_left(wr);
@@ -375,7 +312,7 @@ static int write_value16(struct md_wr *wr, const struct rwf_value *value)
     return RWF_OK;
 }
 
-static int standard_written(struct rwf_encoder *enc, int rc, const struct md_wr *wr)
+int list_entry_written(struct rwf_encoder *enc, int rc, const struct md_wr *wr)
 {
     if (rc < 0)
         return encoder_fail(enc, rc);
@@ -383,298 +320,4 @@ static int standard_written(struct rwf_encoder *enc, int rc, const struct md_wr 
         return enc->err;
     encoder_top(enc)->count++;
     return RWF_OK;
-}
-
-int rwf_field_add(struct rwf_encoder *enc, int16_t id, const struct rwf_value *value)
-{
-    int place = entry_place(enc, LEVEL_FIELD_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return add_set_value(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, value);
-    struct md_wr wr = encoder_writer(enc);
-    md_wr_u16(&wr, (uint16_t)id);
-    int rc = write_value16(&wr, value);
-    return standard_written(enc, rc, &wr);
-}
-
-/*
- * The frequent types have a short way when there is room to spare and no set data: id, a length
- * byte, the content.
- */
-static inline uint8_t *field_place(struct rwf_encoder *enc, struct rwf_level **top)
-{
-    struct rwf_level *level = &enc->level[enc->depth];
-
-    *top = level;
-    if (level->phase == PHASE_FIELDS && enc->end - enc->pos >= FIELD_ROOM && enc->err == RWF_OK &&
-        level->count < UINT16_MAX)
-        return enc->pos;
-    return NULL;
-}
-
-/* Place and level are passed on: after a store of bytes the compiler has to fetch them again. */
-static inline int field_done(struct rwf_encoder *enc, struct rwf_level *level, uint8_t *p,
-                             int16_t id, unsigned length)
-{
-    enc->pos = p + 3 + length;
-    level->count++;
-    md_put_be16(p, (uint16_t)id);
-    p[2] = (uint8_t)length;
-    return RWF_OK;
-}
-
-/* The long way, kept apart so that the short one needs no stack. `v` is the value of that type. */
-static __attribute__((noinline)) int field_rare(struct rwf_encoder *enc, int16_t id, unsigned type,
-                                                const void *v, uint64_t number)
-{
-    struct rwf_value value = { .type = (uint16_t)type, .u = number };
-
-    if (type == RWF_TYPE_REAL)
-        value.real = *(const struct rwf_real *)v;
-    else if (type == RWF_TYPE_DATE)
-        value.date = *(const struct rwf_date *)v;
-    else if (type == RWF_TYPE_TIME)
-        value.time = *(const struct rwf_time *)v;
-    else if (type == RWF_TYPE_DATETIME)
-        value.datetime = *(const struct rwf_datetime *)v;
-    return rwf_field_add(enc, id, &value);
-}
-
-int rwf_field_add_int(struct rwf_encoder *enc, int16_t id, int64_t value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_INT, NULL, (uint64_t)value);
-    unsigned length = wire_int_size(value);
-    wire_store8(p + 3, (uint64_t)value, length);
-    return field_done(enc, level, p, id, length);
-}
-
-int rwf_field_add_uint(struct rwf_encoder *enc, int16_t id, uint64_t value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_UINT, NULL, value);
-    unsigned length = wire_uint_size(value);
-    wire_store8(p + 3, value, length);
-    return field_done(enc, level, p, id, length);
-}
-
-int rwf_field_add_real(struct rwf_encoder *enc, int16_t id, const struct rwf_real *value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p || value->hint > RWF_HINT_FRACTION_256)
-        return field_rare(enc, id, RWF_TYPE_REAL, value, 0);
-    int64_t number = value->value;
-    unsigned length = wire_int_size(number);
-    p[3] = value->hint;
-    wire_store8(p + 4, (uint64_t)number, length);
-    return field_done(enc, level, p, id, 1 + length);
-}
-
-int rwf_field_add_enum(struct rwf_encoder *enc, int16_t id, uint16_t value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_ENUM, NULL, value);
-    unsigned length = wire_uint_size(value);
-    wire_store8(p + 3, value, length);
-    return field_done(enc, level, p, id, length);
-}
-
-int rwf_field_add_date(struct rwf_encoder *enc, int16_t id, const struct rwf_date *value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_DATE, value, 0);
-    wire_put_date(p + 3, value);
-    return field_done(enc, level, p, id, 4);
-}
-
-int rwf_field_add_time(struct rwf_encoder *enc, int16_t id, const struct rwf_time *value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_TIME, value, 0);
-    unsigned length = wire_time_size(value);
-    wire_put_time(p + 3, length, value);
-    return field_done(enc, level, p, id, length);
-}
-
-int rwf_field_add_datetime(struct rwf_encoder *enc, int16_t id, const struct rwf_datetime *value)
-{
-    struct rwf_level *level;
-    uint8_t *p = field_place(enc, &level);
-
-    if (!p)
-        return field_rare(enc, id, RWF_TYPE_DATETIME, value, 0);
-    unsigned length = wire_time_size(&value->time);
-    wire_put_date(p + 3, &value->date);
-    wire_put_time(p + 7, length, &value->time);
-    return field_done(enc, level, p, id, 4 + length);
-}
-
-int rwf_field_start(struct rwf_encoder *enc, int16_t id, unsigned type)
-{
-    int place = entry_place(enc, LEVEL_FIELD_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return start_set_entry(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, type);
-    struct md_wr wr = encoder_writer(enc);
-    md_wr_u16(&wr, (uint16_t)id);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    return start_standard_entry(enc, type);
-}
-
-int rwf_field_finish(struct rwf_encoder *enc)
-{
-    return finish_entry(enc, LEVEL_FIELD_LIST);
-}
-
-/* ---- element list ---- */
-
-int rwf_element_list_start_set(struct rwf_encoder *enc, const struct rwf_element_list_info *info,
-                               const struct rwf_sets *sets, const struct rwf_bytes *set_data)
-{
-    struct rwf_level *level = encoder_push(enc, LEVEL_ELEMENT_LIST, RWF_TYPE_ELEMENT_LIST);
-    struct md_wr wr = encoder_writer(enc);
-
-    if (!level)
-        return enc->err;
-    if (info->set_id > RB15_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    md_wr_u8(&wr, info->flags);
-    if (info->flags & RWF_LIST_HAS_INFO) {
-        md_wr_u8(&wr, 2);
-        md_wr_u16(&wr, info->list_num);
-    }
-    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
-        wire_wr_rb15(&wr, info->set_id);
-    if (encoder_written(enc, &wr) < 0 || begin_list(enc, level, info->flags) < 0)
-        return enc->err;
-    if (info->flags & RWF_LIST_HAS_SET_DATA)
-        return begin_set(enc, level, RWF_SET_ELEMENTS, info->set_id, sets, set_data);
-    return RWF_OK;
-}
-
-int rwf_element_list_start(struct rwf_encoder *enc, const struct rwf_element_list_info *info)
-{
-    static const struct rwf_element_list_info standard = { .flags = RWF_LIST_HAS_STANDARD_DATA };
-
-    return rwf_element_list_start_set(enc, info ? info : &standard, NULL, NULL);
-}
-
-int rwf_element_list_finish(struct rwf_encoder *enc)
-{
-    return finish_list(enc, LEVEL_ELEMENT_LIST);
-}
-
-int rwf_element_add_bytes(struct rwf_encoder *enc, struct rwf_bytes name, unsigned type,
-                          struct rwf_bytes content)
-{
-    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return add_set_bytes(enc, RWF_SET_ELEMENTS, 0, name, content);
-    if (content.length > OB16_MAX || name.length > RB15_MAX || type > UINT8_MAX ||
-        (type == RWF_TYPE_NO_DATA && content.length > 0))
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    struct md_wr wr = encoder_writer(enc);
-    wire_wr_buf15(&wr, name);
-    md_wr_u8(&wr, (uint8_t)type);
-    if (type != RWF_TYPE_NO_DATA)
-        wire_wr_buf16(&wr, content);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    encoder_top(enc)->count++;
-    return RWF_OK;
-}
-
-int rwf_element_add(struct rwf_encoder *enc, struct rwf_bytes name, const struct rwf_value *value)
-{
-    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return add_set_value(enc, RWF_SET_ELEMENTS, 0, name, value);
-    if (name.length > RB15_MAX || value->type > UINT8_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    struct md_wr wr = encoder_writer(enc);
-    wire_wr_buf15(&wr, name);
-    md_wr_u8(&wr, (uint8_t)value->type);
-    int rc = value->type == RWF_TYPE_NO_DATA ? RWF_OK : write_value16(&wr, value);
-    return standard_written(enc, rc, &wr);
-}
-
-int rwf_element_add_int(struct rwf_encoder *enc, const char *name, int64_t value)
-{
-    struct rwf_value v = rwf_value_int(value);
-    return rwf_element_add(enc, rwf_text(name), &v);
-}
-
-int rwf_element_add_uint(struct rwf_encoder *enc, const char *name, uint64_t value)
-{
-    struct rwf_value v = rwf_value_uint(value);
-    return rwf_element_add(enc, rwf_text(name), &v);
-}
-
-int rwf_element_add_ascii(struct rwf_encoder *enc, const char *name, struct rwf_bytes text)
-{
-    struct rwf_value v = rwf_value_bytes(RWF_TYPE_ASCII, text);
-    return rwf_element_add(enc, rwf_text(name), &v);
-}
-
-int rwf_element_add_qos(struct rwf_encoder *enc, const char *name, const struct rwf_qos *qos)
-{
-    struct rwf_value v = { .type = RWF_TYPE_QOS, .qos = *qos };
-    return rwf_element_add(enc, rwf_text(name), &v);
-}
-
-int rwf_element_add_state(struct rwf_encoder *enc, const char *name, const struct rwf_state *state)
-{
-    struct rwf_value v = { .type = RWF_TYPE_STATE, .state = *state };
-    return rwf_element_add(enc, rwf_text(name), &v);
-}
-
-int rwf_element_start(struct rwf_encoder *enc, struct rwf_bytes name, unsigned type)
-{
-    int place = entry_place(enc, LEVEL_ELEMENT_LIST);
-
-    if (place < 0)
-        return place;
-    if (place > 0)
-        return start_set_entry(enc, RWF_SET_ELEMENTS, 0, name, type);
-    if (name.length > RB15_MAX || type > UINT8_MAX || type == RWF_TYPE_NO_DATA)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    struct md_wr wr = encoder_writer(enc);
-    wire_wr_buf15(&wr, name);
-    md_wr_u8(&wr, (uint8_t)type);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    return start_standard_entry(enc, type);
-}
-
-int rwf_element_finish(struct rwf_encoder *enc)
-{
-    return finish_entry(enc, LEVEL_ELEMENT_LIST);
 }
