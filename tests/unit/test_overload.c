@@ -16,15 +16,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-
-    pair_destroy(pair);
-    free(pair);
-    return 0;
-}
-
 static const char *name_of(int n)
 {
     static char name[16];
@@ -161,7 +152,7 @@ static void a_provider_that_goes_takes_its_queue_along(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(no_more_is_outstanding_than_the_window),
         TEST(what_is_healthy_goes_on_ticking_meanwhile),

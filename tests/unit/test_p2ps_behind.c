@@ -4,16 +4,11 @@
 
 static int setup_with(void **state, bool keeps_images)
 {
-    struct pair *pair = calloc(1, sizeof(*pair));
-
-    assert_non_null(pair);
-    pair_create(pair, (struct p2ps_core_config){
-                          .keeps_images = keeps_images,
-                          .conflate_max = 8,
-                          .owed_fill_percent = 50,
-                      });
-    *state = pair;
-    return 0;
+    return pair_setup(state, (struct p2ps_core_config){
+                                 .keeps_images = keeps_images,
+                                 .conflate_max = 8,
+                                 .owed_fill_percent = 50,
+                             });
 }
 
 static int setup(void **state)
@@ -24,15 +19,6 @@ static int setup(void **state)
 static int setup_without_cache(void **state)
 {
     return setup_with(state, false);
-}
-
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-
-    pair_destroy(pair);
-    free(pair);
-    return 0;
 }
 
 static void room(struct pair_client *c, uint32_t now, uint32_t max)
@@ -451,7 +437,7 @@ static void timed_writes_wait_for_a_full_frame(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_second_image_comes_at_once_and_nobody_is_asked),
         TEST(a_stale_image_is_given_as_stale),
@@ -462,7 +448,7 @@ int main(void)
         TEST(a_private_image_is_not_kept),
         TEST(a_client_that_was_behind_is_told_and_gets_an_image),
         cmocka_unit_test_setup_teardown(without_a_cache_the_image_comes_from_the_source,
-                                        setup_without_cache, teardown),
+                                        setup_without_cache, pair_teardown),
         TEST(a_burst_that_goes_out_at_once_needs_no_other_event),
         TEST(who_makes_no_progress_is_cut_and_nobody_else_notices),
         TEST(a_pause_of_our_own_cuts_nobody),
@@ -472,9 +458,9 @@ int main(void)
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
         TEST(a_suspect_state_is_told_later),
         cmocka_unit_test_setup_teardown(suspect_is_told_before_an_image_that_is_waited_for,
-                                        setup_without_cache, teardown),
+                                        setup_without_cache, pair_teardown),
         cmocka_unit_test_setup_teardown(half_an_image_is_followed_by_a_whole_one,
-                                        setup_without_cache, teardown),
+                                        setup_without_cache, pair_teardown),
         TEST(a_snapshot_without_room_is_not_forgotten),
         TEST(a_recovery_is_given_while_there_is_room),
         TEST(timed_writes_wait_for_a_full_frame),

@@ -23,15 +23,6 @@ static int setup_source_caches(void **state)
     return setup_with(state, true);
 }
 
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-
-    pair_destroy(pair);
-    free(pair);
-    return 0;
-}
-
 static void login_again(struct pair_client *c, bool pause)
 {
     struct omm_login_request request = pair_login_request();
@@ -496,7 +487,7 @@ static void a_snapshot_of_an_item_that_went_is_not_given_another(void **state)
 
 int main(void)
 {
-#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_directory_request_does_not_take_the_id_of_an_item, setup),
         TEST(a_close_of_the_first_directory_stream_leaves_the_second, setup),

@@ -30,13 +30,6 @@ static int setup_limited(void **state)
     return setup_with(state, false, 2);
 }
 
-static int teardown(void **state)
-{
-    pair_destroy(*state);
-    free(*state);
-    return 0;
-}
-
 static void ask_directory(struct pair_client *c, uint32_t filter)
 {
     const struct omm_directory_request request = {
@@ -214,7 +207,7 @@ static void a_higher_limit_makes_room(void **state)
 
 int main(void)
 {
-#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_group_to_be_asked_for_again_is_told_as_such, setup),
         TEST(a_group_to_be_asked_for_again_is_told_as_such, setup_source_caches),

@@ -6,12 +6,7 @@ enum role { FOLLOWS = OMM_STANDBY_ACTIVE, STANDS_BY = OMM_STANDBY_STANDBY };
 
 static int setup_with(void **state, bool keeps_images)
 {
-    struct pair *pair = calloc(1, sizeof(*pair));
-
-    assert_non_null(pair);
-    pair_create(pair, (struct p2ps_core_config){ .keeps_images = keeps_images });
-    *state = pair;
-    return 0;
+    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = keeps_images });
 }
 
 static int setup(void **state)
@@ -22,15 +17,6 @@ static int setup(void **state)
 static int setup_without_cache(void **state)
 {
     return setup_with(state, false);
-}
-
-static int teardown(void **state)
-{
-    struct pair *pair = *state;
-
-    pair_destroy(pair);
-    free(pair);
-    return 0;
 }
 
 static void say(struct pair_client *c, struct rwf_msg *msg, const struct rwf_map_info *info,
@@ -190,8 +176,9 @@ static void a_role_that_changes_before_the_image_is_there_costs_no_second_one(vo
 
 int main(void)
 {
-#define TEST(name)          cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define WITHOUT_CACHE(name) cmocka_unit_test_setup_teardown(name, setup_without_cache, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
+#define WITHOUT_CACHE(name)                                                                        \
+    cmocka_unit_test_setup_teardown(name, setup_without_cache, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(who_stands_by_has_images_and_no_updates),
         TEST(who_comes_to_follow_us_is_given_every_item_anew),

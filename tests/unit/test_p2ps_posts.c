@@ -1,0 +1,314 @@
+/* test_p2ps_posts.c - posts and private streams; stages of src_dist; a backbone without room. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+static int setup(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ 0 });
+}
+
+/* ---- posts, generic messages, private streams ---- */
+
+static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_POST,
+        .domain = 6,
+        .stream_id = stream_id,
+        .flags = RWF_POST_HAS_POST_ID | RWF_POST_ACK | RWF_POST_COMPLETE | RWF_POST_HAS_SEQ_NUM |
+                 RWF_POST_HAS_KEY,
+        .post_id = id,
+        .seq_num = 3,
+        .key = pair_request(0, "IBM.N").key,
+        .container = RWF_TYPE_FIELD_LIST,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, 1, true);
+    rwf_msg_finish(&enc);
+    struct rwf_bytes whole = rwf_encoder_bytes(&enc);
+    assert_int_equal(rwf_msg_decode(whole, &msg), RWF_OK);
+    p2ps_client_post(c->pair->sink, c->pair->now_ns, c->id, &msg, whole);
+    pair_settle(c->pair);
+}
+
+static void posts_are_acknowledged_by_the_provider(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    post(c, 5, 71);
+    assert_string_equal(pair_heard(c, 5), "IA");
+    post(c, 1, 72);
+    assert_string_equal(pair_heard(c, 1), "LA");
+    pair->provider.nak = RWF_NAK_ACCESS_DENIED;
+    post(c, 5, 73);
+    assert_string_equal(pair_heard(c, 5), "IAN");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
+    assert_int_equal(pair->provider.posts, 3);
+}
+
+static void a_post_to_a_source_that_is_gone_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    post(c, 1, 72);
+    pair_pass(pair, 30 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LN");
+}
+
+static void a_private_stream_is_never_shared_nor_recovered(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    pair_ask_item(a, &request);
+    pair_ask_item(b, &request);
+    assert_int_equal(pair->provider.requests, 2);
+    assert_string_equal(pair_heard(a, 5), "I");
+    assert_true(pair_stream(a, 5)->flags & RWF_REFRESH_PRIVATE_STREAM);
+    assert_string_equal(pair_heard(b, 5), "I");
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(strlen(pair_heard(a, 5)), 2);
+    assert_non_null(strpbrk(pair_heard(a, 5), "XR"));
+    assert_true(pair_stream(a, 5)->flags & RWF_STATUS_PRIVATE_STREAM);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_tunnel_is_refused(void **state)
+{
+    struct pair_client *c = pair_client(*state, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    request.is_qualified = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->flags, RWF_STATUS_CLEAR_CACHE | RWF_STATUS_PRIVATE_STREAM |
+                                                   RWF_STATUS_QUALIFIED_STREAM);
+    assert_non_null(strstr(pair_stream(c, 5)->text, "p2ps does not carry tunnel streams"));
+    assert_non_null(strstr(pair_stream(c, 5)->text, "ask for a private stream"));
+}
+
+/* ---- stages ---- */
+
+#define HELD_MAX 16
+
+/* Drops every third update, and holds one of the others back for a while. */
+struct test_stage {
+    unsigned seen;
+    struct {
+        uint32_t item;
+        size_t length;
+        uint8_t bytes[256];
+    } held[HELD_MAX];
+    size_t held_count;
+    uint64_t due_ns;
+};
+
+static enum srcdist_stage_verdict stage_update(void *self, uint32_t item, struct rwf_bytes *message,
+                                               uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+
+    if (++stage->seen % 3 == 0)
+        return SRCDIST_STAGE_DROP;
+    if (stage->held_count == HELD_MAX)
+        return SRCDIST_STAGE_DROP;
+    stage->held[stage->held_count].item = item;
+    stage->held[stage->held_count].length = message->length;
+    memcpy(stage->held[stage->held_count++].bytes, message->data, message->length);
+    stage->due_ns = now_ns + 100 * PAIR_MS;
+    return SRCDIST_STAGE_HOLD;
+}
+
+static void stage_drain(void *self, uint32_t item, struct srcdist_stage_chain *chain,
+                        unsigned index, uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < stage->held_count; i++) {
+        if (item != UINT32_MAX && stage->held[i].item != item)
+            stage->held[kept++] = stage->held[i];
+        else
+            srcdist_stage_release(chain, index, stage->held[i].item,
+                                  rwf_bytes(stage->held[i].bytes, stage->held[i].length), now_ns);
+    }
+    stage->held_count = kept;
+}
+
+static void stage_forget(void *self, uint32_t item)
+{
+    struct test_stage *stage = self;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < stage->held_count; i++) {
+        if (stage->held[i].item != item)
+            stage->held[kept++] = stage->held[i];
+    }
+    stage->held_count = kept;
+}
+
+static void stage_tick(void *self, struct srcdist_stage_chain *chain, unsigned index,
+                       uint64_t now_ns)
+{
+    struct test_stage *stage = self;
+
+    if (stage->held_count && now_ns >= stage->due_ns)
+        stage_drain(self, UINT32_MAX, chain, index, now_ns);
+}
+
+static uint64_t stage_deadline(void *self)
+{
+    const struct test_stage *stage = self;
+
+    return stage->held_count ? stage->due_ns : UINT64_MAX;
+}
+
+static const struct srcdist_stage_ops stage_ops = { "test",       stage_update, stage_drain,
+                                                    stage_forget, stage_tick,   stage_deadline };
+static const struct srcdist_stage_ops *const stage_list[] = { &stage_ops, NULL };
+
+/* The pair, and behind it the stage. */
+struct staged {
+    struct pair pair;
+    struct test_stage stage;
+    void *selves[1];
+};
+
+static int setup_staged(void **state)
+{
+    struct staged *staged = calloc(1, sizeof(*staged));
+
+    assert_non_null(staged);
+    staged->selves[0] = &staged->stage;
+    staged->pair.stages = stage_list;
+    staged->pair.stage_selves = staged->selves;
+    staged->pair.source_caches = true;
+    pair_create(&staged->pair, (struct p2ps_core_config){ 0 });
+    *state = staged;
+    return 0;
+}
+
+static void a_stage_that_drops_and_holds_leaves_no_hole(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink, 0));
+
+    pair_open(a, 5, "IBM.N");
+    for (int i = 0; i < 10; i++)
+        pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "I"); /* all held or dropped */
+    /* The image a second one gets contains what was held: it has been let go before. */
+    pair_open(b, 5, "IBM.N");
+    assert_string_equal(pair_heard(a, 5), "IUUUUUUU");
+    assert_int_equal(pair_stream(a, 5)->counter, 110);
+    assert_string_equal(pair_heard(b, 5), "I");
+    assert_int_equal(pair_stream(b, 5)->counter, 110);
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair_stream(a, 5)->counter, 111);
+    assert_int_equal(pair_stream(b, 5)->counter, 111);
+    assert_string_equal(pair_heard(b, 5), "IU");
+    assert_int_equal(stats->item_seq_jumps, 0);
+    assert_int_equal(stats->svc_seq_jumps, 0);
+    assert_int_equal(stats->gap_queries, 0);
+}
+
+/* ---- a backbone without room ---- */
+
+static int setup_source_caches(void **state)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair->source_caches = true;
+    pair_create(pair, (struct p2ps_core_config){ 0 });
+    *state = pair;
+    return 0;
+}
+
+/* What srcdist_provider_message() says to a vector with one row, put in front of the others. */
+static int say_row(struct pair *pair, const struct pair_item *it, uint8_t msg_class, uint16_t flags,
+                   uint8_t action)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = msg_class,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .flags = flags,
+        .container = RWF_TYPE_VECTOR,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+    struct rwf_vector_info info = { .container = RWF_TYPE_OPAQUE };
+    struct rwf_vector_entry row = { .action = action, .data = rwf_text("row") };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_vector_start(&enc, &info);
+    rwf_vector_add(&enc, &row);
+    rwf_vector_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return srcdist_provider_message(pair->source, pair->now_ns, pair->provider.id,
+                                    rwf_encoder_bytes(&enc));
+}
+
+static void an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair->provider.answers = false;
+    pair_open(a, 5, "IBM.N");
+    const struct pair_item *it = pair_item(pair, "IBM.N");
+    assert_int_equal(say_row(pair, it, RWF_CLASS_REFRESH,
+                             RWF_REFRESH_SOLICITED | RWF_REFRESH_COMPLETE, RWF_VECTOR_SET),
+                     MD_OK);
+    pair_settle(pair);
+    pair->down.is_full = true;
+    assert_int_equal(say_row(pair, it, RWF_CLASS_UPDATE, 0, RWF_VECTOR_INSERT), MD_ERR_FULL);
+    pair->down.is_full = false;
+    assert_int_equal(say_row(pair, it, RWF_CLASS_UPDATE, 0, RWF_VECTOR_INSERT), MD_OK);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    pair_open(b, 5, "IBM.N");
+    assert_string_equal(pair_heard(b, 5), "I");
+    assert_int_equal(pair_stream(b, 5)->fields, 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(posts_are_acknowledged_by_the_provider),
+        TEST(a_post_to_a_source_that_is_gone_is_refused),
+        TEST(a_private_stream_is_never_shared_nor_recovered),
+        TEST(a_tunnel_is_refused),
+        cmocka_unit_test_setup_teardown(a_stage_that_drops_and_holds_leaves_no_hole, setup_staged,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(
+            an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once,
+            setup_source_caches, pair_teardown),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
