@@ -90,6 +90,7 @@ static const struct row engine_rows[] = {
     ENGINE("rateCuts", rate_cuts),
     ENGINE("controlDropped", control_dropped),
     ENGINE("assemblyRefused", assembly_refused),
+    ENGINE("recoverUs.sum", recover_us_sum),
     LEVEL("peersNow", peers_now),
     LEVEL("poolUse", pool_use),
     LEVEL("poolHigh", pool_high),

@@ -427,6 +427,7 @@ struct rrcp_counters {
     uint64_t flow_receivers_lost, rate_cuts;
     uint64_t transitions[RRCP_TRANSITION_count];
     uint64_t recover_us[RRCP_RECOVER_BUCKETS];
+    uint64_t recover_us_sum;
     uint64_t memory_bytes, memory_bytes_high; /* taken from env */
 };
 

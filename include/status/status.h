@@ -26,7 +26,8 @@ struct status;
 
 struct status_config {
     struct md_loop *loop; /* the control loop */
-    const struct md_conf_object *daemon;
+    const struct md_conf_object
+        *daemon; /* that of the present configuration, also after a reload */
     const struct stats_segment *segment;
     const char *shm_dir;  /* where the others of this host have theirs */
     const char *process;  /* "p2ps", "rrcpd.net1" */
@@ -76,6 +77,8 @@ struct status_facts {
     unsigned line_count;
     const struct status_daemon *daemons; /* of this host */
     unsigned daemon_count;
+    bool has_old_names;      /* metricNames both: metrics by their former names, too */
+    bool leaves_out_clients; /* metricClients False: none of each consumer and provider */
 };
 
 void status_write_metrics(const struct stats_reader *reader, const struct status_facts *facts,

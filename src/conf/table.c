@@ -526,6 +526,11 @@ const struct md_conf_row md_conf_rows[] = {
       "Longest request on statusPort, its headers included." },
     { "statusTimeout", DAEMON, ALL, 0, TIME("s", 100 * MS, 3600 * SEC, "10"),
       "How long a connection to statusPort may take to send a request, and to take the answer." },
+    { "metricNames", DAEMON, ALL, DYN, WORD("new|both", "new"),
+      "both: /metrics shows metrics also by the names that they had before they had base units, "
+      "while dashboards are changed over." },
+    { "metricClients", DAEMON, ALL, DYN, BOOL("True"),
+      "False: /metrics has no series of each consumer and each provider, only their sums." },
 
     /* ---- tools/rmds ---- */
     { "startList", RMDS, MD_CONF_TOOLS, 0, LIST(""),

@@ -189,6 +189,7 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
     while (bucket + 1 < RRCP_RECOVER_BUCKETS && us >> bucket)
         bucket++;
     r->counters.recover_us[bucket]++;
+    r->counters.recover_us_sum += us;
     if (is_repair) {
         r->counters.packets_repaired++;
         r->useful_repairs++;

@@ -74,6 +74,8 @@ static struct status_facts look(struct status *status)
         .line_count = md_log_recent(status->lines, STATUS_LOG_LINES),
         .daemons = status->daemons,
         .daemon_count = status->daemon_count,
+        .has_old_names = md_conf_word(status->config.daemon, "metricNames") == 1,
+        .leaves_out_clients = !md_conf_bool(status->config.daemon, "metricClients"),
     };
 }
 

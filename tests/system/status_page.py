@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -57,17 +58,49 @@ def metrics(port):
     """{name with labels: value}; every line is one, or a comment, and families stand together."""
     status, kind, body = get(port, "/metrics")
     check(status == 200 and kind.startswith("text/plain; version=0.0.4"), "/metrics")
-    found, done, family = {}, set(), None
+    found, done, family, described = {}, set(), None, None
     for line in body.splitlines():
+        if line.startswith("# HELP "):
+            described = line.split()[2]
+            check("Without a description" not in line,
+                  f"{described} is no row of src/status/figures.c: add one that says what it is")
+            continue
         if line.startswith("# TYPE "):
-            family = line.split()[2]
+            family, shape = line.split()[2:]
             check(family not in done, f"{family} stands in two places")
+            check(described == family, f"{family} has no HELP")
+            lint(family, shape)
             done.add(family)
             continue
-        match = re.fullmatch(r'([a-z_0-9]+(?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)*\})?) ([0-9.]+)', line)
+        match = re.fullmatch(r'([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})?) ([0-9.e+-]+)', line)
         check(match and match.group(1).startswith(family), f"not a sample of {family}: {line}")
+        check(match.group(1) not in found, f"twice: {line}")
         found[match.group(1)] = float(match.group(2))
     return found
+
+
+def lint(name, shape):
+    """The rules of `promtool check metrics`, for machines without it."""
+    words = name.split("_")
+    check(re.fullmatch("[a-z][a-z0-9_]*", name), f"{name}: not in lower case")
+    check((shape == "counter") == name.endswith("_total"), f"{name} is a {shape}")
+    check(shape == "histogram" or words[-1] not in ("count", "sum", "bucket"), f"{name}: the suffix of a histogram")
+    check(not {"gauge", "counter", "histogram", "summary"} & set(words), f"{name}: the type in the name")
+    units = {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d", "milliseconds", "microseconds"}
+    check(not units & set(words), f"{name}: not a base unit")
+
+
+def judged_by_promtool():
+    """The same by the tool itself, where there is one; the package prometheus would start a server, so setup leaves
+    it out."""
+    tool = os.environ.get("RMDS_PROMTOOL") or shutil.which("promtool")
+    if not tool:
+        print("no promtool here: judged by its rules only")
+        return
+    for name, port in PORTS.items():
+        run = subprocess.run([tool, "check", "metrics"], input=get(port, "/metrics")[2], capture_output=True, text=True,
+                             check=False, timeout=90)
+        check(run.returncode == 0, f"promtool of {name}: {run.stdout}{run.stderr}")
 
 
 def monitor(bed, *words):
@@ -347,6 +380,7 @@ def main():
             seen(page)
         else:
             served(bed)
+            judged_by_promtool()
             figures(bed)
             held_up()
         slow(bed, page)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "status/figures.h"
 #include "status/status.h"
 
 struct fixture {
@@ -91,20 +92,35 @@ static void values_become_families_and_labels(void **state)
     stats_string_add(f->segment, "p2ps.mount.0.12.user", "a\"b\\c\n\xff");
     stats_string_add(f->segment, "p2ps.service.A.B-C.state", "up");
     stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.mount.0.12.rttUs"), 90);
-    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.peer.00ff.rttUs"), 40);
+    stats_string_add(f->segment, "p2ps.mount.0.12.host", "h:1");
+    stats_string_add(f->segment, "p2ps.mount.0.2.user", "c");
+    stats_string_add(f->segment, "p2ps.service.D.state", "down");
+    md_ctr_set(stats_counter(f->segment, "p2ps.mount.0.12.bytesIn"), 77);
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.1.marketfeedLost.date"), 4);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "memory.max.images"), 9);
     write_text(f, status_write_metrics);
-    expect(f, "# TYPE rmds_p2ps_worker_updates_in_total counter\n"
-              "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"0\"} 7\n"
-              "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"1\"} 8\n");
+    expect(f,
+           "# HELP rmds_p2ps_worker_updates_in_total Updates from the backbone for items that are "
+           "open here.\n"
+           "# TYPE rmds_p2ps_worker_updates_in_total counter\n"
+           "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"0\"} 7\n"
+           "rmds_p2ps_worker_updates_in_total{process=\"p2ps\",number=\"1\",worker=\"1\"} 8\n");
     expect(f, "# TYPE rmds_p2ps_worker_mounts gauge\n"
               "rmds_p2ps_worker_mounts{process=\"p2ps\",number=\"1\",worker=\"0\"} 3\n");
     expect(f, "rmds_p2ps_mounts_rejected_total{process=\"p2ps\",number=\"1\"} 2\n");
-    expect(f, "rmds_p2ps_mount_user_info{process=\"p2ps\",number=\"1\",mount=\"0.12\",value=\""
-              "a\\\"b\\\\c\\\\x0a\\\\xff\"} 1\n");
-    expect(f, "rmds_p2ps_mount_rtt_us{process=\"p2ps\",number=\"1\",mount=\"0.12\"} 90\n");
-    expect(f, "rmds_p2ps_peer_rtt_us{process=\"p2ps\",number=\"1\",peer=\"00ff\"} 40\n");
-    expect(f, "rmds_p2ps_service_state_info{process=\"p2ps\",number=\"1\",service=\"A.B-C\",value="
+    expect(f,
+           "rmds_p2ps_mount_info{process=\"p2ps\",number=\"1\",mount=\"0.12\",host=\"h:1\",user=\""
+           "a\\\"b\\\\c\\\\x0a\\\\xff\"} 1\n"
+           "rmds_p2ps_mount_info{process=\"p2ps\",number=\"1\",mount=\"0.2\",user=\"c\"} 1\n");
+    expect(f, "rmds_p2ps_mount_rtt_seconds{process=\"p2ps\",number=\"1\",mount=\"0.12\"} 9e-05\n");
+    expect(f, "rmds_p2ps_mount_in_bytes_total{process=\"p2ps\",number=\"1\",mount=\"0.12\"} 77\n");
+    expect(f, "rmds_p2ps_service_state{process=\"p2ps\",number=\"1\",service=\"A.B-C\",state="
               "\"up\"} 1\n");
+    expect(f, "rmds_p2ps_service_up{process=\"p2ps\",number=\"1\",service=\"A.B-C\"} 1\n"
+              "rmds_p2ps_service_up{process=\"p2ps\",number=\"1\",service=\"D\"} 0\n");
+    expect(f, "rmds_p2ps_worker_marketfeed_lost_total{process=\"p2ps\",number=\"1\",worker=\"1\","
+              "reason=\"date\"} 4\n");
+    expect(f, "rmds_memory_part_max_bytes{process=\"p2ps\",number=\"1\",part=\"images\"} 9\n");
     expect(f, "rmds_stats_dropped_total{process=\"p2ps\",number=\"1\"} 0\n");
     expect(f, "process_cpu_seconds_total 1.500\n");
     assert_string_equal(f->answer.type, "text/plain; version=0.0.4; charset=utf-8");
@@ -119,14 +135,140 @@ static void a_histogram_is_cumulative_and_complete(void **state)
     md_hist_record(hist, 100);
     md_hist_record(hist, 5000000);
     write_text(f, status_write_metrics);
-    expect(f, "# TYPE rmds_p2ps_worker_turn_us histogram\n");
-    expect(f, "worker=\"0\",le=\"1\"} 1\n");
-    expect(f, "worker=\"0\",le=\"64\"} 1\n");
-    expect(f, "worker=\"0\",le=\"128\"} 2\n");
-    expect(f, "worker=\"0\",le=\"1048576\"} 2\n");
+    expect(f, "# TYPE rmds_p2ps_worker_turn_seconds histogram\n");
+    expect(f, "worker=\"0\",le=\"1e-06\"} 1\n");
+    expect(f, "worker=\"0\",le=\"6.4e-05\"} 1\n");
+    expect(f, "worker=\"0\",le=\"0.000128\"} 2\n");
+    expect(f, "worker=\"0\",le=\"1.048576\"} 2\n");
     expect(f, "worker=\"0\",le=\"+Inf\"} 3\n");
-    expect(f, "rmds_p2ps_worker_turn_us_sum{process=\"p2ps\",number=\"1\",worker=\"0\"} 5000101\n");
-    expect(f, "rmds_p2ps_worker_turn_us_count{process=\"p2ps\",number=\"1\",worker=\"0\"} 3\n");
+    expect(
+        f,
+        "rmds_p2ps_worker_turn_seconds_sum{process=\"p2ps\",number=\"1\",worker=\"0\"} 5.000101\n");
+    expect(f,
+           "rmds_p2ps_worker_turn_seconds_count{process=\"p2ps\",number=\"1\",worker=\"0\"} 3\n");
+}
+
+static void counters_of_a_time_by_its_bounds_are_a_histogram(void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts.process = "rrcpd.net1";
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.recoverUs.below1"), 1);
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.recoverUs.below16"), 5);
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.recoverUs.below2"), 2);
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.recoverUs.below524288"), 3);
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.recoverUs.sum"), 2500000);
+    md_ctr_set(stats_counter(f->segment, "rrcpd.net1.drop.auth missing"), 6);
+    write_text(f, status_write_metrics);
+#define OF_NET1 "{process=\"rrcpd.net1\",number=\"1\",network=\"net1\""
+    expect(f, "# TYPE rmds_rrcpd_recover_seconds histogram\n"
+              "rmds_rrcpd_recover_seconds_bucket" OF_NET1 ",le=\"1e-06\"} 1\n"
+              "rmds_rrcpd_recover_seconds_bucket" OF_NET1 ",le=\"2e-06\"} 3\n"
+              "rmds_rrcpd_recover_seconds_bucket" OF_NET1 ",le=\"1.6e-05\"} 8\n"
+              "rmds_rrcpd_recover_seconds_bucket" OF_NET1 ",le=\"+Inf\"} 11\n"
+              "rmds_rrcpd_recover_seconds_sum" OF_NET1 "} 2.5\n"
+              "rmds_rrcpd_recover_seconds_count" OF_NET1 "} 11\n");
+    expect(f, "rmds_rrcpd_dropped_total" OF_NET1 ",reason=\"auth missing\"} 6\n");
+}
+
+static void a_network_of_src_dist_is_a_label(void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts.process = "src_dist";
+    md_ctr_set(stats_counter(f->segment, "src_dist.updatesIn"), 3);
+    md_ctr_set(stats_counter(f->segment, "src_dist.net2.updatesIn"), 4);
+    write_text(f, status_write_metrics);
+    expect(f,
+           "rmds_src_dist_updates_in_total{process=\"src_dist\",number=\"1\",network=\"net2\"} 4\n"
+           "rmds_src_dist_updates_in_total{process=\"src_dist\",number=\"1\"} 3\n");
+}
+
+static void old_names_are_shown_when_they_are_asked_for(void **state)
+{
+    struct fixture *f = *state;
+
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.0.updatesIn"), 7);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.worker.0.loopMaxUs"), 52);
+    stats_string_add(f->segment, "p2ps.mount.0.1.user", "jim");
+    md_hist_record(stats_histogram_add(f->segment, "p2ps.worker.0.turnUs"), 100);
+    write_text(f, status_write_metrics);
+    assert_null(strstr(f->answer.text, "loop_max_us"));
+    f->facts.has_old_names = true;
+    write_text(f, status_write_metrics);
+    expect(
+        f,
+        "rmds_p2ps_worker_loop_max_seconds{process=\"p2ps\",number=\"1\",worker=\"0\"} 5.2e-05\n");
+    expect(f, "rmds_p2ps_worker_loop_max_us{process=\"p2ps\",number=\"1\",worker=\"0\"} 52\n");
+    expect(
+        f,
+        "rmds_p2ps_mount_user_info{process=\"p2ps\",number=\"1\",mount=\"0.1\",value=\"jim\"} 1\n");
+    expect(f, "rmds_p2ps_worker_turn_us_bucket{process=\"p2ps\",number=\"1\",worker=\"0\",le="
+              "\"128\"} 1\n");
+    const char *both = strstr(f->answer.text, "\nrmds_p2ps_worker_updates_in_total{");
+    assert_non_null(both);
+    assert_null(strstr(both + 1, "\nrmds_p2ps_worker_updates_in_total{"));
+}
+
+static void metrics_of_each_consumer_can_be_left_out(void **state)
+{
+    struct fixture *f = *state;
+
+    stats_string_add(f->segment, "p2ps.mount.0.1.user", "jim");
+    md_ctr_set(stats_counter(f->segment, "p2ps.mount.0.1.msgsIn"), 7);
+    f->facts.leaves_out_clients = true;
+    write_text(f, status_write_metrics);
+    assert_null(strstr(f->answer.text, "mount=\""));
+}
+
+/* A program that counts what the table does not know is seen all the same, and shows what to do. */
+static void a_statistic_without_a_row_has_a_name_by_rule(void **state)
+{
+    struct fixture *f = *state;
+
+    md_ctr_set(stats_counter(f->segment, "p2ps.worker.0.newThing"), 7);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.worker.0.updatesIn"), 3);
+    stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "p2ps.service.x.state"), 3);
+    write_text(f, status_write_metrics);
+    expect(f, "# HELP rmds_p2ps_worker_0_new_thing_total Without a description");
+    expect(f, "rmds_p2ps_worker_0_new_thing_total{process=\"p2ps\",number=\"1\"} 7\n");
+    expect(f, "rmds_p2ps_service_x_state{process=\"p2ps\",number=\"1\"} 3\n");
+}
+
+/* The rules of promtool check metrics, for every row of the table. */
+static void each_row_of_the_table_has_a_name_that_promtool_likes(void **state)
+{
+    static const char *const abbreviated[] = { "us", "ms", "ns", "sec", "kb",
+                                               "mb", "gb", "h",  "m",   "s" };
+    char name[STATUS_METRIC_BYTES], copy[STATUS_METRIC_BYTES], *save;
+
+    (void)state;
+    for (size_t i = 0; i < status_figure_count; i++) {
+        const struct status_figure *figure = &status_figures[i];
+        status_metric_name(figure, name, sizeof(name));
+        size_t length = strlen(name), help = strlen(figure->help);
+        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"), length);
+        assert_null(strstr(name, "__"));
+        assert_true(name[length - 1] != '_');
+        bool is_total = length > 6 && strcmp(name + length - 6, "_total") == 0;
+        assert_int_equal(is_total, figure->shape == STATUS_COUNTER);
+        assert_true(help > 10 && figure->help[help - 1] == '.' && !strpbrk(figure->help, "\\\n"));
+        snprintf(copy, sizeof(copy), "%s", name);
+        for (char *word = strtok_r(copy, "_", &save); word; word = strtok_r(NULL, "_", &save)) {
+            for (size_t a = 0; a < sizeof(abbreviated) / sizeof(abbreviated[0]); a++)
+                assert_string_not_equal(word, abbreviated[a]);
+            assert_string_not_equal(word, "count");
+            assert_string_not_equal(word, "bucket");
+        }
+        for (size_t j = 0; j < i; j++) {
+            status_metric_name(&status_figures[j], copy, sizeof(copy));
+            bool is_same_object = figure->shape == STATUS_TEXT &&
+                                  status_figures[j].shape == STATUS_TEXT &&
+                                  strcmp(figure->scope, status_figures[j].scope) == 0;
+            if (!is_same_object)
+                assert_string_not_equal(name, copy);
+        }
+    }
 }
 
 static void each_family_has_one_type_line_and_stands_together(void **state)
@@ -219,7 +361,8 @@ static void what_the_configuration_sets_is_told_with_its_line(void **state)
     expect(f, ".maxMounts\":\"17  t.cnf:2\"");
     assert_null(strstr(f->answer.text, "itemLimit"));
     write_text(f, status_write_metrics);
-    expect(f, "rmds_p2ps_config_max_mounts_info{process=\"p2ps\",number=\"1\",config=\"");
+    expect(f, "rmds_config_info{process=\"p2ps\",number=\"1\",path=\"vega.1.p2ps.maxMounts\",value="
+              "\"17  t.cnf:2\"} 1\n");
     md_conf_destroy(conf);
 }
 
@@ -296,7 +439,7 @@ static void warnings_are_remembered_and_notices_are_not(void **state)
 
 static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_conf *conf)
 {
-    struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+    static struct md_conf_object daemon;
     struct status_config config = { .loop = loop,
                                     .daemon = &daemon,
                                     .segment = f->segment,
@@ -306,6 +449,7 @@ static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_c
                                     .identity = "vega.1.p2ps" };
     struct status *status;
 
+    daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
     assert_int_equal(status_open(&config, &status), MD_OK);
     return status;
 }
@@ -423,6 +567,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(values_become_families_and_labels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_histogram_is_cumulative_and_complete, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(counters_of_a_time_by_its_bounds_are_a_histogram, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_network_of_src_dist_is_a_label, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(old_names_are_shown_when_they_are_asked_for, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(metrics_of_each_consumer_can_be_left_out, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_statistic_without_a_row_has_a_name_by_rule, set_up,
+                                        tear_down),
+        cmocka_unit_test(each_row_of_the_table_has_a_name_that_promtool_likes),
         cmocka_unit_test_setup_teardown(each_family_has_one_type_line_and_stands_together, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(json_has_every_value_and_the_last_words, set_up, tear_down),
