@@ -93,8 +93,8 @@ void conn_dial(struct conn *conn)
     uint32_t host = conn->host++ % (uint32_t)tc->options.host_count;
     struct client_session *session;
     struct client_dial to = {
-        .transport = &net_tcp_transport,
-        .options = { .nodelay = true },
+        .transport = tc->wire.transport,
+        .options = { .nodelay = true, .tls = tc->wire.tls },
         .host = tc->options.hosts[host],
         .port = tc->options.ports[host],
         .rssl = rssl_config_default(RSSL_ROLE_CLIENT),

@@ -20,7 +20,8 @@
 
 /* What the command line says, before it is understood. */
 struct words {
-    const char *service, *hosts, *port, *wire, *user, *password, *position, *application_id;
+    const char *service, *hosts, *port, *user, *password, *position, *application_id;
+    struct wire_words wire;
     const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor;
     const char *interval, *minutes, *log_file;
     struct md_option_list logs; /* levels, files */
@@ -192,6 +193,7 @@ static int understand(struct words *w, struct tc *tc)
 {
     struct tc_options *o = &tc->options;
     uint16_t port = 14002;
+    char error[256];
 
     *o = (struct tc_options){
         .user = w->user ? w->user : "rmds",
@@ -219,8 +221,8 @@ static int understand(struct words *w, struct tc *tc)
         return usage("-S SERVICE is needed; -list services says which there are", NULL);
     if (!w->what)
         tc->services[tc->service_count++] = w->service;
-    if (w->wire && strcmp(w->wire, "rssl") != 0)
-        return usage("-ct: only rssl is spoken, not", w->wire);
+    if (wire_make(&w->wire, false, &tc->wire, error, sizeof(error)) != MD_OK)
+        return usage("-ct", error);
     if (w->port && !parse_port(w->port, &port))
         return usage("-p is a port, 1 to 65535, or a name of /etc/services", w->port);
     tc->hosts = strdup(w->hosts ? w->hosts : "localhost");
@@ -404,6 +406,7 @@ static void stop(struct tc *tc)
             md_loop_signal_remove(tc->signals[i]);
     }
     client_context_destroy(tc->context);
+    wire_fini(&tc->wire);
     if (tc->loop)
         md_loop_destroy(tc->loop);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -491,7 +494,12 @@ int main(int argc, char **argv)
           "print the services that there are, and end" },
         { "md", "DOMAIN", MD_OPTION_STRING, &w.domain,
           "domain of the items, a number or a name as MarketPrice (6)" },
-        { "ct", "rssl", MD_OPTION_STRING, &w.wire, "connection type" },
+        { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name, "connection type: rssl (TCP) or tls" },
+        { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
+          "with -ct tls: authorities that p2ps is checked against (the system's)" },
+        { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
+          "with -ct tls: certificate to show" },
+        { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" },
         { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" },
         { "pw", "PASSWORD", MD_OPTION_STRING, &w.password, "password" },
         { "pos", "POSITION", MD_OPTION_STRING, &w.position, "position (127.0.0.1/net)" },

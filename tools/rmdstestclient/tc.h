@@ -15,6 +15,7 @@
 #include "link.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
+#include "wire.h"
 
 #define SERVICES_MAX  16
 #define HOSTS_MAX     16
@@ -167,6 +168,7 @@ struct tc {
     struct tc_options options;
     struct md_loop *loop;
     struct client_context *context;
+    struct wire wire;
     struct rwf_dictionary *dictionary;
     struct page_view_set *pages; /* -page; else NULL */
     struct itemlist list;

@@ -21,8 +21,9 @@
 struct words {
     struct md_option_list services;
     const char *port, *file, *item, *list, *stamp_item, *stamp_rate, *place, *ticks, *rate;
-    const char *interval, *wire, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
+    const char *interval, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
     const char *max_clients, *stop, *cpu, *fifo, *drop, *duplicate, *make_count;
+    struct wire_words wire;
     bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, marketfeed, help,
         version;
 };
@@ -159,6 +160,19 @@ static int understand_services(const struct words *w, struct sds *sds)
     return MD_EXIT_OK;
 }
 
+static int understand_wire(struct wire_words words, bool is_listener, struct sds *sds)
+{
+    char error[256];
+
+    if (words.name && strcmp(words.name, "sslauto") == 0) {
+        fprintf(stderr, PROGRAM ": -E sslauto: only RSSL is spoken\n");
+        words.name = NULL;
+    }
+    if (wire_make(&words, is_listener, &sds->wire, error, sizeof(error)) != MD_OK)
+        return usage("-E", error);
+    return MD_EXIT_OK;
+}
+
 static int understand(const struct words *w, struct sds *sds)
 {
     struct sds_options *o = &sds->options;
@@ -181,10 +195,8 @@ static int understand(const struct words *w, struct sds *sds)
     sds->port = 14002;
     if (w->port && !parse_port(w->port, &sds->port))
         return usage("-N is a port, 0 to 65535 (0: any), or a name of /etc/services", w->port);
-    if (w->wire && strcmp(w->wire, "rssl") != 0 && strcmp(w->wire, "sslauto") != 0)
-        return usage("-E is rssl or sslauto", w->wire);
-    if (w->wire && strcmp(w->wire, "sslauto") == 0)
-        fprintf(stderr, PROGRAM ": -E sslauto: only RSSL is spoken\n");
+    if (understand_wire(w->wire, w->host == NULL, sds) != MD_EXIT_OK)
+        return MD_EXIT_CONFIG;
     if (w->nagle && w->nodelay)
         return usage("-nagle and -tcpnodel contradict each other", NULL);
     if (w->place && strcmp(w->place, "first") == 0)
@@ -380,6 +392,7 @@ static void stop(struct sds *sds)
             md_loop_signal_remove(sds->signals[i]);
     }
     client_context_destroy(sds->context);
+    wire_fini(&sds->wire);
     if (sds->loop)
         md_loop_destroy(sds->loop);
     rwf_dictionary_destroy(sds->dictionary);
@@ -425,7 +438,14 @@ int main(int argc, char **argv)
         { "tcpnodel", NULL, MD_OPTION_FLAG, &w.nodelay,
           "TCP_NODELAY; it is the default, the option is accepted for compatibility" },
         { "tcpnodelay", NULL, MD_OPTION_FLAG, &w.nodelay, NULL },
-        { "E", "WIRE", MD_OPTION_STRING, &w.wire, "rssl; sslauto is treated as rssl" },
+        { "E", "WIRE", MD_OPTION_STRING, &w.wire.name,
+          "rssl (TCP) or tls; sslauto is treated as rssl" },
+        { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
+          "with -E tls: certificate to show" },
+        { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" },
+        { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
+          "with -E tls: authorities the other side is checked against; a client must show a "
+          "certificate then" },
         { "id", "N", MD_OPTION_STRING, &w.id, "id of the (first) service (1)" },
         { "qos", "QOS", MD_OPTION_STRING, &w.qos, "realtime or delayed" },
         { "dict", "FOLDER", MD_OPTION_STRING, &w.dict,

@@ -27,8 +27,8 @@ static void dial(void *owner)
     struct sds *sds = publisher->sds;
     struct client_session *session;
     struct client_dial to = {
-        .transport = &net_tcp_transport,
-        .options = { .nodelay = sds->options.nodelay },
+        .transport = sds->wire.transport,
+        .options = { .nodelay = sds->options.nodelay, .tls = sds->wire.tls },
         .host = publisher->host,
         .port = publisher->port,
         .rssl = sds_rssl_config(RSSL_ROLE_CLIENT),

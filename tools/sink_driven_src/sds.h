@@ -17,6 +17,7 @@
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
 #include "sample.h"
+#include "wire.h"
 
 #define SERVICES_MAX 16
 #define MESSAGE_MAX  65536
@@ -115,6 +116,7 @@ struct sds {
     struct sds_options options;
     struct md_loop *loop;
     struct client_context *context;
+    struct wire wire;
     struct net_listener *listener;
     struct md_loop_fd *listen_watch;
     struct rwf_dictionary *dictionary;

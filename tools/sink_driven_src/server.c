@@ -108,8 +108,8 @@ static void on_accept(void *owner, int fd, unsigned events)
 
 int sds_server_start(struct sds *sds, char *error, size_t error_size)
 {
-    struct net_stream_options options = { .nodelay = sds->options.nodelay };
-    int rc = net_tcp_transport.listen(&options, sds->options.address, sds->port, &sds->listener);
+    struct net_stream_options options = { .nodelay = sds->options.nodelay, .tls = sds->wire.tls };
+    int rc = sds->wire.transport->listen(&options, sds->options.address, sds->port, &sds->listener);
 
     if (rc != MD_OK) {
         snprintf(error, error_size, "cannot listen on port %u: %s", sds->port, strerror(errno));

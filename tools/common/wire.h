@@ -1,0 +1,28 @@
+/* wire.h - what the tools' connections run on: TCP, or TLS over it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_WIRE_H
+#define TOOLS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "netio/stream.h"
+
+/* What the command line says; NULL: nothing. */
+struct wire_words {
+    const char *name; /* rssl, socket, tcp; tls, encrypted */
+    const char *certificate, *key, *ca;
+};
+
+struct wire {
+    const struct net_transport *transport;
+    struct net_tls *tls; /* NULL with TCP */
+};
+
+/* MD_OK, or an error with a sentence that names the option. A listener needs a certificate and its
+ * key; without `ca` a client trusts the system's authorities. */
+int wire_make(const struct wire_words *words, bool is_listener, struct wire *wire, char *error,
+              size_t error_size);
+void wire_fini(struct wire *wire);
+
+#endif
