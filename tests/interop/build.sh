@@ -41,10 +41,10 @@ if [ "$(cat "$out/lib.stamp" 2>/dev/null)" != "$pom_sum" ]; then
     echo "$pom_sum" >"$out/lib.stamp"
 fi
 
-source_sum=$(find "$here/src/main/java" -name '*.java' -exec cksum {} + | sort | cksum)
+source_sum=$(find "$here/src/main/java" "$here/java-bench" -name '*.java' -exec cksum {} + | sort | cksum)
 if [ "$(cat "$out/classes.stamp" 2>/dev/null)" != "$source_sum" ]; then
     rm -rf "$out/classes"
-    find "$here/src/main/java" -name '*.java' >"$out/sources"
+    find "$here/src/main/java" "$here/java-bench" -name '*.java' >"$out/sources"
     javac --release 17 -Xlint:all,-processing -Werror -encoding UTF-8 -proc:none \
         -cp "$out/lib/*" -d "$out/classes" \
         "@$out/sources" 9>&- || exit 1

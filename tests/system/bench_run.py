@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench_run.py SOURCE BUILD latency|fanout|rrcp - a short run of a benchmark, and all that it leaves: JSON, CSV, page.
+"""bench_run.py SOURCE BUILD latency|fanout|rrcp|peers - a short run of a benchmark, and all that it leaves: JSON, CSV, page.
 
 Nothing is said of how fast anything is; only that what has to be in the report is there."""
 # SPDX-License-Identifier: Apache-2.0
@@ -30,6 +30,17 @@ RRCP = {
              ["--fifo", "0", "--only", "latency", "--rates", "2000", "--add", "earlier.json"]],
     "keys": "pairs size rate msgs_per_s lost mean_us p99_us p999_us cpu_pct configuration",
     "programs": {"publisher.1", "subscriber.1"}, "rows": 6, "published": ["1:1, best published", "3:3, best published"]}
+# Applications on ETA Java at both ends; then a provider and a consumer given as commands: our own tools.
+TESTCLIENT = ("{0}/rmdstestclient -S {{service}} -h 127.0.0.1 -p {{port}} -f {{list}} -secs 1 -tt -json one.json >&2;"
+              "echo result $(tr -d '\\n' <one.json)")
+PEERS = {
+    "runs": [["--rates", "2000", "--items", "50", "--secs", "0.3", "--discard", "0.1", "--provider",
+              os.path.join(BUILD, "bin/sink_driven_src -S {service} -N {port} -U {rate} -tsa"), "--consumer",
+              TESTCLIENT.format(os.path.join(BUILD, "bin")), "--only", "unpacked"],
+             ["--rates", "2000", "--images", "100", "--items", "50", "--secs", "0.3", "--discard", "0.1",
+              "--only", "packed,books,posts,images"]],
+    "keys": "case rate achieved direct_us chain_us factor adds_us to_pipe6 lost told_lost given_up unanswered load steal_pct verdict",
+    "programs": {"src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1", "provider", "consumer"}, "rows": 4, "published": []}
 PROGRAMS = {"latency": ["sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient", "rmdsmon"],
             "rrcp": ["rrcpd", "rrcpperf"]}
 
@@ -96,8 +107,16 @@ def check_page(path, wanted):
         check(points is None or points in drawn[name], f"'{name}' is drawn with {drawn[name]} points of {points}")
 
 
+def check_peers(rows):
+    """Everything arrived, both ways."""
+    for row in rows:
+        for key in ("lost", "told_lost", "direct_lost", "unanswered"):
+            check(row[key] == 0, f"{row['case']}: {key} is {row[key]}")
+        check(row["direct_us"] > 0 and row["chain_us"] > 0 and row["factor"] > 0, f"no time: {row}")
+
+
 def run(folder):
-    wanted = {"latency": LATENCY, "fanout": FANOUT, "rrcp": RRCP}[NAME]
+    wanted = {"latency": LATENCY, "fanout": FANOUT, "rrcp": RRCP, "peers": PEERS}[NAME]
     for words in wanted["runs"]:
         code, text = bench(folder, ["--quick", *words, "--json", "earlier.json", "--out", "reports"])
         if code == 77:
@@ -113,6 +132,8 @@ def run(folder):
     check_rows(result, wanted)
     check_csv(base + ".csv", result["results"], wanted)
     check_page(base + ".html", wanted)
+    if NAME == "peers":
+        check_peers(result["results"])
     return 0
 
 

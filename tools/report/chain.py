@@ -307,7 +307,7 @@ class Chain:
 
     def pids(self):
         """By program: those of the daemons, as their pid files in the state say."""
-        found = {"sink_driven_src": self.publisher.pid}
+        found = {"sink_driven_src": self.publisher.pid} if self.publisher else {}
         for line in self.runner("status").splitlines():
             match = re.match(r"\[..\]\s+(\S+)\s.*pid (\d+)", line)
             if match:
