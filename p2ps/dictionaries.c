@@ -62,7 +62,7 @@ struct p2ps_dictionary_store {
     pthread_mutex_t lock;
     struct slot slots[NAMES_MAX];
     _Atomic(const struct rwf_dictionary *) types;
-    struct cache_ripples *ripples; /* of all of them; NULL with rippleFields False */
+    struct cache_ripples *ripples; /* of all of them */
     /* How Marketfeed is converted by `types`. Workers may still look at the tables before it. */
     _Atomic(const struct mf_table *) marketfeed;
     struct mf_table *tables[NAMES_MAX + 1];
@@ -91,9 +91,27 @@ static void learn_types(struct p2ps_dictionary_store *store,
 {
     pthread_mutex_lock(&store->lock);
     atomic_store_explicit(&store->types, dictionary, memory_order_release);
-    if (store->ripples)
-        cache_ripples_learn(store->ripples, dictionary);
+    cache_ripples_learn(store->ripples, dictionary);
     make_table(store, dictionary);
+    pthread_mutex_unlock(&store->lock);
+}
+
+static void read_options(struct p2ps_dictionary_store *store, const struct md_conf_object *daemon)
+{
+    store->options = (struct mf_options){
+        .zero_is_blank = md_conf_bool(daemon, "marketfeedZeroIsBlank"),
+        .blank_is_empty = md_conf_word(daemon, "marketfeedBlankNumber") == 1,
+        .dictionary_id = (uint16_t)md_conf_u64(daemon, "marketfeedDictionaryId"),
+    };
+}
+
+void p2ps_dictionary_store_read(struct p2ps_dictionary_store *store,
+                                const struct md_conf_object *daemon)
+{
+    pthread_mutex_lock(&store->lock);
+    read_options(store, daemon);
+    for (size_t i = 0; i < store->table_count; i++)
+        mf_table_options_set(store->tables[i], &store->options);
     pthread_mutex_unlock(&store->lock);
 }
 
@@ -109,12 +127,9 @@ int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
         pthread_mutex_init(&store->lock, NULL);
     if (store) {
         store->converts = md_conf_bool(daemon, "convertMarketfeed");
-        store->options = MF_OPTIONS_DEFAULT;
-        store->options.zero_is_blank = md_conf_bool(daemon, "marketfeedZeroIsBlank");
-        store->options.blank_is_empty = md_conf_word(daemon, "marketfeedBlankNumber") == 1;
-        store->options.dictionary_id = (uint16_t)md_conf_u64(daemon, "marketfeedDictionaryId");
+        read_options(store, daemon);
     }
-    if (err == MD_OK && md_conf_bool(daemon, "rippleFields"))
+    if (err == MD_OK)
         err = cache_ripples_create(&store->ripples);
     if (err == MD_OK)
         err = daemon_dictionary_load(daemon, store->files, &count);

@@ -14,6 +14,9 @@ struct p2ps_dictionary_store;
  * with file and line; MD_ERR_SYS or MD_ERR_MALFORMED then. */
 int p2ps_dictionary_store_create(const struct md_conf_object *daemon,
                                  struct p2ps_dictionary_store **out);
+/* Takes the parameters of Marketfeed that a reload may change. */
+void p2ps_dictionary_store_read(struct p2ps_dictionary_store *store,
+                                const struct md_conf_object *daemon);
 /* At most so many bytes, instead of dictionaryLimit; before anybody asks. */
 void p2ps_dictionary_store_limit(struct p2ps_dictionary_store *store, uint64_t bytes);
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
@@ -21,7 +24,7 @@ void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id);
 /* How Marketfeed is converted; NULL with convertMarketfeed False. `store` as context. */
 const struct mf_table *p2ps_dictionary_marketfeed(void *store);
-/* The ripple chains of fields, for the cache; NULL with rippleFields False. */
+/* The ripple chains of fields, for the cache. */
 const struct cache_ripples *p2ps_dictionary_ripples(const struct p2ps_dictionary_store *store);
 struct p2ps_dictionaries p2ps_dictionary_store_ops(struct p2ps_dictionary_store *store);
 

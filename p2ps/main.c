@@ -201,9 +201,6 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .field_context = p2ps->dictionaries,
         .marketfeed =
             md_conf_bool(daemon, "convertMarketfeed") ? p2ps_dictionary_marketfeed : NULL,
-        .allow_native = md_conf_bool(daemon, "allowDisableDataConversion"),
-        .ripples = p2ps_dictionary_ripples(p2ps->dictionaries),
-        .keeps_pages = md_conf_bool(daemon, "cacheAnsiPages"),
         .random = random_seed(),
     };
 }
@@ -211,7 +208,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
 static void add_user(void *arg, const char *name)
 {
     struct p2ps_tuning *tuning = arg;
-    struct p2ps_user_limit *users =
+    struct p2ps_user_line *users =
         realloc(tuning->users, (tuning->user_count + 1) * sizeof(*users));
 
     if (!users)
@@ -236,12 +233,19 @@ static void tune_workers(struct p2ps *p2ps)
                                      : 0,
             .tcp_nodelay = md_conf_bool(&daemon->object, "tcpNoDelay"),
             .packing = md_conf_bool(&daemon->object, "rsslMsgPacking"),
+            .ripples = md_conf_bool(&daemon->object, "rippleFields")
+                           ? p2ps_dictionary_ripples(p2ps->dictionaries)
+                           : NULL,
+            .keeps_pages = md_conf_bool(&daemon->object, "cacheAnsiPages"),
+            .allows_native = md_conf_bool(&daemon->object, "allowDisableDataConversion"),
+            .user_native = md_conf_bool(&any, "disableDataConversion"),
         };
         md_conf_names(daemon->conf, MD_CONF_USER, add_user, &tuning);
         for (unsigned u = 0; u < tuning.user_count; u++) {
             struct md_conf_object user =
                 md_conf_object(daemon->conf, MD_CONF_USER, tuning.users[u].name);
             tuning.users[u].items = md_conf_u64(&user, "itemLimit");
+            tuning.users[u].is_native = md_conf_bool(&user, "disableDataConversion");
         }
         p2ps_worker_tune(p2ps->workers[i], &tuning);
     }
@@ -294,6 +298,7 @@ static void on_reload(void *owner)
 
     if (p2ps->tls && net_tls_reload(p2ps->tls, error, sizeof(error)) != MD_OK)
         md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    p2ps_dictionary_store_read(p2ps->dictionaries, &p2ps->daemon.object);
     tune_workers(p2ps);
     if (load_rules(p2ps) != MD_OK) {
         md_log(MD_LOG_ERROR, "access rules: the old ones stay in force");

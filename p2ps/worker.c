@@ -246,17 +246,32 @@ static void on_mount_timer(void *owner)
 
 /* ---- orders of the control loop ---- */
 
-static uint64_t items_of_user(void *self, const char *user)
+static const struct p2ps_user_line *line_of_user(const struct p2ps_tuning *tuning, const char *user)
 {
-    const struct p2ps_tuning *tuning = self;
     char name[256];
 
     md_conf_component(name, sizeof(name), user);
     for (unsigned i = 0; i < tuning->user_count; i++) {
         if (strcasecmp(tuning->users[i].name, name) == 0)
-            return tuning->users[i].items;
+            return &tuning->users[i];
     }
-    return tuning->user_items;
+    return NULL;
+}
+
+static uint64_t items_of_user(void *self, const char *user)
+{
+    const struct p2ps_tuning *tuning = self;
+    const struct p2ps_user_line *line = line_of_user(tuning, user);
+
+    return line ? line->items : tuning->user_items;
+}
+
+static bool user_is_native(void *self, const char *user)
+{
+    const struct p2ps_tuning *tuning = self;
+    const struct p2ps_user_line *line = line_of_user(tuning, user);
+
+    return line ? line->is_native : tuning->user_native;
 }
 
 static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
@@ -268,9 +283,18 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         .self = &worker->tuning,
     };
 
+    const struct p2ps_rules rules = {
+        .ripples = tuning->ripples,
+        .keeps_pages = tuning->keeps_pages,
+        .allows_native = tuning->allows_native,
+        .is_native = user_is_native,
+        .self = &worker->tuning,
+    };
+
     free(worker->tuning.users);
     worker->tuning = *tuning;
     p2ps_core_item_limits_set(worker->core, &limits);
+    p2ps_core_rules_set(worker->core, &rules);
     worker->config.channel.packing = tuning->packing;
     if (tuning->flush_interval_ns)
         md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);

@@ -29,18 +29,22 @@ struct p2ps_worker_config {
 };
 
 /* A user for whom the configuration has a line of its own; the name as in a path of it. */
-struct p2ps_user_limit {
+struct p2ps_user_line {
     char name[256];
     uint64_t items;
+    bool is_native;
 };
 
 /* The parameters that a reload may change. */
 struct p2ps_tuning {
     uint64_t user_items, mount_items, aggregate_items; /* 0: no limit */
-    struct p2ps_user_limit *users;
+    bool user_native;                                  /* disableDataConversion of all others */
+    struct p2ps_user_line *users;
     unsigned user_count;
     uint64_t flush_interval_ns; /* 0: at the end of each turn */
     bool tcp_nodelay, packing;  /* of new connections */
+    bool keeps_pages, allows_native;
+    const struct cache_ripples *ripples; /* NULL: values do not move on */
 };
 
 /* A connection on its way from the control loop. */

@@ -24,9 +24,6 @@ struct row {
         name, offsetof(struct p2ps_core_stats, member), true, false                                \
     }
 
-/* Fields that a conversion of Marketfeed left out or changed, by reason. */
-#define LOST(name, reason) COUNTER("marketfeedLost." name, marketfeed_losses.by_reason[reason])
-
 #define LEVEL_WIDE(name, member)                                                                   \
     {                                                                                              \
         name, offsetof(struct p2ps_core_stats, member), true, true                                 \
@@ -58,30 +55,11 @@ static const struct row rows[] = {
     COUNTER("loginRejected", login_rejected),
     COUNTER("imagesFromCache", images_from_cache),
     COUNTER("fieldsRippled", fields_rippled),
-    COUNTER("marketfeedIn", marketfeed_in),
-    COUNTER("marketfeedOut", marketfeed_out),
-    COUNTER("marketfeedRefused", marketfeed_refused),
-    COUNTER("marketfeedControl", marketfeed_control),
-    LOST("unknown", MF_UNKNOWN),
-    LOST("type", MF_TYPE),
-    LOST("rwf", MF_RWF),
-    LOST("number", MF_BAD_NUMBER),
-    LOST("denominator", MF_BAD_DENOMINATOR),
-    LOST("decimals", MF_BAD_DECIMALS),
-    LOST("integer", MF_BAD_INTEGER),
-    LOST("enum", MF_BAD_ENUM),
-    LOST("date", MF_BAD_DATE),
-    LOST("time", MF_BAD_TIME),
-    LOST("binary", MF_BAD_BINARY),
-    LOST("range", MF_RANGE),
-    LOST("long", MF_LONG),
-    LOST("special", MF_SPECIAL),
-    LOST("digits", MF_DIGITS),
-    LOST("cut", MF_CUT),
-    LOST("control", MF_CONTROL),
+    MF_COUNTERS(COUNTER, marketfeed),
     LEVEL_WIDE("imagesNow", images_now),
     LEVEL_WIDE("imageBytes", image_bytes_now),
     LEVEL_WIDE("pagesNow", pages_now),
+    LEVEL_WIDE("pageBytes", page_bytes_now),
     LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
     LEVEL_WIDE("itemBytes", item_bytes_now),
     LEVEL_WIDE("watchBytes", watch_bytes_now),

@@ -53,7 +53,24 @@ static bool load_fields(struct src_dist *sd)
         return true;
     rwf_dictionary_destroy(sd->fields);
     sd->fields = NULL;
+    if (count == 0 && md_conf_bool(&sd->daemon.object, "convertMarketfeed")) {
+        md_log(MD_LOG_CRITICAL, "convertMarketfeed is True, and there is no field dictionary: say "
+                                "in dictionaryPath where RDMFieldDictionary is");
+        return false;
+    }
     return count == 0;
+}
+
+static struct srcdist_rules rules_of(const struct md_conf_object *daemon)
+{
+    return (struct srcdist_rules){
+        .keeps_pages = md_conf_bool(daemon, "cacheAnsiPages"),
+        .ripples = md_conf_bool(daemon, "rippleFields"),
+        .marketfeed = {
+            .zero_is_blank = md_conf_bool(daemon, "marketfeedZeroIsBlank"),
+            .dictionary_id = (uint16_t)md_conf_u64(daemon, "marketfeedDictionaryId"),
+        },
+    };
 }
 
 static struct srcdist_core_config core_config(struct network *network)
@@ -86,9 +103,9 @@ static struct srcdist_core_config core_config(struct network *network)
         .open_window = u32_of(daemon, "providerOpenWindow"),
         .message_max = u32_of(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes,
-        .keeps_pages = md_conf_bool(&sd->daemon.object, "cacheAnsiPages"),
         .fields = sd->fields,
-        .ripples = md_conf_bool(&sd->daemon.object, "rippleFields"),
+        .converts_marketfeed = md_conf_bool(daemon, "convertMarketfeed"),
+        .rules = rules_of(daemon),
     };
 }
 
@@ -212,6 +229,7 @@ static void take_down(struct src_dist *sd)
 static void on_reload(void *owner)
 {
     struct src_dist *sd = owner;
+    const struct srcdist_rules rules = rules_of(&sd->daemon.object);
     char error[256];
 
     if (sd->server_tls && net_tls_reload(sd->server_tls, error, sizeof(error)) != MD_OK)
@@ -219,6 +237,7 @@ static void on_reload(void *owner)
     pthread_mutex_lock(&sd->lock);
     sd->live_conf = sd->daemon.conf;
     for (unsigned i = 0; i < sd->network_count; i++) {
+        route_loop_rules_set(sd->networks[i]->loop, &rules);
         route_loop_connections_set(sd->networks[i]->loop,
                                    md_conf_bool(&sd->daemon.object, "tcpNoDelay"),
                                    md_conf_bool(&sd->daemon.object, "rsslMsgPacking"));

@@ -75,13 +75,14 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
     uint64_t input =
         rssl_read_size(u32_of(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
+    uint64_t messages = MESSAGES + md_conf_bool(daemon, "convertMarketfeed");
     uint64_t gap_log = 4 * src_dist_round_up_power(md_conf_u64(daemon, "gapLog"));
 
     daemon_memory_configure(memory, daemon);
     daemon_memory_add(
         memory, "fixed",
         PROCESS_BYTES +
-            loops * (LOOP_BYTES + MESSAGES * md_conf_u64(daemon, "maxDecodedMsgSize") + input));
+            loops * (LOOP_BYTES + messages * md_conf_u64(daemon, "maxDecodedMsgSize") + input));
     sd->gap_logs = (uint32_t)(daemon_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
                               loops / gap_log);
     if (unread_bytes(sd, bus) > 0)

@@ -241,11 +241,21 @@ static void close_listeners(struct route_loop *loop)
     }
 }
 
+static void take_rules(struct route_loop *loop)
+{
+    pthread_mutex_lock(&loop->lock);
+    if (loop->has_rules)
+        srcdist_core_rules_set(loop->core, &loop->new_rules);
+    loop->has_rules = false;
+    pthread_mutex_unlock(&loop->lock);
+}
+
 /* Stopping: notify every provider, and leave when that output had time to go out. */
 static void on_wake(void *owner)
 {
     struct route_loop *loop = owner;
 
+    take_rules(loop);
     if (!atomic_load_explicit(&loop->stop, memory_order_acquire) || loop->stop_at_ns)
         return;
     close_listeners(loop);
@@ -345,6 +355,7 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
     if (err != MD_OK)
         return err;
     loop->config = *config;
+    pthread_mutex_init(&loop->lock, NULL);
     route_loop_connections_set(loop, config->tcp_nodelay, config->accepted.packing);
     err = attach_open(&config->attach, &loop->attach);
     if (err == MD_OK) {
@@ -390,6 +401,15 @@ void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool 
     atomic_store(&loop->packing, packing);
 }
 
+void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *rules)
+{
+    pthread_mutex_lock(&loop->lock);
+    loop->new_rules = *rules;
+    loop->has_rules = true;
+    pthread_mutex_unlock(&loop->lock);
+    md_loop_wake_ring(loop->wake);
+}
+
 int route_loop_start(struct route_loop *loop)
 {
     return md_thread_start(&loop->thread, run, loop);
@@ -427,5 +447,6 @@ void route_loop_destroy(struct route_loop *loop)
     if (loop->loop)
         md_loop_destroy(loop->loop);
     attach_close(loop->attach);
+    pthread_mutex_destroy(&loop->lock);
     free(loop);
 }

@@ -49,6 +49,9 @@ struct route_loop {
     _Atomic uint64_t flush_interval_ns;
     _Atomic bool tcp_nodelay;
     _Atomic bool packing;
+    pthread_mutex_t lock;
+    struct srcdist_rules new_rules; /* by a reload, until the loop takes them over */
+    bool has_rules;
     _Atomic bool stop;
     bool is_full; /* said in the log */
     struct {
@@ -71,6 +74,7 @@ int route_loop_start(struct route_loop *loop);
 /* From any thread. */
 void route_loop_flush_interval_set(struct route_loop *loop, uint64_t interval_ns);
 void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool packing);
+void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *rules);
 /* All take leave of their providers in at most four seconds: stop each, then wait for each. */
 void route_loop_stop(struct route_loop *loop);
 void route_loop_join(struct route_loop *loop);

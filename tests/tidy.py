@@ -17,7 +17,7 @@ CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limit
 # Engines do no I/O and read no clock: bytes, time and events in; bytes and events out.
 # (rwf reads dictionary files only as bytes its caller hands over.)
 ENGINES = tuple(
-    f"src/{name}/" for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "page", "itemkey", "cache")
+    f"src/{name}/" for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "cache")
 ) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
     r"#include <(sys/socket|netinet/.*|time|sys/time|unistd|pthread|stdio|poll|sys/epoll|event2/.*)\.h>"

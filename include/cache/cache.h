@@ -44,7 +44,8 @@ struct cache_stats {
     uint64_t failed;      /* messages that could not be applied */
     uint64_t refused;     /* for bytes_max */
     uint64_t pages_now;   /* of the images */
-    uint64_t rippled;     /* values that an update moved on to another field */
+    uint64_t page_bytes_now;
+    uint64_t rippled; /* values that an update moved on to another field */
 };
 
 /*
@@ -64,6 +65,9 @@ void cache_ripples_forget(struct cache_ripples *ripples); /* empty again */
 
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
 void cache_destroy(struct cache *cache); /* its images have been freed; NULL is allowed */
+/* Other `ripples` and `keeps_pages` from now on. A value that did not move while they were NULL is
+ * right again with the next refresh. */
+void cache_rules_set(struct cache *cache, const struct cache_ripples *ripples, bool keeps_pages);
 
 /*
  * Apply a REFRESH (one part after the other: the first part, or one with CLEAR_CACHE, starts anew;

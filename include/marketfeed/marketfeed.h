@@ -111,6 +111,39 @@ struct mf_losses {
     void *note_self;
 };
 
+/* What a daemon counts of all its conversions. */
+struct mf_counts {
+    uint64_t in;         /* records that became field lists */
+    uint64_t out;        /* and the other way */
+    uint64_t refused;    /* could not be read */
+    uint64_t control;    /* of codes that carry no data */
+    uint64_t other_name; /* another name than the item's, which is not used */
+    struct mf_losses losses;
+};
+
+/* Rows of a table of counters: COUNTER(name, member of the struct that has `counts`). */
+#define MF_COUNTERS(COUNTER, counts)                                                               \
+    COUNTER("marketfeedIn", counts.in), COUNTER("marketfeedOut", counts.out),                      \
+        COUNTER("marketfeedRefused", counts.refused),                                              \
+        COUNTER("marketfeedControl", counts.control),                                              \
+        COUNTER("marketfeedOtherName", counts.other_name),                                         \
+        MF_LOST(COUNTER, counts, "unknown", MF_UNKNOWN),                                           \
+        MF_LOST(COUNTER, counts, "type", MF_TYPE), MF_LOST(COUNTER, counts, "rwf", MF_RWF),        \
+        MF_LOST(COUNTER, counts, "number", MF_BAD_NUMBER),                                         \
+        MF_LOST(COUNTER, counts, "denominator", MF_BAD_DENOMINATOR),                               \
+        MF_LOST(COUNTER, counts, "decimals", MF_BAD_DECIMALS),                                     \
+        MF_LOST(COUNTER, counts, "integer", MF_BAD_INTEGER),                                       \
+        MF_LOST(COUNTER, counts, "enum", MF_BAD_ENUM),                                             \
+        MF_LOST(COUNTER, counts, "date", MF_BAD_DATE),                                             \
+        MF_LOST(COUNTER, counts, "time", MF_BAD_TIME),                                             \
+        MF_LOST(COUNTER, counts, "binary", MF_BAD_BINARY),                                         \
+        MF_LOST(COUNTER, counts, "range", MF_RANGE), MF_LOST(COUNTER, counts, "long", MF_LONG),    \
+        MF_LOST(COUNTER, counts, "special", MF_SPECIAL),                                           \
+        MF_LOST(COUNTER, counts, "digits", MF_DIGITS), MF_LOST(COUNTER, counts, "cut", MF_CUT),    \
+        MF_LOST(COUNTER, counts, "control", MF_CONTROL)
+#define MF_LOST(COUNTER, counts, name, reason)                                                     \
+    COUNTER("marketfeedLost." name, counts.losses.by_reason[reason])
+
 /* ---- the table: what a dictionary says of each field ---- */
 
 struct mf_options {
@@ -124,9 +157,13 @@ struct mf_options {
 
 struct mf_table;
 
-/* Nothing of the dictionary is used afterwards. MD_ERR_NOMEM. */
+/* Nothing of the dictionary is used afterwards; NULL: no field is known. MD_ERR_NOMEM. */
 int mf_table_create(const struct rwf_dictionary *dictionary, const struct mf_options *options,
                     struct mf_table **out);
+/* Adds the fields of a dictionary, while nobody converts. */
+void mf_table_learn(struct mf_table *table, const struct rwf_dictionary *dictionary);
+/* From any thread: the records that are converted next are converted by these. */
+void mf_table_options_set(struct mf_table *table, const struct mf_options *options);
 void mf_table_destroy(struct mf_table *table); /* NULL is allowed */
 
 /* ---- to RWF ---- */

@@ -93,8 +93,8 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         .bytes_max = config->image_bytes_max,
         .field_type = config->field_type,
         .context = config->field_context,
-        .ripples = config->ripples,
-        .keeps_pages = config->keeps_pages,
+        .ripples = config->rules.ripples,
+        .keeps_pages = config->rules.keeps_pages,
     };
     int err = take_tables(core) ? p2ps_networks_create(core) : MD_ERR_NOMEM;
     if (err == MD_OK && config->keeps_images)
@@ -184,6 +184,13 @@ void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
     p2ps_turn_sweep(core);
 }
 
+void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules)
+{
+    core->config.rules = *rules;
+    if (core->cache)
+        cache_rules_set(core->cache, rules->ripples, rules->keeps_pages);
+}
+
 static void count_memory(struct p2ps_core *core)
 {
     struct cache_stats stats;
@@ -199,6 +206,7 @@ static void count_memory(struct p2ps_core *core)
     core->stats.image_encoded_now = stats.encoded_now;
     core->stats.fields_rippled = stats.rippled;
     core->stats.pages_now = stats.pages_now;
+    core->stats.page_bytes_now = stats.page_bytes_now;
 }
 
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks)

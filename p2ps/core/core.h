@@ -115,6 +115,16 @@ struct p2ps_note {
     struct rwf_state state;
 };
 
+/* What a reload may change, of what messages mean. */
+struct p2ps_rules {
+    const struct cache_ripples *ripples; /* see cache/cache.h; NULL with rippleFields False */
+    bool keeps_pages;                    /* cacheAnsiPages */
+    bool allows_native;                  /* allowDisableDataConversion */
+    /* True: a login of this user counts as one that says DisableDataConversion. May be NULL. */
+    bool (*is_native)(void *self, const char *user);
+    void *self;
+};
+
 struct p2ps_core_config {
     struct rrmp_sink_config sink; /* of each network */
     struct rrmp_send sends[P2PS_NETWORKS_MAX];
@@ -136,12 +146,10 @@ struct p2ps_core_config {
     uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
     unsigned (*field_type)(void *context, int16_t field_id); /* see cache/cache.h; may be NULL */
     void *field_context;
-    const struct cache_ripples *ripples; /* likewise */
     /* How fields of Marketfeed are converted, with field_context; NULL while no dictionary is
      * known. NULL itself: nothing is converted. */
     const struct mf_table *(*marketfeed)(void *context);
-    bool allow_native;                                       /* allowDisableDataConversion */
-    bool keeps_pages;                                        /* cacheAnsiPages */
+    struct p2ps_rules rules;
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
     uint64_t rtt_interval_ns;   /* 0: no round-trip measurement */
@@ -172,13 +180,10 @@ struct p2ps_core_stats {
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
-    uint64_t marketfeed_in;      /* records that became field lists */
-    uint64_t marketfeed_out;     /* and the other way */
-    uint64_t marketfeed_refused; /* could not be read */
-    uint64_t marketfeed_control; /* of codes that carry no data */
-    struct mf_losses marketfeed_losses;
+    struct mf_counts marketfeed;
     uint64_t fields_rippled; /* in images */
     uint64_t pages_now;      /* of the images, ANSI pages */
+    uint64_t page_bytes_now;
     uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t image_encoded_now; /* of these, images as they are on the wire */
@@ -199,6 +204,8 @@ void p2ps_core_destroy(struct p2ps_core *core);
 
 /* New limits; what is open stays open. */
 void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits);
+/* New rules; what they say of logins is for those to come. */
+void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules);
 
 /* ---- the backbone ---- */
 

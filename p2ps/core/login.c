@@ -136,6 +136,15 @@ static void ask_authority(struct p2ps_core *core, uint32_t client,
     p2ps_login_answer(core, client, &answer);
 }
 
+static bool is_native(const struct p2ps_core *core, const struct p2ps_client *c,
+                      const struct omm_login_request *request)
+{
+    const struct p2ps_rules *rules = &core->config.rules;
+
+    return rules->allows_native && (request->disable_data_conversion ||
+                                    (rules->is_native && rules->is_native(rules->self, c->user)));
+}
+
 static void first_login(struct p2ps_core *core, uint32_t client,
                         const struct omm_login_request *request)
 {
@@ -160,7 +169,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->allow_suspect = request->allow_suspect_data;
     c->permission_expressions = request->permission_expressions;
     c->wants_rtt = request->wants_rtt;
-    c->wants_native = request->disable_data_conversion && core->config.allow_native;
+    c->wants_native = is_native(core, c, request);
     c->wants_marketfeed = request->marketfeed_data;
     c->pause_all = request->pause;
     if (request->role != OMM_ROLE_CONSUMER) {

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "marketfeed.h"
 #include "base/err.h"
+#include "item.h"
 #include "private.h"
 
 static const struct mf_table *table_of(const struct p2ps_core *core)
@@ -23,9 +24,20 @@ static bool take_made(struct p2ps_core *core, const struct p2ps_record *record, 
     return true;
 }
 
+static bool has_other_name(struct p2ps_core *core, const struct p2ps_record *record,
+                           struct rwf_bytes name)
+{
+    const struct rwf_key *key = record->key;
+
+    if (!key && p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
+        key = &core->record_key;
+    return key && !rwf_bytes_equal(key->name, name);
+}
+
 static bool make_fields(struct p2ps_core *core, const struct mf_table *table,
                         const struct p2ps_record *record, struct p2ps_record *out)
 {
+    struct mf_counts *counts = &core->stats.marketfeed;
     struct mf_record decoded;
     struct rwf_encoder enc;
     struct rwf_msg msg;
@@ -33,16 +45,18 @@ static bool make_fields(struct p2ps_core *core, const struct mf_table *table,
     if (rwf_msg_decode(record->message, &msg) != RWF_OK)
         return false;
     rwf_encoder_init(&enc, core->make_buffer + core->make_used, core->make_size - core->make_used);
-    int rc = mf_to_message(table, &msg, &enc, &core->stats.marketfeed_losses, &decoded);
+    int rc = mf_to_message(table, &msg, &enc, &counts->losses, &decoded);
     if (rc == MD_ERR_UNSUPPORTED) {
-        core->stats.marketfeed_control++;
+        counts->control++;
+        core->is_unreadable = msg.msg_class == RWF_CLASS_REFRESH; /* an image without data */
         return false;
     }
     if (rc >= 0 && take_made(core, record, rwf_encoder_bytes(&enc).length, out)) {
-        core->stats.marketfeed_in++;
+        counts->in++;
+        counts->other_name += has_other_name(core, record, decoded.name);
         return true;
     }
-    core->stats.marketfeed_refused++;
+    counts->refused++;
     core->is_unreadable = true;
     return false;
 }
@@ -62,7 +76,7 @@ static bool make_record(struct p2ps_core *core, const struct mf_table *table,
         return false;
     /* Behind the room for the message, into which it is copied. */
     if (mf_from_fields(table, &head, msg.payload, NULL, at + room - MF_RECORD_MAX, MF_RECORD_MAX,
-                       &length, &core->stats.marketfeed_losses) != MD_OK)
+                       &length, &core->stats.marketfeed.losses) != MD_OK)
         return false;
     msg.container = MF_CONTAINER;
     msg.payload = rwf_bytes(at + room - MF_RECORD_MAX, length);
@@ -70,7 +84,7 @@ static bool make_record(struct p2ps_core *core, const struct mf_table *table,
     if (rwf_msg_encode(&enc, &msg) < 0 ||
         !take_made(core, record, rwf_encoder_bytes(&enc).length, out))
         return false;
-    core->stats.marketfeed_out++;
+    core->stats.marketfeed.out++;
     return true;
 }
 

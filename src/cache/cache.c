@@ -44,6 +44,14 @@ static bool is_page(const struct cache_image *image)
     return image->kind == CACHE_KIND_PAGE;
 }
 
+static void count_page(struct cache *cache, const struct cache_image *image, bool is_new)
+{
+    if (!is_page(image))
+        return;
+    cache->stats.pages_now += is_new ? 1 : UINT64_MAX;
+    cache->stats.page_bytes_now += is_new ? cost_of_image(image) : 0 - cost_of_image(image);
+}
+
 /* A block for `room` bytes or a few more, what is in *image moved to it. */
 static int take_room(struct cache *cache, struct cache_image **image, size_t room)
 {
@@ -65,6 +73,8 @@ static int take_room(struct cache *cache, struct cache_image **image, size_t roo
         cache->stats.images_now++;
     }
     moved->room = (uint32_t)(cost - HEAP_HEADER - offsetof(struct cache_image, bytes));
+    if (is_page(moved))
+        cache->stats.page_bytes_now += cost - old_cost;
     cache->stats.bytes_now = others + cost;
     *image = moved;
     return MD_OK;
@@ -95,7 +105,7 @@ void cache_image_free(struct cache *cache, struct cache_image *image)
         return;
     cache->stats.bytes_now -= cost_of_image(image);
     cache->stats.encoded_now -= image->length;
-    cache->stats.pages_now -= is_page(image);
+    count_page(cache, image, false);
     cache->stats.images_now--;
     free(image);
 }
@@ -109,6 +119,12 @@ int cache_create(const struct cache_config *config, struct cache **out)
         return MD_ERR_NOMEM;
     cache->config = *config;
     return MD_OK;
+}
+
+void cache_rules_set(struct cache *cache, const struct cache_ripples *ripples, bool keeps_pages)
+{
+    cache->config.ripples = ripples;
+    cache->config.keeps_pages = keeps_pages;
 }
 
 void cache_destroy(struct cache *cache)
@@ -179,10 +195,10 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
         err = take_room(cache, image, room);
     if (err != MD_OK)
         return err;
-    cache->stats.pages_now -= is_page(*image);
+    count_page(cache, *image, false);
     (*image)->kind = (uint8_t)kind_for(cache, msg->container);
     (*image)->container = (uint8_t)msg->container;
-    cache->stats.pages_now += is_page(*image);
+    count_page(cache, *image, true);
     (*image)->is_complete = false;
     (*image)->is_broken = false;
     (*image)->state_at = 0;
@@ -232,7 +248,9 @@ static int apply_payload(struct cache *cache, struct cache_image **image, struct
     case CACHE_KIND_MERGED:
         return cache_merged_update(cache, image, payload);
     case CACHE_KIND_PAGE:
-        return cache_page_update(cache, image, payload);
+        return cache->config.keeps_pages || !(*image)->is_complete
+                   ? cache_page_update(cache, image, payload)
+                   : MD_ERR_UNSUPPORTED;
     case CACHE_KIND_RECORD:
         return cache_record_update(cache, image, payload, ripples);
     case CACHE_KIND_RAW:

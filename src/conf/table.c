@@ -87,24 +87,31 @@ const struct md_conf_row md_conf_rows[] = {
     { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
       "True: keep the last image of each open item, so that a second request is answered at "
       "once. False: each new request goes to the source." },
-    { "rippleFields", DAEMON, P2PS | SRC, 0, BOOL("True"),
+    { "rippleFields", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "True: in kept images a field that an update changes gives its old value to the field that "
       "the dictionary names (RIPPLES TO), as applications do: a trade moves TRDPRC_1 to TRDPRC_2. "
-      "False: for feeds that send the moved values themselves and do not say so." },
-    { "cacheAnsiPages", DAEMON, P2PS | SRC, 0, BOOL("True"),
+      "False: for feeds that send the moved values themselves and do not say so. An image is right "
+      "by a new value from its next refresh on." },
+    { "cacheAnsiPages", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "True: kept images of ANSI pages follow their updates. False: such an image is invalid after "
       "the first update, and further requests go to the source." },
     { "convertMarketfeed", DAEMON, P2PS, 0, BOOL("True"),
       "True: Marketfeed records (container type 139) go to consumers as field lists, but to those "
       "that say DisableDataConversion at their login. False: as they come." },
-    { "allowDisableDataConversion", DAEMON, P2PS, 0, BOOL("True"),
-      "False: DisableDataConversion of a login is ignored." },
-    { "marketfeedZeroIsBlank", DAEMON, P2PS, 0, BOOL("True"),
+    { "convertMarketfeed", DAEMON, SRC, 0, BOOL("False"),
+      "True: Marketfeed records become field lists before they are kept and sent; no consumer gets "
+      "them as they come. Needs a field dictionary at the start. False: as they come." },
+    { "allowDisableDataConversion", DAEMON, P2PS, DYN, BOOL("True"),
+      "False: DisableDataConversion of a login to come, and disableDataConversion, are ignored." },
+    { "disableDataConversion", USER, P2PS, DYN, BOOL("False"),
+      "True: logins to come of this user count as if they said DisableDataConversion 1; for "
+      "applications whose library does not send the element (EMA)." },
+    { "marketfeedZeroIsBlank", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "True: +0 and 0 of signed Marketfeed numbers are blank, and -0 is zero. False: all three are "
       "zero." },
-    { "marketfeedBlankNumber", DAEMON, P2PS, 0, WORD("plusZero|empty", "plusZero"),
+    { "marketfeedBlankNumber", DAEMON, P2PS, DYN, WORD("plusZero|empty", "plusZero"),
       "How a blank signed number is written in Marketfeed: plusZero is +0." },
-    { "marketfeedDictionaryId", DAEMON, P2PS, 0, INT("", 0, 32767, "1"),
+    { "marketfeedDictionaryId", DAEMON, P2PS | SRC, DYN, INT("", 0, 32767, "1"),
       "Dictionary id in the headers of field lists that are made of Marketfeed images." },
     { "guaranteedOutputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of maxFragmentSize bytes that each connection owns." },

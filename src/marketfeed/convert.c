@@ -7,15 +7,16 @@ enum { FS = 0x1c, US = 0x1f };
 
 /* ---- to RWF ---- */
 
-static int add_field(const struct mf_table *table, const struct mf_field *field,
-                     struct rwf_encoder *enc, struct mf_losses *losses)
+static int add_field(const struct mf_table *table, const struct mf_options *options,
+                     const struct mf_field *field, struct rwf_encoder *enc,
+                     struct mf_losses *losses)
 {
     const struct mf_entry *entry = &table->entries[(uint16_t)field->id];
     struct rwf_value value;
 
     if (entry->class == MF_CLASS_TEXT)
         return rwf_field_add_bytes(enc, field->id, field->value);
-    enum mf_reason reason = mf_value_read(&table->options, entry, field->value, &value);
+    enum mf_reason reason = mf_value_read(options, entry, field->value, &value);
     if (reason != MF_KEPT) {
         mf_lose(losses, field->id, reason);
         return RWF_OK;
@@ -34,17 +35,18 @@ int mf_to_fields(const struct mf_table *table, const struct mf_record *record, b
                  struct rwf_encoder *enc, struct mf_losses *losses)
 {
     struct rwf_field_list_info info = { .flags = RWF_LIST_HAS_STANDARD_DATA };
+    const struct mf_options options = mf_table_options(table);
     struct rwf_bytes rest = record->fields;
     struct mf_field field;
 
     if (is_refresh && is_image(record) && record->has_template) {
         info.flags |= RWF_LIST_HAS_INFO;
-        info.dictionary_id = table->options.dictionary_id;
+        info.dictionary_id = options.dictionary_id;
         info.list_num = record->template_id;
     }
     int rc = rwf_field_list_start(enc, &info);
     while (rc >= 0 && mf_next(&rest, &field))
-        rc = add_field(table, &field, enc, losses);
+        rc = add_field(table, &options, &field, enc, losses);
     return rc < 0 ? rc : rwf_field_list_finish(enc);
 }
 
@@ -123,7 +125,8 @@ static void put_head(struct mf_output *out, const struct mf_head *head, uint16_t
 
 /* RS id US value. */
 static void put_field(struct mf_output *out, const struct mf_table *table,
-                      const struct rwf_field *field, struct mf_losses *losses)
+                      const struct mf_options *options, const struct rwf_field *field,
+                      struct mf_losses *losses)
 {
     size_t begin = out->length;
     enum mf_reason reason;
@@ -133,7 +136,7 @@ static void put_field(struct mf_output *out, const struct mf_table *table,
     mf_put_id(out, field->id);
     if (out->is_full)
         return;
-    if (mf_value_write(&table->options, &table->entries[(uint16_t)field->id], field->content,
+    if (mf_value_write(options, &table->entries[(uint16_t)field->id], field->content,
                        out->bytes + out->length, out->size - out->length, &length, &reason,
                        &more) != MD_OK) {
         out->is_full = true;
@@ -160,6 +163,7 @@ int mf_from_fields(const struct mf_table *table, const struct mf_head *head, str
                    struct mf_losses *losses)
 {
     struct mf_output output = { .bytes = out, .size = size < MF_RECORD_MAX ? size : MF_RECORD_MAX };
+    const struct mf_options options = mf_table_options(table);
     struct rwf_field_list list = { 0 };
     struct rwf_field field;
     int rc = bytes.length > 0 ? rwf_field_list_decode(bytes, sets, &list) : RWF_OK;
@@ -177,7 +181,7 @@ int mf_from_fields(const struct mf_table *table, const struct mf_head *head, str
         if (field.id == 0)
             mf_lose(losses, 0, MF_UNKNOWN);
         else
-            put_field(&output, table, &field, losses);
+            put_field(&output, table, &options, &field, losses);
     }
     mf_put_end(&output);
     if (rc < 0)

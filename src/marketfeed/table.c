@@ -6,6 +6,9 @@
 #include "table.h"
 
 #define SIGNED_LENGTH 15 /* numbers of so many bytes and more have a sign */
+/* Behind the 16 bits of the dictionary id. */
+#define ZERO_IS_BLANK  0x10000u
+#define BLANK_IS_EMPTY 0x20000u
 
 static const struct pair {
     int8_t field_type;
@@ -51,17 +54,43 @@ int mf_table_create(const struct rwf_dictionary *dictionary, const struct mf_opt
                     struct mf_table **out)
 {
     struct mf_table *table = calloc(1, sizeof(*table));
-    const struct rwf_field_def *field;
 
     *out = table;
     if (!table)
         return MD_ERR_NOMEM;
-    table->options = *options;
-    if (!options->zero_is_blank)
-        table->options.blank_is_empty = true; /* +0 would be read as a zero */
+    mf_table_options_set(table, options);
+    if (dictionary)
+        mf_table_learn(table, dictionary);
+    return MD_OK;
+}
+
+void mf_table_learn(struct mf_table *table, const struct rwf_dictionary *dictionary)
+{
+    const struct rwf_field_def *field;
+
     for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
         table->entries[(uint16_t)field->fid] = entry_of(field);
-    return MD_OK;
+}
+
+void mf_table_options_set(struct mf_table *table, const struct mf_options *options)
+{
+    /* Where a zero is not blank, +0 would be read as a zero. */
+    bool blank_is_empty = options->blank_is_empty || !options->zero_is_blank;
+    uint32_t packed = options->dictionary_id | (options->zero_is_blank ? ZERO_IS_BLANK : 0) |
+                      (blank_is_empty ? BLANK_IS_EMPTY : 0);
+
+    atomic_store_explicit(&table->options, packed, memory_order_relaxed);
+}
+
+struct mf_options mf_table_options(const struct mf_table *table)
+{
+    uint32_t packed = atomic_load_explicit(&table->options, memory_order_relaxed);
+
+    return (struct mf_options){
+        .zero_is_blank = (packed & ZERO_IS_BLANK) != 0,
+        .blank_is_empty = (packed & BLANK_IS_EMPTY) != 0,
+        .dictionary_id = (uint16_t)packed,
+    };
 }
 
 void mf_table_destroy(struct mf_table *table)

@@ -3,6 +3,8 @@
 #ifndef MARKETFEED_TABLE_H
 #define MARKETFEED_TABLE_H
 
+#include <stdatomic.h>
+
 #include "marketfeed/marketfeed.h"
 
 enum mf_class {
@@ -27,9 +29,11 @@ struct mf_entry {
 };
 
 struct mf_table {
-    struct mf_options options;
+    _Atomic uint32_t options;       /* packed: a reload may change them while others convert */
     struct mf_entry entries[65536]; /* by field id as uint16_t */
 };
+
+struct mf_options mf_table_options(const struct mf_table *table);
 
 /* ---- number.c ---- */
 

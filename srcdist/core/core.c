@@ -10,6 +10,7 @@
 #include "dictionary_table.h"
 #include "image_queue.h"
 #include "login.h"
+#include "marketfeed.h"
 #include "mirror.h"
 #include "pending.h"
 #include "post.h"
@@ -66,7 +67,7 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     struct srcdist_core *core = calloc(1, sizeof(*core));
     struct cache_config cache = {
         .bytes_max = config->image_bytes_max,
-        .keeps_pages = config->keeps_pages,
+        .keeps_pages = config->rules.keeps_pages,
         .field_type = srcdist_dictionary_field_type,
         .context = core,
     };
@@ -84,9 +85,11 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     core->posts = calloc(core->post_room, sizeof(*core->posts));
     core->part = malloc(core->part_size);
     int err = core->providers && core->posts && core->part ? MD_OK : MD_ERR_NOMEM;
-    if (err == MD_OK && config->ripples)
+    if (err == MD_OK)
         err = cache_ripples_create(&core->ripples);
-    cache.ripples = core->ripples;
+    if (err == MD_OK)
+        err = srcdist_marketfeed_create(core);
+    cache.ripples = config->rules.ripples ? core->ripples : NULL;
     if (err == MD_OK)
         err = cache_create(&cache, &core->cache);
     if (err == MD_OK && config->fields)
@@ -123,12 +126,21 @@ void srcdist_core_destroy(struct srcdist_core *core)
     rrmp_source_destroy(core->source);
     cache_destroy(core->cache);
     cache_ripples_destroy(core->ripples);
+    srcdist_marketfeed_destroy(core);
     free(core->providers);
     free(core->posts);
     free(core->part);
     free(core->items);
     free(core->image_queue);
     free(core);
+}
+
+void srcdist_core_rules_set(struct srcdist_core *core, const struct srcdist_rules *rules)
+{
+    core->config.rules = *rules;
+    cache_rules_set(core->cache, rules->ripples ? core->ripples : NULL, rules->keeps_pages);
+    if (core->marketfeed.table)
+        mf_table_options_set(core->marketfeed.table, &rules->marketfeed);
 }
 
 static void take_events(struct srcdist_core *core)
@@ -173,6 +185,7 @@ static void count_memory(struct srcdist_core *core)
     core->stats.image_encoded_now = stats.encoded_now;
     core->stats.fields_rippled = stats.rippled;
     core->stats.pages_now = stats.pages_now;
+    core->stats.page_bytes_now = stats.page_bytes_now;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items);
     for (uint32_t i = 0; i < core->provider_room; i++) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "marketfeed/marketfeed.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/backbone.h"
@@ -57,6 +58,13 @@ struct srcdist_service_config {
     bool mirror_sequence;
 };
 
+/* What a reload may change. */
+struct srcdist_rules {
+    bool keeps_pages; /* cacheAnsiPages */
+    bool ripples;     /* rippleFields: old values move on in images, as dictionaries say */
+    struct mf_options marketfeed;
+};
+
 struct srcdist_core_config {
     struct rrmp_source_config source;
     void *service_owner;
@@ -72,12 +80,12 @@ struct srcdist_core_config {
     uint32_t post_limit;                 /* 0: 10000 */
     uint32_t message_max;                /* 0: 4 MiB */
     uint64_t image_bytes_max;            /* of all images kept, 0: no limit */
-    bool keeps_pages;                    /* cacheAnsiPages */
     const struct rwf_dictionary *fields; /* until providers have their own; may be NULL */
-    bool ripples;                        /* old values move on in images, as dictionaries say */
-    uint64_t dictionary_bytes_max;       /* dictionaryLimit, 0: 64 MiB */
-    uint64_t republish_ns;               /* NI items not seen again after this: closed. 0: 60 s */
-    uint64_t grace_ns;                   /* NI: unknown items are awaited this long. 0: 10 s */
+    bool converts_marketfeed;            /* convertMarketfeed: with the fields that are known */
+    struct srcdist_rules rules;
+    uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
+    uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
+    uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
     const struct srcdist_stage_ops *const *stages; /* extra stages, for tests; NULL-terminated */
     void *const *stage_selves;
 };
@@ -103,6 +111,8 @@ struct srcdist_core_stats {
     uint64_t cache_failed;
     uint64_t fields_rippled; /* in images */
     uint64_t pages_now;      /* of the images, ANSI pages */
+    uint64_t page_bytes_now;
+    struct mf_counts marketfeed;
     uint64_t dictionaries_failed;
     uint64_t dictionary_conflicts; /* a provider has another version of one */
     uint64_t dictionary_bytes;
@@ -121,6 +131,7 @@ struct srcdist_core_stats {
 
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out);
 void srcdist_core_destroy(struct srcdist_core *core); /* NULL is allowed */
+void srcdist_core_rules_set(struct srcdist_core *core, const struct srcdist_rules *rules);
 
 /* ---- the backbone ---- */
 

@@ -65,8 +65,9 @@ void srcdist_fields_learn(struct srcdist_core *core, const struct rwf_dictionary
 
     for (int fid = INT16_MIN - 1; (field = rwf_dictionary_next(dictionary, fid)); fid = field->fid)
         core->field_types[(uint16_t)field->fid] = field->rwf_type;
-    if (core->ripples)
-        cache_ripples_learn(core->ripples, dictionary);
+    cache_ripples_learn(core->ripples, dictionary);
+    if (core->marketfeed.table)
+        mf_table_learn(core->marketfeed.table, dictionary);
 }
 
 void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_dictionary *d)

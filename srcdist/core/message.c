@@ -7,6 +7,7 @@
 #include "item.h"
 #include "itemkey/itemkey.h"
 #include "login.h"
+#include "marketfeed.h"
 #include "post.h"
 #include "private.h"
 #include "provider.h"
@@ -230,6 +231,45 @@ void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
     }
 }
 
+/* `target`: what the stream of the message stands for. */
+static int message_for(struct srcdist_core *core, uint32_t provider, uint32_t target,
+                       const struct rwf_peek *peek, struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (target == SRCDIST_STREAM_NONE) {
+        if (p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_READY)
+            return publish_new(core, provider, peek, bytes);
+        return unknown_stream(core, provider, peek, bytes);
+    }
+    if (target & SRCDIST_STREAM_ASK)
+        return srcdist_ask_message(core, target & ~SRCDIST_STREAM_ASK, peek, bytes);
+    if (target & SRCDIST_STREAM_DICTIONARY) {
+        core->stats.unknown_streams++; /* not in the dictionary's domain */
+        return MD_OK;
+    }
+    p->updates += peek->msg_class == RWF_CLASS_UPDATE;
+    if (p->kind == SRCDIST_NON_INTERACTIVE &&
+        (peek->msg_class == RWF_CLASS_REFRESH || core->items[target].shares_stream))
+        return publish_named(core, provider, target, peek, bytes);
+    return srcdist_publish_message(core, provider, target, peek, bytes);
+}
+
+/* One with a Marketfeed record, by convertMarketfeed. */
+static int record_for(struct srcdist_core *core, uint32_t provider, uint32_t target,
+                      struct rwf_bytes bytes)
+{
+    struct rwf_peek peek;
+
+    if (!srcdist_marketfeed_convert(core, provider, target, bytes, &bytes) ||
+        rwf_peek(bytes, &peek) != RWF_OK)
+        return MD_OK;
+    int err = message_for(core, provider, target, &peek, bytes);
+    if (err == MD_ERR_FULL)
+        srcdist_marketfeed_take_back(core);
+    return err;
+}
+
 int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
                              struct rwf_bytes bytes)
 {
@@ -247,20 +287,7 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     if (peek.msg_class == RWF_CLASS_ACK)
         return acknowledge(core, provider, bytes);
     uint32_t target = srcdist_streams_find(&p->streams, peek.stream_id);
-    if (target == SRCDIST_STREAM_NONE) {
-        if (p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_READY)
-            return publish_new(core, provider, &peek, bytes);
-        return unknown_stream(core, provider, &peek, bytes);
-    }
-    if (target & SRCDIST_STREAM_ASK)
-        return srcdist_ask_message(core, target & ~SRCDIST_STREAM_ASK, &peek, bytes);
-    if (target & SRCDIST_STREAM_DICTIONARY) {
-        core->stats.unknown_streams++; /* not in the dictionary's domain */
-        return MD_OK;
-    }
-    p->updates += peek.msg_class == RWF_CLASS_UPDATE;
-    if (p->kind == SRCDIST_NON_INTERACTIVE &&
-        (peek.msg_class == RWF_CLASS_REFRESH || core->items[target].shares_stream))
-        return publish_named(core, provider, target, &peek, bytes);
-    return srcdist_publish_message(core, provider, target, &peek, bytes);
+    if (srcdist_marketfeed_is_for(core, &peek))
+        return record_for(core, provider, target, bytes);
+    return message_for(core, provider, target, &peek, bytes);
 }

@@ -237,6 +237,14 @@ struct srcdist_dictionary_ask {
 #define SRCDIST_DICTIONARIES    16
 #define SRCDIST_DICTIONARY_ASKS 64
 
+/* Records on their way to field lists; the table is NULL with convertMarketfeed False. */
+struct srcdist_marketfeed {
+    struct mf_table *table; /* of all dictionaries that are known */
+    uint8_t *bytes;
+    size_t size;
+    struct mf_counts before; /* of the last message, which may come again */
+};
+
 struct srcdist_core {
     struct srcdist_core_config config;
     struct srcdist_core_stats stats;
@@ -255,8 +263,9 @@ struct srcdist_core {
     uint32_t ask_free;
     uint32_t asks_now;
     struct srcdist_dictionary dictionaries[SRCDIST_DICTIONARIES];
-    struct cache_ripples *ripples; /* as these say; NULL: values do not move on in images */
-    uint8_t field_types[65536];    /* by field id, as these say: enum rwf_type, 0: not known */
+    struct cache_ripples *ripples; /* as these say */
+    struct srcdist_marketfeed marketfeed;
+    uint8_t field_types[65536]; /* by field id, as these say: enum rwf_type, 0: not known */
     struct srcdist_dictionary_ask dictionary_asks[SRCDIST_DICTIONARY_ASKS];
     uint32_t dictionary_ask_count;
     uint64_t dictionary_due_ns; /* when the next parts may go out */

@@ -248,7 +248,8 @@ void pair_create_source(struct pair *pair)
         .application_name = "src_dist",
         .open_window = pair->open_window,
         .fields = pair->fields,
-        .ripples = pair->fields != NULL,
+        .converts_marketfeed = pair->converts_marketfeed,
+        .rules = { .ripples = pair->fields != NULL, .marketfeed = MF_OPTIONS_DEFAULT },
         .stages = pair->stages,
         .stage_selves = pair->stage_selves,
     };

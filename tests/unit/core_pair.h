@@ -179,6 +179,7 @@ struct pair {
     bool answers_now;
     bool source_caches;
     const struct rwf_dictionary *fields; /* that the source begins with; it ripples by them */
+    bool converts_marketfeed;            /* the source, by these */
     uint32_t open_window;                /* providerOpenWindow */
     uint64_t session;                    /* of the source; 0: 1 */
     struct pair *mirror;                 /* another source on the same network */
