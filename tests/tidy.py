@@ -172,21 +172,22 @@ READERS = {
 
 
 def check_parameters(files):
-    """A row of the table is marked absent exactly when a program it is for does not read it."""
+    """A program reads the parameters that the table has for it, and none that is absent."""
     table = text_of("src/conf/table.c")
     rows = re.findall(r'\{ "(\w+)", ([\w |]+), ([\w |]+), ([\w |]+),', table)
-    if len(rows) != table.count('\n    { "'):
+    absent = re.findall(r'ABSENT\("(\w+)", ([\w |]+), ([\w |]+), ', table)
+    if len(rows) != table.count('\n    { "') or len(absent) != table.count('\n    ABSENT('):
         say("src/conf/table.c", 0, "not every row can be read here")
     read = {}
     for program, folders in READERS.items():
         code = "\n".join(text_of(f) for f in files if f.startswith(folders))
         read[program] = set(re.findall(r'"(\w+)(?:\.[^"]*)?"', code))
-    for name, _, programs, flags in rows:
-        for program in programs.replace("ALL", "P2PS | SRC | RRCPD").split(" | "):
-            if "NOT_YET" in flags and name in read[program]:
-                say("src/conf/table.c", 0, f"{name}: {program} reads it; take NOT_YET away")
-            elif "NOT_YET" not in flags and name not in read[program]:
-                say("src/conf/table.c", 0, f"{name}: {program} does not read it; mark it NOT_YET")
+    for row in rows + absent:
+        for program in row[2].replace("ALL", "P2PS | SRC | RRCPD").split(" | "):
+            if row in absent and row[0] in read[program]:
+                say("src/conf/table.c", 0, f"{row[0]}: {program} reads it; make it a row")
+            elif row in rows and row[0] not in read[program]:
+                say("src/conf/table.c", 0, f"{row[0]}: {program} does not read it; make it ABSENT")
 
 
 def check_layers(files):

@@ -55,8 +55,7 @@ enum md_conf_type {
 
 #define MD_CONF_DYN     1u /* SIGHUP changes it in a running daemon */
 #define MD_CONF_INDEXED 2u /* written name.0, name.1 ... */
-#define MD_CONF_ABSENT  4u /* known, but what it asks for is not in this version */
-#define MD_CONF_SSL     8u /* and that is because of the protocol before RSSL */
+#define MD_CONF_SSL     4u /* absent, because it is about the protocol before RSSL */
 
 struct md_conf_row {
     const char *name;
@@ -75,9 +74,17 @@ struct md_conf_row {
 extern const struct md_conf_row md_conf_rows[];
 extern const size_t md_conf_row_count;
 
+/* Parameters that are known, so that old files load, but that nothing here heeds: name, kinds,
+ * programs, MD_CONF_SSL; the meaning is a note or "". */
+extern const struct md_conf_row md_conf_absent[];
+extern const size_t md_conf_absent_count;
+
 /* The row of parameter `name` (any case) at objects of `kind` in `programs`; NULL if none. */
 const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind kind,
                                            unsigned programs);
+
+/* True: the parameter is absent, at one of these kinds (bits) in one of these programs. */
+bool md_conf_is_absent(const char *name, unsigned kinds, unsigned programs);
 
 /* "p2ps" -> MD_CONF_P2PS; aliases ads, adh, mdh are known; 0 when it is none of ours. */
 unsigned md_conf_program_bit(const char *program);

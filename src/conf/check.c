@@ -63,6 +63,17 @@ bool entry_param(const struct path *name, const char **param, size_t *length, co
     return !(*length == 1 && **param == '?');
 }
 
+/* The parameters that have an effect, then those that have none. */
+static const struct md_conf_row *row_at(size_t i)
+{
+    return i < md_conf_row_count ? &md_conf_rows[i] : &md_conf_absent[i - md_conf_row_count];
+}
+
+static size_t row_count(void)
+{
+    return md_conf_row_count + md_conf_absent_count;
+}
+
 static bool row_is(const struct md_conf_row *row, const char *param, size_t length)
 {
     /* Most rows are told apart by their first letter: this is asked of each row for each line. */
@@ -193,9 +204,9 @@ static bool is_reached_behind_star(struct checker *checker, const struct path *n
         return false;
     loose.at[0].loose = true;
     entry_param(&loose, &param, &length, &index);
-    for (size_t i = 0; i < md_conf_row_count; i++)
-        if (row_is(&md_conf_rows[i], param, length) &&
-            row_reached(checker->templates, &loose, &md_conf_rows[i], index, ~0u))
+    for (size_t i = 0; i < row_count(); i++)
+        if (row_is(row_at(i), param, length) &&
+            row_reached(checker->templates, &loose, row_at(i), index, ~0u))
             return true;
     return false;
 }
@@ -225,11 +236,11 @@ static const char *nearest_param(const char *param, size_t length)
     unsigned best = length <= 4 ? 1 : length <= 8 ? 2 : 3;
     const char *found = NULL;
 
-    for (size_t i = 0; i < md_conf_row_count; i++) {
-        unsigned distance = text_distance(param, length, md_conf_rows[i].name, best);
+    for (size_t i = 0; i < row_count(); i++) {
+        unsigned distance = text_distance(param, length, row_at(i)->name, best);
         if (distance < best || (distance == best && !found)) {
             best = distance;
-            found = md_conf_rows[i].name;
+            found = row_at(i)->name;
         }
     }
     return found;
@@ -340,10 +351,10 @@ static void places_print(const char *param, size_t length, char *out, size_t siz
     size_t used = 0;
 
     *out = '\0';
-    for (size_t i = 0; i < md_conf_row_count; i++)
-        for (unsigned p = 0; p < 4 && row_is(&md_conf_rows[i], param, length); p++)
+    for (size_t i = 0; i < row_count(); i++)
+        for (unsigned p = 0; p < 4 && row_is(row_at(i), param, length); p++)
             for (int kind = 0; kind < MD_CONF_KINDS; kind++) {
-                if (!(md_conf_rows[i].programs >> p & 1) || !(md_conf_rows[i].kinds >> kind & 1))
+                if (!(row_at(i)->programs >> p & 1) || !(row_at(i)->kinds >> kind & 1))
                     continue;
                 int n = snprintf(out + used, size - used, "%s%s%s", used ? ", " : "",
                                  program_names[p], places[kind]);
@@ -405,8 +416,9 @@ static void check_rows(struct checker *checker, const struct path *name,
     size_t length;
 
     entry_param(name, &param, &length, &index);
-    for (size_t i = 0; i < md_conf_row_count; i++) {
-        const struct md_conf_row *row = &md_conf_rows[i];
+    for (size_t i = 0; i < row_count(); i++) {
+        const struct md_conf_row *row = row_at(i);
+        bool is_absent = i >= md_conf_row_count;
 
         if (!row_is(row, param, length) || (index && !(row->flags & MD_CONF_INDEXED)))
             continue;
@@ -416,12 +428,12 @@ static void check_rows(struct checker *checker, const struct path *name,
             continue;
         reach->is_reached = true;
         reach->is_own |= is_own;
-        if (!wrong)
+        if (!wrong && !is_absent)
             wrong = !check_value(checker, row, value, is_own);
         if (bit && !(row->programs & bit))
             continue;
-        reach->is_present |= !(row->flags & MD_CONF_ABSENT);
-        reach->is_news |= (row->flags & MD_CONF_ABSENT) && !checker->absent_said[i];
+        reach->is_present |= !is_absent;
+        reach->is_news |= is_absent && !checker->absent_said[i];
         reach->is_ssl |= (row->flags & MD_CONF_SSL) != 0;
         checker->absent_said[i] = true;
     }
@@ -547,7 +559,7 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
                                .report = report,
                                .is_daemon = conf->program_bit != 0 };
 
-    MD_ASSERT(md_conf_row_count <= sizeof(checker.absent_said));
+    MD_ASSERT(row_count() <= sizeof(checker.absent_said));
     templates_make(checker.templates, DATA, DATA, DATA);
     templates_make(checker.own, conf->node, conf->instance, own_network(conf));
     for (uint32_t i = 0; i < db->count; i++) {

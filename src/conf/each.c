@@ -56,7 +56,8 @@ static void names_of_entry(const struct md_conf *conf, enum md_conf_kind kind, c
         return;
     memcpy(copy, param, length);
     copy[length] = '\0';
-    if (!md_conf_row_find(copy, kind, conf->program_bit))
+    if (!md_conf_row_find(copy, kind, conf->program_bit) &&
+        !md_conf_is_absent(copy, 1u << kind, conf->program_bit))
         return;
     for (int i = 0; i + 1 < name.count; i++) {
         char word[256];

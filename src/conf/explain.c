@@ -89,10 +89,9 @@ static void row_help(FILE *out, const struct md_conf_row *row)
     char type[256];
 
     value_describe(row, type, sizeof(type));
-    fprintf(out, "  %s%s  (%s; default %s%s%s)\n", row->name,
+    fprintf(out, "  %s%s  (%s; default %s%s)\n", row->name,
             row->flags & MD_CONF_INDEXED ? "[.N]" : "", type,
-            *row->fallback ? row->fallback : "empty", row->flags & MD_CONF_DYN ? "; dyn" : "",
-            row->flags & MD_CONF_ABSENT ? "; not in this version" : "");
+            *row->fallback ? row->fallback : "empty", row->flags & MD_CONF_DYN ? "; dyn" : "");
     wrapped_print(out, row->meaning, 6);
 }
 
@@ -114,6 +113,16 @@ void md_conf_print_help(FILE *out, unsigned bits)
             row_help(out, row);
         }
     }
+    fprintf(out, "\nNot in this version: one warning, no effect\n");
+    for (size_t i = 0; i < md_conf_absent_count; i++)
+        if (md_conf_absent[i].programs & bits)
+            fprintf(out, "  %s\n", md_conf_absent[i].name);
+}
+
+static const char *absent_note(const struct md_conf_row *row)
+{
+    return row->flags & MD_CONF_SSL ? "SSL, the protocol before RSSL, is not spoken here"
+                                    : row->meaning;
 }
 
 /* Text with the characters that mean something in a table cell made harmless. */
@@ -134,8 +143,7 @@ void md_conf_print_markdown(FILE *out)
                  "Written by `rmdscnf reference markdown` from the table in `src/conf/table.c`.\n"
                  "The language itself: [rmds.cnf(5)](../man/rmds.cnf.5.scd).\n\n"
                  "*dyn*: SIGHUP changes the parameter in a running daemon; all others wait for "
-                 "the next start.\n*absent*: known, so that old files load, but not in this "
-                 "version: one WARNING, no effect.\n");
+                 "the next start.\n");
     for (size_t o = 0; o < COUNT(objects); o++) {
         fprintf(out, "\n## %s\n\n`%s`. %s\n\n", objects[o].title, objects[o].path, objects[o].text);
         fprintf(out, "| parameter | read by | type, unit, range | default | | meaning |\n"
@@ -153,13 +161,17 @@ void md_conf_print_markdown(FILE *out)
             fprintf(out, " | ");
             if (*row->fallback)
                 fprintf(out, "`%s`", row->fallback);
-            fprintf(out, " | %s | ",
-                    row->flags & MD_CONF_ABSENT ? "absent"
-                    : row->flags & MD_CONF_DYN  ? "dyn"
-                                                : "");
+            fprintf(out, " | %s | ", row->flags & MD_CONF_DYN ? "dyn" : "");
             cell_print(out, row->meaning);
             fprintf(out, " |\n");
         }
+    }
+    fprintf(out, "\n## Not in this version\n\nKnown, so that old files load: one WARNING, no "
+                 "effect.\n\n| parameter | of | |\n| --- | --- | --- |\n");
+    for (size_t i = 0; i < md_conf_absent_count; i++) {
+        programs_print(md_conf_absent[i].programs, who, sizeof(who));
+        fprintf(out, "| `%s` | %s | %s |\n", md_conf_absent[i].name, who,
+                absent_note(&md_conf_absent[i]));
     }
 }
 
@@ -185,10 +197,25 @@ static void scdoc_row(FILE *out, const struct md_conf_row *row)
     scdoc_text(out, *row->fallback ? row->fallback : "empty");
     fprintf(out, "; ");
     scdoc_text(out, who);
-    fprintf(out, "%s%s.\n\t", row->flags & MD_CONF_DYN ? "; dyn" : "",
-            row->flags & MD_CONF_ABSENT ? "; not in this version" : "");
+    fprintf(out, "%s.\n\t", row->flags & MD_CONF_DYN ? "; dyn" : "");
     scdoc_text(out, row->meaning);
     fprintf(out, "\n\n");
+}
+
+static void absent_scdoc(FILE *out)
+{
+    char who[64];
+
+    fputs("# NOT IN THIS VERSION\n\nKnown, so that old files load: one warning, no effect.\n\n",
+          out);
+    for (size_t i = 0; i < md_conf_absent_count; i++) {
+        programs_print(md_conf_absent[i].programs, who, sizeof(who));
+        fprintf(out, "*%s* (", md_conf_absent[i].name);
+        scdoc_text(out, who);
+        fputs(*absent_note(&md_conf_absent[i]) ? "): " : ")", out);
+        scdoc_text(out, absent_note(&md_conf_absent[i]));
+        fputs(i + 1 < md_conf_absent_count ? "++\n" : "\n\n", out);
+    }
 }
 
 /* The manual page, up to its parameters. */
@@ -271,6 +298,7 @@ void md_conf_print_scdoc(FILE *out)
             if (md_conf_rows[i].kinds >> objects[o].kind & 1)
                 scdoc_row(out, &md_conf_rows[i]);
     }
+    absent_scdoc(out);
     fputs("# SEE ALSO\n\n*rmdscnf*(1)\n", out);
 }
 
@@ -305,7 +333,7 @@ void md_conf_print_cnf(FILE *out)
             const struct md_conf_row *row = &md_conf_rows[i];
             unsigned lower = row->kinds & ((1u << objects[o].kind) - 1);
 
-            if (!(row->kinds >> objects[o].kind & 1) || lower || row->flags & MD_CONF_ABSENT)
+            if (!(row->kinds >> objects[o].kind & 1) || lower)
                 continue;
             if (!titled)
                 fprintf(out, "\n\n! ==== %s: %s\n! %s\n", objects[o].title, objects[o].path,

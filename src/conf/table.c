@@ -8,7 +8,7 @@
 #include "db.h"
 
 /*
- * To add a parameter, add a row; to bring one to life, take NOT_YET out of its row. A row:
+ * To add a parameter, add a row; if it is in the list of absent ones, take it out there. A row:
  *
  *   { name, objects, programs, flags, type, unit, min, max, default, words, meaning }
  *
@@ -32,7 +32,6 @@
 
 #define DYN                                  MD_CONF_DYN
 #define INDEXED                              MD_CONF_INDEXED
-#define NOT_YET                              MD_CONF_ABSENT
 #define SSL                                  MD_CONF_SSL
 
 #define INT(unit, min, max, fallback)        MD_CONF_INTEGER, unit, min, max, fallback, NULL
@@ -59,11 +58,7 @@ const struct md_conf_row md_conf_rows[] = {
     /* ---- p2ps: ports and connections ---- */
     { "rsslPort", DAEMON, P2PS, 0, PORTNO(0, "14002"),
       "TCP port on which RSSL consumers are served; 0 opens none." },
-    { "portList", DAEMON, P2PS, NOT_YET | SSL, LIST(""),
-      "Ports of the legacy SSL protocol, which is not spoken here: read and ignored." },
     { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"), "False: rsslPort is not opened." },
-    { "allowSSLConnections", DAEMON, P2PS, NOT_YET | SSL, BOOL("False"),
-      "Legacy SSL on portList; True is accepted and reported as unsupported." },
     { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
       "True: a client may negotiate compression. False: the answer is always no compression." },
     { "compressionType", DAEMON, P2PS, 0, INT("", 0, 2, "0"),
@@ -155,8 +150,6 @@ const struct md_conf_row md_conf_rows[] = {
       "SO_RCVBUF, set before listening; 0 leaves it to the kernel." },
     { "rsslMsgPacking", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "Put several messages into one packed RSSL buffer; a reload counts for new connections." },
-    { "sslMsgPacking", DAEMON, P2PS, NOT_YET | SSL, BOOL("True"),
-      "The same for legacy SSL: read and ignored." },
     { "pingInterval", DAEMON, P2PS | SRC, 0, TIME("s", 1 * SEC, 255 * SEC, "10"),
       "Longest silence before a ping is sent; at most a third of pingTimeout." },
     { "pingTimeout", DAEMON | PORT, P2PS, 0, TIME("s", 1 * SEC, 255 * SEC, "60"),
@@ -197,8 +190,6 @@ const struct md_conf_row md_conf_rows[] = {
       "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
-    { "postAckTimeout", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 3600 * SEC, "10"),
-      "A WebSocket client's post that is not answered within this time is refused by p2ps." },
     { "maxDecodedMsgSize", DAEMON, P2PS | SRC, 0, INT("bytes", 6144, 1 << 30, "4M"),
       "Largest message put together for one connection; over it the connection is cut. Not above "
       "maxMsgSize of the backbone." },
@@ -228,28 +219,6 @@ const struct md_conf_row md_conf_rows[] = {
       "A src_dist instance that announces nothing for this long is taken as hung." },
 
     /* ---- p2ps: WebSocket ---- */
-    { "wsEnable", DAEMON, P2PS, NOT_YET, BOOL("True"), "Open the WebSocket listener." },
-    { "wsPort", DAEMON, P2PS, NOT_YET, PORTNO(0, "15000"), "TCP port of WebSocket clients." },
-    { "wsPingTimeout", DAEMON, P2PS, NOT_YET, TIME("s", 1 * SEC, 255 * SEC, "30"),
-      "Ping timeout of WebSocket clients." },
-    { "wsMaxMsgSize", DAEMON, P2PS, NOT_YET, INT("bytes", 1024, 1 << 26, "61430"),
-      "Largest message that is announced; a client's larger one closes with 1009." },
-    { "wsMaxConnections", DAEMON, P2PS, NOT_YET, INT("connections", 1, 65000, "1000"),
-      "Most WebSocket clients; further handshakes get 503." },
-    { "defaultService", DAEMON, P2PS, NOT_YET, TEXT(""),
-      "Service of JSON requests that name none; empty = such requests are refused." },
-    { "expandEnumFields", DAEMON, P2PS, NOT_YET, BOOL("True"),
-      "Send display strings for enumerated fields in JSON." },
-    { "catchUnknownJsonKeys", DAEMON, P2PS, NOT_YET, BOOL("False"),
-      "True: unknown keys of a JSON request are an error." },
-    { "catchUnknownJsonFids", DAEMON, P2PS, NOT_YET, BOOL("True"),
-      "True: unknown fields of a JSON post are an error. False: they are left out." },
-    { "authTokenName", DAEMON, P2PS, NOT_YET, TEXT("AuthToken"),
-      "Cookie with the token of the automatic login." },
-    { "positionName", DAEMON, P2PS, NOT_YET, TEXT("position"),
-      "Cookie with the position of the automatic login." },
-    { "applicationIdName", DAEMON, P2PS, NOT_YET, TEXT("applicationId"),
-      "Cookie with the application id of the automatic login." },
 
     /* ---- src_dist: routes and providers ---- */
     { "routeCount", DAEMON, SRC, 0, INT("routes", 1, 64, "1"),
@@ -279,10 +248,6 @@ const struct md_conf_row md_conf_rows[] = {
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
       "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
       "each request goes to the provider, none = nobody does." },
-    { "cacheType", SERVICE, SRC, NOT_YET | SSL, WORD("sinkDriven|broadcast", "sinkDriven"),
-      "Ignored, for it follows from how the provider connects. Through a route: sinkDriven, items "
-      "are opened there on request. On serverPort or tlsServerPort: broadcast, it sends all its "
-      "items unasked, which are kept and given to who asks for them." },
     { "dataType", SERVICE, SRC, 0, INT("", 1, 255, "6"),
       "Domain of the service's data, 6 = MarketPrice: announced where the provider names none in "
       "its directory (Capabilities). What it names itself goes before this." },
@@ -293,9 +258,6 @@ const struct md_conf_row md_conf_rows[] = {
     { "serviceId", SERVICE, SRC, 0, INT("", 0, 65535, "0"),
       "Service id that consumers see; 0 = the provider's own, or, where another service has "
       "that, one made of the service's name (told with a WARNING)." },
-    { "serviceLoop", SERVICE, SRC, NOT_YET, INT("", -1, 63, "-1"),
-      "Ignored: each network has one route loop, and a service is on that of its network, which "
-      "`network` of the service says; here nothing is chosen among several." },
     { "closeLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "5"),
       "How long an item that nobody watches stays open at the provider." },
     { "orphanLinger", DAEMON | SERVICE, SRC, 0, TIME("s", 0, 3600 * SEC, "10"),
@@ -307,24 +269,12 @@ const struct md_conf_row md_conf_rows[] = {
     { "gapLog", DAEMON, SRC, 0, INT("records", 1024, 1 << 26, "262144"),
       "Updates of a service whose item is remembered, to tell a p2ps which items a gap "
       "touched." },
-    { "fieldFilter", DAEMON | SERVICE, SRC, NOT_YET, LIST(""),
-      "Field ids to pass on; empty = all." },
-    { "updateTypeFilter", DAEMON | SERVICE, SRC, NOT_YET, LIST(""),
-      "Update types to pass on; empty = all." },
-    { "conflateInterval", DAEMON | SERVICE, SRC, NOT_YET, TIME("ms", 0, 60 * SEC, "0"),
-      "Conflate the updates of an item over this time; 0 = off." },
     { "mirrorGroup", DAEMON | SERVICE, SRC, 0, TEXT(""),
       "Instances of a service with the same word mirror each other; empty = they only share the "
       "load, and each takes over from the others." },
     { "mirrorMode", DAEMON | SERVICE, SRC, 0, WORD("cold|hot", "cold"),
       "cold: the second instance opens nothing until needed. hot: it keeps every item open and "
       "cached (with cacheLocation srcDist), so that a switch asks no provider." },
-    { "mirrorSequence", DAEMON | SERVICE, SRC, NOT_YET, BOOL("False"),
-      "The mirrored providers number their updates alike, so a switch can be gap-free." },
-    { "replayTime", DAEMON | SERVICE, SRC, NOT_YET, TIME("s", 0, 60 * SEC, "2"),
-      "How long a hot mirror keeps updates for replay." },
-    { "replayBytes", DAEMON | SERVICE, SRC, NOT_YET, INT("bytes", 0, BYTES_MAX, "64M"),
-      "Most memory of that history." },
     { "sourcePriority", DAEMON | SERVICE, SRC, 0, INT("", 0, 65535, "0"),
       "Priority of this instance among those of a service; smaller is preferred." },
     { "loadFactor", DAEMON | SERVICE, SRC, 0, INT("", 1, 65535, "1"),
@@ -417,9 +367,6 @@ const struct md_conf_row md_conf_rows[] = {
       "A sender ignores repeated requests for a packet for at most this long." },
     { "tbchold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
       "How long a sent multicast packet is kept for retransmission." },
-    { "tpphold", RRCP, ALL, NOT_YET, TIME("100ms", 1 * MS, 600 * SEC, "20"),
-      "How long a sent unicast packet is kept; today until it is acknowledged, or ndata "
-      "retransmissions were not." },
     { "nmissing", RRCP, ALL, 0, INT("packets", 1, 1000000, "4096"),
       "A longer hole is not asked for but declared lost." },
     { "recoverTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
@@ -452,13 +399,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
       "Keys of the group; empty = packets are not authenticated, said in a WARNING. Re-read on "
       "SIGHUP." },
-    { "hsmInterface", RRCP, ALL, NOT_YET, ADDRESS(""), "Interface of the host status message." },
-    { "hsmMultAddress", RRCP, ALL, NOT_YET, ADDRESS(""), "Group of the host status message." },
-    { "hsmPort", RRCP, ALL, NOT_YET, PORTNO(0, "0"), "UDP port of the host status message." },
     { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
-    { "tcpControlPort", RRCP, ALL, NOT_YET, PORTNO(-1, "-1"),
-      "Diagnosis port on 127.0.0.1; -1 = none." },
     { "inProcess", RRCP, ALL, 0, BOOL("False"),
       "True: run the RRCP engine inside this process instead of attaching to rrcpd." },
     { "rrcpdInstance", RRCP, ALL, 0, TEXT("1"),
@@ -484,9 +426,6 @@ const struct md_conf_row md_conf_rows[] = {
       "Another name for writeThreadCpu: here a worker serves both clients and items." },
     { "sourceThreadCpu", DAEMON, SRC, INDEXED, CPUS,
       "CPUs of route loop N (sourceThreadCpu.0 is the first); without a number, of each." },
-    { "filterThreadCpu", DAEMON, SRC, NOT_YET, CPUS, "CPUs of the filter thread." },
-    { "rrcpReadCpu", DAEMON, P2PS | SRC, NOT_YET, CPUS,
-      "With inProcess, CPUs of the loop that serves the network." },
     { "rrcpThreadCpu", DAEMON | RRCP, RRCPD, 0, CPUS, "CPUs of rrcpd's net loop." },
     { "schedPolicy", DAEMON | RRCP, ALL, 0, WORD("other|fifo", "other"),
       "Scheduling policy of the threads; without the privilege a WARNING." },
@@ -495,8 +434,6 @@ const struct md_conf_row md_conf_rows[] = {
     { "numaNode", DAEMON, ALL, 0, INT("", -1, 255, "-1"),
       "NUMA node of the threads and their memory; -1 = not bound." },
     { "lockMemory", DAEMON, ALL, 0, BOOL("False"), "Keep all memory in RAM (mlockall)." },
-    { "hugePages", DAEMON, ALL, NOT_YET, BOOL("False"),
-      "Ask for huge pages for pools and rings; ordinary ones where there are none." },
     { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
@@ -544,6 +481,52 @@ const struct md_conf_row md_conf_rows[] = {
       "What 'tools/rmds up' starts, in this order: program[.network][.instance][@namespace]." },
 };
 
+/*
+ * Parameters of features that are not in this version: files that have them load, with a warning.
+ * The feature brings the row. name, objects, programs, SSL or 0, what is done instead.
+ */
+#define ABSENT(name_, kinds_, programs_, flags_, instead)                                          \
+    {                                                                                              \
+        .name = name_, .kinds = kinds_, .programs = programs_, .flags = flags_, .meaning = instead \
+    }
+
+const struct md_conf_row md_conf_absent[] = {
+    ABSENT("portList", DAEMON, P2PS, SSL, ""),
+    ABSENT("allowSSLConnections", DAEMON, P2PS, SSL, ""),
+    ABSENT("sslMsgPacking", DAEMON, P2PS, SSL, ""),
+    ABSENT("postAckTimeout", DAEMON, P2PS, 0, ""),
+    ABSENT("wsEnable", DAEMON, P2PS, 0, ""),
+    ABSENT("wsPort", DAEMON, P2PS, 0, ""),
+    ABSENT("wsPingTimeout", DAEMON, P2PS, 0, ""),
+    ABSENT("wsMaxMsgSize", DAEMON, P2PS, 0, ""),
+    ABSENT("wsMaxConnections", DAEMON, P2PS, 0, ""),
+    ABSENT("defaultService", DAEMON, P2PS, 0, ""),
+    ABSENT("expandEnumFields", DAEMON, P2PS, 0, ""),
+    ABSENT("catchUnknownJsonKeys", DAEMON, P2PS, 0, ""),
+    ABSENT("catchUnknownJsonFids", DAEMON, P2PS, 0, ""),
+    ABSENT("authTokenName", DAEMON, P2PS, 0, ""),
+    ABSENT("positionName", DAEMON, P2PS, 0, ""),
+    ABSENT("applicationIdName", DAEMON, P2PS, 0, ""),
+    ABSENT("cacheType", SERVICE, SRC, SSL, ""),
+    ABSENT("serviceLoop", SERVICE, SRC, 0, "A service is on the loop of its network."),
+    ABSENT("fieldFilter", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("updateTypeFilter", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("conflateInterval", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("mirrorSequence", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("replayTime", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("replayBytes", DAEMON | SERVICE, SRC, 0, ""),
+    ABSENT("tpphold", RRCP, ALL, 0, "Sent packets are kept until ndata says to give up."),
+    ABSENT("hsmInterface", RRCP, ALL, 0, ""),
+    ABSENT("hsmMultAddress", RRCP, ALL, 0, ""),
+    ABSENT("hsmPort", RRCP, ALL, 0, ""),
+    ABSENT("tcpControlPort", RRCP, ALL, 0, ""),
+    ABSENT("filterThreadCpu", DAEMON, SRC, 0, ""),
+    ABSENT("rrcpReadCpu", DAEMON, P2PS | SRC, 0, ""),
+    ABSENT("hugePages", DAEMON, ALL, 0, ""),
+};
+
+const size_t md_conf_absent_count = sizeof(md_conf_absent) / sizeof(md_conf_absent[0]);
+
 const size_t md_conf_row_count = sizeof(md_conf_rows) / sizeof(md_conf_rows[0]);
 
 const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind kind,
@@ -554,6 +537,15 @@ const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind k
             strcasecmp(md_conf_rows[i].name, name) == 0)
             return &md_conf_rows[i];
     return NULL;
+}
+
+bool md_conf_is_absent(const char *name, unsigned kinds, unsigned programs)
+{
+    for (size_t i = 0; i < md_conf_absent_count; i++)
+        if ((md_conf_absent[i].kinds & kinds) && (md_conf_absent[i].programs & programs) &&
+            strcasecmp(md_conf_absent[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 unsigned md_conf_program_bit(const char *program)

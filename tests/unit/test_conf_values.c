@@ -142,7 +142,7 @@ static void numbers_and_times_are_read_as_people_write_them(void **state)
 static void booleans_words_ports_and_lists_are_read_in_all_spellings(void **state)
 {
     struct md_conf *conf =
-        load("src_dist", "*tcpNoDelay : oFF\n*lockMemory : YES\n*hugePages : 1\n"
+        load("src_dist", "*tcpNoDelay : oFF\n*lockMemory : YES\n*rsslMsgPacking : 1\n"
                          "*RDFD*cacheLocation : SRCAPP\n*1.route*port : rmds_rssl_source\n"
                          "*route*hostList :  a , b:14102,, c \n");
     struct md_conf_object daemon = md_conf_object(conf, MD_CONF_DAEMON, NULL);
@@ -153,7 +153,7 @@ static void booleans_words_ports_and_lists_are_read_in_all_spellings(void **stat
     (void)state;
     assert_false(md_conf_bool(&daemon, "tcpNoDelay"));
     assert_true(md_conf_bool(&daemon, "lockMemory"));
-    assert_true(md_conf_bool(&daemon, "hugePages"));
+    assert_true(md_conf_bool(&daemon, "rsslMsgPacking"));
     assert_int_equal(md_conf_word(&service, "cacheLocation"), 0);
     assert_int_equal(md_conf_port(&route, "port"), 14003);
     assert_true(md_conf_list(&route, "hostList", 0, host, sizeof(host)));

@@ -234,7 +234,10 @@ static int get(struct request *request)
     bool found = object_split(conf, param, &object, &param) || object_guess(conf, param, &object);
     snprintf(base, sizeof(base), "%.*s", (int)strcspn(param, "."), param);
     if (!found || !md_conf_row_find(base, object.kind, md_conf_program_bit(request->program))) {
-        fprintf(stderr, "rmdscnf: %s has no parameter %s there; rmdscnf list shows all\n",
+        fprintf(stderr,
+                md_conf_is_absent(base, ~0u, md_conf_program_bit(request->program))
+                    ? "rmdscnf: %s heeds no %s: it is not in this version\n"
+                    : "rmdscnf: %s has no parameter %s there; rmdscnf list shows all\n",
                 request->program, request->words.item[3]);
         md_conf_destroy(conf);
         return MD_EXIT_CONFIG;
