@@ -83,6 +83,13 @@ function(rmds_module name)
     OUTPUT_NAME rmds_${name} ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 endfunction()
 
+# rmds_headers(NAME): a layer of headers only.
+function(rmds_headers name)
+  add_library(${name} INTERFACE)
+  rmds_include_root(${name} "" root)
+  target_include_directories(${name} INTERFACE ${root})
+endfunction()
+
 # rmds_program(NAME source... [USES module...] [LIBS target...]): build/bin/NAME.
 function(rmds_program name)
   cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})

@@ -9,46 +9,38 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/threads.h"
-#include "uplink/uplink.h"
 
 #define POLLS_A_TURN 32
+#define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
 #define TICK_NS      100000000ull /* mounts are looked at ten times a second */
 #define STOP_NS      4000000000ull
 
 /* ---- the backbone ---- */
 
-static void on_messages(void *owner, const struct rrmp_message *messages, size_t count)
+/* The attachment itself comes, goes or lags. */
+static void on_attachment(const struct p2ps_worker_network *network,
+                          const struct backbone_event *event)
 {
-    const struct p2ps_worker_network *network = owner;
-    struct p2ps_worker *worker = network->worker;
-
-    p2ps_core_backbone(worker->core, network->index, md_loop_now(worker->loop), messages, count);
-}
-
-static void on_notice(void *owner, const struct rrmp_notice *notice)
-{
-    const struct p2ps_worker_network *network = owner;
     struct p2ps_worker *worker = network->worker;
     unsigned index = worker->config.index;
     const char *name = worker->config.attach[network->index].network;
 
-    if (notice->kind == RRMP_NOTICE_ATTACHED) {
+    if (event->type == BACKBONE_ATTACHED) {
         atomic_store_explicit(&worker->has_attached, true, memory_order_relaxed);
         atomic_fetch_or_explicit(&worker->attached_now, 1u << network->index, memory_order_relaxed);
-    } else if (notice->kind == RRMP_NOTICE_DETACHED) {
+    } else if (event->type == BACKBONE_DETACHED) {
         atomic_fetch_and_explicit(&worker->attached_now, ~(1u << network->index),
                                   memory_order_relaxed);
     }
-    if (notice->kind == RRMP_NOTICE_ATTACHED)
+    if (event->type == BACKBONE_ATTACHED)
         md_log(MD_LOG_NOTICE, "backbone %s: worker %u attached, port %u", name, index,
-               notice->port);
-    else if (notice->kind == RRMP_NOTICE_DETACHED)
+               event->dst_port);
+    else if (event->type == BACKBONE_DETACHED)
         md_log(MD_LOG_ERROR, "backbone %s: worker %u lost its rrcpd; trying again every second",
                name, index);
-    else if (notice->kind == RRMP_NOTICE_OVERRUN)
+    else if (event->type == BACKBONE_OVERRUN)
         md_log(MD_LOG_WARNING, "backbone %s: worker %u was lapped on the inbound ring (userQLimit)",
                name, index);
-    p2ps_core_notice(worker->core, network->index, md_loop_now(worker->loop), notice);
 }
 
 /* Every worker hears of every service: one of them says so. */
@@ -78,19 +70,21 @@ static void on_note(void *owner, const struct p2ps_note *note)
 static int poll_network(struct p2ps_worker_network *network)
 {
     struct p2ps_worker *worker = network->worker;
-    const struct uplink_handler handler = {
-        .owner = network,
-        .messages = on_messages,
-        .notice = on_notice,
-    };
+    struct backbone_event events[EVENTS_MAX];
     int total = 0;
 
     for (int i = 0; i < POLLS_A_TURN; i++) {
-        int count = uplink_poll(network->attach, md_loop_now(worker->loop), &handler);
+        uint64_t now_ns = md_loop_now(worker->loop);
+        int count = attach_poll(network->attach, now_ns, events, EVENTS_MAX);
         if (count == 0) {
             worker->empty_networks |= 1u << network->index;
             break;
         }
+        for (int k = 0; k < count; k++) {
+            if (events[k].type != BACKBONE_MESSAGE)
+                on_attachment(network, &events[k]);
+        }
+        p2ps_core_backbone(worker->core, network->index, now_ns, events, (size_t)count);
         total += count;
     }
     return total;
@@ -414,7 +408,7 @@ static int open_networks(struct p2ps_worker *worker)
         network->index = i;
         err = attach_open(&worker->config.attach[i], &network->attach);
         if (err == MD_OK)
-            worker->config.core.sends[i] = uplink_send(network->attach);
+            worker->config.core.sends[i] = attach_sender(network->attach);
     }
     return err;
 }

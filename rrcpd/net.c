@@ -83,7 +83,7 @@ static void take_mail(struct net *net, uint64_t now_ns)
         if (mail.kind == NET_ADD) {
             net_user_add(net, mail.user);
         } else if (mail.kind == NET_REMOVE) {
-            net_user_leave(net, mail.user, (enum rrcp_user_reason)mail.value);
+            net_user_leave(net, mail.user, (enum backbone_user_reason)mail.value);
         } else if (mail.kind == NET_STOP && !net->is_stopping) {
             net->is_stopping = true;
             rrcp_stop(net->engine, now_ns, mail.value);
@@ -98,9 +98,9 @@ static void take_mail(struct net *net, uint64_t now_ns)
 /* ---- a turn --------------------------------------------------------------------------------- */
 
 /* disconnectOnGaps: told once; the control loop leaves the network and joins it anew. */
-static void report_gap(struct net *net, const struct rrcp_event *gap)
+static void report_gap(struct net *net, const struct backbone_event *gap)
 {
-    if (gap->reason == RRCP_GAP_REJOIN)
+    if (gap->reason == BACKBONE_GAP_REJOIN)
         return;
     net->config.wants_gaps = false;
     net_box_put(&net->out, (struct net_mail){ .kind = NET_GAP, .value = (int)gap->reason });
@@ -113,13 +113,13 @@ static void deliver(struct net *net)
 
     while ((count = rrcp_event(net->engine, net->events, NET_EVENT_MAX)) > 0)
         for (int i = 0; i < count; i++) {
-            if (net->events[i].type == RRCP_EVENT_TX_READY) {
+            if (net->events[i].type == BACKBONE_TX_READY) {
                 net->is_full = false;
                 continue;
             }
-            if (net->events[i].type == RRCP_EVENT_GAP && net->config.wants_gaps)
+            if (net->events[i].type == BACKBONE_GAP && net->config.wants_gaps)
                 report_gap(net, &net->events[i]);
-            if (net->events[i].type != RRCP_EVENT_MSG)
+            if (net->events[i].type != BACKBONE_MESSAGE)
                 net_peers_event(net, &net->events[i]);
             attach_inbound_put(net->inbound, &net->events[i]);
         }

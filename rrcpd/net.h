@@ -34,7 +34,7 @@ struct net_user {
     int port;
     bool is_leaving;  /* no longer believed, or on its way out */
     bool is_removing; /* the control loop asked for its end */
-    enum rrcp_user_reason reason;
+    enum backbone_user_reason reason;
     uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
     struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes,
@@ -44,7 +44,7 @@ struct net_user {
 
 enum net_mail_kind {
     NET_ADD = 1,  /* to the net loop: user */
-    NET_REMOVE,   /* user, value = enum rrcp_user_reason */
+    NET_REMOVE,   /* user, value = enum backbone_user_reason */
     NET_STOP,     /* leave the network in good order; value = reason */
     NET_KEYS,     /* new keys of the group: `keys`, which the net loop frees */
     NET_SHIM,     /* other faults of the network, for tests: `shim` */
@@ -52,7 +52,7 @@ enum net_mail_kind {
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
     NET_STOPPED,
-    NET_GAP, /* packets were lost for good; value = enum rrcp_gap_reason */
+    NET_GAP, /* packets were lost for good; value = enum backbone_gap_reason */
 };
 
 struct net_keys {

@@ -46,12 +46,12 @@ struct peer_name {
 };
 
 static const char *const gap_words[] = {
-    [RRCP_GAP_NOT_HELD] = "its sender no longer has them",
-    [RRCP_GAP_TIMEOUT] = "asked for in vain for recoverTimeout",
-    [RRCP_GAP_TOO_LARGE] = "more in a row than nmissing",
-    [RRCP_GAP_POOL] = "no room for them in the packet pool",
-    [RRCP_GAP_REJOIN] = "it was away and is back",
-    [RRCP_GAP_UNICAST_RESET] = "its unicast stream began anew",
+    [BACKBONE_GAP_NOT_HELD] = "its sender no longer has them",
+    [BACKBONE_GAP_TIMEOUT] = "asked for in vain for recoverTimeout",
+    [BACKBONE_GAP_TOO_LARGE] = "more in a row than nmissing",
+    [BACKBONE_GAP_POOL] = "no room for them in the packet pool",
+    [BACKBONE_GAP_REJOIN] = "it was away and is back",
+    [BACKBONE_GAP_UNICAST_RESET] = "its unicast stream began anew",
 };
 
 int net_peers_create(struct net *net)
@@ -116,7 +116,7 @@ void net_peers_update(struct net *net)
 
 /* ---- the log -------------------------------------------------------------------------------- */
 
-static void is_heard(struct net *net, const struct rrcp_event *event)
+static void is_heard(struct net *net, const struct backbone_event *event)
 {
     struct peer_name *name = md_int_table_get(net->peer_names, event->session);
 
@@ -136,13 +136,13 @@ static void is_heard(struct net *net, const struct rrcp_event *event)
            (unsigned long long)event->session);
 }
 
-static void is_down(struct net *net, const struct rrcp_event *event)
+static void is_down(struct net *net, const struct backbone_event *event)
 {
     const char *name = name_of(net, event->session);
 
-    if (event->reason == RRCP_DOWN_BYE)
+    if (event->reason == BACKBONE_DOWN_BYE)
         md_log(MD_LOG_NOTICE, "node %s has left the network", name);
-    else if (event->reason == RRCP_DOWN_REPLACED)
+    else if (event->reason == BACKBONE_DOWN_REPLACED)
         md_log(MD_LOG_WARNING, "node %s is down: it was started anew", name);
     else
         md_log(MD_LOG_WARNING, "node %s is down: silent for peerTimeout", name);
@@ -183,18 +183,18 @@ void net_peers_destroy(struct net *net)
     md_int_table_destroy(net->peer_names);
 }
 
-void net_peers_event(struct net *net, const struct rrcp_event *event)
+void net_peers_event(struct net *net, const struct backbone_event *event)
 {
     switch (event->type) {
-    case RRCP_EVENT_PEER_INFO:
+    case BACKBONE_PEER_INFO:
         is_heard(net, event);
         break;
-    case RRCP_EVENT_PEER_DOWN:
+    case BACKBONE_PEER_DOWN:
         is_down(net, event);
         break;
-    case RRCP_EVENT_GAP:
-        md_log(MD_LOG_WARNING, "node %s: %u packets are lost for good: %s",
-               name_of(net, event->session), event->count,
+    case BACKBONE_GAP:
+        md_log(MD_LOG_WARNING, "node %s: %llu packets are lost for good: %s",
+               name_of(net, event->session), (unsigned long long)event->count,
                event->reason < sizeof(gap_words) / sizeof(gap_words[0]) && gap_words[event->reason]
                    ? gap_words[event->reason]
                    : "no reason given");

@@ -6,7 +6,7 @@
 #include "net_private.h"
 
 int net_peers_create(struct net *net);
-void net_peers_event(struct net *net, const struct rrcp_event *event);
+void net_peers_event(struct net *net, const struct backbone_event *event);
 void net_strangers_tell(struct net *net, uint64_t now_ns); /* packets nobody here sends */
 void net_peers_update(struct net *net);                    /* statistics */
 void net_peers_destroy(struct net *net);

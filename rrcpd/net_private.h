@@ -27,7 +27,7 @@ struct net {
     bool is_full;  /* the engine takes no more messages now */
     bool is_held;  /* flowControl min: a local reader is far behind */
     bool is_stopping, has_stopped;
-    struct rrcp_event events[NET_EVENT_MAX];
+    struct backbone_event events[NET_EVENT_MAX];
 
     _Atomic uint64_t alive_ns;
     _Atomic bool must_end;

@@ -44,11 +44,11 @@ void net_user_add(struct net *net, struct net_user *user)
     post(net, NET_ADDED, user, port);
 }
 
-void net_user_leave(struct net *net, struct net_user *user, enum rrcp_user_reason reason)
+void net_user_leave(struct net *net, struct net_user *user, enum backbone_user_reason reason)
 {
     (void)net;
-    if (user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED)
-        reason = RRCP_USER_REASON_VIOLATED;
+    if (user->is_leaving && user->reason == BACKBONE_USER_VIOLATED)
+        reason = BACKBONE_USER_VIOLATED;
     else
         user->leave_at = atomic_load_explicit(&user->map->head, memory_order_acquire);
     user->is_leaving = true;
@@ -75,7 +75,7 @@ static void violated(struct net *net, struct net_user *user)
     md_log(MD_LOG_ERROR, "user %s (port %d) broke its ring and is thrown out", user->name,
            user->port);
     user->is_leaving = true;
-    user->reason = RRCP_USER_REASON_VIOLATED;
+    user->reason = BACKBONE_USER_VIOLATED;
     post(net, NET_VIOLATED, user, 0);
 }
 
@@ -114,7 +114,7 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
 
 static bool is_drained(const struct net_user *user)
 {
-    return user->reason == RRCP_USER_REASON_VIOLATED ||
+    return user->reason == BACKBONE_USER_VIOLATED ||
            (int64_t)(user->ring.tail - user->leave_at) >= 0;
 }
 
@@ -127,7 +127,7 @@ int net_users_submit(struct net *net, uint64_t now_ns)
         if (net->user_next >= net->user_count)
             net->user_next = 0;
         struct net_user *user = net->users[net->user_next];
-        bool is_broken = user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED;
+        bool is_broken = user->is_leaving && user->reason == BACKBONE_USER_VIOLATED;
         int bytes = is_broken ? 0 : submit_some(net, user, now_ns);
 
         total += bytes;
@@ -170,7 +170,7 @@ bool net_users_arm(struct net *net)
     for (int i = 0; i < net->user_count; i++) {
         const struct net_user *user = net->users[i];
 
-        if (!(user->is_leaving && user->reason == RRCP_USER_REASON_VIOLATED) &&
+        if (!(user->is_leaving && user->reason == BACKBONE_USER_VIOLATED) &&
             attach_outbound_waiting(&net->users[i]->ring))
             return false;
     }

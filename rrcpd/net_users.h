@@ -11,6 +11,6 @@ bool net_users_arm(struct net *net);                    /* false: something is t
 void net_users_disarm(struct net *net);
 bool net_users_behind(struct net *net, uint64_t now_ns); /* flowControl min: wait for readers */
 void net_user_add(struct net *net, struct net_user *user);
-void net_user_leave(struct net *net, struct net_user *user, enum rrcp_user_reason reason);
+void net_user_leave(struct net *net, struct net_user *user, enum backbone_user_reason reason);
 
 #endif

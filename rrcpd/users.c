@@ -87,7 +87,7 @@ static void destroy(struct user *user)
 }
 
 /* The socket is gone, or is to be. What happens next depends on how far the user had come. */
-static void hang_up(struct user *user, enum rrcp_user_reason reason)
+static void hang_up(struct user *user, enum backbone_user_reason reason)
 {
     close_socket(user);
     switch (user->state) {
@@ -98,9 +98,9 @@ static void hang_up(struct user *user, enum rrcp_user_reason reason)
         user->state = STATE_LEAVING;
         md_log(MD_LOG_INFO, "user %s (port %d, pid %d) %s", user->net.name, user->net.port,
                (int)user->peer.pid,
-               reason == RRCP_USER_REASON_DETACHED ? "has detached"
-               : reason == RRCP_USER_REASON_DIED   ? "has died"
-                                                   : "is thrown out");
+               reason == BACKBONE_USER_DETACHED ? "has detached"
+               : reason == BACKBONE_USER_DIED   ? "has died"
+                                                : "is thrown out");
         net_mail_send(
             user->users->net,
             (struct net_mail){ .kind = NET_REMOVE, .user = &user->net, .value = (int)reason });
@@ -175,13 +175,13 @@ static void attach(struct user *user, const struct attach_request *request)
     md_loop_timer_stop(user->silence);
     if (bytes > RING_MAX) {
         refuse(user, MD_ERR_RANGE, "the outbound ring asked for is too large (256 MiB at most)");
-        hang_up(user, RRCP_USER_REASON_DIED);
+        hang_up(user, BACKBONE_USER_DIED);
         return;
     }
     if (user->users->ring_bytes_max &&
         user->users->ring_bytes + bytes > user->users->ring_bytes_max) {
         refuse(user, MD_ERR_NOMEM, "the rings of all users would go beyond memoryLimit");
-        hang_up(user, RRCP_USER_REASON_DIED);
+        hang_up(user, BACKBONE_USER_DIED);
         return;
     }
     int err = make_rings(user, bytes);
@@ -189,7 +189,7 @@ static void attach(struct user *user, const struct attach_request *request)
         refuse(user, err,
                err == MD_ERR_RANGE ? "the outbound ring's size is no power of two"
                                    : "no memory or descriptors for its rings");
-        hang_up(user, RRCP_USER_REASON_DIED);
+        hang_up(user, BACKBONE_USER_DIED);
         return;
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
@@ -224,7 +224,7 @@ static void added(struct user *user, int port)
     }
     user->state = STATE_UP;
     if (user->socket_fd < 0) { /* it went away meanwhile */
-        hang_up(user, RRCP_USER_REASON_DIED);
+        hang_up(user, BACKBONE_USER_DIED);
         return;
     }
     md_log(MD_LOG_INFO, "user %s attached: port %d, pid=%d uid=%d", user->net.name, port,
@@ -249,7 +249,7 @@ void users_mail(struct users *users, const struct net_mail *mail)
     if (mail->kind == NET_ADDED)
         added(user, mail->value);
     else if (mail->kind == NET_VIOLATED && user->state == STATE_UP)
-        hang_up(user, RRCP_USER_REASON_VIOLATED);
+        hang_up(user, BACKBONE_USER_VIOLATED);
     else if (mail->kind == NET_REMOVED)
         destroy(user);
 }
@@ -267,7 +267,7 @@ static void on_request(void *owner, int fd, unsigned events)
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (got <= 0) {
-        hang_up(user, user->has_detached ? RRCP_USER_REASON_DETACHED : RRCP_USER_REASON_DIED);
+        hang_up(user, user->has_detached ? BACKBONE_USER_DETACHED : BACKBONE_USER_DIED);
         return;
     }
     int err = attach_request_check(bytes, (size_t)got, &request);
@@ -277,7 +277,7 @@ static void on_request(void *owner, int fd, unsigned events)
         user->has_detached = true;
     } else {
         refuse(user, MD_ERR_MALFORMED, "this is not a request of the attach protocol, version 1");
-        hang_up(user, RRCP_USER_REASON_VIOLATED);
+        hang_up(user, BACKBONE_USER_VIOLATED);
     }
 }
 
@@ -286,7 +286,7 @@ static void on_silence(void *owner)
     struct user *user = owner;
 
     refuse(user, MD_ERR_STATE, "nothing was asked for in 5 s");
-    hang_up(user, RRCP_USER_REASON_DIED);
+    hang_up(user, BACKBONE_USER_DIED);
 }
 
 static void on_connect(void *owner, int fd, unsigned events)

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/threads.h"
-#include "uplink/uplink.h"
 
 #define POLLS_A_TURN 32
+#define EVENTS_MAX   64 /* with what is made of them they stay in the first cache */
 #define SHOW_NS      100000000ull
 #define STOP_NS      200000000ull
 #define DRAIN_NS     3500000000ull
@@ -20,46 +20,38 @@
 
 /* ---- the backbone ---- */
 
-static void on_messages(void *owner, const struct rrmp_message *messages, size_t count)
+static void on_attachment(struct route_loop *loop, const struct backbone_event *event)
 {
-    struct route_loop *loop = owner;
-
-    srcdist_core_backbone(loop->core, md_loop_now(loop->loop), messages, count);
-}
-
-static void on_notice(void *owner, const struct rrmp_notice *notice)
-{
-    struct route_loop *loop = owner;
-
-    if (notice->kind == RRMP_NOTICE_ATTACHED || notice->kind == RRMP_NOTICE_DETACHED)
-        atomic_store_explicit(&loop->is_attached, notice->kind == RRMP_NOTICE_ATTACHED,
+    if (event->type == BACKBONE_ATTACHED || event->type == BACKBONE_DETACHED)
+        atomic_store_explicit(&loop->is_attached, event->type == BACKBONE_ATTACHED,
                               memory_order_relaxed);
-    if (notice->kind == RRMP_NOTICE_ATTACHED)
+    if (event->type == BACKBONE_ATTACHED)
         atomic_store_explicit(&loop->has_attached, true, memory_order_relaxed);
-    if (notice->kind == RRMP_NOTICE_ATTACHED)
+    if (event->type == BACKBONE_ATTACHED)
         md_log(MD_LOG_NOTICE, "backbone %s: attached, port %u", loop->config.attach.network,
-               notice->port);
-    else if (notice->kind == RRMP_NOTICE_DETACHED)
+               event->dst_port);
+    else if (event->type == BACKBONE_DETACHED)
         md_log(MD_LOG_ERROR, "backbone %s: lost its rrcpd; trying again every second",
                loop->config.attach.network);
-    srcdist_core_notice(loop->core, md_loop_now(loop->loop), notice);
 }
 
 static int poll_backbone(struct route_loop *loop)
 {
-    const struct uplink_handler handler = {
-        .owner = loop,
-        .messages = on_messages,
-        .notice = on_notice,
-    };
+    struct backbone_event events[EVENTS_MAX];
     int total = 0;
 
     for (int i = 0; i < POLLS_A_TURN; i++) {
-        int count = uplink_poll(loop->attach, md_loop_now(loop->loop), &handler);
+        uint64_t now_ns = md_loop_now(loop->loop);
+        int count = attach_poll(loop->attach, now_ns, events, EVENTS_MAX);
         if (count == 0) {
             loop->input_is_empty = true;
             break;
         }
+        for (int k = 0; k < count; k++) {
+            if (events[k].type != BACKBONE_MESSAGE)
+                on_attachment(loop, &events[k]);
+        }
+        srcdist_core_backbone(loop->core, now_ns, events, (size_t)count);
         total += count;
     }
     return total;
@@ -359,7 +351,7 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
     route_loop_connections_set(loop, config->tcp_nodelay, config->accepted.packing);
     err = attach_open(&config->attach, &loop->attach);
     if (err == MD_OK) {
-        loop->config.core.source.send = uplink_send(loop->attach);
+        loop->config.core.source.send = attach_sender(loop->attach);
         err = srcdist_core_create(&loop->config.core, &loop->core);
     }
     if (err == MD_OK)

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backbone/event.h"
+#include "backbone/send.h"
+
 /*
  * One `struct attach` is one user of one network: one loop of one thread. It has a port of its own
  * that no other user of that node ever gets. Behind the interface is either an rrcpd on this host
@@ -25,13 +28,12 @@
  *          attach_flush(user)                 one doorbell for the whole batch
  *      attach_close(user)
  *
- * Nothing here blocks. A daemon that goes away is told as ATTACH_DAEMON_DOWN (all peers are to be
- * taken as gone) and looked for again every second; ATTACH_DAEMON_UP tells the new session and
+ * Nothing here blocks. A daemon that goes away is told as BACKBONE_DETACHED (all peers are to be
+ * taken as gone) and looked for again every second; BACKBONE_ATTACHED tells the new session and
  * port.
  */
 
 struct attach;
-struct attach_event;
 struct attach_node_config;
 
 /*
@@ -47,7 +49,7 @@ void attach_process_destroy(struct attach_process *process);
  * overwritten under the callee's eyes, so nothing may be concluded from them but this answer, and
  * nothing kept. Called from attach_poll() only.
  */
-typedef bool attach_want_fn(void *argument, const struct attach_event *event);
+typedef bool attach_want_fn(void *argument, const struct backbone_event *event);
 
 struct attach_config {
     const char *network;        /* networkName, e.g. "net1" */
@@ -87,63 +89,18 @@ bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port);
 
 /* ---- receiving ------------------------------------------------------------------------- */
 
-enum attach_event_type {
-    ATTACH_MESSAGE = 1,
-    ATTACH_GAP,         /* session; first, last, count; reason: enum rrcp_gap_reason */
-    ATTACH_PEER_UP,     /* session; bytes = node name if known */
-    ATTACH_PEER_DOWN,   /* session; reason; every user of that node is gone with it */
-    ATTACH_USER_DOWN,   /* session, src_port; reason 1 detached 2 died 3 violated the ring */
-    ATTACH_TX_DROPPED,  /* session = destination, count messages of ours were discarded */
-    ATTACH_PEER_INFO,   /* session; bytes = node name */
-    ATTACH_OVERRUN,     /* this user was lapped; count = bytes skipped; GAPs follow */
-    ATTACH_DAEMON_UP,   /* session, dst_port: this user's own */
-    ATTACH_DAEMON_DOWN, /* all peers are gone; what was not yet sent is lost */
-};
-
-#define ATTACH_FLAG_UNICAST  0x01 /* came by the unicast stream */
-#define ATTACH_FLAG_DIRECTED 0x02 /* was for this node alone */
-#define ATTACH_FLAG_LOCAL    0x04 /* sent by a user of this same node */
-
-/* Unused members are 0. `bytes` are private to the caller until the next attach_poll(). */
-struct attach_event {
-    uint8_t type; /* enum attach_event_type */
-    uint8_t reason;
-    uint8_t flags;
-    uint16_t src_port;
-    uint16_t dst_port; /* 0 = all */
-    uint32_t topic;
-    uint32_t length;
-    const uint8_t *bytes;
-    uint64_t session;
-    uint64_t seq; /* message: packet it ended in; GAP: first lost packet */
-    uint64_t last, count;
-    uint64_t rx_ns; /* when the packet was read from the network, monotonic ns */
-};
-
 /*
  * The next events, at most `max`. Messages for other ports and those `want` refuses are not among
  * them. The bytes were copied out of the shared ring and it was verified afterwards that the
- * writer had not come around: they are whole. Returning 0 arms the wake-up.
+ * writer had not come around: they are whole, and private to the caller until the next call.
+ * Returning 0 arms the wake-up.
  */
-int attach_poll(struct attach *user, uint64_t now_ns, struct attach_event events[], int max);
+int attach_poll(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max);
 
 /* Like attach_poll() but without arming: for loops that spin. */
-int attach_spin(struct attach *user, uint64_t now_ns, struct attach_event events[], int max);
+int attach_spin(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max);
 
 /* ---- sending --------------------------------------------------------------------------- */
-
-enum attach_path {
-    ATTACH_PATH_MULTICAST = 0, /* to every subscriber of the topic */
-    ATTACH_PATH_DIRECTED = 1,  /* on the multicast stream, but for one node (others skip it) */
-    ATTACH_PATH_UNICAST = 2,   /* acknowledged stream to one node */
-};
-
-struct attach_target {
-    uint8_t path;         /* enum attach_path */
-    uint16_t dst_port;    /* 0 = all users there */
-    uint32_t topic;       /* not 0xfffffffe, which is the daemons' own */
-    uint64_t dst_session; /* DIRECTED and UNICAST */
-};
 
 struct attach_piece {
     const void *bytes;
@@ -155,20 +112,20 @@ struct attach_piece {
  * come back when the descriptor is readable, as it will be when half of the ring is free.
  * MD_ERR_CLOSED: no daemon. MD_ERR_RANGE: longer than maxMsgSize, or a reserved topic.
  */
-int attach_send(struct attach *user, const struct attach_target *target,
+int attach_send(struct attach *user, const struct backbone_target *target,
                 const struct attach_piece pieces[], int count);
 
 /*
  * The same without a copy: *room gets space for `length` bytes inside the ring, which the caller
  * fills and hands over with attach_commit(), saying how many it used (<= length). Nothing else may
- * be called on `user` in between but attach_commit() and attach_abandon().
+ * be called on `user` in between.
  */
-int attach_claim(struct attach *user, const struct attach_target *target, size_t length,
+int attach_claim(struct attach *user, const struct backbone_target *target, size_t length,
                  uint8_t **room);
 void attach_commit(struct attach *user, size_t length);
-/* The same, when the target became known only now; it replaces that of attach_claim(). */
-void attach_commit_to(struct attach *user, const struct attach_target *target, size_t length);
-void attach_abandon(struct attach *user);
+
+/* How an engine sends through `user`: straight into its outbound ring. */
+struct backbone_send attach_sender(struct attach *user);
 
 /* Make everything queued visible to the sender and wake it if it sleeps. Cheap when nothing is. */
 void attach_flush(struct attach *user);

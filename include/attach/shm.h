@@ -65,7 +65,7 @@ enum attach_record_type {
 struct attach_record {
     uint32_t length;
     uint16_t type;
-    uint16_t flags; /* MSG, GAP: ATTACH_FLAG_...; else see the type */
+    uint16_t flags; /* MSG, GAP: BACKBONE_FLAG_...; else see the type */
     uint64_t session;
     uint64_t seq;
     uint32_t topic;
@@ -131,7 +131,7 @@ void attach_inbound_destroy(struct attach_inbound_writer *writer); /* NULL is al
 int attach_inbound_fd(const struct attach_inbound_writer *writer);
 
 /* Write what the engine says as records; readers see them after attach_inbound_publish(). */
-void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_event *event);
+void attach_inbound_put(struct attach_inbound_writer *writer, const struct backbone_event *event);
 
 /* Make what was put visible. False: there was nothing new. */
 bool attach_inbound_publish(struct attach_inbound_writer *writer);

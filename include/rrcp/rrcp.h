@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backbone/event.h"
+
 /*
  * One engine is one node of one network. It opens nothing, reads no clock, starts no thread: the
  * shell around it feeds received packets in, sends the packets that the engine hands out, and
@@ -233,19 +235,13 @@ struct rrcp_user {
     bool receives; /* false: gets no copy of what other local users multicast */
 };
 
-enum rrcp_user_reason {
-    RRCP_USER_REASON_DETACHED = 1,
-    RRCP_USER_REASON_DIED = 2,
-    RRCP_USER_REASON_VIOLATED = 3, /* wrote an invalid record into its ring */
-};
-
 /* Returns the new user's port, 1..65534. No port is used twice. MD_ERR_FULL: RRCP_USER_MAX users;
  * MD_ERR_RANGE: all ports are used up, restart. */
 int rrcp_user_add(struct rrcp *r, const struct rrcp_user *user);
 
 /* Removes a user. All nodes get USER_DOWN after its last message. MD_ERR_NOT_FOUND: no such port.
  */
-int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum rrcp_user_reason reason);
+int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum backbone_user_reason reason);
 
 #define RRCP_MSG_UNICAST                                                                           \
     0x0001u /* with `session`: by the unicast stream, else multicast DIRECTED */
@@ -295,57 +291,11 @@ bool rrcp_is_stopped(const struct rrcp *r);
 
 /* ---- events out ----------------------------------------------------------------------------- */
 
-enum rrcp_event_type {
-    RRCP_EVENT_MSG = 1,
-    RRCP_EVENT_GAP = 2,
-    RRCP_EVENT_PEER_UP = 3,
-    RRCP_EVENT_PEER_DOWN = 4,
-    RRCP_EVENT_USER_DOWN = 5,
-    RRCP_EVENT_TX_DROPPED = 6, /* session: destination; destination_port: the sender; count */
-    RRCP_EVENT_PEER_INFO = 7,  /* bytes, length: the node's name */
-    RRCP_EVENT_TX_READY = 8,   /* rrcp_submit() returned full, and works again */
-};
-
-enum rrcp_gap_reason {
-    RRCP_GAP_NOT_HELD = 1,      /* the sender no longer holds it */
-    RRCP_GAP_TIMEOUT = 2,       /* no request was answered in time */
-    RRCP_GAP_TOO_LARGE = 3,     /* more than nmissing packets in a row */
-    RRCP_GAP_POOL = 4,          /* no room in the pool or the window */
-    RRCP_GAP_OVERRUN = 5,       /* from readers of the inbound ring, never from the engine */
-    RRCP_GAP_REJOIN = 6,        /* the peer was down and is back */
-    RRCP_GAP_UNICAST_RESET = 7, /* the unicast stream began anew, messages may be lost */
-};
-
-enum rrcp_down_reason {
-    RRCP_DOWN_TIMEOUT = 1,
-    RRCP_DOWN_BYE = 2,
-    RRCP_DOWN_REPLACED = 3, /* the node restarted: same name, new session */
-};
-
-#define RRCP_EVENT_UNICAST  0x0001u /* of the unicast stream (MSG, GAP) */
-#define RRCP_EVENT_DIRECTED 0x0002u /* for this node only */
-
-struct rrcp_event {
-    uint16_t type;
-    uint16_t flags;
-    uint16_t source_port; /* MSG; USER_DOWN: the user that is gone */
-    uint16_t destination_port;
-    uint32_t topic;
-    uint32_t length;
-    const uint8_t *bytes;
-    uint64_t session; /* the sender's */
-    uint64_t seq;     /* MSG: of the packet that ended it; GAP: first packet missing */
-    uint64_t last;    /* GAP: last packet missing */
-    uint64_t time_ns; /* when it arrived here */
-    uint32_t count;   /* GAP: packets; TX_DROPPED: messages */
-    uint32_t reason;  /* GAP, PEER_DOWN, USER_DOWN */
-};
-
 /*
  * Returns events for the users, in order. Events and their bytes are views that live until the next
  * call of any rrcp_ function. 0: no more events.
  */
-int rrcp_event(struct rrcp *r, struct rrcp_event out[], int max);
+int rrcp_event(struct rrcp *r, struct backbone_event out[], int max);
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 

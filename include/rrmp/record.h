@@ -9,6 +9,8 @@
 
 #include "base/writer.h"
 
+#define RRMP_NEVER UINT64_MAX /* a time */
+
 /*
  * One record is one message of the reliable multicast. Everything is big-endian. What follows the
  * described bytes is the RWF message where there is one; elsewhere it is ignored, so that a newer

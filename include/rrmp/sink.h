@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rrmp/backbone.h"
+#include "backbone/event.h"
+#include "backbone/send.h"
 #include "rrmp/record.h"
 
 /*
@@ -16,7 +17,7 @@
  * notices every loss and mends it. It does not know consumers, users or RWF.
  *
  * The caller
- *   feeds   rrmp_sink_input() with messages, rrmp_sink_notice() with the rest, and calls
+ *   feeds   rrmp_sink_input() with what the backbone brings, and calls
  *           rrmp_sink_tick() when rrmp_sink_deadline() has come (also after opening items:
  *           requests leave with the next input or tick);
  *   takes   events with rrmp_sink_event() after each of them until it returns 0.
@@ -48,7 +49,7 @@ struct rrmp_sink_event;
 #define RRMP_SERVICE_NONE 0xFFFFu
 
 struct rrmp_sink_config {
-    struct rrmp_send send;
+    struct backbone_send send;
     uint64_t random;              /* seed of table hashing, delays */
     uint32_t item_limit;          /* 0: 16777215 */
     uint32_t item_buckets;        /* the item table starts with; it grows; 0: 4096 */
@@ -111,11 +112,11 @@ struct rrmp_sink_stats {
 int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **out);
 void rrmp_sink_destroy(struct rrmp_sink *sink);
 
-/* Returns how many messages were consumed; less than `count` only when events have to be taken
- * first. Events may point into the messages' bytes, so take all before the bytes go. */
-size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_message *messages,
+/* Returns how many events of the backbone were consumed, at least one; less than `count` when the
+ * sink's own have to be taken first. Those may point into the messages' bytes, so take all before
+ * the bytes go. The bytes are private memory, not the shared ring itself. */
+size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct backbone_event *events,
                        size_t count);
-void rrmp_sink_notice(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_notice *notice);
 /* `input_is_empty`: the inbound ring has been found empty since the deadline; only then is an
  * instance declared dead for its silence. */
 void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty);

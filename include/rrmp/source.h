@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rrmp/backbone.h"
+#include "backbone/event.h"
+#include "backbone/send.h"
 #include "rrmp/record.h"
 
 /*
@@ -16,11 +17,10 @@
  * providers, caches or RWF: messages are opaque bytes, item keys are canonical bytes (rrmp/key.h).
  *
  * The caller
- *   feeds    rrmp_source_input() with messages, rrmp_source_notice() with the rest, and calls
- *            rrmp_source_tick() when rrmp_source_deadline() has come;
- *   takes    events with rrmp_source_event() after each of them until it returns 0;
- *   publishes by writing straight into the outbound ring: begin gives the room behind the record's
- *            header, commit sends.
+ *   feeds    rrmp_source_input() with what the backbone brings, and calls rrmp_source_tick() when
+ * rrmp_source_deadline() has come; takes    events with rrmp_source_event() after each of them
+ * until it returns 0; publishes by writing straight into the outbound ring: begin gives the room
+ * behind the record's header, commit sends.
  *
  * An item lives from the first WANTED event until UNWANTED has been taken (or the caller closed
  * it): its index is stable in between, and free for another item afterwards.
@@ -41,7 +41,7 @@ struct rrmp_linger {
 
 struct rrmp_source_config {
     const char *name; /* host.instance.src_dist.loop; for people and load balancing */
-    struct rrmp_send send;
+    struct backbone_send send;
     uint64_t start_ms;       /* wall clock at start; only shown */
     uint64_t random;         /* seed of table hashing and jitter */
     uint32_t item_limit;     /* items open at once; 0: 16777215 */
@@ -92,13 +92,12 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
 void rrmp_source_destroy(struct rrmp_source *source);
 
 /*
- * Take messages from the backbone: returns how many were consumed, less than `count` only when the
- * event queue has to be emptied first. Messages that are not for this instance cost one compare.
+ * Take what the backbone brings: returns how many events were consumed, less than `count` only when
+ * the source's own have to be taken first. Messages that are not for this instance cost one
+ * compare. The bytes are private memory, not the shared ring itself.
  */
 size_t rrmp_source_input(struct rrmp_source *source, uint64_t now_ns,
-                         const struct rrmp_message *messages, size_t count);
-void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
-                        const struct rrmp_notice *notice);
+                         const struct backbone_event *events, size_t count);
 /* `input_is_empty`: the inbound ring was found empty since the deadline; only then are requesters
  * declared dead by time, so that our own lag does not look like their death. */
 void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is_empty);

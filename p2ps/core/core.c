@@ -162,25 +162,16 @@ static void take_answers(struct p2ps_core *core)
 }
 
 void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
-                        const struct rrmp_message *messages, size_t count)
+                        const struct backbone_event *events, size_t count)
 {
     core->now_ns = now_ns;
     while (count > 0) {
-        size_t taken = rrmp_sink_input(core->sinks[network], now_ns, messages, count);
+        size_t taken = rrmp_sink_input(core->sinks[network], now_ns, events, count);
 
         p2ps_deliver_events(core);
-        messages += taken;
+        events += taken;
         count -= taken;
     }
-    p2ps_turn_sweep(core);
-}
-
-void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
-                      const struct rrmp_notice *notice)
-{
-    core->now_ns = now_ns;
-    rrmp_sink_notice(core->sinks[network], now_ns, notice);
-    p2ps_deliver_events(core);
     p2ps_turn_sweep(core);
 }
 

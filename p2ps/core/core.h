@@ -12,7 +12,6 @@
 #include "front.h"
 #include "marketfeed/marketfeed.h"
 #include "rmds/rwf_dictionary.h"
-#include "rrmp/backbone.h"
 #include "rrmp/sink.h"
 
 struct cache_ripples;
@@ -22,7 +21,7 @@ struct cache_ripples;
  * each network of the backbone, numbered from 0, and shares nothing mutable with other workers. The
  * shell around it (worker.c, or a simulator)
  *
- *     gives it the backbone        p2ps_core_backbone(), p2ps_core_notice()
+ *     gives it the backbone        p2ps_core_backbone()
  *     gives it clients' requests   p2ps_client_*()
  *     gives it the time            p2ps_core_tick() when p2ps_core_deadline() has come
  *     ends each turn with          p2ps_core_settle(): what this turn's requests have caused
@@ -127,7 +126,7 @@ struct p2ps_rules {
 
 struct p2ps_core_config {
     struct rrmp_sink_config sink; /* of each network */
-    struct rrmp_send sends[P2PS_NETWORKS_MAX];
+    struct backbone_send sends[P2PS_NETWORKS_MAX];
     unsigned network_count; /* 0: one, and it is reached through sink.send */
     struct p2ps_service_policy services;
     struct entitle_authority authority;
@@ -210,9 +209,7 @@ void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules)
 /* ---- the backbone ---- */
 
 void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
-                        const struct rrmp_message *messages, size_t count);
-void p2ps_core_notice(struct p2ps_core *core, unsigned network, uint64_t now_ns,
-                      const struct rrmp_notice *notice);
+                        const struct backbone_event *events, size_t count);
 /* `empty_networks`: bit n is set when the input of network n was found empty since the last tick.
  */
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);

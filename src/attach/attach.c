@@ -42,29 +42,29 @@ bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port)
     return user->port != 0;
 }
 
-int attach_poll(struct attach *user, uint64_t now_ns, struct attach_event events[], int max)
+int attach_poll(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max)
 {
     return user->kind->poll(user, now_ns, events, max, true);
 }
 
-int attach_spin(struct attach *user, uint64_t now_ns, struct attach_event events[], int max)
+int attach_spin(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max)
 {
     return user->kind->poll(user, now_ns, events, max, false);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static int may_send(const struct attach *user, const struct attach_target *target, size_t length)
+static int may_send(const struct attach *user, const struct backbone_target *target, size_t length)
 {
     if (!user->out.map || user->port == 0)
         return MD_ERR_CLOSED;
     if (length > user->message_max || target->topic == RRCP_TOPIC_USER_DOWN ||
-        (target->path != ATTACH_PATH_MULTICAST && target->dst_session == 0))
+        (target->path != BACKBONE_PATH_MULTICAST && target->session == 0))
         return MD_ERR_RANGE;
     return 0;
 }
 
-static int claim(struct attach *user, const struct attach_target *target, size_t length,
+static int claim(struct attach *user, const struct backbone_target *target, size_t length,
                  uint8_t **room)
 {
     int err = outbound_claim(&user->out, target, length, room);
@@ -74,7 +74,7 @@ static int claim(struct attach *user, const struct attach_target *target, size_t
     return err;
 }
 
-int attach_send(struct attach *user, const struct attach_target *target,
+int attach_send(struct attach *user, const struct backbone_target *target,
                 const struct attach_piece pieces[], int count)
 {
     size_t length = 0;
@@ -102,7 +102,7 @@ int attach_send(struct attach *user, const struct attach_target *target,
     return 0;
 }
 
-int attach_claim(struct attach *user, const struct attach_target *target, size_t length,
+int attach_claim(struct attach *user, const struct backbone_target *target, size_t length,
                  uint8_t **room)
 {
     int err = may_send(user, target, length);
@@ -118,15 +118,40 @@ void attach_commit(struct attach *user, size_t length)
     user->counters.bytes_sent += length;
 }
 
-void attach_commit_to(struct attach *user, const struct attach_target *target, size_t length)
+static uint8_t *sender_reserve(void *context, const struct backbone_target *target, size_t length)
 {
-    outbound_target(&user->out, target);
-    attach_commit(user, length);
+    uint8_t *room;
+
+    return attach_claim(context, target, length, &room) == MD_OK ? room : NULL;
 }
 
-void attach_abandon(struct attach *user)
+static void sender_commit(void *context, size_t length)
 {
-    user->out.claimed = 0;
+    struct attach *user = context;
+
+    if (length)
+        attach_commit(user, length);
+    else
+        user->out.claimed = 0;
+}
+
+static unsigned sender_fill(void *context)
+{
+    size_t used;
+    size_t size;
+
+    attach_fill(context, &used, &size);
+    return size ? (unsigned)(used * 256 / size) : 256;
+}
+
+struct backbone_send attach_sender(struct attach *user)
+{
+    return (struct backbone_send){
+        .context = user,
+        .reserve = sender_reserve,
+        .commit = sender_commit,
+        .fill = sender_fill,
+    };
 }
 
 void attach_flush(struct attach *user)

@@ -18,7 +18,7 @@
  *      state        next
  *      AWAY         at retry_ns: connect, send the request -> ASKED; no daemon: stays
  *      ASKED        reply with four descriptors -> UP; refused, closed or 5 s -> AWAY
- *      UP           socket closed -> AWAY (ATTACH_DAEMON_DOWN)
+ *      UP           socket closed -> AWAY (BACKBONE_DETACHED)
  *
  * Sleeping. Before it sleeps the reader sets reader_sleeps in its own outbound ring (the inbound
  * one is read-only to it) and looks once more; the daemon, when it has published, clears the flag
@@ -92,7 +92,7 @@ static void leave(struct attached *a, uint64_t now_ns)
     a->state = STATE_AWAY;
     a->retry_at_ns = now_ns + a->retry_ns;
     if (was_up)
-        inbound_pend(&a->reader, (struct attach_event){ .type = ATTACH_DAEMON_DOWN });
+        inbound_pend(&a->reader, (struct backbone_event){ .type = BACKBONE_DETACHED });
 }
 
 static void watch(const struct attached *a, int fd)
@@ -182,9 +182,9 @@ static void come_up(struct attached *a, const struct attach_reply *reply, int fd
         a->user.message_max = a->user.out.size / 2 - 64;
     a->state = STATE_UP;
     a->user.counters.attaches++;
-    inbound_pend(&a->reader, (struct attach_event){ .type = ATTACH_DAEMON_UP,
-                                                    .session = reply->session,
-                                                    .dst_port = reply->port });
+    inbound_pend(&a->reader, (struct backbone_event){ .type = BACKBONE_ATTACHED,
+                                                      .session = reply->session,
+                                                      .dst_port = reply->port });
 }
 
 static void await_reply(struct attached *a, uint64_t now_ns)
@@ -273,7 +273,7 @@ static bool arm(struct attached *a)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static int poll_attached(struct attach *user, uint64_t now_ns, struct attach_event events[],
+static int poll_attached(struct attach *user, uint64_t now_ns, struct backbone_event events[],
                          int max, bool may_arm)
 {
     struct attached *a = attached_of(user);

@@ -17,7 +17,7 @@
  * a private ring, of the same form as an attached user's, and goes at the next poll or flush.
  * Otherwise attach_send() goes straight into the packet being filled.
  */
-enum { EVENT_MAX = 256, DEFAULT_RING = 16 << 20 };
+enum { DEFAULT_RING = 16 << 20 };
 
 struct in_process {
     struct attach user;
@@ -31,8 +31,7 @@ struct in_process {
     attach_want_fn *want;
     void *want_argument;
     struct attach_outbound_reader waiting;
-    struct rrcp_event events[EVENT_MAX];
-    struct attach_event up; /* DAEMON_UP, told first */
+    struct backbone_event up; /* ATTACHED, told first */
     bool has_told_up;
 };
 
@@ -96,7 +95,7 @@ static void flush(struct attach *user)
         push(p, md_clock_mono_ns());
 }
 
-static int send_now(struct attach *user, const struct attach_target *target,
+static int send_now(struct attach *user, const struct backbone_target *target,
                     const struct attach_piece pieces[], int count, size_t length)
 {
     struct in_process *p = in_process_of(user);
@@ -106,10 +105,10 @@ static int send_now(struct attach *user, const struct attach_target *target,
     struct rrcp_msg msg = { .bytes = pieces[0].bytes,
                             .length = (uint32_t)length,
                             .topic = target->topic,
-                            .port = target->dst_port };
-    if (target->path != ATTACH_PATH_MULTICAST)
-        msg.session = target->dst_session;
-    if (target->path == ATTACH_PATH_UNICAST)
+                            .port = target->port };
+    if (target->path != BACKBONE_PATH_MULTICAST)
+        msg.session = target->session;
+    if (target->path == BACKBONE_PATH_UNICAST)
         msg.flags = RRCP_MSG_UNICAST;
     if (submit(p, &msg, md_clock_mono_ns()) != 0)
         return MD_ERR_AGAIN;
@@ -120,88 +119,47 @@ static int send_now(struct attach *user, const struct attach_target *target,
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static uint8_t flags_of(const struct in_process *p, const struct rrcp_event *event)
+/* False: not for this user. */
+static bool is_ours(struct in_process *p, struct backbone_event *event)
 {
-    unsigned flags = 0;
-
-    if (event->flags & RRCP_EVENT_UNICAST)
-        flags |= ATTACH_FLAG_UNICAST;
-    if (event->flags & RRCP_EVENT_DIRECTED)
-        flags |= ATTACH_FLAG_DIRECTED;
-    if (event->session == p->user.session)
-        flags |= ATTACH_FLAG_LOCAL;
-    return (uint8_t)flags;
-}
-
-/* The engine's event as the user's; false: not for this user. */
-static bool translate(struct in_process *p, const struct rrcp_event *from, struct attach_event *to)
-{
-    *to = (struct attach_event){ .type = (uint8_t)from->type,
-                                 .reason = (uint8_t)from->reason,
-                                 .flags = flags_of(p, from),
-                                 .src_port = from->source_port,
-                                 .dst_port = from->destination_port,
-                                 .topic = from->topic,
-                                 .length = from->length,
-                                 .bytes = from->bytes,
-                                 .session = from->session,
-                                 .seq = from->seq,
-                                 .last = from->last,
-                                 .count = from->count,
-                                 .rx_ns = from->time_ns };
-    switch ((enum rrcp_event_type)from->type) {
-    case RRCP_EVENT_MSG:
-        to->type = ATTACH_MESSAGE;
-        to->count = 0;
-        if ((to->dst_port && to->dst_port != p->user.port) ||
-            (p->want && !p->want(p->want_argument, to))) {
+    switch ((enum backbone_event_type)event->type) {
+    case BACKBONE_MESSAGE:
+        if (event->session == p->user.session)
+            event->flags |= BACKBONE_FLAG_LOCAL;
+        if ((event->dst_port && event->dst_port != p->user.port) ||
+            (p->want && !p->want(p->want_argument, event))) {
             p->user.counters.messages_skipped++;
             return false;
         }
         p->user.counters.messages_received++;
-        p->user.counters.bytes_received += to->length;
+        p->user.counters.bytes_received += event->length;
         return true;
-    case RRCP_EVENT_GAP:
-        to->type = ATTACH_GAP;
-        return true;
-    case RRCP_EVENT_PEER_UP:
-        to->type = ATTACH_PEER_UP;
-        return true;
-    case RRCP_EVENT_PEER_DOWN:
-        to->type = ATTACH_PEER_DOWN;
-        return true;
-    case RRCP_EVENT_USER_DOWN:
-        to->type = ATTACH_USER_DOWN;
-        return true;
-    case RRCP_EVENT_TX_DROPPED:
-        to->type = ATTACH_TX_DROPPED;
-        return from->destination_port == p->user.port;
-    case RRCP_EVENT_PEER_INFO:
-        to->type = ATTACH_PEER_INFO;
-        return true;
-    case RRCP_EVENT_TX_READY:
+    case BACKBONE_TX_DROPPED:
+        return event->dst_port == p->user.port;
+    case BACKBONE_TX_READY:
         p->is_blocked = false;
         return false;
+    default:
+        return true;
     }
-    return false;
 }
 
 /* Events of the engine; *empty: it has none left. */
-static int take_events(struct in_process *p, struct attach_event events[], int max, bool *empty)
+static int take_events(struct in_process *p, struct backbone_event events[], int max, bool *empty)
 {
     int count = 0;
-    int got = rrcp_event(p->engine, p->events, max < EVENT_MAX ? max : EVENT_MAX);
+    int got = rrcp_event(p->engine, events, max);
 
     *empty = got == 0;
     p->user.counters.packets_repaired = rrcp_counters(p->engine)->packets_repaired;
     for (int i = 0; i < got; i++)
-        if (translate(p, &p->events[i], &events[count]))
-            count++;
+        if (is_ours(p, &events[i]))
+            events[count++] = events[i];
     p->has_views = count > 0;
     return count;
 }
 
-static int poll_in_process(struct attach *user, uint64_t now_ns, struct attach_event events[],
+static int poll_in_process(struct attach *user, uint64_t now_ns, struct backbone_event events[],
                            int max, bool may_arm)
 {
     struct in_process *p = in_process_of(user);
@@ -256,13 +214,14 @@ static void say_goodbye(struct in_process *p)
 {
     uint64_t now_ns = md_clock_mono_ns();
     uint64_t end_ns = now_ns + 100 * MD_NS_PER_MS;
+    struct backbone_event events[16];
 
     rrcp_stop(p->engine, now_ns, 1);
     while (!rrcp_is_stopped(p->engine) && now_ns < end_ns) {
         struct timespec pause = { .tv_nsec = 1000000 };
 
         attach_node_input(p->node, now_ns);
-        while (rrcp_event(p->engine, p->events, EVENT_MAX) > 0) {
+        while (rrcp_event(p->engine, events, 16) > 0) {
         }
         attach_node_output(p->node, now_ns);
         nanosleep(&pause, NULL);
@@ -277,8 +236,7 @@ static void close_in_process(struct attach *user)
     if (p->user.port) {
         p->has_views = false;
         push(p, md_clock_mono_ns());
-        (void)rrcp_user_remove(p->engine, md_clock_mono_ns(), p->user.port,
-                               RRCP_USER_REASON_DETACHED);
+        (void)rrcp_user_remove(p->engine, md_clock_mono_ns(), p->user.port, BACKBONE_USER_DETACHED);
         say_goodbye(p);
     }
     attach_node_close(p->node);
@@ -358,9 +316,9 @@ int in_process_open(const struct attach_config *config, struct attach **out)
     }
     p->user.session = rrcp_session(p->engine);
     p->user.message_max = config->in_process->engine.message_bytes_max;
-    p->up = (struct attach_event){ .type = ATTACH_DAEMON_UP,
-                                   .session = p->user.session,
-                                   .dst_port = p->user.port };
+    p->up = (struct backbone_event){ .type = BACKBONE_ATTACHED,
+                                     .session = p->user.session,
+                                     .dst_port = p->user.port };
     *out = &p->user;
     return 0;
 }

@@ -116,7 +116,7 @@ static void row_name(struct attach_inbound_writer *writer, uint64_t session, con
     mark_dirty(writer, row);
 }
 
-static void row_message(struct attach_inbound_writer *writer, const struct rrcp_event *event)
+static void row_message(struct attach_inbound_writer *writer, const struct backbone_event *event)
 {
     uint32_t row = writer->row_last;
 
@@ -127,7 +127,7 @@ static void row_message(struct attach_inbound_writer *writer, const struct rrcp_
         writer->row_last = row;
     }
     writer->rows[row].messages++;
-    if (!(event->flags & RRCP_EVENT_UNICAST))
+    if (!(event->flags & BACKBONE_FLAG_UNICAST))
         writer->rows[row].last_seq = event->seq;
     mark_dirty(writer, row);
 }
@@ -254,52 +254,56 @@ static void write_record(struct attach_inbound_writer *writer, struct attach_rec
         racy_store(to + sizeof(*record), payload, length);
 }
 
-static uint16_t flags_of(const struct attach_inbound_writer *writer, const struct rrcp_event *event)
+static uint16_t flags_of(const struct attach_inbound_writer *writer,
+                         const struct backbone_event *event)
 {
     uint16_t flags = 0;
 
-    if (event->flags & RRCP_EVENT_UNICAST)
-        flags |= ATTACH_FLAG_UNICAST;
-    if (event->flags & RRCP_EVENT_DIRECTED)
-        flags |= ATTACH_FLAG_DIRECTED;
+    if (event->flags & BACKBONE_FLAG_UNICAST)
+        flags |= BACKBONE_FLAG_UNICAST;
+    if (event->flags & BACKBONE_FLAG_DIRECTED)
+        flags |= BACKBONE_FLAG_DIRECTED;
     if (event->session == writer->map->session)
-        flags |= ATTACH_FLAG_LOCAL;
+        flags |= BACKBONE_FLAG_LOCAL;
     return flags;
 }
 
-static void put_other(struct attach_inbound_writer *writer, const struct rrcp_event *event,
+static void put_other(struct attach_inbound_writer *writer, const struct backbone_event *event,
                       struct attach_record *record)
 {
     struct attach_record_gap gap;
 
-    switch ((enum rrcp_event_type)event->type) {
-    case RRCP_EVENT_GAP:
+    switch ((enum backbone_event_type)event->type) {
+    case BACKBONE_GAP:
         gap = (struct attach_record_gap){
             .first = event->seq, .last = event->last, .count = event->count, .reason = event->reason
         };
         record->flags = flags_of(writer, event);
         write_record(writer, record, &gap, sizeof(gap));
         return;
-    case RRCP_EVENT_PEER_UP:
+    case BACKBONE_PEER_UP:
         if (row_find(writer, event->session) == ATTACH_SESSION_MAX)
             row_add(writer, event->session);
         row_name(writer, event->session, event->bytes, event->length);
         break;
-    case RRCP_EVENT_PEER_INFO:
+    case BACKBONE_PEER_INFO:
         row_name(writer, event->session, event->bytes, event->length);
         break;
-    case RRCP_EVENT_PEER_DOWN:
+    case BACKBONE_PEER_DOWN:
         row_remove(writer, event->session);
-        record->flags = (uint16_t)event->reason;
+        record->flags = event->reason;
         break;
-    case RRCP_EVENT_USER_DOWN:
-        record->flags = (uint16_t)event->reason;
+    case BACKBONE_USER_DOWN:
+        record->flags = event->reason;
         break;
-    case RRCP_EVENT_TX_DROPPED:
+    case BACKBONE_TX_DROPPED:
         record->seq = event->count;
         break;
-    case RRCP_EVENT_MSG:
-    case RRCP_EVENT_TX_READY:
+    case BACKBONE_MESSAGE:
+    case BACKBONE_TX_READY:
+    case BACKBONE_OVERRUN:
+    case BACKBONE_ATTACHED:
+    case BACKBONE_DETACHED:
         return;
     }
     write_record(writer, record, event->bytes, event->bytes ? event->length : 0);
@@ -309,7 +313,7 @@ static void put_other(struct attach_inbound_writer *writer, const struct rrcp_ev
  * Fields are stored one by one, in place: a copy of a record just filled would wait for its small
  * stores. They are relaxed atomics because a lapped reader may be loading them (see racy.h).
  */
-static void put_message(struct attach_inbound_writer *writer, const struct rrcp_event *event)
+static void put_message(struct attach_inbound_writer *writer, const struct backbone_event *event)
 {
     uint32_t length = (uint32_t)sizeof(struct attach_record) + event->length;
     struct attach_record *record = (void *)reserve(writer, length);
@@ -320,16 +324,16 @@ static void put_message(struct attach_inbound_writer *writer, const struct rrcp_
     __atomic_store_n(&record->session, event->session, __ATOMIC_RELAXED);
     __atomic_store_n(&record->seq, event->seq, __ATOMIC_RELAXED);
     __atomic_store_n(&record->topic, event->topic, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->src_port, event->source_port, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->dst_port, event->destination_port, __ATOMIC_RELAXED);
-    __atomic_store_n(&record->rx_ns, event->time_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->src_port, event->src_port, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->dst_port, event->dst_port, __ATOMIC_RELAXED);
+    __atomic_store_n(&record->rx_ns, event->rx_ns, __ATOMIC_RELAXED);
     if (event->length)
         racy_store(record + 1, event->bytes, event->length);
 }
 
-void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_event *event)
+void attach_inbound_put(struct attach_inbound_writer *writer, const struct backbone_event *event)
 {
-    if (event->type == RRCP_EVENT_MSG) {
+    if (event->type == BACKBONE_MESSAGE) {
         row_message(writer, event);
         put_message(writer, event);
         return;
@@ -338,9 +342,9 @@ void attach_inbound_put(struct attach_inbound_writer *writer, const struct rrcp_
                                     .session = event->session,
                                     .seq = event->seq,
                                     .topic = event->topic,
-                                    .src_port = event->source_port,
-                                    .dst_port = event->destination_port,
-                                    .rx_ns = event->time_ns };
+                                    .src_port = event->src_port,
+                                    .dst_port = event->dst_port,
+                                    .rx_ns = event->rx_ns };
     put_other(writer, event, &record);
 }
 

@@ -20,9 +20,8 @@ struct outbound_writer {
 
 void outbound_writer_init(struct outbound_writer *writer, struct attach_outbound_map *map,
                           uint32_t size);
-int outbound_claim(struct outbound_writer *writer, const struct attach_target *target,
+int outbound_claim(struct outbound_writer *writer, const struct backbone_target *target,
                    size_t length, uint8_t **room);
-void outbound_target(struct outbound_writer *writer, const struct attach_target *target);
 void outbound_commit(struct outbound_writer *writer, size_t length);
 void outbound_publish(struct outbound_writer *writer);
 
@@ -65,7 +64,7 @@ struct inbound_reader {
     size_t copy_size;
 
     /* Events made here: what was missed, daemon up and down. */
-    struct attach_event pending[PENDING_MAX];
+    struct backbone_event pending[PENDING_MAX];
     uint32_t pending_first, pending_count;
     struct attach_session_row rows[ATTACH_SESSION_MAX];
 };
@@ -75,8 +74,8 @@ int inbound_start(struct inbound_reader *reader, const struct attach_inbound_map
                   uint16_t port);
 void inbound_stop(struct inbound_reader *reader); /* forget the map; pending events stay */
 void inbound_fini(struct inbound_reader *reader);
-void inbound_pend(struct inbound_reader *reader, struct attach_event event);
-int inbound_read(struct inbound_reader *reader, struct attach_event events[], int max);
+void inbound_pend(struct inbound_reader *reader, struct backbone_event event);
+int inbound_read(struct inbound_reader *reader, struct backbone_event events[], int max);
 bool inbound_has_more(const struct inbound_reader *reader);
 
 /* ---- one mapping per process ---------------------------------------------------------------- */
@@ -90,9 +89,9 @@ void process_unmap(struct attach_process *process, const struct attach_inbound_m
 /* ---- the two kinds of attachment ------------------------------------------------------------ */
 
 struct attach_kind {
-    int (*poll)(struct attach *user, uint64_t now_ns, struct attach_event events[], int max,
+    int (*poll)(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max,
                 bool may_arm);
-    int (*send)(struct attach *user, const struct attach_target *target,
+    int (*send)(struct attach *user, const struct backbone_target *target,
                 const struct attach_piece pieces[], int count, size_t length); /* optional */
     void (*flush)(struct attach *user);
     int (*fd)(const struct attach *user);

@@ -64,7 +64,7 @@ static void track_remove(struct inbound_reader *reader, uint64_t session)
 }
 
 /* False: no room to note it; the batch must end before this record. */
-static bool touch(struct inbound_reader *reader, const struct attach_event *message)
+static bool touch(struct inbound_reader *reader, const struct backbone_event *message)
 {
     uint32_t last = reader->touched_count - 1;
 
@@ -82,7 +82,7 @@ static bool touch(struct inbound_reader *reader, const struct attach_event *mess
         reader->touched[last].last_seq = 0;
     }
     reader->touched[last].messages++;
-    if (!(message->flags & ATTACH_FLAG_UNICAST))
+    if (!(message->flags & BACKBONE_FLAG_UNICAST))
         reader->touched[last].last_seq = message->seq;
     return true;
 }
@@ -101,7 +101,7 @@ static void touched_keep(struct inbound_reader *reader)
 
 /* ---- what was missed ------------------------------------------------------------------------ */
 
-void inbound_pend(struct inbound_reader *reader, struct attach_event event)
+void inbound_pend(struct inbound_reader *reader, struct backbone_event event)
 {
     uint32_t at = reader->pending_first + reader->pending_count;
 
@@ -111,7 +111,7 @@ void inbound_pend(struct inbound_reader *reader, struct attach_event event)
     }
 }
 
-static int take_pending(struct inbound_reader *reader, struct attach_event events[], int max)
+static int take_pending(struct inbound_reader *reader, struct backbone_event events[], int max)
 {
     int count = 0;
 
@@ -155,10 +155,10 @@ static void pend_peer_up(struct inbound_reader *reader, const struct attach_sess
 {
     uint32_t length = row->name_length <= ATTACH_NAME_MAX ? row->name_length : 0;
 
-    inbound_pend(reader, (struct attach_event){ .type = ATTACH_PEER_UP,
-                                                .session = row->session,
-                                                .bytes = (const uint8_t *)row->name,
-                                                .length = length });
+    inbound_pend(reader, (struct backbone_event){ .type = BACKBONE_PEER_UP,
+                                                  .session = row->session,
+                                                  .bytes = (const uint8_t *)row->name,
+                                                  .length = length });
 }
 
 static void compare_row(struct inbound_reader *reader, const struct attach_session_row *row)
@@ -173,13 +173,13 @@ static void compare_row(struct inbound_reader *reader, const struct attach_sessi
         if (!row->is_self)
             pend_peer_up(reader, row);
     } else if (reader->tracks[at].messages != row->messages) {
-        inbound_pend(reader,
-                     (struct attach_event){ .type = ATTACH_GAP,
-                                            .reason = RRCP_GAP_OVERRUN,
-                                            .session = row->session,
-                                            .seq = reader->tracks[at].last_seq,
-                                            .last = row->last_seq,
-                                            .count = row->messages - reader->tracks[at].messages });
+        inbound_pend(reader, (struct backbone_event){ .type = BACKBONE_GAP,
+                                                      .reason = BACKBONE_GAP_OVERRUN,
+                                                      .session = row->session,
+                                                      .seq = reader->tracks[at].last_seq,
+                                                      .last = row->last_seq,
+                                                      .count = row->messages -
+                                                               reader->tracks[at].messages });
     }
     reader->tracks[at].messages = row->messages;
     reader->tracks[at].last_seq = row->last_seq;
@@ -209,9 +209,9 @@ static bool catch_up(struct inbound_reader *reader)
             i++;
             continue;
         }
-        inbound_pend(reader, (struct attach_event){ .type = ATTACH_PEER_DOWN,
-                                                    .reason = RRCP_DOWN_TIMEOUT,
-                                                    .session = reader->tracks[i].session });
+        inbound_pend(reader, (struct backbone_event){ .type = BACKBONE_PEER_DOWN,
+                                                      .reason = BACKBONE_DOWN_TIMEOUT,
+                                                      .session = reader->tracks[i].session });
         track_remove(reader, reader->tracks[i].session);
     }
     reader->cursor = position;
@@ -226,7 +226,7 @@ static void lapped(struct inbound_reader *reader)
     reader->touched_count = 0;
     reader->counters->overruns++;
     reader->counters->overrun_bytes += skipped;
-    inbound_pend(reader, (struct attach_event){ .type = ATTACH_OVERRUN, .count = skipped });
+    inbound_pend(reader, (struct backbone_event){ .type = BACKBONE_OVERRUN, .count = skipped });
     (void)catch_up(reader);
 }
 
@@ -265,7 +265,7 @@ static bool is_whole(const struct inbound_reader *reader, uint64_t begin)
     return claimed - begin <= reader->size || claimed < begin;
 }
 
-static bool is_wanted(const struct inbound_reader *reader, const struct attach_event *event)
+static bool is_wanted(const struct inbound_reader *reader, const struct backbone_event *event)
 {
     if (event->dst_port != 0 && event->dst_port != reader->port)
         return false;
@@ -273,39 +273,40 @@ static bool is_wanted(const struct inbound_reader *reader, const struct attach_e
 }
 
 /* Each field is loaded once; nothing of it is acted on before the record is known to be whole. */
-static void event_of_message(const struct head *head, struct attach_event *out)
+static void event_of_message(const struct head *head, struct backbone_event *out)
 {
     const struct attach_record *record = head->record;
 
     *out =
-        (struct attach_event){ .type = ATTACH_MESSAGE,
-                               .flags = (uint8_t)__atomic_load_n(&record->flags, __ATOMIC_RELAXED),
-                               .src_port = __atomic_load_n(&record->src_port, __ATOMIC_RELAXED),
-                               .dst_port = __atomic_load_n(&record->dst_port, __ATOMIC_RELAXED),
-                               .topic = __atomic_load_n(&record->topic, __ATOMIC_RELAXED),
-                               .length = head->length - (uint32_t)sizeof(*record),
-                               .bytes = (const uint8_t *)(record + 1),
-                               .session = __atomic_load_n(&record->session, __ATOMIC_RELAXED),
-                               .seq = __atomic_load_n(&record->seq, __ATOMIC_RELAXED),
-                               .rx_ns = __atomic_load_n(&record->rx_ns, __ATOMIC_RELAXED) };
+        (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                 .flags =
+                                     (uint8_t)__atomic_load_n(&record->flags, __ATOMIC_RELAXED),
+                                 .src_port = __atomic_load_n(&record->src_port, __ATOMIC_RELAXED),
+                                 .dst_port = __atomic_load_n(&record->dst_port, __ATOMIC_RELAXED),
+                                 .topic = __atomic_load_n(&record->topic, __ATOMIC_RELAXED),
+                                 .length = head->length - (uint32_t)sizeof(*record),
+                                 .bytes = (const uint8_t *)(record + 1),
+                                 .session = __atomic_load_n(&record->session, __ATOMIC_RELAXED),
+                                 .seq = __atomic_load_n(&record->seq, __ATOMIC_RELAXED),
+                                 .rx_ns = __atomic_load_n(&record->rx_ns, __ATOMIC_RELAXED) };
 }
 
 /* A record that is not a message, alone in its batch. 1: an event for the caller. */
 static int other_event(struct inbound_reader *reader, const struct attach_record *record,
-                       const uint8_t *payload, struct attach_event *out)
+                       const uint8_t *payload, struct backbone_event *out)
 {
     struct attach_record_gap gap;
     uint32_t length = record->length - (uint32_t)sizeof(*record);
 
-    *out = (struct attach_event){ .session = record->session,
-                                  .rx_ns = record->rx_ns,
-                                  .reason = (uint8_t)record->flags };
+    *out = (struct backbone_event){ .session = record->session,
+                                    .rx_ns = record->rx_ns,
+                                    .reason = (uint8_t)record->flags };
     switch (record->type) {
     case ATTACH_RECORD_GAP:
         if (length < sizeof(gap))
             return 0;
         memcpy(&gap, payload, sizeof(gap));
-        out->type = ATTACH_GAP;
+        out->type = BACKBONE_GAP;
         out->flags = (uint8_t)record->flags;
         out->reason = (uint8_t)gap.reason;
         out->seq = gap.first;
@@ -314,22 +315,22 @@ static int other_event(struct inbound_reader *reader, const struct attach_record
         return 1;
     case ATTACH_RECORD_PEER_UP:
     case ATTACH_RECORD_PEER_INFO:
-        out->type = record->type == ATTACH_RECORD_PEER_UP ? ATTACH_PEER_UP : ATTACH_PEER_INFO;
+        out->type = record->type == ATTACH_RECORD_PEER_UP ? BACKBONE_PEER_UP : BACKBONE_PEER_INFO;
         out->bytes = payload;
         out->length = length;
-        if (out->type == ATTACH_PEER_UP)
+        if (out->type == BACKBONE_PEER_UP)
             track_add(reader, record->session);
         return 1;
     case ATTACH_RECORD_PEER_DOWN:
-        out->type = ATTACH_PEER_DOWN;
+        out->type = BACKBONE_PEER_DOWN;
         track_remove(reader, record->session);
         return 1;
     case ATTACH_RECORD_USER_DOWN:
-        out->type = ATTACH_USER_DOWN;
+        out->type = BACKBONE_USER_DOWN;
         out->src_port = record->src_port;
         return 1;
     case ATTACH_RECORD_TX_DROPPED:
-        out->type = ATTACH_TX_DROPPED;
+        out->type = BACKBONE_TX_DROPPED;
         out->count = record->seq;
         return record->dst_port == reader->port;
     default:
@@ -338,7 +339,7 @@ static int other_event(struct inbound_reader *reader, const struct attach_record
 }
 
 static int read_other(struct inbound_reader *reader, const struct head *head, int64_t whole,
-                      struct attach_event *out)
+                      struct backbone_event *out)
 {
     uint64_t begin = reader->cursor;
     struct attach_record record;
@@ -361,7 +362,7 @@ static int read_other(struct inbound_reader *reader, const struct head *head, in
  * *other when the next record is of that kind.
  */
 static int read_messages(struct inbound_reader *reader, uint64_t written,
-                         struct attach_event events[], int max, bool *other)
+                         struct backbone_event events[], int max, bool *other)
 {
     uint64_t position = reader->cursor;
     size_t used = 0;
@@ -376,7 +377,7 @@ static int read_messages(struct inbound_reader *reader, uint64_t written,
         if (whole == READ_LAPPED)
             return READ_LAPPED;
         if (head.type != ATTACH_RECORD_PAD) {
-            struct attach_event *event = &events[count];
+            struct backbone_event *event = &events[count];
 
             if (head.type != ATTACH_RECORD_MSG) {
                 *other = true;
@@ -406,7 +407,7 @@ static int read_messages(struct inbound_reader *reader, uint64_t written,
     return count;
 }
 
-int inbound_read(struct inbound_reader *reader, struct attach_event events[], int max)
+int inbound_read(struct inbound_reader *reader, struct backbone_event events[], int max)
 {
     for (;;) {
         bool other;

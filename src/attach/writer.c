@@ -32,7 +32,22 @@ static bool has_room(struct outbound_writer *writer, uint64_t need)
     return writer->head + need - writer->tail <= writer->size;
 }
 
-int outbound_claim(struct outbound_writer *writer, const struct attach_target *target,
+static void write_target(struct outbound_writer *writer, const struct backbone_target *target)
+{
+    uint32_t offset = (uint32_t)writer->head & (writer->size - 1);
+    /* Field by field, in place: a copy of a record just filled would wait for its small stores. */
+    struct attach_outbound_record *record = (void *)(writer->map->data + offset);
+
+    MD_ASSERT(writer->claimed != 0);
+    record->type = ATTACH_OUTBOUND_SEND;
+    record->flags = target->path == BACKBONE_PATH_UNICAST ? ATTACH_OUTBOUND_UNICAST : 0;
+    record->dst_session = target->path == BACKBONE_PATH_MULTICAST ? 0 : target->session;
+    record->topic = target->topic;
+    record->dst_port = target->port;
+    record->zero = 0;
+}
+
+int outbound_claim(struct outbound_writer *writer, const struct backbone_target *target,
                    size_t length, uint8_t **room)
 {
     uint64_t whole = (sizeof(struct attach_outbound_record) + length + 7) & ~7ull;
@@ -55,24 +70,9 @@ int outbound_claim(struct outbound_writer *writer, const struct attach_target *t
         offset = 0;
     }
     writer->claimed = whole;
-    outbound_target(writer, target);
+    write_target(writer, target);
     *room = writer->map->data + offset + sizeof(struct attach_outbound_record);
     return 0;
-}
-
-void outbound_target(struct outbound_writer *writer, const struct attach_target *target)
-{
-    uint32_t offset = (uint32_t)writer->head & (writer->size - 1);
-    /* Field by field, in place: a copy of a record just filled would wait for its small stores. */
-    struct attach_outbound_record *record = (void *)(writer->map->data + offset);
-
-    MD_ASSERT(writer->claimed != 0);
-    record->type = ATTACH_OUTBOUND_SEND;
-    record->flags = target->path == ATTACH_PATH_UNICAST ? ATTACH_OUTBOUND_UNICAST : 0;
-    record->dst_session = target->path == ATTACH_PATH_MULTICAST ? 0 : target->dst_session;
-    record->topic = target->topic;
-    record->dst_port = target->dst_port;
-    record->zero = 0;
 }
 
 void outbound_commit(struct outbound_writer *writer, size_t length)

@@ -293,7 +293,7 @@ static void settle_name(struct rrcp *r, struct rrcp_peer *peer)
         peer->conflict_ns = r->now_ns;
         return;
     }
-    rrcp_peer_lose(r, other, RRCP_DOWN_REPLACED);
+    rrcp_peer_lose(r, other, BACKBONE_DOWN_REPLACED);
 }
 
 static void check_conflict(struct rrcp *r, struct rrcp_peer *peer)
@@ -325,7 +325,7 @@ static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packe
     memcpy(peer->name, name, length);
     settle_name(r, peer);
 
-    struct rrcp_item *item = rrcp_deliver_add(r, RRCP_EVENT_PEER_INFO, peer->index, peer->session);
+    struct rrcp_item *item = rrcp_deliver_add(r, BACKBONE_PEER_INFO, peer->index, peer->session);
 
     item->bytes = (const uint8_t *)peer->name;
     item->length = length;
@@ -355,8 +355,8 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     r->counters.byes_rcvd++;
     if (next <= RRCP_SEQ_MAX)
         rrcp_receive_announce(r, peer, next);
-    rrcp_receive_finish(r, peer, RRCP_GAP_NOT_HELD);
-    rrcp_peer_lose(r, peer, RRCP_DOWN_BYE);
+    rrcp_receive_finish(r, peer, BACKBONE_GAP_NOT_HELD);
+    rrcp_peer_lose(r, peer, BACKBONE_DOWN_BYE);
 }
 
 void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view)

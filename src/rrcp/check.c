@@ -431,7 +431,7 @@ static const char *check_items(const struct rrcp *r, struct tally *t)
             continue;
         REQUIRE(item->peer < r->peer_slots && r->peers[item->peer]->session == item->session);
         REQUIRE(r->peers[item->peer]->state != PEER_FREE);
-        dead += item->kind == RRCP_EVENT_PEER_DOWN;
+        dead += item->kind == BACKBONE_PEER_DOWN;
     }
     REQUIRE(!r->release_peer || r->release_peer->state == PEER_DEAD);
     REQUIRE(dead == t->dead);

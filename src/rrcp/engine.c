@@ -297,7 +297,7 @@ static void check_group(struct rrcp *r, struct rrcp_peer *peer)
 static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
 {
     if (is_dead(r, peer)) {
-        rrcp_peer_lose(r, peer, RRCP_DOWN_TIMEOUT);
+        rrcp_peer_lose(r, peer, BACKBONE_DOWN_TIMEOUT);
         return;
     }
     if (peer->solicit_due_ns <= r->now_ns)

@@ -17,24 +17,24 @@ static struct rrcp_assembly *assembly_of(struct rrcp *r, const struct rrcp_item 
 /* ---- events ------------------------------------------------------------------------------- */
 
 static void fill_message(const struct rrcp_item *item, const struct packet_chunk *chunk,
-                         const uint8_t *bytes, uint32_t length, struct rrcp_event *out)
+                         const uint8_t *bytes, uint32_t length, struct backbone_event *out)
 {
-    out->type = RRCP_EVENT_MSG;
-    out->flags = (uint16_t)((item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0) |
-                            (chunk->flags & CHUNK_DIRECTED ? RRCP_EVENT_DIRECTED : 0));
-    out->source_port = chunk->source_port;
-    out->destination_port = chunk->destination_port;
+    out->type = BACKBONE_MESSAGE;
+    out->flags = (uint8_t)((item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0) |
+                           (chunk->flags & CHUNK_DIRECTED ? BACKBONE_FLAG_DIRECTED : 0));
+    out->src_port = chunk->source_port;
+    out->dst_port = chunk->destination_port;
     out->topic = chunk->topic;
     out->length = length;
     out->bytes = bytes;
     out->session = item->session;
     out->seq = item->seq;
     out->last = 0;
-    out->time_ns = item->time_ns;
+    out->rx_ns = item->time_ns;
     out->count = 0;
     out->reason = 0;
     if (__builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0)) {
-        out->type = RRCP_EVENT_USER_DOWN;
+        out->type = BACKBONE_USER_DOWN;
         out->reason = length > 0 ? bytes[0] : 0;
         out->bytes = NULL;
         out->length = 0;
@@ -42,25 +42,25 @@ static void fill_message(const struct rrcp_item *item, const struct packet_chunk
 }
 
 /* No memory for a message of several packets: the user gets a gap instead. */
-static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event *out)
+static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct backbone_event *out)
 {
     r->counters.assembly_refused++;
-    r->counters.packets_lost[RRCP_GAP_POOL]++;
-    *out = (struct rrcp_event){
-        .type = RRCP_EVENT_GAP,
-        .flags = item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0,
+    r->counters.packets_lost[BACKBONE_GAP_POOL]++;
+    *out = (struct backbone_event){
+        .type = BACKBONE_GAP,
+        .flags = item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0,
         .session = item->session,
         .seq = item->seq,
         .last = item->seq,
         .count = 1,
-        .reason = RRCP_GAP_POOL,
-        .time_ns = item->time_ns,
+        .reason = BACKBONE_GAP_POOL,
+        .rx_ns = item->time_ns,
     };
 }
 
 /* Adds a piece to its message. True: *out is an event. */
 static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
-                       const struct packet_chunk *chunk, struct rrcp_event *out)
+                       const struct packet_chunk *chunk, struct backbone_event *out)
 {
     struct rrcp_assembly *a = assembly_of(r, item);
 
@@ -95,7 +95,7 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
  * Finds messages in the packet at the head. Returns the number of events. *is_done: the packet has
  * no more. *is_lent: the last event points into an assembly, which the next piece would overwrite.
  */
-static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event out[],
+static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct backbone_event out[],
                        int max, bool *is_done, bool *is_lent)
 {
     struct packet_chunk *chunk = &r->walk_chunk;
@@ -119,22 +119,22 @@ static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct rrcp
     return n;
 }
 
-static void fill_event(struct rrcp *r, const struct rrcp_item *item, struct rrcp_event *out)
+static void fill_event(struct rrcp *r, const struct rrcp_item *item, struct backbone_event *out)
 {
-    *out = (struct rrcp_event){
-        .type = item->kind,
-        .flags = item->stream == STREAM_UNICAST ? RRCP_EVENT_UNICAST : 0,
-        .destination_port = item->port,
+    *out = (struct backbone_event){
+        .type = (uint8_t)item->kind,
+        .flags = item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0,
+        .dst_port = item->port,
         .session = item->session,
         .seq = item->seq,
         .last = item->last,
         .count = item->count,
-        .reason = item->reason,
+        .reason = (uint8_t)item->reason,
         .bytes = item->bytes,
         .length = item->length,
-        .time_ns = item->time_ns,
+        .rx_ns = item->time_ns,
     };
-    if (item->kind == RRCP_EVENT_GAP && item->peer != PEER_SELF)
+    if (item->kind == BACKBONE_GAP && item->peer != PEER_SELF)
         r->peers[item->peer]->assembly[item->stream].is_open = false;
 }
 
@@ -153,7 +153,7 @@ static void release(struct rrcp *r)
 }
 
 /* Makes events of the packets at the head. release() drops the packets later. */
-static int take_packets(struct rrcp *r, struct rrcp_event out[], int max)
+static int take_packets(struct rrcp *r, struct backbone_event out[], int max)
 {
     uint32_t next = r->item_head;
     bool is_lent = false;
@@ -176,7 +176,7 @@ static int take_packets(struct rrcp *r, struct rrcp_event out[], int max)
 }
 
 /* Takes the items at the head that are not packets. */
-static int take_others(struct rrcp *r, struct rrcp_event out[], int max)
+static int take_others(struct rrcp *r, struct backbone_event out[], int max)
 {
     int n = 0;
 
@@ -187,7 +187,7 @@ static int take_others(struct rrcp *r, struct rrcp_event out[], int max)
             break;
         fill_event(r, item, &out[n++]);
         r->item_head++;
-        if (item->kind == RRCP_EVENT_PEER_DOWN) {
+        if (item->kind == BACKBONE_PEER_DOWN) {
             r->release_peer = r->peers[item->peer];
             break;
         }
@@ -195,7 +195,7 @@ static int take_others(struct rrcp *r, struct rrcp_event out[], int max)
     return n;
 }
 
-int rrcp_event(struct rrcp *r, struct rrcp_event out[], int max)
+int rrcp_event(struct rrcp *r, struct backbone_event out[], int max)
 {
     int n = 0;
 

@@ -176,7 +176,7 @@ void rrcp_nak_answered(const struct rrcp_nak *n, struct rrcp_window *w, uint64_t
     struct rrcp_slot *slot = rrcp_window_slot(w, seq);
 
     if (reason == NCF_NOT_HELD) {
-        rrcp_window_lose(w, seq, RRCP_GAP_NOT_HELD);
+        rrcp_window_lose(w, seq, BACKBONE_GAP_NOT_HELD);
         return;
     }
     if (reason == NCF_BUSY) {

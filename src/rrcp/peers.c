@@ -81,7 +81,7 @@ struct rrcp_tombstone *rrcp_tombstone_find(struct rrcp *r, uint64_t session)
     return NULL;
 }
 
-static void bury(struct rrcp *r, const struct rrcp_peer *peer, enum rrcp_down_reason reason)
+static void bury(struct rrcp *r, const struct rrcp_peer *peer, enum backbone_down_reason reason)
 {
     struct rrcp_tombstone *t = rrcp_tombstone_find(r, peer->session);
     const struct rrcp_unicast *u = peer->unicast;
@@ -92,8 +92,8 @@ static void bury(struct rrcp *r, const struct rrcp_peer *peer, enum rrcp_down_re
         .session = peer->session,
         .next = peer->window.next,
         .died_ns = r->now_ns,
-        .is_over = reason != RRCP_DOWN_TIMEOUT,
-        .is_replaced = reason == RRCP_DOWN_REPLACED,
+        .is_over = reason != BACKBONE_DOWN_TIMEOUT,
+        .is_replaced = reason == BACKBONE_DOWN_REPLACED,
         .incarnation = u ? u->incarnation + 1 : peer->unicast_incarnation,
         .rx_next = u && u->is_receiving ? u->rx_next : peer->unicast_rx_next,
         .rx_incarnation = u && u->is_receiving ? u->rx_incarnation : peer->unicast_rx_incarnation,
@@ -151,7 +151,7 @@ static void resume(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_tombstone
     if (next > t->next) {
         peer->window.gap_first = t->next;
         peer->window.gap_count = next - t->next;
-        peer->window.gap_reason = RRCP_GAP_REJOIN;
+        peer->window.gap_reason = BACKBONE_GAP_REJOIN;
         rrcp_receive_gap(r, peer);
     }
     t->session = 0;
@@ -191,7 +191,7 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next
         peer->solicit_due_ns = r->now_ns + rrcp_random(r, 20 * RRCP_MS);
     if (r->config.key_count > 0)
         peer->replay = rrcp_take(r, REPLAY_count * sizeof(*peer->replay));
-    rrcp_deliver_add(r, RRCP_EVENT_PEER_UP, peer->index, session);
+    rrcp_deliver_add(r, BACKBONE_PEER_UP, peer->index, session);
     if (t)
         resume(r, peer, t);
     rrcp_peer_arm(r, peer);
@@ -200,13 +200,13 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next
 
 /* ---- death -------------------------------------------------------------------------------- */
 
-void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_down_reason reason)
+void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum backbone_down_reason reason)
 {
     struct rrcp_item *item;
 
     rrcp_receive_gap(r, peer);
     bury(r, peer, reason);
-    item = rrcp_deliver_add(r, RRCP_EVENT_PEER_DOWN, peer->index, peer->session);
+    item = rrcp_deliver_add(r, BACKBONE_PEER_DOWN, peer->index, peer->session);
     item->reason = reason;
     rrcp_peer_remove(r, peer);
     rrcp_receive_close(r, peer);

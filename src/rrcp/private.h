@@ -65,7 +65,7 @@ struct rrcp_budget {
 
 /* ---- queue of events ---------------------------------------------------------------------- */
 
-#define ITEM_PACKET 0 /* other kinds are enum rrcp_event_type */
+#define ITEM_PACKET 0 /* other kinds are enum backbone_event_type */
 
 struct rrcp_item {
     uint16_t kind;

@@ -52,7 +52,7 @@ void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer)
 
     if (w->gap_count == 0)
         return;
-    item = rrcp_deliver_add(r, RRCP_EVENT_GAP, peer->index, peer->session);
+    item = rrcp_deliver_add(r, BACKBONE_GAP, peer->index, peer->session);
     item->seq = w->gap_first;
     item->last = w->gap_first + w->gap_count - 1;
     item->count = w->gap_count > UINT32_MAX ? UINT32_MAX : (uint32_t)w->gap_count;
@@ -88,7 +88,7 @@ void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer)
 }
 
 /* Gives up all missing packets before `end`. */
-static void lose_before(struct rrcp_window *w, uint64_t end, enum rrcp_gap_reason reason)
+static void lose_before(struct rrcp_window *w, uint64_t end, enum backbone_gap_reason reason)
 {
     end = rrcp_min(end, w->highest + 1);
     for (uint64_t seq = rrcp_window_missing(w, w->next); seq < end;
@@ -97,14 +97,15 @@ static void lose_before(struct rrcp_window *w, uint64_t end, enum rrcp_gap_reaso
 }
 
 /* Empties the window before `end`: delivers packets that are here, gives up the others. */
-static void force(struct rrcp *r, struct rrcp_peer *peer, uint64_t end, enum rrcp_gap_reason reason)
+static void force(struct rrcp *r, struct rrcp_peer *peer, uint64_t end,
+                  enum backbone_gap_reason reason)
 {
     lose_before(&peer->window, end, reason);
     while (peer->window.next < end && rrcp_window_ready(&peer->window))
         deliver_next(r, peer);
 }
 
-void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_reason reason)
+void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum backbone_gap_reason reason)
 {
     force(r, peer, peer->window.highest + 1, reason);
     rrcp_receive_gap(r, peer);
@@ -122,7 +123,7 @@ static void mark_missing(struct rrcp *r, struct rrcp_peer *peer, uint64_t first,
     for (uint64_t seq = first; seq <= last; seq++) {
         *rrcp_window_slot(w, seq) = (struct rrcp_slot){ .first_us = rrcp_us(r->now_ns) };
         if (is_lost)
-            rrcp_window_lose(w, seq, RRCP_GAP_TOO_LARGE);
+            rrcp_window_lose(w, seq, BACKBONE_GAP_TOO_LARGE);
         else
             rrcp_nak_begin(&n, w, seq);
     }
@@ -141,16 +142,17 @@ static void reach(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq)
     peer->missed += count;
     r->counters.packets_missing += count;
     if (!open_window(r, w) || (is_lost && w->next > w->highest)) {
-        rrcp_window_pass(w, seq - w->next, is_lost ? RRCP_GAP_TOO_LARGE : RRCP_GAP_POOL);
+        rrcp_window_pass(w, seq - w->next, is_lost ? BACKBONE_GAP_TOO_LARGE : BACKBONE_GAP_POOL);
         w->highest = seq - 1;
         return;
     }
     if (seq - w->next >= r->config.window_packets) {
         uint64_t next = seq - r->config.window_packets + 1;
 
-        force(r, peer, next, RRCP_GAP_POOL);
+        force(r, peer, next, BACKBONE_GAP_POOL);
         if (w->next < next)
-            rrcp_window_pass(w, next - w->next, is_lost ? RRCP_GAP_TOO_LARGE : RRCP_GAP_POOL);
+            rrcp_window_pass(w, next - w->next,
+                             is_lost ? BACKBONE_GAP_TOO_LARGE : BACKBONE_GAP_POOL);
         if (w->highest < w->next - 1)
             w->highest = w->next - 1;
     }
@@ -174,7 +176,7 @@ void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next
 
 void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail)
 {
-    lose_before(&peer->window, trail, RRCP_GAP_NOT_HELD);
+    lose_before(&peer->window, trail, BACKBONE_GAP_NOT_HELD);
     rrcp_receive_drain(r, peer);
 }
 
@@ -226,7 +228,7 @@ static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_vie
     rrcp_window_set(w, seq, SLOT_HAVE);
     if (buffer == RRCP_BUFFER_NONE) {
         rrcp_drop(r, RRCP_DROP_WINDOW);
-        rrcp_window_lose(w, seq, RRCP_GAP_POOL); /* no request: we dropped it ourselves */
+        rrcp_window_lose(w, seq, BACKBONE_GAP_POOL); /* no request: we dropped it ourselves */
         return;
     }
     memcpy(rrcp_pool_bytes(r, buffer), view->bytes, view->end);

@@ -14,7 +14,7 @@ void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail);
 /* Delivers all packets that are in order. */
 void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer);
 /* Delivers all packets that are here, with gaps between. No packet is missing afterwards. */
-void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum rrcp_gap_reason reason);
+void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum backbone_gap_reason reason);
 void rrcp_receive_close(struct rrcp *r, struct rrcp_peer *peer); /* frees the window */
 void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer);   /* queues the pending gap */
 

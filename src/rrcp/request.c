@@ -72,7 +72,7 @@ void rrcp_request_tick(struct rrcp *r, struct rrcp_peer *peer)
         enum nak_act act = has_budget ? rrcp_nak_look(&n, w, seq) : NAK_WAIT;
 
         if (act == NAK_LOSE) {
-            rrcp_window_lose(w, seq, RRCP_GAP_TIMEOUT);
+            rrcp_window_lose(w, seq, BACKBONE_GAP_TIMEOUT);
             continue;
         }
         if (act == NAK_ASK) {

@@ -272,7 +272,7 @@ void rrcp_sender_ready(struct rrcp *r)
     if (!s->is_ready_wanted || !may_submit(r) || !make_room(r, 2))
         return;
     s->is_ready_wanted = false;
-    rrcp_deliver_add(r, RRCP_EVENT_TX_READY, PEER_SELF, r->session);
+    rrcp_deliver_add(r, BACKBONE_TX_READY, PEER_SELF, r->session);
 }
 
 /* ---- output and time ---------------------------------------------------------------------- */

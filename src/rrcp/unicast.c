@@ -67,10 +67,10 @@ void rrcp_unicast_ready_remove(struct rrcp *r, struct rrcp_unicast *u)
 
 void rrcp_unicast_tell_reset(struct rrcp *r, struct rrcp_peer *peer)
 {
-    struct rrcp_item *item = rrcp_deliver_add(r, RRCP_EVENT_GAP, peer->index, peer->session);
+    struct rrcp_item *item = rrcp_deliver_add(r, BACKBONE_GAP, peer->index, peer->session);
 
     item->stream = STREAM_UNICAST;
-    item->reason = RRCP_GAP_UNICAST_RESET;
+    item->reason = BACKBONE_GAP_UNICAST_RESET;
     r->counters.unicast_resets++;
 }
 

@@ -28,7 +28,7 @@
 
 static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
 {
-    struct rrcp_item *item = rrcp_deliver_add(r, RRCP_EVENT_TX_DROPPED, PEER_SELF, session);
+    struct rrcp_item *item = rrcp_deliver_add(r, BACKBONE_TX_DROPPED, PEER_SELF, session);
 
     item->port = port;
     item->count = 1;

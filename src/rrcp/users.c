@@ -47,7 +47,7 @@ static bool say_goodbye(struct rrcp *r, struct user_slot *slot)
     return true;
 }
 
-int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum rrcp_user_reason reason)
+int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum backbone_user_reason reason)
 {
     struct user_slot *slot = rrcp_user_find(r, port);
 

@@ -79,7 +79,7 @@ void rrcp_window_set(struct rrcp_window *w, uint64_t seq, enum slot_state state)
     }
 }
 
-void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum rrcp_gap_reason reason)
+void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum backbone_gap_reason reason)
 {
     rrcp_window_set(w, seq, SLOT_LOST);
     rrcp_window_slot(w, seq)->reason = (uint8_t)reason;

@@ -63,7 +63,7 @@ void *rrcp_window_detach(struct rrcp_window *w);
 
 /* Changes the state of a slot, counts the move and asserts that it exists. */
 void rrcp_window_set(struct rrcp_window *w, uint64_t seq, enum slot_state state);
-void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum rrcp_gap_reason reason);
+void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum backbone_gap_reason reason);
 /* Returns the first missing packet from `seq` on; highest + 1: none. */
 uint64_t rrcp_window_missing(const struct rrcp_window *w, uint64_t seq);
 /* Moves `count` lost packets at `next` into the pending gap. */

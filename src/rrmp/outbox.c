@@ -9,12 +9,12 @@
 #include "base/err.h"
 
 struct waiting {
-    struct rrmp_dest dest;
+    struct backbone_target target;
     size_t length;
 };
 
-int rrmp_outbox_init(struct rrmp_outbox *box, const struct rrmp_send *send, uint64_t *out_by_type,
-                     uint64_t *refused, size_t *memory)
+int rrmp_outbox_init(struct rrmp_outbox *box, const struct backbone_send *send,
+                     uint64_t *out_by_type, uint64_t *refused, size_t *memory)
 {
     *box = (struct rrmp_outbox){ .send = *send, .out_by_type = out_by_type, .refused = refused };
     box->bytes = malloc(RRMP_OUTBOX_SIZE);
@@ -41,59 +41,59 @@ bool rrmp_outbox_flush(struct rrmp_outbox *box)
         struct waiting waiting;
 
         memcpy(&waiting, box->bytes + box->head, sizeof(waiting));
-        uint8_t *room = box->send.reserve(box->send.context, waiting.length);
+        uint8_t *room = box->send.reserve(box->send.context, &waiting.target, waiting.length);
         if (!room)
             return false;
         memcpy(room, box->bytes + box->head + sizeof(waiting), waiting.length);
         box->out_by_type[room[0] & 63]++;
-        box->send.commit(box->send.context, &waiting.dest, waiting.length);
+        box->send.commit(box->send.context, waiting.length);
         box->head += sizeof(waiting) + waiting.length;
     }
     box->head = box->tail = 0;
     return true;
 }
 
-uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, size_t length)
+uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, const struct backbone_target *target,
+                             size_t length)
 {
     uint8_t *room = NULL;
 
     if (box->tail == 0 || rrmp_outbox_flush(box))
-        room = box->send.reserve(box->send.context, length);
+        room = box->send.reserve(box->send.context, target, length);
     if (!room)
         ++*box->refused;
     return room;
 }
 
-void rrmp_outbox_commit(struct rrmp_outbox *box, const struct rrmp_dest *dest, uint8_t type,
-                        size_t length)
+void rrmp_outbox_commit(struct rrmp_outbox *box, uint8_t type, size_t length)
 {
     if (length > 0)
         box->out_by_type[type & 63]++;
-    box->send.commit(box->send.context, dest, length);
+    box->send.commit(box->send.context, length);
 }
 
-bool rrmp_outbox_try(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+bool rrmp_outbox_try(struct rrmp_outbox *box, const struct backbone_target *target,
                      const struct rrmp_record *record)
 {
     size_t size = rrmp_record_size(record);
-    uint8_t *room = rrmp_outbox_reserve(box, size);
+    uint8_t *room = rrmp_outbox_reserve(box, target, size);
 
     if (!room)
         return false;
     struct md_wr wr = md_wr_init(room, size);
     rrmp_record_encode(&wr, record);
     MD_ASSERT(md_wr_ok(&wr));
-    rrmp_outbox_commit(box, dest, record->header.type, md_wr_length(&wr));
+    rrmp_outbox_commit(box, record->header.type, md_wr_length(&wr));
     return true;
 }
 
-bool rrmp_outbox_put(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+bool rrmp_outbox_put(struct rrmp_outbox *box, const struct backbone_target *target,
                      const struct rrmp_record *record)
 {
-    if (rrmp_outbox_try(box, dest, record))
+    if (rrmp_outbox_try(box, target, record))
         return true;
 
-    struct waiting waiting = { .dest = *dest, .length = 0 };
+    struct waiting waiting = { .target = *target, .length = 0 };
     size_t size = rrmp_record_size(record);
     if (sizeof(waiting) + size > RRMP_OUTBOX_SIZE - box->tail && box->head > 0) {
         memmove(box->bytes, box->bytes + box->head, box->tail - box->head);

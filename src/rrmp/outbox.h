@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "rrmp/backbone.h"
+#include "backbone/send.h"
 #include "rrmp/record.h"
 
 /*
@@ -18,7 +18,7 @@
 #define RRMP_OUTBOX_SIZE (1u << 20)
 
 struct rrmp_outbox {
-    struct rrmp_send send;
+    struct backbone_send send;
     uint8_t *bytes;
     size_t head;
     size_t tail;
@@ -26,8 +26,8 @@ struct rrmp_outbox {
     uint64_t *refused;
 };
 
-int rrmp_outbox_init(struct rrmp_outbox *box, const struct rrmp_send *send, uint64_t *out_by_type,
-                     uint64_t *refused, size_t *memory);
+int rrmp_outbox_init(struct rrmp_outbox *box, const struct backbone_send *send,
+                     uint64_t *out_by_type, uint64_t *refused, size_t *memory);
 void rrmp_outbox_fini(struct rrmp_outbox *box);
 
 /* Move what waits into the ring; true when nothing waits any more. */
@@ -36,14 +36,15 @@ bool rrmp_outbox_flush(struct rrmp_outbox *box);
 void rrmp_outbox_clear(struct rrmp_outbox *box);
 
 /* Send or queue one record. False: dropped. */
-bool rrmp_outbox_put(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+bool rrmp_outbox_put(struct rrmp_outbox *box, const struct backbone_target *target,
                      const struct rrmp_record *record);
 /* Send one record only if the ring takes it now. */
-bool rrmp_outbox_try(struct rrmp_outbox *box, const struct rrmp_dest *dest,
+bool rrmp_outbox_try(struct rrmp_outbox *box, const struct backbone_target *target,
                      const struct rrmp_record *record);
 /* Room in the ring itself, behind what waits; NULL: none. */
-uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, size_t length);
-void rrmp_outbox_commit(struct rrmp_outbox *box, const struct rrmp_dest *dest, uint8_t type,
-                        size_t length);
+uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, const struct backbone_target *target,
+                             size_t length);
+/* Sends it; length 0 gives the room back. */
+void rrmp_outbox_commit(struct rrmp_outbox *box, uint8_t type, size_t length);
 
 #endif

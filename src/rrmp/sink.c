@@ -153,21 +153,23 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
 void sink_send(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)
 {
     const struct sink_instance *to = sink_instance_at(sink, instance);
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST, .session = to->session, .port = to->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = to->session,
+                                      .port = to->port };
 
     if (sink->session != 0)
-        rrmp_outbox_put(&sink->outbox, &dest, record);
+        rrmp_outbox_put(&sink->outbox, &target, record);
 }
 
 static void query_send(struct rrmp_sink *sink, uint32_t what)
 {
-    static const struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST,
-                                           .topic = RRMP_TOPIC_CONTROL };
+    static const struct backbone_target target = { .path = BACKBONE_PATH_MULTICAST,
+                                                   .topic = RRMP_TOPIC_CONTROL };
     struct rrmp_record record = { .header = { .type = RRMP_QUERY, .svc = RRMP_SVC_NONE },
                                   .u.query = { .what = what } };
 
     if (sink->session != 0)
-        rrmp_outbox_try(&sink->outbox, &dest, &record);
+        rrmp_outbox_try(&sink->outbox, &target, &record);
 }
 
 void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns)
@@ -216,7 +218,7 @@ static void directory_events(struct rrmp_sink *sink)
 
 /* The instance and the handle of a tick that goes on where the last record came from. */
 static const struct sink_instance *
-tick_of_last(const struct rrmp_sink *sink, const struct rrmp_message *message, uint32_t *handle)
+tick_of_last(const struct rrmp_sink *sink, const struct backbone_event *message, uint32_t *handle)
 {
     if (sink->last_instance == RRMP_NIL || message->length < RRMP_TICK_SIZE ||
         message->bytes[0] != RRMP_UPDATE)
@@ -229,7 +231,8 @@ tick_of_last(const struct rrmp_sink *sink, const struct rrmp_message *message, u
 
 /* The updates of a batch are of as many items, and no cache holds all items: what the next ones
  * need is fetched while this one is worked on. */
-static void fetch_ahead(const struct rrmp_sink *sink, const struct rrmp_message *next, size_t left)
+static void fetch_ahead(const struct rrmp_sink *sink, const struct backbone_event *next,
+                        size_t left)
 {
     const struct sink_instance *instance;
     uint32_t handle;
@@ -239,24 +242,6 @@ static void fetch_ahead(const struct rrmp_sink *sink, const struct rrmp_message 
         sink_slot_fetch(instance, handle);
     if (left > FETCH_AHEAD && (instance = tick_of_last(sink, &next[FETCH_AHEAD], &handle)) != NULL)
         sink_slot_item_fetch(sink, instance, handle);
-}
-
-size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_message *messages,
-                       size_t count)
-{
-    size_t i;
-
-    sink->now_ns = now_ns;
-    sink_dying_free(sink);
-    for (i = 0; i < count && sink_event_room(sink) && !sink->has_scoped; i++) {
-        uint8_t type = messages[i].length ? messages[i].bytes[0] : 0;
-        fetch_ahead(sink, &messages[i], count - i);
-        sink_record_in(sink, &messages[i]);
-        if (type <= RRMP_GROUP)
-            directory_events(sink);
-    }
-    sink_queues_serve(sink);
-    return i;
 }
 
 /* ---- notices ---- */
@@ -310,42 +295,75 @@ static void detached(struct rrmp_sink *sink)
     instances_gone(sink, 0, 0);
 }
 
-void rrmp_sink_notice(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_notice *notice)
+static void notice_in(struct rrmp_sink *sink, const struct backbone_event *notice)
 {
-    sink->now_ns = now_ns;
-    sink_dying_free(sink);
-    switch (notice->kind) {
-    case RRMP_NOTICE_ATTACHED:
+    switch ((enum backbone_event_type)notice->type) {
+    case BACKBONE_ATTACHED:
         if (sink->session != 0)
             detached(sink);
         sink->session = notice->session;
-        sink->port = notice->port;
+        sink->port = notice->dst_port;
         sink_query_later(sink, 20 * MS);
         break;
-    case RRMP_NOTICE_DETACHED:
+    case BACKBONE_DETACHED:
         detached(sink);
         break;
-    case RRMP_NOTICE_PEER_UP:
+    case BACKBONE_PEER_UP:
         sink_query_later(sink, 20 * MS);
         break;
-    case RRMP_NOTICE_PEER_DOWN:
+    case BACKBONE_PEER_DOWN:
         instances_gone(sink, notice->session, 0);
         break;
-    case RRMP_NOTICE_USER_DOWN:
-        if (notice->port != 0)
-            instances_gone(sink, notice->session, notice->port);
+    case BACKBONE_USER_DOWN:
+        if (notice->src_port != 0)
+            instances_gone(sink, notice->session, notice->src_port);
         break;
-    case RRMP_NOTICE_GAP:
-        gap_of(sink, notice->session, notice->reason == RRMP_GAP_UNICAST_RESET);
+    case BACKBONE_GAP:
+        gap_of(sink, notice->session, notice->reason == BACKBONE_GAP_UNICAST_RESET);
         break;
-    case RRMP_NOTICE_OVERRUN:
+    case BACKBONE_OVERRUN:
         gap_of(sink, 0, false);
         break;
-    case RRMP_NOTICE_TX_DROPPED:
+    case BACKBONE_TX_DROPPED:
         gap_of(sink, notice->session, true);
         break;
+    case BACKBONE_MESSAGE:
+    case BACKBONE_PEER_INFO:
+    case BACKBONE_TX_READY:
+        break;
     }
+}
+
+/* The number of messages taken, up to the first other event. */
+static size_t messages_in(struct rrmp_sink *sink, const struct backbone_event *events, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count && sink_event_room(sink) && !sink->has_scoped; i++) {
+        uint8_t type = events[i].length ? events[i].bytes[0] : 0;
+        if (events[i].type != BACKBONE_MESSAGE)
+            break;
+        fetch_ahead(sink, &events[i], count - i);
+        sink_record_in(sink, &events[i]);
+        if (type <= RRMP_GROUP)
+            directory_events(sink);
+    }
+    return i;
+}
+
+size_t rrmp_sink_input(struct rrmp_sink *sink, uint64_t now_ns, const struct backbone_event *events,
+                       size_t count)
+{
+    size_t taken = 1;
+
+    sink->now_ns = now_ns;
+    sink_dying_free(sink);
+    if (count > 0 && events[0].type != BACKBONE_MESSAGE)
+        notice_in(sink, &events[0]);
+    else
+        taken = messages_in(sink, events, count);
     sink_queues_serve(sink);
+    return taken;
 }
 
 /* ---- time ---- */

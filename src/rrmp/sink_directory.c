@@ -41,7 +41,7 @@ uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t p
     return RRMP_NIL;
 }
 
-static uint32_t instance_create(struct rrmp_sink *sink, const struct rrmp_message *message,
+static uint32_t instance_create(struct rrmp_sink *sink, const struct backbone_event *message,
                                 const struct rrmp_instance *said)
 {
     char *name = malloc(said->name.length + 1);
@@ -429,7 +429,7 @@ static void rows_missing(struct rrmp_sink *sink, uint32_t number, const struct r
     }
 }
 
-void sink_instance_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+void sink_instance_in(struct rrmp_sink *sink, const struct backbone_event *message,
                       const struct rrmp_record *record)
 {
     const struct rrmp_instance *said = &record->u.instance;
@@ -475,7 +475,7 @@ static void capabilities_take(struct sink_link *link)
 }
 
 static bool blob_keep(struct rrmp_sink *sink, struct sink_link *link,
-                      const struct rrmp_message *message)
+                      const struct backbone_event *message)
 {
     struct rrmp_record decoded;
 
@@ -496,7 +496,7 @@ static bool blob_keep(struct rrmp_sink *sink, struct sink_link *link,
     return true;
 }
 
-void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *message,
                      const struct rrmp_record *record)
 {
     uint32_t number = sink_instance_find(sink, message->session, message->src_port);

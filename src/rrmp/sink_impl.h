@@ -445,9 +445,9 @@ bool sink_link_sendable(const struct rrmp_sink *sink, const struct sink_link *li
 
 /* sink_directory.c */
 uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t port);
-void sink_instance_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+void sink_instance_in(struct rrmp_sink *sink, const struct backbone_event *message,
                       const struct rrmp_record *record);
-void sink_service_in(struct rrmp_sink *sink, const struct rrmp_message *message,
+void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *message,
                      const struct rrmp_record *record);
 void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
@@ -488,7 +488,7 @@ void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t link);
 bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse);
 
 /* sink_records.c */
-void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message);
+void sink_record_in(struct rrmp_sink *sink, const struct backbone_event *message);
 struct sink_slot *sink_slot_find(const struct rrmp_sink *sink, const struct sink_instance *instance,
                                  uint32_t handle);
 /* Has what the slot of the handle, or its item, says brought into the cache. */

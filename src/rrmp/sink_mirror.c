@@ -80,9 +80,9 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
     struct sink_link *link = sink_link_at(sink, to);
     struct sink_instance *instance = sink_instance_at(sink, link->instance);
     uint32_t id = sink->next_id + 1 ? sink->next_id + 1 : 1;
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = instance->session,
-                              .port = instance->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = instance->session,
+                                      .port = instance->port };
     struct rrmp_record record = {
         .header = { .type = RRMP_REQUEST, .svc = link->svc },
         .u.request = { .id = id,
@@ -94,7 +94,7 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
                        .key = sink_key(sink, item) },
     };
 
-    if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
+    if (!rrmp_outbox_try(&sink->outbox, &target, &record))
         return false;
     sink->next_id = id;
     sink->stats.requests_sent++;

@@ -81,9 +81,9 @@ int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number
     if (wants_ack && number == RRMP_NIL)
         return MD_ERR_FULL;
     const struct sink_instance *instance = sink_instance_at(sink, link->instance);
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = instance->session,
-                              .port = instance->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = instance->session,
+                                      .port = instance->port };
     struct rrmp_record record = {
         .header = { .type = RRMP_POST, .svc = link->svc },
         .u.post = { .id = wants_ack ? post_at(sink, number)->id : 0,
@@ -93,7 +93,7 @@ int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number
                     .key = key,
                     .message = message },
     };
-    if (rrmp_outbox_try(&sink->outbox, &dest, &record))
+    if (rrmp_outbox_try(&sink->outbox, &target, &record))
         return MD_OK;
     if (wants_ack)
         post_free(sink, number);
@@ -109,14 +109,14 @@ int rrmp_sink_generic(struct rrmp_sink *sink, uint32_t number, struct rrmp_view 
         return MD_ERR_STATE;
     const struct sink_link *link = sink_link_at(sink, item->link);
     const struct sink_instance *instance = sink_instance_at(sink, link->instance);
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = instance->session,
-                              .port = instance->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = instance->session,
+                                      .port = instance->port };
     struct rrmp_record record = {
         .header = { .type = RRMP_GENERICUP, .svc = link->svc },
         .u.tick = { .handle = item->handle, .message = message },
     };
-    return rrmp_outbox_try(&sink->outbox, &dest, &record) ? MD_OK : MD_ERR_AGAIN;
+    return rrmp_outbox_try(&sink->outbox, &target, &record) ? MD_OK : MD_ERR_AGAIN;
 }
 
 void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)

@@ -155,9 +155,9 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
     /* A private stream that is not answered is known to the source by this id alone. */
     bool is_known_by_id = item->is_private && item->is_asked && item->state != RRMP_SINK_LIVE;
     uint32_t id = is_known_by_id ? item->request_id : next_id;
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = instance->session,
-                              .port = instance->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = instance->session,
+                                      .port = instance->port };
     struct rrmp_record record = {
         .header = { .type = RRMP_REQUEST, .svc = link->svc },
         .u.request = { .id = id,
@@ -171,7 +171,7 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .message = sink_item_message(sink, item) },
     };
 
-    if (!rrmp_outbox_try(&sink->outbox, &dest, &record))
+    if (!rrmp_outbox_try(&sink->outbox, &target, &record))
         return false;
     if (!is_known_by_id)
         sink->next_id = instance->newest_id = id;

@@ -94,7 +94,7 @@ static uint16_t svc_of(const struct rrmp_sink *sink, const struct sink_slot *slo
 }
 
 static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
-                    const struct rrmp_message *message)
+                    const struct backbone_event *message)
 {
     const struct sink_instance *instance = sink_instance_at(sink, instance_number);
     const uint8_t *p = message->bytes;
@@ -279,7 +279,7 @@ static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_
 
 /* ---- dispatch ---- */
 
-static void bad(struct rrmp_sink *sink, const struct rrmp_message *message)
+static void bad(struct rrmp_sink *sink, const struct backbone_event *message)
 {
     sink->stats.records_bad++;
     if (rrmp_guard_bad(&sink->guard, sink->now_ns, message->session, message->src_port))
@@ -351,7 +351,7 @@ static bool sequence_follow(struct rrmp_sink *sink, uint32_t number, uint32_t se
     return true;
 }
 
-static void data_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+static void data_in(struct rrmp_sink *sink, const struct backbone_event *message)
 {
     uint32_t number = sink_instance_find(sink, message->session, message->src_port);
 
@@ -389,7 +389,7 @@ static void data_in(struct rrmp_sink *sink, const struct rrmp_message *message)
         link_record_in(sink, number, link, &record);
 }
 
-static void control_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+static void control_in(struct rrmp_sink *sink, const struct backbone_event *message)
 {
     struct rrmp_record record;
 
@@ -403,7 +403,7 @@ static void control_in(struct rrmp_sink *sink, const struct rrmp_message *messag
         sink_service_in(sink, message, &record);
 }
 
-void sink_record_in(struct rrmp_sink *sink, const struct rrmp_message *message)
+void sink_record_in(struct rrmp_sink *sink, const struct backbone_event *message)
 {
     if (message->length < RRMP_HEADER_SIZE)
         return;

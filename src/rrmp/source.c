@@ -164,7 +164,7 @@ static void turn_begin(struct rrmp_source *source, uint64_t now_ns)
 }
 
 static void message_in(struct rrmp_source *source, uint64_t now_ns,
-                       const struct rrmp_message *message)
+                       const struct backbone_event *message)
 {
     struct rrmp_record record;
 
@@ -187,23 +187,6 @@ static void message_in(struct rrmp_source *source, uint64_t now_ns,
     }
     source->stats.records_in[type & 63]++;
     source_record_in(source, now_ns, message, &record);
-}
-
-size_t rrmp_source_input(struct rrmp_source *source, uint64_t now_ns,
-                         const struct rrmp_message *messages, size_t count)
-{
-    size_t i;
-
-    turn_begin(source, now_ns);
-    source_ending_free(source);
-    for (i = 0; i < count; i++) {
-        if (source->event_tail - source->event_head > SOURCE_EVENTS - SOURCE_EVENT_RESERVE)
-            break;
-        message_in(source, now_ns, &messages[i]);
-    }
-    if (source->beat_wanted)
-        source_heartbeat(source, now_ns);
-    return i;
 }
 
 static void all_gone(struct rrmp_source *source, uint64_t now_ns, uint64_t session, uint16_t port)
@@ -249,56 +232,84 @@ static void privates_lost(struct rrmp_source *source, uint64_t now_ns, uint64_t 
     }
 }
 
-static void attached(struct rrmp_source *source, const struct rrmp_notice *notice)
+static void attached(struct rrmp_source *source, const struct backbone_event *notice)
 {
     source->session = notice->session;
-    source->port = notice->port;
+    source->port = notice->dst_port;
     source->beats_fast = 3;
     source->beat_due_ns = 0;
     for (uint16_t svc = 0; svc < source->service_count; svc++)
         source->services[svc].is_due = true;
 }
 
-void rrmp_source_notice(struct rrmp_source *source, uint64_t now_ns,
-                        const struct rrmp_notice *notice)
+static void notice_in(struct rrmp_source *source, uint64_t now_ns,
+                      const struct backbone_event *notice)
 {
-    turn_begin(source, now_ns);
-    source_ending_free(source);
-    switch (notice->kind) {
-    case RRMP_NOTICE_ATTACHED:
+    switch ((enum backbone_event_type)notice->type) {
+    case BACKBONE_ATTACHED:
         attached(source, notice);
         break;
-    case RRMP_NOTICE_DETACHED:
+    case BACKBONE_DETACHED:
         source->session = 0;
         rrmp_outbox_clear(&source->outbox);
         all_gone(source, now_ns, 0, 0);
         break;
-    case RRMP_NOTICE_PEER_DOWN:
+    case BACKBONE_PEER_DOWN:
         all_gone(source, now_ns, notice->session, 0);
         break;
-    case RRMP_NOTICE_USER_DOWN:
-        source_user_ended(source, notice->session, notice->port);
-        if (notice->port != 0)
-            all_gone(source, now_ns, notice->session, notice->port);
+    case BACKBONE_USER_DOWN:
+        source_user_ended(source, notice->session, notice->src_port);
+        if (notice->src_port != 0)
+            all_gone(source, now_ns, notice->session, notice->src_port);
         break;
-    case RRMP_NOTICE_GAP:
+    case BACKBONE_GAP:
         for (uint32_t r = 0; r < source->requesters.high; r++) {
             struct source_requester *who = source_requester_at(source, r);
             if (who->in_use && who->session == notice->session &&
-                notice->reason == RRMP_GAP_UNICAST_RESET)
+                notice->reason == BACKBONE_GAP_UNICAST_RESET)
                 who->after_reset = true;
         }
-        if (notice->reason == RRMP_GAP_UNICAST_RESET)
+        if (notice->reason == BACKBONE_GAP_UNICAST_RESET)
             privates_lost(source, now_ns, notice->session);
         break;
-    case RRMP_NOTICE_OVERRUN: /* requests may be lost: whoever sent them asks again */
+    case BACKBONE_OVERRUN: /* requests may be lost: whoever sent them asks again */
         privates_lost(source, now_ns, 0);
         break;
-    case RRMP_NOTICE_PEER_UP: /* he asks when he wants to know */
-    case RRMP_NOTICE_TX_DROPPED:
+    case BACKBONE_PEER_UP: /* he asks when he wants to know */
+    case BACKBONE_TX_DROPPED:
+    case BACKBONE_MESSAGE:
+    case BACKBONE_PEER_INFO:
+    case BACKBONE_TX_READY:
         break;
     }
     source_heartbeat(source, now_ns);
+}
+
+/* The number of messages taken, up to the first other event. */
+static size_t messages_in(struct rrmp_source *source, uint64_t now_ns,
+                          const struct backbone_event *events, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count && events[i].type == BACKBONE_MESSAGE; i++) {
+        if (source->event_tail - source->event_head > SOURCE_EVENTS - SOURCE_EVENT_RESERVE)
+            break;
+        message_in(source, now_ns, &events[i]);
+    }
+    if (source->beat_wanted)
+        source_heartbeat(source, now_ns);
+    return i;
+}
+
+size_t rrmp_source_input(struct rrmp_source *source, uint64_t now_ns,
+                         const struct backbone_event *events, size_t count)
+{
+    turn_begin(source, now_ns);
+    source_ending_free(source);
+    if (count == 0 || events[0].type == BACKBONE_MESSAGE)
+        return messages_in(source, now_ns, events, count);
+    notice_in(source, now_ns, &events[0]);
+    return 1;
 }
 
 /* Requesters that send no SUM for a minute are gone, whatever the network says. */

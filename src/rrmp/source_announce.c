@@ -14,10 +14,10 @@
 
 static void instance_say(struct rrmp_source *source, uint64_t now_ns)
 {
-    static const struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST,
-                                           .topic = RRMP_TOPIC_CONTROL };
+    static const struct backbone_target target = { .path = BACKBONE_PATH_MULTICAST,
+                                                   .topic = RRMP_TOPIC_CONTROL };
     size_t size = RRMP_HEADER_SIZE + 24 + RRMP_NAME_MAX + 4 + 16u * source->service_count;
-    uint8_t *room = rrmp_outbox_reserve(&source->outbox, size);
+    uint8_t *room = rrmp_outbox_reserve(&source->outbox, &target, size);
 
     if (!room)
         return; /* the next beat says it */
@@ -55,15 +55,15 @@ static void instance_say(struct rrmp_source *source, uint64_t now_ns)
         rrmp_instance_row_put(row, &values);
         row += 16;
     }
-    rrmp_outbox_commit(&source->outbox, &dest, RRMP_INSTANCE, md_wr_length(&wr));
+    rrmp_outbox_commit(&source->outbox, RRMP_INSTANCE, md_wr_length(&wr));
     source->beat_sent_ns = now_ns;
     source->beat_wanted = false;
 }
 
 void source_service_say(struct rrmp_source *source, uint16_t svc)
 {
-    static const struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST,
-                                           .topic = RRMP_TOPIC_CONTROL };
+    static const struct backbone_target target = { .path = BACKBONE_PATH_MULTICAST,
+                                                   .topic = RRMP_TOPIC_CONTROL };
     struct source_service *service = &source->services[svc];
     struct rrmp_record record = { .header = { .type = RRMP_SERVICE, .svc = svc } };
     bool is_change = service->sent_ns == 0;
@@ -72,8 +72,8 @@ void source_service_say(struct rrmp_source *source, uint16_t svc)
     record.u.service.version = service->version;
     record.u.service.topic = service->topic;
     /* A change keeps its place before what is published after it, also when the ring is full. */
-    service->is_due = is_change ? !rrmp_outbox_put(&source->outbox, &dest, &record)
-                                : !rrmp_outbox_try(&source->outbox, &dest, &record);
+    service->is_due = is_change ? !rrmp_outbox_put(&source->outbox, &target, &record)
+                                : !rrmp_outbox_try(&source->outbox, &target, &record);
 }
 
 /* INSTANCE goes before the SERVICEs of the same turn: nobody listens to an unknown instance. */

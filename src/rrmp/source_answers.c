@@ -18,10 +18,10 @@ static uint8_t *ask_room(struct rrmp_source *source, uint32_t number, uint8_t ty
 {
     const struct source_ask *ask = source_ask_at(source, number);
     const struct source_requester *requester = source_requester_at(source, ask->requester);
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = requester->session,
-                              .port = requester->port };
-    uint8_t *p = source_open_room(source, RRMP_NIL, &dest, type, header, length);
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = requester->session,
+                                      .port = requester->port };
+    uint8_t *p = source_open_room(source, RRMP_NIL, &target, type, header, length);
 
     if (p)
         source->open_ask = number;
@@ -98,14 +98,14 @@ int rrmp_source_dictionary_begin(struct rrmp_source *source, uint32_t number, ui
 int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *reply, size_t length,
                           uint8_t **room)
 {
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST,
-                              .session = reply->session,
-                              .port = reply->port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = reply->session,
+                                      .port = reply->port };
 
     *room = NULL;
     if (source->session == 0)
         return MD_ERR_STATE;
-    uint8_t *p = source_open_room(source, RRMP_NIL, &dest, RRMP_ACK, RRMP_TICK_SIZE, length);
+    uint8_t *p = source_open_room(source, RRMP_NIL, &target, RRMP_ACK, RRMP_TICK_SIZE, length);
     if (!p)
         return MD_ERR_FULL;
     rrmp_tick_put(p, RRMP_ACK, 0, reply->svc, 0, reply->id, 0);

@@ -13,7 +13,7 @@
 
 struct gap_answer {
     struct rrmp_source *source;
-    const struct rrmp_message *message;
+    const struct backbone_event *message;
     uint16_t svc;
     struct rrmp_gapitems items;
     uint8_t rows[8 * GAP_ROWS_MAX];
@@ -50,7 +50,7 @@ static void gap_row(struct gap_answer *answer, uint32_t handle)
     md_put_be32(row + 4, seq);
 }
 
-void source_gapquery(struct rrmp_source *source, const struct rrmp_message *message,
+void source_gapquery(struct rrmp_source *source, const struct backbone_event *message,
                      const struct rrmp_record *record)
 {
     const struct rrmp_gapquery *query = &record->u.gapquery;

@@ -119,54 +119,55 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
     bool has_waiting = serve_waiting(source, item, &session, &is_one_node, &is_multicast);
 
     item->image_mode = part->is_solicited && has_waiting ? IMAGE_SOLICITED : IMAGE_NEWS;
-    work->image_path = RRMP_PATH_MULTICAST;
+    work->image_path = BACKBONE_PATH_MULTICAST;
     work->image_session = session;
     if (item->is_private) {
-        work->image_path = RRMP_PATH_UNICAST;
+        work->image_path = BACKBONE_PATH_UNICAST;
         return MD_OK;
     }
     if (item->image_mode == IMAGE_NEWS || !is_one_node)
         return MD_OK;
     bool is_whole = part->is_last || part->is_cached;
     if (!source->config.unicast_images || is_multicast || !is_whole) {
-        work->image_path = RRMP_PATH_DIRECTED;
+        work->image_path = BACKBONE_PATH_DIRECTED;
         return MD_OK;
     }
-    work->image_path = RRMP_PATH_UNICAST;
+    work->image_path = BACKBONE_PATH_UNICAST;
     int err = bind_for_image(source, item, part, length);
     if (err)
         image_reset(source, number);
     return err;
 }
 
-void source_image_count(struct rrmp_source *source, enum rrmp_path path)
+void source_image_count(struct rrmp_source *source, enum backbone_path path)
 {
     switch (path) {
-    case RRMP_PATH_MULTICAST:
+    case BACKBONE_PATH_MULTICAST:
         source->stats.images_multicast++;
         return;
-    case RRMP_PATH_DIRECTED:
+    case BACKBONE_PATH_DIRECTED:
         source->stats.images_directed++;
         return;
-    case RRMP_PATH_UNICAST:
+    case BACKBONE_PATH_UNICAST:
         source->stats.images_unicast++;
         return;
     }
 }
 
-static struct rrmp_dest image_dest(const struct rrmp_source *source, const struct source_item *item)
+static struct backbone_target image_target(const struct rrmp_source *source,
+                                           const struct source_item *item)
 {
     const struct source_work *work = source_work_of(source, item);
 
     if (item->is_private)
-        return source_owner_dest(source, item);
-    struct rrmp_dest dest = source_topic_dest(source, item->svc);
-    dest.path = (enum rrmp_path)work->image_path;
-    if (dest.path != RRMP_PATH_MULTICAST) {
-        dest.session = work->image_session;
-        dest.port = 0;
+        return source_owner_target(source, item);
+    struct backbone_target target = source_topic_target(source, item->svc);
+    target.path = work->image_path;
+    if (target.path != BACKBONE_PATH_MULTICAST) {
+        target.session = work->image_session;
+        target.port = 0;
     }
-    return dest;
+    return target;
 }
 
 static uint16_t image_flags(const struct source_item *item, const struct source_work *work,
@@ -180,7 +181,7 @@ static uint16_t image_flags(const struct source_item *item, const struct source_
     flags |= item->is_private ? RRMP_IMAGE_PRIVATE : 0;
     flags |= part->is_cached ? RRMP_IMAGE_CACHED : 0;
     flags |= part->stays ? RRMP_IMAGE_STAYS : 0;
-    if (!item->is_private && work->image_path == RRMP_PATH_UNICAST)
+    if (!item->is_private && work->image_path == BACKBONE_PATH_UNICAST)
         flags |= RRMP_IMAGE_BOUND;
     return (uint16_t)flags;
 }
@@ -227,7 +228,7 @@ static void image_write(struct rrmp_source *source, uint32_t number, const struc
                      .tag = work->image_tag,
                      .key = { .bytes = source_key(source, item).bytes, .length = key_length } },
     };
-    if (source->open_dest.path == RRMP_PATH_MULTICAST)
+    if (work->image_path == BACKBONE_PATH_MULTICAST)
         record.header.svc_seq = source_open_numbered(source, item->svc, item->handle);
     if (item->image_mode == IMAGE_NEWS) {
         record.u.image.item_seq = item->item_seq + 1;
@@ -267,9 +268,9 @@ int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_
     struct source_work *work = source_work_of(source, item);
     bool is_first = work->image_part == 0;
     uint16_t key_length = is_first ? item->key_length : 0;
-    struct rrmp_dest dest = image_dest(source, item);
-    uint8_t *p =
-        source_open_room(source, number, &dest, RRMP_IMAGE, RRMP_IMAGE_HEADER + key_length, length);
+    struct backbone_target target = image_target(source, item);
+    uint8_t *p = source_open_room(source, number, &target, RRMP_IMAGE,
+                                  RRMP_IMAGE_HEADER + key_length, length);
     if (!p) {
         if (is_first)
             image_reset(source, number);

@@ -95,7 +95,7 @@ struct source_work {
     uint32_t list_next[2];
     uint32_t image_tag;
     uint16_t image_part;
-    uint8_t image_path; /* enum rrmp_path */
+    uint8_t image_path; /* enum backbone_path */
     uint64_t image_session;
     uint64_t image_due_ns;
     const uint8_t *request; /* RWF REQUEST of the opener, until WANTED is taken */
@@ -244,7 +244,6 @@ struct rrmp_source {
 
     /* The open reservation. */
     enum { OPEN_NONE, OPEN_NUMBERED, OPEN_PLAIN } open_kind;
-    struct rrmp_dest open_dest;
     uint8_t open_type;
     uint16_t open_svc;
     size_t open_header;
@@ -336,16 +335,17 @@ static inline struct source_requester *source_requester_at(const struct rrmp_sou
 }
 
 /* source_out.c: destinations, numbers, sending */
-struct rrmp_dest source_topic_dest(const struct rrmp_source *source, uint16_t svc);
-struct rrmp_dest source_owner_dest(const struct rrmp_source *source,
-                                   const struct source_item *item);
+struct backbone_target source_topic_target(const struct rrmp_source *source, uint16_t svc);
+struct backbone_target source_owner_target(const struct rrmp_source *source,
+                                           const struct source_item *item);
 bool source_multicast(struct rrmp_source *source, uint16_t svc, uint32_t log_handle,
                       struct rrmp_record *record);
 void source_unicast(struct rrmp_source *source, uint64_t session, uint16_t port,
                     const struct rrmp_record *record);
 void source_number(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
-uint8_t *source_open_room(struct rrmp_source *source, uint32_t number, const struct rrmp_dest *dest,
-                          uint8_t type, size_t header, size_t length);
+uint8_t *source_open_room(struct rrmp_source *source, uint32_t number,
+                          const struct backbone_target *target, uint8_t type, size_t header,
+                          size_t length);
 uint32_t source_open_numbered(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
 int source_bind_send(struct rrmp_source *source, const struct source_item *item,
                      struct rrmp_record *bind, size_t following);
@@ -358,7 +358,7 @@ void source_service_say(struct rrmp_source *source, uint16_t svc);
 void source_ending_free(struct rrmp_source *source);
 
 /* source_images.c: a part of an image went out on this path; its last part did */
-void source_image_count(struct rrmp_source *source, enum rrmp_path path);
+void source_image_count(struct rrmp_source *source, enum backbone_path path);
 void source_image_done(struct rrmp_source *source, uint32_t number);
 
 /* source_items.c: items, interest, handles */
@@ -400,7 +400,7 @@ void source_refuse(struct rrmp_source *source, uint32_t requester, uint16_t svc,
 
 /* source_requests.c: what requesters send */
 void source_record_in(struct rrmp_source *source, uint64_t now_ns,
-                      const struct rrmp_message *message, const struct rrmp_record *record);
+                      const struct backbone_event *message, const struct rrmp_record *record);
 void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t requester);
 /* The user has ended: whatever still comes of it is ignored. */
 void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port);
@@ -408,7 +408,7 @@ struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind);
 
 /* source_gap.c: losses and audits */
-void source_gapquery(struct rrmp_source *source, const struct rrmp_message *message,
+void source_gapquery(struct rrmp_source *source, const struct backbone_event *message,
                      const struct rrmp_record *record);
 void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
                   const struct rrmp_record *record);

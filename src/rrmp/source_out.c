@@ -5,18 +5,20 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-struct rrmp_dest source_topic_dest(const struct rrmp_source *source, uint16_t svc)
+struct backbone_target source_topic_target(const struct rrmp_source *source, uint16_t svc)
 {
-    return (struct rrmp_dest){ .path = RRMP_PATH_MULTICAST, .topic = source->services[svc].topic };
+    return (struct backbone_target){ .path = BACKBONE_PATH_MULTICAST,
+                                     .topic = source->services[svc].topic };
 }
 
-struct rrmp_dest source_owner_dest(const struct rrmp_source *source, const struct source_item *item)
+struct backbone_target source_owner_target(const struct rrmp_source *source,
+                                           const struct source_item *item)
 {
     const struct source_requester *owner = source_requester_at(source, item->owner);
 
-    return (struct rrmp_dest){ .path = RRMP_PATH_UNICAST,
-                               .session = owner->session,
-                               .port = owner->port };
+    return (struct backbone_target){ .path = BACKBONE_PATH_UNICAST,
+                                     .session = owner->session,
+                                     .port = owner->port };
 }
 
 /* The record about to go out takes the service's next number; the log remembers what it is about.
@@ -32,37 +34,39 @@ void source_number(struct rrmp_source *source, uint16_t svc, uint32_t log_handle
 bool source_multicast(struct rrmp_source *source, uint16_t svc, uint32_t log_handle,
                       struct rrmp_record *record)
 {
-    struct rrmp_dest dest = source_topic_dest(source, svc);
+    struct backbone_target target = source_topic_target(source, svc);
 
     if (source->session == 0)
         return false;
     source_number(source, svc, log_handle);
     record->header.svc = svc;
     record->header.svc_seq = source->services[svc].svc_seq;
-    return rrmp_outbox_put(&source->outbox, &dest, record);
+    return rrmp_outbox_put(&source->outbox, &target, record);
 }
 
 void source_unicast(struct rrmp_source *source, uint64_t session, uint16_t port,
                     const struct rrmp_record *record)
 {
-    struct rrmp_dest dest = { .path = RRMP_PATH_UNICAST, .session = session, .port = port };
+    struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                      .session = session,
+                                      .port = port };
 
     if (source->session != 0)
-        rrmp_outbox_put(&source->outbox, &dest, record);
+        rrmp_outbox_put(&source->outbox, &target, record);
 }
 
-/* Room for a record of `item` with `header` bytes before the message; remembers where it goes. */
-uint8_t *source_open_room(struct rrmp_source *source, uint32_t number, const struct rrmp_dest *dest,
-                          uint8_t type, size_t header, size_t length)
+/* Room for a record of `item` with `header` bytes before the message. */
+uint8_t *source_open_room(struct rrmp_source *source, uint32_t number,
+                          const struct backbone_target *target, uint8_t type, size_t header,
+                          size_t length)
 {
     MD_ASSERT(source->open_kind == OPEN_NONE);
-    uint8_t *room = rrmp_outbox_reserve(&source->outbox, header + length);
+    uint8_t *room = rrmp_outbox_reserve(&source->outbox, target, header + length);
 
     if (!room) {
         source->stats.backbone_refused++;
         return NULL;
     }
-    source->open_dest = *dest;
     source->open_type = type;
     source->open_header = header;
     source->open_item = number;
@@ -88,13 +92,13 @@ uint32_t source_open_numbered(struct rrmp_source *source, uint16_t svc, uint32_t
 int source_bind_send(struct rrmp_source *source, const struct source_item *item,
                      struct rrmp_record *bind, size_t following)
 {
-    struct rrmp_dest dest = source_topic_dest(source, item->svc);
+    struct backbone_target target = source_topic_target(source, item->svc);
 
-    if (!rrmp_outbox_reserve(&source->outbox, rrmp_record_size(bind) + following)) {
+    if (!rrmp_outbox_reserve(&source->outbox, &target, rrmp_record_size(bind) + following)) {
         source->stats.backbone_refused++;
         return MD_ERR_FULL;
     }
-    rrmp_outbox_commit(&source->outbox, &dest, RRMP_BIND, 0);
+    rrmp_outbox_commit(&source->outbox, RRMP_BIND, 0);
     source_multicast(source, item->svc, item->handle, bind);
     return MD_OK;
 }

@@ -27,7 +27,7 @@ static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type,
                       size_t header, size_t length, uint8_t **room)
 {
     struct source_item *item = source_item_at(source, number);
-    struct rrmp_dest dest;
+    struct backbone_target target;
 
     *room = NULL;
     if (!source_item_is_active(source, item) || source->session == 0)
@@ -42,9 +42,9 @@ static int tick_begin(struct rrmp_source *source, uint32_t number, uint8_t type,
     if (item->handle == RRMP_HANDLE_NONE)
         return MD_ERR_STATE;
 
-    dest =
-        item->is_private ? source_owner_dest(source, item) : source_topic_dest(source, item->svc);
-    uint8_t *p = source_open_room(source, number, &dest, type, header, length);
+    target = item->is_private ? source_owner_target(source, item)
+                              : source_topic_target(source, item->svc);
+    uint8_t *p = source_open_room(source, number, &target, type, header, length);
     if (!p)
         return MD_ERR_FULL;
     uint32_t svc_seq = 0;
@@ -89,7 +89,7 @@ void rrmp_source_publish_commit(struct rrmp_source *source, size_t length)
     bool is_numbered = source->open_kind == OPEN_NUMBERED;
 
     source->open_kind = OPEN_NONE;
-    rrmp_outbox_commit(&source->outbox, &source->open_dest, source->open_type, total);
+    rrmp_outbox_commit(&source->outbox, source->open_type, total);
     if (total == 0) {
         if (source->open_is_image && source->open_item != RRMP_NIL)
             rrmp_source_image_abort(source, source->open_item);
@@ -116,7 +116,7 @@ void rrmp_source_publish_commit(struct rrmp_source *source, size_t length)
     source->image_budget -= total < source->image_budget ? total : source->image_budget;
     struct source_work *work = source_work_of(source, item);
     if (work->image_part++ == 0)
-        source_image_count(source, (enum rrmp_path)work->image_path);
+        source_image_count(source, (enum backbone_path)work->image_path);
     if (source->open_is_last)
         source_image_done(source, source->open_item);
 }

@@ -397,7 +397,7 @@ static uint32_t watched_item(const struct rrmp_source *source, uint32_t requeste
 }
 
 static void post_in(struct rrmp_source *source, uint32_t requester,
-                    const struct rrmp_message *message, const struct rrmp_record *record)
+                    const struct backbone_event *message, const struct rrmp_record *record)
 {
     const struct rrmp_post *post = &record->u.post;
     struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_POST);
@@ -470,7 +470,7 @@ static bool key_is_good(const struct rrmp_record *record)
 }
 
 static void upward_in(struct rrmp_source *source, uint64_t now_ns,
-                      const struct rrmp_message *message, const struct rrmp_record *record)
+                      const struct backbone_event *message, const struct rrmp_record *record)
 {
     if (!key_is_good(record)) {
         source->stats.records_bad++;
@@ -550,7 +550,7 @@ bool rrmp_source_has_partner(const struct rrmp_source *source, uint16_t svc)
 }
 
 /* Another instance that says our name: a mistake in the configuration, but nothing breaks. */
-static void instance_in(struct rrmp_source *source, const struct rrmp_message *message,
+static void instance_in(struct rrmp_source *source, const struct backbone_event *message,
                         const struct rrmp_record *record)
 {
     const struct rrmp_view *name = &record->u.instance.name;
@@ -564,7 +564,7 @@ static void instance_in(struct rrmp_source *source, const struct rrmp_message *m
 }
 
 void source_record_in(struct rrmp_source *source, uint64_t now_ns,
-                      const struct rrmp_message *message, const struct rrmp_record *record)
+                      const struct backbone_event *message, const struct rrmp_record *record)
 {
     source->now_ns = now_ns;
     if (record->header.type == RRMP_QUERY)

@@ -155,24 +155,16 @@ static void take_events(struct srcdist_core *core)
 }
 
 void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
-                           const struct rrmp_message *messages, size_t count)
+                           const struct backbone_event *events, size_t count)
 {
     core->now_ns = now_ns;
     while (count > 0) {
-        size_t taken = rrmp_source_input(core->source, now_ns, messages, count);
+        size_t taken = rrmp_source_input(core->source, now_ns, events, count);
 
         take_events(core);
-        messages += taken;
+        events += taken;
         count -= taken;
     }
-}
-
-void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
-                         const struct rrmp_notice *notice)
-{
-    core->now_ns = now_ns;
-    rrmp_source_notice(core->source, now_ns, notice);
-    take_events(core);
 }
 
 static void count_memory(struct srcdist_core *core)

@@ -10,7 +10,6 @@
 #include "marketfeed/marketfeed.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
-#include "rrmp/backbone.h"
 #include "rrmp/source.h"
 #include "stage.h"
 
@@ -18,7 +17,7 @@
  * One core is one loop of src_dist: one instance on the backbone with provider connections of its
  * own. The shell around it (srcdist/route_loop.c, or a simulator)
  *
- *     gives it the backbone       srcdist_core_backbone(), srcdist_core_notice()
+ *     gives it the backbone       srcdist_core_backbone()
  *     gives it the providers      srcdist_provider_*()
  *     gives it the time           srcdist_core_tick() when srcdist_core_deadline() has come
  *     ends each turn with         srcdist_core_settle()
@@ -136,9 +135,7 @@ void srcdist_core_rules_set(struct srcdist_core *core, const struct srcdist_rule
 /* ---- the backbone ---- */
 
 void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
-                           const struct rrmp_message *messages, size_t count);
-void srcdist_core_notice(struct srcdist_core *core, uint64_t now_ns,
-                         const struct rrmp_notice *notice);
+                           const struct backbone_event *events, size_t count);
 void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is_empty);
 uint64_t srcdist_core_deadline(const struct srcdist_core *core);
 /* Ends a turn: handles events of the source engine, sends images and dictionaries. */

@@ -137,7 +137,7 @@ static bool send_part(struct srcdist_core *core, struct srcdist_dictionary_ask *
  */
 void srcdist_dictionaries_pump(struct srcdist_core *core)
 {
-    const struct rrmp_send *send = &core->config.source.send;
+    const struct backbone_send *send = &core->config.source.send;
 
     if (core->dictionary_ask_count == 0 || core->now_ns < core->dictionary_due_ns)
         return;

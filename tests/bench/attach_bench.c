@@ -53,7 +53,7 @@ static void *inbound_reader(void *argument)
 {
     static struct inbound_reader reader;
     static struct attach_counters counters;
-    struct attach_event events[EVENTS];
+    struct backbone_event events[EVENTS];
     struct pair *pair = argument;
     uint64_t got = 0;
 
@@ -67,7 +67,7 @@ static void *inbound_reader(void *argument)
         int count = inbound_read(&reader, events, EVENTS);
 
         for (int i = 0; i < count; i++)
-            if (events[i].type == ATTACH_MESSAGE) {
+            if (events[i].type == BACKBONE_MESSAGE) {
                 pair->sum += events[i].bytes[8];
                 got++;
             }
@@ -82,8 +82,8 @@ static void *inbound_reader(void *argument)
 static void inbound_write(struct pair *pair)
 {
     static const uint8_t body[LENGTH_MAX] = { 1 };
-    struct rrcp_event event = {
-        .type = RRCP_EVENT_MSG, .session = PEER, .bytes = body, .length = pair->length
+    struct backbone_event event = {
+        .type = BACKBONE_MESSAGE, .session = PEER, .bytes = body, .length = pair->length
     };
 
     for (uint64_t i = 0; i < pair->count;) {
@@ -128,7 +128,7 @@ static void *outbound_reader(void *argument)
 static void outbound_write(struct pair *pair)
 {
     static const uint8_t body[LENGTH_MAX] = { 1 };
-    struct attach_target target = { .topic = 7 };
+    struct backbone_target target = { .topic = 7 };
     struct outbound_writer writer;
 
     outbound_writer_init(&writer, pair->outbound, OUTBOUND);
@@ -169,7 +169,7 @@ static double run_inbound(struct pair *pair)
 {
     struct attach_inbound_config config = { .size = INBOUND, .session = OWN, .message_max = 8192 };
     size_t bytes = sizeof(*pair->map) + INBOUND;
-    struct rrcp_event up = { .type = RRCP_EVENT_PEER_UP, .session = PEER };
+    struct backbone_event up = { .type = BACKBONE_PEER_UP, .session = PEER };
 
     if (attach_inbound_create(&config, &pair->inbound) != 0)
         abort();

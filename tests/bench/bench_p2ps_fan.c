@@ -28,7 +28,7 @@
 /* What one side has sent. */
 struct batch {
     uint8_t bytes[QUEUE][SIZE];
-    struct rrmp_dest dests[QUEUE];
+    struct backbone_target targets[QUEUE];
     size_t lengths[QUEUE];
     size_t count;
 };
@@ -51,20 +51,22 @@ struct bench {
 static struct batch down, up;
 static struct consumer consumers[CLIENTS_MAX];
 
-static uint8_t *reserve(void *context, size_t length)
+static uint8_t *reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct batch *batch = context;
 
-    return batch->count < QUEUE && length <= SIZE ? batch->bytes[batch->count] : NULL;
+    if (batch->count == QUEUE || length > SIZE)
+        return NULL;
+    batch->targets[batch->count] = *target;
+    return batch->bytes[batch->count];
 }
 
-static void commit(void *context, const struct rrmp_dest *dest, size_t length)
+static void commit(void *context, size_t length)
 {
     struct batch *batch = context;
 
     if (length == 0)
         return;
-    batch->dests[batch->count] = *dest;
     batch->lengths[batch->count++] = length;
 }
 
@@ -200,15 +202,16 @@ static size_t message(uint8_t *out, bool is_image)
 
 static void to_core(struct bench *bench)
 {
-    static struct rrmp_message messages[QUEUE];
+    static struct backbone_event messages[QUEUE];
     size_t count = down.count;
 
     for (size_t i = 0; i < count; i++)
-        messages[i] = (struct rrmp_message){ .session = 1,
-                                             .src_port = 1,
-                                             .dst_port = down.dests[i].port,
-                                             .bytes = down.bytes[i],
-                                             .length = down.lengths[i] };
+        messages[i] = (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                               .session = 1,
+                                               .src_port = 1,
+                                               .dst_port = down.targets[i].port,
+                                               .bytes = down.bytes[i],
+                                               .length = (uint32_t)down.lengths[i] };
     down.count = 0;
     p2ps_core_backbone(bench->core, 0, bench->now_ns, messages, count);
 }
@@ -222,11 +225,12 @@ static void to_source(struct bench *bench)
     uint8_t *room;
 
     for (size_t i = 0; i < up.count; i++) {
-        struct rrmp_message sent = { .session = 2,
-                                     .src_port = 1,
-                                     .dst_port = up.dests[i].port,
-                                     .bytes = up.bytes[i],
-                                     .length = up.lengths[i] };
+        struct backbone_event sent = { .type = BACKBONE_MESSAGE,
+                                       .session = 2,
+                                       .src_port = 1,
+                                       .dst_port = up.targets[i].port,
+                                       .bytes = up.bytes[i],
+                                       .length = (uint32_t)up.lengths[i] };
         rrmp_source_input(bench->source, bench->now_ns, &sent, 1);
         while (rrmp_source_event(bench->source, &event, 1) == 1) {
             if (event.kind != RRMP_SOURCE_WANTED)
@@ -302,12 +306,12 @@ static void create(struct bench *bench)
              p2ps_core_create(&config, &bench->core) == 0 &&
              rrmp_source_service_offer(bench->source, bench->now_ns, &service, &svc) == 0,
          "no memory");
-    p2ps_core_notice(
+    p2ps_core_backbone(
         bench->core, 0, bench->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
-    rrmp_source_notice(
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 }, 1);
+    rrmp_source_input(
         bench->source, bench->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 1, .dst_port = 1 }, 1);
     pass(bench);
     bench->service_id = p2ps_core_service_id(bench->core, 0, 0);
     must(bench->service_id != 0, "the service is not there");

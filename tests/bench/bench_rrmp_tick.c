@@ -20,25 +20,27 @@
 /* The ring of this benchmark: a batch of messages in private memory. */
 struct batch {
     uint8_t bytes[4096][512];
-    struct rrmp_dest dests[4096];
+    struct backbone_target targets[4096];
     size_t lengths[4096];
     size_t count;
 };
 
-static uint8_t *reserve(void *context, size_t length)
+static uint8_t *reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct batch *batch = context;
 
-    return batch->count < 4096 && length <= 512 ? batch->bytes[batch->count] : NULL;
+    if (batch->count == 4096 || length > 512)
+        return NULL;
+    batch->targets[batch->count] = *target;
+    return batch->bytes[batch->count];
 }
 
-static void commit(void *context, const struct rrmp_dest *dest, size_t length)
+static void commit(void *context, size_t length)
 {
     struct batch *batch = context;
 
     if (length == 0)
         return;
-    batch->dests[batch->count] = *dest;
     batch->lengths[batch->count++] = length;
 }
 
@@ -93,17 +95,19 @@ static size_t sink_take(struct rrmp_sink *sink)
 /* Everything sent so far arrives at the other side. */
 static size_t to_sink(struct rrmp_sink *sink, uint64_t now_ns)
 {
-    struct rrmp_message messages[BATCH];
+    struct backbone_event messages[BATCH];
     size_t total = 0;
 
     for (size_t i = 0; i < down.count;) {
         size_t count = 0;
         while (count < BATCH && i + count < down.count) {
-            messages[count] = (struct rrmp_message){ .session = 1,
-                                                     .src_port = 1,
-                                                     .dst_port = down.dests[i + count].port,
-                                                     .bytes = down.bytes[i + count],
-                                                     .length = down.lengths[i + count] };
+            messages[count] =
+                (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                         .session = 1,
+                                         .src_port = 1,
+                                         .dst_port = down.targets[i + count].port,
+                                         .bytes = down.bytes[i + count],
+                                         .length = (uint32_t)down.lengths[i + count] };
             count++;
         }
         i += rrmp_sink_input(sink, now_ns, messages, count);
@@ -116,11 +120,12 @@ static size_t to_sink(struct rrmp_sink *sink, uint64_t now_ns)
 static void to_source(struct rrmp_source *source, uint64_t now_ns)
 {
     for (size_t i = 0; i < up.count; i++) {
-        struct rrmp_message message = { .session = 2,
-                                        .src_port = 1,
-                                        .dst_port = up.dests[i].port,
-                                        .bytes = up.bytes[i],
-                                        .length = up.lengths[i] };
+        struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                          .session = 2,
+                                          .src_port = 1,
+                                          .dst_port = up.targets[i].port,
+                                          .bytes = up.bytes[i],
+                                          .length = (uint32_t)up.lengths[i] };
         rrmp_source_input(source, now_ns, &message, 1);
         source_take(source, now_ns);
     }
@@ -166,12 +171,12 @@ int main(void)
         rrmp_sink_create(&sink_config, &sink) != 0 ||
         rrmp_source_service_offer(source, now_ns, &service, &svc) != 0)
         return 1;
-    rrmp_sink_notice(
+    rrmp_sink_input(
         sink, now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
-    rrmp_source_notice(
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 }, 1);
+    rrmp_source_input(
         source, now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 1, .dst_port = 1 }, 1);
     to_sink(sink, now_ns);
     uint64_t start = clock_ns();
     open_all(source, sink, &now_ns);

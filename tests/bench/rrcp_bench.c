@@ -60,12 +60,12 @@ struct bench {
 
 static void drain(struct bench *bench, struct rrcp *r)
 {
-    struct rrcp_event events[256];
+    struct backbone_event events[256];
     int n;
 
     while ((n = rrcp_event(r, events, 256)) > 0)
         for (int i = 0; i < n; i++)
-            bench->received += events[i].type == RRCP_EVENT_MSG;
+            bench->received += events[i].type == BACKBONE_MESSAGE;
 }
 
 /* What `from` has to say, to `to`. */

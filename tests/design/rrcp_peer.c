@@ -54,15 +54,15 @@ static uint32_t unhex(const char *hex, uint8_t *out)
 
 static void print_events(void)
 {
-    struct rrcp_event events[32];
+    struct backbone_event events[32];
     int count;
 
     while ((count = rrcp_event(engine, events, 32)) > 0)
         for (int i = 0; i < count; i++) {
-            const struct rrcp_event *e = &events[i];
+            const struct backbone_event *e = &events[i];
 
-            if (e->type == RRCP_EVENT_MSG) {
-                printf("msg %c %u ", e->flags & RRCP_EVENT_UNICAST ? 'u' : 'm', e->topic);
+            if (e->type == BACKBONE_MESSAGE) {
+                printf("msg %c %u ", e->flags & BACKBONE_FLAG_UNICAST ? 'u' : 'm', e->topic);
                 print_hex(e->bytes, e->length);
             } else {
                 printf("event %u %u\n", e->type, e->reason);

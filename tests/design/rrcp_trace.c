@@ -92,27 +92,26 @@ static void open_node(int n, uint32_t incarnation, const uint8_t *key)
     printf("node %d %016llx\n", n, (unsigned long long)rrcp_session(nodes[n].engine));
 }
 
-static void print_event(int n, const struct rrcp_event *e)
+static void print_event(int n, const struct backbone_event *e)
 {
     static const char *const names[] = { "?",          "MSG",       "GAP",
                                          "PEER_UP",    "PEER_DOWN", "USER_DOWN",
                                          "TX_DROPPED", "PEER_INFO", "TX_READY" };
 
-    if (e->type == RRCP_EVENT_MSG) {
+    if (e->type == BACKBONE_MESSAGE) {
         printf("msg %d %016llx %c %u %u %u ", n, (unsigned long long)e->session,
-               e->flags & RRCP_EVENT_UNICAST ? 'u' : 'm', e->source_port, e->destination_port,
-               e->topic);
+               e->flags & BACKBONE_FLAG_UNICAST ? 'u' : 'm', e->src_port, e->dst_port, e->topic);
         print_hex(e->bytes, e->length);
         return;
     }
     printf("event %d %s %016llx %u %u %.*s\n", n, names[e->type], (unsigned long long)e->session,
-           e->source_port, e->reason, e->type == RRCP_EVENT_PEER_INFO ? (int)e->length : 1,
-           e->type == RRCP_EVENT_PEER_INFO ? (const char *)e->bytes : "-");
+           e->src_port, e->reason, e->type == BACKBONE_PEER_INFO ? (int)e->length : 1,
+           e->type == BACKBONE_PEER_INFO ? (const char *)e->bytes : "-");
 }
 
 static void take_events(int n)
 {
-    struct rrcp_event events[32];
+    struct backbone_event events[32];
     int count;
 
     while ((count = rrcp_event(nodes[n].engine, events, 32)) > 0)
@@ -219,7 +218,7 @@ static void run(const char *name, uint32_t per_mille, const uint8_t *key)
             step();
     }
     run_for(1500 * MS);
-    rrcp_user_remove(nodes[1].engine, now, nodes[1].port, RRCP_USER_REASON_DIED);
+    rrcp_user_remove(nodes[1].engine, now, nodes[1].port, BACKBONE_USER_DIED);
     run_for(100 * MS);
     rrcp_stop(nodes[2].engine, now, 1);
     run_for(600 * MS);
@@ -235,7 +234,7 @@ static const char *verdict(const uint8_t *bytes, uint32_t length)
     struct rrcp_arrival arrival = { .bytes = bytes, .length = length, .from = &from };
     struct rrcp_env env = { .take = take, .give = give, .seed = { 5, 5 } };
     struct rrcp_config config;
-    struct rrcp_event events[32];
+    struct backbone_event events[32];
     struct rrcp *r;
     const char *name = "ok";
 

@@ -57,7 +57,7 @@ static void give(void *context, void *memory, size_t bytes)
 
 static void look_at_events(struct rrcp *r)
 {
-    struct rrcp_event events[8];
+    struct backbone_event events[8];
     volatile uint8_t sum = 0;
     int n;
 

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct pipe {
     uint8_t room[OUT_MAX];
     struct {
-        struct rrmp_dest dest;
+        struct backbone_target target;
         uint8_t *bytes;
         size_t length;
     } queue[PIPE_MAX];
@@ -27,14 +27,17 @@ struct pipe {
     bool is_full;
 };
 
-static uint8_t *pipe_reserve(void *context, size_t length)
+static uint8_t *pipe_reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct pipe *pipe = context;
 
-    return pipe->is_full || length > OUT_MAX || pipe->count == PIPE_MAX ? NULL : pipe->room;
+    if (pipe->is_full || length > OUT_MAX || pipe->count == PIPE_MAX)
+        return NULL;
+    pipe->queue[pipe->count].target = *target;
+    return pipe->room;
 }
 
-static void pipe_commit(void *context, const struct rrmp_dest *dest, size_t length)
+static void pipe_commit(void *context, size_t length)
 {
     struct pipe *pipe = context;
 
@@ -44,9 +47,8 @@ static void pipe_commit(void *context, const struct rrmp_dest *dest, size_t leng
     if (!copy)
         abort();
     memcpy(copy, pipe->room, length);
-    pipe->queue[pipe->count].dest = *dest;
     pipe->queue[pipe->count].bytes = copy;
-    pipe->queue[pipe->count++].length = length;
+    pipe->queue[pipe->count++].length = (uint32_t)length;
 }
 
 static unsigned pipe_fill(void *context)
@@ -118,7 +120,7 @@ static void sink_take(struct bench *bench)
     }
 }
 
-static void give(struct bench *bench, bool to_sink, const struct rrmp_message *message)
+static void give(struct bench *bench, bool to_sink, const struct backbone_event *message)
 {
     if (to_sink) {
         while (rrmp_sink_input(bench->sink, bench->now_ns, message, 1) == 0)
@@ -138,12 +140,12 @@ static void pump(struct bench *bench, bool to_sink, uint8_t spoil, uint8_t how)
     size_t count = pipe->count;
     uint8_t *held[PIPE_MAX];
     size_t lengths[PIPE_MAX];
-    struct rrmp_dest dests[PIPE_MAX];
+    struct backbone_target targets[PIPE_MAX];
 
     for (size_t i = 0; i < count; i++) {
         held[i] = pipe->queue[i].bytes;
         lengths[i] = pipe->queue[i].length;
-        dests[i] = pipe->queue[i].dest;
+        targets[i] = pipe->queue[i].target;
     }
     pipe->count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -153,12 +155,13 @@ static void pump(struct bench *bench, bool to_sink, uint8_t spoil, uint8_t how)
         else if (is_spoiled)
             held[i][how % lengths[i]] ^= (uint8_t)(1u << how % 8);
         if (lengths[i] > 0) {
-            struct rrmp_message message = { .session = to_sink ? 1 : 2,
-                                            .src_port = 1,
-                                            .dst_port = dests[i].port,
-                                            .topic = dests[i].topic,
-                                            .bytes = held[i],
-                                            .length = lengths[i] };
+            struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                              .session = to_sink ? 1 : 2,
+                                              .src_port = 1,
+                                              .dst_port = targets[i].port,
+                                              .topic = targets[i].topic,
+                                              .bytes = held[i],
+                                              .length = (uint32_t)lengths[i] };
             give(bench, to_sink, &message);
         }
         free(held[i]);
@@ -179,25 +182,32 @@ static void invent(struct bench *bench, bool to_sink, struct md_rd *rd)
         memcpy(copy, bytes, length);
     if (length > 1)
         copy[1] = (uint8_t)(RRMP_VERSION << 4 | (copy[1] & 15));
-    struct rrmp_message message = {
-        .session = to_sink ? 1 : 2, .src_port = 1, .dst_port = 1, .bytes = copy, .length = length
-    };
+    struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                      .session = to_sink ? 1 : 2,
+                                      .src_port = 1,
+                                      .dst_port = 1,
+                                      .bytes = copy,
+                                      .length = (uint32_t)length };
     give(bench, to_sink, &message);
     free(copy);
 }
 
 static void notices(struct bench *bench, uint8_t which)
 {
-    const struct rrmp_notice notice = { .kind = (enum rrmp_notice_kind)(which % 8),
-                                        .session = which & 8 ? 1 : 2,
-                                        .port = 1,
-                                        .reason = which >> 4 };
+    static const uint8_t types[] = { BACKBONE_GAP,       BACKBONE_OVERRUN,   BACKBONE_PEER_UP,
+                                     BACKBONE_PEER_DOWN, BACKBONE_USER_DOWN, BACKBONE_TX_DROPPED,
+                                     BACKBONE_ATTACHED,  BACKBONE_DETACHED };
+    const struct backbone_event notice = { .type = types[which % 8],
+                                           .session = which & 8 ? 1 : 2,
+                                           .src_port = 1,
+                                           .dst_port = 1,
+                                           .reason = which >> 4 };
 
     if (which & 64) {
-        rrmp_sink_notice(bench->sink, bench->now_ns, &notice);
+        rrmp_sink_input(bench->sink, bench->now_ns, &notice, 1);
         sink_take(bench);
     } else {
-        rrmp_source_notice(bench->source, bench->now_ns, &notice);
+        rrmp_source_input(bench->source, bench->now_ns, &notice, 1);
         source_take(bench);
     }
 }
@@ -282,9 +292,9 @@ static void step(struct bench *bench, struct md_rd *rd)
         abort();
 }
 
-static struct rrmp_send send_of(struct pipe *pipe)
+static struct backbone_send send_of(struct pipe *pipe)
 {
-    return (struct rrmp_send){
+    return (struct backbone_send){
         .context = pipe, .reserve = pipe_reserve, .commit = pipe_commit, .fill = pipe_fill
     };
 }
@@ -329,12 +339,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rrmp_sink_create(&sink, &bench->sink) != 0 ||
         rrmp_source_service_offer(bench->source, 0, &service, &bench->svc) != 0)
         abort();
-    rrmp_source_notice(
+    rrmp_source_input(
         bench->source, bench->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 });
-    rrmp_sink_notice(
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 1, .dst_port = 1 }, 1);
+    rrmp_sink_input(
         bench->sink, bench->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 }, 1);
     pump(bench, true, 0, 0);
     while (md_rd_left(&rd) > 1) {
         step(bench, &rd);

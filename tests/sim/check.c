@@ -272,7 +272,7 @@ static void check_missing(struct sim_check *check, int node, struct sim_life *li
 
 static void check_multicast(struct sim_check *check, int node, struct sim_life *life,
                             struct sim_view *view, const struct message_head *head,
-                            const struct rrcp_event *event)
+                            const struct backbone_event *event)
 {
     const struct sim_sent *sent;
 
@@ -311,10 +311,10 @@ static void check_multicast(struct sim_check *check, int node, struct sim_life *
 }
 
 static void check_message_event(struct sim_check *check, int node, struct sim_life *life,
-                                struct sim_view *view, const struct rrcp_event *event)
+                                struct sim_view *view, const struct backbone_event *event)
 {
     struct message_head head;
-    bool is_unicast = event->flags & RRCP_EVENT_UNICAST;
+    bool is_unicast = event->flags & BACKBONE_FLAG_UNICAST;
 
     if (event->length < MESSAGE_BYTES_MIN) {
         sim_fail(check->sim, "I1: node %d got a message of %u bytes", node, event->length);
@@ -323,7 +323,7 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
     memcpy(&head, event->bytes, sizeof(head));
     if (head.session != life->session || head.length != event->length ||
         head.is_unicast != is_unicast || (head.to && head.to != life_of_node(check, node) + 1) ||
-        head.port != event->source_port) {
+        head.port != event->src_port) {
         sim_fail(check->sim, "I1: node %d got a message that is not what was sent to it", node);
         return;
     }
@@ -333,7 +333,7 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
             return;
         }
     for (uint32_t i = 0; i < view->port_count && !is_unicast; i++) /* streams have no order */
-        if (view->ports_down[i] == event->source_port)
+        if (view->ports_down[i] == event->src_port)
             sim_fail(check->sim, "node %d got a message of a user that is down", node);
     check->sim->messages++;
     if (!is_unicast) {
@@ -363,11 +363,11 @@ static void excuse(struct sim_check *check, const struct sim_life *life, uint32_
 }
 
 static void check_gap(struct sim_check *check, int node, uint32_t index, struct sim_life *life,
-                      struct sim_view *view, const struct rrcp_event *event)
+                      struct sim_view *view, const struct backbone_event *event)
 {
     check->gap_reasons[event->reason & 7]++;
     check->node_gaps[(uint32_t)node * 8 + (event->reason & 7)]++;
-    if (event->flags & RRCP_EVENT_UNICAST) {
+    if (event->flags & BACKBONE_FLAG_UNICAST) {
         view->unicast_may_miss = true;
         excuse(check, life, index);
         return;
@@ -378,7 +378,8 @@ static void check_gap(struct sim_check *check, int node, uint32_t index, struct 
                  event->reason);
     if (event->seq > event->last || event->count == 0)
         sim_fail(check->sim, "node %d: an empty gap", node);
-    if (event->reason == RRCP_GAP_NOT_HELD && event->seq >= life->trail && !check->sim->has_hostile)
+    if (event->reason == BACKBONE_GAP_NOT_HELD && event->seq >= life->trail &&
+        !check->sim->has_hostile)
         sim_fail(check->sim, "node %d gives up packet %llu of node %d, which that still holds",
                  node, (unsigned long long)event->seq, life->node);
     if (event->seq <= view->gap_last)
@@ -387,7 +388,7 @@ static void check_gap(struct sim_check *check, int node, uint32_t index, struct 
     if (view->has_base && event->seq <= view->last_seq)
         sim_fail(check->sim, "I2: a gap at node %d covers delivered packet %llu of node %d", node,
                  (unsigned long long)event->seq, life->node);
-    view->rejoins += event->reason == RRCP_GAP_REJOIN;
+    view->rejoins += event->reason == BACKBONE_GAP_REJOIN;
     view->gap_last = event->last;
     view->gaps = grow(view->gaps, &view->gap_size, view->gap_count + 1, sizeof(*view->gaps));
     view->gaps[view->gap_count++] = (struct sim_gap){ event->seq, event->last };
@@ -403,13 +404,14 @@ static void peer_down(struct sim_check *check, int node, uint32_t index, uint64_
     excuse(check, life, index);
 }
 
-void check_event(struct sim_check *check, int node, uint32_t index, const struct rrcp_event *event)
+void check_event(struct sim_check *check, int node, uint32_t index,
+                 const struct backbone_event *event)
 {
     struct sim_life *life = check_life(check, event->session);
     bool is_own = event->session == check->lives[index].session;
     struct sim_view *view;
 
-    if (event->type == RRCP_EVENT_TX_READY)
+    if (event->type == BACKBONE_TX_READY)
         return;
     if (!life) {
         if (!check->sim->has_hostile)
@@ -417,9 +419,9 @@ void check_event(struct sim_check *check, int node, uint32_t index, const struct
         return;
     }
     view = &check->views[node][event->session & 0xffff];
-    if (event->type == RRCP_EVENT_TX_DROPPED)
+    if (event->type == BACKBONE_TX_DROPPED)
         return;
-    if (event->type == RRCP_EVENT_PEER_UP) {
+    if (event->type == BACKBONE_PEER_UP) {
         if (view->is_up)
             sim_fail(check->sim, "I14: node %d is told twice that node %d is up", node, life->node);
         for (uint32_t i = (uint32_t)(event->session & 0xffff) + 1; i < check->life_count; i++)
@@ -432,14 +434,14 @@ void check_event(struct sim_check *check, int node, uint32_t index, const struct
     if (!view->is_up && !is_own)
         sim_fail(check->sim, "I14: node %d is told something (%u) of node %d, which is not up",
                  node, event->type, life->node);
-    if (event->type == RRCP_EVENT_MSG)
+    if (event->type == BACKBONE_MESSAGE)
         check_message_event(check, node, life, view, event);
-    if (event->type == RRCP_EVENT_GAP)
+    if (event->type == BACKBONE_GAP)
         check_gap(check, node, index, life, view, event);
-    if (event->type == RRCP_EVENT_PEER_DOWN)
+    if (event->type == BACKBONE_PEER_DOWN)
         peer_down(check, node, index, event->session);
-    if (event->type == RRCP_EVENT_USER_DOWN) {
-        view->ports_down[view->port_count % 4] = event->source_port;
+    if (event->type == BACKBONE_USER_DOWN) {
+        view->ports_down[view->port_count % 4] = event->src_port;
         if (view->port_count < 4)
             view->port_count++;
     }

@@ -92,7 +92,8 @@ uint32_t check_message(struct sim_check *check, uint32_t life, uint8_t *bytes, u
 void check_unmessage(struct sim_check *check, uint32_t life, int to, bool is_unicast);
 
 void check_wire(struct sim_check *check, uint32_t life, const struct rrcp_packet *packet);
-void check_event(struct sim_check *check, int node, uint32_t life, const struct rrcp_event *event);
+void check_event(struct sim_check *check, int node, uint32_t life,
+                 const struct backbone_event *event);
 /* The node died: what it will be told next begins anew. */
 void check_forget(struct sim_check *check, int node);
 /* At the end: everything sent was delivered or told. */

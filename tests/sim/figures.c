@@ -123,7 +123,7 @@ static struct result measure(const struct figure *f, uint64_t seed)
     r.busy = after.repairs_busy - before.repairs_busy;
     for (int i = 1; i <= f->receivers; i++)
         for (int reason = 1; reason < 8; reason++) {
-            uint64_t gaps = sim_gap_count(sim, i, (enum rrcp_gap_reason)reason);
+            uint64_t gaps = sim_gap_count(sim, i, (enum backbone_gap_reason)reason);
 
             r.gaps += gaps;
             r.gaps_at_good += i == 1 && f->bad_receiver_ppm ? 0 : gaps;

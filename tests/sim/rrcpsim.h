@@ -94,7 +94,7 @@ uint64_t sim_hash(const struct sim *sim);       /* of everything that was sent a
 uint64_t sim_users_hash(const struct sim *sim); /* of what the fast user was told */
 uint64_t sim_latency_ns(const struct sim *sim, double quantile); /* of multicast messages */
 void sim_latency_forget(struct sim *sim);
-uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason);
+uint64_t sim_gap_count(const struct sim *sim, int node, enum backbone_gap_reason reason);
 uint32_t sim_downs(const struct sim *sim, int node, int of);   /* PEER_DOWN `node` was given */
 uint32_t sim_rejoins(const struct sim *sim, int node, int of); /* GAP(REJOIN) it was given */
 uint64_t sim_repair_rate(const struct sim *sim);          /* bytes per second, of each sender */

@@ -322,21 +322,21 @@ void sim_destroy(struct sim *sim)
 
 static void take_events(struct sim *sim, struct sim_node *node)
 {
-    struct rrcp_event events[SIM_BATCH];
+    struct backbone_event events[SIM_BATCH];
     int n;
 
     while ((n = rrcp_event(node->r, events, SIM_BATCH)) > 0)
         for (int i = 0; i < n; i++) {
-            const struct rrcp_event *e = &events[i];
+            const struct backbone_event *e = &events[i];
 
             sim->events[e->type & 15]++;
             hash_number(sim, e->type);
             hash_number(sim, e->seq);
             if (e->bytes)
                 hash_bytes(sim, e->bytes, e->length < 16 ? e->length : 16);
-            if (e->type == RRCP_EVENT_TX_READY)
+            if (e->type == BACKBONE_TX_READY)
                 node->is_full = false;
-            if (e->type != RRCP_EVENT_MSG)
+            if (e->type != BACKBONE_MESSAGE)
                 trace(sim, node->number, "event %u session %llx seq %llu last %llu reason %u",
                       e->type, (unsigned long long)e->session, (unsigned long long)e->seq,
                       (unsigned long long)e->last, e->reason);
@@ -661,7 +661,7 @@ void sim_detach(struct sim *sim, int node)
     if (!n->r || n->stopping_ns)
         return;
     sim->coverage->detaches++;
-    rrcp_user_remove(n->r, local_ns(n, simnet_now(sim->net)), n->ports[0], RRCP_USER_REASON_DIED);
+    rrcp_user_remove(n->r, local_ns(n, simnet_now(sim->net)), n->ports[0], BACKBONE_USER_DIED);
     n->ports[0] = rrcp_user_add(n->r, &user);
     simnet_wake(sim->net, node, simnet_now(sim->net));
 }
@@ -880,7 +880,7 @@ uint64_t sim_hash(const struct sim *sim)
     return sim->hash;
 }
 
-uint64_t sim_gap_count(const struct sim *sim, int node, enum rrcp_gap_reason reason)
+uint64_t sim_gap_count(const struct sim *sim, int node, enum backbone_gap_reason reason)
 {
     return sim->check.node_gaps[node * 8 + (int)reason];
 }

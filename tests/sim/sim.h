@@ -79,7 +79,7 @@ void sim_latency(struct sim *sim, int node, uint64_t sent_ns);
 /* users.c: the inbound ring of one life of a node and its readers. users_end() says whether each
  * was told what it should. */
 struct sim_users *users_begin(struct sim *sim, uint64_t session);
-void users_event(struct sim *sim, struct sim_users *users, const struct rrcp_event *event);
+void users_event(struct sim *sim, struct sim_users *users, const struct backbone_event *event);
 void users_run(struct sim *sim, struct sim_users *users, struct rrcp *r, uint64_t now_ns, int port);
 void users_end(struct sim *sim, struct sim_users *users);
 

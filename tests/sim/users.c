@@ -96,13 +96,13 @@ struct sim_users *users_begin(struct sim *sim, uint64_t session)
 
 /* ---- what readers are told ---------------------------------------------------------------- */
 
-static void take_message(struct sim *sim, struct reader *reader, const struct attach_event *event)
+static void take_message(struct sim *sim, struct reader *reader, const struct backbone_event *event)
 {
     struct message_head head;
     const struct sim_life *life = check_life(&sim->check, event->session);
 
     reader->messages++;
-    if (!life || event->length < sizeof(head) || (event->flags & ATTACH_FLAG_UNICAST))
+    if (!life || event->length < sizeof(head) || (event->flags & BACKBONE_FLAG_UNICAST))
         return;
     memcpy(&head, event->bytes, sizeof(head));
     uint32_t *last = &reader->last[event->session & 0xffff];
@@ -113,24 +113,24 @@ static void take_message(struct sim *sim, struct reader *reader, const struct at
     *last = head.number;
 }
 
-static void take(struct sim *sim, struct reader *reader, const struct attach_event *event)
+static void take(struct sim *sim, struct reader *reader, const struct backbone_event *event)
 {
-    bool is_overrun = event->type == ATTACH_GAP && event->reason == RRCP_GAP_OVERRUN;
+    bool is_overrun = event->type == BACKBONE_GAP && event->reason == BACKBONE_GAP_OVERRUN;
 
-    if (event->type == ATTACH_MESSAGE)
+    if (event->type == BACKBONE_MESSAGE)
         take_message(sim, reader, event);
     if (is_overrun) {
         reader->messages += event->count;
-        sim->coverage->gaps[RRCP_GAP_OVERRUN]++;
+        sim->coverage->gaps[BACKBONE_GAP_OVERRUN]++;
     }
-    reader->has_joined_late |= event->type == ATTACH_PEER_UP && reader->counters.overruns > 0;
+    reader->has_joined_late |= event->type == BACKBONE_PEER_UP && reader->counters.overruns > 0;
     mix_event(&reader->hash, event->type, event->session, event->seq, event->bytes, event->length);
 }
 
 /* 0: all that there is. */
 static void read_some(struct sim *sim, struct reader *reader, int max)
 {
-    struct attach_event events[BATCH];
+    struct backbone_event events[BATCH];
     int taken = 0;
     int n;
 
@@ -144,13 +144,13 @@ static void read_some(struct sim *sim, struct reader *reader, int max)
 
 /* ---- what the engine says ----------------------------------------------------------------- */
 
-static uint32_t type_of(const struct rrcp_event *event)
+static uint32_t type_of(const struct backbone_event *event)
 {
     static const uint8_t types[] = {
-        [RRCP_EVENT_MSG] = ATTACH_MESSAGE,         [RRCP_EVENT_GAP] = ATTACH_GAP,
-        [RRCP_EVENT_PEER_UP] = ATTACH_PEER_UP,     [RRCP_EVENT_PEER_DOWN] = ATTACH_PEER_DOWN,
-        [RRCP_EVENT_USER_DOWN] = ATTACH_USER_DOWN, [RRCP_EVENT_TX_DROPPED] = ATTACH_TX_DROPPED,
-        [RRCP_EVENT_PEER_INFO] = ATTACH_PEER_INFO
+        [BACKBONE_MESSAGE] = BACKBONE_MESSAGE,     [BACKBONE_GAP] = BACKBONE_GAP,
+        [BACKBONE_PEER_UP] = BACKBONE_PEER_UP,     [BACKBONE_PEER_DOWN] = BACKBONE_PEER_DOWN,
+        [BACKBONE_USER_DOWN] = BACKBONE_USER_DOWN, [BACKBONE_TX_DROPPED] = BACKBONE_TX_DROPPED,
+        [BACKBONE_PEER_INFO] = BACKBONE_PEER_INFO
     };
 
     return types[event->type];
@@ -163,19 +163,19 @@ static void publish(struct sim *sim, struct sim_users *users)
     read_some(sim, &users->readers[FAST], 0);
 }
 
-void users_event(struct sim *sim, struct sim_users *users, const struct rrcp_event *event)
+void users_event(struct sim *sim, struct sim_users *users, const struct backbone_event *event)
 {
-    bool is_for_port = event->destination_port == 0 || event->destination_port == PORT;
-    bool is_message = event->type == RRCP_EVENT_MSG;
-    bool has_seq = is_message || event->type == RRCP_EVENT_GAP;
+    bool is_for_port = event->dst_port == 0 || event->dst_port == PORT;
+    bool is_message = event->type == BACKBONE_MESSAGE;
+    bool has_seq = is_message || event->type == BACKBONE_GAP;
     bool has_bytes =
-        is_message || event->type == RRCP_EVENT_PEER_UP || event->type == RRCP_EVENT_PEER_INFO;
+        is_message || event->type == BACKBONE_PEER_UP || event->type == BACKBONE_PEER_INFO;
 
-    if (event->type == RRCP_EVENT_TX_READY)
+    if (event->type == BACKBONE_TX_READY)
         return; /* by the outbound ring */
     users->messages += is_message;
-    users->has_lost_peers |= event->type == RRCP_EVENT_PEER_DOWN;
-    if (is_for_port || (!is_message && event->type != RRCP_EVENT_TX_DROPPED))
+    users->has_lost_peers |= event->type == BACKBONE_PEER_DOWN;
+    if (is_for_port || (!is_message && event->type != BACKBONE_TX_DROPPED))
         mix_event(&users->hash, type_of(event), event->session, has_seq ? event->seq : 0,
                   event->bytes, has_bytes && event->bytes ? event->length : 0);
     attach_inbound_put(users->writer, event);

@@ -4,23 +4,25 @@
 
 /* ---- the backbone ---- */
 
-uint8_t *pair_reserve(void *context, size_t length)
+uint8_t *pair_reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct pair_line *line = context;
 
     bool has_room = length <= sizeof(line->room) && line->count < PAIR_RECORDS && !line->is_full;
 
-    return has_room ? line->room : NULL;
+    if (!has_room)
+        return NULL;
+    line->sent[line->count].target = *target;
+    return line->room;
 }
 
-void pair_commit(void *context, const struct rrmp_dest *dest, size_t length)
+void pair_commit(void *context, size_t length)
 {
     struct pair_line *line = context;
 
     if (length == 0)
         return;
     assert_true(length <= PAIR_RECORD_SIZE);
-    line->sent[line->count].dest = *dest;
     line->sent[line->count].length = length;
     memcpy(line->sent[line->count++].bytes, line->room, length);
 }
@@ -37,7 +39,7 @@ uint64_t pair_session(const struct pair *pair)
     return pair->session ? pair->session : 1;
 }
 
-static void pair_note_resume(struct pair *pair, const struct rrmp_message *message)
+static void pair_note_resume(struct pair *pair, const struct backbone_event *message)
 {
     struct rrmp_record record;
 
@@ -48,7 +50,7 @@ static void pair_note_resume(struct pair *pair, const struct rrmp_message *messa
     pair->resume_seq = record.u.request.resume_seq;
 }
 
-static void pair_note_elsewhere(struct pair *pair, const struct rrmp_message *message)
+static void pair_note_elsewhere(struct pair *pair, const struct backbone_event *message)
 {
     struct rrmp_record record;
 
@@ -56,22 +58,22 @@ static void pair_note_elsewhere(struct pair *pair, const struct rrmp_message *me
         pair->elsewhere += record.header.type == RRMP_IMAGE;
 }
 
-static void pair_deliver(struct pair *pair, const struct rrmp_dest *dest,
-                         const struct rrmp_message *message)
+static void pair_deliver(struct pair *pair, const struct backbone_target *target,
+                         const struct backbone_event *message)
 {
-    bool is_multicast = dest->path == RRMP_PATH_MULTICAST;
+    bool is_multicast = target->path == BACKBONE_PATH_MULTICAST;
     struct pair *sources[] = { pair, pair->mirror };
 
-    if (!is_multicast && dest->session == PAIR_ELSEWHERE)
+    if (!is_multicast && target->session == PAIR_ELSEWHERE)
         pair_note_elsewhere(pair, message);
     else if (message->session == 2)
         pair_note_resume(pair, message);
-    else if (is_multicast || dest->session == 2)
+    else if (is_multicast || target->session == 2)
         p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, message, 1);
     for (size_t i = 0; i < 2; i++) {
         bool is_there = sources[i] && sources[i]->source && !sources[i]->is_dead;
         if (is_there && pair_session(sources[i]) != message->session &&
-            (is_multicast || dest->session == pair_session(sources[i])))
+            (is_multicast || target->session == pair_session(sources[i])))
             srcdist_core_backbone(sources[i]->source, pair->now_ns, message, 1);
     }
 }
@@ -84,17 +86,18 @@ bool pair_move(struct pair *pair, struct pair_line *line, uint64_t from, bool lo
         pair->moving.sent[i] = line->sent[i];
     line->count = 0;
     for (size_t i = 0; i < count && !lose; i++) {
-        const struct rrmp_dest *dest = &pair->moving.sent[i].dest;
-        struct rrmp_message message = {
+        const struct backbone_target *target = &pair->moving.sent[i].target;
+        struct backbone_event message = {
+            .type = BACKBONE_MESSAGE,
             .session = from,
             .src_port = 1,
-            .dst_port = dest->path == RRMP_PATH_MULTICAST ? 0 : dest->port,
-            .topic = dest->path == RRMP_PATH_MULTICAST ? dest->topic : 0,
+            .dst_port = target->path == BACKBONE_PATH_MULTICAST ? 0 : target->port,
+            .topic = target->path == BACKBONE_PATH_MULTICAST ? target->topic : 0,
             .bytes = pair->moving.sent[i].bytes,
-            .length = pair->moving.sent[i].length,
+            .length = (uint32_t)pair->moving.sent[i].length,
         };
 
-        pair_deliver(pair, dest, &message);
+        pair_deliver(pair, target, &message);
     }
     return count > 0;
 }
@@ -142,11 +145,12 @@ void pair_snapshot_elsewhere(struct pair *pair, const char *name)
     record.u.request.key_hash = rrmp_key_hash(key_bytes, record.u.request.key.length);
     rrmp_record_encode(&wr, &record);
     assert_true(md_wr_ok(&wr));
-    struct rrmp_message message = { .session = PAIR_ELSEWHERE,
-                                    .src_port = 1,
-                                    .dst_port = 1,
-                                    .bytes = bytes,
-                                    .length = md_wr_length(&wr) };
+    struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                      .session = PAIR_ELSEWHERE,
+                                      .src_port = 1,
+                                      .dst_port = 1,
+                                      .bytes = bytes,
+                                      .length = (uint32_t)md_wr_length(&wr) };
     srcdist_core_backbone(pair->source, pair->now_ns, &message, 1);
 }
 
@@ -253,9 +257,9 @@ void pair_create_source(struct pair *pair)
         .stages = pair->stages,
         .stage_selves = pair->stage_selves,
     };
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED,
-                                  .session = pair_session(pair),
-                                  .port = 1 };
+    struct backbone_event notice = { .type = BACKBONE_ATTACHED,
+                                     .session = pair_session(pair),
+                                     .dst_port = 1 };
 
     pair->now_ns = PAIR_SEC;
     pair->provider.pair = pair;
@@ -263,21 +267,21 @@ void pair_create_source(struct pair *pair)
     pair->provider.service_up = true;
     pair->provider.parts = 1;
     assert_int_equal(srcdist_core_create(&source, &pair->source), MD_OK);
-    srcdist_core_notice(pair->source, pair->now_ns, &notice);
+    srcdist_core_backbone(pair->source, pair->now_ns, &notice, 1);
 }
 
 void pair_create(struct pair *pair, struct p2ps_core_config config)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
+    struct backbone_event notice = { .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 };
 
     pair_create_source(pair);
-    config.sink.send = (struct rrmp_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
+    config.sink.send = (struct backbone_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
     config.authority = (struct entitle_authority){ pair_ask, pair_answers, pair };
     config.client_limit = PAIR_CLIENTS;
     config.message_max = 65536;
     config.sends[0] = config.sink.send;
     assert_int_equal(p2ps_core_create(&config, &pair->sink), MD_OK);
-    p2ps_core_notice(pair->sink, 0, pair->now_ns, &notice);
+    p2ps_core_backbone(pair->sink, 0, pair->now_ns, &notice, 1);
     pair_provider_comes(pair);
     pair_pass(pair, 200 * PAIR_MS);
 }

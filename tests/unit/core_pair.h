@@ -50,7 +50,7 @@
 
 struct pair_line {
     struct {
-        struct rrmp_dest dest;
+        struct backbone_target target;
         size_t length;
         uint8_t bytes[PAIR_RECORD_SIZE];
     } sent[PAIR_RECORDS];
@@ -199,8 +199,8 @@ struct pair {
 
 /* ---- life, and the backbone ---- */
 
-uint8_t *pair_reserve(void *context, size_t length);
-void pair_commit(void *context, const struct rrmp_dest *dest, size_t length);
+uint8_t *pair_reserve(void *context, const struct backbone_target *target, size_t length);
+void pair_commit(void *context, size_t length);
 unsigned pair_fill(void *context);
 uint64_t pair_session(const struct pair *pair);
 bool pair_move(struct pair *pair, struct pair_line *line, uint64_t from, bool lose);

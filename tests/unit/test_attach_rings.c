@@ -51,7 +51,7 @@ static int outbound_teardown(void **state)
 
 static int put(struct outbound *o, uint32_t topic, size_t length)
 {
-    struct attach_target target = { .topic = topic };
+    struct backbone_target target = { .topic = topic };
     uint8_t *room;
     int err = outbound_claim(&o->writer, &target, length, &room);
 
@@ -186,17 +186,17 @@ static int inbound_teardown(void **state)
     return 0;
 }
 
-static void say(struct inbound *in, uint16_t type, uint64_t session, uint64_t seq, uint32_t length,
+static void say(struct inbound *in, uint8_t type, uint64_t session, uint64_t seq, uint32_t length,
                 uint16_t port)
 {
     static uint8_t bytes[8192];
-    struct rrcp_event event = { .type = type,
-                                .session = session,
-                                .seq = seq,
-                                .topic = 42,
-                                .destination_port = port,
-                                .bytes = bytes,
-                                .length = length };
+    struct backbone_event event = { .type = type,
+                                    .session = session,
+                                    .seq = seq,
+                                    .topic = 42,
+                                    .dst_port = port,
+                                    .bytes = bytes,
+                                    .length = length };
 
     memset(bytes, (int)(seq & 0xff), sizeof(bytes));
     attach_inbound_put(in->writer, &event);
@@ -205,20 +205,20 @@ static void say(struct inbound *in, uint16_t type, uint64_t session, uint64_t se
 static void a_new_reader_is_told_of_every_peer_first(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[8];
+    struct backbone_event events[8];
 
-    say(in, RRCP_EVENT_PEER_UP, PEER, 0, 0, 0);
-    say(in, RRCP_EVENT_MSG, PEER, 1, 10, 0);
+    say(in, BACKBONE_PEER_UP, PEER, 0, 0, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 1, 10, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_start(&in->reader, in->map, 1), 0);
-    say(in, RRCP_EVENT_MSG, PEER, 2, 10, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 2, 10, 0);
     attach_inbound_publish(in->writer);
 
     assert_int_equal(inbound_read(&in->reader, events, 8), 1);
-    assert_int_equal(events[0].type, ATTACH_PEER_UP);
+    assert_int_equal(events[0].type, BACKBONE_PEER_UP);
     assert_int_equal(events[0].session, PEER);
     assert_int_equal(inbound_read(&in->reader, events, 8), 1);
-    assert_int_equal(events[0].type, ATTACH_MESSAGE);
+    assert_int_equal(events[0].type, BACKBONE_MESSAGE);
     assert_int_equal(events[0].seq, 2);
     assert_int_equal(inbound_read(&in->reader, events, 8), 0);
 }
@@ -226,12 +226,12 @@ static void a_new_reader_is_told_of_every_peer_first(void **state)
 static void messages_for_another_port_are_skipped(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[8];
+    struct backbone_event events[8];
 
     assert_int_equal(inbound_start(&in->reader, in->map, 5), 0);
-    say(in, RRCP_EVENT_MSG, PEER, 1, 10, 4);
-    say(in, RRCP_EVENT_MSG, PEER, 2, 20, 5);
-    say(in, RRCP_EVENT_MSG, PEER, 3, 30, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 1, 10, 4);
+    say(in, BACKBONE_MESSAGE, PEER, 2, 20, 5);
+    say(in, BACKBONE_MESSAGE, PEER, 3, 30, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_read(&in->reader, events, 8), 2);
     assert_int_equal(events[0].length, 20);
@@ -242,7 +242,7 @@ static void messages_for_another_port_are_skipped(void **state)
 static void a_reader_over_many_laps_misses_nothing_while_it_keeps_up(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[16];
+    struct backbone_event events[16];
     uint64_t seq = 0;
     uint64_t expected = 1;
 
@@ -250,7 +250,7 @@ static void a_reader_over_many_laps_misses_nothing_while_it_keeps_up(void **stat
     for (int round = 0; round < 3000; round++) {
         for (int i = 0; i < 10; i++) {
             seq++;
-            say(in, RRCP_EVENT_MSG, PEER, seq, (uint32_t)(seq * 37 % 900), 0);
+            say(in, BACKBONE_MESSAGE, PEER, seq, (uint32_t)(seq * 37 % 900), 0);
         }
         attach_inbound_publish(in->writer);
         int count;
@@ -270,30 +270,30 @@ static void a_reader_over_many_laps_misses_nothing_while_it_keeps_up(void **stat
 static void a_lapped_reader_learns_exactly_what_it_missed_of_whom(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[16];
+    struct backbone_event events[16];
 
-    say(in, RRCP_EVENT_PEER_UP, PEER, 0, 0, 0);
-    say(in, RRCP_EVENT_PEER_UP, OTHER, 0, 0, 0);
+    say(in, BACKBONE_PEER_UP, PEER, 0, 0, 0);
+    say(in, BACKBONE_PEER_UP, OTHER, 0, 0, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_start(&in->reader, in->map, 1), 0);
     assert_int_equal(inbound_read(&in->reader, events, 16), 2);
-    say(in, RRCP_EVENT_MSG, OTHER, 77, 10, 0);
-    say(in, RRCP_EVENT_MSG, PEER, 5, 10, 0);
+    say(in, BACKBONE_MESSAGE, OTHER, 77, 10, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 5, 10, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_read(&in->reader, events, 16), 2);
 
     for (uint64_t seq = 6; seq <= 405; seq++)
-        say(in, RRCP_EVENT_MSG, PEER, seq, 1000, 0);
+        say(in, BACKBONE_MESSAGE, PEER, seq, 1000, 0);
     attach_inbound_publish(in->writer);
 
     assert_int_equal(inbound_read(&in->reader, events, 16), 2);
-    assert_int_equal(events[0].type, ATTACH_OVERRUN);
-    assert_int_equal(events[1].type, ATTACH_GAP);
-    assert_int_equal(events[1].reason, RRCP_GAP_OVERRUN);
+    assert_int_equal(events[0].type, BACKBONE_OVERRUN);
+    assert_int_equal(events[1].type, BACKBONE_GAP);
+    assert_int_equal(events[1].reason, BACKBONE_GAP_OVERRUN);
     assert_int_equal(events[1].session, PEER);
     assert_int_equal(events[1].count, 400);
     assert_int_equal(events[1].last, 405);
-    say(in, RRCP_EVENT_MSG, PEER, 406, 10, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 406, 10, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_read(&in->reader, events, 16), 1);
     assert_int_equal(events[0].seq, 406);
@@ -302,41 +302,41 @@ static void a_lapped_reader_learns_exactly_what_it_missed_of_whom(void **state)
 static void a_lapped_reader_learns_who_came_and_went(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[16];
+    struct backbone_event events[16];
 
-    say(in, RRCP_EVENT_PEER_UP, PEER, 0, 0, 0);
+    say(in, BACKBONE_PEER_UP, PEER, 0, 0, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_start(&in->reader, in->map, 1), 0);
     assert_int_equal(inbound_read(&in->reader, events, 16), 1);
     for (uint64_t seq = 1; seq <= 200; seq++)
-        say(in, RRCP_EVENT_MSG, PEER, seq, 1000, 0);
-    say(in, RRCP_EVENT_PEER_DOWN, PEER, 0, 0, 0);
-    say(in, RRCP_EVENT_PEER_UP, OTHER, 0, 0, 0);
+        say(in, BACKBONE_MESSAGE, PEER, seq, 1000, 0);
+    say(in, BACKBONE_PEER_DOWN, PEER, 0, 0, 0);
+    say(in, BACKBONE_PEER_UP, OTHER, 0, 0, 0);
     for (uint64_t seq = 1; seq <= 10; seq++)
-        say(in, RRCP_EVENT_MSG, OTHER, seq, 1000, 0);
+        say(in, BACKBONE_MESSAGE, OTHER, seq, 1000, 0);
     attach_inbound_publish(in->writer);
     assert_int_equal(inbound_read(&in->reader, events, 16), 3);
-    assert_int_equal(events[0].type, ATTACH_OVERRUN);
-    assert_int_equal(events[1].type, ATTACH_PEER_UP);
+    assert_int_equal(events[0].type, BACKBONE_OVERRUN);
+    assert_int_equal(events[1].type, BACKBONE_PEER_UP);
     assert_int_equal(events[1].session, OTHER);
-    assert_int_equal(events[2].type, ATTACH_PEER_DOWN);
+    assert_int_equal(events[2].type, BACKBONE_PEER_DOWN);
     assert_int_equal(events[2].session, PEER);
 }
 
 static void a_torn_record_reaches_nobody(void **state)
 {
     struct inbound *in = *state;
-    struct attach_event events[16];
+    struct backbone_event events[16];
 
     assert_int_equal(inbound_start(&in->reader, in->map, 1), 0);
-    say(in, RRCP_EVENT_MSG, PEER, 1, 100, 0);
+    say(in, BACKBONE_MESSAGE, PEER, 1, 100, 0);
     attach_inbound_publish(in->writer);
     /* The writer comes around but has not published: written still says there is one record. */
     for (uint64_t seq = 2; seq <= 140; seq++)
-        say(in, RRCP_EVENT_MSG, PEER, seq, 1000, 0);
+        say(in, BACKBONE_MESSAGE, PEER, seq, 1000, 0);
     int count = inbound_read(&in->reader, events, 16);
     for (int i = 0; i < count; i++)
-        assert_int_not_equal(events[i].type, ATTACH_MESSAGE);
+        assert_int_not_equal(events[i].type, BACKBONE_MESSAGE);
     assert_int_equal(in->counters.overruns, 1);
 }
 

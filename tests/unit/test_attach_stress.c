@@ -72,12 +72,12 @@ static bool is_right(const uint8_t *bytes, uint64_t session, uint64_t seq, uint3
 
 /* ---- inbound: one writer -------------------------------------------------------------------- */
 
-static void put(struct attach_inbound_writer *writer, uint16_t type, uint64_t session, uint64_t seq)
+static void put(struct attach_inbound_writer *writer, uint8_t type, uint64_t session, uint64_t seq)
 {
     uint8_t bytes[LENGTH_MAX];
-    struct rrcp_event event = { .type = type, .session = session, .seq = seq, .topic = 7 };
+    struct backbone_event event = { .type = type, .session = session, .seq = seq, .topic = 7 };
 
-    if (type == RRCP_EVENT_MSG) {
+    if (type == BACKBONE_MESSAGE) {
         event.length = length_of(session, seq);
         event.bytes = bytes;
         fill(bytes, session, seq, event.length);
@@ -92,7 +92,7 @@ static struct attach_inbound_writer *make_writer(void)
 
     assert_int_equal(attach_inbound_create(&config, &writer), 0);
     for (uint64_t peer = 0; peer < PEERS; peer++)
-        put(writer, RRCP_EVENT_PEER_UP, FIRST_PEER + peer, 0);
+        put(writer, BACKBONE_PEER_UP, FIRST_PEER + peer, 0);
     attach_inbound_publish(writer);
     return writer;
 }
@@ -103,13 +103,13 @@ static void put_round(struct attach_inbound_writer *writer, uint64_t round)
     uint64_t guest = 1000 + round;
 
     if (round % 32 == 0)
-        put(writer, RRCP_EVENT_PEER_UP, guest, 0);
+        put(writer, BACKBONE_PEER_UP, guest, 0);
     for (uint64_t peer = 0; peer < PEERS; peer++)
-        put(writer, RRCP_EVENT_MSG, FIRST_PEER + peer, round + 1);
+        put(writer, BACKBONE_MESSAGE, FIRST_PEER + peer, round + 1);
     if (round % 32 == 0) {
         for (uint64_t seq = 1; seq <= 10; seq++)
-            put(writer, RRCP_EVENT_MSG, guest, seq);
-        put(writer, RRCP_EVENT_PEER_DOWN, guest, 0);
+            put(writer, BACKBONE_MESSAGE, guest, seq);
+        put(writer, BACKBONE_PEER_DOWN, guest, 0);
     }
     if (round % PUBLISH_EACH == 0)
         attach_inbound_publish(writer);
@@ -154,7 +154,7 @@ static void check_destroy(struct check *check)
     free(check);
 }
 
-static void check_message(struct check *check, const struct attach_event *event)
+static void check_message(struct check *check, const struct backbone_event *event)
 {
     if (!is_right(event->bytes, event->session, event->seq, event->length)) {
         check->wrong = "a payload is not the one that was written";
@@ -169,7 +169,7 @@ static void check_message(struct check *check, const struct attach_event *event)
     check->delivered++;
 }
 
-static void check_gap(struct check *check, const struct attach_event *event)
+static void check_gap(struct check *check, const struct backbone_event *event)
 {
     if (event->session < FIRST_PEER || event->session >= FIRST_PEER + PEERS)
         return;
@@ -182,13 +182,13 @@ static void check_gap(struct check *check, const struct attach_event *event)
 
 static int check_batch(struct check *check)
 {
-    struct attach_event events[EVENTS];
+    struct backbone_event events[EVENTS];
     int count = inbound_read(&check->reader, events, EVENTS);
 
     for (int i = 0; i < count && !check->wrong; i++) {
-        if (events[i].type == ATTACH_MESSAGE)
+        if (events[i].type == BACKBONE_MESSAGE)
             check_message(check, &events[i]);
-        else if (events[i].type == ATTACH_GAP)
+        else if (events[i].type == BACKBONE_GAP)
             check_gap(check, &events[i]);
     }
     return count;
@@ -284,7 +284,7 @@ struct outbound {
 
 static void write_one(struct outbound_writer *writer, struct outbound *o, uint64_t seq)
 {
-    struct attach_target target = { .topic = (uint32_t)seq };
+    struct backbone_target target = { .topic = (uint32_t)seq };
     uint32_t length = length_of(OWN, seq);
     uint8_t *room;
     uint8_t byte;
@@ -480,7 +480,7 @@ static void a_table_left_half_written_stops_no_reader(void **state)
     size_t bytes = sizeof(*real) + INBOUND;
     struct attach_inbound_map *map =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct attach_event events[EVENTS];
+    struct backbone_event events[EVENTS];
 
     (void)state;
     assert_ptr_not_equal(map, MAP_FAILED);
@@ -492,7 +492,7 @@ static void a_table_left_half_written_stops_no_reader(void **state)
     atomic_fetch_add(&map->table_version, 1);
     assert_true(inbound_has_more(&check->reader));
     assert_int_equal(inbound_read(&check->reader, events, EVENTS), PEERS);
-    assert_int_equal(events[0].type, ATTACH_PEER_UP);
+    assert_int_equal(events[0].type, BACKBONE_PEER_UP);
     check_destroy(check);
     munmap(map, bytes);
     munmap((void *)(uintptr_t)real, bytes);

@@ -98,12 +98,12 @@ static void tick_of(struct mirror *m, struct pair *pair)
 
 static void dies(struct mirror *m, struct pair *pair)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN,
-                                  .session = pair_session(pair),
-                                  .port = 1 };
+    struct backbone_event notice = { .type = BACKBONE_USER_DOWN,
+                                     .session = pair_session(pair),
+                                     .src_port = 1 };
 
     pair->is_dead = true;
-    p2ps_core_notice(m->pair[0].sink, 0, m->pair[0].now_ns, &notice);
+    p2ps_core_backbone(m->pair[0].sink, 0, m->pair[0].now_ns, &notice, 1);
     settle(m);
 }
 

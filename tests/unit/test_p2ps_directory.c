@@ -77,10 +77,12 @@ static int setup_forgets(void **state)
 /* Its process ends: the backbone says so at once. */
 static void source_dies(struct pair *pair)
 {
-    const struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN, .session = 1, .port = 1 };
+    const struct backbone_event notice = { .type = BACKBONE_USER_DOWN,
+                                           .session = 1,
+                                           .src_port = 1 };
 
     pair->is_dead = true;
-    p2ps_core_notice(pair->sink, 0, pair->now_ns, &notice);
+    p2ps_core_backbone(pair->sink, 0, pair->now_ns, &notice, 1);
     pair_settle(pair);
 }
 

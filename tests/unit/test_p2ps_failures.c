@@ -44,9 +44,9 @@ static void an_item_asked_while_no_instance_is_there_waits_for_one(void **state)
 {
     struct pair *pair = *state;
     struct pair_client *c = pair_client(pair, 0);
-    struct rrmp_notice down = { .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 };
+    struct backbone_event down = { .type = BACKBONE_PEER_DOWN, .session = 1 };
 
-    p2ps_core_notice(pair->sink, 0, pair->now_ns, &down);
+    p2ps_core_backbone(pair->sink, 0, pair->now_ns, &down, 1);
     pair_settle(pair);
     pair_open(c, 5, "IBM.N");
     assert_string_equal(pair_heard(c, 5), "!");
@@ -122,13 +122,14 @@ static void a_changed_priority_changes_who_is_asked_for_next(void **state)
     struct pair *pair = *state;
     struct pair_client *c = pair_client(pair, 0);
     static const char *const names[] = { "A", "B", "C", "D", "E" };
-    const struct rrmp_notice down = { .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 };
+    const struct backbone_event down = { .type = BACKBONE_PEER_DOWN, .session = 1 };
     struct omm_item_request request = pair_request(5, "A");
 
     for (int i = 0; i < 5; i++)
         pair_open(c, 5 + i, names[i]);
     pair->provider.answers = false;
-    p2ps_core_notice(pair->sink, 0, pair->now_ns, &down); /* and it is back with its next word */
+    p2ps_core_backbone(pair->sink, 0, pair->now_ns, &down,
+                       1); /* and it is back with its next word */
     pair_pass(pair, 3 * PAIR_SEC);
     assert_int_equal(pair->provider.reissues, 2); /* the others wait, the newest in front */
     assert_int_equal(pair_item(pair, "D")->reissues + pair_item(pair, "E")->reissues, 2);
@@ -190,14 +191,14 @@ static void lost_records_are_told_and_mended(void **state)
 {
     struct pair *pair = *state;
     struct pair_client *c = pair_client(pair, 0);
-    struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP, .session = 1 };
+    struct backbone_event gap = { .type = BACKBONE_GAP, .session = 1 };
 
     pair_open(c, 5, "IBM.N");
     pair_update(pair, "IBM.N");
     pair->lose_down = true;
     pair_settle(pair);
     pair->lose_down = false;
-    p2ps_core_notice(pair->sink, 0, pair->now_ns, &gap);
+    p2ps_core_backbone(pair->sink, 0, pair->now_ns, &gap, 1);
     pair_update(pair, "IBM.N");
     pair_settle(pair);
     pair_pass(pair, 5 * PAIR_SEC);

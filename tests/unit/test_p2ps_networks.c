@@ -55,13 +55,13 @@ static void start_first(struct two *two)
         .services = { .owner = two, .network = say_network, .warn = keep_warning },
     };
 
-    config.sends[1] = (struct rrmp_send){ &second->up, pair_reserve, pair_commit, pair_fill };
+    config.sends[1] = (struct backbone_send){ &second->up, pair_reserve, pair_commit, pair_fill };
     pair_create(&two->pair[0], config);
 }
 
 static void start_second(struct two *two, const char *service, uint16_t id)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 };
+    struct backbone_event notice = { .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 };
     struct pair *second = &two->pair[1];
 
     second->network = 1;
@@ -70,7 +70,7 @@ static void start_second(struct two *two, const char *service, uint16_t id)
     second->sink = two->pair[0].sink;
     pair_create_source(second);
     second->now_ns = two->pair[0].now_ns;
-    p2ps_core_notice(second->sink, 1, second->now_ns, &notice);
+    p2ps_core_backbone(second->sink, 1, second->now_ns, &notice, 1);
     pair_provider_comes(second);
     pass(two, 400 * PAIR_MS);
 }

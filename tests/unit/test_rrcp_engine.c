@@ -27,7 +27,7 @@ struct net {
     uint64_t now;
     drop_fn drop;
     bool is_cut[NODES]; /* hears nothing and is not heard */
-    struct rrcp_event events[4096];
+    struct backbone_event events[4096];
     int owners[4096];
     int count;
     uint8_t text[4096][32]; /* the beginning of each message */
@@ -75,7 +75,7 @@ static void node_start(struct net *net, int node, uint64_t session)
 
 static void drain(struct net *net, int node)
 {
-    struct rrcp_event out[16];
+    struct backbone_event out[16];
     int n;
 
     while ((n = rrcp_event(net->r[node], out, 16)) > 0)
@@ -220,12 +220,12 @@ static void a_lost_packet_is_asked_for_and_delivered_in_its_place(void **state)
         say(net, 0, i == 0 ? "one" : i == 1 ? "two" : "three");
         run(net, MS / 10);
     }
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "one") >= 0);
-    assert_int_equal(find(net, 1, RRCP_EVENT_MSG, "three"), -1);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "one") >= 0);
+    assert_int_equal(find(net, 1, BACKBONE_MESSAGE, "three"), -1);
     run(net, 30 * MS);
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") > 0);
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "three") > find(net, 1, RRCP_EVENT_MSG, "two"));
-    assert_int_equal(count(net, 1, RRCP_EVENT_GAP), 0);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "two") > 0);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "three") > find(net, 1, BACKBONE_MESSAGE, "two"));
+    assert_int_equal(count(net, 1, BACKBONE_GAP), 0);
     assert_int_equal(rrcp_counters(net->r[1])->packets_repaired, 1);
     net_free(net);
 }
@@ -241,7 +241,7 @@ static void a_lost_tail_is_noticed_by_the_next_beacon(void **state)
     net->drop = drop_first_data;
     say(net, 0, "two");
     run(net, 40 * MS);
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") >= 0);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "two") >= 0);
     net_free(net);
 }
 
@@ -263,13 +263,13 @@ static void what_cannot_be_repaired_is_told_as_a_gap_in_its_place(void **state)
         run(net, MS / 10);
     }
     run(net, 600 * MS);
-    int gap = find(net, 1, RRCP_EVENT_GAP, NULL);
+    int gap = find(net, 1, BACKBONE_GAP, NULL);
 
-    assert_true(gap > find(net, 1, RRCP_EVENT_MSG, "one"));
-    assert_true(gap < find(net, 1, RRCP_EVENT_MSG, "three"));
+    assert_true(gap > find(net, 1, BACKBONE_MESSAGE, "one"));
+    assert_true(gap < find(net, 1, BACKBONE_MESSAGE, "three"));
     assert_true(net->events[gap].seq == 2 && net->events[gap].last == 2);
-    assert_int_equal(net->events[gap].reason, RRCP_GAP_TIMEOUT);
-    assert_int_equal(count(net, 2, RRCP_EVENT_GAP), 0);
+    assert_int_equal(net->events[gap].reason, BACKBONE_GAP_TIMEOUT);
+    assert_int_equal(count(net, 2, BACKBONE_GAP), 0);
     net_free(net);
 }
 
@@ -282,7 +282,7 @@ static void nothing_flows_before_three_beacons_then_tx_ready_is_told(void **stat
         node_start(net, i, 1001u + (uint64_t)i);
     assert_int_equal(say(net, 0, "early"), MD_ERR_FULL);
     run(net, 150 * MS);
-    assert_true(find(net, 0, RRCP_EVENT_TX_READY, NULL) >= 0);
+    assert_true(find(net, 0, BACKBONE_TX_READY, NULL) >= 0);
     assert_int_equal(say(net, 0, "now"), MD_OK);
     net_free(net);
 }
@@ -297,7 +297,7 @@ static void a_large_message_arrives_in_one_piece(void **state)
     net_start(net);
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
     run(net, 20 * MS);
-    int at = find(net, 2, RRCP_EVENT_MSG, NULL);
+    int at = find(net, 2, BACKBONE_MESSAGE, NULL);
 
     assert_true(at >= 0);
     assert_int_equal(net->events[at].length, sizeof(large));
@@ -337,7 +337,7 @@ static void fill_pool(uint32_t high, uint32_t low)
     assert_int_equal(rrcp_counters(net->r[0])->over_entered, 1);
     run(net, 150 * MS);
     assert_int_equal(rrcp_counters(net->r[0])->over_left, 1);
-    assert_true(find(net, 0, RRCP_EVENT_TX_READY, NULL) >= 0);
+    assert_true(find(net, 0, BACKBONE_TX_READY, NULL) >= 0);
     assert_int_equal(rrcp_submit(net->r[0], net->now, 1, &msg), MD_OK);
     net_free(net);
 }
@@ -365,17 +365,17 @@ static void a_silent_peer_goes_down_and_comes_back_with_a_gap(void **state)
         run(net, MS);
     }
     run(net, 3600 * MS);
-    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+    int down = find(net, 1, BACKBONE_PEER_DOWN, NULL);
 
     assert_true(down >= 0);
-    assert_int_equal(net->events[down].reason, RRCP_DOWN_TIMEOUT);
+    assert_int_equal(net->events[down].reason, BACKBONE_DOWN_TIMEOUT);
     net->is_cut[0] = false;
     run(net, 1200 * MS);
-    int up = find(net, 1, RRCP_EVENT_PEER_UP, NULL);
-    int gap = find(net, 1, RRCP_EVENT_GAP, NULL);
+    int up = find(net, 1, BACKBONE_PEER_UP, NULL);
+    int gap = find(net, 1, BACKBONE_GAP, NULL);
 
     assert_true(up > down && gap > up);
-    assert_int_equal(net->events[gap].reason, RRCP_GAP_REJOIN);
+    assert_int_equal(net->events[gap].reason, BACKBONE_GAP_REJOIN);
     assert_int_equal(net->events[gap].count, 10);
     net_free(net);
 }
@@ -389,12 +389,12 @@ static void a_node_that_was_paused_reads_before_it_judges(void **state)
     net->now += 5000 * MS; /* it slept, and has not looked at its network yet */
     rrcp_tick(net->r[1], net->now);
     drain(net, 1);
-    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_DOWN), 0);
+    assert_int_equal(count(net, 1, BACKBONE_PEER_DOWN), 0);
     assert_true(rrcp_deadline(net->r[1]) < net->now + MS); /* do not sleep now */
     rrcp_input(net->r[1], net->now + MS, NULL, 0);
     rrcp_tick(net->r[1], net->now + MS);
     drain(net, 1);
-    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_DOWN), 2);
+    assert_int_equal(count(net, 1, BACKBONE_PEER_DOWN), 2);
     net_free(net);
 }
 
@@ -408,11 +408,11 @@ static void bye_is_told_at_once(void **state)
     rrcp_stop(net->r[0], net->now, 1);
     run(net, 100 * MS);
     assert_true(rrcp_is_stopped(net->r[0]));
-    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+    int down = find(net, 1, BACKBONE_PEER_DOWN, NULL);
 
-    assert_true(down > find(net, 1, RRCP_EVENT_MSG, "last words"));
-    assert_int_equal(net->events[down].reason, RRCP_DOWN_BYE);
-    assert_int_equal(count(net, 1, RRCP_EVENT_PEER_UP), 0);
+    assert_true(down > find(net, 1, BACKBONE_MESSAGE, "last words"));
+    assert_int_equal(net->events[down].reason, BACKBONE_DOWN_BYE);
+    assert_int_equal(count(net, 1, BACKBONE_PEER_UP), 0);
     net_free(net);
 }
 
@@ -426,11 +426,11 @@ static void a_restarted_node_replaces_its_former_self(void **state)
     test_ports[0]++;
     node_start(net, 0, 2001);
     run(net, 20 * MS);
-    int down = find(net, 1, RRCP_EVENT_PEER_DOWN, NULL);
+    int down = find(net, 1, BACKBONE_PEER_DOWN, NULL);
 
     assert_true(down >= 0);
     assert_true(net->events[down].session == 1001);
-    assert_int_equal(net->events[down].reason, RRCP_DOWN_REPLACED);
+    assert_int_equal(net->events[down].reason, BACKBONE_DOWN_REPLACED);
     assert_int_equal(rrcp_counters(net->r[1])->peers_now, 2);
     net_free(net);
 }
@@ -451,8 +451,8 @@ static void a_joiner_gets_and_asks_for_nothing_from_before(void **state)
         say(net, 0, "after");
         run(net, MS);
     }
-    assert_int_equal(find(net, 1, RRCP_EVENT_MSG, "before"), -1);
-    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 20);
+    assert_int_equal(find(net, 1, BACKBONE_MESSAGE, "before"), -1);
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 20);
     assert_int_equal(rrcp_counters(net->r[1])->retrans_req_sent, 0);
     net_free(net);
 }
@@ -466,15 +466,15 @@ static void the_death_of_a_user_follows_its_last_message_everywhere(void **state
     (void)state;
     net_start(net);
     say(net, 0, "last");
-    assert_int_equal(rrcp_user_remove(net->r[0], net->now, net->port[0], RRCP_USER_REASON_DIED),
+    assert_int_equal(rrcp_user_remove(net->r[0], net->now, net->port[0], BACKBONE_USER_DIED),
                      MD_OK);
     run(net, MS);
     for (int i = 1; i < NODES; i++) {
-        int down = find(net, i, RRCP_EVENT_USER_DOWN, NULL);
+        int down = find(net, i, BACKBONE_USER_DOWN, NULL);
 
-        assert_true(down > find(net, i, RRCP_EVENT_MSG, "last"));
-        assert_int_equal(net->events[down].source_port, net->port[0]);
-        assert_int_equal(net->events[down].reason, RRCP_USER_REASON_DIED);
+        assert_true(down > find(net, i, BACKBONE_MESSAGE, "last"));
+        assert_int_equal(net->events[down].src_port, net->port[0]);
+        assert_int_equal(net->events[down].reason, BACKBONE_USER_DIED);
     }
     net_free(net);
 }
@@ -489,7 +489,7 @@ static void a_port_is_given_once_and_users_are_counted(void **state)
     for (int i = 2; i <= RRCP_USER_MAX; i++)
         assert_int_equal(rrcp_user_add(net->r[0], &user), i);
     assert_int_equal(rrcp_user_add(net->r[0], &user), MD_ERR_FULL);
-    rrcp_user_remove(net->r[0], net->now, 5, RRCP_USER_REASON_DETACHED);
+    rrcp_user_remove(net->r[0], net->now, 5, BACKBONE_USER_DETACHED);
     assert_int_equal(rrcp_user_add(net->r[0], &user), RRCP_USER_MAX + 1);
     net_free(net);
 }
@@ -503,13 +503,13 @@ static void other_local_users_hear_a_message_in_the_order_of_the_network(void **
     net_start(net);
     say(net, 0, "to nobody here");
     run(net, MS);
-    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 0); /* its sender is alone */
+    assert_int_equal(count(net, 0, BACKBONE_MESSAGE), 0); /* its sender is alone */
     rrcp_user_add(net->r[0], &user);
     say(net, 0, "first");
     say(net, 0, "second");
     run(net, MS);
-    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 2);
-    assert_true(find(net, 0, RRCP_EVENT_MSG, "second") > find(net, 0, RRCP_EVENT_MSG, "first"));
+    assert_int_equal(count(net, 0, BACKBONE_MESSAGE), 2);
+    assert_true(find(net, 0, BACKBONE_MESSAGE, "second") > find(net, 0, BACKBONE_MESSAGE, "first"));
     net_free(net);
 }
 
@@ -528,15 +528,15 @@ static void a_directed_message_reaches_one_node_by_either_way(void **state)
         assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
         run(net, 5 * MS);
     }
-    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 0);
-    assert_int_equal(count(net, 2, RRCP_EVENT_MSG), 2);
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 0);
+    assert_int_equal(count(net, 2, BACKBONE_MESSAGE), 2);
     msg.session = rrcp_session(net->r[0]); /* to itself, both ways */
     for (uint16_t flags = 0; flags <= RRCP_MSG_UNICAST; flags++) {
         msg.flags = flags;
         assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
         run(net, 5 * MS);
     }
-    assert_int_equal(count(net, 0, RRCP_EVENT_MSG), 2);
+    assert_int_equal(count(net, 0, BACKBONE_MESSAGE), 2);
     msg.session = 4711;
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_ERR_NOT_FOUND);
     net_free(net);
@@ -599,11 +599,11 @@ static void unicast_without_a_buffer_looks_for_one_again_in_time(void **state)
     run(net, MS);
     msg.session = rrcp_session(net->r[2]);
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
-    while (find(net, 0, RRCP_EVENT_GAP, NULL) < 0) /* the stream to node 1 is given up */
+    while (find(net, 0, BACKBONE_GAP, NULL) < 0) /* the stream to node 1 is given up */
         run(net, MS);
-    assert_int_equal(find(net, 2, RRCP_EVENT_MSG, NULL), -1);
+    assert_int_equal(find(net, 2, BACKBONE_MESSAGE, NULL), -1);
     run(net, wait_ns + MS);
-    assert_true(find(net, 2, RRCP_EVENT_MSG, NULL) >= 0);
+    assert_true(find(net, 2, BACKBONE_MESSAGE, NULL) >= 0);
     net_free(net);
 }
 
@@ -624,10 +624,10 @@ static void unicast_without_memory_is_dropped_alone(void **state)
     refused_bytes = 0;
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &two), MD_OK);
     run(net, 10 * MS);
-    assert_int_equal(count(net, 0, RRCP_EVENT_TX_DROPPED), 1);
-    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 2);
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "one") >= 0);
-    assert_true(find(net, 1, RRCP_EVENT_MSG, "two") >= 0);
+    assert_int_equal(count(net, 0, BACKBONE_TX_DROPPED), 1);
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 2);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "one") >= 0);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "two") >= 0);
     net_free(net);
 }
 
@@ -658,9 +658,9 @@ static void unicast_comes_in_order_though_packets_are_lost(void **state)
         run(net, MS / 5);
     }
     run(net, 2000 * MS);
-    assert_int_equal(count(net, 1, RRCP_EVENT_MSG), 100);
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 100);
     for (int i = 0, want = 0; i < net->count; i++)
-        if (net->owners[i] == 1 && net->events[i].type == RRCP_EVENT_MSG) {
+        if (net->owners[i] == 1 && net->events[i].type == BACKBONE_MESSAGE) {
             char text[32];
 
             snprintf(text, sizeof(text), "message %d", want++);
@@ -684,7 +684,7 @@ static uint64_t sum_of_a_run(void)
         run(net, MS);
     }
     for (int i = 0; i < net->count; i++)
-        sum = sum * 31 + net->events[i].seq + net->events[i].type + net->events[i].time_ns;
+        sum = sum * 31 + net->events[i].seq + net->events[i].type + net->events[i].rx_ns;
     for (int i = 0; i < NODES; i++)
         sum = sum * 31 + rrcp_counters(net->r[i])->bytes_sent;
     net_free(net);
@@ -708,7 +708,7 @@ static void feed(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq, u
     struct rrcp_arrival in = {
         .bytes = bytes, .length = 56, .is_group = flags != REPAIR, .from = &from
     };
-    struct rrcp_event out[16];
+    struct backbone_event out[16];
 
     md_put_be16(bytes, 0x5252);
     bytes[2] = 0x10;

@@ -179,7 +179,7 @@ static void a_busy_sender_is_asked_later_and_one_that_does_not_hold_it_not_at_al
     assert_int_equal(rrcp_window_slot(&o->w, SEQ)->due_us, due_us + 30000);
     rrcp_nak_answered(&o->n, &o->w, SEQ, NCF_NOT_HELD, 0);
     assert_int_equal(state_of(o), SLOT_LOST);
-    assert_int_equal(rrcp_window_slot(&o->w, SEQ)->reason, RRCP_GAP_NOT_HELD);
+    assert_int_equal(rrcp_window_slot(&o->w, SEQ)->reason, BACKBONE_GAP_NOT_HELD);
     done(o);
 }
 

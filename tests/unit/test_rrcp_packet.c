@@ -98,18 +98,18 @@ static void input_hex(struct rrcp *r, const char *hex, const uint8_t **bytes_out
 static void the_data_vector_is_two_messages(void **state)
 {
     struct rrcp *r = engine(5, false);
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
 
     (void)state;
     input_hex(r, vector_data, NULL);
     assert_int_equal(rrcp_event(r, ev, 8), 1);
-    assert_int_equal(ev[0].type, RRCP_EVENT_PEER_UP);
+    assert_int_equal(ev[0].type, BACKBONE_PEER_UP);
     assert_true(ev[0].session == SESSION);
     assert_int_equal(rrcp_event(r, ev, 8), 2);
-    assert_int_equal(ev[0].type, RRCP_EVENT_MSG);
+    assert_int_equal(ev[0].type, BACKBONE_MESSAGE);
     assert_int_equal(ev[0].topic, 0x101);
-    assert_int_equal(ev[0].source_port, 3);
-    assert_int_equal(ev[0].destination_port, 0);
+    assert_int_equal(ev[0].src_port, 3);
+    assert_int_equal(ev[0].dst_port, 0);
     assert_int_equal(ev[0].length, 5);
     assert_memory_equal(ev[0].bytes, "hello", 5);
     assert_true(ev[0].seq == 7);
@@ -123,13 +123,13 @@ static void the_data_vector_is_two_messages(void **state)
 static void the_beacon_vector_introduces_a_peer_by_name(void **state)
 {
     struct rrcp *r = engine(5, false);
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
 
     (void)state;
     input_hex(r, vector_beacon, NULL);
     assert_int_equal(rrcp_event(r, ev, 8), 2);
-    assert_int_equal(ev[0].type, RRCP_EVENT_PEER_UP);
-    assert_int_equal(ev[1].type, RRCP_EVENT_PEER_INFO);
+    assert_int_equal(ev[0].type, BACKBONE_PEER_UP);
+    assert_int_equal(ev[1].type, BACKBONE_PEER_INFO);
     assert_int_equal(ev[1].length, 13);
     assert_memory_equal(ev[1].bytes, "hosta.1.rrcpd", 13);
     rrcp_destroy(r);
@@ -196,7 +196,7 @@ static void our_data_is_the_vector(void **state)
 static void a_signed_packet_is_accepted_and_a_changed_one_is_not(void **state)
 {
     struct rrcp *r = engine(5, true);
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
     char changed[sizeof(vector_auth)];
 
     (void)state;
@@ -217,7 +217,7 @@ static void a_signed_packet_is_accepted_and_a_changed_one_is_not(void **state)
 static void requests_and_confirmations_are_well_formed(void **state)
 {
     struct rrcp *r = engine(5, false);
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
 
     (void)state;
     input_hex(r, vector_nak, NULL); /* of a stranger: nothing is owed */
@@ -236,7 +236,7 @@ static void every_shortened_or_flipped_packet_is_dropped_or_harmless(void **stat
                                            vector_auth };
     static const struct rrcp_address from = { .length = 2, .bytes = { 1, 2 } };
     uint8_t bytes[256];
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
 
     (void)state;
     for (size_t v = 0; v < sizeof(vectors) / sizeof(vectors[0]); v++) {
@@ -276,7 +276,7 @@ static void blake2s_matches_the_rfc(void **state)
 static void two_keys_are_accepted_while_one_is_replaced(void **state)
 {
     struct rrcp_env env = { .take = take, .give = give, .seed = { 1, 1 } };
-    struct rrcp_event ev[8];
+    struct backbone_event ev[8];
     struct rrcp_config config;
     struct rrcp *r;
 

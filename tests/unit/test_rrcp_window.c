@@ -57,15 +57,15 @@ static void a_lost_run_is_one_gap_that_ends_at_what_is_still_missing(void **stat
     struct rrcp_window w = make(10, 14);
 
     (void)state;
-    rrcp_window_lose(&w, 11, RRCP_GAP_TIMEOUT);
-    rrcp_window_lose(&w, 10, RRCP_GAP_NOT_HELD);
-    rrcp_window_lose(&w, 13, RRCP_GAP_TIMEOUT);
+    rrcp_window_lose(&w, 11, BACKBONE_GAP_TIMEOUT);
+    rrcp_window_lose(&w, 10, BACKBONE_GAP_NOT_HELD);
+    rrcp_window_lose(&w, 13, BACKBONE_GAP_TIMEOUT);
     assert_false(rrcp_window_ready(&w));
     assert_int_equal(w.gap_first, 10);
     assert_int_equal(w.gap_count, 2);
-    assert_int_equal(w.gap_reason, RRCP_GAP_NOT_HELD);
+    assert_int_equal(w.gap_reason, BACKBONE_GAP_NOT_HELD);
     assert_int_equal(w.next, 12);
-    rrcp_window_lose(&w, 12, RRCP_GAP_TIMEOUT);
+    rrcp_window_lose(&w, 12, BACKBONE_GAP_TIMEOUT);
     have(&w, 14);
     assert_true(rrcp_window_ready(&w));
     assert_int_equal(w.gap_first, 10);
@@ -124,7 +124,7 @@ static void each_move_of_a_packet_is_counted_once(void **state)
 
     (void)state;
     have(&w, 2);
-    rrcp_window_lose(&w, 3, RRCP_GAP_TIMEOUT);
+    rrcp_window_lose(&w, 3, BACKBONE_GAP_TIMEOUT);
     have(&w, 3);
     assert_int_equal(moves[RRCP_TRANSITION_BACKOFF_HAVE], before + 1);
     assert_int_equal(moves[RRCP_TRANSITION_LOST_HAVE], 1);

@@ -23,7 +23,7 @@
 /* What one party has sent and nobody has got yet. */
 struct line {
     struct {
-        struct rrmp_dest dest;
+        struct backbone_target target;
         size_t length;
         uint8_t bytes[512];
     } sent[LINE_MAX];
@@ -51,21 +51,24 @@ struct chain {
     uint32_t item[SINKS];
 };
 
-static uint8_t *line_reserve(void *context, size_t length)
+static uint8_t *line_reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct line *line = context;
 
-    return line->is_full || length > sizeof(line->room) ? NULL : line->room;
+    if (line->is_full || length > sizeof(line->room))
+        return NULL;
+    assert_true(line->count < LINE_MAX);
+    line->sent[line->count].target = *target;
+    return line->room;
 }
 
-static void line_commit(void *context, const struct rrmp_dest *dest, size_t length)
+static void line_commit(void *context, size_t length)
 {
     struct line *line = context;
 
     if (length == 0)
         return;
-    assert_true(line->count < LINE_MAX && length <= sizeof(line->sent[0].bytes));
-    line->sent[line->count].dest = *dest;
+    assert_true(length <= sizeof(line->sent[0].bytes));
     line->sent[line->count].length = length;
     memcpy(line->sent[line->count++].bytes, line->room, length);
 }
@@ -77,9 +80,9 @@ static unsigned line_fill(void *context)
     return line->is_full ? 256 : line->fill;
 }
 
-static struct rrmp_send line_send(struct line *line)
+static struct backbone_send line_send(struct line *line)
 {
-    return (struct rrmp_send){
+    return (struct backbone_send){
         .context = line, .reserve = line_reserve, .commit = line_commit, .fill = line_fill
     };
 }
@@ -150,17 +153,23 @@ static void sink_take(struct chain *chain, uint32_t n)
     }
 }
 
+static struct backbone_event message_of(const struct line *line, size_t i, uint64_t session)
+{
+    return (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                    .session = session,
+                                    .src_port = 1,
+                                    .dst_port = line->sent[i].target.port,
+                                    .topic = line->sent[i].target.topic,
+                                    .bytes = line->sent[i].bytes,
+                                    .length = (uint32_t)line->sent[i].length };
+}
+
 static void give(struct chain *chain, struct line *line, size_t i, uint64_t session)
 {
-    const struct rrmp_dest *dest = &line->sent[i].dest;
-    struct rrmp_message message = { .session = session,
-                                    .src_port = 1,
-                                    .dst_port = dest->port,
-                                    .topic = dest->topic,
-                                    .bytes = line->sent[i].bytes,
-                                    .length = line->sent[i].length };
+    const struct backbone_target *target = &line->sent[i].target;
+    struct backbone_event message = message_of(line, i, session);
 
-    if (session != 1 && dest->path != RRMP_PATH_MULTICAST) {
+    if (session != 1 && target->path != BACKBONE_PATH_MULTICAST) {
         assert_int_equal(rrmp_source_input(chain->source, chain->now_ns, &message, 1), 1);
         source_take(chain);
         return;
@@ -171,7 +180,7 @@ static void give(struct chain *chain, struct line *line, size_t i, uint64_t sess
         return;
     }
     for (uint32_t n = 0; n < SINKS; n++) {
-        if (dest->path != RRMP_PATH_MULTICAST && dest->session != 10 + n)
+        if (target->path != BACKBONE_PATH_MULTICAST && target->session != 10 + n)
             continue;
         assert_int_equal(rrmp_sink_input(chain->sinks[n], chain->now_ns, &message, 1), 1);
         sink_take(chain, n);
@@ -278,15 +287,16 @@ static int setup_with(void **state, bool unicast_images)
                                                .item_limit = 100,
                                                .instance_limit = 4 };
         assert_int_equal(rrmp_sink_create(&sink, &chain->sinks[n]), MD_OK);
-        rrmp_sink_notice(
+        rrmp_sink_input(
             chain->sinks[n], chain->now_ns,
-            &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 10 + n, .port = 1 });
+            &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 10 + n, .dst_port = 1 },
+            1);
     }
     assert_int_equal(rrmp_source_service_offer(chain->source, chain->now_ns, &service, &chain->svc),
                      MD_OK);
-    rrmp_source_notice(
+    rrmp_source_input(
         chain->source, chain->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 1, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 1, .dst_port = 1 }, 1);
     pass(chain, 100 * MS);
     *state = chain;
     return 0;
@@ -441,7 +451,7 @@ static void service_is(struct chain *chain, bool is_up)
 static void an_image_does_not_go_ahead_of_its_service(void **state)
 {
     struct chain *chain = *state;
-    const struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP, .session = 1, .reason = 2 };
+    const struct backbone_event gap = { .type = BACKBONE_GAP, .session = 1, .reason = 2 };
 
     open_at(chain, 0);
     settle(chain);
@@ -449,7 +459,7 @@ static void an_image_does_not_go_ahead_of_its_service(void **state)
     settle(chain);
     service_is(chain, true);
     from_source(chain, UINT64_MAX);
-    rrmp_sink_notice(chain->sinks[0], chain->now_ns, &gap);
+    rrmp_sink_input(chain->sinks[0], chain->now_ns, &gap, 1);
     image(chain, false);
     settle(chain);
     assert_string_equal(chain->log[0], "I=!");
@@ -507,17 +517,13 @@ static void another_comes(struct chain *chain, struct line *line, struct rrmp_so
 
     assert_int_equal(rrmp_source_create(&config, other), MD_OK);
     assert_int_equal(rrmp_source_service_offer(*other, chain->now_ns, &service, &svc), MD_OK);
-    rrmp_source_notice(
+    rrmp_source_input(
         *other, chain->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_ATTACHED, .session = 2, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 }, 1);
     for (int i = 0; i < 20; i++)
         rrmp_source_tick(*other, chain->now_ns + (uint64_t)i * 10 * MS, true);
     for (size_t i = 0; i < line->count; i++) {
-        const struct rrmp_message message = { .session = 2,
-                                              .src_port = 1,
-                                              .topic = line->sent[i].dest.topic,
-                                              .bytes = line->sent[i].bytes,
-                                              .length = line->sent[i].length };
+        const struct backbone_event message = message_of(line, i, 2);
         rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
         sink_take(chain, 0);
     }
@@ -662,9 +668,9 @@ static void records_of_an_instance_that_has_ended_are_ignored(void **state)
     open_at(chain, 0);
     settle(chain);
     publish(chain, RRMP_UPDATE, "one");
-    rrmp_sink_notice(
+    rrmp_sink_input(
         chain->sinks[0], chain->now_ns,
-        &(struct rrmp_notice){ .kind = RRMP_NOTICE_USER_DOWN, .session = 1, .port = 1 });
+        &(struct backbone_event){ .type = BACKBONE_USER_DOWN, .session = 1, .src_port = 1 }, 1);
     sink_take(chain, 0);
     settle(chain);
     assert_string_equal(chain->log[0], "I=!");
@@ -672,6 +678,28 @@ static void records_of_an_instance_that_has_ended_are_ignored(void **state)
     assert_int_equal(rrmp_sink_stats(chain->sinks[0])->before_instance, 1);
     pass(chain, 1200 * MS); /* its next INSTANCE makes it known again */
     assert_string_equal(chain->log[0], "I=!I=");
+}
+
+static void a_batch_of_messages_and_other_events_is_taken_in_its_order(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    publish(chain, RRMP_UPDATE, "two");
+    const struct backbone_event batch[] = {
+        message_of(&chain->from_source, 0, 1),
+        { .type = BACKBONE_USER_DOWN, .session = 1, .src_port = 1 },
+        message_of(&chain->from_source, 1, 1),
+    };
+    for (size_t taken = 0; taken < 3;) {
+        taken += rrmp_sink_input(chain->sinks[0], chain->now_ns, batch + taken, 3 - taken);
+        sink_take(chain, 0);
+    }
+    chain->from_source.count = 0;
+    assert_string_equal(chain->log[0], "I=U!");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->before_instance, 1);
 }
 
 /* Race 11: a refusal of an older request does not end the newer one. */
@@ -744,8 +772,8 @@ static void a_post_in_flight_when_its_instance_dies_is_answered_at_once(void **s
     assert_int_equal(
         rrmp_sink_post(chain->sinks[0], chain->now_ns, chain->item[0], 0, bytes, bytes, true, 1),
         MD_OK);
-    rrmp_sink_notice(chain->sinks[0], chain->now_ns,
-                     &(struct rrmp_notice){ .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 });
+    rrmp_sink_input(chain->sinks[0], chain->now_ns,
+                    &(struct backbone_event){ .type = BACKBONE_PEER_DOWN, .session = 1 }, 1);
     chain->now_ns += 2 * MS;
     sinks_tick(chain);
     assert_string_equal(chain->log[0], "I=!N");
@@ -782,8 +810,8 @@ static void a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance(voi
     settle(chain);
     assert_string_equal(chain->log[0], "I=U");
     assert_string_equal(chain->log[1], "");
-    rrmp_sink_notice(chain->sinks[0], chain->now_ns,
-                     &(struct rrmp_notice){ .kind = RRMP_NOTICE_PEER_DOWN, .session = 1 });
+    rrmp_sink_input(chain->sinks[0], chain->now_ns,
+                    &(struct backbone_event){ .type = BACKBONE_PEER_DOWN, .session = 1 }, 1);
     chain->now_ns += 2 * MS;
     sinks_tick(chain);
     assert_string_equal(chain->log[0], "I=U!X"); /* the service is told suspect, the stream ends */
@@ -937,6 +965,7 @@ int main(void)
         TEST(a_service_may_linger_as_long_as_it_likes),
         TEST(an_image_that_crosses_a_close_serves_the_next_open),
         TEST(records_of_an_instance_that_has_ended_are_ignored),
+        TEST(a_batch_of_messages_and_other_events_is_taken_in_its_order),
         TEST(a_final_refusal_closes_the_item),
         TEST(a_final_status_closes_the_item_for_all),
         TEST(a_status_reaches_those_who_still_wait),

@@ -122,7 +122,7 @@ struct attach *perf_attach(const struct perf_options *options, const char *role,
         return NULL;
     }
     while (!attach_self(user, &session, &port)) {
-        struct attach_event event;
+        struct backbone_event event;
 
         if (perf_now() > until_ns || perf_must_stop) {
             fprintf(stderr, "rrcpperf: no rrcpd of network %s, instance %s in %s\n", config.network,

@@ -20,7 +20,7 @@ struct ping {
     struct md_hist hist;
 };
 
-static void send_message(struct ping *p, const struct attach_target *target, enum perf_kind kind,
+static void send_message(struct ping *p, const struct backbone_target *target, enum perf_kind kind,
                          uint64_t seq, uint64_t sent_ns)
 {
     struct attach_piece piece = { p->bytes, p->options->size };
@@ -30,7 +30,7 @@ static void send_message(struct ping *p, const struct attach_target *target, enu
     attach_flush(p->user);
 }
 
-static void on_message(struct ping *p, const struct attach_event *event)
+static void on_message(struct ping *p, const struct backbone_event *event)
 {
     struct perf_message head;
 
@@ -41,10 +41,10 @@ static void on_message(struct ping *p, const struct attach_event *event)
         return;
     }
     if (head.kind == PERF_PING && p->options->is_reply) {
-        struct attach_target target = { .path = ATTACH_PATH_UNICAST,
-                                        .dst_session = event->session,
-                                        .dst_port = event->src_port,
-                                        .topic = p->options->topic };
+        struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
+                                          .session = event->session,
+                                          .port = event->src_port,
+                                          .topic = p->options->topic };
 
         p->answered++;
         send_message(p, &target, PERF_PONG, head.seq, head.sent_ns);
@@ -57,12 +57,12 @@ static void on_message(struct ping *p, const struct attach_event *event)
 
 static void take_all(struct ping *p)
 {
-    struct attach_event events[EVENTS];
+    struct backbone_event events[EVENTS];
     int count;
 
     while ((count = attach_poll(p->user, perf_now(), events, EVENTS)) > 0)
         for (int i = 0; i < count; i++)
-            if (events[i].type == ATTACH_MESSAGE)
+            if (events[i].type == BACKBONE_MESSAGE)
                 on_message(p, &events[i]);
     attach_flush(p->user);
 }
@@ -91,7 +91,7 @@ static void report(const struct ping *p)
 /* Ask `rate` times a second (10 when not said); one question is open at a time. */
 static void ask_all(struct ping *p)
 {
-    struct attach_target everyone = { .topic = p->options->topic };
+    struct backbone_target everyone = { .topic = p->options->topic };
     double rate = p->options->rate > 0 ? p->options->rate : 10;
     uint64_t period_ns = (uint64_t)(1e9 / rate);
     uint64_t next_ns = perf_now() + 300 * MD_NS_PER_MS;

@@ -14,13 +14,13 @@ enum { BURST = 256, EVENTS = 64, END_REPEAT = 5, CATCH_UP = 8 };
 struct publisher {
     const struct perf_options *options;
     struct attach *user;
-    struct attach_target target;
+    struct backbone_target target;
     uint64_t sent, stalls;
 };
 
 static void drain(struct publisher *p)
 {
-    struct attach_event events[EVENTS];
+    struct backbone_event events[EVENTS];
 
     while (attach_poll(p->user, perf_now(), events, EVENTS) > 0) {
     }

@@ -34,14 +34,14 @@ struct subscriber {
     struct md_hist hist;
 };
 
-static bool is_ours(void *argument, const struct attach_event *event)
+static bool is_ours(void *argument, const struct backbone_event *event)
 {
     const struct subscriber *s = argument;
 
     return event->topic == s->options->topic;
 }
 
-static struct stream *stream_of(struct subscriber *s, const struct attach_event *event,
+static struct stream *stream_of(struct subscriber *s, const struct backbone_event *event,
                                 uint64_t seq)
 {
     for (uint32_t i = 0; i < s->stream_count; i++)
@@ -101,7 +101,7 @@ static void measure(struct subscriber *s, const struct perf_message *head, uint6
     md_hist_record(&s->hist, now_ns > head->sent_ns ? now_ns - head->sent_ns : 0);
 }
 
-static void on_message(struct subscriber *s, const struct attach_event *event, uint64_t now_ns)
+static void on_message(struct subscriber *s, const struct backbone_event *event, uint64_t now_ns)
 {
     struct perf_message head;
 
@@ -131,41 +131,42 @@ static void on_message(struct subscriber *s, const struct attach_event *event, u
     measure(s, &head, now_ns);
 }
 
-static void on_event(struct subscriber *s, const struct attach_event *event, uint64_t now_ns)
+static void on_event(struct subscriber *s, const struct backbone_event *event, uint64_t now_ns)
 {
-    switch ((enum attach_event_type)event->type) {
-    case ATTACH_MESSAGE:
+    switch ((enum backbone_event_type)event->type) {
+    case BACKBONE_MESSAGE:
         on_message(s, event, now_ns);
         break;
-    case ATTACH_GAP:
+    case BACKBONE_GAP:
         s->gaps++;
         s->gap_packets += event->count;
         told(s, event->session);
         break;
-    case ATTACH_OVERRUN:
+    case BACKBONE_OVERRUN:
         s->overruns++;
         break;
-    case ATTACH_PEER_DOWN:
+    case BACKBONE_PEER_DOWN:
         s->peers_down++;
         told(s, event->session);
         break;
-    case ATTACH_DAEMON_DOWN:
+    case BACKBONE_DETACHED:
         s->daemon_downs++;
         told(s, 0);
         break;
-    case ATTACH_USER_DOWN:
+    case BACKBONE_USER_DOWN:
         s->users_down++;
         break;
-    case ATTACH_PEER_UP:
-    case ATTACH_TX_DROPPED:
-    case ATTACH_PEER_INFO:
-    case ATTACH_DAEMON_UP:
+    case BACKBONE_PEER_UP:
+    case BACKBONE_TX_DROPPED:
+    case BACKBONE_PEER_INFO:
+    case BACKBONE_TX_READY:
+    case BACKBONE_ATTACHED:
         break;
     }
 }
 
 /* The clock is read for every message while they come singly, every few in long batches. */
-static int take(struct subscriber *s, struct attach_event events[])
+static int take(struct subscriber *s, struct backbone_event events[])
 {
     int count = attach_poll(s->user, perf_now(), events, EVENTS);
     int stride = count >= 64 ? 8 : 1;
@@ -251,7 +252,7 @@ static int write_hist(const struct subscriber *s)
 int perf_subscribe(const struct perf_options *options)
 {
     struct subscriber *s = calloc(1, sizeof(*s));
-    struct attach_event *events = calloc(EVENTS, sizeof(*events));
+    struct backbone_event *events = calloc(EVENTS, sizeof(*events));
     int code = 1;
 
     if (!s || !events)

@@ -90,15 +90,10 @@ static void start(struct world *world, struct proc *proc)
     proc->sink = p2ps_core_sink(proc->p2ps, 0);
 }
 
-static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+static void input(struct world *world, struct proc *proc, const struct backbone_event *events,
                   size_t count)
 {
-    p2ps_core_backbone(proc->p2ps, 0, world->now_ns, messages, count);
-}
-
-static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
-{
-    p2ps_core_notice(proc->p2ps, 0, world->now_ns, notice);
+    p2ps_core_backbone(proc->p2ps, 0, world->now_ns, events, count);
 }
 
 static void turn(struct world *world, struct proc *proc)
@@ -125,7 +120,7 @@ static void fini(struct world *world, struct proc *proc)
     proc->p2ps = NULL;
 }
 
-const struct proc_ops core_sink_ops = { start, input, take_notice, turn, fini, NULL };
+const struct proc_ops core_sink_ops = { start, input, turn, fini, NULL };
 
 /* ---- items, as the engines know them ---- */
 

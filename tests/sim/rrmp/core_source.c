@@ -51,15 +51,10 @@ static void start(struct world *world, struct proc *proc)
     providers_start(world, proc);
 }
 
-static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+static void input(struct world *world, struct proc *proc, const struct backbone_event *events,
                   size_t count)
 {
-    srcdist_core_backbone(proc->srcdist, world->now_ns, messages, count);
-}
-
-static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
-{
-    srcdist_core_notice(proc->srcdist, world->now_ns, notice);
+    srcdist_core_backbone(proc->srcdist, world->now_ns, events, count);
 }
 
 static void turn(struct world *world, struct proc *proc)
@@ -87,4 +82,4 @@ static const char *check(const struct proc *proc)
     return srcdist_core_check(proc->srcdist);
 }
 
-const struct proc_ops core_source_ops = { start, input, take_notice, turn, fini, check };
+const struct proc_ops core_source_ops = { start, input, turn, fini, check };

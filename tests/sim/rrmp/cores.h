@@ -267,7 +267,7 @@ void experiment_told(struct consumer *c, struct stream *s);
 void experiment_data(struct consumer *c, struct stream *s, uint32_t counter);
 void experiment_crowd_answered(struct consumer *c, int32_t stream_id);
 void experiment_check_end(struct world *world);
-void experiment_record(struct world *world, const struct rrmp_dest *dest, const uint8_t *bytes,
-                       size_t length);
+void experiment_record(struct world *world, const struct backbone_target *target,
+                       const uint8_t *bytes, size_t length);
 
 #endif

@@ -241,11 +241,11 @@ void experiment_crowd_answered(struct consumer *c, int32_t stream_id)
                    (double)(c->world->now_ns - outside->test.single_ns) / 1e9);
 }
 
-void experiment_record(struct world *world, const struct rrmp_dest *dest, const uint8_t *bytes,
-                       size_t length)
+void experiment_record(struct world *world, const struct backbone_target *target,
+                       const uint8_t *bytes, size_t length)
 {
     if (world->outside->test.is_on && length > 32 && bytes[0] == RRMP_IMAGE &&
-        dest->path != RRMP_PATH_UNICAST && md_be16(bytes + 30) & RRMP_IMAGE_FIRST)
+        target->path != BACKBONE_PATH_UNICAST && md_be16(bytes + 30) & RRMP_IMAGE_FIRST)
         world->outside->test.images++;
 }
 

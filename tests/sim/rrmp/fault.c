@@ -12,13 +12,13 @@ struct proc *world_any_proc(struct world *world)
 
 void world_lap(struct world *world, struct proc *proc)
 {
-    struct rrmp_notice overrun = { .kind = RRMP_NOTICE_OVERRUN };
+    struct backbone_event overrun = { .type = BACKBONE_OVERRUN };
     bool is_new = false;
 
     /* What names its own life is not lost: the ring's reader keeps that apart. */
     for (uint32_t i = proc->inbox.head; i != proc->inbox.tail; i++) {
         struct entry *entry = (struct entry *)proc->inbox.cells + (i & (proc->inbox.size - 1));
-        if (entry->is_notice)
+        if (!entry->blob)
             is_new = true;
     }
     if (is_new || !proc->is_alive || proc->session == 0)
@@ -29,7 +29,7 @@ void world_lap(struct world *world, struct proc *proc)
         queue_pop(&proc->inbox);
     }
     struct entry *entry = queue_put(&proc->inbox);
-    *entry = (struct entry){ .is_notice = true, .notice = overrun };
+    *entry = (struct entry){ .event = overrun };
     proc_soon(world, proc, world->now_ns);
 }
 
@@ -156,13 +156,14 @@ void world_hostile(struct world *world)
     uint32_t length = md_prng_below(&world->random, 2) ? mutated(world, bytes, sizeof(bytes)) : 0;
     if (length == 0)
         length = nonsense(world, bytes, 256);
-    struct rrmp_dest dest = { .path = RRMP_PATH_MULTICAST, .topic = RRMP_TOPIC_CONTROL };
+    struct backbone_target target = { .path = BACKBONE_PATH_MULTICAST,
+                                      .topic = RRMP_TOPIC_CONTROL };
     const struct proc *victim = world_any_proc(world);
     if (md_prng_below(&world->random, 2) && victim->session) {
-        dest.path = RRMP_PATH_UNICAST;
-        dest.session = victim->session;
-        dest.port = victim->port;
+        target.path = BACKBONE_PATH_UNICAST;
+        target.session = victim->session;
+        target.port = victim->port;
     }
     world->coverage->hostile++;
-    network_send(world, &ghost, &dest, bytes, length);
+    network_send(world, &ghost, &target, bytes, length);
 }

@@ -535,21 +535,15 @@ void sink_check_end(struct world *world, struct proc *proc)
 
 /* ---- the process ---- */
 
-static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+static void input(struct world *world, struct proc *proc, const struct backbone_event *events,
                   size_t count)
 {
     size_t done = 0;
 
     while (done < count && world->failure[0] == 0) {
-        done += rrmp_sink_input(proc->own_sink, world->now_ns, messages + done, count - done);
+        done += rrmp_sink_input(proc->own_sink, world->now_ns, events + done, count - done);
         sink_events(world, proc);
     }
-}
-
-static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
-{
-    rrmp_sink_notice(proc->own_sink, world->now_ns, notice);
-    sink_events(world, proc);
 }
 
 static void turn(struct world *world, struct proc *proc)
@@ -568,4 +562,4 @@ static void fini(struct world *world, struct proc *proc)
     rrmp_sink_destroy(proc->own_sink);
 }
 
-const struct proc_ops model_sink_ops = { start, input, take_notice, turn, fini, NULL };
+const struct proc_ops model_sink_ops = { start, input, turn, fini, NULL };

@@ -595,21 +595,15 @@ static void source_events(struct world *world, struct proc *proc)
 
 /* ---- the process ---- */
 
-static void input(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+static void input(struct world *world, struct proc *proc, const struct backbone_event *events,
                   size_t count)
 {
     size_t done = 0;
 
     while (done < count && world->failure[0] == 0) {
-        done += rrmp_source_input(proc->own_source, world->now_ns, messages + done, count - done);
+        done += rrmp_source_input(proc->own_source, world->now_ns, events + done, count - done);
         source_events(world, proc);
     }
-}
-
-static void take_notice(struct world *world, struct proc *proc, const struct rrmp_notice *notice)
-{
-    rrmp_source_notice(proc->own_source, world->now_ns, notice);
-    source_events(world, proc);
 }
 
 static void turn(struct world *world, struct proc *proc)
@@ -632,4 +626,4 @@ static void fini(struct world *world, struct proc *proc)
     proc->upstream = NULL;
 }
 
-const struct proc_ops model_source_ops = { start, input, take_notice, turn, fini, NULL };
+const struct proc_ops model_source_ops = { start, input, turn, fini, NULL };

@@ -76,15 +76,13 @@ static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int str
 }
 
 void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
-                       const struct rrmp_notice *notice)
+                       const struct backbone_event *notice)
 {
     struct event event = {
         .at_ns = arrival(world, from, to, stream), .kind = EVENT_DELIVER, .a = to, .b = from
     };
 
-    event.entry.is_notice = true;
-    event.entry.notice = *notice;
-    event.entry.session = world->nodes[to].session;
+    event.entry.event = *notice;
     event.c = world->nodes[to].session;
     world_push(world, &event);
 }
@@ -93,9 +91,9 @@ void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stre
 static void gap_tell(struct world *world, uint32_t from, uint32_t to, int stream)
 {
     struct node *node = &world->nodes[to];
-    struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
-                               .session = world->nodes[from].session,
-                               .reason = stream == 0 ? 2 : RRMP_GAP_UNICAST_RESET };
+    struct backbone_event gap = { .type = BACKBONE_GAP,
+                                  .session = world->nodes[from].session,
+                                  .reason = stream == 0 ? 2 : BACKBONE_GAP_UNICAST_RESET };
 
     if (!node->gap_due[from][stream])
         return;
@@ -195,24 +193,26 @@ static void overhear(struct world *world, struct blob *blob)
     blob->refs++;
 }
 
-void network_send(struct world *world, struct proc *from, const struct rrmp_dest *dest,
+void network_send(struct world *world, struct proc *from, const struct backbone_target *target,
                   const uint8_t *bytes, size_t length)
 {
-    struct entry entry = { .session = from->session, .src_port = from->port };
+    struct entry entry = {
+        .event = { .type = BACKBONE_MESSAGE, .session = from->session, .src_port = from->port }
+    };
 
     if (world->outside)
-        experiment_record(world, dest, bytes, length);
+        experiment_record(world, target, bytes, length);
     entry.blob = blob_take(bytes, length);
     overhear(world, entry.blob);
-    if (dest->path == RRMP_PATH_MULTICAST) {
-        entry.topic = dest->topic;
+    if (target->path == BACKBONE_PATH_MULTICAST) {
+        entry.event.topic = target->topic;
         for (uint32_t n = 0; n < world->plan.node_count; n++)
             send_to(world, from->node, n, 0, &entry);
     } else {
-        uint32_t to = node_of(world, dest->session);
-        entry.dst_port = dest->port;
+        uint32_t to = node_of(world, target->session);
+        entry.event.dst_port = target->port;
         if (to < NODES_MAX)
-            send_to(world, from->node, to, dest->path == RRMP_PATH_UNICAST, &entry);
+            send_to(world, from->node, to, target->path == BACKBONE_PATH_UNICAST, &entry);
     }
     blob_give(entry.blob);
 }
@@ -233,9 +233,9 @@ void network_deliver(struct world *world, uint32_t node, struct entry *entry)
     blob_give(entry->blob);
 }
 
-void network_notice(struct world *world, uint32_t node, const struct rrmp_notice *notice)
+void network_notice(struct world *world, uint32_t node, const struct backbone_event *notice)
 {
-    struct entry entry = { .is_notice = true, .notice = *notice };
+    struct entry entry = { .event = *notice };
 
     network_deliver(world, node, &entry);
 }
@@ -243,9 +243,9 @@ void network_notice(struct world *world, uint32_t node, const struct rrmp_notice
 /* The daemon drains the user's ring and tells everybody, behind its last message. */
 void network_user_down(struct world *world, struct proc *proc)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_USER_DOWN,
-                                  .session = proc->session,
-                                  .port = proc->port };
+    struct backbone_event notice = { .type = BACKBONE_USER_DOWN,
+                                     .session = proc->session,
+                                     .src_port = proc->port };
 
     for (uint32_t n = 0; n < world->plan.node_count; n++) {
         /* The network tells this reliably while the peer is heard. */
@@ -257,7 +257,7 @@ void network_user_down(struct world *world, struct proc *proc)
 
 static void peer_down(struct world *world, uint32_t at, uint32_t of, uint64_t session)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_DOWN, .session = session };
+    struct backbone_event notice = { .type = BACKBONE_PEER_DOWN, .session = session };
 
     if (!world->nodes[at].hears[of])
         return;
@@ -267,8 +267,8 @@ static void peer_down(struct world *world, uint32_t at, uint32_t of, uint64_t se
 
 static void peer_up(struct world *world, uint32_t at, uint32_t of)
 {
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_UP,
-                                  .session = world->nodes[of].session };
+    struct backbone_event notice = { .type = BACKBONE_PEER_UP,
+                                     .session = world->nodes[of].session };
 
     if (world->nodes[at].hears[of] || !world->nodes[at].is_up || !world->nodes[of].is_up)
         return;
@@ -279,7 +279,7 @@ static void peer_up(struct world *world, uint32_t at, uint32_t of)
 
 void network_node_down(struct world *world, uint32_t node)
 {
-    struct rrmp_notice detached = { .kind = RRMP_NOTICE_DETACHED };
+    struct backbone_event detached = { .type = BACKBONE_DETACHED };
     uint64_t session = world->nodes[node].session;
 
     world->coverage->node_kills++;
@@ -293,7 +293,7 @@ void network_node_down(struct world *world, uint32_t node)
             queue_pop(&proc->inbox);
         }
         struct entry *entry = queue_put(&proc->inbox);
-        *entry = (struct entry){ .is_notice = true, .notice = detached };
+        *entry = (struct entry){ .event = detached };
         proc->session = 0;
         proc_soon(world, proc, world->now_ns);
     }
@@ -368,9 +368,9 @@ void network_heal(struct world *world, uint32_t from, uint32_t to)
     if (!node->hears[from])
         peer_up(world, to, from);
     for (int stream = 0; stream < 2; stream++) {
-        struct rrmp_notice gap = { .kind = RRMP_NOTICE_GAP,
-                                   .session = world->nodes[from].session,
-                                   .reason = stream == 0 ? 6 : RRMP_GAP_UNICAST_RESET };
+        struct backbone_event gap = { .type = BACKBONE_GAP,
+                                      .session = world->nodes[from].session,
+                                      .reason = stream == 0 ? 6 : BACKBONE_GAP_UNICAST_RESET };
         if (node->gap_due[from][stream] || stream == 0)
             network_notice_at(world, from, to, stream, &gap);
         node->gap_due[from][stream] = false;
@@ -381,7 +381,7 @@ void network_peer_down_event(struct world *world, const struct event *event)
 {
     const struct node *of = &world->nodes[event->b];
     bool is_old = !of->is_up || of->session != event->c;
-    struct rrmp_notice notice = { .kind = RRMP_NOTICE_PEER_DOWN, .session = event->c };
+    struct backbone_event notice = { .type = BACKBONE_PEER_DOWN, .session = event->c };
 
     if (!world->nodes[event->a].is_up)
         return;
@@ -396,6 +396,7 @@ void network_peer_down_event(struct world *world, const struct event *event)
 struct ring {
     struct world *world;
     struct proc *proc;
+    struct backbone_target target; /* of the open reservation */
 };
 
 static struct ring rings[PROCS_MAX];
@@ -412,7 +413,7 @@ static void ring_drain(struct ring *ring)
     proc->ring_used -= drained < proc->ring_used ? drained : proc->ring_used;
 }
 
-static uint8_t *ring_reserve(void *context, size_t length)
+static uint8_t *ring_reserve(void *context, const struct backbone_target *target, size_t length)
 {
     struct ring *ring = context;
 
@@ -422,17 +423,18 @@ static uint8_t *ring_reserve(void *context, size_t length)
         ring->world->coverage->ring_full++;
         return NULL;
     }
+    ring->target = *target;
     return ring->proc->room;
 }
 
-static void ring_commit(void *context, const struct rrmp_dest *dest, size_t length)
+static void ring_commit(void *context, size_t length)
 {
     struct ring *ring = context;
 
     if (length == 0)
         return;
     ring->proc->ring_used += length;
-    network_send(ring->world, ring->proc, dest, ring->proc->room, length);
+    network_send(ring->world, ring->proc, &ring->target, ring->proc->room, length);
 }
 
 static unsigned ring_fill(void *context)
@@ -443,12 +445,12 @@ static unsigned ring_fill(void *context)
     return (unsigned)(ring->proc->ring_used * 256 / ring->world->plan.ring_bytes);
 }
 
-struct rrmp_send proc_send(struct world *world, struct proc *proc)
+struct backbone_send proc_send(struct world *world, struct proc *proc)
 {
     struct ring *ring = &rings[proc->number];
 
     *ring = (struct ring){ .world = world, .proc = proc };
-    return (struct rrmp_send){
+    return (struct backbone_send){
         .context = ring, .reserve = ring_reserve, .commit = ring_commit, .fill = ring_fill
     };
 }

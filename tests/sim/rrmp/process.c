@@ -65,8 +65,7 @@ void proc_attach(struct world *world, struct proc *proc)
             (struct attach){ .session = proc->session, .port = proc->port, .serial = proc->serial };
     struct entry *entry = queue_put(&proc->inbox);
     *entry = (struct entry){
-        .is_notice = true,
-        .notice = { .kind = RRMP_NOTICE_ATTACHED, .session = proc->session, .port = proc->port }
+        .event = { .type = BACKBONE_ATTACHED, .session = proc->session, .dst_port = proc->port }
     };
     proc_soon(world, proc, world->now_ns);
 }
@@ -148,13 +147,13 @@ static void hears(const struct world *world, struct proc *proc, uint64_t session
 }
 
 static void notice_note(const struct world *world, struct proc *proc,
-                        const struct rrmp_notice *notice)
+                        const struct backbone_event *notice)
 {
-    if (notice->kind == RRMP_NOTICE_ATTACHED || notice->kind == RRMP_NOTICE_DETACHED)
+    if (notice->type == BACKBONE_ATTACHED || notice->type == BACKBONE_DETACHED)
         memset(proc->heard, 0, sizeof(proc->heard));
-    else if (notice->kind == RRMP_NOTICE_USER_DOWN)
-        hears(world, proc, notice->session, notice->port, false);
-    else if (notice->kind == RRMP_NOTICE_PEER_DOWN)
+    else if (notice->type == BACKBONE_USER_DOWN)
+        hears(world, proc, notice->session, notice->src_port, false);
+    else if (notice->type == BACKBONE_PEER_DOWN)
         hears(world, proc, notice->session, 0, false);
 }
 
@@ -171,40 +170,35 @@ bool proc_hears(const struct world *world, const struct proc *proc, uint32_t ser
 
 static void inbox_take(struct world *world, struct proc *proc)
 {
-    struct rrmp_message messages[BATCH_MAX];
+    struct backbone_event events[BATCH_MAX];
     struct blob *blobs[BATCH_MAX];
-    struct entry *entry;
-    size_t count = 0;
+    const struct entry *entry;
+    size_t count;
 
-    for (;;) {
-        entry = queue_head(&proc->inbox);
-        if (count > 0 && (!entry || entry->is_notice || count == BATCH_MAX)) {
-            proc->ops->input(world, proc, messages, count);
-            for (size_t i = 0; i < count; i++)
-                blob_give(blobs[i]);
-            count = 0;
-            continue;
-        }
-        if (!entry)
-            return;
-        if (entry->is_notice) {
-            struct rrmp_notice notice = entry->notice;
+    do {
+        for (count = 0; count < BATCH_MAX && (entry = queue_head(&proc->inbox)) != NULL; count++) {
+            struct backbone_event *event = &events[count];
+
+            /* What was heard before is judged by what was known before. */
+            if (count > 0 && !entry->blob)
+                break;
+            *event = entry->event;
+            blobs[count] = entry->blob;
             queue_pop(&proc->inbox);
-            notice_note(world, proc, &notice);
-            proc->ops->notice(world, proc, &notice);
-            continue;
+            if (!blobs[count]) {
+                notice_note(world, proc, event);
+                continue;
+            }
+            event->bytes = blobs[count]->bytes;
+            event->length = blobs[count]->length;
+            if (event->length > 0 && event->bytes[0] == RRMP_INSTANCE)
+                hears(world, proc, event->session, event->src_port, true);
         }
-        if (entry->blob->length > 0 && entry->blob->bytes[0] == RRMP_INSTANCE)
-            hears(world, proc, entry->session, entry->src_port, true);
-        blobs[count] = entry->blob;
-        messages[count++] = (struct rrmp_message){ .session = entry->session,
-                                                   .src_port = entry->src_port,
-                                                   .dst_port = entry->dst_port,
-                                                   .topic = entry->topic,
-                                                   .bytes = entry->blob->bytes,
-                                                   .length = entry->blob->length };
-        queue_pop(&proc->inbox);
-    }
+        if (count > 0)
+            proc->ops->input(world, proc, events, count);
+        for (size_t i = 0; i < count; i++)
+            blob_give(blobs[i]);
+    } while (count > 0);
 }
 
 static void bounds_check(struct world *world, const struct proc *proc)

@@ -39,7 +39,6 @@ static void push(struct provider *p, enum event_kind kind, uint64_t *last_ns, co
     if (kind == EVENT_WORD && event.at_ns < p->silent_until_ns)
         event.at_ns = p->silent_until_ns; /* it is stopped: nothing leaves it */
     *last_ns = event.at_ns;
-    event.entry.src_port = 0;
     event.feed.epoch = (uint32_t)ask;
     event.entry.blob = blob_take(bytes, length);
     world_push(world, &event);

@@ -133,13 +133,8 @@ struct blob {
 
 /* What lies in a process's inbound ring. */
 struct entry {
-    bool is_notice;
-    struct rrmp_notice notice;
-    uint64_t session;
-    uint16_t src_port;
-    uint16_t dst_port;
-    uint32_t topic;
-    struct blob *blob;
+    struct backbone_event event;
+    struct blob *blob; /* of a message */
 };
 
 /* What a provider tells its src_dist, in order. */
@@ -202,9 +197,8 @@ struct watch {
 /* What runs in a process: one of the engines between models, or a core of a program. */
 struct proc_ops {
     void (*start)(struct world *world, struct proc *proc);
-    void (*input)(struct world *world, struct proc *proc, const struct rrmp_message *messages,
+    void (*input)(struct world *world, struct proc *proc, const struct backbone_event *events,
                   size_t count);
-    void (*notice)(struct world *world, struct proc *proc, const struct rrmp_notice *notice);
     /* The ring is empty: what else is to do now, and when next. */
     void (*turn)(struct world *world, struct proc *proc);
     /* The process ends; with the world when `is_killed` is false. */
@@ -368,12 +362,12 @@ struct world {
 void world_push(struct world *world, struct event *event);
 void world_schedule(struct world *world, uint64_t at_ns, enum event_kind kind, uint32_t a,
                     uint32_t b);
-void network_send(struct world *world, struct proc *from, const struct rrmp_dest *dest,
+void network_send(struct world *world, struct proc *from, const struct backbone_target *target,
                   const uint8_t *bytes, size_t length);
 void network_deliver(struct world *world, uint32_t node, struct entry *entry);
-void network_notice(struct world *world, uint32_t node, const struct rrmp_notice *notice);
+void network_notice(struct world *world, uint32_t node, const struct backbone_event *notice);
 void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
-                       const struct rrmp_notice *notice);
+                       const struct backbone_event *notice);
 void network_user_down(struct world *world, struct proc *proc);
 void network_node_down(struct world *world, uint32_t node);
 void network_node_up(struct world *world, uint32_t node);
@@ -383,7 +377,7 @@ void network_loss_end(struct world *world, const struct event *event);
 void network_peer_down_event(struct world *world, const struct event *event);
 struct blob *blob_take(const uint8_t *bytes, size_t length);
 void blob_give(struct blob *blob);
-struct rrmp_send proc_send(struct world *world, struct proc *proc);
+struct backbone_send proc_send(struct world *world, struct proc *proc);
 
 /* process.c */
 void queue_init(struct queue *queue, size_t cell_size);
