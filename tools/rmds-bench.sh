@@ -8,6 +8,7 @@
 # A benchmark is a script of tools/rmds.d/bench/, or a program NAME_bench or bench_NAME of a layer.
 
 bench_programs() {
+    rmds_is_installed && return
     grep -rhoE 'rmds_bench\(\w+' "$root"/src/*/CMakeLists.txt "$root"/tools/*/CMakeLists.txt | sed 's/.*(//'
 }
 
@@ -70,7 +71,8 @@ verb_bench() {
     esac
     # Only what it runs: the programs, and its own where it has one.
     # shellcheck disable=SC2046
-    build_targets release product $(bench_programs | grep -xE "${name}_bench|bench_$name") >&2 || return 1
+    rmds_is_installed ||
+        build_targets release product $(bench_programs | grep -xE "${name}_bench|bench_$name") >&2 || return 1
     for program in "$root/tools/rmds.d/bench/$name" "$RMDS_BUILD/bench/${name}_bench" \
         "$RMDS_BUILD/bench/bench_$name"; do
         if [ -x "$program" ]; then

@@ -268,7 +268,7 @@ def main():
         return 1
     if not keep:
         say("ok", "everything stopped", "nothing left behind")
-        rmds = verbs.short(os.path.join(ROOT, "tools", "rmds"))
+        rmds = verbs.door(ROOT)
         print(
             f"\n      your own applications: {rmds} up    starts this chain with a publisher, leaves it up, and says"
             f"\n                             where EMA, ETA and other consumers connect ({rmds} demo --keep: after the demo)"

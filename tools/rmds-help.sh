@@ -9,7 +9,10 @@
 # The options named there are those that the door lets through. A C program of tests/bench has the same
 # in its first comment. A Python benchmark prints its help itself.
 
-builtin_verbs=(setup build test bench)
+builtin_verbs=()
+for verb in setup build test bench; do
+    [ ! -f "$root/tools/rmds-$verb.sh" ] || builtin_verbs+=("$verb")
+done
 
 is_help() {
     case $1 in -h | -help | --help) return 0 ;; esac
@@ -75,7 +78,7 @@ usage() {
     done | awk -F '   *' '{ printf "  %-27s %s\n", $1, $2 }'
     printf '  %-27s %s\n' "VERB --help" "what VERB does, and its options" "--version" "version and commit"
     echo
-    echo "Every verb does first what it depends on: a clean clone and one command are enough."
+    rmds_is_installed || echo "Every verb does first what it depends on: a clean clone and one command are enough."
 }
 
 # near WORD CANDIDATE...: "; did you mean X?" where one is near.

@@ -25,6 +25,11 @@ say() {
     printf '%s[%s]%s  %-20s %s\n' "$colour" "$mark" "$rmds_plain" "$subject" "$*"
 }
 
+# rmds_is_installed: True where this is a package's front door; its programs are there, and nothing can be built.
+rmds_is_installed() {
+    [ ! -f "$RMDS_ROOT/CMakeLists.txt" ]
+}
+
 rmds_build() {
     "$RMDS_ROOT/tools/rmds" build
 }

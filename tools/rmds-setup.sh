@@ -20,6 +20,8 @@ packages_of() { # TIER...
                 libevent-dev libnuma-dev libxxhash-dev libssl-dev zlib1g-dev liblz4-dev \
                 "libncurses-dev|libncursesw5-dev" "scdoc?"
             ;;
+        deb) echo dpkg-dev debhelper lintian scdoc ;; # tools/rmds package deb
+        rpm) echo rpm scdoc ;;
         unit) echo libcmocka-dev ;; # compile the tests and benchmarks
         clang) echo clang "libclang-rt-@-dev|libclang-common-@-dev" ;;
         test) # what single tests need: without it they are skipped

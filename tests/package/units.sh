@@ -1,11 +1,17 @@
 #!/bin/sh
-# units.sh BUILD - the service manager understands our units.
+# units.sh BUILD - the service manager understands our units, and they start what was installed beside them.
 # SPDX-License-Identifier: Apache-2.0
 set -e
 command -v systemd-analyze >/dev/null || { echo "no systemd-analyze on this machine"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for unit in "$1"/cmake/package/systemd/*@.service "$1"/cmake/package/systemd/openrmds.target; do
+cmake --install "$1" --component units --prefix "$work/usr" >"$work/log" || { cat "$work/log"; exit 1; }
+for unit in "$work"/usr/lib/systemd/system/*; do
+    case $unit in
+    *@.service)
+        grep -q "^ExecStart=$work/usr/bin/$(basename "$unit" @.service) " "$unit" ||
+            { echo "$unit does not start the program of its prefix"; exit 1; } ;;
+    esac
     # Programs and manual pages need not be installed where the tests run.
     sed -e 's#^ExecStart=[^ ]*#ExecStart=/bin/true#' -e '/^Documentation=/d' "$unit" \
         >"$work/$(basename "$unit")"

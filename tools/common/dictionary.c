@@ -71,7 +71,8 @@ static int load_file(struct rwf_dictionary *dictionary, const char *folder, cons
 /* The folder conf of the tree in which this program was built, or the installed one. */
 static const char *default_folder(char *out, size_t size)
 {
-    static const char *const beside[] = { "/../../conf", "/../conf", "/../etc/rmds" };
+    static const char *const beside[] = { "/../../conf", "/../conf", "/../etc/rmds",
+                                          "/../share/openrmds" };
     char exe[2048];
     ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
     char *slash = NULL;

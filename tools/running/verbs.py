@@ -17,12 +17,18 @@ def short(path):
     return relative if len(relative) < len(path) and not relative.startswith("../../..") else path
 
 
+def door(root):
+    """The front door as it is typed here: that of a tree, or the installed one."""
+    installed = not os.path.exists(os.path.join(root, "CMakeLists.txt"))
+    return "rmds" if installed else short(os.path.join(root, "tools", "rmds"))
+
+
 class Door:
     """The verbs, for one user."""
 
     def __init__(self, run):
         self.run = run
-        self.rmds = short(os.path.join(run.ROOT, "tools", "rmds"))
+        self.rmds = door(run.ROOT)
 
     # ---- which system ----
 
