@@ -28,6 +28,7 @@ import com.refinitiv.ema.access.UpdateMsg;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Map;
@@ -86,7 +87,47 @@ final class ChainKit {
         return Math.floorMod(name.hashCode() * 31L + count * 7, 100000L);
     }
 
-    /* Items RIP.*: an image with the last five trades, updates with one; PAGE.*: an ANSI page. */
+    static final int ROW80_1 = 315;
+    static final int ROWS = 25;
+
+    private static ByteBuffer bytes(String text) {
+        return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /* A page of rows: an update changes a few bytes of two of them, at a position, by a repetition. */
+    private static FieldList rows(long count, boolean isImage) {
+        FieldList list = EmaFactory.createFieldList();
+        for (int row = 0; isImage && row < ROWS; row++)
+            list.add(
+                    EmaFactory.createFieldEntry()
+                            .rmtes(ROW80_1 + row, bytes(String.format("%-80s", "ROW " + (row + 1) + " BANK"))));
+        if (isImage) return list;
+        int row = (int) (count % ROWS);
+        String price = String.format("\u001b[%d`%04d", 20 + count % 50, count);
+        list.add(EmaFactory.createFieldEntry().rmtes(ROW80_1 + row, bytes(price)));
+        list.add(
+                EmaFactory.createFieldEntry()
+                        .rmtes(ROW80_1 + (row + 7) % ROWS, bytes("\u001b[75`*\u001b[3b\u001b[10`ZUERCHER KB")));
+        return list;
+    }
+
+    private static String real(long hundredths) {
+        return hundredths == 0 ? "-0.00" : String.format("+%d.%02d", hundredths / 100, hundredths % 100);
+    }
+
+    /* Items MF.*: what fields() says, as a Marketfeed record. */
+    static byte[] record(String name, long count, boolean isImage) {
+        String text =
+                (isImage ? "\u001c340" : "\u001c316") + "\u001fXX\u001d" + name + (isImage ? "\u001f62" : "")
+                        + "\u001f" + count % 65536
+                        + "\u001e" + BID + "\u001f" + real(bid(name, count))
+                        + "\u001e" + ASK + "\u001f" + real(bid(name, count) + 4)
+                        + "\u001e" + ACVOL_1 + "\u001f+" + volume(count) + "\u001c";
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /* Items RIP.*: an image with the last five trades, updates with one; PAGE.*: an ANSI page; ROWS.*: a
+     * page of rows. */
     static ComplexType payload(String name, long count, boolean isImage) {
         if (name.startsWith("RIP.")) {
             FieldList list = EmaFactory.createFieldList();
@@ -96,6 +137,7 @@ final class ChainKit {
                                 .real(6 + i, 1000 + count - i, OmmReal.MagnitudeType.EXPONENT_NEG_2));
             return list;
         }
+        if (name.startsWith("ROWS.")) return rows(count, isImage);
         if (name.startsWith("PAGE."))
             return EmaFactory.createOmmAnsiPage()
                     .string(

@@ -6,12 +6,17 @@ import static org.openrmds.interop.ChainKit.SERVICE;
 import static org.openrmds.interop.ChainKit.check;
 
 import com.refinitiv.ema.access.AckMsg;
+import com.refinitiv.ema.access.DataType;
 import com.refinitiv.ema.access.EmaFactory;
+import com.refinitiv.ema.access.FieldEntry;
 import com.refinitiv.ema.access.GenericMsg;
 import com.refinitiv.ema.access.Msg;
+import com.refinitiv.ema.access.OmmConsumer;
 import com.refinitiv.ema.access.OmmConsumerClient;
 import com.refinitiv.ema.access.OmmConsumerEvent;
 import com.refinitiv.ema.access.RefreshMsg;
+import com.refinitiv.ema.access.ReqMsg;
+import com.refinitiv.ema.access.RmtesBuffer;
 import com.refinitiv.ema.access.StatusMsg;
 import com.refinitiv.ema.access.UpdateMsg;
 import com.refinitiv.ema.rdm.EmaRdm;
@@ -39,12 +44,15 @@ public final class ChainMarketfeed {
         ChainKit.Report report = new ChainKit.Report();
         report.test("who joins after trades sees what one sees who rippled", ChainMarketfeed::ripples);
         report.test("who opens a page late sees what the first one sees", ChainMarketfeed::pages);
+        report.test("who opens a page of rows late sees what EMA makes of its updates", ChainMarketfeed::rows);
         report.test("records of Marketfeed are field lists for EMA", ChainMarketfeed::records);
+        report.test("an EMA provider publishes records", ChainMarketfeed::emaProvider);
+        report.test("EMA leaves DisableDataConversion out of its login", ChainMarketfeed::emaLogin);
         report.end();
     }
 
     /* Until its items can be had: an EMA consumer asks for the dictionary when it starts. */
-    private static void awaitService() throws Exception {
+    static void awaitService() throws Exception {
         try (Peer first =
                 new Peer(
                         ChainKit.program("rmdstestclient"),
@@ -90,24 +98,9 @@ public final class ChainMarketfeed {
 
     /* ---- payloads as they are ---- */
 
-    /* A consumer that keeps the bytes of what comes. */
-    private static final class Bytes implements OmmConsumerClient {
-        final BlockingQueue<byte[]> seen = new LinkedBlockingQueue<>();
-
-        private void take(Msg msg) {
-            if (msg.payload().dataType() != com.refinitiv.ema.access.DataType.DataTypes.ANSI_PAGE)
-                return;
-            ByteBuffer buffer = msg.payload().ansiPage().buffer();
-            byte[] bytes = new byte[buffer.remaining()];
-            buffer.duplicate().get(bytes);
-            seen.add(bytes);
-        }
-
-        byte[] await() throws InterruptedException {
-            byte[] bytes = seen.poll(ChainKit.SECONDS, TimeUnit.SECONDS);
-            check(bytes != null, "no page came");
-            return bytes;
-        }
+    /* A consumer that looks at what comes by itself. */
+    private abstract static class Client implements OmmConsumerClient {
+        abstract void take(Msg msg);
 
         @Override
         public void onRefreshMsg(RefreshMsg msg, OmmConsumerEvent event) {
@@ -130,6 +123,34 @@ public final class ChainMarketfeed {
 
         @Override
         public void onAllMsg(Msg msg, OmmConsumerEvent event) {}
+    }
+
+    private static byte[] copy(ByteBuffer buffer) {
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return bytes;
+    }
+
+    /* One that keeps the bytes of pages and records. */
+    private static final class Bytes extends Client {
+        final BlockingQueue<byte[]> seen = new LinkedBlockingQueue<>();
+
+        /* EMA calls a type that it does not know an error; the bytes of the whole message are there. */
+        @Override
+        void take(Msg msg) {
+            if (msg.payload().dataType() == DataType.DataTypes.ANSI_PAGE) {
+                seen.add(copy(msg.payload().ansiPage().buffer()));
+            } else if (msg.payload().dataType() == DataType.DataTypes.ERROR) {
+                String all = new String(copy(msg.asHex()), StandardCharsets.ISO_8859_1);
+                seen.add(all.substring(all.indexOf('\u001c')).getBytes(StandardCharsets.ISO_8859_1));
+            }
+        }
+
+        byte[] await() throws InterruptedException {
+            byte[] bytes = seen.poll(ChainKit.SECONDS, TimeUnit.SECONDS);
+            check(bytes != null, "neither a page nor a record came");
+            return bytes;
+        }
     }
 
     private static void show(Page page, byte[] bytes) {
@@ -173,11 +194,84 @@ public final class ChainMarketfeed {
         other.close();
     }
 
+    /* ---- pages of rows ---- */
+
+    /* One that leaves partial updates to EMA. */
+    private static final class Rows extends Client {
+        private final RmtesBuffer[] rows = new RmtesBuffer[ChainKit.ROWS];
+        private int messages;
+
+        @Override
+        synchronized void take(Msg msg) {
+            if (msg.payload().dataType() != DataType.DataTypes.FIELD_LIST) return;
+            for (FieldEntry entry : msg.payload().fieldList()) {
+                int row = entry.fieldId() - ChainKit.ROW80_1;
+                if (rows[row] == null) rows[row] = EmaFactory.createRmtesBuffer();
+                rows[row].apply(entry.rmtes());
+            }
+            messages++;
+            notifyAll();
+        }
+
+        synchronized String await(int count) throws InterruptedException {
+            long end = System.nanoTime() + ChainKit.SECONDS * 1_000_000_000L;
+            while (messages < count) {
+                check(System.nanoTime() < end, messages + " messages of " + count);
+                wait(200);
+            }
+            StringBuilder out = new StringBuilder();
+            for (RmtesBuffer row : rows) out.append(row).append('\n');
+            return out.toString();
+        }
+    }
+
+    private static void rows() throws Exception {
+        try (ChainProvider provider = new ChainProvider()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            rows(provider);
+        }
+    }
+
+    private static void rows(ChainProvider provider) throws Exception {
+        ChainKit.Consumer consumer = new ChainKit.Consumer();
+        Rows early = new Rows();
+        consumer.ema().registerClient(ChainKit.request("ROWS.A"), early);
+        early.await(1);
+        provider.publish("ROWS.A", 200);
+        String first = early.await(201);
+        check(first.contains("ZUERCHER KB") && first.contains("0200"), first);
+        ChainKit.Consumer other = new ChainKit.Consumer();
+        Rows late = new Rows();
+        other.ema().registerClient(ChainKit.request("ROWS.A"), late);
+        String second = late.await(1);
+        check(first.equals(second), "early\n" + first + "late\n" + second);
+        check(provider.count(l -> l.equals("req ROWS.A")) == 1, "the page is not of a cache");
+        consumer.close();
+        other.close();
+        shown(first);
+    }
+
+    /* rmdstestclient shows the same rows. */
+    private static void shown(String rows) throws Exception {
+        try (Peer client =
+                new Peer(
+                        ChainKit.program("rmdstestclient"),
+                        "-S", SERVICE, "-h", "127.0.0.1", "-p", ChainKit.port("P2PS"),
+                        "-il", "ROWS.A", "-page", "-e", "-timeout", "" + ChainKit.SECONDS)) {
+            client.await("PAGE ROWS.A", ChainKit.SECONDS);
+            int number = 1;
+            for (String row : rows.split("\n")) {
+                String start = String.format("%3d |", number++);
+                String line = client.await(start, ChainKit.SECONDS);
+                check(line.equals(start + row), "row " + line + "\nis not  " + row);
+            }
+        }
+    }
+
     /* ---- records ---- */
 
-    private static final int RECORD = 139; /* the container type, which the libraries do not name */
-
-    /* EMA leaves out elements of a login that it does not know: so this consumer is one of ETA. */
+    /* EMA leaves DisableDataConversion out of its login, see emaLogin(): so this consumer is one of ETA. */
     private static void rawRecords(int serviceId) {
         int[] types = new int[2]; /* of the image and of an update */
         String[] texts = new String[2];
@@ -199,10 +293,85 @@ public final class ChainMarketfeed {
             raw.await("refresh", g -> g.isRefresh(5));
             raw.await("update", g -> g.isUpdate(5));
         }
-        check(types[0] == RECORD && types[1] == RECORD, "types " + types[0] + " and " + types[1]);
+        for (int type : types) check(type == RecordPayload.RECORD, "type " + type);
         check(texts[0].startsWith("\u001c340\u001fXX\u001dMF.A\u001f"), "image: " + texts[0]);
         check(texts[1].startsWith("\u001c316\u001fXX\u001dMF.A"), "update: " + texts[1]);
         check(texts[1].contains("\u001e22\u001f+"), "no BID: " + texts[1]);
+    }
+
+    private static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.ISO_8859_1);
+    }
+
+    /* The configuration says of the user "native" that he gets records as they come. */
+    private static void emaProvider(ChainProvider provider) throws Exception {
+        ChainKit.Consumer early = new ChainKit.Consumer();
+        ChainKit.Consumer raw = new ChainKit.Consumer("native");
+        Bytes records = new Bytes();
+        early.open("MF.B");
+        check(early.awaitRefresh("MF.B").count() == 0, "the image is another one");
+        raw.ema().registerClient(ChainKit.request("MF.B"), records);
+        records.await();
+        provider.publish("MF.B", 100);
+        early.awaitCounter("MF.B", 100, ChainKit.SECONDS);
+        for (int i = 1; i <= 100; i++) {
+            String record = text(records.await());
+            check(record.equals(text(ChainKit.record("MF.B", i, false))), "record " + i + ": " + record);
+        }
+        ChainKit.Consumer late = new ChainKit.Consumer();
+        late.open("MF.B");
+        check(late.awaitRefresh("MF.B").count() == 100, "the late image is another one");
+        Bytes lateRecords = new Bytes();
+        raw.ema().registerClient(ChainKit.request("MF.B"), lateRecords);
+        String image = text(lateRecords.await());
+        check(image.equals(text(ChainKit.record("MF.B", 100, true))), "image " + image);
+        check(provider.count(l -> l.equals("req MF.B")) == 1, "an image is not of a cache");
+        early.close();
+        late.close();
+        raw.close();
+    }
+
+    private static void emaProvider() throws Exception {
+        try (ChainProvider provider = new ChainProvider()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            emaProvider(provider);
+        }
+    }
+
+    private static final String APPLICATION = "one-that-wants-records";
+
+    private static ReqMsg login() {
+        return EmaFactory.createReqMsg()
+                .domainType(EmaRdm.MMT_LOGIN)
+                .name("user")
+                .nameType(EmaRdm.USER_NAME)
+                .attrib(
+                        ChainKit.elements(
+                                EmaFactory.createElementEntry().ascii("ApplicationName", APPLICATION),
+                                EmaFactory.createElementEntry().uintValue("DisableDataConversion", 1)));
+    }
+
+    /* If this fails, EMA has learned to send it: then the documents may say so, and a test use it. */
+    private static void emaLogin() throws Exception {
+        try (ChainProvider provider = new ChainProvider();
+                Relay relay = new Relay()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            OmmConsumer consumer =
+                    EmaFactory.createOmmConsumer(
+                            EmaFactory.createOmmConsumerConfig()
+                                    .addAdminMsg(login())
+                                    .host("localhost:" + relay.port()));
+            relay.await(APPLICATION, 1);
+            long handle =
+                    consumer.registerClient(
+                            EmaFactory.createReqMsg().domainType(EmaRdm.MMT_LOGIN), new Bytes());
+            consumer.reissue(login(), handle);
+            String all = relay.await(APPLICATION, 2);
+            check(!all.contains("DisableDataConversion"), "EMA sends DisableDataConversion now");
+            consumer.uninitialize();
+        }
     }
 
     private static void records() throws Exception {

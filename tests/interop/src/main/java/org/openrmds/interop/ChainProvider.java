@@ -37,7 +37,8 @@ import java.util.function.Predicate;
 /*
  * NONE.*    is not known         DENY.*   may not be seen       SILENT.* gets no answer
  * PARTS.*   has an image in three parts                         RETRY.*  closed-recover once
- * GROUP<n>.* are of item group n        RIP.*, PAGE.* see ChainKit.payload()
+ * GROUP<n>.* are of item group n        RIP.*, PAGE.*, ROWS.* see ChainKit.payload()
+ * MF.* are records of Marketfeed
  * others    have an image and as many updates as publish() makes
  */
 final class ChainProvider implements OmmProviderClient, AutoCloseable {
@@ -212,6 +213,8 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                 EmaFactory.createUpdateMsg()
                         .domainType(item.domain)
                         .payload(ChainKit.payload(item.name, item.count, false));
+        if (item.name.startsWith("MF."))
+            RecordPayload.put(msg, ChainKit.record(item.name, item.count, false));
         if (item.name.startsWith("PERM")) msg.permissionData(permission());
         provider.submit(msg, item.handle);
     }
@@ -242,6 +245,8 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
                                 OmmState.StatusCode.NONE,
                                 "all is well")
                         .payload(ChainKit.payload(item.name, item.count, true));
+        if (item.name.startsWith("MF."))
+            RecordPayload.put(msg, ChainKit.record(item.name, item.count, true));
         if (item.name.startsWith("PERM")) msg.permissionData(permission());
         if (item.name.startsWith("GROUP")) msg.itemGroup(groupId(item.name.charAt(5) - '0'));
         provider.submit(msg, item.handle);
