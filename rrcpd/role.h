@@ -8,8 +8,9 @@
 #include "conf/conf.h"
 
 /*
- * Link the role's name to the attach socket at `socket_path`: p2ps that are told no rrcpdInstance
- * look for sink first, src_dist for source. The link's path goes to `out`, "" without a role.
+ * Link the role's name to the folder of the attach socket at `socket_path`: p2ps that are told no
+ * rrcpdInstance look in it for sink first, src_dist for source. The link's path goes to `out`, ""
+ * without a role.
  */
 void role_open(const struct md_conf *conf, const char *socket_path, char *out, size_t size);
 

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/rundir.h"
 #include "base/runfile.h"
 
 enum state { STATE_NEW, STATE_ADDING, STATE_UP, STATE_LEAVING };
@@ -336,6 +337,8 @@ int users_open(struct md_loop *loop, struct net *net, const char *path, char *wh
     mode_t old = umask(0117);
     int bound = bind(users->listen_fd, (struct sockaddr *)&address, sizeof(address));
     umask(old);
+    if (bound == 0)
+        md_rundir_share_path(path);
     if (bound != 0 || listen(users->listen_fd, RRCP_USER_MAX) != 0 ||
         md_loop_fd_add(loop, users->listen_fd, MD_LOOP_READ, on_connect, users, &users->watch) != 0)
         goto fail;

@@ -91,7 +91,6 @@ class System:
         there = [place for place in places if is_own(place) and os.path.exists(os.path.join(place, "system.json"))]
         self.folder = (there or places)[0]
         self.file = os.path.join(self.folder, "system.json")
-        self.shm = f"/dev/shm/openrmds-{os.getuid()}-{self.tag}"
 
     def load(self):
         try:
@@ -159,9 +158,8 @@ class Entry:
             words += ["-set", f"*networkName : {self.network}"]
         words += ["-c", system.conf, "-instance", self.instance, "-fg"]
         name = f"{self.program}.{self.instance}"
-        for parameter, folder in (("runDir", system.folder), ("shmDir", system.shm)):
-            if not conf_get(system.conf, name, parameter)[1]:
-                words += ["-set", f"*{parameter} : {folder}"]
+        if not conf_get(system.conf, name, "runDir")[1]:
+            words += ["-set", f"*runDir : {system.folder}"]
         return words
 
 
@@ -229,11 +227,11 @@ def start(system, entry, number):
 
 
 def statistics_path(system, entry):
-    folder, is_set = conf_get(system.conf, f"{entry.program}.{entry.instance}", "shmDir")
+    folder, is_set = conf_get(system.conf, f"{entry.program}.{entry.instance}", "runDir")
     process = entry.program
     if process == "rrcpd":
         process += "." + (entry.network or conf_get(system.conf, "rrcpd", "networkName")[0])
-    return os.path.join(folder if is_set else system.shm, f"rmds.{process}.{entry.instance}")
+    return os.path.join(folder if is_set else system.folder, f"{process}.{entry.instance}", "stats")
 
 
 def publisher_start(system, state, port, rate):
@@ -332,10 +330,8 @@ def up(system, rate=0):
     values = [conf_values(system.conf, f"{entry.program}.{entry.instance}") for entry in entries]
     make_folder(os.path.dirname(system.folder))
     make_folder(system.folder)
-    os.makedirs(system.shm, mode=0o700, exist_ok=True)
     state = {
         "conf": system.conf,
-        "shm": system.shm,
         "boot": boot(),
         "processes": processes(),
         "since": time.clock_gettime(time.CLOCK_BOOTTIME),
@@ -421,7 +417,6 @@ def stop(program):
 
 def clean(system):
     shutil.rmtree(system.folder, ignore_errors=True)
-    shutil.rmtree(system.shm, ignore_errors=True)
 
 
 def down(system, quiet=False):

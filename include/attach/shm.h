@@ -251,7 +251,7 @@ enum attach_reply_fd {
 /* A request as received: 0, or MD_ERR_MALFORMED. The name comes out zero-terminated. */
 int attach_request_check(const void *bytes, size_t length, struct attach_request *out);
 
-/* `<run_dir>/rrcpd.<network>.<instance>.sock`; MD_ERR_RANGE when it does not fit. */
+/* `<run_dir>/rrcpd.<network>.<instance>/attach`; MD_ERR_RANGE when it does not fit. */
 int attach_socket_path(char *out, size_t size, const char *run_dir, const char *network,
                        const char *instance);
 

@@ -9,7 +9,7 @@
  * The pid file is locked (flock) as long as its program lives, by whatever means it ends. So a file
  * that can be locked is stale, whatever is written in it, and a file that cannot is not. Who holds
  * the lock may remove what its killed predecessor left behind: sockets and shared memory of the
- * same name.
+ * same name. Mode 0600: who can open a file can lock it, and keep the program from starting.
  */
 struct md_runfile {
     int fd;

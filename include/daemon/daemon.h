@@ -25,11 +25,11 @@
  *     daemon_stop(&daemon);
  *
  * daemon_start() reads the command line and rmds.cnf, goes to the background (-d, or the default of
- * this program), takes the pid file in runDir (one running program per name), opens log, statistics
- * and the status page, and settles the process on its NUMA node; threads made from then on inherit
- * that. daemon_ready() settles the control loop's own thread. From daemon_run() on the control loop
- * beats the statistics' heart and the watchdog once a second, as long as the beat hook says that
- * all of the daemon lives.
+ * this program), takes the pid file in its folder of runDir (one running program per name), opens
+ * log, statistics and the status page, and settles the process on its NUMA node; threads made from
+ * then on inherit that. daemon_ready() settles the control loop's own thread. From daemon_run() on
+ * the control loop beats the statistics' heart and the watchdog once a second, as long as the beat
+ * hook says that all of the daemon lives.
  *
  * A process in the background has a parent that waits: it leaves with 0 after daemon_ready(), or
  * with the exit code of a daemon that ended before.
@@ -62,8 +62,9 @@ struct daemon {
     struct stats_segment *stats;
     struct status *status; /* NULL: no statusPort */
     struct md_runfile runfile;
-    char process[64];   /* "p2ps", "rrcpd.net1" */
-    char identity[256]; /* "host.1.p2ps" */
+    char process[64];              /* "p2ps", "rrcpd.net1" */
+    char folder[STATS_NAME_BYTES]; /* "p2ps.1", "rrcpd.net1.1": in runDir */
+    char identity[256];            /* "host.1.p2ps" */
     struct md_loop_signal *signals[5];
     struct md_loop_timer *beat;
     struct md_log_watch watch;

@@ -11,8 +11,8 @@
 #include "base/hist.h"
 
 /*
- * A file <shmDir>/rmds.<process>.<instance>, native byte order, mapped by its owner and, read-only,
- * by whoever watches:
+ * A file <runDir>/<process>.<instance>/stats, native byte order, mapped by its owner and read,
+ * never mapped, by whoever watches:
  *
  *       0  8  magic RMDSSTAT
  *       8  4  layout version, 1
@@ -30,6 +30,9 @@
  * The owner writes values with relaxed stores and never locks a reader out. A reader copies, and
  * copies again if the generation was odd or has changed.
  */
+#define STATS_FILE         "stats"
+#define STATS_BYTES_MAX    (64u << 20) /* of a segment; what claims more is none of ours */
+#define STATS_NAME_BYTES   128         /* "p2ps.1", the name of its folder */
 #define STATS_MAGIC        "RMDSSTAT"
 #define STATS_VERSION      1u
 #define STATS_HEADER_BYTES 64u

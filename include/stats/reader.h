@@ -11,15 +11,20 @@
 #include "stats/layout.h"
 
 /*
- * A reader maps a segment read-only and copies it. The owner does not notice, may be killed at any
- * moment, and what it counted until then can still be read. Everything in the file is checked
- * before it is used.
+ * A reader copies a segment with pread and never maps it, so the file may be cut short, or be
+ * another user's, without harm. The owner does not notice, may be killed at any moment, and what it
+ * counted until then can still be read. A file is trusted if it is regular, has one link, belongs
+ * to the owner of its folder and is no larger than 64 MiB; everything in it is checked before it is
+ * used, and a look at it costs a bounded number of copies.
  */
 struct stats_reader;
 struct stats_segment;
 
-/* MD_OK, MD_ERR_NOT_FOUND, MD_ERR_MALFORMED (no segment of ours), MD_ERR_SYS, MD_ERR_NOMEM. */
-int stats_reader_open(const char *shm_dir, const char *name, struct stats_reader **out);
+/*
+ * Of the daemon `name`, "p2ps.1". MD_OK, MD_ERR_NOT_FOUND, MD_ERR_MALFORMED (no segment of ours),
+ * MD_ERR_EXISTS (not one to be trusted), MD_ERR_SYS, MD_ERR_NOMEM.
+ */
+int stats_reader_open(const char *run_dir, const char *name, struct stats_reader **out);
 /* The same of a segment of this process, which outlives the reader. MD_ERR_NOMEM. */
 int stats_reader_attach(const struct stats_segment *segment, struct stats_reader **out);
 void stats_reader_close(struct stats_reader *reader); /* NULL is allowed */
@@ -63,10 +68,10 @@ bool stats_reader_is_replaced(const struct stats_reader *reader);
 enum stats_liveness stats_reader_liveness(const struct stats_reader *reader, uint64_t now_ns);
 
 /*
- * The names of all segments in a folder, "rmds.p2ps.1", sorted; at most `max`. Returns how many
- * there are, or MD_ERR_SYS.
+ * The names of the daemons that have a folder with a segment in it, "p2ps.1", sorted; at most
+ * `max`. A name with signs that no daemon has in its name is left out. Returns how many there are,
+ * or MD_ERR_SYS.
  */
-#define STATS_NAME_BYTES 128
-int stats_segment_list(const char *shm_dir, char (*names)[STATS_NAME_BYTES], int max);
+int stats_segment_list(const char *run_dir, char (*names)[STATS_NAME_BYTES], int max);
 
 #endif

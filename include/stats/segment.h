@@ -21,7 +21,7 @@
 struct stats_segment;
 
 struct stats_config {
-    const char *shm_dir; /* NULL: private memory, without a file; for simulations and tests */
+    const char *run_dir; /* NULL: private memory, without a file; for simulations and tests */
     const char *process; /* "p2ps", "rrcpd.<network>" */
     const char *instance;
     uint32_t entry_count;     /* 0: 4096 */
@@ -30,9 +30,10 @@ struct stats_config {
 };
 
 /*
- * Make the file and map it. What a killed process left under the name is replaced. MD_ERR_EXISTS:
- * the name belongs to a process that lives (*holder, which may be NULL); MD_ERR_SYS, MD_ERR_NOMEM,
- * MD_ERR_RANGE (path too long, tables beyond 4 GiB). *out is NULL unless MD_OK.
+ * Make the file <run_dir>/<process>.<instance>/stats, and its folder if it is not there, and map
+ * it. What a killed process left there is replaced. MD_ERR_EXISTS: the name belongs to a process
+ * that lives (*holder, which may be NULL), or the folder to another user; MD_ERR_SYS,
+ * MD_ERR_NOMEM, MD_ERR_RANGE (path too long, tables beyond 64 MiB). *out is NULL unless MD_OK.
  */
 int stats_segment_open(const struct stats_config *config, struct stats_segment **out,
                        pid_t *holder);

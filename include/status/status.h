@@ -29,7 +29,7 @@ struct status_config {
     const struct md_conf_object
         *daemon; /* that of the present configuration, also after a reload */
     const struct stats_segment *segment;
-    const char *shm_dir;  /* where the others of this host have theirs */
+    const char *run_dir;  /* where the others of this host have theirs */
     const char *process;  /* "p2ps", "rrcpd.net1" */
     const char *instance; /* "1" */
     const char *identity; /* "host.1.p2ps" */
@@ -62,7 +62,7 @@ struct status_daemon {
 };
 
 /* All with statistics in that folder, the asking one too, by name; at most STATUS_DAEMONS_MAX. */
-unsigned status_look_around(const char *shm_dir, uint64_t now_ns, struct status_daemon *out);
+unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_daemon *out);
 
 /* ---- the texts, from a reader that was refreshed ---- */
 

@@ -169,7 +169,7 @@ int attach_request_check(const void *bytes, size_t length, struct attach_request
 int attach_socket_path(char *out, size_t size, const char *run_dir, const char *network,
                        const char *instance)
 {
-    int length = snprintf(out, size, "%s/rrcpd.%s.%s.sock", run_dir, network, instance);
+    int length = snprintf(out, size, "%s/rrcpd.%s.%s/attach", run_dir, network, instance);
 
     return length < 0 || (size_t)length >= size ? MD_ERR_RANGE : 0;
 }

@@ -53,7 +53,7 @@ int md_runfile_open(struct md_runfile *runfile, const char *path, pid_t *holder)
         return MD_ERR_RANGE;
     snprintf(runfile->path, sizeof(runfile->path), "%s", path);
     for (int i = 0; i < TRIES; i++) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
             return MD_ERR_SYS;
         if (flock(fd, LOCK_EX | LOCK_NB) != 0) {

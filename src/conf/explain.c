@@ -42,8 +42,6 @@ static const struct {
       "before one with the name of the network." },
     { MD_CONF_LOGGER, "Logger", "<node>.<instance>.<daemon>.logger",
       "Asked here first, then at the daemon." },
-    { MD_CONF_SHMEM, "Shared memory", "<node>.<instance>.<daemon>.shmem",
-      "Asked here first, then at the daemon." },
     { MD_CONF_RMDS, "Front door", "<node>.<instance>.rmds", "What tools/rmds starts." },
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/rundir.h"
 #include "internal.h"
 #include "value.h"
 
@@ -257,6 +258,12 @@ static const struct md_conf_row *row_of(const struct md_conf_object *object, con
     return md_conf_row_find(name, object->kind, object->conf->program_bit);
 }
 
+/* The one default that depends on who runs the program. */
+static const char *default_of(const struct md_conf_row *row)
+{
+    return strcmp(row->name, "runDir") == 0 ? md_rundir_default() : row->fallback;
+}
+
 static struct md_conf_value value_of(const struct md_conf_object *object, const char *param,
                                      int64_t *number)
 {
@@ -267,15 +274,16 @@ static struct md_conf_value value_of(const struct md_conf_object *object, const 
     MD_ASSERT(row != NULL);
     const struct db *db = row->flags & MD_CONF_DYN ? object->conf->live : object->conf->boot;
     const struct db_entry *entry = find_effective(object, row, index, db);
-    struct md_conf_value value = { .row = row, .text = row->fallback };
+    const char *fallback = default_of(row);
+    struct md_conf_value value = { .row = row, .text = fallback };
     if (entry && value_parse(row, db_value(db, entry), number, why)) {
         value.text = db_value(db, entry);
         value.file = db->files[entry->file];
         value.line = entry->line;
-    } else if (!*row->fallback) {
+    } else if (!*fallback) {
         *number = 0;
     } else {
-        bool good = value_parse(row, row->fallback, number, why);
+        bool good = value_parse(row, fallback, number, why);
         MD_ASSERT(good);
     }
     return value;

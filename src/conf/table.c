@@ -444,9 +444,13 @@ const struct md_conf_row md_conf_rows[] = {
       "10 %, so that one of each fits a host." },
 
     /* ---- log, statistics, places ---- */
-    { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"), "Folder of attach sockets and pid files." },
-    { "shmDir", DAEMON | SHMEM, ALL, 0, PATH("/dev/shm"),
-      "Folder of the statistics that monitors read." },
+    { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"),
+      "Folder in which each daemon has a folder of its own, with its pid file, its statistics and, "
+      "of "
+      "rrcpd, the attach socket; mode 0750, group rmds. Without a line, a user who may not write "
+      "to "
+      "/run/rmds gets $XDG_RUNTIME_DIR/openrmds, else /run/user/UID/openrmds or "
+      "/tmp/openrmds-UID." },
     { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
     { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog|journal", "file"),
       "Where log lines go, comma separated: file, stderr, syslog, or journal, which is stderr with "
@@ -523,6 +527,7 @@ const struct md_conf_row md_conf_absent[] = {
     ABSENT("filterThreadCpu", DAEMON, SRC, 0, ""),
     ABSENT("rrcpReadCpu", DAEMON, P2PS | SRC, 0, ""),
     ABSENT("hugePages", DAEMON, ALL, 0, ""),
+    ABSENT("shmDir", DAEMON | SHMEM, ALL, 0, "The statistics stand in runDir."),
 };
 
 const size_t md_conf_absent_count = sizeof(md_conf_absent) / sizeof(md_conf_absent[0]);

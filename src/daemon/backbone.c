@@ -22,7 +22,7 @@ static void name_source(const struct md_conf_object *object, const char *param, 
         snprintf(out, size, "%s %s, the default", param, text);
 }
 
-/* The sockets of rrcpd that there are: perhaps only the number is wrong. */
+/* The folders of rrcpd that there are: perhaps only the number is wrong. */
 static void list_others(const char *run_dir, char *out, size_t size)
 {
     DIR *folder = opendir(run_dir);
@@ -32,9 +32,7 @@ static void list_others(const char *run_dir, char *out, size_t size)
 
     snprintf(out, size, "%s", "there is none in that folder");
     while (folder && count < FOUND_MAX && (entry = readdir(folder)) != NULL) {
-        size_t length = strlen(entry->d_name);
-        if (strncmp(entry->d_name, "rrcpd.", 6) != 0 || length < 11 ||
-            strcmp(entry->d_name + length - 5, ".sock") != 0)
+        if (strncmp(entry->d_name, "rrcpd.", 6) != 0 || entry->d_type != DT_DIR)
             continue;
         int wrote = snprintf(out + used, size - used, "%s%s",
                              count ? ", " : "found there: ", entry->d_name);

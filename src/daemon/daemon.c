@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/rundir.h"
 #include "daemon/threads.h"
 #include "launch.h"
 #include "netio/stream.h"
@@ -51,47 +52,74 @@ static void on_beat(void *owner)
 
 /* ---- start ---- */
 
-static void refuse_run_dir(const struct daemon *daemon, int reason)
+static void refuse_run_dir(const struct daemon *daemon, const char *reason)
 {
     char where[400];
 
     daemon_where(&daemon->object, "runDir", where, sizeof(where));
     fprintf(stderr, "%s: %s: %s; name a folder that the daemon may write\n", daemon->process, where,
-            strerror(reason));
+            reason);
+}
+
+/* The folder and the pid file in it. MD_ERR_SYS with ENOENT: a predecessor is taking it away. */
+static int open_folder(struct daemon *daemon, const char *run_dir, pid_t *holder)
+{
+    char path[sizeof(daemon->runfile.path)];
+    int folder_fd;
+    int err = md_rundir_enter(run_dir, daemon->folder, &folder_fd);
+
+    if (err == MD_ERR_EXISTS)
+        errno = EEXIST;
+    if (err)
+        return err == MD_ERR_EXISTS ? MD_ERR_STATE : err;
+    close(folder_fd);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s/pid", run_dir, daemon->folder) >= sizeof(path))
+        return MD_ERR_RANGE;
+    return md_runfile_open(&daemon->runfile, path, holder);
 }
 
 static int take_name(struct daemon *daemon)
 {
-    char path[512];
     const char *run_dir = md_conf_string(&daemon->object, "runDir");
     pid_t holder = 0;
+    int err = md_rundir_make(run_dir);
 
-    if (md_runfile_make_dir(run_dir) != MD_OK) {
-        refuse_run_dir(daemon, errno);
+    if (err == MD_ERR_EXISTS) {
+        refuse_run_dir(daemon, "belongs to another user, or others may write to it");
         return MD_EXIT_FILE;
     }
-    snprintf(path, sizeof(path), "%s/%s.%s.pid", run_dir, daemon->process,
-             md_conf_instance(daemon->conf));
-    switch (md_runfile_open(&daemon->runfile, path, &holder)) {
+    for (int i = 0; !err && i < 8; i++) {
+        err = open_folder(daemon, run_dir, &holder);
+        if (err != MD_ERR_SYS || errno != ENOENT)
+            break;
+        err = md_rundir_make(run_dir);
+    }
+    switch (err) {
     case MD_OK:
         return -1;
     case MD_ERR_EXISTS:
         fprintf(stderr,
-                "%s: instance %s runs already: %s is held by pid %ld; use -instance for "
+                "%s: instance %s runs already: %s/%s/pid is held by pid %ld; use -instance for "
                 "another one\n",
-                daemon->process, md_conf_instance(daemon->conf), path, (long)holder);
+                daemon->process, md_conf_instance(daemon->conf), run_dir, daemon->folder,
+                (long)holder);
         return MD_EXIT_PORT;
+    case MD_ERR_STATE:
+        fprintf(stderr,
+                "%s: %s/%s belongs to another user or is no folder; remove it, or name another "
+                "runDir\n",
+                daemon->process, run_dir, daemon->folder);
+        return MD_EXIT_FILE;
     default:
-        refuse_run_dir(daemon, errno);
+        refuse_run_dir(daemon, strerror(errno));
         return MD_EXIT_FILE;
     }
 }
 
 static int open_stats(struct daemon *daemon)
 {
-    struct md_conf_object shmem = md_conf_object(daemon->conf, MD_CONF_SHMEM, NULL);
     struct stats_config config = {
-        .shm_dir = md_conf_string(&shmem, "shmDir"),
+        .run_dir = md_conf_string(&daemon->object, "runDir"),
         .process = daemon->process,
         .instance = md_conf_instance(daemon->conf),
         .entry_count = 16384,
@@ -102,20 +130,19 @@ static int open_stats(struct daemon *daemon)
 
     if (stats_segment_open(&config, &daemon->stats, &holder) == MD_OK)
         return -1;
-    md_log(MD_LOG_WARNING, "shmDir %s: %s; statistics cannot be shown", config.shm_dir,
-           strerror(errno));
-    config.shm_dir = NULL;
+    md_log(MD_LOG_WARNING, "runDir %s: %s/" STATS_FILE ": %s; statistics cannot be shown",
+           config.run_dir, daemon->folder, strerror(errno));
+    config.run_dir = NULL;
     return stats_segment_open(&config, &daemon->stats, &holder) == MD_OK ? -1 : MD_EXIT_FILE;
 }
 
 static int open_status(struct daemon *daemon)
 {
-    struct md_conf_object shmem = md_conf_object(daemon->conf, MD_CONF_SHMEM, NULL);
     const struct status_config config = {
         .loop = daemon->loop,
         .daemon = &daemon->object,
         .segment = daemon->stats,
-        .shm_dir = md_conf_string(&shmem, "shmDir"),
+        .run_dir = md_conf_string(&daemon->object, "runDir"),
         .process = daemon->process,
         .instance = md_conf_instance(daemon->conf),
         .identity = daemon->identity,
@@ -136,6 +163,8 @@ static void name_daemon(struct daemon *daemon, const struct md_program *program)
              program->is_of_network ? md_conf_network(daemon->conf) : "");
     snprintf(daemon->identity, sizeof(daemon->identity), "%s.%s.%s", md_conf_node(daemon->conf),
              md_conf_instance(daemon->conf), daemon->process);
+    snprintf(daemon->folder, sizeof(daemon->folder), "%s.%s", daemon->process,
+             md_conf_instance(daemon->conf));
 }
 
 static int open_loop(struct daemon *daemon)
@@ -214,6 +243,9 @@ void daemon_run(struct daemon *daemon)
 
 void daemon_stop(struct daemon *daemon)
 {
+    struct md_conf_object object = md_conf_object(daemon->boot_conf, MD_CONF_DAEMON, NULL);
+    const char *run_dir = md_conf_string(&object, "runDir");
+
     status_close(daemon->status);
     if (daemon->loop) {
         signals_release(daemon);
@@ -226,7 +258,10 @@ void daemon_stop(struct daemon *daemon)
     if (!daemon->is_started && daemon->log_place[0] && !daemon->has_stderr_log)
         fprintf(stderr, "%s: not started; the reason stands in its log, %s\n", daemon->process,
                 daemon->log_place);
-    md_runfile_close(&daemon->runfile);
+    if (daemon->runfile.fd >= 0) {
+        md_runfile_close(&daemon->runfile);
+        md_rundir_leave(run_dir, daemon->folder);
+    }
     if (daemon->conf != daemon->boot_conf)
         md_conf_destroy(daemon->conf);
     md_conf_destroy(daemon->boot_conf);

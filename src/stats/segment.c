@@ -11,14 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/rundir.h"
+#include "base/runfile.h"
 #include "base/table.h"
+
+#define LOCK_NAME          "stats.lock"
+#define TEMPORARY_NAME     "stats.new"
 
 #define ENTRIES_DEFAULT    4096
 #define STRINGS_DEFAULT    256
@@ -30,8 +34,10 @@ struct stats_segment {
     struct stats_string *strings;
     struct md_hist *histograms;
     size_t bytes;
-    int fd; /* -1: private memory. Locked as long as we live */
-    char path[PATH_MAX];
+    int fd; /* -1: private memory */
+    int folder_fd;
+    char folder[PATH_MAX / 2];
+    struct md_runfile lock_file; /* held as long as we live */
     pthread_mutex_t lock;
     struct md_table *by_path; /* key: the path inside the entry, which stays in place */
     uint32_t entry_hint;      /* no free entry below it */
@@ -78,40 +84,41 @@ static void change_end(struct stats_segment *segment)
     atomic_store_explicit(&segment->header->generation, generation + 1, memory_order_release);
 }
 
-/* Is the file under the name held by a living process? Only its owner ever locks it. */
-static int check_name(const char *path, pid_t *holder)
+/*
+ * Is the name held by a living process? Its lock is a file that nobody but the owner can open: a
+ * reader could lock the segment itself, and keep the next owner out.
+ */
+static int take_lock(struct stats_segment *segment, pid_t *holder)
 {
-    struct stats_header header;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    int err = MD_OK;
+    char path[PATH_MAX];
+    pid_t other;
 
-    if (fd < 0)
-        return errno == ENOENT ? MD_OK : MD_ERR_SYS;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        err = MD_ERR_EXISTS;
-        if (holder && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
-            *holder = (pid_t)header.pid;
-    }
-    close(fd);
+    if ((size_t)snprintf(path, sizeof(path), "%s/" LOCK_NAME, segment->folder) >= sizeof(path))
+        return MD_ERR_RANGE;
+    int err = md_runfile_open(&segment->lock_file, path, &other);
+    if (err == MD_ERR_EXISTS && holder)
+        *holder = other;
     return err;
 }
 
-/* A file of our own under a name of our own, locked; it gets its real name when it is complete. */
-static int make_file(struct stats_segment *segment, char *temporary, size_t size)
+/*
+ * A file of our own under a name of our own; it gets its real name when it is complete. Its pages
+ * are there from the start: a full disk is an error now, and no signal later.
+ */
+static int make_file(struct stats_segment *segment)
 {
-    int length = snprintf(temporary, size, "%s.%ld.new", segment->path, (long)getpid());
-
-    if ((size_t)length >= size)
-        return MD_ERR_RANGE;
-    unlink(temporary); /* of an earlier process with our pid, killed at the wrong moment */
-    segment->fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+    (void)unlinkat(segment->folder_fd, TEMPORARY_NAME, 0); /* of one that was killed just here */
+    segment->fd = openat(segment->folder_fd, TEMPORARY_NAME,
+                         O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (segment->fd < 0)
         return MD_ERR_SYS;
-    if (flock(segment->fd, LOCK_EX | LOCK_NB) != 0 ||
-        ftruncate(segment->fd, (off_t)segment->bytes) != 0) {
-        unlink(temporary);
+    int error = posix_fallocate(segment->fd, 0, (off_t)segment->bytes);
+    if (error) {
+        (void)unlinkat(segment->folder_fd, TEMPORARY_NAME, 0);
+        errno = error;
         return MD_ERR_SYS;
     }
+    md_rundir_share(segment->fd);
     return MD_OK;
 }
 
@@ -149,37 +156,36 @@ static void lay_out(struct stats_segment *segment, uint32_t entries, uint32_t st
     segment->histograms = (struct md_hist *)(void *)at;
 }
 
-static int name_segment(struct stats_segment *segment, const struct stats_config *config)
+/* The folder, its lock, and a file without its name yet. */
+static int open_file(struct stats_segment *segment, const struct stats_config *config,
+                     pid_t *holder)
 {
-    int length = snprintf(segment->path, sizeof(segment->path), "%s/rmds.%s.%s", config->shm_dir,
-                          config->process, config->instance);
+    char name[STATS_NAME_BYTES];
 
-    if (length < 0 || (size_t)length >= sizeof(segment->path) || strchr(config->process, '/') ||
-        strchr(config->instance, '/'))
+    if ((size_t)snprintf(name, sizeof(name), "%s.%s", config->process, config->instance) >=
+            sizeof(name) ||
+        (size_t)snprintf(segment->folder, sizeof(segment->folder), "%s/%s", config->run_dir,
+                         name) >= sizeof(segment->folder))
         return MD_ERR_RANGE;
-    return MD_OK;
+    int err = md_rundir_enter(config->run_dir, name, &segment->folder_fd);
+    if (!err)
+        err = take_lock(segment, holder);
+    return err ? err : make_file(segment);
 }
 
 static int open_memory(struct stats_segment *segment, const struct stats_config *config,
                        uint32_t entries, uint32_t strings, uint32_t histograms, pid_t *holder)
 {
-    char temporary[PATH_MAX + 32];
-    int err = MD_OK;
+    int err = config->run_dir ? open_file(segment, config, holder) : MD_OK;
 
-    if (config->shm_dir) {
-        err = name_segment(segment, config);
-        if (!err)
-            err = check_name(segment->path, holder);
-        if (!err)
-            err = make_file(segment, temporary, sizeof(temporary));
-    }
     if (!err)
         err = map_file(segment);
     if (err)
         return err;
     lay_out(segment, entries, strings, histograms);
-    if (config->shm_dir && rename(temporary, segment->path) != 0) {
-        unlink(temporary);
+    if (config->run_dir &&
+        renameat(segment->folder_fd, TEMPORARY_NAME, segment->folder_fd, STATS_FILE) != 0) {
+        (void)unlinkat(segment->folder_fd, TEMPORARY_NAME, 0);
         return MD_ERR_SYS;
     }
     return MD_OK;
@@ -191,6 +197,9 @@ static void release(struct stats_segment *segment)
         munmap(segment->header, segment->bytes);
     if (segment->fd >= 0)
         close(segment->fd);
+    if (segment->folder_fd >= 0)
+        close(segment->folder_fd);
+    md_runfile_close(&segment->lock_file);
     pthread_mutex_destroy(&segment->lock);
     md_table_destroy(segment->by_path);
     free(segment->is_string_used);
@@ -211,12 +220,12 @@ int stats_segment_open(const struct stats_config *config, struct stats_segment *
     *out = NULL;
     if (holder)
         *holder = 0;
-    if (bytes > UINT32_MAX)
+    if (bytes > STATS_BYTES_MAX)
         return MD_ERR_RANGE;
     struct stats_segment *segment = calloc(1, sizeof(*segment));
     if (!segment)
         return MD_ERR_NOMEM;
-    segment->fd = -1;
+    segment->fd = segment->folder_fd = segment->lock_file.fd = -1;
     segment->bytes = (size_t)bytes;
     pthread_mutex_init(&segment->lock, NULL);
     segment->is_string_used = calloc(strings, 1);
@@ -244,7 +253,7 @@ void stats_segment_close(struct stats_segment *segment)
     if (!segment)
         return;
     if (segment->fd >= 0)
-        unlink(segment->path);
+        (void)unlinkat(segment->folder_fd, STATS_FILE, 0);
     release(segment);
 }
 

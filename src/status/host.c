@@ -22,19 +22,19 @@ static uint16_t port_of(const struct stats_reader *reader)
     return 0;
 }
 
-unsigned status_look_around(const char *shm_dir, uint64_t now_ns, struct status_daemon *out)
+unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_daemon *out)
 {
     char names[STATUS_DAEMONS_MAX][STATS_NAME_BYTES];
-    int count = stats_segment_list(shm_dir, names, STATUS_DAEMONS_MAX);
+    int count = stats_segment_list(run_dir, names, STATUS_DAEMONS_MAX);
     unsigned found = 0;
 
     for (int i = 0; i < count && i < STATUS_DAEMONS_MAX; i++) {
         struct stats_reader *reader;
         struct stats_value trouble;
-        if (stats_reader_open(shm_dir, names[i], &reader) != 0)
+        if (stats_reader_open(run_dir, names[i], &reader) != 0)
             continue;
         struct status_daemon *daemon = &out[found++];
-        memcpy(daemon->name, names[i] + strlen("rmds."), strlen(names[i]) + 1 - strlen("rmds."));
+        memcpy(daemon->name, names[i], sizeof(daemon->name));
         daemon->liveness = stats_reader_liveness(reader, now_ns);
         daemon->port = port_of(reader);
         daemon->has_trouble = stats_reader_find(reader, "trouble", &trouble);

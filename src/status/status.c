@@ -59,7 +59,7 @@ static struct status_facts look(struct status *status)
         status->read_ns = now_ns;
     }
     if (now_ns - status->around_ns > AROUND_NS) {
-        status->daemon_count = status_look_around(status->config.shm_dir, now_ns, status->daemons);
+        status->daemon_count = status_look_around(status->config.run_dir, now_ns, status->daemons);
         status->around_ns = now_ns;
     }
     return (struct status_facts){

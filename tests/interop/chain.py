@@ -80,7 +80,7 @@ class Program:
         end = time.monotonic() + READY_S
         seen = None
         while time.monotonic() < end:
-            said = subprocess.run([monitor, "-shm", os.path.join(self.folder, "shm"), "-once",
+            said = subprocess.run([monitor, "-run", os.path.join(self.folder, "run"), "-once",
                                    "-watch", "0.01", "-json"],
                                   capture_output=True, text=True, check=False).stdout
             for instance in json.loads(said)["instances"] if said else []:
@@ -130,7 +130,7 @@ class Chain:
         self.binaries, self.folder = binaries, folder
         self.conf = os.path.join(folder, "rmds.cnf")
         self.failures = []
-        for sub in ("run", "shm", "log"):
+        for sub in ("run", "log"):
             os.mkdir(os.path.join(folder, sub))
         with open(os.path.join(folder, "access.conf"), "w") as out:
             out.write("user *\n")
@@ -148,7 +148,7 @@ class Chain:
                 "-fg"], folder)
 
     def conf_lines(self, in_process):
-        lines = ["*%sDir : %s/%s" % (what, self.folder, what) for what in ("run", "shm", "log")]
+        lines = ["*%sDir : %s/%s" % (what, self.folder, what) for what in ("run", "log")]
         lines += [
             "*rrcp*interface : lo",
             "*rrcp*multicastAddress : 239.255.82.82",
@@ -198,10 +198,8 @@ class Chain:
             said = program.stop()
             if said != "ok":
                 self.failures.append(said)
-        for sub in ("run", "shm"):
-            for where, _, files in os.walk(os.path.join(self.folder, sub)):
-                self.failures += ["left behind: " + os.path.join(where, name) for name in files
-                                  if not name.endswith(".lock")]
+        for where, _, files in os.walk(os.path.join(self.folder, "run")):
+            self.failures += ["left behind: " + os.path.join(where, name) for name in files]
 
     def run(self, command):
         """The command's exit status; answers what it asks meanwhile."""

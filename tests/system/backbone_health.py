@@ -13,7 +13,6 @@ CONF = """\
 *rrcp*interface : v0
 *rrcp*authKeyFile :
 *runDir : {folder}/run
-*shmDir : {folder}/shm
 *logTarget : stderr
 *p2ps*networkName : net2
 *src_dist*networkName : net2

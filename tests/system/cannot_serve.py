@@ -18,7 +18,6 @@ CONF = """\
 *rrcp*interface : lo
 *rrcp*authKeyFile :
 *runDir : {folder}/run
-*shmDir : {folder}/shm
 *logTarget : stderr
 *p2ps*rsslPort : 14202
 *p2ps*statusPort : 18081
@@ -33,8 +32,7 @@ class Bed:
     def __init__(self, folder, conf=CONF):
         self.folder, self.running = folder, {}
         self.conf = os.path.join(folder, "c.cnf")
-        self.shm = os.path.join(folder, "shm")
-        os.makedirs(self.shm)
+        self.run_dir = os.path.join(folder, "run")
         with open(self.conf, "w", encoding="ascii") as file:
             file.write(conf.format(folder=folder))
 
@@ -56,7 +54,7 @@ class Bed:
         until(lambda: f"{name} says {pattern}; it said {self.log(name)}", lambda: re.search(pattern, self.log(name)))
 
     def monitor(self, *words):
-        run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", self.shm, "-watch", "0", *words],
+        run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", self.run_dir, "-watch", "0", *words],
                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=90)
         return run.returncode, run.stdout
 
@@ -107,8 +105,8 @@ def cut_off(bed):
     bed.start("src_dist.1", "src_dist")
     bed.start("p2ps.1", "p2ps")
     place = re.escape(bed.folder)
-    bed.said("p2ps.1", rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2\.sock \(networkName net1, "
-                       rf"the default; rrcpdInstance 2, {place}/c\.cnf:8\); found there: rrcpd\.net1\.1\.sock; "
+    bed.said("p2ps.1", rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2/attach \(networkName net1, "
+                       rf"the default; rrcpdInstance 2, {place}/c\.cnf:7\); found there: rrcpd\.net1\.1; "
                        r"trying every second; for [2-9] s now")
     bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
     code, _ = bed.monitor("-once")

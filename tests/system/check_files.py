@@ -14,7 +14,6 @@ GOOD = """\
 *rmds*startList : rrcpd.net1.1, src_dist.1, p2ps.1
 *runDir : {folder}/run
 *logDir : {folder}/log
-*shmDir : {folder}
 *rrcp*interface : lo
 *rrcp*authKeyFile : {folder}/keys
 *p2ps*rsslPort : 14202

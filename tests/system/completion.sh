@@ -68,7 +68,7 @@ expect tools/rmds bench latency --ro = --rounds
 expect tools/rmds bench isolation --only p = p2ps '!consumer'
 if command -v rmdsmon >/dev/null; then
     expect rmdsmon -print M = MOUNTS MEMORY '!ITEMS'
-    expect rmdsmon -shm sr = src
+    expect rmdsmon -run sr = src
 fi
 if [ "$shell" = zsh ]; then
     found=$(zsh -f -c 'fpath+=($PWD/tools/completion); autoload -Uz compinit && compinit -D -u; print $_comps[p2ps] $_comps[rmds]')

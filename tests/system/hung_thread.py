@@ -24,7 +24,6 @@ CONF = """\
 *src_dist*serverPort : 0
 *p2ps*rsslPort : 14202
 *runDir : {folder}
-*shmDir : {folder}
 """
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -89,7 +88,7 @@ class Daemon:
         self.is_held = False
 
     def state(self, folder):
-        said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", folder, "-once", "-watch", "0",
+        said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", folder, "-once", "-watch", "0",
                                "-json"],
                               capture_output=True, text=True, check=False).stdout
         return next(i["state"].lower() for i in json.loads(said)["instances"] if i["name"].startswith(self.name))

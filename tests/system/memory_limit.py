@@ -37,7 +37,7 @@ CONF = """\
 
 
 def values(folder, program):
-    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", folder, "-once", "-watch", "0.01",
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", folder, "-once", "-watch", "0.01",
                            "-json"],
                           capture_output=True, text=True, check=False).stdout
     return next(i["values"] for i in json.loads(said)["instances"] if i["name"].startswith(program))
@@ -73,7 +73,7 @@ def main():
             client.send_signal(signal.SIGINT)
             text += client.communicate(timeout=90)[0]
             print("\n".join(line for line in text.splitlines() if ": closed: " not in line))
-            judge(text, values(system.shm, victim))
+            judge(text, values(system.folder, victim))
         finally:
             if client:
                 client.kill()

@@ -36,7 +36,7 @@ CONF = """\
 
 def values(system, instance):
     """All that an instance says of itself, {} when there is none."""
-    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-shm", system.shm, "-once", "-watch", "0.01",
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", system.folder, "-once", "-watch", "0.01",
                            "-json"],
                           capture_output=True, text=True, check=False).stdout
     return next((i["values"] for i in json.loads(said)["instances"] if i["name"] == instance), {})

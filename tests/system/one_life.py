@@ -47,13 +47,13 @@ class Life:
         self.words, self.process, self.default = DAEMONS[name]
         os.mkdir(self.folder)
         self.conf = self.write("rmds.cnf", "")
-        self.pid_file = os.path.join(self.folder, f"{self.process}.1.pid")
+        self.pid_file = os.path.join(self.folder, f"{self.process}.1", "pid")
         self.log = os.path.join(self.folder, f"{self.process}.1.log")
 
     def write(self, name, lines):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="ascii") as file:
-            file.write(f"*runDir : {self.folder}\n*shmDir : {self.folder}\n*logDir : {self.folder}\n"
+            file.write(f"*runDir : {self.folder}\n*logDir : {self.folder}\n"
                        f"*rrcp*interface : lo\n{lines}")
         return path
 

@@ -20,7 +20,6 @@ SECOND = """*rrcp*interface : lo
 *p2ps*rsslPort : 14902
 *src_dist*serverPort : 0
 *runDir : {folder}
-*shmDir : {folder}
 *logDir : {folder}
 """
 PUBLISHER = "-S RDFD -N 14002 -Q sample.xml -q GOOG.O -K -c -tcpnodel -ts -tsn RTRSY.O -UL 10 -tps 500"
@@ -63,14 +62,14 @@ def check(folder):
 
 def stop_rrcpd(folder):
     for instance in "12":
-        path = f"{folder}/rrcpd.net1.{instance}.pid"
+        path = f"{folder}/rrcpd.net1.{instance}/pid"
         if os.path.exists(path):
             with open(path, encoding="ascii") as text:
                 os.kill(int(text.read().split()[0]), signal.SIGTERM)
     deadline = time.monotonic() + 60
-    while glob.glob(f"{folder}/*.sock") and time.monotonic() < deadline:
+    while glob.glob(f"{folder}/rrcpd.*") and time.monotonic() < deadline:
         time.sleep(0.05)
-    left = glob.glob(f"{folder}/*.sock")
+    left = glob.glob(f"{folder}/rrcpd.*")
     assert not left, f"rrcpd has left {left}"
 
 

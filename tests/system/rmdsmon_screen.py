@@ -24,7 +24,7 @@ CONF = """\
 *rrcp*authKeyFile :
 *p2ps*rsslPort : 14202
 *runDir : {folder}
-*shmDir : {folder}
+*logDir : {folder}
 """
 KEYS = " enter open  b back  / filter  p pause  ? help  q end"
 SEQUENCE = re.compile(r"\x1b\[([?>]?)([0-9;]*)([A-Za-z@`])|\x1b[()].|\x1b[=>78M]|[\r\n\b\x0e\x0f\x07]|[^\x00-\x1f\x7f]")
@@ -238,11 +238,11 @@ def one_instance(terminal):
     terminal.until("an instance is opened", lambda text: re.match(r"(p2ps|rrcpd\.net1)\.1  (ok|WARN)", text[0]) and
                    text[1].startswith(" ALL  MOUNTS  SERVICES "))
     terminal.press("\t" * 7)  # the last tab
-    terminal.until("its configuration", lambda text: any("shmDir" in line for line in text[2:]) and
+    terminal.until("its configuration", lambda text: any("logDir" in line for line in text[2:]) and
                    all(".config." in line for line in text[2:-1] if line))
     terminal.press("/runDir\r")
     terminal.until("what contains a text", lambda text: text[0].endswith("/runDir") and "runDir" in text[2] and
-                   not any("shmDir" in line for line in text[2:]))
+                   not any("logDir" in line for line in text[2:]))
     terminal.press("b")
     overview(terminal)
 
@@ -260,7 +260,7 @@ def main():
         try:
             daemons = [start(folder, "rrcpd", "net1", "-instance", "1")]
             daemons.append(start(folder, "p2ps", "-instance", "1"))
-            terminal = Terminal(40, 120, rmdsmon, "-shm", folder, "-watch", "0.2")
+            terminal = Terminal(40, 120, rmdsmon, "-run", folder, "-watch", "0.2")
             overview(terminal)
             sizes(terminal)
             one_instance(terminal)

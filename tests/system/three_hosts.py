@@ -31,7 +31,6 @@ class Host:
 
     def __init__(self, folder, name, address):
         self.name, self.folder, self.running, self.logs = name, os.path.join(folder, name), [], {}
-        os.makedirs(os.path.join(self.folder, "shm"))
         self.holder = subprocess.Popen(["unshare", "-n", "-u", "sh", "-c", f"hostname {name} && echo up && exec cat"],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.holder.stdout.readline()
@@ -42,7 +41,7 @@ class Host:
             self.run("ip", *words)
         self.own = os.path.join(self.folder, "own.cnf")
         with open(self.own, "w", encoding="ascii") as file:
-            file.write(f"*runDir : {self.folder}\n*shmDir : {self.folder}/shm\n*logTarget : stderr\n")
+            file.write(f"*runDir : {self.folder}\n*logTarget : stderr\n")
 
     def words(self, *words):
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", *words]
@@ -105,8 +104,7 @@ def see_what_the_page_says(hosts):
             if other != name:
                 until(lambda: f"{name} hears {other}; {host.log('rrcpd')}",
                       lambda: f"node {other}.1.rrcpd is heard" in host.log("rrcpd"))
-        shm = os.path.join(host.folder, "shm")
-        monitor = ["rmdsmon", "-shm", shm, "-once"]
+        monitor = ["rmdsmon", "-run", host.folder, "-once"]
         monitor[0] = os.path.join(conf_examples.BIN, monitor[0])
         until(lambda: f"rmdsmon on {name}: {host.run(*monitor, check=False, capture_output=True, text=True).stdout}",
               lambda: host.run(*monitor, check=False, capture_output=True).returncode == 0)

@@ -60,10 +60,10 @@ static void write_configuration(const struct fixture *f, char *path, size_t size
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file,
-            "*p2ps*runDir : %s/run\n*p2ps*shmDir : %s\n*p2ps*dictionaryPath : "
+            "*p2ps*runDir : %s/run\n*p2ps*dictionaryPath : "
             "%s/conf/RDMFieldDictionary\n"
             "*rrcpd*runDir : %s/run\n",
-            f->files.folder, f->files.folder, RMDS_SOURCE_DIR, f->files.folder);
+            f->files.folder, RMDS_SOURCE_DIR, f->files.folder);
     assert_int_equal(fclose(file), 0);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ static void run(struct fixture *f, const char *program, const char *options)
 {
     char command[1024];
 
-    snprintf(command, sizeof(command), "'%s/bin/%s' -shm '%s' -watch 0 %s 2>&1 </dev/null",
+    snprintf(command, sizeof(command), "'%s/bin/%s' -run '%s' -watch 0 %s 2>&1 </dev/null",
              RMDS_BINARY_DIR, program, f->dir, options);
     FILE *pipe = popen(command, "r"); /* NOLINT: our own program */
     assert_non_null(pipe);
@@ -61,7 +62,7 @@ static void run(struct fixture *f, const char *program, const char *options)
 
 static struct stats_segment *open_segment(struct fixture *f, const char *process)
 {
-    struct stats_config config = { .shm_dir = f->dir, .process = process, .instance = "1" };
+    struct stats_config config = { .run_dir = f->dir, .process = process, .instance = "1" };
     struct stats_segment *segment;
 
     assert_int_equal(stats_segment_open(&config, &segment, NULL), MD_OK);
@@ -395,7 +396,7 @@ static void a_daemon_that_was_killed_is_dead_and_still_readable(void **state)
 
     pid_t child = fork();
     if (child == 0) {
-        struct stats_config config = { .shm_dir = f->dir,
+        struct stats_config config = { .run_dir = f->dir,
                                        .process = "rrcpd.net1",
                                        .instance = "1" };
         struct stats_segment *segment;
@@ -437,7 +438,9 @@ static void a_file_that_is_no_segment_does_no_harm(void **state)
     struct fixture *f = *state;
     char path[256];
 
-    snprintf(path, sizeof(path), "%s/rmds.p2ps.9", f->dir);
+    snprintf(path, sizeof(path), "%s/p2ps.9", f->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/p2ps.9/stats", f->dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("not a segment", file);

@@ -51,7 +51,7 @@ static int remove_folder(void **state)
 
 static struct stats_config config_of(const char *instance)
 {
-    return (struct stats_config){ .shm_dir = folder,
+    return (struct stats_config){ .run_dir = folder,
                                   .process = "p2ps",
                                   .instance = instance,
                                   .entry_count = 8,
@@ -93,7 +93,7 @@ static void a_reader_finds_every_kind_of_value(void **state)
     for (uint64_t i = 1; i <= 100; i++)
         md_hist_record(hist, i);
 
-    struct stats_reader *reader = open_reader("rmds.p2ps.1");
+    struct stats_reader *reader = open_reader("p2ps.1");
     assert_true(stats_reader_find(reader, "p2ps.updatesIn", &value));
     assert_true(value.kind == STATS_KIND_COUNTER && value.value == 7);
     assert_true(stats_reader_find(reader, "p2ps.port.14002.mounts", &value));
@@ -110,7 +110,7 @@ static void a_reader_finds_every_kind_of_value(void **state)
     assert_int_equal(stats_reader_pid(reader), getpid());
     stats_reader_close(reader);
     stats_segment_close(segment);
-    assert_int_equal(stats_reader_open(folder, "rmds.p2ps.1", &reader), MD_ERR_NOT_FOUND);
+    assert_int_equal(stats_reader_open(folder, "p2ps.1", &reader), MD_ERR_NOT_FOUND);
 }
 
 /* Native byte order at fixed offsets: what a reader of another version relies on. */
@@ -126,7 +126,7 @@ static void the_layout_is_the_documented_one(void **state)
     md_ctr_add(stats_counter(segment, "one"), 0x1122);
     stats_string_add(segment, "two", "text");
     stats_segment_beat(segment, 77);
-    snprintf(path, sizeof(path), "%s/rmds.p2ps.layout", folder);
+    snprintf(path, sizeof(path), "%s/p2ps.layout/stats", folder);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     assert_int_equal(fstat(fd, &st), 0);
@@ -176,7 +176,7 @@ static void entries_come_and_go(void **state)
         stats_entry_remove(segment, entry);
         stats_entry_remove(segment, count);
     }
-    struct stats_reader *reader = open_reader("rmds.p2ps.churn");
+    struct stats_reader *reader = open_reader("p2ps.churn");
     assert_true(stats_reader_next(reader, &at, &value));
     assert_string_equal(value.path, "stats.dropped");
     assert_true(value.value == 0);
@@ -203,7 +203,7 @@ static void the_same_path_is_the_same_entry_and_a_full_table_drops(void **state)
     for (int i = 0; i < 3; i++)
         md_hist_record(stats_histogram_add(segment, "h"), 1); /* dropped: 19 */
     stats_string_add(segment, "s", "nowhere");                /* dropped: 20 */
-    struct stats_reader *reader = open_reader("rmds.p2ps.full");
+    struct stats_reader *reader = open_reader("p2ps.full");
     assert_true(stats_reader_find(reader, "stats.dropped", &value));
     assert_int_equal(value.value, 20);
     stats_reader_close(reader);
@@ -275,7 +275,7 @@ static void a_living_owner_is_respected_and_a_killed_one_replaced(void **state)
     assert_int_equal(stats_segment_open(&config, &segment, &holder), MD_ERR_EXISTS);
     assert_null(segment);
     assert_int_equal(holder, pid);
-    struct stats_reader *reader = open_reader("rmds.p2ps.crash");
+    struct stats_reader *reader = open_reader("p2ps.crash");
     uint64_t beat = stats_reader_heartbeat_ns(reader);
     assert_int_equal(stats_reader_liveness(reader, beat + 1), STATS_ALIVE);
     assert_int_equal(stats_reader_liveness(reader, beat + 6 * MD_NS_PER_S), STATS_HUNG);
@@ -298,6 +298,14 @@ static void a_living_owner_is_respected_and_a_killed_one_replaced(void **state)
     close(ready[1]);
 }
 
+/* The path of a file in a folder of its own, which is made. */
+static void path_of(char *path, size_t size, const char *name, const char *file)
+{
+    snprintf(path, size, "%s/%s", folder, name);
+    (void)mkdir(path, 0750);
+    snprintf(path, size, "%s/%s/%s", folder, name, file);
+}
+
 static void files_that_are_no_segments_are_refused(void **state)
 {
     struct stats_segment *segment = open_segment("bad");
@@ -311,7 +319,7 @@ static void files_that_are_no_segments_are_refused(void **state)
                    { 44, 64 }, { 56, UINT32_MAX }, { 60, UINT32_MAX } };
 
     (void)state;
-    snprintf(path, sizeof(path), "%s/rmds.p2ps.bad", folder);
+    snprintf(path, sizeof(path), "%s/p2ps.bad/stats", folder);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(read(fd, bytes, sizeof(bytes)), sizeof(bytes));
     close(fd);
@@ -319,8 +327,8 @@ static void files_that_are_no_segments_are_refused(void **state)
         uint8_t copy[sizeof(bytes)];
         memcpy(copy, bytes, sizeof(bytes));
         memcpy(copy + spoils[i].at, &spoils[i].value, 4);
-        snprintf(name, sizeof(name), "rmds.spoilt.%zu", i);
-        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        snprintf(name, sizeof(name), "spoilt.%zu", i);
+        path_of(path, sizeof(path), name, "stats");
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         assert_int_equal(write(fd, copy, sizeof(copy)), sizeof(copy));
         close(fd);
@@ -338,11 +346,157 @@ static void segments_of_a_folder_are_listed_by_name(void **state)
 
     (void)state;
     assert_int_equal(stats_segment_list(folder, names, 4), 2);
-    assert_string_equal(names[0], "rmds.p2ps.a");
-    assert_string_equal(names[1], "rmds.p2ps.b");
+    assert_string_equal(names[0], "p2ps.a");
+    assert_string_equal(names[1], "p2ps.b");
     assert_int_equal(stats_segment_list("/nowhere/at/all", names, 4), MD_ERR_SYS);
     stats_segment_close(a);
     stats_segment_close(b);
+}
+
+/* A segment of our own that anybody may have put there: copied from a good one, then changed. */
+static int copy_segment(const char *from, const char *name, struct stats_header *header)
+{
+    char path[PATH_MAX / 2];
+    uint8_t bytes[1 << 18];
+    int in, out;
+
+    path_of(path, sizeof(path), from, "stats");
+    in = open(path, O_RDONLY | O_CLOEXEC);
+    path_of(path, sizeof(path), name, "stats");
+    out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t length = read(in, bytes, sizeof(bytes));
+    assert_true(in >= 0 && out >= 0 && length > (ssize_t)sizeof(*header));
+    assert_int_equal(write(out, bytes, (size_t)length), length);
+    memcpy(header, bytes, sizeof(*header));
+    close(in);
+    return out;
+}
+
+static void a_segment_that_is_cut_short_under_its_reader_reads_as_empty(void **state)
+{
+    struct stats_segment *segment = open_segment("cut");
+    struct stats_reader *reader;
+    struct stats_header header;
+    struct stats_value value;
+
+    (void)state;
+    int fd = copy_segment("p2ps.cut", "p2ps.short", &header);
+    assert_int_equal(stats_reader_open(folder, "p2ps.short", &reader), MD_OK);
+    assert_true(stats_reader_find(reader, "stats.dropped", &value));
+    assert_int_equal(ftruncate(fd, 0), 0);
+    (void)stats_reader_refresh(reader);
+    assert_false(stats_reader_find(reader, "stats.dropped", &value));
+    assert_true(stats_reader_heartbeat_ns(reader) == 0);
+    (void)stats_reader_liveness(reader, md_clock_mono_ns());
+    stats_reader_close(reader);
+    assert_int_equal(stats_reader_open(folder, "p2ps.short", &reader), MD_ERR_MALFORMED);
+    close(fd);
+    stats_segment_close(segment);
+}
+
+static void a_segment_that_claims_too_much_is_refused_and_one_histogram_is_copied_once(void **state)
+{
+    struct stats_segment *segment = open_segment("much");
+    struct stats_reader *reader;
+    struct stats_header header;
+    const off_t most = 64 << 20;
+
+    (void)state;
+    int fd = copy_segment("p2ps.much", "p2ps.huge", &header);
+    assert_int_equal(ftruncate(fd, most + 1), 0);
+    assert_int_equal(stats_reader_open(folder, "p2ps.huge", &reader), MD_ERR_MALFORMED);
+    /* As many entries as fit, and all of them name histogram 0. */
+    uint32_t entries = (uint32_t)((most - 64 - (off_t)sizeof(struct md_hist)) / 128);
+    struct stats_entry entry = { .kind = STATS_KIND_HISTOGRAM };
+    memcpy(&entry, "h", 2);
+    assert_int_equal(ftruncate(fd, most), 0);
+    header.total_bytes = (uint32_t)most;
+    header.entry_count = entries;
+    header.string_count = 0;
+    header.histogram_count = 1;
+    header.generation = 1; /* changing for ever */
+    assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+    for (uint32_t i = 0; i < entries; i += 2)
+        assert_int_equal(pwrite(fd, &entry, 128, 64 + 128 * (off_t)i), 128);
+    assert_int_equal(stats_reader_open(folder, "p2ps.huge", &reader), MD_OK);
+    assert_int_equal(stats_reader_refresh(reader), MD_ERR_AGAIN);
+    stats_reader_close(reader);
+    close(fd);
+    stats_segment_close(segment);
+}
+
+static void only_a_plain_file_of_the_owner_of_its_folder_is_read(void **state)
+{
+    struct stats_segment *segment = open_segment("plain");
+    struct stats_reader *reader;
+    char target[PATH_MAX / 2], path[PATH_MAX / 2];
+
+    (void)state;
+    path_of(target, sizeof(target), "p2ps.plain", "stats");
+    path_of(path, sizeof(path), "p2ps.link", "stats");
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(stats_reader_open(folder, "p2ps.link", &reader), MD_ERR_EXISTS);
+    path_of(path, sizeof(path), "p2ps.pipe", "stats");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(stats_reader_open(folder, "p2ps.pipe", &reader), MD_ERR_EXISTS);
+    path_of(path, sizeof(path), "p2ps.folder", "stats");
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(stats_reader_open(folder, "p2ps.folder", &reader), MD_ERR_EXISTS);
+    path_of(path, sizeof(path), "p2ps.second", "stats");
+    assert_int_equal(link(target, path), 0); /* two names: it may be a stranger's */
+    assert_int_equal(stats_reader_open(folder, "p2ps.second", &reader), MD_ERR_EXISTS);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/p2ps.linked", folder);
+    snprintf(target, sizeof(target), "%s/p2ps.plain", folder);
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(stats_reader_open(folder, "p2ps.linked", &reader), MD_ERR_EXISTS);
+    assert_int_equal(stats_reader_open(folder, "../p2ps.plain", &reader), MD_ERR_RANGE);
+    if (geteuid() == 0) {
+        path_of(path, sizeof(path), "p2ps.foreign", "stats");
+        struct stats_header header;
+        close(copy_segment("p2ps.plain", "p2ps.foreign", &header));
+        if (chown(path, 65534, (gid_t)-1) == 0)
+            assert_int_equal(stats_reader_open(folder, "p2ps.foreign", &reader), MD_ERR_EXISTS);
+    }
+    stats_segment_close(segment);
+}
+
+static void names_with_signs_of_a_terminal_are_not_listed(void **state)
+{
+    struct stats_segment *segment = open_segment("named");
+    char names[64][STATS_NAME_BYTES], path[PATH_MAX / 2];
+    bool is_there = false;
+
+    (void)state;
+    path_of(path, sizeof(path), "p2ps.\033[2J", "stats");
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    path_of(path, sizeof(path), "p2ps.\xc2\x9b", "stats");
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    int count = stats_segment_list(folder, names, 64);
+    for (int i = 0; i < count; i++) {
+        is_there = is_there || strcmp(names[i], "p2ps.named") == 0;
+        assert_null(strpbrk(names[i], "\033\xc2"));
+    }
+    assert_true(is_there);
+    stats_segment_close(segment);
+}
+
+/* Nobody's folder, nobody's lock: what stands in the way costs the statistics, not the program. */
+static void a_folder_of_another_user_is_not_taken(void **state)
+{
+    struct stats_config config = config_of("taken");
+    struct stats_segment *segment;
+    char path[PATH_MAX / 2];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/p2ps.taken", folder);
+    assert_int_equal(symlink("/tmp", path), 0);
+    assert_int_equal(stats_segment_open(&config, &segment, NULL), MD_ERR_EXISTS);
+    assert_null(segment);
+    unlink(path);
+    if (geteuid() != 0 || mkdir(path, 0755) != 0 || chown(path, 65534, (gid_t)-1) != 0)
+        return;
+    assert_int_equal(stats_segment_open(&config, &segment, NULL), MD_ERR_EXISTS);
 }
 
 static void *churn(void *arg)
@@ -361,7 +515,7 @@ static void *churn(void *arg)
 static void a_reader_never_sees_a_change_half_done(void **state)
 {
     struct stats_segment *segment = open_segment("race");
-    struct stats_reader *reader = open_reader("rmds.p2ps.race");
+    struct stats_reader *reader = open_reader("p2ps.race");
     struct stats_value value;
     pthread_t thread;
 
@@ -391,6 +545,12 @@ int main(void)
         cmocka_unit_test(a_living_owner_is_respected_and_a_killed_one_replaced),
         cmocka_unit_test(files_that_are_no_segments_are_refused),
         cmocka_unit_test(segments_of_a_folder_are_listed_by_name),
+        cmocka_unit_test(a_segment_that_is_cut_short_under_its_reader_reads_as_empty),
+        cmocka_unit_test(
+            a_segment_that_claims_too_much_is_refused_and_one_histogram_is_copied_once),
+        cmocka_unit_test(only_a_plain_file_of_the_owner_of_its_folder_is_read),
+        cmocka_unit_test(names_with_signs_of_a_terminal_are_not_listed),
+        cmocka_unit_test(a_folder_of_another_user_is_not_taken),
         cmocka_unit_test(a_reader_never_sees_a_change_half_done),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -325,8 +325,8 @@ static void the_daemons_of_the_host_are_listed_with_their_pages(void **state)
     struct status_daemon found[STATUS_DAEMONS_MAX];
 
     snprintf(folder, sizeof(folder), "%s/test_status.XXXXXX", base ? base : "/tmp");
-    config.shm_dir = mkdtemp(folder);
-    assert_non_null(config.shm_dir);
+    config.run_dir = mkdtemp(folder);
+    assert_non_null(config.run_dir);
     assert_int_equal(status_look_around(folder, 0, found), 0);
     assert_int_equal(stats_segment_open(&config, &other, NULL), MD_OK);
     stats_string_add(other, "rrcpd.net1.config.x.2.rrcpd.statusPortable", "1  t.cnf:1");
@@ -342,8 +342,8 @@ static void the_daemons_of_the_host_are_listed_with_their_pages(void **state)
     write_text(f, status_write_json);
     expect(f, "\"state\":\"hung\",\"port\":18083}]");
     stats_segment_close(other);
-    snprintf(path, sizeof(path), "%s/rmds.rrcpd.net1.2", folder);
-    (void)unlink(path);
+    snprintf(path, sizeof(path), "%s/rrcpd.net1.2", folder);
+    assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(folder), 0);
 }
 
@@ -443,7 +443,7 @@ static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_c
     struct status_config config = { .loop = loop,
                                     .daemon = &daemon,
                                     .segment = f->segment,
-                                    .shm_dir = "/dev/shm",
+                                    .run_dir = "/nowhere",
                                     .process = "p2ps",
                                     .instance = "1",
                                     .identity = "vega.1.p2ps" };

@@ -299,7 +299,7 @@ class Chain:
             if "system.json" in files:
                 with open(os.path.join(folder, "system.json"), encoding="utf-8") as file:
                     programs = json.load(file)["programs"]
-        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-shm", os.path.dirname(programs[0]["statistics"]),
+        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-run", os.path.dirname(os.path.dirname(programs[0]["statistics"])),
                               "-json", "-once", "-watch", "0"], capture_output=True, text=True, check=False).stdout
         return {instance["name"]: instance["values"] for instance in json.loads(out)["instances"]}
 

@@ -216,11 +216,9 @@ static void look_at_folder(const struct look *look, const struct md_conf_object 
 
 static void look_at_folders(const struct look *look, const struct md_conf_object *daemon)
 {
-    struct md_conf_object shmem = md_conf_object(look->conf, MD_CONF_SHMEM, NULL);
     struct md_conf_object logger = md_conf_object(look->conf, MD_CONF_LOGGER, NULL);
 
     look_at_folder(look, daemon, "runDir");
-    look_at_folder(look, &shmem, "shmDir");
     if (strstr(md_conf_string(&logger, "logTarget"), "file"))
         look_at_folder(look, &logger, "logDir");
 }

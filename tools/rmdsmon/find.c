@@ -1,4 +1,4 @@
-/* find.c - which system is meant: that of -shm or -c, else the only one there is. */
+/* find.c - which system is meant: that of -run or -c, else the only one there is. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/rundir.h"
 #include "monitor.h"
-
-#define SHM "/dev/shm"
 
 enum { PLACES_MAX = 32, FOLDER_BYTES = 320, COMMAND_BYTES = 8192 };
 
@@ -68,24 +67,52 @@ static void add_place(struct places *places, const char *folder)
     places->count++;
 }
 
-/* What "tools/rmds up" started for this user: /dev/shm/openrmds-UID-..., never another user's. */
-static void add_own(struct places *places)
+/* Nobody else can have put anything into it. */
+static bool is_own(const char *folder)
 {
-    char prefix[32], folder[FOLDER_BYTES];
-    DIR *shm = opendir(SHM);
-    struct dirent *entry;
     struct stat status;
 
-    snprintf(prefix, sizeof(prefix), "openrmds-%ld-", (long)geteuid());
-    while (shm && (entry = readdir(shm)) != NULL) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+    return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* The systems in a folder of this user's, one folder each; never those of another user. */
+static void add_systems(struct places *places, const char *base)
+{
+    char folder[FOLDER_BYTES];
+    DIR *dir = is_own(base) ? opendir(base) : NULL;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) != NULL) {
+        if (!md_rundir_is_name(entry->d_name) ||
+            (size_t)snprintf(folder, sizeof(folder), "%s/%s", base, entry->d_name) >=
+                sizeof(folder))
             continue;
-        snprintf(folder, sizeof(folder), SHM "/%s", entry->d_name);
-        if (lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid())
+        if (is_own(folder))
             add_place(places, folder);
     }
-    if (shm)
-        closedir(shm);
+    if (dir)
+        closedir(dir);
+}
+
+/* What "tools/rmds up" started: the places of tools/rmds-run.py. */
+static void add_own(struct places *places)
+{
+    const char *state = getenv("RMDS_STATE"), *session = getenv("XDG_RUNTIME_DIR");
+    char user[32], base[3][FOLDER_BYTES];
+
+    if (state) {
+        add_systems(places, state);
+        return;
+    }
+    snprintf(user, sizeof(user), "openrmds-%ld", (long)geteuid());
+    snprintf(base[0], sizeof(base[0]), "/tmp/%s", user);
+    snprintf(base[1], sizeof(base[1]), "/run/user/%ld/%s", (long)geteuid(), user);
+    snprintf(base[2], sizeof(base[2]), "%.280s/%s", session ? session : "/tmp", user);
+    add_systems(places, base[0]);
+    add_systems(places, base[1]);
+    if (strcmp(base[2], base[0]) != 0 && strcmp(base[2], base[1]) != 0)
+        add_systems(places, base[2]);
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -100,7 +127,7 @@ static void list_places(const struct places *places)
     fprintf(stderr, "rmdsmon: %zu systems run here; name one:\n", places->count);
     for (size_t i = 0; i < places->count; i++) {
         const struct place *place = &places->list[i];
-        fprintf(stderr, "  rmdsmon -shm %s   %d daemon%s%s%s\n", place->folder, place->daemons,
+        fprintf(stderr, "  rmdsmon -run %s   %d daemon%s%s%s\n", place->folder, place->daemons,
                 place->daemons == 1 ? "" : "s", place->conf[0] ? " of " : "", place->conf);
     }
 }
@@ -112,9 +139,11 @@ int find_system(const char *conf, char *out, size_t size)
 
     if (!places.list)
         return MD_ERR_NOMEM;
-    add_place(&places, SHM);
+    add_place(&places, MD_RUNDIR);
+    if (strcmp(md_rundir_default(), MD_RUNDIR) != 0)
+        add_place(&places, md_rundir_default());
     add_own(&places);
-    snprintf(out, size, "%s", SHM);
+    snprintf(out, size, "%s", md_rundir_default());
     for (size_t i = 0; i < places.count; i++) {
         if (conf && !is_same_file(places.list[i].conf, conf))
             continue;

@@ -14,7 +14,7 @@
 #define PROGRAM "rmdsmon"
 
 struct words {
-    const char *config, *instance, *shm_dir, *section, *watch, *process;
+    const char *config, *instance, *run_dir, *section, *watch, *process;
     bool once, json, csv, objects, help, version;
 };
 
@@ -108,7 +108,7 @@ static int run_plain(struct monitor *monitor, const struct words *w, double inte
     int rc = 0;
 
     if (monitor_look(monitor, md_clock_mono_ns()) != MD_OK) {
-        fprintf(stderr, PROGRAM ": cannot read %s\n", monitor->shm_dir);
+        fprintf(stderr, PROGRAM ": cannot read %s\n", monitor->run_dir);
         return 2;
     }
     do {
@@ -120,15 +120,15 @@ static int run_plain(struct monitor *monitor, const struct words *w, double inte
     return rc;
 }
 
-/* shmDir of the configuration named with -c, if a line sets it; else of whoever runs with it. */
-static int find_shm_dir(const struct words *w, const char **out, struct md_conf **conf)
+/* runDir of the configuration named with -c, if a line sets it; else of whoever runs with it. */
+static int find_run_dir(const struct words *w, const char **out, struct md_conf **conf)
 {
     static char found[512];
     struct md_conf_options options = { .program = "p2ps", .file = w->config };
 
     *conf = NULL;
-    *out = w->shm_dir ? w->shm_dir : found;
-    if (w->shm_dir)
+    *out = w->run_dir ? w->run_dir : found;
+    if (w->run_dir)
         return 0;
     if (!w->config)
         return find_system(NULL, found, sizeof(found)) == MD_OK ? 0 : 1;
@@ -138,9 +138,9 @@ static int find_shm_dir(const struct words *w, const char **out, struct md_conf 
         return 2;
     }
     struct md_conf_object object = md_conf_object(*conf, MD_CONF_DAEMON, NULL);
-    if (!md_conf_is_set(&object, "shmDir"))
+    if (!md_conf_is_set(&object, "runDir"))
         return find_system(w->config, found, sizeof(found)) == MD_OK ? 0 : 1;
-    *out = md_conf_string(&object, "shmDir");
+    *out = md_conf_string(&object, "runDir");
     return 0;
 }
 
@@ -149,8 +149,9 @@ int main(int argc, char **argv)
     struct words w = { .process = process_of(argv[0]) };
     const struct md_option options[] = {
         { "c", "FILE", MD_OPTION_STRING, &w.config, "the system that runs with this rmds.cnf" },
-        { "shm", "FOLDER", MD_OPTION_STRING, &w.shm_dir,
-          "where the statistics are (the only system there is)" },
+        { "run", "FOLDER", MD_OPTION_STRING, &w.run_dir,
+          "the runDir of the system (the only system there is)" },
+        { "shm", "FOLDER", MD_OPTION_STRING, &w.run_dir, NULL }, /* as it was called before */
         { "instance", "N", MD_OPTION_STRING, &w.instance, "only this instance" },
         { "process", "NAME", MD_OPTION_STRING, &w.process, "only these: p2ps, src_dist, rrcpd" },
         { "once", NULL, MD_OPTION_FLAG, &w.once, "print the overview once, plainly" },
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
     const size_t count = sizeof(options) / sizeof(options[0]);
     struct md_option_list words = { .count = 0 };
     struct md_conf *conf = NULL;
-    const char *shm_dir;
+    const char *run_dir;
     char *end = NULL;
 
     if (md_options_parse(PROGRAM, options, count, argc, argv, &words) != MD_OK)
@@ -193,10 +194,10 @@ int main(int argc, char **argv)
                           : "-watch is a number of seconds");
         return 1;
     }
-    int rc = find_shm_dir(&w, &shm_dir, &conf);
+    int rc = find_run_dir(&w, &run_dir, &conf);
     struct monitor *monitor = rc == 0 ? calloc(1, sizeof(*monitor)) : NULL;
     if (monitor) {
-        monitor_init(monitor, shm_dir, w.process, w.instance);
+        monitor_init(monitor, run_dir, w.process, w.instance);
         bool is_plain = w.once || w.section || w.objects || w.json || w.csv ||
                         !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
         rc = is_plain ? run_plain(monitor, &w, interval_s) : screen_run(monitor, interval_s);

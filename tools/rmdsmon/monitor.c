@@ -12,14 +12,15 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/rundir.h"
 
 static const char *const sections[] = { "MOUNTS", "SERVICES", "ITEMS",  "RRCP",
                                         "ROUTES", "CONFIG",   "MEMORY", "ALL" };
 
-void monitor_init(struct monitor *monitor, const char *shm_dir, const char *process,
+void monitor_init(struct monitor *monitor, const char *run_dir, const char *process,
                   const char *number)
 {
-    *monitor = (struct monitor){ .shm_dir = shm_dir, .process = process, .number = number };
+    *monitor = (struct monitor){ .run_dir = run_dir, .process = process, .number = number };
 }
 
 static void forget(struct monitor_instance *instance)
@@ -314,16 +315,18 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
 }
 
 /* True: only the permission is missing; the note says who has it. */
-static bool note_denied(struct monitor_instance *instance, const char *folder, const char *file)
+static bool note_denied(struct monitor_instance *instance, const char *run_dir)
 {
     char path[512], join[96] = "";
     struct stat status;
 
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    snprintf(path, sizeof(path), "%s/%s/" STATS_FILE, run_dir, instance->name);
     if (access(path, R_OK) == 0 || errno != EACCES)
         return false;
+    if (stat(path, &status) != 0)
+        *strrchr(path, '/') = '\0';
     if (stat(path, &status) != 0) {
-        snprintf(instance->note, sizeof(instance->note), "permission denied: %s", folder);
+        snprintf(instance->note, sizeof(instance->note), "permission denied: %s", run_dir);
         return true;
     }
     const struct group *group = getgrgid(status.st_gid);
@@ -337,18 +340,15 @@ static bool note_denied(struct monitor_instance *instance, const char *folder, c
 
 static void look_at(struct monitor *monitor, struct monitor_instance *instance, uint64_t now_ns)
 {
-    char file[STATS_NAME_BYTES + 8];
-
-    snprintf(file, sizeof(file), "rmds.%s", instance->name);
     if (instance->reader && stats_reader_is_replaced(instance->reader)) {
         forget(instance);
         memset(instance->repairs, 0, sizeof(instance->repairs));
         instance->has_last = instance->has_rate = false;
     }
     if (!instance->reader)
-        (void)stats_reader_open(monitor->shm_dir, file, &instance->reader);
+        (void)stats_reader_open(monitor->run_dir, instance->name, &instance->reader);
     instance->is_readable = instance->reader != NULL;
-    instance->is_denied = !instance->is_readable && note_denied(instance, monitor->shm_dir, file);
+    instance->is_denied = !instance->is_readable && note_denied(instance, monitor->run_dir);
     if (instance->is_readable) {
         (void)stats_reader_refresh(instance->reader);
         uint64_t beat_ns = stats_reader_heartbeat_ns(instance->reader);
@@ -397,7 +397,7 @@ static void drop_missing(struct monitor *monitor, char (*names)[STATS_NAME_BYTES
     for (size_t i = 0; i < monitor->count; i++) {
         bool is_there = false;
         for (int j = 0; j < count && !is_there; j++)
-            is_there = strcmp(names[j] + 5, monitor->instances[i].name) == 0;
+            is_there = strcmp(names[j], monitor->instances[i].name) == 0;
         if (is_there) {
             if (kept != i)
                 monitor->instances[kept] = monitor->instances[i];
@@ -429,15 +429,15 @@ int monitor_look(struct monitor *monitor, uint64_t now_ns)
 
     if (!names)
         return MD_ERR_NOMEM;
-    int count = stats_segment_list(monitor->shm_dir, names, MONITOR_MAX);
+    int count = stats_segment_list(monitor->run_dir, names, MONITOR_MAX);
+    if (count < 0 && errno == ENOENT && strcmp(monitor->run_dir, md_rundir_default()) == 0)
+        count = 0; /* no daemon was ever started there */
     if (count > MONITOR_MAX)
         count = MONITOR_MAX;
     if (count >= 0) {
         drop_missing(monitor, names, count);
-        for (int i = 0; i < count; i++) {
-            if (strncmp(names[i], "rmds.", 5) == 0)
-                add_new(monitor, names[i] + 5);
-        }
+        for (int i = 0; i < count; i++)
+            add_new(monitor, names[i]);
         for (size_t i = 0; i < monitor->count; i++)
             look_at(monitor, &monitor->instances[i], now_ns);
         qsort(monitor->instances, monitor->count, sizeof(monitor->instances[0]), compare);

@@ -50,14 +50,14 @@ struct monitor_instance {
 };
 
 struct monitor {
-    const char *shm_dir;
+    const char *run_dir;
     const char *process; /* only these; NULL: all */
     const char *number;
     struct monitor_instance instances[MONITOR_MAX];
     size_t count;
 };
 
-void monitor_init(struct monitor *monitor, const char *shm_dir, const char *process,
+void monitor_init(struct monitor *monitor, const char *run_dir, const char *process,
                   const char *number);
 void monitor_fini(struct monitor *monitor);
 
@@ -79,7 +79,8 @@ bool monitor_in_section(const char *section, const struct stats_value *value);
 bool monitor_is_section(const char *section);
 
 /* find.c: the folder of the system that was started with `conf` (NULL: with any). MD_ERR_EXISTS:
- * there are several, which it has listed; when there is none, it is /dev/shm. */
+ * there are several, which it has listed; when there is none, it is where daemons
+ * stand by default. */
 int find_system(const char *conf, char *out, size_t size);
 
 /* print.c */

@@ -256,11 +256,11 @@ class Door:
             print(f"rmds: nothing is up; {self.rmds} up starts the whole chain", file=sys.stderr)
             return 3
         statistics = [program["statistics"] for program in self.run.members(chosen[0].load()) if program["statistics"]]
-        folders = list(dict.fromkeys(os.path.dirname(path) for path in statistics))
+        folders = list(dict.fromkeys(os.path.dirname(os.path.dirname(path)) for path in statistics))
         program = os.path.join(self.run.BIN, "rmdsmon")
         if len(folders) > 1:
             print(f"rmds: the statistics stand in {', '.join(folders)}; this is the first", file=sys.stderr)
-        os.execv(program, [program, "-shm", folders[0], *rest])
+        os.execv(program, [program, "-run", folders[0], *rest])
 
 
 def positive(text):

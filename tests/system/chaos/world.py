@@ -160,7 +160,7 @@ class Daemon(Process):
     def figures(self):
         """What it says of itself in shared memory."""
         path = os.path.basename(self.words[0]) + (".net1" if "rrcpd." in self.name else "")
-        return read_segment(os.path.join(self.world.dir, self.host, "shm", f"rmds.{path}.{self.host[1:]}"))
+        return read_segment(os.path.join(self.world.dir, self.host, "run", f"{path}.{self.host[1:]}", "stats"))
 
     def kernel_bytes(self, name):
         with open(f"/proc/{self.child.pid}/status", encoding="ascii") as file:
@@ -301,7 +301,7 @@ class World:
         folder = os.path.join(self.dir, host)
         other = {"s1": "pa pb", "s2": "pb pa"}.get(host, "pa pb").split()
         lines = [
-            f"*runDir : {folder}/run", f"*shmDir : {folder}/shm", "*rrcp*interface : eth0",
+            f"*runDir : {folder}/run", "*rrcp*interface : eth0",
             f"*rrcp*faultSeed : {self.seed * 8 + HOSTS.index(host) + 1}", f"*rrcp*rrcpdInstance : {host[1:]}",
             # Silence is known after three seconds, so that a run has time for many silences.
             f"*pingTimeout : {PING_S}", f"*minPingTimeout : {PING_S}", "*pingInterval : 1",
@@ -314,7 +314,7 @@ class World:
 
     def folders(self):
         for host in self.hosts:
-            for name in ("run", "shm", "log"):
+            for name in ("run", "log"):
                 os.makedirs(os.path.join(self.dir, host, name))
             log = os.path.join(self.dir, host, "log")
             run("mount", "-t", "tmpfs", "-o", "size=8m", "none", log)
@@ -402,8 +402,7 @@ class World:
         """What should not be there after everything has been stopped."""
         found = []
         for host in self.hosts:
-            for name in ("run", "shm"):
-                found += [f"{host}: file {name}/{f}" for f in os.listdir(os.path.join(self.dir, host, name))]
+            found += [f"{host}: file run/{f}" for f in os.listdir(os.path.join(self.dir, host, "run"))]
             found += [f"{host}: socket {s}" for s in self.sockets(host)]
         found += [f"/dev/shm/{f}" for f in os.listdir("/dev/shm")]
         for pid in filter(str.isdigit, os.listdir("/proc")):

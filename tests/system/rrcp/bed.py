@@ -131,7 +131,7 @@ class Bed:
         path = os.path.join(self.dir, name + ".cnf")
         with open(path, "w") as file:
             # Where the machine stands still for some seconds, nobody is to be taken for dead.
-            file.write("\n".join([f"*runDir : {self.dir}", f"*shmDir : {self.dir}",
+            file.write("\n".join([f"*runDir : {self.dir}",
                                   "*rrcp*peerTimeout : 30000", *lines]) + "\n")
         return path
 
@@ -178,7 +178,7 @@ class Bed:
 
     def counters(self, instance, network="net1"):
         """The statistics segment of an rrcpd as a dictionary."""
-        return read_segment(f"{self.dir}/rmds.rrcpd.{network}.{instance}")
+        return read_segment(f"{self.dir}/rrcpd.{network}.{instance}/stats")
 
     def namespaces(self, count, subnet="10.66.0"):
         """`count` namespaces, each with eth0 on one bridge; skips where the kernel cannot."""

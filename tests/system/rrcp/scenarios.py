@@ -518,7 +518,7 @@ def a_second_daemon_of_the_same_name_is_refused(bed):
 
 def open_socket(bed):
     user = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    user.connect(f"{bed.dir}/rrcpd.net1.1.sock")
+    user.connect(f"{bed.dir}/rrcpd.net1.1/attach")
     return user
 
 
