@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/words.h"
+#include "daemon/connections.h"
 #include "netio/stream.h"
 
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
@@ -74,58 +74,27 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     struct listener *listener = &p2ps->listeners[slot];
-    struct net_stream_options options = {
-        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
-        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
-        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
-        .unsent_max = UNSENT_MAX,
-        .tls = p2ps->tls,
-    };
+    struct net_stream_options options = daemon_stream_options(daemon, p2ps->tls);
 
-    const uint16_t port = md_conf_port(daemon, param);
-
-    if (port == 0)
-        return -1;
+    options.unsent_max = UNSENT_MAX;
     listener->p2ps = p2ps;
-    if (transport->listen(&options, NULL, port, &listener->listener) != MD_OK) {
-        daemon_port_refused(daemon, param);
-        return MD_EXIT_PORT;
-    }
-    if (md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
+    int code =
+        daemon_listen(daemon, param, transport, &options, "serving consumers", &listener->listener);
+    if (listener->listener &&
+        md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
                        on_listener, listener, &listener->watch) != MD_OK)
         return MD_EXIT_FILE;
-    md_log(MD_LOG_NOTICE, "serving consumers on port %u (%s)",
-           net_listener_port(listener->listener), transport->name);
-    return -1;
-}
-
-static int open_tls(struct p2ps *p2ps)
-{
-    const struct md_conf_object *daemon = &p2ps->daemon.object;
-    const char *ca = md_conf_string(daemon, "tlsCaFile");
-    struct net_tls_config config = {
-        .certificate = md_conf_string(daemon, "tlsCertFile"),
-        .key = md_conf_string(daemon, "tlsKeyFile"),
-        .ca = ca[0] ? ca : NULL,
-        .is_server = true,
-        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
-        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
-    };
-    char error[256];
-
-    if (md_conf_port(daemon, "tlsPort") == 0)
-        return -1;
-    if (net_tls_create(&config, error, sizeof(error), &p2ps->tls) == MD_OK)
-        return -1;
-    daemon_tls_refused(daemon, "", &config, error);
-    return MD_EXIT_FILE;
+    return code;
 }
 
 int p2ps_open_listeners(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
-    int code = open_tls(p2ps);
+    int code = -1;
 
+    if (md_conf_port(daemon, "tlsPort") != 0 &&
+        daemon_tls_create(daemon, true, "", &p2ps->tls) != MD_OK)
+        code = MD_EXIT_FILE;
     if (code < 0 && md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps,
                                          &p2ps->accept_pause) != MD_OK)
         code = MD_EXIT_FILE;

@@ -7,11 +7,9 @@
 #include <sys/random.h>
 
 #include "access.h"
-#include "attach/shm.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/backbone.h"
-#include "daemon/words.h"
+#include "daemon/connections.h"
 #include "dictionaries.h"
 #include "listeners.h"
 #include "names.h"
@@ -21,9 +19,8 @@
 #include "users.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
-#define HUNG_NS       5000000000ull
 /* Troubles: one for each network, then these. */
-#define NO_SERVICE    P2PS_NETWORKS_MAX
+#define NO_SERVICE    DAEMON_NETWORKS_MAX
 #define NO_SERVICE_NS 10000000000ull
 
 /* ---- permissions ---- */
@@ -47,51 +44,6 @@ static int load_rules(struct p2ps *p2ps)
 
 /* ---- networks ---- */
 
-static int add_network(struct p2ps *p2ps, const char *name)
-{
-    struct attach_settings *settings = calloc(1, sizeof(*settings));
-    char why[256];
-
-    if (!settings)
-        return MD_ERR_NOMEM;
-    p2ps->settings[p2ps->network_count++] = settings;
-    int err = attach_settings_read(p2ps->daemon.conf, name, settings, why, sizeof(why));
-    if (err != MD_OK)
-        md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
-    return err;
-}
-
-static int network_index(const struct p2ps *p2ps, const char *name)
-{
-    for (unsigned i = 0; i < p2ps->network_count; i++) {
-        if (strcmp(p2ps->settings[i]->network, name) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
-static int read_networks(struct p2ps *p2ps)
-{
-    char name[64];
-    int err = MD_OK;
-
-    for (size_t i = 0;
-         err == MD_OK && md_conf_list(&p2ps->daemon.object, "networkList", i, name, sizeof(name));
-         i++) {
-        if (network_index(p2ps, name) >= 0) {
-            md_log(MD_LOG_WARNING, "networkList names %s twice", name);
-        } else if (p2ps->network_count == P2PS_NETWORKS_MAX) {
-            md_log(MD_LOG_CRITICAL, "networkList: more than %u networks", P2PS_NETWORKS_MAX);
-            err = MD_ERR_RANGE;
-        } else {
-            err = add_network(p2ps, name);
-        }
-    }
-    if (err == MD_OK && p2ps->network_count == 0)
-        err = add_network(p2ps, md_conf_network(p2ps->daemon.conf));
-    return err;
-}
-
 /* Asked by the workers; what the configuration says of a service is constant. */
 static int service_network(void *owner, struct rrmp_view name)
 {
@@ -101,7 +53,7 @@ static int service_network(void *owner, struct rrmp_view name)
     snprintf(text, sizeof(text), "%.*s", (int)name.length, (const char *)name.bytes);
     struct md_conf_object service = md_conf_object(p2ps->conf, MD_CONF_SERVICE, text);
     const char *network = md_conf_string(&service, "network");
-    int index = network[0] ? network_index(p2ps, network) : -1;
+    int index = network[0] ? daemon_networks_find(&p2ps->networks, network) : -1;
     if (network[0] && index < 0)
         md_log(MD_LOG_ERROR, "service %s: its network %s is not in networkList", text, network);
     return index;
@@ -123,20 +75,16 @@ static uint32_t u32_of(const struct md_conf_object *object, const char *param)
 static struct rssl_config channel_config(const struct daemon *daemon)
 {
     const struct md_conf_object *object = &daemon->object;
-    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
     char port_name[16];
 
     snprintf(port_name, sizeof(port_name), "%u", md_conf_port(object, "rsslPort"));
     struct md_conf_object port = md_conf_object(daemon->conf, MD_CONF_PORT, port_name);
-    config.message_size_max = (uint16_t)md_conf_u64(object, "maxFragmentSize");
-    config.ping_timeout_s = (uint8_t)(md_conf_time_ns(&port, "pingTimeout") / 1000000000u);
+    struct rssl_config config = daemon_channel_config(RSSL_ROLE_SERVER, object, &port);
     config.ping_timeout_min_s = (uint8_t)(md_conf_time_ns(&port, "minPingTimeout") / 1000000000u);
     if (config.ping_timeout_min_s > config.ping_timeout_s)
         config.ping_timeout_min_s = config.ping_timeout_s;
-    config.ping_interval_s = (uint8_t)(md_conf_time_ns(object, "pingInterval") / 1000000000u);
     config.client_pings = md_conf_bool(&port, "clientToServerPings");
     config.server_pings = md_conf_bool(&port, "serverToClientPings");
-    config.packing = md_conf_bool(object, "rsslMsgPacking");
     config.guaranteed_buffers = u32_of(object, "guaranteedOutputBuffers");
     config.max_buffers = u32_of(object, "maxOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
@@ -144,7 +92,6 @@ static struct rssl_config channel_config(const struct daemon *daemon)
     config.breach_percent = (uint8_t)md_conf_u64(object, "outputThresholdBreach");
     config.ok_percent = (uint8_t)md_conf_u64(object, "outputThresholdOK");
     config.input_buffers = u32_of(object, "numInputBuffers");
-    config.message_max = u32_of(object, "maxDecodedMsgSize");
     if (md_conf_bool(object, "allowCompMode")) {
         uint64_t type = md_conf_u64(object, "compressionType");
         config.compression_bits = (uint8_t)(type == 0 ? 0 : 1u << (type - 1));
@@ -186,7 +133,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         },
         .authority = p2ps_access_authority(p2ps->access),
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
-        .network_count = p2ps->network_count,
+        .network_count = p2ps->networks.count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .shared = p2ps_users_shared(p2ps->users),
         .client_limit = p2ps->mounts_max,
@@ -266,8 +213,8 @@ static int create_workers(struct p2ps *p2ps)
 
     if (p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
-    for (unsigned i = 0; i < p2ps->network_count; i++) {
-        config.attach[i] = p2ps->settings[i]->config;
+    for (unsigned i = 0; i < p2ps->networks.count; i++) {
+        config.attach[i] = p2ps->networks.list[i]->config;
         config.attach[i].process = p2ps->process;
         config.attach[i].user_name = name;
     }
@@ -294,10 +241,8 @@ static int create_workers(struct p2ps *p2ps)
 static void on_reload(void *owner)
 {
     struct p2ps *p2ps = owner;
-    char error[256];
 
-    if (p2ps->tls && net_tls_reload(p2ps->tls, error, sizeof(error)) != MD_OK)
-        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    daemon_tls_reload(p2ps->tls);
     p2ps_dictionary_store_read(p2ps->dictionaries, &p2ps->daemon.object);
     tune_workers(p2ps);
     if (load_rules(p2ps) != MD_OK) {
@@ -308,38 +253,28 @@ static void on_reload(void *owner)
         p2ps_worker_entitle_again(p2ps->workers[i]);
 }
 
-/* With -noretry the daemon ends after attachTimeout without an rrcpd. */
-static void give_up_unattached(struct p2ps *p2ps, uint64_t now_ns)
+static bool has_attached(const struct p2ps *p2ps)
 {
-    uint64_t timeout_ns = md_conf_time_ns(&p2ps->daemon.object, "attachTimeout");
-
-    if (!p2ps->daemon.options.no_retry || now_ns - p2ps->started_ns < timeout_ns)
-        return;
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         if (atomic_load_explicit(&p2ps->workers[i]->has_attached, memory_order_relaxed))
-            return;
+            return true;
     }
-    md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
-    p2ps->exit_code = MD_EXIT_ATTACH;
-    md_loop_stop(p2ps->daemon.loop);
+    return false;
 }
 
 /* False: a worker hangs. */
 static bool on_beat(void *owner)
 {
     struct p2ps *p2ps = owner;
-    uint64_t now_ns = md_loop_now(p2ps->daemon.loop);
     bool all_alive = true;
+    char name[32];
 
-    give_up_unattached(p2ps, now_ns);
+    if (!has_attached(p2ps))
+        daemon_backbone_wait(&p2ps->daemon);
     daemon_memory_beat(&p2ps->memory);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        uint64_t alive_ns = atomic_load_explicit(&p2ps->workers[i]->alive_ns, memory_order_relaxed);
-        if (now_ns > alive_ns + HUNG_NS && alive_ns != 0) {
-            md_log(MD_LOG_ERROR, "worker %u hangs since %llu s", i,
-                   (unsigned long long)((now_ns - alive_ns) / 1000000000u));
-            all_alive = false;
-        }
+        snprintf(name, sizeof(name), "worker %u", i);
+        all_alive &= daemon_turns(&p2ps->daemon, name, p2ps->workers[i]->alive_ns);
     }
     return all_alive;
 }
@@ -366,20 +301,16 @@ static bool can_serve(void *owner)
     struct p2ps *p2ps = owner;
     bool can_serve = true;
 
-    for (unsigned network = 0; network < p2ps->network_count; network++) {
-        const struct attach_settings *settings = p2ps->settings[network];
+    for (unsigned network = 0; network < p2ps->networks.count; network++) {
         bool is_attached = true;
-        char path[256] = "";
 
         for (unsigned i = 0; i < p2ps->worker_count; i++)
             is_attached &=
                 atomic_load_explicit(&p2ps->workers[i]->attached_now, memory_order_relaxed) >>
                     network &
                 1;
-        (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
-                                 settings->rrcpd_instance);
-        daemon_backbone_look(&p2ps->daemon, network, settings->network, path, is_attached);
-        can_serve &= is_attached;
+        can_serve &=
+            daemon_backbone_look(&p2ps->daemon, network, p2ps->networks.list[network], is_attached);
     }
     if (can_serve)
         look_for_services(p2ps);
@@ -388,15 +319,16 @@ static bool can_serve(void *owner)
 
 /* ---- life ---- */
 
-static int build(struct p2ps *p2ps)
+static int build(void *owner)
 {
+    struct p2ps *p2ps = owner;
     const struct md_conf_object *daemon = &p2ps->daemon.object;
 
     p2ps->conf = p2ps->daemon.conf;
     daemon_memory_configure(&p2ps->memory, daemon);
     p2ps_limit_mounts(p2ps);
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
-    if (read_networks(p2ps) != MD_OK)
+    if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;
     if (p2ps_access_create(&p2ps->access) != MD_OK || load_rules(p2ps) != MD_OK ||
         p2ps_users_create(&p2ps->users) != MD_OK ||
@@ -414,8 +346,10 @@ static int build(struct p2ps *p2ps)
     return code < 0 ? p2ps_open_listeners(p2ps) : code;
 }
 
-static void take_down(struct p2ps *p2ps)
+static void take_down(void *owner)
 {
+    struct p2ps *p2ps = owner;
+
     p2ps_close_listeners(p2ps);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_stop(p2ps->workers[i]);
@@ -428,10 +362,8 @@ static void take_down(struct p2ps *p2ps)
     p2ps_users_destroy(p2ps->users);
     p2ps_names_destroy(p2ps->names);
     p2ps_access_destroy(p2ps->access);
-    for (unsigned i = 0; i < p2ps->network_count; i++)
-        free(p2ps->settings[i]);
+    daemon_networks_free(&p2ps->networks);
     net_tls_destroy(p2ps->tls);
-    daemon_stop(&p2ps->daemon);
 }
 
 int main(int argc, char **argv)
@@ -440,26 +372,13 @@ int main(int argc, char **argv)
         .name = "p2ps",
         .summary = "p2ps - serves RSSL consumers from the backbone",
     };
-    struct p2ps *p2ps = calloc(1, sizeof(*p2ps));
-    struct daemon_hooks hooks = {
-        .owner = p2ps, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
-    };
+    static struct p2ps p2ps;
+    const struct daemon_hooks hooks = { .owner = &p2ps,
+                                        .build = build,
+                                        .take_down = take_down,
+                                        .reload = on_reload,
+                                        .beat = on_beat,
+                                        .can_serve = can_serve };
 
-    if (!p2ps)
-        return MD_EXIT_FILE;
-    int code = daemon_start(&p2ps->daemon, &program, &hooks, argc, argv);
-    if (code >= 0) {
-        free(p2ps);
-        return code;
-    }
-    code = build(p2ps);
-    if (code < 0) {
-        daemon_ready(&p2ps->daemon);
-        p2ps->started_ns = md_loop_now(p2ps->daemon.loop);
-        daemon_run(&p2ps->daemon);
-        code = p2ps->exit_code;
-    }
-    take_down(p2ps);
-    free(p2ps);
-    return code;
+    return daemon_main(&p2ps.daemon, &program, &hooks, argc, argv);
 }

@@ -3,13 +3,13 @@
 #ifndef P2PS_P2PS_H
 #define P2PS_P2PS_H
 
-#include "attach/settings.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
+#include "daemon/backbone.h"
 #include "worker.h"
 
 #define WORKERS_MAX   64
 #define LISTENERS_MAX 2
+
+_Static_assert(DAEMON_NETWORKS_MAX == P2PS_NETWORKS_MAX, "a core has a sink for each network");
 
 struct listener {
     struct net_listener *listener;
@@ -20,8 +20,7 @@ struct listener {
 struct p2ps {
     struct daemon daemon;
     const struct md_conf *conf; /* as it was at the start */
-    struct attach_settings *settings[P2PS_NETWORKS_MAX];
-    unsigned network_count;
+    struct daemon_networks networks;
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_users *users;
@@ -35,8 +34,6 @@ struct p2ps {
     struct daemon_memory memory;
     uint32_t mounts_max;
     struct md_ctr *mounts_rejected;
-    uint64_t started_ns;
-    int exit_code;
 };
 
 #endif

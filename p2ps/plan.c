@@ -4,11 +4,9 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/words.h"
 #include "dictionaries.h"
 
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
-#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
 #define WORKER_BYTES  (12u << 20) /* tables that are made at start */
 #define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
 
@@ -34,22 +32,6 @@ void p2ps_limit_mounts(struct p2ps *p2ps)
                p2ps->mounts_max, (unsigned long long)wanted);
 }
 
-/* Engines that run inside this process, by inProcess. */
-static void plan_networks(struct p2ps *p2ps)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < p2ps->network_count; i++) {
-        const struct attach_settings *settings = p2ps->settings[i];
-        struct attach_settings_memory network = attach_settings_memory(settings);
-        if (settings->config.in_process)
-            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
-                     network.inbound_ring;
-    }
-    if (bytes)
-        daemon_memory_add(&p2ps->memory, "networks", bytes);
-}
-
 /* Divides memoryLimit among the parts, and what each part gets among the workers. */
 int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
 {
@@ -57,7 +39,7 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     struct daemon_memory *memory = &p2ps->memory;
     uint64_t workers = md_conf_u64(daemon, "workers");
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
-    uint64_t sinks = workers * p2ps->network_count;
+    uint64_t sinks = workers * p2ps->networks.count;
     uint64_t beyond =
         (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
     uint64_t pool = md_conf_u64(daemon, "poolSize");
@@ -78,7 +60,7 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     p2ps_dictionary_store_limit(
         p2ps->dictionaries,
         daemon_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));
-    plan_networks(p2ps);
+    daemon_networks_plan(&p2ps->networks, memory);
     uint64_t left = daemon_memory_left(memory);
     if (left < memory->limit / 8) {
         daemon_memory_refused(memory, daemon);

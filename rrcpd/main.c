@@ -244,8 +244,9 @@ static int open_health(struct rrcpd *d)
     return health_open(&config, &d->health) == MD_OK ? -1 : MD_EXIT_FILE;
 }
 
-static int build(struct rrcpd *d)
+static int build(void *owner)
 {
+    struct rrcpd *d = owner;
     char why[WHY_BYTES];
 
     d->leave_reason = 1;
@@ -262,8 +263,10 @@ static int build(struct rrcpd *d)
     return code < 0 ? open_health(d) : code;
 }
 
-static void take_down(struct rrcpd *d)
+static void take_down(void *owner)
 {
+    struct rrcpd *d = owner;
+
     if (d->users)
         users_stop(d->users);
     health_close(d->health);
@@ -272,7 +275,6 @@ static void take_down(struct rrcpd *d)
     role_close(d->role_path, d->socket_path);
     md_loop_timer_destroy(d->deadline);
     md_loop_wake_destroy(d->mail);
-    daemon_stop(&d->daemon);
 }
 
 int main(int argc, char **argv)
@@ -284,26 +286,14 @@ int main(int argc, char **argv)
         .is_of_network = true,
         .is_background = true,
     };
-    struct rrcpd *d = calloc(1, sizeof(*d));
-    const struct daemon_hooks hooks = {
-        .owner = d, .reload = on_reload, .beat = on_beat, .can_serve = can_serve, .stop = on_stop
-    };
+    static struct rrcpd d;
+    const struct daemon_hooks hooks = { .owner = &d,
+                                        .build = build,
+                                        .take_down = take_down,
+                                        .reload = on_reload,
+                                        .beat = on_beat,
+                                        .can_serve = can_serve,
+                                        .stop = on_stop };
 
-    if (!d)
-        return MD_EXIT_FILE;
-    int code = daemon_start(&d->daemon, &program, &hooks, argc, argv);
-    if (code >= 0) {
-        free(d);
-        return code;
-    }
-    code = build(d);
-    if (code < 0) {
-        daemon_ready(&d->daemon);
-        daemon_run(&d->daemon);
-        code = MD_EXIT_OK;
-    }
-    bool begins_anew = d->daemon.begins_anew;
-    take_down(d);
-    free(d);
-    return begins_anew ? daemon_exec_again(program.name, argv) : code;
+    return daemon_main(&d.daemon, &program, &hooks, argc, argv);
 }

@@ -5,22 +5,19 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "attach/shm.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/backbone.h"
+#include "daemon/connections.h"
 #include "daemon/dictionary.h"
-#include "daemon/words.h"
 #include "netio/stream.h"
 #include "plan.h"
 #include "routes.h"
 #include "services.h"
 #include "src_dist.h"
 
-#define HUNG_NS 5000000000ull
 /* Troubles: one for each network, then these. */
-#define NO_PROVIDER    NETWORKS_MAX
+#define NO_PROVIDER    DAEMON_NETWORKS_MAX
 #define NO_PROVIDER_NS 10000000000ull
 /* A turn of a route loop may handle so many messages of which inputBias says the providers' share.
  */
@@ -91,7 +88,7 @@ static struct srcdist_core_config core_config(struct network *network)
             .service_limit = sd->gap_logs,
             .gap_log = u32_of(daemon, "gapLog"),
             .item_buckets = u32_of(daemon, "hashTableSize"),
-            .unicast_images = network->settings.uses_point_to_point,
+            .unicast_images = network->settings->uses_point_to_point,
         },
         .service_owner = network,
         .service = src_dist_service_config,
@@ -109,51 +106,21 @@ static struct srcdist_core_config core_config(struct network *network)
     };
 }
 
-static int add_network(struct src_dist *sd, const char *name)
+static int create_networks(struct src_dist *sd)
 {
-    struct network *network = calloc(1, sizeof(*network));
-    char why[256];
+    if (daemon_networks_read(&sd->settings, &sd->daemon) != MD_OK)
+        return MD_ERR_RANGE;
+    for (unsigned i = 0; i < sd->settings.count; i++) {
+        struct network *network = calloc(1, sizeof(*network));
 
-    if (!network)
-        return MD_ERR_NOMEM;
-    network->sd = sd;
-    network->index = sd->network_count;
-    sd->networks[sd->network_count++] = network;
-    int err = attach_settings_read(sd->conf, name, &network->settings, why, sizeof(why));
-    if (err != MD_OK)
-        md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
-    return err;
-}
-
-static bool has_network(const struct src_dist *sd, const char *name)
-{
-    for (unsigned i = 0; i < sd->network_count; i++) {
-        if (strcmp(sd->networks[i]->settings.network, name) == 0)
-            return true;
+        if (!network)
+            return MD_ERR_NOMEM;
+        network->sd = sd;
+        network->index = i;
+        network->settings = sd->settings.list[i];
+        sd->networks[sd->network_count++] = network;
     }
-    return false;
-}
-
-static int read_networks(struct src_dist *sd)
-{
-    char name[64];
-    int err = MD_OK;
-
-    for (size_t i = 0;
-         err == MD_OK && md_conf_list(&sd->daemon.object, "networkList", i, name, sizeof(name));
-         i++) {
-        if (has_network(sd, name)) {
-            md_log(MD_LOG_WARNING, "networkList names %s twice", name);
-        } else if (sd->network_count == NETWORKS_MAX) {
-            md_log(MD_LOG_CRITICAL, "networkList: more than %d networks", NETWORKS_MAX);
-            err = MD_ERR_RANGE;
-        } else {
-            err = add_network(sd, name);
-        }
-    }
-    if (err == MD_OK && sd->network_count == 0)
-        err = add_network(sd, md_conf_network(sd->conf));
-    return err;
+    return MD_OK;
 }
 
 static int create_loop(struct network *network, const struct md_conf_object *bus)
@@ -163,13 +130,13 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
 
     if (sd->network_count > 1)
         snprintf(network->stats_group, sizeof(network->stats_group), "%s.",
-                 network->settings.network);
+                 network->settings->network);
     struct route_loop_config config = {
         .daemon = &sd->daemon,
         .index = network->index,
         .stats_group = network->stats_group,
         .core = core_config(network),
-        .attach = network->settings.config,
+        .attach = network->settings->config,
         .accepted = src_dist_server_channel(sd, bus),
         .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
         .busy_poll_ns = md_conf_time_ns(&sd->daemon.object, "busyPoll"),
@@ -181,17 +148,19 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
     config.attach.user_name = user_name;
     int err = route_loop_create(&config, &network->loop);
     if (err != MD_OK)
-        md_log(MD_LOG_CRITICAL, "route loop of %s: %s", network->settings.network,
+        md_log(MD_LOG_CRITICAL, "route loop of %s: %s", network->settings->network,
                md_err_name(err));
     return err;
 }
 
-static int build(struct src_dist *sd)
+static int build(void *owner)
 {
+    struct src_dist *sd = owner;
     struct md_conf_object bus = md_conf_object(sd->daemon.conf, MD_CONF_BUS, NULL);
 
-    sd->conf = sd->daemon.conf;
-    if (read_networks(sd) != MD_OK || src_dist_plan_memory(sd, &bus) != MD_OK)
+    pthread_mutex_init(&sd->lock, NULL);
+    sd->conf = sd->live_conf = sd->daemon.conf;
+    if (create_networks(sd) != MD_OK || src_dist_plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
     if (!load_fields(sd))
         return MD_EXIT_FILE;
@@ -207,8 +176,10 @@ static int build(struct src_dist *sd)
     return code;
 }
 
-static void take_down(struct src_dist *sd)
+static void take_down(void *owner)
 {
+    struct src_dist *sd = owner;
+
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (sd->networks[i]->loop)
             route_loop_stop(sd->networks[i]->loop);
@@ -221,19 +192,17 @@ static void take_down(struct src_dist *sd)
         route_loop_destroy(sd->networks[i]->loop);
         free(sd->networks[i]);
     }
+    daemon_networks_free(&sd->settings);
     rwf_dictionary_destroy(sd->fields);
     net_tls_destroy(sd->server_tls);
-    daemon_stop(&sd->daemon);
 }
 
 static void on_reload(void *owner)
 {
     struct src_dist *sd = owner;
     const struct srcdist_rules rules = rules_of(&sd->daemon.object);
-    char error[256];
 
-    if (sd->server_tls && net_tls_reload(sd->server_tls, error, sizeof(error)) != MD_OK)
-        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+    daemon_tls_reload(sd->server_tls);
     pthread_mutex_lock(&sd->lock);
     sd->live_conf = sd->daemon.conf;
     for (unsigned i = 0; i < sd->network_count; i++) {
@@ -246,39 +215,29 @@ static void on_reload(void *owner)
     pthread_mutex_unlock(&sd->lock);
 }
 
-/* With -noretry the daemon ends after attachTimeout without an rrcpd. */
-static void give_up_unattached(struct src_dist *sd, uint64_t now_ns)
+static bool has_attached(const struct src_dist *sd)
 {
-    uint64_t timeout_ns = md_conf_time_ns(&sd->daemon.object, "attachTimeout");
-
-    if (!sd->daemon.options.no_retry || now_ns - sd->started_ns < timeout_ns)
-        return;
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (atomic_load_explicit(&sd->networks[i]->loop->has_attached, memory_order_relaxed))
-            return;
+            return true;
     }
-    md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
-    sd->exit_code = MD_EXIT_ATTACH;
-    md_loop_stop(sd->daemon.loop);
+    return false;
 }
 
 /* False: a route loop hangs. */
 static bool on_beat(void *owner)
 {
     struct src_dist *sd = owner;
-    uint64_t now_ns = md_loop_now(sd->daemon.loop);
     bool all_alive = true;
+    char name[96];
 
-    give_up_unattached(sd, now_ns);
+    if (!has_attached(sd))
+        daemon_backbone_wait(&sd->daemon);
     daemon_memory_beat(&sd->memory);
     for (unsigned i = 0; i < sd->network_count; i++) {
         const struct network *network = sd->networks[i];
-        uint64_t alive_ns = atomic_load_explicit(&network->loop->alive_ns, memory_order_relaxed);
-        if (alive_ns == 0 || now_ns < alive_ns + HUNG_NS)
-            continue;
-        md_log(MD_LOG_ERROR, "the route loop of %s hangs since %llu s", network->settings.network,
-               (unsigned long long)((now_ns - alive_ns) / 1000000000u));
-        all_alive = false;
+        snprintf(name, sizeof(name), "the route loop of %s", network->settings->network);
+        all_alive &= daemon_turns(&sd->daemon, name, network->loop->alive_ns);
     }
     return all_alive;
 }
@@ -308,15 +267,8 @@ static bool can_serve(void *owner)
     bool can_serve = true;
 
     for (unsigned i = 0; i < sd->network_count; i++) {
-        const struct attach_settings *settings = &sd->networks[i]->settings;
-        bool is_attached =
-            atomic_load_explicit(&sd->networks[i]->loop->is_attached, memory_order_relaxed);
-        char path[256] = "";
-
-        (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
-                                 settings->rrcpd_instance);
-        daemon_backbone_look(&sd->daemon, i, settings->network, path, is_attached);
-        can_serve &= is_attached;
+        can_serve &= daemon_backbone_look(&sd->daemon, i, sd->networks[i]->settings,
+                                          sd->networks[i]->loop->is_attached);
     }
     look_for_providers(sd);
     return can_serve;
@@ -328,28 +280,13 @@ int main(int argc, char **argv)
         .name = "src_dist",
         .summary = "src_dist - brings providers to the backbone",
     };
-    struct src_dist *sd = calloc(1, sizeof(*sd));
-    struct daemon_hooks hooks = {
-        .owner = sd, .reload = on_reload, .beat = on_beat, .can_serve = can_serve
-    };
+    static struct src_dist sd;
+    const struct daemon_hooks hooks = { .owner = &sd,
+                                        .build = build,
+                                        .take_down = take_down,
+                                        .reload = on_reload,
+                                        .beat = on_beat,
+                                        .can_serve = can_serve };
 
-    if (!sd)
-        return MD_EXIT_FILE;
-    int code = daemon_start(&sd->daemon, &program, &hooks, argc, argv);
-    if (code >= 0) {
-        free(sd);
-        return code;
-    }
-    pthread_mutex_init(&sd->lock, NULL);
-    sd->live_conf = sd->daemon.conf;
-    code = build(sd);
-    if (code < 0) {
-        daemon_ready(&sd->daemon);
-        sd->started_ns = md_loop_now(sd->daemon.loop);
-        daemon_run(&sd->daemon);
-        code = sd->exit_code;
-    }
-    take_down(sd);
-    free(sd);
-    return code;
+    return daemon_main(&sd.daemon, &program, &hooks, argc, argv);
 }

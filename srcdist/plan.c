@@ -4,10 +4,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/words.h"
 
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
-#define ENGINE_BYTES  (24u << 20) /* events and tables of an engine inside the process */
 #define LOOP_BYTES    (16u << 20) /* tables that are made at start */
 #define MESSAGES      4           /* buffers of maxDecodedMsgSize a loop holds */
 #define PROVIDERS     64          /* connections of a loop, at most */
@@ -19,22 +17,6 @@ uint64_t src_dist_round_up_power(uint64_t value)
     while (power < value)
         power *= 2;
     return power;
-}
-
-/* Engines that run inside this process, by inProcess. */
-static void plan_networks(struct src_dist *sd)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < sd->network_count; i++) {
-        const struct attach_settings *settings = &sd->networks[i]->settings;
-        struct attach_settings_memory network = attach_settings_memory(settings);
-        if (settings->config.in_process)
-            bytes += ENGINE_BYTES + network.packets + network.peers + network.waiting +
-                     network.inbound_ring;
-    }
-    if (bytes)
-        daemon_memory_add(&sd->memory, "networks", bytes);
 }
 
 struct largest_read {
@@ -94,7 +76,7 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     sd->dictionary_bytes = daemon_memory_grant(memory, "dictionaries",
                                                loops * md_conf_u64(daemon, "dictionaryLimit"), 4) /
                            loops;
-    plan_networks(sd);
+    daemon_networks_plan(&sd->settings, memory);
     uint64_t left = daemon_memory_left(memory);
     if (sd->gap_logs == 0 || left < memory->limit / 8) {
         daemon_memory_refused(memory, daemon);

@@ -8,35 +8,23 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "daemon/words.h"
+#include "daemon/connections.h"
 #include "netio/stream.h"
 
 #define ROUTES_MAX 64
 
 /* ---- routes ---- */
 
-static void set_pings(struct rssl_config *config, const struct md_conf_object *daemon,
-                      const struct md_conf_object *link)
-{
-    config->ping_timeout_s = (uint8_t)(md_conf_time_ns(link, "pingTimeout") / 1000000000u);
-    if (config->ping_timeout_min_s > config->ping_timeout_s)
-        config->ping_timeout_min_s = config->ping_timeout_s;
-    config->ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / 1000000000u);
-}
-
 static struct rssl_config route_channel(const struct src_dist *sd,
                                         const struct md_conf_object *route)
 {
     const struct md_conf_object *daemon = &sd->daemon.object;
-    struct rssl_config config = rssl_config_default(RSSL_ROLE_CLIENT);
+    struct rssl_config config = daemon_channel_config(RSSL_ROLE_CLIENT, daemon, route);
 
     config.guaranteed_buffers = u32_of(route, "numIpcOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers * 8)
         config.max_buffers = config.guaranteed_buffers * 8;
-    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
     config.input_buffers = u32_of(route, "numIpcInputBuffers");
-    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
-    set_pings(&config, daemon, route);
     return config;
 }
 
@@ -72,41 +60,17 @@ static bool split_host(const char *text, char host[256], uint16_t *port)
 
 static int route_tls(struct link *link, const struct md_conf_object *route)
 {
-    const char *certificate = md_conf_string(route, "tlsCertFile");
-    const char *key = md_conf_string(route, "tlsKeyFile");
-    const char *ca = md_conf_string(route, "tlsCaFile");
-    struct net_tls_config config = {
-        .certificate = certificate[0] ? certificate : NULL,
-        .key = key[0] ? key : NULL,
-        .ca = ca[0] ? ca : NULL,
-        .require_tls13 = md_conf_word(route, "tlsMinVersion") == 1,
-    };
-    char error[256], before[32];
+    char before[32];
 
     link->is_encrypted = md_conf_bool(route, "encrypted");
-    if (!link->is_encrypted || net_tls_create(&config, error, sizeof(error), &link->tls) == MD_OK)
-        return MD_OK;
     snprintf(before, sizeof(before), "route %u: ", link->number);
-    daemon_tls_refused(route, before, &config, error);
-    return MD_ERR_SYS;
-}
-
-static struct net_stream_options stream_options(const struct src_dist *sd, struct net_tls *tls)
-{
-    const struct md_conf_object *daemon = &sd->daemon.object;
-
-    return (struct net_stream_options){
-        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
-        .send_buffer = u32_of(daemon, "tcpSendBufSize"),
-        .recv_buffer = u32_of(daemon, "tcpRecvBufSize"),
-        .tls = tls,
-    };
+    return link->is_encrypted ? daemon_tls_create(route, false, before, &link->tls) : MD_OK;
 }
 
 static struct network *find_network(const struct src_dist *sd, const char *name)
 {
     for (unsigned i = 0; i < sd->network_count; i++) {
-        if (!name[0] || strcmp(sd->networks[i]->settings.network, name) == 0)
+        if (!name[0] || strcmp(sd->networks[i]->settings->network, name) == 0)
             return sd->networks[i];
     }
     md_log(MD_LOG_CRITICAL, "network %s is not in networkList", name);
@@ -144,7 +108,7 @@ static int add_route(struct src_dist *sd, unsigned number)
         free(link);
         return MD_ERR_SYS;
     }
-    link->options = stream_options(sd, link->tls);
+    link->options = daemon_stream_options(&sd->daemon.object, link->tls);
     md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
            link->host_count > 1 ? " and others" : "");
     route_loop_add_route(network->loop, link);
@@ -188,16 +152,12 @@ struct rssl_config src_dist_server_channel(const struct src_dist *sd,
                                            const struct md_conf_object *bus)
 {
     const struct md_conf_object *daemon = &sd->daemon.object;
-    struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
+    struct rssl_config config = daemon_channel_config(RSSL_ROLE_SERVER, daemon, bus);
 
-    set_pings(&config, daemon, bus);
     config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
     config.input_buffers = u32_of(bus, "numInputBuffers");
-    config.message_max = u32_of(daemon, "maxDecodedMsgSize");
-    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
-    config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
     return config;
 }
 
@@ -205,42 +165,26 @@ static int listen_on(struct src_dist *sd, struct network *network,
                      const struct net_transport *transport, const struct md_conf_object *bus,
                      const char *param)
 {
-    struct net_stream_options options = stream_options(sd, sd->server_tls);
+    struct net_stream_options options = daemon_stream_options(&sd->daemon.object, sd->server_tls);
     struct net_listener *listener;
+    int code = daemon_listen(bus, param, transport, &options, "accepting non-interactive providers",
+                             &listener);
 
-    if (md_conf_port(bus, param) == 0)
-        return -1;
-    if (transport->listen(&options, NULL, md_conf_port(bus, param), &listener) != MD_OK) {
-        daemon_port_refused(bus, param);
-        return MD_EXIT_PORT;
-    }
-    md_log(MD_LOG_NOTICE, "accepting non-interactive providers on port %u (%s)",
-           net_listener_port(listener), transport->name);
-    return route_loop_add_listener(network->loop, listener) == MD_OK ? -1 : MD_EXIT_FILE;
+    if (listener && route_loop_add_listener(network->loop, listener) != MD_OK)
+        return MD_EXIT_FILE;
+    return code;
 }
 
 int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
 {
     const struct md_conf_object *daemon = &sd->daemon.object;
-    uint16_t tls_port = md_conf_port(bus, "tlsServerPort");
-    const char *ca = md_conf_string(daemon, "tlsCaFile");
-    struct net_tls_config config = {
-        .certificate = md_conf_string(daemon, "tlsCertFile"),
-        .key = md_conf_string(daemon, "tlsKeyFile"),
-        .ca = ca[0] ? ca : NULL,
-        .is_server = true,
-        .require_client_certificate = md_conf_bool(daemon, "tlsRequireClientCert"),
-        .require_tls13 = md_conf_word(daemon, "tlsMinVersion") == 1,
-    };
     struct network *network = find_network(sd, md_conf_string(bus, "network"));
-    char error[256];
 
     if (!network)
         return MD_EXIT_CONFIG;
-    if (tls_port && net_tls_create(&config, error, sizeof(error), &sd->server_tls) != MD_OK) {
-        daemon_tls_refused(daemon, "", &config, error);
+    if (md_conf_port(bus, "tlsServerPort") != 0 &&
+        daemon_tls_create(daemon, true, "", &sd->server_tls) != MD_OK)
         return MD_EXIT_FILE;
-    }
     int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort");
     return code < 0 ? listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort") : code;
 }

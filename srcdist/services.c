@@ -24,7 +24,7 @@ static bool is_elsewhere(const struct network *network, const struct md_conf_obj
 {
     const char *name = md_conf_string(service, "network");
 
-    return name[0] && strcmp(name, network->settings.network) != 0;
+    return name[0] && strcmp(name, network->settings->network) != 0;
 }
 
 /* Services share the outbound ring of their loop, so the one that may wait least decides. */
@@ -105,7 +105,7 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
             "%s; add it to serviceList, or give it to this network",
             text, md_conf_string(&daemon, "serviceList"),
             md_conf_string(&service, "network")[0] ? md_conf_string(&service, "network") : "any",
-            network->settings.network);
+            network->settings->network);
     else
         md_log(MD_LOG_NOTICE, "service %s is known now", text);
     if (!config.is_refused)

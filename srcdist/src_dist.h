@@ -5,12 +5,9 @@
 
 #include <pthread.h>
 
-#include "attach/settings.h"
-#include "daemon/daemon.h"
-#include "daemon/memory.h"
+#include "daemon/backbone.h"
 #include "route_loop.h"
 
-#define NETWORKS_MAX 8
 #define SERVICES_MAX 256
 
 struct src_dist;
@@ -19,7 +16,7 @@ struct src_dist;
 struct network {
     struct src_dist *sd;
     unsigned index;
-    struct attach_settings settings;
+    const struct attach_settings *settings;
     struct route_loop *loop;
     char instance_name[300];
     char stats_group[80];
@@ -30,7 +27,8 @@ struct network {
 struct src_dist {
     struct daemon daemon;
     const struct md_conf *conf; /* as it was at the start */
-    struct network *networks[NETWORKS_MAX];
+    struct daemon_networks settings;
+    struct network *networks[DAEMON_NETWORKS_MAX]; /* made from them, one each */
     unsigned network_count;
     struct net_tls *server_tls;
     struct rwf_dictionary *fields; /* of files; NULL: none can be read */
@@ -42,8 +40,6 @@ struct src_dist {
     uint64_t dictionary_bytes;
     uint32_t gap_logs;
     char position[128];
-    uint64_t started_ns;
-    int exit_code;
 };
 
 static inline uint32_t u32_of(const struct md_conf_object *object, const char *param)

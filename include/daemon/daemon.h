@@ -13,37 +13,39 @@
 #include "status/status.h"
 
 /*
- * A daemon's main() is
+ * A daemon's main() is daemon_main():
  *
- *     int code = daemon_start(&daemon, &program, &hooks, argc, argv);
- *     if (code >= 0)
- *         return code;                     help, version, a mistake in the configuration ...
- *     build what the daemon is made of on daemon.loop, threads included
- *     daemon_ready(&daemon);               a service manager and a waiting parent go on
- *     daemon_run(&daemon);                 the control loop, until SIGTERM or SIGINT
- *     take everything down
- *     daemon_stop(&daemon);
+ *     daemon_start()                       -1; else help, version, a mistake in the configuration
+ *     hooks.build()                        what the daemon is made of, on daemon.loop; threads, too
+ *     ready                                a service manager and a waiting parent go on
+ *     the control loop runs                until SIGTERM or SIGINT
+ *     hooks.take_down()
+ *     daemon_stop()
  *
  * daemon_start() reads the command line and rmds.cnf, goes to the background (-d, or the default of
  * this program), takes the pid file in its folder of runDir (one running program per name), opens
  * log, statistics and the status page, and settles the process on its NUMA node; threads made from
- * then on inherit that. daemon_ready() settles the control loop's own thread. From daemon_run() on
- * the control loop beats the statistics' heart and the watchdog once a second, as long as the beat
- * hook says that all of the daemon lives.
+ * then on inherit that. When it is ready the control loop's own thread is settled. From then on the
+ * control loop beats the statistics' heart and the watchdog once a second, as long as the beat hook
+ * says that all of the daemon lives.
  *
- * A process in the background has a parent that waits: it leaves with 0 after daemon_ready(), or
- * with the exit code of a daemon that ended before.
+ * A process in the background has a parent that waits: it leaves with 0 when the daemon is ready,
+ * or with the exit code of a daemon that ended before.
  */
 struct daemon;
 
 struct daemon_hooks {
     void *owner;
+    /* -1, or the exit code: nothing more is started. The reason is in the log. */
+    int (*build)(void *owner);
+    /* Also after a build that failed half way. */
+    void (*take_down)(void *owner);
     /* SIGHUP: the configuration was read again; daemon->conf is the new one. May be NULL. */
     void (*reload)(void *owner);
     /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
      * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
-    /* Once a second after daemon_ready(): can it do its work now? Else it names what is missing
+    /* Once a second when it is ready: can it do its work now? Else it names what is missing
      * with daemon_trouble_here(). Shown as the statistics entry `ready` and to the service manager.
      * May be NULL: always. */
     bool (*can_serve)(void *owner);
@@ -74,22 +76,27 @@ struct daemon {
     int parent_fd;                      /* of the launch: >= 0 while a parent waits for us */
     char log_place[512];                /* the log file, or "syslog" */
     bool has_stderr_log;
-    bool is_started;  /* daemon_ready() was called */
-    bool is_stopping; /* daemon_end() was called */
-    bool begins_anew; /* and daemon_exec_again() is to follow; a signal takes it back */
+    bool is_started;   /* it is ready */
+    bool is_stopping;  /* daemon_end() was called */
+    bool begins_anew;  /* and the same program in this process; a signal takes it back */
+    uint64_t ready_ns; /* when the control loop began */
+    int exit_code;     /* of an end that is no order */
 };
 
-/* -1: go on; else the exit code. */
+/* Returns the exit code. */
+int daemon_main(struct daemon *daemon, const struct md_program *program,
+                const struct daemon_hooks *hooks, int argc, char **argv);
+
+/* Its first and last part, for tests. -1: go on; else the exit code. */
 int daemon_start(struct daemon *daemon, const struct md_program *program,
                  const struct daemon_hooks *hooks, int argc, char **argv);
-void daemon_ready(struct daemon *daemon);
-void daemon_run(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);
 
 /* The end, in order; `why` is a line of the log. Nothing if it was called before. */
 void daemon_end(struct daemon *daemon, const char *why);
 
-/* After daemon_stop(): the same program in the same process. Returns an exit code if it cannot. */
-int daemon_exec_again(const char *name, char **argv);
+/* The loop of `who`, e.g. "worker 3", showed last that it turns at `alive_ns` (0: not yet). False:
+ * it hangs, and that is logged. */
+bool daemon_turns(const struct daemon *daemon, const char *who, uint64_t alive_ns);
 
 #endif

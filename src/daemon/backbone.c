@@ -5,10 +5,85 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/shm.h"
+#include "base/err.h"
+#include "base/log.h"
+
 enum { PLACE_BYTES = 300, FOUND_BYTES = 200, FOUND_MAX = 3 };
+
+#define ENGINE_BYTES (24u << 20) /* events and tables of an engine inside the process */
+
+/* ---- which ---- */
+
+static int add(struct daemon_networks *networks, const struct md_conf *conf, const char *name)
+{
+    struct attach_settings *settings = calloc(1, sizeof(*settings));
+    char why[256];
+
+    if (!settings)
+        return MD_ERR_NOMEM;
+    networks->list[networks->count++] = settings;
+    int err = attach_settings_read(conf, name, settings, why, sizeof(why));
+    if (err != MD_OK)
+        md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
+    return err;
+}
+
+int daemon_networks_find(const struct daemon_networks *networks, const char *name)
+{
+    for (unsigned i = 0; i < networks->count; i++) {
+        if (strcmp(networks->list[i]->network, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+int daemon_networks_read(struct daemon_networks *networks, const struct daemon *daemon)
+{
+    const struct md_conf_object *object = &daemon->object;
+    char name[64];
+    int err = MD_OK;
+
+    for (size_t i = 0; err == MD_OK && md_conf_list(object, "networkList", i, name, sizeof(name));
+         i++) {
+        if (daemon_networks_find(networks, name) >= 0) {
+            md_log(MD_LOG_WARNING, "networkList names %s twice", name);
+        } else if (networks->count == DAEMON_NETWORKS_MAX) {
+            md_log(MD_LOG_CRITICAL, "networkList: more than %d networks", DAEMON_NETWORKS_MAX);
+            err = MD_ERR_RANGE;
+        } else {
+            err = add(networks, daemon->conf, name);
+        }
+    }
+    if (err == MD_OK && networks->count == 0)
+        err = add(networks, daemon->conf, md_conf_network(daemon->conf));
+    return err;
+}
+
+void daemon_networks_free(struct daemon_networks *networks)
+{
+    while (networks->count > 0)
+        free(networks->list[--networks->count]);
+}
+
+void daemon_networks_plan(const struct daemon_networks *networks, struct daemon_memory *memory)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < networks->count; i++) {
+        struct attach_settings_memory part = attach_settings_memory(networks->list[i]);
+        if (networks->list[i]->config.in_process)
+            bytes += ENGINE_BYTES + part.packets + part.peers + part.waiting + part.inbound_ring;
+    }
+    if (bytes)
+        daemon_memory_add(memory, "networks", bytes);
+}
+
+/* ---- no rrcpd ---- */
 
 /* "rrcpdInstance 2 (rmds.cnf:12)" */
 static void name_source(const struct md_conf_object *object, const char *param, const char *text,
@@ -71,12 +146,29 @@ static void tell(struct daemon *daemon, unsigned which, const char *network, con
                         find_socket(path), path, by_name, by_number, found);
 }
 
-void daemon_backbone_look(struct daemon *daemon, unsigned which, const char *network,
-                          const char *path, bool is_attached)
+bool daemon_backbone_look(struct daemon *daemon, unsigned which,
+                          const struct attach_settings *settings, bool is_attached)
 {
-    if (is_attached)
+    char path[256] = "";
+
+    if (is_attached) {
         daemon_trouble_gone(&daemon->troubles, which, md_loop_now(daemon->loop),
-                            "backbone %s: attached to its rrcpd", network);
-    else
-        tell(daemon, which, network, path);
+                            "backbone %s: attached to its rrcpd", settings->network);
+        return true;
+    }
+    (void)attach_socket_path(path, sizeof(path), settings->config.run_dir, settings->network,
+                             settings->rrcpd_instance);
+    tell(daemon, which, settings->network, path);
+    return false;
+}
+
+void daemon_backbone_wait(struct daemon *daemon)
+{
+    uint64_t timeout_ns = md_conf_time_ns(&daemon->object, "attachTimeout");
+
+    if (!daemon->options.no_retry || md_loop_now(daemon->loop) - daemon->ready_ns < timeout_ns)
+        return;
+    md_log(MD_LOG_CRITICAL, "backbone: no rrcpd within attachTimeout, and -noretry was given");
+    daemon->exit_code = MD_EXIT_ATTACH;
+    md_loop_stop(daemon->loop);
 }

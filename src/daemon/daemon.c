@@ -19,6 +19,8 @@
 #include "output.h"
 #include "signals.h"
 
+#define HUNG_NS (5 * MD_NS_PER_S) /* a loop that has not turned for so long is hung */
+
 /* The service manager is told when it changes: what is missing, or that nothing is. */
 static void show_readiness(struct daemon *daemon)
 {
@@ -48,6 +50,17 @@ static void on_beat(void *owner)
     stats_segment_beat(daemon->stats, md_loop_now(daemon->loop));
     notify_send("WATCHDOG=1");
     show_readiness(daemon);
+}
+
+bool daemon_turns(const struct daemon *daemon, const char *who, uint64_t alive_ns)
+{
+    uint64_t now_ns = md_loop_now(daemon->loop);
+
+    if (alive_ns == 0 || now_ns <= alive_ns + HUNG_NS)
+        return true;
+    md_log(MD_LOG_ERROR, "%s hangs since %llu s", who,
+           (unsigned long long)((now_ns - alive_ns) / MD_NS_PER_S));
+    return false;
 }
 
 /* ---- start ---- */
@@ -222,7 +235,7 @@ static void tell_terminal(const struct daemon *daemon)
                 daemon->process, (long)getpid(), daemon->log_place);
 }
 
-void daemon_ready(struct daemon *daemon)
+static void be_ready(struct daemon *daemon)
 {
     daemon_thread_settle(&daemon->object, "mainThreadCpu");
     md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
@@ -234,11 +247,6 @@ void daemon_ready(struct daemon *daemon)
     daemon->parent_fd = -1;
     notify_send("READY=1");
     show_readiness(daemon);
-}
-
-void daemon_run(struct daemon *daemon)
-{
-    md_loop_run(daemon->loop);
 }
 
 void daemon_stop(struct daemon *daemon)
@@ -265,4 +273,23 @@ void daemon_stop(struct daemon *daemon)
     if (daemon->conf != daemon->boot_conf)
         md_conf_destroy(daemon->conf);
     md_conf_destroy(daemon->boot_conf);
+}
+
+int daemon_main(struct daemon *daemon, const struct md_program *program,
+                const struct daemon_hooks *hooks, int argc, char **argv)
+{
+    int code = daemon_start(daemon, program, hooks, argc, argv);
+
+    if (code >= 0)
+        return code;
+    code = hooks->build(hooks->owner);
+    if (code < 0) {
+        be_ready(daemon);
+        daemon->ready_ns = md_loop_now(daemon->loop);
+        md_loop_run(daemon->loop);
+        code = daemon->exit_code;
+    }
+    hooks->take_down(hooks->owner);
+    daemon_stop(daemon);
+    return daemon->begins_anew ? launch_again(program->name, argv) : code;
 }

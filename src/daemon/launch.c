@@ -83,7 +83,7 @@ void launch_ready(int fd, bool keeps_stderr)
         null_to(STDERR_FILENO);
 }
 
-int daemon_exec_again(const char *name, char **argv)
+int launch_again(const char *name, char **argv)
 {
     setenv(ANEW, "1", 1);
     (void)execv("/proc/self/exe", argv);

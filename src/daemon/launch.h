@@ -16,4 +16,7 @@ int launch_background(const char *name);
 /* The child is ready: the parent may leave, and the terminal is no longer ours. */
 void launch_ready(int fd, bool keeps_stderr);
 
+/* The same program in the same process. Returns an exit code if it cannot. */
+int launch_again(const char *name, char **argv);
+
 #endif

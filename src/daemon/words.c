@@ -31,35 +31,3 @@ void daemon_port_refused(const struct md_conf_object *object, const char *param)
     md_log(MD_LOG_CRITICAL, "%s: %s%s%s%s", where, reason, holder[0] ? " by " : "", holder,
            is_taken ? "; write another port, or end the process that has it" : "");
 }
-
-struct refusal {
-    const struct md_conf_object *object;
-    const char *before;
-};
-
-static void log_finding(void *arg, bool is_error, enum net_tls_file file, const char *text)
-{
-    static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
-                                          [NET_TLS_KEY] = "tlsKeyFile",
-                                          [NET_TLS_CA] = "tlsCaFile" };
-    const struct refusal *refusal = arg;
-    struct md_conf_value value = md_conf_value(refusal->object, params[file]);
-
-    if (!is_error)
-        return;
-    if (value.file)
-        md_log(MD_LOG_CRITICAL, "%stls: %s (%s:%u): %s", refusal->before, params[file], value.file,
-               value.line, text);
-    else
-        md_log(MD_LOG_CRITICAL, "%stls: %s (no line sets it): %s", refusal->before, params[file],
-               text);
-}
-
-void daemon_tls_refused(const struct md_conf_object *object, const char *before,
-                        const struct net_tls_config *config, const char *error)
-{
-    struct refusal refusal = { object, before };
-
-    if (net_tls_examine(config, log_finding, &refusal) == 0)
-        md_log(MD_LOG_CRITICAL, "%stls: %s", before, error);
-}

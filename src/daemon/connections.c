@@ -1,0 +1,125 @@
+/* connections.c - see daemon/connections.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/connections.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "conf/options.h"
+#include "daemon/words.h"
+#include "netio/diagnose.h"
+
+struct net_stream_options daemon_stream_options(const struct md_conf_object *daemon,
+                                                struct net_tls *tls)
+{
+    return (struct net_stream_options){
+        .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
+        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
+        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
+        .tls = tls,
+    };
+}
+
+struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_conf_object *daemon,
+                                         const struct md_conf_object *port)
+{
+    struct rssl_config config = rssl_config_default(role);
+
+    config.ping_timeout_s = (uint8_t)(md_conf_time_ns(port, "pingTimeout") / MD_NS_PER_S);
+    if (config.ping_timeout_min_s > config.ping_timeout_s)
+        config.ping_timeout_min_s = config.ping_timeout_s;
+    config.ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / MD_NS_PER_S);
+    config.packing = md_conf_bool(daemon, "rsslMsgPacking");
+    config.message_max = (uint32_t)md_conf_u64(daemon, "maxDecodedMsgSize");
+    if (role == RSSL_ROLE_SERVER)
+        config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
+    return config;
+}
+
+/* ---- TLS ---- */
+
+struct refusal {
+    const struct md_conf_object *object;
+    const char *before;
+};
+
+static void log_finding(void *arg, bool is_error, enum net_tls_file file, const char *text)
+{
+    static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
+                                          [NET_TLS_KEY] = "tlsKeyFile",
+                                          [NET_TLS_CA] = "tlsCaFile" };
+    const struct refusal *refusal = arg;
+    struct md_conf_value value = md_conf_value(refusal->object, params[file]);
+
+    if (!is_error)
+        return;
+    if (value.file)
+        md_log(MD_LOG_CRITICAL, "%stls: %s (%s:%u): %s", refusal->before, params[file], value.file,
+               value.line, text);
+    else
+        md_log(MD_LOG_CRITICAL, "%stls: %s (no line sets it): %s", refusal->before, params[file],
+               text);
+}
+
+static void refuse_tls(const struct md_conf_object *object, const char *before,
+                       const struct net_tls_config *config, const char *error)
+{
+    struct refusal refusal = { object, before };
+
+    if (net_tls_examine(config, log_finding, &refusal) == 0)
+        md_log(MD_LOG_CRITICAL, "%stls: %s", before, error);
+}
+
+/* A client needs no certificate of its own; a server without one is told so. */
+static const char *file_of(const struct md_conf_object *object, const char *param, bool is_needed)
+{
+    const char *path = md_conf_string(object, param);
+
+    return path[0] || is_needed ? path : NULL;
+}
+
+int daemon_tls_create(const struct md_conf_object *object, bool is_server, const char *before,
+                      struct net_tls **out)
+{
+    const struct net_tls_config config = {
+        .certificate = file_of(object, "tlsCertFile", is_server),
+        .key = file_of(object, "tlsKeyFile", is_server),
+        .ca = file_of(object, "tlsCaFile", false),
+        .is_server = is_server,
+        .require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert"),
+        .require_tls13 = md_conf_word(object, "tlsMinVersion") == 1,
+    };
+    char error[256];
+    int err = net_tls_create(&config, error, sizeof(error), out);
+
+    if (err != MD_OK)
+        refuse_tls(object, before, &config, error);
+    return err;
+}
+
+void daemon_tls_reload(struct net_tls *tls)
+{
+    char error[256];
+
+    if (tls && net_tls_reload(tls, error, sizeof(error)) != MD_OK)
+        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+}
+
+/* ---- ports ---- */
+
+int daemon_listen(const struct md_conf_object *object, const char *param,
+                  const struct net_transport *transport, const struct net_stream_options *options,
+                  const char *purpose, struct net_listener **out)
+{
+    uint16_t port = md_conf_port(object, param);
+
+    *out = NULL;
+    if (port == 0)
+        return -1;
+    if (transport->listen(options, NULL, port, out) != MD_OK) {
+        daemon_port_refused(object, param);
+        return MD_EXIT_PORT;
+    }
+    md_log(MD_LOG_NOTICE, "%s on port %u (%s)", purpose, net_listener_port(*out), transport->name);
+    return -1;
+}
