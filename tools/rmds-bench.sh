@@ -5,7 +5,8 @@
 # The report of a benchmark goes to build/reports.
 # SPDX-License-Identifier: Apache-2.0
 #
-# A benchmark is a script of tools/rmds.d/bench/, or a program NAME_bench or bench_NAME of a layer.
+# A benchmark is a script of tools/rmds.d/bench/, or a program NAME_bench or bench_NAME of a layer. A script names
+# other programs that it runs in a line "# needs: TARGET...".
 
 bench_programs() {
     rmds_is_installed && return
@@ -72,7 +73,8 @@ verb_bench() {
     # Only what it runs: the programs, and its own where it has one.
     # shellcheck disable=SC2046
     rmds_is_installed ||
-        build_targets release product $(bench_programs | grep -xE "${name}_bench|bench_$name") >&2 || return 1
+        build_targets release product $(bench_programs | grep -xE "${name}_bench|bench_$name") \
+            $(sed -n 's/^# needs: //p' "$file") >&2 || return 1
     for program in "$root/tools/rmds.d/bench/$name" "$RMDS_BUILD/bench/${name}_bench" \
         "$RMDS_BUILD/bench/bench_$name"; do
         if [ -x "$program" ]; then

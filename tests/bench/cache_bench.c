@@ -5,6 +5,7 @@
  *
  *   -i IMAGES     images (100000)
  *   -n UPDATES    updates (4000000)
+ *   -r            no ripple chains are known
  */
 #include <malloc.h>
 #include <stdio.h>

@@ -70,11 +70,33 @@ static void partial_updates_of_rows_show_the_whole_row(void **state)
                                "    |  ^\n");
 }
 
+static void a_row_is_no_longer_than_its_cells(void **state)
+{
+    uint8_t image[5 + 3 + 80] = { 8, 0, 1, 0, 215, 80 };
+    char line[128] = "PAGE PAGE\n  1 |";
+    struct page_view_set *set;
+    FILE *out = fmemopen(shown, sizeof(shown), "w");
+
+    (void)state;
+    memset(image + 6, 'x', 80);
+    image[6] = 'a';
+    assert_int_equal(page_view_create(out, &set), MD_OK);
+    show(set, RWF_CLASS_REFRESH, RWF_TYPE_FIELD_LIST, rwf_bytes(image, 86));
+    fclose(out);
+    page_view_destroy(set);
+    size_t length = strlen(line);
+    memset(line + length, 'x', 64);
+    line[length] = 'a';
+    line[length + 64] = '\n';
+    assert_string_equal(shown, line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_update_of_an_ansi_page_shows_its_rows_and_marks_the_cells),
         cmocka_unit_test(partial_updates_of_rows_show_the_whole_row),
+        cmocka_unit_test(a_row_is_no_longer_than_its_cells),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

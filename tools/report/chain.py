@@ -239,7 +239,8 @@ def hold_highest(rates, run, seconds, hold_s, rounds):
 class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
-    def __init__(self, conf, lines=(), publisher=(), prefix=()):
+    def __init__(self, conf, lines=(), publisher=(), prefix=(), daemons=BIN):
+        """`daemons`: the folder of the four daemons; the tools are always ours."""
         self.prefix = list(prefix)
         self.folder = tempfile.mkdtemp(prefix="rmds-bench.")
         atexit.register(self.close)
@@ -251,7 +252,7 @@ class Chain:
         with open(self.conf, "w", encoding="utf-8") as file:
             file.write(text + "\n! ---- of this benchmark ----\n" + "\n".join(self.lines) + "\n")
         self.counts = os.path.join(self.folder, "counts")
-        self.env = {**os.environ, "RMDS_BIN": BIN,
+        self.env = {**os.environ, "RMDS_BIN": daemons,
                     "RMDS_STATE": os.path.join(self.folder, "state")}
         self.start_publisher(publisher)
         self.runner("up")

@@ -482,11 +482,13 @@ bool monitor_in_section(const char *section, const struct stats_value *value)
 {
     static const struct {
         const char *section;
-        const char *words[6];
+        const char *words[10];
     } rules[] = {
         { "MOUNTS", { ".mount.", ".mounts", "mount", "login", NULL } },
         { "SERVICES", { ".service", NULL } },
-        { "ITEMS", { "item", "Item", "watches", "update", "refresh", NULL } },
+        { "ITEMS",
+          { "item", "Item", "watches", "update", "refresh", "images", "pages", "Rippled",
+            "marketfeed", NULL } },
         { "RRCP", { "rrcpd.", ".rrcp.", "attach", NULL } },
         { "ROUTES", { ".route", "providers", "requestsOut", NULL } },
         { "CONFIG", { ".config.", NULL } },

@@ -15,12 +15,13 @@
 static const struct row_fields {
     int16_t first;
     int16_t last;
-} row_fields[] = { { 215, 228 }, { 315, 339 }, { 1359, 1378 } };
+    uint8_t cells;
+} row_fields[] = { { 215, 228, 64 }, { 315, 339, 80 }, { 1359, 1378, 99 } };
 
 struct row {
     uint8_t bytes[ROW_BYTES];
     size_t length;
-    bool is_there;
+    uint8_t cells; /* 0: the record has no such row */
 };
 
 struct page_view {
@@ -126,6 +127,17 @@ static bool mark_row(const struct row *row, const struct row *before, char *mark
     return marks[0] != '\0';
 }
 
+/* Of UTF-8: as long as so many characters are, at most `length`. */
+static size_t cut_at(const char *text, size_t length, unsigned characters)
+{
+    for (size_t i = 0; i < length; i++) {
+        bool begins = ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (begins && characters-- == 0)
+            return i;
+    }
+    return length;
+}
+
 static void show_rows(FILE *out, struct page_view *view, bool is_whole)
 {
     char text[3 * ROW_BYTES + 1];
@@ -136,10 +148,10 @@ static void show_rows(FILE *out, struct page_view *view, bool is_whole)
         const struct row *row = &view->rows[i];
         bool is_changed = mark_row(row, &view->rows_before[i], marks);
 
-        if (!row->is_there || (!is_whole && !is_changed))
+        if (row->cells == 0 || (!is_whole && !is_changed))
             continue;
         (void)rwf_rmtes_to_utf8(row->bytes, row->length, text, sizeof(text) - 1, &length);
-        text[length] = '\0';
+        text[cut_at(text, length, row->cells)] = '\0';
         print_row(out, i + 1, text, is_whole ? "" : marks);
     }
     memcpy(view->rows_before, view->rows, sizeof(view->rows));
@@ -147,10 +159,11 @@ static void show_rows(FILE *out, struct page_view *view, bool is_whole)
 
 /* ---- rows in ---- */
 
-/* The number of the row, from 0; -1: the field is none. */
-static int row_number(int16_t id)
+/* The number of the row, from 0, and its cells; -1: the field is none. */
+static int row_number(int16_t id, uint8_t *cells)
 {
     for (size_t i = 0; i < sizeof(row_fields) / sizeof(row_fields[0]); i++) {
+        *cells = row_fields[i].cells;
         if (id >= row_fields[i].first && id <= row_fields[i].last)
             return id - row_fields[i].first;
     }
@@ -166,14 +179,15 @@ static unsigned take_rows(struct page_view *view, struct rwf_bytes payload)
     int rc = rwf_field_list_decode(payload, NULL, &list);
 
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
-        int number = row_number(field.id);
+        uint8_t cells;
+        int number = row_number(field.id, &cells);
         if (number < 0)
             continue;
         count++;
         if (!view)
             continue;
         struct row *row = &view->rows[number];
-        row->is_there = true;
+        row->cells = cells;
         (void)rwf_rmtes_apply(row->bytes, sizeof(row->bytes), &row->length, field.content.data,
                               field.content.length);
     }

@@ -28,6 +28,9 @@ import com.refinitiv.eta.codec.RequestMsgFlags;
 import java.io.ByteArrayInputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Vector;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -48,6 +51,7 @@ public final class ChainMarketfeed {
         report.test("records of Marketfeed are field lists for EMA", ChainMarketfeed::records);
         report.test("an EMA provider publishes records", ChainMarketfeed::emaProvider);
         report.test("EMA leaves DisableDataConversion out of its login", ChainMarketfeed::emaLogin);
+        report.test("a reload changes who gets records as they come", ChainMarketfeed::reload);
         report.end();
     }
 
@@ -371,6 +375,41 @@ public final class ChainMarketfeed {
             String all = relay.await(APPLICATION, 2);
             check(!all.contains("DisableDataConversion"), "EMA sends DisableDataConversion now");
             consumer.uninitialize();
+        }
+    }
+
+    /* The data type of the image that a new login of the user gets. */
+    private static int typeFor(String user) throws Exception {
+        BlockingQueue<Integer> types = new LinkedBlockingQueue<>();
+        try (ChainKit.Consumer consumer = new ChainKit.Consumer(user)) {
+            Client client =
+                    new Client() {
+                        @Override
+                        void take(Msg msg) {
+                            if (msg.payload().dataType() != DataType.DataTypes.NO_DATA)
+                                types.add(msg.payload().dataType());
+                        }
+                    };
+            consumer.ema().registerClient(ChainKit.request("MF.D"), client);
+            Integer type = types.poll(ChainKit.SECONDS, TimeUnit.SECONDS);
+            check(type != null, "no image of MF.D");
+            return type;
+        }
+    }
+
+    private static void reload() throws Exception {
+        try (ChainProvider provider = new ChainProvider()) {
+            provider.await("login", l -> l.startsWith("login"));
+            awaitService();
+            check(typeFor("native") == DataType.DataTypes.ERROR, "this is no record");
+            Files.writeString(
+                    Path.of("rmds.cnf"),
+                    "*p2ps*allowDisableDataConversion : False\n",
+                    StandardOpenOption.APPEND);
+            ChainKit.chain("hup", "p2ps");
+            long end = System.nanoTime() + ChainKit.SECONDS * 1_000_000_000L;
+            while (typeFor("native") != DataType.DataTypes.FIELD_LIST)
+                check(System.nanoTime() < end, "the reload does not change what a login gets");
         }
     }
 
