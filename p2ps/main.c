@@ -267,14 +267,15 @@ static bool on_beat(void *owner)
 {
     struct p2ps *p2ps = owner;
     bool all_alive = true;
-    char name[32];
 
     if (!has_attached(p2ps))
         daemon_backbone_wait(&p2ps->daemon);
     daemon_memory_beat(&p2ps->memory);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        snprintf(name, sizeof(name), "worker %u", i);
-        all_alive &= daemon_turns(&p2ps->daemon, name, p2ps->workers[i]->alive_ns);
+        unsigned hung_s = daemon_hung_s(&p2ps->daemon, p2ps->workers[i]->alive_ns);
+        if (hung_s > 0)
+            md_log(MD_LOG_ERROR, "worker %u hangs since %u s", i, hung_s);
+        all_alive &= hung_s == 0;
     }
     return all_alive;
 }

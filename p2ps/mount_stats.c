@@ -2,95 +2,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "names.h"
 #include "rates.h"
+#include "stats/rows.h"
 #include "worker.h"
 
-/* The statistics of one mount: p2ps.mount.<worker>.<number>.<name>. */
-enum {
-    MOUNT_ITEMS,
-    MOUNT_BUFFERS,
-    MOUNT_BUFFERS_MAX,
-    MOUNT_SLOW,
-    MOUNT_RTT_US,
-    MOUNT_MSGS_IN,
-    MOUNT_BYTES_IN,
-    MOUNT_MSGS_OUT,
-    MOUNT_BYTES_OUT,
-    MOUNT_MSGS_OUT_RATE,
-    MOUNT_BYTES_OUT_RATE,
-    MOUNT_SINCE,
-    MOUNT_VALUES,
+/* One mount as p2ps.mount.<worker>.<number>.<name> shows it. */
+struct shown {
+    uint64_t items, buffers, buffers_max, is_slow, rtt_us;
+    uint64_t messages_in, bytes_in, messages_out, bytes_out;
+    uint64_t rates[P2PS_RATES]; /* of what goes out */
+    uint64_t since_ns;
 };
 
-static const struct {
-    const char *name;
-    enum stats_kind kind;
-} values[MOUNT_VALUES] = {
-    [MOUNT_ITEMS] = { "items", STATS_KIND_GAUGE },
-    [MOUNT_BUFFERS] = { "buffers", STATS_KIND_GAUGE },
-    [MOUNT_BUFFERS_MAX] = { "buffersMax", STATS_KIND_GAUGE },
-    [MOUNT_SLOW] = { "slow", STATS_KIND_GAUGE },
-    [MOUNT_RTT_US] = { "rttUs", STATS_KIND_GAUGE }, /* 0: not measured */
-    [MOUNT_MSGS_IN] = { "msgsIn", STATS_KIND_COUNTER },
-    [MOUNT_BYTES_IN] = { "bytesIn", STATS_KIND_COUNTER },
-    [MOUNT_MSGS_OUT] = { "msgsOut", STATS_KIND_COUNTER },
-    [MOUNT_BYTES_OUT] = { "bytesOut", STATS_KIND_COUNTER },
-    [MOUNT_MSGS_OUT_RATE] = { "msgsOutRate", STATS_KIND_GAUGE },
-    [MOUNT_BYTES_OUT_RATE] = { "bytesOutRate", STATS_KIND_GAUGE },
-    [MOUNT_SINCE] = { "since", STATS_KIND_TIME },
-};
+#define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct shown, member)
 
-struct text {
-    struct stats_entry *entry;
-    char shown[STATS_STRING_BYTES];
+static const struct stats_row rows[] = {
+    ROW(GAUGE, "items", items),
+    ROW(GAUGE, "buffers", buffers),
+    ROW(GAUGE, "buffersMax", buffers_max),
+    ROW(GAUGE, "slow", is_slow),
+    ROW(GAUGE, "rttUs", rtt_us), /* 0: not measured */
+    ROW(COUNTER, "msgsIn", messages_in),
+    ROW(COUNTER, "bytesIn", bytes_in),
+    ROW(COUNTER, "msgsOut", messages_out),
+    ROW(COUNTER, "bytesOut", bytes_out),
+    ROW(GAUGE, "msgsOutRate", rates[P2PS_RATE_MSGS]),
+    ROW(GAUGE, "bytesOutRate", rates[P2PS_RATE_BYTES]),
+    ROW(TIME, "since", since_ns),
 };
 
 struct p2ps_mount_stats {
     struct stats_segment *segment;
-    struct stats_entry *entries[MOUNT_VALUES];
-    struct text user, position, host, application_id;
+    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
+    struct stats_entry *user, *position, *host, *application_id;
+    uint64_t since_ns;
     struct p2ps_rates rates; /* over sessionStatsWindow */
 };
 
-static struct text add_text(struct stats_segment *segment, unsigned worker, uint32_t number,
-                            const char *name)
+static struct stats_entry *add_text(struct stats_segment *segment, const char *prefix,
+                                    const char *name)
 {
-    return (struct text){ .entry = stats_entry_addf(segment, STATS_KIND_STRING,
-                                                    "p2ps.mount.%u.%u.%s", worker, number, name) };
-}
-
-/* Changing a text makes every reader look again: only when it is another one. */
-static void show_text(struct stats_segment *segment, struct text *text, const char *now)
-{
-    if (strncmp(text->shown, now, sizeof(text->shown) - 1) == 0)
-        return;
-    snprintf(text->shown, sizeof(text->shown), "%s", now);
-    stats_string_set(segment, text->entry, text->shown);
+    return stats_entry_addf(segment, STATS_KIND_STRING, "%s%s", prefix, name);
 }
 
 static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
 {
     struct p2ps_mount_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = worker->config.daemon->stats;
-    unsigned index = worker->config.index;
+    char prefix[64];
 
     if (!stats)
         return NULL;
-    uint32_t number = ++worker->mounts_shown;
+    snprintf(prefix, sizeof(prefix), "p2ps.mount.%u.%u.", worker->config.index,
+             ++worker->mounts_shown);
     stats->segment = segment;
     stats->rates.window_ns = worker->config.stats_window_ns;
-    stats->user = add_text(segment, index, number, "user");
-    stats->position = add_text(segment, index, number, "position");
-    stats->host = add_text(segment, index, number, "host");
-    stats->application_id = add_text(segment, index, number, "applicationId");
-    for (int i = 0; i < MOUNT_VALUES; i++)
-        stats->entries[i] = stats_entry_addf(segment, values[i].kind, "p2ps.mount.%u.%u.%s", index,
-                                             number, values[i].name);
-    md_ctr_set(&stats->entries[MOUNT_SINCE]->value, md_clock_wall_ns());
+    stats->user = add_text(segment, prefix, "user");
+    stats->position = add_text(segment, prefix, "position");
+    stats->host = add_text(segment, prefix, "host");
+    stats->application_id = add_text(segment, prefix, "applicationId");
+    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
+    stats->since_ns = md_clock_wall_ns();
     return stats;
 }
 
@@ -98,27 +73,12 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
 {
     if (!stats)
         return;
-    for (int i = 0; i < MOUNT_VALUES; i++)
-        stats_entry_remove(stats->segment, stats->entries[i]);
-    stats_entry_remove(stats->segment, stats->user.entry);
-    stats_entry_remove(stats->segment, stats->position.entry);
-    stats_entry_remove(stats->segment, stats->host.entry);
-    stats_entry_remove(stats->segment, stats->application_id.entry);
+    stats_rows_remove(stats->entries, STATS_ROW_COUNT(rows), stats->segment);
+    stats_entry_remove(stats->segment, stats->user);
+    stats_entry_remove(stats->segment, stats->position);
+    stats_entry_remove(stats->segment, stats->host);
+    stats_entry_remove(stats->segment, stats->application_id);
     free(stats);
-}
-
-static void show_rates(struct p2ps_mount_stats *stats, uint64_t now_ns,
-                       const struct rssl_outq_stats *out)
-{
-    const uint64_t totals[P2PS_RATES] = {
-        [P2PS_RATE_MSGS] = out->message_count,
-        [P2PS_RATE_BYTES] = out->wire_bytes,
-    };
-    uint64_t rates[P2PS_RATES];
-
-    p2ps_rates_take(&stats->rates, now_ns, totals, rates);
-    stats_gauge_set(stats->entries[MOUNT_MSGS_OUT_RATE], rates[P2PS_RATE_MSGS]);
-    stats_gauge_set(stats->entries[MOUNT_BYTES_OUT_RATE], rates[P2PS_RATE_BYTES]);
 }
 
 /* "10.1.2.3:40112", or, when that is known, "10.1.2.3:40112 (its name)". */
@@ -129,7 +89,7 @@ static void show_host(struct p2ps_mount *mount, const char *address)
 
     if (name)
         snprintf(text, sizeof(text), "%s (%s)", address, name);
-    show_text(mount->stats->segment, &mount->stats->host, name ? text : address);
+    stats_string_set(mount->stats->segment, mount->stats->host, name ? text : address);
 }
 
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
@@ -140,20 +100,28 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     struct rssl_outq_stats out;
 
     rssl_outq_stats(outq, &out);
-    show_text(stats->segment, &stats->user, client->user);
-    show_text(stats->segment, &stats->position, client->position);
-    show_text(stats->segment, &stats->application_id, client->application_id);
+    stats_string_set(stats->segment, stats->user, client->user);
+    stats_string_set(stats->segment, stats->position, client->position);
+    stats_string_set(stats->segment, stats->application_id, client->application_id);
     show_host(mount, client->address);
-    stats_gauge_set(stats->entries[MOUNT_ITEMS], client->streams);
-    stats_gauge_set(stats->entries[MOUNT_BUFFERS], rssl_outq_depth(outq));
-    stats_gauge_set(stats->entries[MOUNT_BUFFERS_MAX], outq->config.max_buffers);
-    stats_gauge_set(stats->entries[MOUNT_SLOW], outq->is_slow || client->is_slow);
-    stats_gauge_set(stats->entries[MOUNT_RTT_US], client->rtt_us);
-    md_ctr_set(&stats->entries[MOUNT_MSGS_IN]->value, in->message_count);
-    md_ctr_set(&stats->entries[MOUNT_BYTES_IN]->value, in->bytes_in);
-    md_ctr_set(&stats->entries[MOUNT_MSGS_OUT]->value, out.message_count);
-    md_ctr_set(&stats->entries[MOUNT_BYTES_OUT]->value, out.wire_bytes);
-    show_rates(stats, md_loop_now(mount->worker->loop), &out);
+    struct shown shown = {
+        .items = client->streams,
+        .buffers = rssl_outq_depth(outq),
+        .buffers_max = outq->config.max_buffers,
+        .is_slow = outq->is_slow || client->is_slow,
+        .rtt_us = client->rtt_us,
+        .messages_in = in->message_count,
+        .bytes_in = in->bytes_in,
+        .messages_out = out.message_count,
+        .bytes_out = out.wire_bytes,
+        .since_ns = stats->since_ns,
+    };
+    const uint64_t totals[P2PS_RATES] = {
+        [P2PS_RATE_MSGS] = out.message_count,
+        [P2PS_RATE_BYTES] = out.wire_bytes,
+    };
+    p2ps_rates_take(&stats->rates, md_loop_now(mount->worker->loop), totals, shown.rates);
+    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, &shown);
 }
 
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max)
@@ -180,18 +148,14 @@ static void show_service(struct stats_segment *segment, const struct rrmp_sink_s
 {
     const char *name = (const char *)service->name.bytes;
     int length = (int)service->name.length;
-    struct stats_entry *entry =
+    struct stats_entry *state =
         stats_entry_addf(segment, STATS_KIND_STRING, "p2ps.service.%.*s.state", length, name);
-    uint64_t mark = 1u + service->is_up + 2u * service->is_accepting + 4u * is_forgotten;
 
-    if (md_ctr_get(&entry->aux) != mark) {
-        md_ctr_set(&entry->aux, mark);
-        stats_string_set(segment, entry,
-                         is_forgotten             ? "deleted"
-                         : !service->is_up        ? "down"
-                         : !service->is_accepting ? "not accepting"
-                                                  : "up");
-    }
+    stats_string_set(segment, state,
+                     is_forgotten             ? "deleted"
+                     : !service->is_up        ? "down"
+                     : !service->is_accepting ? "not accepting"
+                                              : "up");
     stats_gauge_set(
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.serviceId", length, name),
         id);

@@ -1,42 +1,23 @@
 /* worker_stats.c - the counters of one worker and its mounts, out to the statistics segment. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "stats/rows.h"
 #include "worker.h"
 
-/* One row a counter: its name, and where it stands in struct p2ps_core_stats. */
-struct row {
-    const char *name;
-    size_t offset;
-    bool is_level; /* a gauge; else a counter */
-    bool is_wide;  /* u64; counters always */
-};
+#define COUNTER(name, member) STATS_ROW(STATS_KIND_COUNTER, name, struct p2ps_core_stats, member)
+#define LEVEL(name, member)   STATS_ROW(STATS_KIND_GAUGE, name, struct p2ps_core_stats, member)
 
-#define COUNTER(name, member)                                                                      \
-    {                                                                                              \
-        name, offsetof(struct p2ps_core_stats, member), false, true                                \
-    }
-#define LEVEL(name, member)                                                                        \
-    {                                                                                              \
-        name, offsetof(struct p2ps_core_stats, member), true, false                                \
-    }
-
-#define LEVEL_WIDE(name, member)                                                                   \
-    {                                                                                              \
-        name, offsetof(struct p2ps_core_stats, member), true, true                                 \
-    }
-
-static const struct row rows[] = {
+static const struct stats_row rows[] = {
     LEVEL("mounts", mounts_now),
     COUNTER("mountsTotal", mounts_total),
     COUNTER("mountsCutSlow", mounts_cut_slow),
     LEVEL("mountsSlowNow", mounts_slow_now),
     LEVEL("itemsOpen", items_now),
     LEVEL("watches", watches_now),
-    LEVEL_WIDE("workBytes", work_bytes_now),
+    LEVEL("workBytes", work_bytes_now),
     COUNTER("refusedNoMemory", refused_no_memory),
     COUNTER("requestsIn", requests_in),
     COUNTER("closesIn", closes_in),
@@ -56,23 +37,21 @@ static const struct row rows[] = {
     COUNTER("imagesFromCache", images_from_cache),
     COUNTER("fieldsRippled", fields_rippled),
     MF_COUNTERS(COUNTER, marketfeed),
-    LEVEL_WIDE("imagesNow", images_now),
-    LEVEL_WIDE("imageBytes", image_bytes_now),
-    LEVEL_WIDE("pagesNow", pages_now),
-    LEVEL_WIDE("pageBytes", page_bytes_now),
-    LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
-    LEVEL_WIDE("itemBytes", item_bytes_now),
-    LEVEL_WIDE("watchBytes", watch_bytes_now),
+    LEVEL("imagesNow", images_now),
+    LEVEL("imageBytes", image_bytes_now),
+    LEVEL("pagesNow", pages_now),
+    LEVEL("pageBytes", page_bytes_now),
+    LEVEL("imageEncodedBytes", image_encoded_now),
+    LEVEL("itemBytes", item_bytes_now),
+    LEVEL("watchBytes", watch_bytes_now),
     COUNTER("notEntitled", not_entitled),
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),
     COUNTER("itemsRecovered", items_recovered),
 };
 
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
 struct p2ps_worker_stats {
-    struct stats_entry *entries[ROW_COUNT];
+    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
     struct stats_entry *pool_in_use;
@@ -88,13 +67,12 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
     struct p2ps_worker_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = worker->config.daemon->stats;
     unsigned index = worker->config.index;
+    char prefix[32];
 
     if (!stats)
         return MD_ERR_NOMEM;
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        stats->entries[i] =
-            stats_entry_addf(segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER,
-                             "p2ps.worker.%u.%s", index, rows[i].name);
+    snprintf(prefix, sizeof(prefix), "p2ps.worker.%u.", index);
+    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     stats->loop_turns =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.loopTurns", index);
     stats->loop_max_us =
@@ -133,19 +111,10 @@ static void show_many(struct p2ps_worker *worker)
 
 void p2ps_worker_stats_show(struct p2ps_worker *worker)
 {
-    const char *from = (const char *)p2ps_core_stats(worker->core);
     struct p2ps_worker_stats *stats = worker->stats;
     struct rssl_pool_stats pool;
 
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        const char *at = from + rows[i].offset;
-        uint64_t value = rows[i].is_wide ? *(const uint64_t *)(const void *)at
-                                         : *(const uint32_t *)(const void *)at;
-        if (rows[i].is_level)
-            stats_gauge_set(stats->entries[i], value);
-        else
-            md_ctr_set(&stats->entries[i]->value, value);
-    }
+    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, p2ps_core_stats(worker->core));
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
     rssl_pool_stats(worker->pool, &pool);

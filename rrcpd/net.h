@@ -19,6 +19,8 @@
  */
 struct net;
 
+enum { NET_USER_ROWS = 4 }; /* counters of a user that are shown */
+
 /* A user, made by the control loop, lent to the net loop between NET_ADD and NET_REMOVED. */
 struct net_user {
     struct attach_outbound_map *map;
@@ -37,8 +39,7 @@ struct net_user {
     enum backbone_user_reason reason;
     uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
-    struct stats_entry *stat_messages, *stat_bytes, *stat_refused, *stat_lag, *stat_wakes,
-        *stat_name;
+    struct stats_entry *stats[NET_USER_ROWS], *stat_lag, *stat_name;
     uint64_t cursor_seen, cursor_ns; /* flowControl min: its reader's position, and since when */
 };
 

@@ -3,46 +3,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net_peers.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/table.h"
+#include "stats/rows.h"
 
 #define STRANGERS_NS 10000000000ull
 
 /* Per node, so that a bad link or a greedy receiver can be told from the others. */
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_short; /* 32 bits */
-    enum stats_kind kind;
-} peer_rows[] = {
-    { "rttUs", offsetof(struct rrcp_peer_info, rtt_us), true, STATS_KIND_GAUGE },
-    { "missingNow", offsetof(struct rrcp_peer_info, missing_now), true, STATS_KIND_GAUGE },
-    { "pktsLostDetected", offsetof(struct rrcp_peer_info, packets_missing), false,
-      STATS_KIND_COUNTER },
-    { "pktsRepaired", offsetof(struct rrcp_peer_info, packets_repaired), false,
-      STATS_KIND_COUNTER },
-    { "pktsLost", offsetof(struct rrcp_peer_info, packets_lost), false, STATS_KIND_COUNTER },
-    { "dupPkts", offsetof(struct rrcp_peer_info, dup_packets), false, STATS_KIND_COUNTER },
-    { "retransReqSent", offsetof(struct rrcp_peer_info, naks_sent), false, STATS_KIND_COUNTER },
-    { "retransReqRcvd", offsetof(struct rrcp_peer_info, naks_rcvd), false, STATS_KIND_COUNTER },
-    { "retransPktsSent", offsetof(struct rrcp_peer_info, repairs_sent), false, STATS_KIND_COUNTER },
-    { "itsPktsLost", offsetof(struct rrcp_peer_info, their_lost), true, STATS_KIND_COUNTER },
+#define PEER(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct rrcp_peer_info, member)
+
+static const struct stats_row peer_rows[] = {
+    PEER(GAUGE, "rttUs", rtt_us),
+    PEER(GAUGE, "missingNow", missing_now),
+    PEER(COUNTER, "pktsLostDetected", packets_missing),
+    PEER(COUNTER, "pktsRepaired", packets_repaired),
+    PEER(COUNTER, "pktsLost", packets_lost),
+    PEER(COUNTER, "dupPkts", dup_packets),
+    PEER(COUNTER, "retransReqSent", naks_sent),
+    PEER(COUNTER, "retransReqRcvd", naks_rcvd),
+    PEER(COUNTER, "retransPktsSent", repairs_sent),
+    PEER(COUNTER, "itsPktsLost", their_lost),
 };
 
 enum {
-    PEER_ROWS = sizeof(peer_rows) / sizeof(peer_rows[0]),
     SHOWN_MAX = 128, /* peers; the segment has 4096 entries and 256 strings for all there is */
 };
 
 struct peer_name {
     char text[RRCP_NODE_NAME_MAX + 1];
     struct stats_entry *label; /* NULL: not shown */
-    struct stats_entry *rows[PEER_ROWS];
+    struct stats_entry *rows[STATS_ROW_COUNT(peer_rows)];
 };
 
 static const char *const gap_words[] = {
@@ -72,13 +66,13 @@ static void show(struct net *net, struct peer_name *name, uint64_t session)
 {
     struct stats_segment *segment = net->config.stats;
     const char *process = net->config.process;
+    char prefix[STATS_PATH_BYTES];
 
     if (net->peers_shown == SHOWN_MAX)
         return;
     net->peers_shown++;
-    for (int i = 0; i < PEER_ROWS; i++)
-        name->rows[i] = stats_entry_addf(segment, peer_rows[i].kind, "%s.peer.%016llx.%s", process,
-                                         (unsigned long long)session, peer_rows[i].name);
+    snprintf(prefix, sizeof(prefix), "%s.peer.%016llx.", process, (unsigned long long)session);
+    stats_rows_add(peer_rows, STATS_ROW_COUNT(peer_rows), segment, prefix, name->rows);
     name->label = stats_entry_addf(segment, STATS_KIND_STRING, "%s.peer.%016llx.name", process,
                                    (unsigned long long)session);
 }
@@ -87,19 +81,10 @@ static void forget(struct net *net, struct peer_name *name)
 {
     if (name && name->label) {
         net->peers_shown--;
-        for (int i = 0; i < PEER_ROWS; i++)
-            stats_entry_remove(net->config.stats, name->rows[i]);
+        stats_rows_remove(name->rows, STATS_ROW_COUNT(peer_rows), net->config.stats);
         stats_entry_remove(net->config.stats, name->label);
     }
     free(name);
-}
-
-static uint64_t value_of(const struct rrcp_peer_info *info, int row)
-{
-    const char *at = (const char *)info + peer_rows[row].offset;
-
-    return peer_rows[row].is_short ? *(const uint32_t *)(const void *)at
-                                   : *(const uint64_t *)(const void *)at;
 }
 
 void net_peers_update(struct net *net)
@@ -107,10 +92,10 @@ void net_peers_update(struct net *net)
     struct rrcp_peer_info info;
 
     for (uint32_t i = 0; rrcp_peer_info(net->engine, i, &info); i++) {
-        const struct peer_name *name = md_int_table_get(net->peer_names, info.session);
+        struct peer_name *name = md_int_table_get(net->peer_names, info.session);
 
-        for (int row = 0; name && name->label && row < PEER_ROWS; row++)
-            stats_gauge_set(name->rows[row], value_of(&info, row));
+        if (name && name->label)
+            stats_rows_set(peer_rows, STATS_ROW_COUNT(peer_rows), name->rows, &info);
     }
 }
 

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net_stats.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,28 +9,13 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "net_peers.h"
+#include "stats/rows.h"
 
-/* One row per counter: its public name, and where it is. */
-struct row {
-    const char *name;
-    size_t offset;
-    enum stats_kind kind;
-};
+#define ENGINE(name, field) STATS_ROW(STATS_KIND_COUNTER, name, struct rrcp_counters, field)
+#define LEVEL(name, field)  STATS_ROW(STATS_KIND_GAUGE, name, struct rrcp_counters, field)
+#define PACKET(name, field) STATS_ROW(STATS_KIND_COUNTER, name, struct net_packet_counters, field)
 
-#define ENGINE(name, field)                                                                        \
-    {                                                                                              \
-        name, offsetof(struct rrcp_counters, field), STATS_KIND_COUNTER                            \
-    }
-#define LEVEL(name, field)                                                                         \
-    {                                                                                              \
-        name, offsetof(struct rrcp_counters, field), STATS_KIND_GAUGE                              \
-    }
-#define PACKET(name, field)                                                                        \
-    {                                                                                              \
-        name, offsetof(struct net_packet_counters, field), STATS_KIND_COUNTER                      \
-    }
-
-static const struct row engine_rows[] = {
+static const struct stats_row engine_rows[] = {
     ENGINE("mcastSent", mcast_sent),
     ENGINE("mcastRcvd", mcast_rcvd),
     ENGINE("unicastSent", unicast_sent),
@@ -97,7 +81,7 @@ static const struct row engine_rows[] = {
     LEVEL("memoryBytes", memory_bytes),
 };
 
-static const struct row packet_rows[] = {
+static const struct stats_row packet_rows[] = {
     PACKET("udp.packetsSent", packets_sent),
     PACKET("udp.bytesSent", bytes_sent),
     PACKET("udp.packetsRcvd", packets_received),
@@ -107,7 +91,7 @@ static const struct row packet_rows[] = {
     PACKET("sndErrors.noBufs", send_full),
     PACKET("sndErrors.msgSize", send_too_big),
     PACKET("sndErrors.other", send_errors),
-    { "sndErrors.lastErrno", offsetof(struct net_packet_counters, send_errno), STATS_KIND_GAUGE },
+    STATS_ROW(STATS_KIND_GAUGE, "sndErrors.lastErrno", struct net_packet_counters, send_errno),
     PACKET("rcvSockDrops", receive_drops),
     PACKET("rcvErrors", receive_errors),
     PACKET("shim.dropped", shim_dropped),
@@ -117,23 +101,20 @@ static const struct row packet_rows[] = {
     PACKET("foreign", foreign),
 };
 
-enum {
-    ENGINE_ROWS = sizeof(engine_rows) / sizeof(engine_rows[0]),
-    PACKET_ROWS = sizeof(packet_rows) / sizeof(packet_rows[0]),
+static const struct stats_row user_rows[NET_USER_ROWS] = {
+    STATS_ROW(STATS_KIND_COUNTER, "msgsSent", struct net_user, messages),
+    STATS_ROW(STATS_KIND_COUNTER, "bytesSent", struct net_user, bytes),
+    STATS_ROW(STATS_KIND_COUNTER, "refused", struct net_user, refused),
+    STATS_ROW(STATS_KIND_COUNTER, "wakes", struct net_user, wakes),
 };
 
 struct net_stats {
-    struct stats_entry *engine[ENGINE_ROWS];
-    struct stats_entry *packet[PACKET_ROWS];
+    struct stats_entry *engine[STATS_ROW_COUNT(engine_rows)];
+    struct stats_entry *packet[STATS_ROW_COUNT(packet_rows)];
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
     struct stats_entry *users, *loop_max_us, *turns, *sleeps, *position, *pool_size, *ring, *over;
 };
-
-static uint64_t value_at(const void *base, size_t offset)
-{
-    return *(const uint64_t *)(const void *)((const char *)base + offset);
-}
 
 int net_stats_create(struct net *net)
 {
@@ -144,12 +125,9 @@ int net_stats_create(struct net *net)
 
     if (!stats)
         return MD_ERR_NOMEM;
-    for (int i = 0; i < ENGINE_ROWS; i++)
-        stats->engine[i] =
-            stats_entry_addf(segment, engine_rows[i].kind, "%s.%s", process, engine_rows[i].name);
-    for (int i = 0; i < PACKET_ROWS; i++)
-        stats->packet[i] =
-            stats_entry_addf(segment, packet_rows[i].kind, "%s.%s", process, packet_rows[i].name);
+    snprintf(path, sizeof(path), "%s.", process);
+    stats_rows_add(engine_rows, STATS_ROW_COUNT(engine_rows), segment, path, stats->engine);
+    stats_rows_add(packet_rows, STATS_ROW_COUNT(packet_rows), segment, path, stats->packet);
     for (int i = 0; i < RRCP_DROP_count; i++)
         stats->drops[i] = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.drop.%s", process,
                                            rrcp_drop_name((enum rrcp_drop)i));
@@ -185,10 +163,7 @@ static void update_users(struct net *net)
         uint64_t cursor = atomic_load_explicit(&user->map->cursor, memory_order_relaxed);
         uint64_t lag = cursor && cursor <= written ? written - cursor : 0;
 
-        md_ctr_set(&user->stat_messages->value, user->messages);
-        md_ctr_set(&user->stat_bytes->value, user->bytes);
-        md_ctr_set(&user->stat_refused->value, user->refused);
-        md_ctr_set(&user->stat_wakes->value, user->wakes);
+        stats_rows_set(user_rows, NET_USER_ROWS, user->stats, user);
         stats_gauge_set(user->stat_lag, lag);
     }
 }
@@ -197,13 +172,11 @@ void net_stats_update(struct net *net, uint64_t now_ns)
 {
     struct net_stats *stats = net->stats;
     const struct rrcp_counters *engine = rrcp_counters(net->engine);
-    const struct net_packet_counters *packet = &attach_node_io(net->node)->counters;
 
     (void)now_ns;
-    for (int i = 0; i < ENGINE_ROWS; i++)
-        stats_gauge_set(stats->engine[i], value_at(engine, engine_rows[i].offset));
-    for (int i = 0; i < PACKET_ROWS; i++)
-        stats_gauge_set(stats->packet[i], value_at(packet, packet_rows[i].offset));
+    stats_rows_set(engine_rows, STATS_ROW_COUNT(engine_rows), stats->engine, engine);
+    stats_rows_set(packet_rows, STATS_ROW_COUNT(packet_rows), stats->packet,
+                   &attach_node_io(net->node)->counters);
     for (int i = 0; i < RRCP_DROP_count; i++)
         md_ctr_set(&stats->drops[i]->value, engine->drop[i]);
     for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
@@ -225,31 +198,23 @@ void net_stats_user_add(struct net *net, struct net_user *user)
 {
     struct stats_segment *segment = net->config.stats;
     const char *process = net->config.process;
+    char prefix[STATS_PATH_BYTES];
 
-    user->stat_messages =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.msgsSent", process, user->port);
-    user->stat_bytes =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.bytesSent", process, user->port);
-    user->stat_refused =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.refused", process, user->port);
+    snprintf(prefix, sizeof(prefix), "%s.user.%d.", process, user->port);
+    stats_rows_add(user_rows, NET_USER_ROWS, segment, prefix, user->stats);
     user->stat_lag =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.user.%d.userQUse", process, user->port);
     user->stat_name =
         stats_entry_addf(segment, STATS_KIND_STRING, "%s.user.%d.name", process, user->port);
     stats_string_set(segment, user->stat_name, user->name);
-    user->stat_wakes =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.user.%d.wakes", process, user->port);
 }
 
 void net_stats_user_remove(struct net *net, struct net_user *user)
 {
     struct stats_segment *segment = net->config.stats;
 
-    stats_entry_remove(segment, user->stat_messages);
-    stats_entry_remove(segment, user->stat_bytes);
-    stats_entry_remove(segment, user->stat_refused);
+    stats_rows_remove(user->stats, NET_USER_ROWS, segment);
     stats_entry_remove(segment, user->stat_lag);
-    stats_entry_remove(segment, user->stat_wakes);
     stats_entry_remove(segment, user->stat_name);
 }
 

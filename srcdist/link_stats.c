@@ -2,25 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "route_loop.h"
-
-/* A text that is changed only when it is another one: a change makes every reader look again. */
-static void show_text(struct stats_segment *segment, struct stats_entry *entry, char *shown,
-                      const char *now)
-{
-    if (strncmp(shown, now, STATS_STRING_BYTES - 1) == 0)
-        return;
-    snprintf(shown, STATS_STRING_BYTES, "%.*s", (int)STATS_STRING_BYTES - 1, now);
-    stats_string_set(segment, entry, shown);
-}
+#include "stats/rows.h"
 
 /* ---- routes: src_dist.route.<number>.<name> ---- */
 
 struct route_stats {
     struct stats_entry *state, *host, *connects;
-    char shown_state[STATS_STRING_BYTES], shown_host[STATS_STRING_BYTES];
 };
 
 static struct route_stats *create_route(struct stats_segment *segment, unsigned number)
@@ -45,42 +34,44 @@ static void show_route(struct stats_segment *segment, struct link *link)
     if (!link->stats)
         return;
     snprintf(host, sizeof(host), "%s:%u", link->hosts[link->retry.at], link->ports[link->retry.at]);
-    show_text(segment, link->stats->host, link->stats->shown_host, host);
-    show_text(segment, link->stats->state, link->stats->shown_state,
-              link->provider != UINT32_MAX ? "up"
-              : link->session              ? "connecting"
-                                           : "waiting");
+    stats_string_set(segment, link->stats->host, host);
+    stats_string_set(segment, link->stats->state,
+                     link->provider != UINT32_MAX ? "up"
+                     : link->session              ? "connecting"
+                                                  : "waiting");
     md_ctr_set(&link->stats->connects->value, link->connects);
 }
 
 /* ---- providers: src_dist.provider.[<network>.]<number>.<name>, of routes and of the port ---- */
 
-struct provider_stats {
-    struct stats_entry *name, *kind, *state, *services, *streams, *outstanding, *updates;
-    char shown_name[STATS_STRING_BYTES], shown_kind[STATS_STRING_BYTES],
-        shown_state[STATS_STRING_BYTES];
+#define ROW(kind, name, member)                                                                    \
+    STATS_ROW(STATS_KIND_##kind, name, struct srcdist_provider_info, member)
+
+static const struct stats_row rows[] = {
+    ROW(GAUGE, "services", services),
+    ROW(GAUGE, "streams", streams),
+    ROW(GAUGE, "outstanding", outstanding),
+    ROW(COUNTER, "updatesIn", updates),
 };
 
-static struct stats_entry *add(const struct route_loop *loop, enum stats_kind kind, uint32_t number,
-                               const char *name)
-{
-    return stats_entry_addf(loop->config.daemon->stats, kind, "src_dist.provider.%s%u.%s",
-                            loop->config.stats_group, number, name);
-}
+struct provider_stats {
+    struct stats_entry *name, *kind, *state;
+    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
+};
 
 static struct provider_stats *create_provider(const struct route_loop *loop, uint32_t number)
 {
     struct provider_stats *stats = calloc(1, sizeof(*stats));
+    struct stats_segment *segment = loop->config.daemon->stats;
+    char prefix[STATS_PATH_BYTES];
 
     if (!stats)
         return NULL;
-    stats->name = add(loop, STATS_KIND_STRING, number, "name");
-    stats->kind = add(loop, STATS_KIND_STRING, number, "kind");
-    stats->state = add(loop, STATS_KIND_STRING, number, "state");
-    stats->services = add(loop, STATS_KIND_GAUGE, number, "services");
-    stats->streams = add(loop, STATS_KIND_GAUGE, number, "streams");
-    stats->outstanding = add(loop, STATS_KIND_GAUGE, number, "outstanding");
-    stats->updates = add(loop, STATS_KIND_COUNTER, number, "updatesIn");
+    snprintf(prefix, sizeof(prefix), "src_dist.provider.%s%u.", loop->config.stats_group, number);
+    stats->name = stats_entry_addf(segment, STATS_KIND_STRING, "%sname", prefix);
+    stats->kind = stats_entry_addf(segment, STATS_KIND_STRING, "%skind", prefix);
+    stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "%sstate", prefix);
+    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     return stats;
 }
 
@@ -91,24 +82,18 @@ static void destroy_provider(struct stats_segment *segment, struct provider_stat
     stats_entry_remove(segment, stats->name);
     stats_entry_remove(segment, stats->kind);
     stats_entry_remove(segment, stats->state);
-    stats_entry_remove(segment, stats->services);
-    stats_entry_remove(segment, stats->streams);
-    stats_entry_remove(segment, stats->outstanding);
-    stats_entry_remove(segment, stats->updates);
+    stats_rows_remove(stats->entries, STATS_ROW_COUNT(rows), segment);
     free(stats);
 }
 
 static void show_provider(struct stats_segment *segment, struct provider_stats *stats,
                           const struct srcdist_provider_info *info)
 {
-    show_text(segment, stats->name, stats->shown_name, info->name);
-    show_text(segment, stats->kind, stats->shown_kind,
-              info->kind == SRCDIST_INTERACTIVE ? "interactive" : "non-interactive");
-    show_text(segment, stats->state, stats->shown_state, info->state);
-    stats_gauge_set(stats->services, info->services);
-    stats_gauge_set(stats->streams, info->streams);
-    stats_gauge_set(stats->outstanding, info->outstanding);
-    md_ctr_set(&stats->updates->value, info->updates);
+    stats_string_set(segment, stats->name, info->name);
+    stats_string_set(segment, stats->kind,
+                     info->kind == SRCDIST_INTERACTIVE ? "interactive" : "non-interactive");
+    stats_string_set(segment, stats->state, info->state);
+    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, info);
 }
 
 /* ---- services: src_dist.service.<name>.<name> ---- */
@@ -120,11 +105,7 @@ static void show_services(struct stats_segment *segment, const struct srcdist_co
     for (uint32_t i = 0; srcdist_service_info(core, i, &service); i++) {
         struct stats_entry *state =
             stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", service.name);
-        uint64_t mark = 1u + service.is_up;
-        if (md_ctr_get(&state->aux) != mark) {
-            md_ctr_set(&state->aux, mark);
-            stats_string_set(segment, state, service.is_up ? "up" : "down");
-        }
+        stats_string_set(segment, state, service.is_up ? "up" : "down");
         stats_gauge_set(stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.serviceId",
                                          service.name),
                         service.id);

@@ -229,15 +229,17 @@ static bool on_beat(void *owner)
 {
     struct src_dist *sd = owner;
     bool all_alive = true;
-    char name[96];
 
     if (!has_attached(sd))
         daemon_backbone_wait(&sd->daemon);
     daemon_memory_beat(&sd->memory);
     for (unsigned i = 0; i < sd->network_count; i++) {
         const struct network *network = sd->networks[i];
-        snprintf(name, sizeof(name), "the route loop of %s", network->settings->network);
-        all_alive &= daemon_turns(&sd->daemon, name, network->loop->alive_ns);
+        unsigned hung_s = daemon_hung_s(&sd->daemon, network->loop->alive_ns);
+        if (hung_s > 0)
+            md_log(MD_LOG_ERROR, "the route loop of %s hangs since %u s",
+                   network->settings->network, hung_s);
+        all_alive &= hung_s == 0;
     }
     return all_alive;
 }

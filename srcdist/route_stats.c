@@ -1,46 +1,28 @@
 /* route_stats.c - the counters of the route loop, out to the statistics segment. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "route_loop.h"
+#include "stats/rows.h"
 
-/* One row a counter: its name, and where it stands in struct srcdist_core_stats. */
-struct row {
-    const char *name;
-    size_t offset;
-    bool is_level; /* a gauge; else a counter */
-    bool is_wide;  /* u64; counters always */
-};
+#define COUNTER(name, member) STATS_ROW(STATS_KIND_COUNTER, name, struct srcdist_core_stats, member)
+#define LEVEL(name, member)   STATS_ROW(STATS_KIND_GAUGE, name, struct srcdist_core_stats, member)
 
-#define COUNTER(name, member)                                                                      \
-    {                                                                                              \
-        name, offsetof(struct srcdist_core_stats, member), false, true                             \
-    }
-#define LEVEL(name, member)                                                                        \
-    {                                                                                              \
-        name, offsetof(struct srcdist_core_stats, member), true, false                             \
-    }
-#define LEVEL_WIDE(name, member)                                                                   \
-    {                                                                                              \
-        name, offsetof(struct srcdist_core_stats, member), true, true                              \
-    }
-
-static const struct row rows[] = {
+static const struct stats_row rows[] = {
     LEVEL("providers", providers_now),
     LEVEL("services", services_now),
     LEVEL("servicesUp", services_up_now),
     LEVEL("items", items_now),
     LEVEL("itemsPending", pending_now),
     LEVEL("itemsOpen", open_now),
-    LEVEL_WIDE("imagesNow", images_now),
-    LEVEL_WIDE("imageBytes", image_bytes_now),
-    LEVEL_WIDE("pagesNow", pages_now),
-    LEVEL_WIDE("pageBytes", page_bytes_now),
-    LEVEL_WIDE("imageEncodedBytes", image_encoded_now),
-    LEVEL_WIDE("itemBytes", item_bytes_now),
+    LEVEL("imagesNow", images_now),
+    LEVEL("imageBytes", image_bytes_now),
+    LEVEL("pagesNow", pages_now),
+    LEVEL("pageBytes", page_bytes_now),
+    LEVEL("imageEncodedBytes", image_encoded_now),
+    LEVEL("itemBytes", item_bytes_now),
     COUNTER("messagesIn", messages_in),
     COUNTER("updatesIn", updates_in),
     COUNTER("updatesOut", updates_out),
@@ -65,10 +47,8 @@ static const struct row rows[] = {
     COUNTER("dictionaryConflicts", dictionary_conflicts),
 };
 
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
 struct route_loop_stats {
-    struct stats_entry *entries[ROW_COUNT];
+    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
     struct stats_entry *input_cut;
@@ -88,10 +68,8 @@ int route_loop_stats_create(struct route_loop *loop)
 
     if (!stats)
         return MD_ERR_NOMEM;
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        stats->entries[i] =
-            stats_entry_addf(segment, rows[i].is_level ? STATS_KIND_GAUGE : STATS_KIND_COUNTER,
-                             "src_dist.%s%s", group, rows[i].name);
+    snprintf(path, sizeof(path), "src_dist.%s", group);
+    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, path, stats->entries);
     stats->loop_turns =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%sloopTurns", group);
     stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%sloopMaxUs", group);
@@ -117,18 +95,10 @@ void route_loop_stats_destroy(struct route_loop *loop)
 
 void route_loop_stats_show(struct route_loop *loop)
 {
-    const char *from = (const char *)srcdist_core_stats(loop->core);
     struct route_loop_stats *stats = loop->stats;
     size_t used, size;
 
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        const void *at = from + rows[i].offset;
-        uint64_t value = rows[i].is_wide ? *(const uint64_t *)at : *(const uint32_t *)at;
-        if (rows[i].is_level)
-            stats_gauge_set(stats->entries[i], value);
-        else
-            md_ctr_set(&stats->entries[i]->value, value);
-    }
+    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, srcdist_core_stats(loop->core));
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(loop->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);
     md_ctr_set(&stats->input_cut->value, loop->input_cut);

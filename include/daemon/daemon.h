@@ -95,8 +95,7 @@ void daemon_stop(struct daemon *daemon);
 /* The end, in order; `why` is a line of the log. Nothing if it was called before. */
 void daemon_end(struct daemon *daemon, const char *why);
 
-/* The loop of `who`, e.g. "worker 3", showed last that it turns at `alive_ns` (0: not yet). False:
- * it hangs, and that is logged. */
-bool daemon_turns(const struct daemon *daemon, const char *who, uint64_t alive_ns);
+/* A loop showed last at `alive_ns` (0: not yet) that it turns: so long it hangs, 0: it does not. */
+unsigned daemon_hung_s(const struct daemon *daemon, uint64_t alive_ns);
 
 #endif

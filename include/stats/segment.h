@@ -66,7 +66,9 @@ static inline void stats_gauge_set(struct stats_entry *gauge, uint64_t value)
     md_ctr_raise(&gauge->aux, value);
 }
 
-/* Add a text of at most 63 bytes (cut), or change it. NULL changes nothing. Never NULL. */
+/* Add a text of at most 63 bytes (cut), or change it. NULL changes nothing, nor does the same text
+ * again, since a change makes every reader look again. A text has one thread that sets it. Never
+ * NULL. */
 struct stats_entry *stats_string_add(struct stats_segment *segment, const char *path,
                                      const char *text);
 void stats_string_set(struct stats_segment *segment, struct stats_entry *entry, const char *text);

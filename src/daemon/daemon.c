@@ -52,15 +52,13 @@ static void on_beat(void *owner)
     show_readiness(daemon);
 }
 
-bool daemon_turns(const struct daemon *daemon, const char *who, uint64_t alive_ns)
+unsigned daemon_hung_s(const struct daemon *daemon, uint64_t alive_ns)
 {
     uint64_t now_ns = md_loop_now(daemon->loop);
 
-    if (alive_ns == 0 || now_ns <= alive_ns + HUNG_NS)
-        return true;
-    md_log(MD_LOG_ERROR, "%s hangs since %llu s", who,
-           (unsigned long long)((now_ns - alive_ns) / MD_NS_PER_S));
-    return false;
+    return alive_ns != 0 && now_ns > alive_ns + HUNG_NS
+               ? (unsigned)((now_ns - alive_ns) / MD_NS_PER_S)
+               : 0;
 }
 
 /* ---- start ---- */

@@ -427,9 +427,12 @@ void stats_string_set(struct stats_segment *segment, struct stats_entry *entry, 
 {
     if (!text || entry == &segment->spare)
         return;
+    struct stats_string *string = &segment->strings[md_ctr_get(&entry->value)];
+    if (strncmp((const char *)string, text, STATS_STRING_BYTES - 1) == 0)
+        return;
     pthread_mutex_lock(&segment->lock);
     change_begin(segment);
-    put_text(segment->strings[md_ctr_get(&entry->value)].words, STATS_STRING_BYTES, text);
+    put_text(string->words, STATS_STRING_BYTES, text);
     change_end(segment);
     pthread_mutex_unlock(&segment->lock);
 }
