@@ -503,6 +503,16 @@ static void publisher_begin(struct provider *p)
 
 /* ---- what it is asked ---- */
 
+/* The item that a request names. Of another service it is none: the hostile user asks for such. */
+static uint32_t asked_item(const struct world *world, const struct omm_item_request *request)
+{
+    uint32_t item = item_number(request->key.name);
+
+    if (is_item(world, item) && OFFER_ID + world->items[item].service != request->key.service_id)
+        return world->plan.item_count;
+    return item;
+}
+
 static void asked_note(struct provider *p, const struct rwf_msg *msg)
 {
     struct world *world = world_of(p);
@@ -510,7 +520,7 @@ static void asked_note(struct provider *p, const struct rwf_msg *msg)
     uint32_t outstanding = 0;
 
     omm_item_request_decode(msg, &request);
-    uint32_t item = item_number(request.key.name);
+    uint32_t item = asked_item(world, &request);
     world_trace(world, "source %u asks provider %u stream %d item %u", p->proc, p->number,
                 request.stream_id, item);
     if (request.is_private)
@@ -694,7 +704,7 @@ static void request_asked(struct provider *p, const struct rwf_msg *msg)
     struct omm_item_request request;
 
     omm_item_request_decode(msg, &request);
-    uint32_t item = item_number(request.key.name);
+    uint32_t item = asked_item(p->world, &request);
     if (request.is_private)
         private_asked(p, &request, item);
     else if (request.is_streaming)
