@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lines.h"
 #include "rrcp/rrcp.h"
 
 /*
@@ -18,39 +19,6 @@
 static struct rrcp *engine;
 static uint64_t now = 1000000000;
 static int port;
-
-static void *take(void *context, size_t bytes)
-{
-    (void)context;
-    return calloc(1, bytes);
-}
-
-static void give(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    free(memory);
-}
-
-static void print_hex(const uint8_t *bytes, uint32_t length)
-{
-    for (uint32_t i = 0; i < length; i++)
-        printf("%02x", bytes[i]);
-    printf("%s\n", length ? "" : "-");
-}
-
-static uint32_t unhex(const char *hex, uint8_t *out)
-{
-    uint32_t n = 0;
-
-    for (; hex[2 * n] > ' ' && hex[2 * n + 1] > ' '; n++) {
-        unsigned value = 0;
-
-        (void)sscanf(hex + 2 * n, "%2x", &value);
-        out[n] = (uint8_t)value;
-    }
-    return n;
-}
 
 static void print_events(void)
 {
@@ -88,7 +56,7 @@ static void input(const char *line)
     uint8_t bytes[LINE_MAX_BYTES / 2];
     struct rrcp_arrival arrival = { .bytes = bytes, .from = &from, .is_group = line[0] == '1' };
 
-    arrival.length = unhex(line + 2, bytes);
+    arrival.length = read_hex(line + 2, bytes, sizeof(bytes));
     rrcp_input(engine, now, &arrival, 1);
     print_events();
 }
@@ -101,7 +69,7 @@ static void submit(const char *line)
 
     msg.session = strtoull(line, &end, 16);
     msg.flags = end[1] == '1' ? RRCP_MSG_UNICAST : 0;
-    msg.length = unhex(end + 3, bytes);
+    msg.length = read_hex(end + 3, bytes, sizeof(bytes));
     if (rrcp_submit(engine, now, port, &msg) != 0)
         printf("refused\n");
 }
@@ -118,7 +86,7 @@ static void pass_time(uint64_t until_ns)
 int main(void)
 {
     static char line[LINE_MAX_BYTES];
-    struct rrcp_env env = { .take = take, .give = give, .seed = { 3, 4 } };
+    struct rrcp_env env = { .take = lines_take, .give = lines_give, .seed = { 3, 4 } };
     const struct rrcp_user user = { .receives = true };
     struct rrcp_config config;
 

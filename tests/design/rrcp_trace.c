@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/prng.h"
+#include "lines.h"
 #include "rrcp/rrcp.h"
 
 /*
@@ -38,29 +39,9 @@ static struct md_prng prng;
 static uint64_t now;
 static uint32_t loss_per_mille;
 
-static void *take(void *context, size_t bytes)
-{
-    (void)context;
-    return calloc(1, bytes);
-}
-
-static void give(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    free(memory);
-}
-
-static void print_hex(const uint8_t *bytes, uint32_t length)
-{
-    for (uint32_t i = 0; i < length; i++)
-        printf("%02x", bytes[i]);
-    printf("%s\n", length ? "" : "-");
-}
-
 static void open_node(int n, uint32_t incarnation, const uint8_t *key)
 {
-    struct rrcp_env env = { .take = take, .give = give, .seed = { 7, incarnation } };
+    struct rrcp_env env = { .take = lines_take, .give = lines_give, .seed = { 7, incarnation } };
     const struct rrcp_user user = { .receives = true };
     struct rrcp_config config;
     char name[32];
@@ -232,7 +213,7 @@ static const char *verdict(const uint8_t *bytes, uint32_t length)
 {
     static const struct rrcp_address from = { .length = 1, .bytes = { 77 } };
     struct rrcp_arrival arrival = { .bytes = bytes, .length = length, .from = &from };
-    struct rrcp_env env = { .take = take, .give = give, .seed = { 5, 5 } };
+    struct rrcp_env env = { .take = lines_take, .give = lines_give, .seed = { 5, 5 } };
     struct rrcp_config config;
     struct backbone_event events[32];
     struct rrcp *r;
@@ -260,14 +241,8 @@ static const char *verdict(const uint8_t *bytes, uint32_t length)
 static void damage(const char *hex)
 {
     uint8_t bytes[256];
-    uint32_t length = 0;
+    uint32_t length = read_hex(hex, bytes, sizeof(bytes));
 
-    for (; hex[2 * length] && hex[2 * length + 1]; length++) {
-        unsigned value = 0;
-
-        (void)sscanf(hex + 2 * length, "%2x", &value);
-        bytes[length] = (uint8_t)value;
-    }
     for (int i = 0; i < 250; i++) {
         uint8_t copy[256];
         uint32_t cut = md_prng_u64(&prng) % 4 ? length : (uint32_t)(md_prng_u64(&prng) % length);
