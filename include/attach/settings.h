@@ -31,7 +31,7 @@ struct attach_settings {
 int attach_settings_read(const struct md_conf *conf, const char *network,
                          struct attach_settings *out, char *why, size_t why_size);
 
-/* What the engine and the ring of the network take at most: bytes. */
+/* Most bytes that the engine and the ring of the network take. */
 struct attach_settings_memory {
     uint64_t packets;
     uint64_t peers;   /* and their receive windows */

@@ -107,10 +107,10 @@ int md_log_severity_parse(const char *name, enum md_log_severity *out); /* MD_ER
 
 /* The rate limit of one place in the code that logs; static, one per place. */
 struct md_log_site {
-    _Atomic uint64_t second;                /* the second counted below */
-    _Atomic uint32_t lines;                 /* lines in it */
-    _Atomic uint32_t held;                  /* of those, not written and not yet told */
-    _Atomic bool is_listed;                 /* in the list of places the log thread looks through */
+    _Atomic uint64_t second; /* the second counted below */
+    _Atomic uint32_t lines;  /* lines in it */
+    _Atomic uint32_t held;   /* of those, not written and not counted in a line yet */
+    _Atomic bool is_listed;  /* in the list of places the log thread looks through */
     _Atomic(enum md_log_severity) severity; /* of the last line held */
     struct md_log_site *_Atomic next;       /* that list */
     _Atomic(const char *) format;

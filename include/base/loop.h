@@ -34,7 +34,7 @@ typedef void (*md_loop_signal_fn)(void *owner, int signal);
 struct md_loop_stats {
     uint64_t turns;
     uint64_t sleeps;      /* turns which ended in a wait in the kernel */
-    uint64_t work;        /* sum of what the sources said they did */
+    uint64_t work;        /* sum of the results of work() */
     uint64_t turn_max_ns; /* longest turn without its sleep, since md_loop_turn_max_take() */
 };
 

@@ -25,7 +25,7 @@ static inline void md_siphash_round(uint64_t v[4])
     v[2] = md_siphash_rotate(v[2], 32);
 }
 
-/* SipHash-2-4 of Aumasson and Bernstein: who does not know the key cannot make collisions. */
+/* SipHash-2-4 of Aumasson and Bernstein: without the key no collisions can be made. */
 static inline uint64_t md_siphash(const uint64_t key[2], const void *bytes, size_t length)
 {
     const uint8_t *p = bytes;

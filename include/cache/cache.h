@@ -83,7 +83,7 @@ int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_byte
 /* A whole image that contains everything applied: it may be given out. NULL is not valid. */
 bool cache_image_is_valid(const struct cache_image *image);
 
-/* What the image's state is, less its text; changed by refreshes and statuses. */
+/* The image's state without its text; refreshes and statuses change it. */
 struct rwf_state cache_image_state(const struct cache_image *image);
 void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint8_t data_state,
                            uint8_t code);

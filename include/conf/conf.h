@@ -25,7 +25,7 @@ enum md_conf_severity {
 typedef void (*md_conf_sink_fn)(void *arg, enum md_conf_severity severity, const char *file,
                                 unsigned line, const char *text);
 
-/* What to load. Zero everywhere but `program` is a good start. */
+/* The files to load, and for which program. Zero everywhere but `program` is a good start. */
 struct md_conf_options {
     const char *program;  /* "p2ps", "src_dist", "rrcpd", "rmds" */
     const char *node;     /* NULL: this host's name up to the first dot */
@@ -48,7 +48,7 @@ struct md_conf_options {
  *
  * MD_OK: *out is usable. MD_ERR_MALFORMED: there were errors (exit code 1); *out is usable for
  * explaining, the values in error have their defaults. MD_ERR_SYS: a file that was asked for by
- * name cannot be read (exit code 2) and MD_ERR_NOMEM: *out is NULL. The sink has been told why.
+ * name cannot be read (exit code 2) and MD_ERR_NOMEM: *out is NULL. The sink has the reason.
  * No file in the usual places is not an error: one WARNING, and every default.
  */
 int md_conf_load(const struct md_conf_options *options, struct md_conf **out);
@@ -59,11 +59,11 @@ int md_conf_load_text(const struct md_conf_options *options, const char *name, c
 
 /*
  * Load the same files again. On success *out has the new values of the parameters marked dyn and
- * the old values of all others (the sink is told which of those differ and wait for a restart).
+ * the old values of all others (the sink gets those that differ and wait for a restart).
  * On failure *out is NULL and `old` stays as it is. Destroy both, in any order.
  */
 int md_conf_reload(const struct md_conf *old, struct md_conf **out);
-/* Who is told of findings from now on, reloads included. */
+/* Sends all further findings to this sink, those of reloads included. */
 void md_conf_sink_set(struct md_conf *conf, md_conf_sink_fn sink, void *arg);
 
 void md_conf_destroy(struct md_conf *conf); /* NULL is allowed */

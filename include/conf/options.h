@@ -39,7 +39,7 @@ struct md_option {
     const char *help;
 };
 
-/* What a program says of itself; constant. */
+/* A program's name and help; constant. */
 struct md_program {
     const char *name;       /* "p2ps" */
     const char *summary;    /* one line: "p2ps - serves RSSL consumers from the backbone" */
@@ -50,7 +50,7 @@ struct md_program {
     size_t option_count;
 };
 
-/* What the command line said. Bare words are in `words`. */
+/* The options of a command line. Bare words are in `words`. */
 struct md_options {
     struct md_conf_options conf;
     struct md_option_list files; /* -c, once or more */

@@ -12,7 +12,7 @@
  * a parameter is documented by the same line that makes it exist (src/conf/table.c).
  */
 
-/* Who reads a parameter: bits. */
+/* The programs that read a parameter: bits. */
 enum md_conf_program {
     MD_CONF_P2PS = 1,
     MD_CONF_SRC_DIST = 2,

@@ -111,7 +111,7 @@ struct mf_losses {
     void *note_self;
 };
 
-/* What a daemon counts of all its conversions. */
+/* Counters of all conversions of a daemon. */
 struct mf_counts {
     uint64_t in;         /* records that became field lists */
     uint64_t out;        /* and the other way */

@@ -167,7 +167,7 @@ uint64_t rmds_channel_deadline(const struct rmds_channel *channel);
 
 /* End in good order: what is queued is written; CLOSED follows as an event. */
 void rmds_channel_close(struct rmds_channel *channel);
-/* Refuse an accepted connection that has not opened yet; the client is told `text`. */
+/* Refuses an accepted connection that has not opened yet; the client gets `text`. */
 void rmds_channel_refuse(struct rmds_channel *channel, const char *text);
 void rmds_channel_destroy(struct rmds_channel *channel); /* at once; NULL is allowed */
 

@@ -181,7 +181,7 @@ int rwf_dictionary_decode(struct rwf_dictionary *dictionary, struct rwf_bytes pa
 struct rwf_dictionary_summary {
     enum rwf_dictionary_type type; /* NONE: a part without one, the second and later of fields */
     int32_t dictionary_id;
-    uint32_t count; /* of fields, in all parts; 0 if not said */
+    uint32_t count; /* of fields, in all parts; 0 if not sent */
     struct rwf_bytes version;
     struct rwf_bytes rt_version;
     struct rwf_bytes dt_version;

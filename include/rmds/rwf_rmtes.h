@@ -32,7 +32,7 @@
  * Content that holds a position changes the string, and what it does not write over stays. Content
  * without one replaces the string; a repetition in it is only a shorter spelling.
  *
- * Who keeps an image must apply them, or the next refresh that it sends is broken text.
+ * A program that keeps an image must apply them, or the next refresh that it sends is broken text.
  * Nothing here allocates, blocks, or keeps state between calls.
  */
 

@@ -302,7 +302,7 @@ size_t rrmp_sink_event(struct rrmp_sink *sink, struct rrmp_sink_event *events, s
 
 const struct rrmp_sink_stats *rrmp_sink_stats(const struct rrmp_sink *sink);
 size_t rrmp_sink_memory_max(const struct rrmp_sink *sink);
-/* What one more item may cost at most, its key and what is held for it aside. */
+/* Most bytes that one more item takes, its key and held messages aside. */
 size_t rrmp_sink_item_bytes(void);
 
 /* For tests: walks all tables. NULL, or the first condition that does not hold (base/check.h). */

@@ -292,7 +292,7 @@ int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *r
 void rrmp_source_leave(struct rrmp_source *source, uint64_t now_ns);
 const struct rrmp_source_stats *rrmp_source_stats(const struct rrmp_source *source);
 size_t rrmp_source_memory_max(const struct rrmp_source *source);
-/* What one more item may cost at most, its key aside. */
+/* Most bytes that one more item takes, its key aside. */
 size_t rrmp_source_item_bytes(void);
 /* Another instance on the network has this service up, too. */
 bool rrmp_source_has_partner(const struct rrmp_source *source, uint16_t svc);

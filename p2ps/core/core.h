@@ -100,9 +100,9 @@ struct p2ps_item_limits {
 
 /* Events of the backbone for the operator. */
 enum p2ps_note_kind {
-    P2PS_NOTE_SERVICE,   /* it came, went, or is offered by more or fewer instances */
-    P2PS_NOTE_STATE,     /* `items` of it were told `state` together: a group, an instance, all */
-    P2PS_NOTE_FORGOTTEN, /* nobody has offered it for serviceForget; `items` of it were closed */
+    P2PS_NOTE_SERVICE, /* it came, went, or is offered by more or fewer instances */
+    P2PS_NOTE_STATE,   /* `state` was sent for `items` of it together: a group, an instance, all */
+    P2PS_NOTE_FORGOTTEN, /* no source has offered it for serviceForget; `items` of it were closed */
 };
 
 struct p2ps_note {
@@ -114,7 +114,7 @@ struct p2ps_note {
     struct rwf_state state;
 };
 
-/* What a reload may change, of what messages mean. */
+/* Settings of conversions and caches that a reload may change. */
 struct p2ps_rules {
     const struct cache_ripples *ripples; /* see cache/cache.h; NULL with rippleFields False */
     bool keeps_pages;                    /* cacheAnsiPages */

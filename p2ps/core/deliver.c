@@ -105,8 +105,8 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
         p2ps_watch_has_image(core, record->item, watch);
 }
 
-/* A watch that was not told suspect for lack of room is told before the image that ends it, or is
- * owed the image, too. */
+/* Sends a suspect status that had no room before the image that ends it; without room again, the
+ * watch is owed the image, too. */
 static void tell_before_image(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
@@ -163,7 +163,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
             p2ps_item_watch_end(core, item, i);
     }
     if (ends_by_itself)
-        it->sink_item = RRMP_ITEM_NONE; /* who had no room for it is told so later */
+        it->sink_item = RRMP_ITEM_NONE; /* watches without room for it get a status later */
 }
 
 /* ---- updates, generic messages, statuses ---- */
@@ -288,8 +288,7 @@ static struct rwf_state event_state(const struct rrmp_sink_event *event)
     };
 }
 
-/* True when the watch's client has heard of this state by its directory stream: not when there was
- * no room to tell it. */
+/* True: the client was sent this state on its directory stream, as a group or service status. */
 static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, uint16_t service,
                                uint32_t filter)
 {

@@ -178,7 +178,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
 }
 
 /* A status for all items of a service, which a refresh cannot carry, may have been among what was
- * missed: those that are suspect are told so one by one. */
+ * missed: each suspect item gets a status of its own. */
 static void owe_states(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
@@ -231,7 +231,7 @@ bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint1
     return sees_service(&core->clients[client], core->services[service].id);
 }
 
-/* An update of one service to all who follow the directory. */
+/* Sends an update of one service to all clients with a directory stream. */
 static void tell_service(struct p2ps_core *core, const struct omm_service *service)
 {
     for (uint32_t i = 0; i < core->client_room; i++) {

@@ -11,7 +11,7 @@ bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint1
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);
 /* Forgets the services that no instance has offered for serviceForget. */
 void p2ps_directory_tick(struct p2ps_core *core);
-/* A transient status for all items of the service, to all who follow the directory. */
+/* Sends a transient status of all items of the service to all clients with a directory stream. */
 void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);
 void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t instance,
                           uint16_t group, const struct rwf_state *state);

@@ -64,7 +64,8 @@ struct p2ps_front {
 
     /* Queue `made` for one stream of one client. `solicited`, `snapshot`: patch a refresh so.
      * MD_ERR_FULL: no room now; some of it is kept for vital and administrative messages, so that
-     * a client that falls behind can still be told so. Called for every message of every watch. */
+     * a client that falls behind can still get a status. Called for every message of every watch.
+     */
     int (*put)(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
                bool snapshot);
 

@@ -31,10 +31,10 @@ enum p2ps_watch_flags {
     P2PS_WATCH_PAUSED = 0x02,   /* no updates until resumed */
     P2PS_WATCH_PRIVATE = 0x04,
     P2PS_WATCH_OWED_IMAGE = 0x08,  /* it missed something for lack of buffers */
-    P2PS_WATCH_OWED_STATUS = 0x10, /* the item's present state was not told */
+    P2PS_WATCH_OWED_STATUS = 0x10, /* the client has no status of the item's present state */
     P2PS_WATCH_MISSED = 0x20,      /* paused, and something changed meanwhile */
     P2PS_WATCH_HAD_IMAGE = 0x40,   /* an image was delivered once */
-    P2PS_WATCH_CONFLATED = 0x80,   /* told JIT_CONFLATION_STARTED */
+    P2PS_WATCH_CONFLATED = 0x80,   /* JIT_CONFLATION_STARTED was sent */
     P2PS_WATCH_NO_REFRESH = 0x100, /* wants updates without an image */
     P2PS_WATCH_ASKED = 0x200,      /* the next image answers a request of the client */
     P2PS_WATCH_STANDBY = 0x400,    /* its client follows another p2ps: images, no updates */
@@ -69,14 +69,14 @@ struct p2ps_item {
     uint16_t service; /* of the core */
     uint8_t network;
     uint8_t domain;
-    uint8_t stream_state : 5; /* what consumers were last told */
+    uint8_t stream_state : 5; /* as sent to consumers last */
     uint8_t data_state : 3;
     uint8_t code;
     uint8_t watch_step;      /* how often the array of watches has grown: says how long it is */
     uint8_t image_state : 2; /* of the image, as if it were a watch: enum p2ps_watch_state */
     bool is_private : 1;
     bool is_snapshot : 1;    /* the sink ends it by itself */
-    bool is_state_known : 1; /* something was told of it */
+    bool is_state_known : 1; /* the source has sent a state or an image */
     bool is_unreadable : 1;  /* a record could not be converted since the last image */
     bool has_ended : 1;      /* at the sink: nothing is left to close there */
     union {
@@ -173,7 +173,7 @@ struct p2ps_dictionary_wait {
 
 #define P2PS_DICTIONARY_WAITS 256
 
-/* A service, on which network it is, and what the clients were last told of it. */
+/* A service, its network, and its description as it was sent to clients last. */
 /* Where the id of a service comes from; the first ones count most. */
 enum p2ps_id_from {
     P2PS_ID_CONFIGURED,
@@ -189,14 +189,13 @@ struct p2ps_service {
     bool is_up;
     bool is_accepting;
     bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
-    bool is_forgotten; /* consumers were told that it is deleted; its number and id stay its own */
+    bool is_forgotten; /* its deletion was sent; its number and id stay its own */
     uint16_t id;
-    uint64_t main_sum; /* of INFO and STATE, as told last */
+    uint64_t main_sum; /* of INFO and STATE, as sent last */
     uint64_t load_sum; /* of LOAD and LINK */
     uint8_t id_from;   /* enum p2ps_id_from */
     uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
-    /* What its instances offered when there were any: it is the same service while there is none.
-     */
+    /* The last offer of its instances: the service keeps it while it has none. */
     uint8_t capability_count;
     uint8_t qos_count;
     uint8_t capabilities[RRMP_SINK_CAPABILITY_MAX];

@@ -399,7 +399,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         return;
     }
     if (!change_form(core, &open, w)) {
-        p2ps_item_watch_end(core, item, at); /* told closed */
+        p2ps_item_watch_end(core, item, at); /* the refusal above closed the stream */
         return;
     }
     if (request->pause)

@@ -27,7 +27,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
     };
 
     if (c->front->status(c->self, &status) != MD_OK) {
-        p2ps_client_doom(core, client); /* nobody would tell it later */
+        p2ps_client_doom(core, client); /* nothing sends it later */
         return;
     }
     core->stats.status_out++;

@@ -93,8 +93,8 @@ void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t wat
 }
 
 /*
- * A client that fell behind is told so when it can be told anything again: conflation started, the
- * image with what it missed, real time again.
+ * A client that fell behind gets this as soon as it has room: conflation started, the image with
+ * the updates that it missed, real time again.
  */
 static void tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
@@ -118,7 +118,7 @@ static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
         p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
 
     if (it->data_state != RWF_DATA_OK)
-        return; /* told when it is fine again */
+        return; /* sent when the item is OK again */
     p2ps_watch_status(core, item, watch, &state);
     if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
         it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;

@@ -59,7 +59,7 @@ static int submit(struct in_process *p, const struct rrcp_msg *msg, uint64_t now
     return 0;
 }
 
-/* What waits in the private ring goes to the engine, as far as it takes it. */
+/* Submits the messages that wait in the private ring, until the engine is full. */
 static void submit_waiting(struct in_process *p, uint64_t now_ns)
 {
     struct rrcp_msg msg;

@@ -27,7 +27,8 @@ void outbound_publish(struct outbound_writer *writer);
 
 /* ---- reading the inbound ring --------------------------------------------------------------- */
 
-/* What this reader has passed, per session; compared with the daemon's table when it was lapped. */
+/* The last message of each session that this reader passed; compared with the daemon's table after
+ * a lap. */
 struct track {
     uint64_t session;
     uint64_t last_seq;

@@ -14,7 +14,7 @@
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
 
-/* What is used first of the packet pool is faulted in at the start; the rest when it is needed. */
+/* The start faults in the pages of the packet pool that are used first. */
 #define WARM_BYTES (32u << 20)
 
 #ifndef MADV_POPULATE_WRITE

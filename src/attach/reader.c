@@ -232,7 +232,8 @@ static void lapped(struct inbound_reader *reader)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* What the writer may be changing meanwhile, read once; `whole` is its length in the ring. */
+/* Fields of a record that the writer may change meanwhile, read once; `whole` is its length in the
+ * ring. */
 struct head {
     const struct attach_record *record;
     uint32_t length; /* the one that was checked */

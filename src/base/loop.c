@@ -41,7 +41,7 @@ struct md_loop {
     uint64_t busy_poll_ns;
     uint64_t idle_since_ns;
     struct md_loop_stats stats;
-    struct md_hist *turns; /* NULL: nobody wants to know */
+    struct md_hist *turns; /* NULL: not recorded */
     bool is_io_counted;    /* something ran in this turn besides the sources */
     _Atomic bool is_stopping;
 };

@@ -78,7 +78,7 @@ void md_runfile_close(struct md_runfile *runfile)
 {
     if (runfile->fd < 0)
         return;
-    unlink(runfile->path); /* before the lock goes: nobody else's file has this name yet */
+    unlink(runfile->path); /* before the lock goes: no other file has this name yet */
     close(runfile->fd);
     runfile->fd = -1;
 }

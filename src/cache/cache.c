@@ -25,7 +25,7 @@ uint8_t *cache_scratch(struct cache *cache)
     return cache->scratch;
 }
 
-/* What a block with so much room takes of the heap. */
+/* Bytes of the heap that a block with so much room takes. */
 static size_t cost_of(size_t room)
 {
     size_t size = offsetof(struct cache_image, bytes) + room + HEAP_HEADER;
@@ -86,7 +86,7 @@ int cache_resize(struct cache *cache, struct cache_image **image, size_t at, siz
     size_t wanted = (*image)->length - old + fresh;
 
     if (wanted > (*image)->room) {
-        /* Who grows by a field that became longer does so a few times: some room for these. */
+        /* An image that grows by a longer field does so a few times: leave some room for these. */
         int err = take_room(cache, image, wanted + wanted / 32);
         if (err != MD_OK)
             return err;
@@ -180,7 +180,7 @@ static enum cache_kind kind_for(const struct cache *cache, unsigned container)
     return cache_merged_is_for(container) ? CACHE_KIND_MERGED : CACHE_KIND_RAW;
 }
 
-/* What the image was is forgotten; its block serves again if it is not much too large. */
+/* Forgets the old content. The block is used again if it is not much too large. */
 static int start(struct cache *cache, struct cache_image **image, const struct rwf_msg *msg,
                  size_t message_length)
 {

@@ -171,7 +171,7 @@ static int scope_of(struct rwf_bytes set_defs, bool has_defs, unsigned container
 
 /* ---- maps ---- */
 
-/* What the update does to a key last: 1 with the entry, 0: nothing. */
+/* The last entry of the update for this key. 1: found; 0: none. */
 static int find_row(const struct rwf_map *map, struct rwf_bytes key, struct rwf_map_entry *out)
 {
     struct rwf_map walk = *map;

@@ -11,7 +11,7 @@
 #include "text.h"
 #include "value.h"
 
-/* Suggestions cost a comparison with every name; after so many unknown names nobody reads them. */
+/* A suggestion costs a comparison with every name; so many are useful in one file. */
 #define SUGGESTIONS_MAX 200
 
 /* A component of a path that stands for data: a node, a user, a service. */
@@ -32,7 +32,7 @@ struct template
 struct checker {
     const struct md_conf *conf;
     struct report *report;
-    bool is_daemon; /* findings are told with the eyes of one daemon, not of all there may be */
+    bool is_daemon; /* findings are those of one daemon, not of all programs */
     const char *file;
     unsigned line;
     const char *name;
@@ -40,7 +40,7 @@ struct checker {
     struct template templates[TEMPLATES][PROGRAMS]; /* of any node and instance */
     struct template own[TEMPLATES][PROGRAMS];       /* of the daemon that asks */
     bool absent_said[256];                          /* by row: "not in this version" is said once */
-    char ssl[512]; /* names that are about the vendor's SSL, told in one line at the end */
+    char ssl[512]; /* names that are about the vendor's SSL, reported in one line at the end */
     const char *ssl_file;
     unsigned ssl_line;
 };
@@ -76,7 +76,7 @@ static size_t row_count(void)
 
 static bool row_is(const struct md_conf_row *row, const char *param, size_t length)
 {
-    /* Most rows are told apart by their first letter: this is asked of each row for each line. */
+    /* The first letter rules out most rows: this runs for each row and each line. */
     return ((row->name[0] ^ param[0]) & ~0x20) == 0 && strncasecmp(row->name, param, length) == 0 &&
            row->name[length] == '\0';
 }
@@ -364,7 +364,7 @@ static void places_print(const char *param, size_t length, char *out, size_t siz
             }
 }
 
-/* False: the value is wrong, and that was told. */
+/* False: the value is wrong; reported. */
 static bool check_value(struct checker *checker, const struct md_conf_row *row, const char *value,
                         bool is_own)
 {
@@ -396,13 +396,13 @@ static void check_defined(struct checker *checker, const char *value, bool is_ow
     }
 }
 
-/* What the table says of one line: of the program that asks, or of any. */
+/* The table's view of one line, for one program or for all. */
 struct reach {
     bool is_known;   /* a parameter of this name exists */
     bool is_reached; /* at an object of this path */
     bool is_own;     /* and at one of the daemon that asks */
     bool is_present; /* and is heeded there */
-    bool is_news;    /* or is not in this version, which was not said yet */
+    bool is_news;    /* or is absent, and that was not reported yet */
     bool is_ssl;     /* because it is about the vendor's SSL */
 };
 
@@ -524,7 +524,8 @@ static const char *own_network(const struct md_conf *conf)
     return conf->network;
 }
 
-/* Lines that begin with the name of a host concern that host alone; said where none is for this. */
+/* A line that begins with a host's name concerns that host alone. Reports it if the file has such
+ * lines and none is for this host. */
 static void tell_other_nodes(const struct md_conf *conf, struct db *db, struct report *report)
 {
     char first[64] = "";

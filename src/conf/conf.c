@@ -416,7 +416,7 @@ int md_conf_reload(const struct md_conf *old, struct md_conf **out)
                              .sink_arg = options.sink_arg };
     struct compare compare = { .old = old, .report = &report };
     each_parameter(fresh, compare_value, &compare);
-    /* What is not dyn keeps the values of the start. */
+    /* Parameters that are not dyn keep the values of the start. */
     old->boot->references++;
     fresh->role = old->role;
     fresh->boot = old->boot;

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 
-/* One file can hold 200,000 mistakes; nobody reads more than this. */
+/* One file can hold 200,000 mistakes; people do not read more than this. */
 #define FINDINGS_SHOWN_MAX 1000
 
 void report_say(struct report *report, enum md_conf_severity severity, const char *file,
@@ -132,7 +132,7 @@ const char *db_value(const struct db *db, const struct db_entry *entry)
     return name + strlen(name) + 1;
 }
 
-/* FNV-1a; the file is the operator's own, so nobody aims at the buckets. */
+/* FNV-1a; the file is the operator's own: no attacker aims at the buckets. */
 static uint32_t hash(const char *text, size_t length, bool lower)
 {
     uint32_t h = 2166136261u;

@@ -67,7 +67,7 @@ int db_file_add(struct db *db, const char *name);
 int db_add(struct db *db, const char *name, size_t name_length, const char *value,
            size_t value_length, int file, unsigned line);
 
-/* After the last db_add: find what is said twice, build the chains. */
+/* After the last db_add: finds lines of the same name, builds the chains. */
 int db_index(struct db *db, struct report *report);
 
 const char *db_name(const struct db *db, const struct db_entry *entry);

@@ -52,7 +52,7 @@ static bool twice(const struct md_conf_row *row, char *out, size_t size)
     return is_example(row, out);
 }
 
-/* A default as the example of a value tells nobody what else there is. */
+/* The default is no useful example: it shows no other value. */
 static bool other_value(const struct md_conf_row *row, char *out, size_t size)
 {
     static const char *const booleans[] = { "True", "False", NULL };

@@ -40,7 +40,7 @@ static const char *program_class(unsigned program)
                                          : "RMDS";
 }
 
-/* What follows N.I.<daemon>; "%s" is the object's name. */
+/* The path behind N.I.<daemon>; "%s" is the object's name. */
 static const struct {
     const char *instance, *class_path;
 } kinds[MD_CONF_KINDS] = {
@@ -67,7 +67,7 @@ static char class_letter(char c)
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* The two texts of a path, of which snprintf() said the lengths, cut into components. */
+/* Cuts the two texts of a path into components; snprintf() has returned their lengths. */
 static bool both_split(struct object_path *path, int a, int b)
 {
     return a > 0 && (size_t)a < sizeof(path->instance_text) && b > 0 &&

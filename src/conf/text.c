@@ -120,7 +120,7 @@ const char *text_placeholder(const char *text, size_t *length)
     return NULL;
 }
 
-/* What {word} stands for, or NULL. */
+/* The value of {word}, or NULL. */
 static const char *word_value(const struct text_loader *loader, const char *word, size_t length)
 {
     for (size_t i = 0; i < loader->options->define_count; i++) {

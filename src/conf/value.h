@@ -15,7 +15,7 @@
 bool value_parse(const struct md_conf_row *row, const char *text, int64_t *number,
                  char why[VALUE_WHY_MAX]);
 
-/* What the type and range of a row are, for people: "integer 1..65000", "ms 0..1000". */
+/* Type and range of a row, for people: "integer 1..65000", "ms 0..1000". */
 void value_describe(const struct md_conf_row *row, char *out, size_t size);
 
 /* Edit distance with transpositions, or `max` + 1 when it is more than `max`. */

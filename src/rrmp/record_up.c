@@ -49,7 +49,7 @@ static int close_decode(struct md_rd *rd, struct rrmp_close *out)
     out->reason = md_rd_u8(rd);
     md_rd_u8(rd);
     out->key = rrmp_rd_view(rd, key_length);
-    /* Who does not know the key any more names the private stream by its handle. */
+    /* A requester that has forgotten the key names the private stream by its handle. */
     bool is_named = key_length > 0 || out->handle != RRMP_HANDLE_NONE;
     if (md_rd_ok(rd) && (!is_named || key_length > RRMP_KEY_SIZE_MAX))
         return MD_ERR_MALFORMED;

@@ -258,7 +258,7 @@ static void instances_gone(struct rrmp_sink *sink, uint64_t session, uint16_t po
     directory_events(sink);
 }
 
-/* What was lost may have said that a service is up again; SERVICE records bear no number. */
+/* A lost record may have been a service that is up again: SERVICE records bear no number. */
 static void links_unsure(struct rrmp_sink *sink, uint32_t instance)
 {
     for (uint32_t n = 0; n < sink->links.high; n++) {
@@ -466,7 +466,7 @@ static void item_timer(struct rrmp_sink *sink, uint32_t number)
     }
 }
 
-/* Who says nothing for its time is hung; when it wakes it is told that we have moved. */
+/* An instance that is silent for its time hangs; when it wakes, it hears that we have moved. */
 static void instances_check(struct rrmp_sink *sink)
 {
     for (uint32_t n = 0; n < sink->instances.high; n++) {

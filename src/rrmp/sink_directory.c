@@ -203,7 +203,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
-        /* Who waits to be mended does not become fine by what others are told. */
+        /* Items awaiting their own image are not cleared by a group OK. */
         if (is_meant && (state & 7) == RRMP_DATA_OK &&
             (item->is_told || item->state == RRMP_SINK_QUEUED)) {
             is_meant = false;
@@ -302,7 +302,7 @@ void sink_parked_check(struct rrmp_sink *sink)
         parked_wake(sink, i);
 }
 
-/* What waited where the service is down, while it was nowhere else, goes to who has it now. */
+/* Items that waited at a link whose service is down move to an instance that has it up. */
 static void waiting_move(struct rrmp_sink *sink, uint32_t number)
 {
     uint16_t service = sink_link_at(sink, number)->service;
@@ -410,7 +410,7 @@ static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_in
         sink_link_state(sink, existing, row->state);
 }
 
-/* What is not listed any more has been withdrawn. */
+/* A service that the instance does not list any more has been withdrawn. */
 static void rows_missing(struct rrmp_sink *sink, uint32_t number, const struct rrmp_instance *said)
 {
     struct sink_instance *instance = sink_instance_at(sink, number);

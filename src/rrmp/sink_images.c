@@ -282,7 +282,7 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
 
 /* ---- images ---- */
 
-/* What comes by unicast was fine when it was sent; that the service is down has overtaken it. */
+/* True: this unicast image is older than the news that its service is down. */
 static bool is_overtaken(const struct rrmp_sink *sink, uint32_t link,
                          const struct rrmp_image *image)
 {
@@ -413,7 +413,7 @@ static uint8_t first_judge(struct rrmp_sink *sink, uint32_t number, const struct
                FIRST_AFTER_LOSS; /* something before it was lost */
     if (rrmp_after(expected, image->item_seq))
         return 0; /* old */
-    /* What was lost may have been the SUSPECT of a group or service that this image ends. */
+    /* A lost record may have been the SUSPECT of a group or service that this image ends. */
     bool is_in_doubt = sink_link_at(sink, item->link)->is_in_doubt;
     if (!is_solicited)
         return RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP | (is_in_doubt ? FIRST_AFTER_LOSS : 0);

@@ -82,7 +82,7 @@ struct sink_chain {
     size_t bytes;
 };
 
-/* What an item has that waits for an answer, an image, an end of patience, or stands by elsewhere.
+/* The state of an item that waits for an answer, an image or a deadline, or stands by elsewhere.
  * Each has at most one, and room for that is reserved with the item. */
 struct sink_work {
     uint32_t item;
@@ -145,7 +145,7 @@ struct sink_item {
 
 _Static_assert(sizeof(struct sink_item) == 64, "an item at rest is one cache line");
 
-/* What a link must offer to be asked. */
+/* The features that a link must offer for a request. */
 struct sink_wish {
     uint16_t service;
     bool is_private;
@@ -412,7 +412,7 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_
                     struct rrmp_view text);
 /* Start over with this item where it is: unmap, queue. */
 void sink_item_requeue(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
-/* What consumers have may be wrong: tell them, then start over. */
+/* Consumers may have wrong values: send suspect, then request the item again. */
 void sink_item_lost(struct rrmp_sink *sink, uint32_t item, uint8_t code);
 /* Find an instance and queue there, or park. `is_told`: consumers know already. */
 void sink_item_place(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);

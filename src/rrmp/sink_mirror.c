@@ -148,7 +148,7 @@ static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
 
 /* ---- the walk ---- */
 
-/* What is to be said about this item now: the link, or RRMP_NIL for nothing. */
+/* The link that this item's next mirror message is about, or RRMP_NIL: no message is due. */
 static uint32_t due(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);

@@ -73,7 +73,7 @@ enum image_mode {
     IMAGE_DISCARD,   /* nobody takes it: swallow its parts */
 };
 
-/* What the caller is to be told about an item; taken in this order. */
+/* Events about an item that the caller has not taken yet; taken in this order. */
 enum item_news {
     NEWS_WANTED = 1,
     NEWS_ACTIVE = 2,

@@ -352,7 +352,7 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     }
     priority_take(source, number, request);
     source_item_settle(source, now_ns, number);
-    /* Who believes in another handle has not heard that it is void: an image puts him right. */
+    /* Stale handle: the consumer missed the withdrawal. Send an image to resync it. */
     bool is_astray = request->handle != RRMP_HANDLE_NONE && request->handle != item->handle;
     bool wants_image = (request->flags & (RRMP_REQUEST_IMAGE | RRMP_REQUEST_RESUME)) != 0;
     if (is_active && (wants_image || is_astray))
@@ -528,7 +528,7 @@ static void query_in(struct rrmp_source *source, const struct rrmp_record *recor
     }
 }
 
-/* Who else has our services: the topic is the hash of a service's name. */
+/* Other instances that have our services: the topic is the hash of a service's name. */
 static void partners_in(struct rrmp_source *source, const struct rrmp_instance *said)
 {
     for (uint16_t i = 0; i < said->service_count; i++) {

@@ -80,7 +80,7 @@ static int open_sets(unsigned container, bool has_defs, struct rwf_bytes defs,
     if (!has_defs)
         return RWF_OK;
     if (container != RWF_TYPE_FIELD_LIST && container != RWF_TYPE_ELEMENT_LIST)
-        return RWF_OK; /* definitions nobody can use */
+        return RWF_OK; /* definitions that no list can use */
     sets->local = db;
     return rwf_set_db_decode(
         defs, container == RWF_TYPE_FIELD_LIST ? RWF_SET_FIELDS : RWF_SET_ELEMENTS, db);

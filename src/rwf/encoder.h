@@ -35,7 +35,7 @@ enum level_phase {
     PHASE_SET,
     PHASE_SET_ENTRY,
     PHASE_STANDARD, /* of an element list */
-    PHASE_FIELDS,   /* of a field list: told by one byte, so that adding a field is one test */
+    PHASE_FIELDS,   /* of a field list: one byte says so, and adding a field is one test */
     PHASE_STANDARD_ENTRY,
     PHASE_NO_MORE, /* a list without standard data behind its set data */
     PHASE_SUMMARY,

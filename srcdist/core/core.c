@@ -1,4 +1,4 @@
-/* core.c - the instance: made, fed, told the time, taken down. See core.h. */
+/* core.c - the instance: create, feed, tick, destroy. See core.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core.h"
 

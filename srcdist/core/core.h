@@ -40,7 +40,7 @@ enum srcdist_cache_location {
     SRCDIST_CACHE_NONE,
 };
 
-/* What the configuration says of a service. */
+/* The configuration of a service. */
 struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
     bool takes_dictionaries; /* those the provider lists with the service */
@@ -49,7 +49,7 @@ struct srcdist_service_config {
     enum srcdist_cache_location cache_location;
     uint8_t priority; /* sourcePriority, 0 best */
     uint16_t load_factor;
-    uint32_t open_window; /* towards p2ps, 0: none said */
+    uint32_t open_window; /* towards p2ps, 0: none */
     struct rrmp_linger linger;
     const char *vendor;       /* NULL: the provider's */
     const char *mirror_group; /* NULL: none */
@@ -57,7 +57,7 @@ struct srcdist_service_config {
     bool mirror_sequence;
 };
 
-/* What a reload may change. */
+/* Settings that a reload may change. */
 struct srcdist_rules {
     bool keeps_pages; /* cacheAnsiPages */
     bool ripples;     /* rippleFields: old values move on in images, as dictionaries say */
@@ -73,7 +73,7 @@ struct srcdist_core_config {
     const char *user;                    /* our login at providers */
     const char *position;                /* "address/host" */
     const char *application_name;        /* "src_dist" */
-    const char *instance_id;             /* NULL: not said */
+    const char *instance_id;             /* NULL: not sent */
     uint32_t open_window;                /* providerOpenWindow, 0: 500 */
     uint32_t provider_limit;             /* connections, 0: 64 */
     uint32_t post_limit;                 /* 0: 10000 */

@@ -58,7 +58,7 @@ static int32_t ask(struct srcdist_core *core, uint32_t provider, uint16_t provid
     struct rwf_encoder enc;
     struct omm_dictionary_request request = {
         .stream_id = srcdist_streams_take(&p->streams, target),
-        .is_streaming = true, /* a new version is told on it */
+        .is_streaming = true, /* the provider sends new versions on it */
         .has_service_id = true,
         .service_id = provider_id,
         .name = rwf_text(d->name),

@@ -17,7 +17,7 @@ unsigned srcdist_dictionary_field_type(void *core, int16_t field_id); /* see cac
 
 /* Types and ripple chains of fields are from now on as these say. */
 void srcdist_fields_learn(struct srcdist_core *core, const struct rwf_dictionary *dictionary);
-/* What of it can be read; of a dictionary of enumerations nothing. */
+/* Takes field types and ripples from a field dictionary, nothing from one of enumerations. */
 void srcdist_dictionary_learn(struct srcdist_core *core, const struct srcdist_dictionary *d);
 void srcdist_dictionary_asked(struct srcdist_core *core, const struct rrmp_source_event *event);
 void srcdist_dictionary_ask_gone(struct srcdist_core *core, uint32_t source_ask);

@@ -64,7 +64,7 @@ static struct cache_image *permitted_image(struct srcdist_core *core,
     return copy;
 }
 
-/* An update may change who may see the item: then the image must say so, or go. */
+/* An update may change the permission data: then the image gets them, or is dropped. */
 static void cache_permission(struct srcdist_core *core, struct srcdist_item *it,
                              const struct rwf_msg *msg)
 {

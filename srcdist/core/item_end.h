@@ -6,10 +6,10 @@
 #include "private.h"
 
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item);
-/* The item ends, in all who have it or wait for it. */
+/* Ends the item for all consumers and pending requests. */
 void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, uint8_t code,
                       const char *text);
-/* A private stream is not recovered: its owner is told that it has ended. */
+/* A private stream is not recovered: its owner gets a closed status. */
 void srcdist_item_end_private(struct srcdist_core *core, uint32_t item);
 
 #endif

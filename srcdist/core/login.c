@@ -95,7 +95,7 @@ static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_
     srcdist_provider_send(core, provider, &enc);
 }
 
-/* We log out of interactive providers; others are told to go elsewhere. */
+/* Logs out of interactive providers; sends CLOSED_RECOVER to the others. */
 void srcdist_login_leave(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);

@@ -195,8 +195,8 @@ static int acknowledge(struct srcdist_core *core, uint32_t provider, struct rwf_
 }
 
 /*
- * Nobody here has this stream. A provider that ended it while our re-issue was under way took that
- * for a new request, and would go on for nobody.
+ * The stream belongs to no item. A provider that ended it while our re-issue was under way took
+ * the re-issue for a new request: close it, or it goes on unread.
  */
 static int unknown_stream(struct srcdist_core *core, uint32_t provider, const struct rwf_peek *peek,
                           struct rwf_bytes bytes)

@@ -1,4 +1,4 @@
-/* mirror.c - what providers are told of their role in a mirrored service. */
+/* mirror.c - tells providers their role in a mirrored service. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mirror.h"
 

@@ -1,4 +1,4 @@
-/* mirror.h - what providers are told of their role in a mirrored service. */
+/* mirror.h - tells providers their role in a mirrored service. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SRCDIST_MIRROR_H
 #define SRCDIST_MIRROR_H

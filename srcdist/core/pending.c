@@ -7,8 +7,8 @@
 #include "base/err.h"
 
 /*
- * After a provider's return everything it had is asked again. Who opens an item meanwhile must not
- * wait behind all that, nor may it wait for ever: new consumers, recovery and standby are served
+ * When a provider returns, all its items are requested again. A new item must not wait behind all
+ * of them, nor may these wait for ever: new consumers, recovery and standby are served
  * 5 : 4 : 1, and what one does not use goes to the others.
  *
  * A pending item knows its place (due_ns). A place whose item has gone elsewhere is void: it is

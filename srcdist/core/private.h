@@ -30,12 +30,12 @@ struct srcdist_offer {
     uint16_t service;     /* index here */
     bool is_up;
     bool is_accepting;
-    bool accepts_status;   /* wants to be told its role */
-    bool was_suspect;      /* it said so of a group or of the whole service, at some time */
+    bool accepts_status;   /* the provider takes ConsumerStatus */
+    bool was_suspect;      /* a group or service status was not OK at some time */
     bool counts_snapshots; /* as items within its limit */
     uint32_t open_count;   /* items that are open or on their way */
-    uint64_t open_limit;   /* OpenLimit of its LOAD; UINT64_MAX: not said */
-    uint8_t told_role;     /* enum omm_mirroring_mode + 1; 0: not told */
+    uint64_t open_limit;   /* OpenLimit of its LOAD; UINT64_MAX: none */
+    uint8_t told_role;     /* as sent: enum omm_mirroring_mode + 1; 0: not sent */
 };
 
 /* A group of one provider, and its number on the backbone, which no other provider's group has. */
@@ -82,7 +82,7 @@ struct srcdist_provider {
     uint64_t updates;
     struct srcdist_manners manners;
     uint32_t outstanding;        /* requests not answered yet */
-    uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: not said */
+    uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: none */
     uint32_t dictionaries_asked; /* a bit for each of the core's */
     bool has_fields;             /* the field dictionary kept here is this provider's, too */
     const struct srcdist_link *link;
@@ -106,11 +106,11 @@ struct srcdist_provider {
 
 #define SRCDIST_SAID_MAX 8192 /* of LOAD and of LINK each */
 
-/* What a provider says of a service that only consumers read. */
+/* LOAD or LINK of a provider's service: src_dist passes the bytes on, only consumers read them. */
 struct srcdist_said {
     uint8_t *bytes;
     size_t length;
-    uint32_t provider; /* that said it */
+    uint32_t provider; /* that sent it */
 };
 
 struct srcdist_service {
@@ -151,13 +151,13 @@ struct srcdist_item {
     bool is_reissued : 1;    /* since the provider last answered */
     bool is_in_parts : 1;    /* between the first and the last part of a refresh */
     bool has_sum : 1;        /* all have that image, and heard nothing since */
-    bool is_told : 1;        /* all were told suspect: the next image is for all of them */
+    bool is_told : 1;        /* all consumers were sent suspect: the next image is for all */
     bool is_recovery : 1;    /* its consumers had it from another source */
     bool had_image : 1;      /* at some time */
     bool is_counted : 1;     /* in the provider's outstanding ones */
     bool must_republish : 1; /* NI: its provider was lost; closed if it does not come again */
     bool had_asks : 1;       /* snapshots may wait for its next image */
-    bool is_awaited : 1;     /* NI: all who want it know that it is not published yet */
+    bool is_awaited : 1;     /* NI: consumers were sent that it is not published yet */
     bool is_in_offer : 1;    /* in the open_count of its provider's offer */
     bool shares_stream : 1;  /* NI: the provider has other items on its stream id, too */
     bool is_staged : 1;      /* its updates pass stages; chosen when it is made */

@@ -20,11 +20,11 @@ uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32
 bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
                               const struct omm_service *info, bool is_broadcast);
 
-/* LOAD and LINK, for consumers: as the provider says them. */
+/* Keeps LOAD and LINK as the provider sends them, for consumers. */
 void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,
                          const struct omm_service *said);
 
-/* Forgets what that provider said. */
+/* Forgets LOAD and LINK of that provider. */
 void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t provider);
 void srcdist_services_destroy(struct srcdist_core *core);
 

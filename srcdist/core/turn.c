@@ -25,7 +25,7 @@
 
 #define SECOND_NS        1000000000ull
 #define LOGIN_TIMEOUT_NS (45 * SECOND_NS)
-#define ANSWER_MORE_NS   (30 * SECOND_NS) /* further silence before consumers are told again */
+#define ANSWER_MORE_NS   (30 * SECOND_NS) /* further silence before the status is sent again */
 #define SWEEP_ITEMS      65536
 
 /* ---- providers come and go ---- */

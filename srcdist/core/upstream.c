@@ -13,7 +13,7 @@
 
 #define SECOND_NS   1000000000ull
 #define BACKOFF_MAX 5                /* 1, 2, 4, 8, 16, then 30 s */
-#define ANSWER_NS   (10 * SECOND_NS) /* silence of a provider before consumers are told */
+#define ANSWER_NS   (10 * SECOND_NS) /* silence of a provider before consumers get a status */
 
 void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it)
 {
