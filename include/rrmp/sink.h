@@ -213,7 +213,7 @@ struct rrmp_sink_item {
     uint16_t service;
     uint16_t instance; /* index here, 0xFFFF none */
     uint16_t group;    /* at that instance */
-    bool is_told;      /* consumers were told suspect and no refresh has come since */
+    bool suspect_sent; /* consumers were told suspect and no refresh has come since */
     bool had_image;    /* consumers had an image at some time */
     bool is_private;
     uint32_t user;

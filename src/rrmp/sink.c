@@ -418,8 +418,8 @@ static void item_unanswered(struct rrmp_sink *sink, uint32_t number)
         sink_queue_put(sink, number, QUEUE_NEW);
         return;
     }
-    if (item->had_image && !item->is_told && item->is_image_open) {
-        item->is_told = true; /* the image stopped in the middle */
+    if (item->had_image && !item->suspect_sent && item->is_image_open) {
+        item->suspect_sent = true; /* the image stopped in the middle */
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED, none);
     }
     sink_item_requeue(sink, number, QUEUE_RECOVERY);

@@ -205,7 +205,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
         bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
         /* Items awaiting their own image are not cleared by a group OK. */
         if (is_meant && (state & 7) == RRMP_DATA_OK &&
-            (item->is_told || item->state == RRMP_SINK_QUEUED)) {
+            (item->suspect_sent || item->state == RRMP_SINK_QUEUED)) {
             is_meant = false;
             is_partial = true;
         }
@@ -213,7 +213,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
             item->stamp = stamp;
             has_any = true;
             if (is_suspect && item->had_image)
-                item->is_told = true;
+                item->suspect_sent = true;
             if (!is_suspect && item->state == RRMP_SINK_FILLING &&
                 sink_work_of(sink, item)->tag != 0 &&
                 !(sink_work_of(sink, item)->held.count == 0 && item->is_image_open)) {

@@ -63,7 +63,7 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     sink_timer_cancel(sink, number);
     sink_window_leave(sink, item);
     sink_item_set_state(sink, number, RRMP_SINK_LIVE);
-    item->is_told = work->image_stays;
+    item->suspect_sent = work->image_stays;
     item->is_multicast = sink->config.prefers_multicast;
     item->wants_image = item->wants_more;
     item->wants_more = false;

@@ -127,7 +127,7 @@ struct sink_item {
     bool in_use : 1;
     bool is_dying : 1;      /* CLOSED was said: freed when that event has been taken */
     bool is_asked : 1;      /* the instance has our interest, as far as we know */
-    bool is_told : 1;       /* consumers in step were told suspect */
+    bool suspect_sent : 1;  /* consumers in step were told suspect */
     bool had_image : 1;     /* consumers had an image */
     bool wants_image : 1;   /* watches NEW wait although LIVE */
     bool wants_more : 1;    /* watches NEW came after the first part of the image under way */
@@ -414,7 +414,7 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_
 void sink_item_requeue(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
 /* Consumers may have wrong values: send suspect, then request the item again. */
 void sink_item_lost(struct rrmp_sink *sink, uint32_t item, uint8_t code);
-/* Find an instance and queue there, or park. `is_told`: consumers know already. */
+/* Find an instance and queue there, or park. `suspect_sent`: consumers know already. */
 void sink_item_place(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
 /* Leave the instance, saying CLOSE if it may still believe in our interest. */
 void sink_item_leave(struct rrmp_sink *sink, uint32_t item, uint8_t reason);

@@ -427,8 +427,8 @@ void sink_item_lost(struct rrmp_sink *sink, uint32_t number, uint8_t code)
         sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
         return;
     }
-    if (item->had_image && !item->is_told) {
-        item->is_told = true;
+    if (item->had_image && !item->suspect_sent) {
+        item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, code, none);
     }
     sink_item_requeue(sink, number, QUEUE_RECOVERY);

@@ -139,7 +139,7 @@ static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
 
     sink->move_ns = sink->now_ns + 1000000000ull / sink->config.move_rate;
     if (item->had_image) {
-        item->is_told = true;
+        item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_FAILOVER_STARTED, none);
     }
     sink_item_leave(sink, number, RRMP_CLOSE_MOVED);

@@ -212,7 +212,7 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
         .instance =
             item->link == RRMP_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance,
         .group = item->group,
-        .is_told = item->is_told,
+        .suspect_sent = item->suspect_sent,
         .had_image = item->had_image,
         .is_private = item->is_private,
         .user = item->user,

@@ -61,7 +61,7 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
         return;
     }
     if (flags & RRMP_FLAG_STAYS)
-        item->is_told = true;
+        item->suspect_sent = true;
     if (item->state == RRMP_SINK_ASKED)
         sink_window_leave(sink, item); /* a status is an answer too */
     if (slot->bits & SLOT_HOLD) {
@@ -160,8 +160,8 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
         sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_PREEMPTED, 0, none);
         return;
     }
-    if (item->had_image && !item->is_told) {
-        item->is_told = true;
+    if (item->had_image && !item->suspect_sent) {
+        item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_PREEMPTED, none);
     }
     sink_item_place(sink, number, QUEUE_RECOVERY);
@@ -188,8 +188,8 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
 
     sink_item_refuse_at(sink, number, item->link,
                         is_about_item ? SINK_REFUSED_NS : SINK_REFUSED_SHORT_NS);
-    if (item->had_image && !item->is_told) {
-        item->is_told = true;
+    if (item->had_image && !item->suspect_sent) {
+        item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
     }
     sink_item_leave(sink, number, 0);
@@ -216,7 +216,7 @@ static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct 
         sink_window_leave(sink, item);
     } else {
         sink_unask(sink, item);
-        item->is_told = item->had_image;
+        item->suspect_sent = item->had_image;
         sink_item_requeue(sink, number, QUEUE_NEW);
         sink_queue_remove(sink, number);
     }

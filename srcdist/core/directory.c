@@ -88,7 +88,7 @@ static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t se
         struct srcdist_item *it = &core->items[i];
         struct rrmp_source_item info;
 
-        if (!it->image || it->provider != provider || it->service != service || it->is_told ||
+        if (!it->image || it->provider != provider || it->service != service || it->suspect_sent ||
             !rrmp_source_item_info(core->source, i, &info) || info.group != number)
             continue;
         cache_image_set_state(it->image, RWF_STREAM_OPEN, state->data_state, state->code);

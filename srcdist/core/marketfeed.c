@@ -61,7 +61,7 @@ static bool make_status(struct srcdist_core *core, uint32_t target, const struct
     };
     struct rwf_encoder enc;
 
-    if (it && it->is_told)
+    if (it && it->suspect_sent)
         return false;
     rwf_encoder_init(&enc, core->marketfeed.bytes, core->marketfeed.size);
     if (omm_status_encode(&enc, &status) != RWF_OK)

@@ -56,9 +56,9 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
         return MD_ERR_MALFORMED;
     if (msg.msg_class != RWF_CLASS_REFRESH || !rwf_msg_has_key(&msg)) {
         core->stats.unknown_streams++;
-        if (msg.msg_class != RWF_CLASS_UPDATE || p->told_not_open)
+        if (msg.msg_class != RWF_CLASS_UPDATE || p->refused_not_open)
             return MD_OK;
-        p->told_not_open = true; /* one refusal is enough, updates may be many */
+        p->refused_not_open = true; /* one refusal is enough, updates may be many */
         return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_NOT_OPEN,
                                               "An item begins with a refresh");
     }

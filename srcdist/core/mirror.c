@@ -40,7 +40,7 @@ static enum omm_mirroring_mode role_of(const struct srcdist_core *core, uint32_t
                                                : OMM_MIRROR_STANDBY;
 }
 
-/* Sends the role when it changes. A full connection leaves told_role as it was: the next tick tries
+/* Sends the role when it changes. A full connection leaves sent_role as it was: the next tick tries
  * again. */
 static void tell(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer)
 {
@@ -48,12 +48,12 @@ static void tell(struct srcdist_core *core, uint32_t provider, struct srcdist_of
     enum omm_mirroring_mode role = role_of(core, provider, offer->service);
     struct rwf_encoder enc;
 
-    if (offer->told_role == (uint8_t)role + 1)
+    if (offer->sent_role == (uint8_t)role + 1)
         return;
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_consumer_status_encode(&enc, p->directory_stream, offer->provider_id, role);
     if (srcdist_provider_send(core, provider, &enc) == MD_OK)
-        offer->told_role = (uint8_t)(role + 1);
+        offer->sent_role = (uint8_t)(role + 1);
 }
 
 void srcdist_mirror_tick(struct srcdist_core *core)

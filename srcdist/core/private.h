@@ -35,7 +35,7 @@ struct srcdist_offer {
     bool counts_snapshots; /* as items within its limit */
     uint32_t open_count;   /* items that are open or on their way */
     uint64_t open_limit;   /* OpenLimit of its LOAD; UINT64_MAX: none */
-    uint8_t told_role;     /* as sent: enum omm_mirroring_mode + 1; 0: not sent */
+    uint8_t sent_role;     /* as sent: enum omm_mirroring_mode + 1; 0: not sent */
 };
 
 /* A group of one provider, and its number on the backbone, which no other provider's group has. */
@@ -68,10 +68,10 @@ struct srcdist_pending {
 struct srcdist_provider {
     bool is_used;
     bool supports_post;
-    uint8_t state;      /* enum srcdist_provider_state */
-    uint8_t kind;       /* enum srcdist_provider_kind */
-    bool told_not_open; /* that its updates come before their image */
-    bool must_go;       /* is cut at the end of the turn */
+    uint8_t state;         /* enum srcdist_provider_state */
+    uint8_t kind;          /* enum srcdist_provider_kind */
+    bool refused_not_open; /* that its updates come before their image */
+    bool must_go;          /* is cut at the end of the turn */
     const char *go_reason;
     unsigned rank;
     uint32_t serial;
@@ -151,7 +151,7 @@ struct srcdist_item {
     bool is_reissued : 1;    /* since the provider last answered */
     bool is_in_parts : 1;    /* between the first and the last part of a refresh */
     bool has_sum : 1;        /* all have that image, and heard nothing since */
-    bool is_told : 1;        /* all consumers were sent suspect: the next image is for all */
+    bool suspect_sent : 1;   /* all consumers were sent suspect: the next image is for all */
     bool is_recovery : 1;    /* its consumers had it from another source */
     bool had_image : 1;      /* at some time */
     bool is_counted : 1;     /* in the provider's outstanding ones */

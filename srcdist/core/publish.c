@@ -159,7 +159,7 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
         .is_last = is_complete,
         /* An unsolicited refresh goes to all consumers, even if some wait for an image. */
         .is_solicited =
-            it->is_image_due && !it->is_told && (msg->flags & RWF_REFRESH_SOLICITED) != 0,
+            it->is_image_due && !it->suspect_sent && (msg->flags & RWF_REFRESH_SOLICITED) != 0,
         .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
         .code = msg->state.code,
         .group = srcdist_provider_group(core, provider, msg->group_id),
@@ -196,7 +196,7 @@ static bool is_known(struct srcdist_core *core, uint32_t item, const struct rwf_
         return false;
     const struct srcdist_offer *offer =
         srcdist_provider_offer(srcdist_provider_at(core, it->provider), it->service);
-    return offer && !offer->was_suspect && !it->is_told &&
+    return offer && !offer->was_suspect && !it->suspect_sent &&
            rrmp_source_item_info(core->source, item, &info) && info.group == part->group;
 }
 
@@ -270,7 +270,7 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
         it->is_image_due = false;
-        it->is_told = false;
+        it->suspect_sent = false;
         it->had_image = true;
         it->is_reissued = it->is_reissued && !(msg.flags & RWF_REFRESH_SOLICITED);
         srcdist_item_answered(core, item);
@@ -365,7 +365,7 @@ static int refused_for_now(struct srcdist_core *core, uint32_t item, const struc
     if (provider != SRCDIST_NONE)
         core->providers[provider].manners.refusals++;
     srcdist_item_backoff(core, item);
-    core->items[item].is_told = true;
+    core->items[item].suspect_sent = true;
     return MD_OK;
 }
 
@@ -404,7 +404,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     if (it->image)
         cache_apply(core->cache, &it->image, message);
     if (msg.state.data_state != RWF_DATA_NO_CHANGE)
-        it->is_told = msg.state.data_state == RWF_DATA_SUSPECT;
+        it->suspect_sent = msg.state.data_state == RWF_DATA_SUSPECT;
     if (it->state == SRCDIST_ITEM_OPENING && it->is_counted) {
         /* A status frees the place in the window; the image is still due. */
         core->providers[it->provider].outstanding--;

@@ -62,7 +62,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
             continue;
         }
         srcdist_item_detach(core, i, core->providers[provider].must_go ? false : true);
-        it->is_told = true;
+        it->suspect_sent = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;
         srcdist_item_set_state(
@@ -100,7 +100,7 @@ void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t se
         }
         if (it->image)
             cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
-        it->is_told = true;
+        it->suspect_sent = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;
         srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);

@@ -516,7 +516,7 @@ void sink_check_end(struct world *world, struct proc *proc)
                 world, "R5",
                 "sink %u item %u: watch in state %d%s at %u of %u, engine in state %d told %d",
                 proc->number, watch->item, watch->state, watch->is_suspect ? " suspect" : "",
-                watch->counter, item->counter, info.state, info.is_told);
+                watch->counter, item->counter, info.state, info.suspect_sent);
     }
     if (stats->held_bytes_now != 0)
         world_fail(world, "R6", "sink %u still holds %zu bytes", proc->number,
