@@ -87,14 +87,29 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
     return code;
 }
 
+/* A door beside the one that asks for certificates has to be meant. */
+static bool is_open_by_mistake(const struct md_conf_object *daemon)
+{
+    return md_conf_port(daemon, "tlsPort") != 0 && md_conf_bool(daemon, "tlsRequireClientCert") &&
+           md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections") &&
+           !md_conf_is_set(daemon, "allowRSSLConnections");
+}
+
 int p2ps_open_listeners(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     int code = -1;
 
+    if (is_open_by_mistake(daemon)) {
+        md_log(MD_LOG_CRITICAL,
+               "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
+               "allowRSSLConnections : False to close it, or True to keep it open");
+        return MD_EXIT_CONFIG;
+    }
     if (md_conf_port(daemon, "tlsPort") != 0 &&
         daemon_tls_create(daemon, true, "", &p2ps->tls) != MD_OK)
         code = MD_EXIT_FILE;
+    daemon_tls_show(&p2ps->daemon, p2ps->tls, "server");
     if (code < 0 && md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps,
                                          &p2ps->accept_pause) != MD_OK)
         code = MD_EXIT_FILE;

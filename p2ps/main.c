@@ -242,7 +242,7 @@ static void on_reload(void *owner)
 {
     struct p2ps *p2ps = owner;
 
-    daemon_tls_reload(p2ps->tls);
+    daemon_tls_reload(&p2ps->daemon, p2ps->tls, "server");
     p2ps_dictionary_store_read(p2ps->dictionaries, &p2ps->daemon.object);
     tune_workers(p2ps);
     if (load_rules(p2ps) != MD_OK) {

@@ -202,7 +202,12 @@ static void on_reload(void *owner)
     struct src_dist *sd = owner;
     const struct srcdist_rules rules = rules_of(&sd->daemon.object);
 
-    daemon_tls_reload(sd->server_tls);
+    daemon_tls_reload(&sd->daemon, sd->server_tls, "server");
+    for (unsigned i = 0; i <= ROUTES_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "route%u", i);
+        daemon_tls_reload(&sd->daemon, sd->route_tls[i], name);
+    }
     pthread_mutex_lock(&sd->lock);
     sd->live_conf = sd->daemon.conf;
     for (unsigned i = 0; i < sd->network_count; i++) {

@@ -11,8 +11,6 @@
 #include "daemon/connections.h"
 #include "netio/stream.h"
 
-#define ROUTES_MAX 64
-
 /* ---- routes ---- */
 
 static struct rssl_config route_channel(const struct src_dist *sd,
@@ -58,13 +56,21 @@ static bool split_host(const char *text, char host[256], uint16_t *port)
     return host[0] != 0;
 }
 
-static int route_tls(struct link *link, const struct md_conf_object *route)
+static int route_tls(struct src_dist *sd, struct link *link, const struct md_conf_object *route)
 {
-    char before[32];
+    char before[32], name[16];
 
     link->is_encrypted = md_conf_bool(route, "encrypted");
     snprintf(before, sizeof(before), "route %u: ", link->number);
-    return link->is_encrypted ? daemon_tls_create(route, false, before, &link->tls) : MD_OK;
+    snprintf(name, sizeof(name), "route%u", link->number);
+    if (!link->is_encrypted)
+        return MD_OK;
+    int err = daemon_tls_create(route, false, before, &link->tls);
+    if (!err) {
+        sd->route_tls[link->number] = link->tls;
+        daemon_tls_show(&sd->daemon, link->tls, name);
+    }
+    return err;
 }
 
 static struct network *find_network(const struct src_dist *sd, const char *name)
@@ -104,7 +110,7 @@ static int add_route(struct src_dist *sd, unsigned number)
         return MD_OK; /* no route */
     }
     struct network *network = find_network(sd, md_conf_string(&route, "network"));
-    if (!network || route_tls(link, &route) != MD_OK) {
+    if (!network || route_tls(sd, link, &route) != MD_OK) {
         free(link);
         return MD_ERR_SYS;
     }
@@ -185,6 +191,7 @@ int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
     if (md_conf_port(bus, "tlsServerPort") != 0 &&
         daemon_tls_create(daemon, true, "", &sd->server_tls) != MD_OK)
         return MD_EXIT_FILE;
+    daemon_tls_show(&sd->daemon, sd->server_tls, "server");
     int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort");
     return code < 0 ? listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort") : code;
 }

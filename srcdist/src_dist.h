@@ -13,6 +13,8 @@
 struct src_dist;
 
 /* One network of the backbone and the loop that serves it, an instance of its own. */
+enum { ROUTES_MAX = 64 };
+
 struct network {
     struct src_dist *sd;
     unsigned index;
@@ -31,7 +33,8 @@ struct src_dist {
     struct network *networks[DAEMON_NETWORKS_MAX]; /* made from them, one each */
     unsigned network_count;
     struct net_tls *server_tls;
-    struct rwf_dictionary *fields; /* of files; NULL: none can be read */
+    struct net_tls *route_tls[ROUTES_MAX + 1]; /* of its link, which lives as long as the loops */
+    struct rwf_dictionary *fields;             /* of files; NULL: none can be read */
     /* Written by the control loop on a reload, and by the route loop when a service appears. */
     pthread_mutex_t lock;
     const struct md_conf *live_conf;

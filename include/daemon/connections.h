@@ -3,7 +3,7 @@
 #ifndef DAEMON_CONNECTIONS_H
 #define DAEMON_CONNECTIONS_H
 
-#include "conf/conf.h"
+#include "daemon/daemon.h"
 #include "netio/stream.h"
 #include "rssl/channel.h"
 
@@ -19,9 +19,11 @@ struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_co
  * behind `before`, e.g. "route 2: ". */
 int daemon_tls_create(const struct md_conf_object *object, bool is_server, const char *before,
                       struct net_tls **out);
-/* Reads the files again; the old certificate stays in force if they cannot be used. NULL is
- * allowed. */
-void daemon_tls_reload(struct net_tls *tls);
+/* Reads the files again; the old certificate stays in force if they cannot be used. `name` is
+ * "server" or "route1". NULL is allowed. */
+void daemon_tls_reload(struct daemon *daemon, struct net_tls *tls, const char *name);
+/* Shows when the certificate ends as <process>.tls.<name>.ends, and logs it when that is near. */
+void daemon_tls_show(struct daemon *daemon, struct net_tls *tls, const char *name);
 
 /*
  * Listens on the port that `param` names, and logs "`purpose` on port ...". -1: *out is the

@@ -121,12 +121,13 @@ void net_listener_close(struct net_listener *listener); /* NULL is allowed */
 /*
  * TLS: one context for each listening port, or for all dialed connections with one identity.
  * Version 1.2 at least, or 1.3. Reload reads the files again for connections made from then on, and
- * leaves all as it was when they do not fit.
+ * leaves all as it was when they do not fit; other threads may accept and dial meanwhile.
  */
 struct net_tls_config {
     const char *certificate; /* PEM file, with chain; servers need it */
     const char *key;         /* PEM file */
     const char *ca;          /* PEM file of trusted roots; NULL for a client: the system's */
+    const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: AEAD suites only */
     bool is_server;
     bool require_client_certificate; /* server; needs `ca` */
     bool require_tls13;              /* version 1.2 is refused */
@@ -137,6 +138,8 @@ struct net_tls_config {
 int net_tls_create(const struct net_tls_config *config, char *error, size_t error_size,
                    struct net_tls **out);
 int net_tls_reload(struct net_tls *tls, char *error, size_t error_size);
+/* When the certificate in force ends, in seconds since 1970; 0: there is none. */
+int64_t net_tls_expires(struct net_tls *tls);
 void net_tls_destroy(struct net_tls *tls); /* NULL is allowed */
 
 /*

@@ -296,6 +296,9 @@ const struct md_conf_row md_conf_rows[] = {
       "A client must show a certificate signed by tlsCaFile." },
     { "tlsMinVersion", DAEMON | ROUTE, P2PS | SRC, 0, WORD("1.2|1.3", "1.2"),
       "Oldest TLS version accepted." },
+    { "tlsCiphers", DAEMON | ROUTE, P2PS | SRC, 0, TEXT(""),
+      "Cipher suites of TLS 1.2, as OpenSSL names them; empty: those with forward secrecy and AEAD "
+      "(AES-GCM, ChaCha20). TLS 1.3 has no others." },
 
     /* ---- the backbone ---- */
     { "networkName", DAEMON | RRCP, ALL, 0, TEXT("net1"),

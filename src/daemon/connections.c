@@ -9,6 +9,9 @@
 #include "daemon/words.h"
 #include "netio/diagnose.h"
 
+#define DAY_S            86400
+#define EXPIRY_WARNING_S (30 * DAY_S)
+
 struct net_stream_options daemon_stream_options(const struct md_conf_object *daemon,
                                                 struct net_tls *tls)
 {
@@ -88,6 +91,7 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
         .is_server = is_server,
         .require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert"),
         .require_tls13 = md_conf_word(object, "tlsMinVersion") == 1,
+        .ciphers = file_of(object, "tlsCiphers", false),
     };
     char error[256];
     int err = net_tls_create(&config, error, sizeof(error), out);
@@ -97,12 +101,30 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
     return err;
 }
 
-void daemon_tls_reload(struct net_tls *tls)
+void daemon_tls_show(struct daemon *daemon, struct net_tls *tls, const char *name)
+{
+    int64_t ends_s = tls ? net_tls_expires(tls) : 0;
+    int64_t left_s = ends_s - (int64_t)(md_clock_wall_ns() / MD_NS_PER_S);
+
+    if (ends_s <= 0)
+        return;
+    struct stats_entry *entry =
+        stats_entry_addf(daemon->stats, STATS_KIND_TIME, "%s.tls.%s.ends", daemon->process, name);
+    md_ctr_set(&entry->value, (uint64_t)ends_s * MD_NS_PER_S);
+    if (left_s < 0)
+        md_log(MD_LOG_ERROR, "tls: %s: the certificate has expired; peers refuse it", name);
+    else if (left_s < EXPIRY_WARNING_S)
+        md_log(MD_LOG_WARNING, "tls: %s: the certificate ends in %d days; renew it", name,
+               (int)(left_s / DAY_S));
+}
+
+void daemon_tls_reload(struct daemon *daemon, struct net_tls *tls, const char *name)
 {
     char error[256];
 
     if (tls && net_tls_reload(tls, error, sizeof(error)) != MD_OK)
-        md_log(MD_LOG_ERROR, "tls: %s; the old certificate stays in force", error);
+        md_log(MD_LOG_ERROR, "tls: %s: %s; the old certificate stays in force", name, error);
+    daemon_tls_show(daemon, tls, name);
 }
 
 /* ---- ports ---- */

@@ -6,16 +6,22 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "netio/diagnose.h"
 #include "stream_private.h"
 
+/* Of TLS 1.2, with forward secrecy and AEAD only; those of 1.3 are all like that. */
+#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!PSK"
+
 struct net_tls {
     struct net_tls_config config; /* strings are ours */
+    pthread_mutex_t lock;         /* of `context`: one thread reloads, others accept and dial */
     SSL_CTX *context;
     BIO_METHOD *bio_method;
 };
@@ -277,11 +283,20 @@ static int set_name(SSL *ssl, const char *name)
     return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
 }
 
+/* The connection holds the context, so the lock is only about taking it. */
+static SSL *new_connection(struct net_tls *tls)
+{
+    pthread_mutex_lock(&tls->lock);
+    SSL *ssl = SSL_new(tls->context);
+    pthread_mutex_unlock(&tls->lock);
+    return ssl;
+}
+
 int net_tls_wrap(struct net_tls *tls, struct net_stream *inner, const char *name,
                  struct net_stream **out)
 {
     struct tls_stream *stream = calloc(1, sizeof(*stream));
-    SSL *ssl = SSL_new(tls->context);
+    SSL *ssl = new_connection(tls);
     BIO *bio = BIO_new(tls->bio_method);
 
     *out = NULL;
@@ -432,6 +447,9 @@ static int make_context(const struct net_tls_config *config, char *error, size_t
                                   SSL_MODE_RELEASE_BUFFERS);
     /* Peers that just close are the rule; a cut stream shows in the frames above. */
     SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
+    snprintf(what, sizeof(what), "ciphers");
+    if (SSL_CTX_set_cipher_list(context, config->ciphers ? config->ciphers : CIPHERS) != 1)
+        goto fail;
     snprintf(what, sizeof(what), "certificate %s", config->certificate ? config->certificate : "");
     if (config->is_server && !config->certificate)
         goto fail;
@@ -479,6 +497,8 @@ int net_tls_create(const struct net_tls_config *config, char *error, size_t erro
     tls->config.certificate = copy(config->certificate);
     tls->config.key = copy(config->key);
     tls->config.ca = copy(config->ca);
+    tls->config.ciphers = copy(config->ciphers);
+    pthread_mutex_init(&tls->lock, NULL);
     tls->bio_method = make_bio_method();
     int rc = make_context(config, error, error_size, &tls->context);
     if (rc == MD_OK && !tls->bio_method)
@@ -493,14 +513,30 @@ int net_tls_create(const struct net_tls_config *config, char *error, size_t erro
 
 int net_tls_reload(struct net_tls *tls, char *error, size_t error_size)
 {
-    SSL_CTX *context;
+    SSL_CTX *context, *old;
     int rc = make_context(&tls->config, error, error_size, &context);
 
     if (rc != MD_OK)
         return rc;
-    SSL_CTX_free(tls->context); /* connections made with it hold it themselves */
+    pthread_mutex_lock(&tls->lock);
+    old = tls->context;
     tls->context = context;
+    pthread_mutex_unlock(&tls->lock);
+    SSL_CTX_free(old); /* connections made with it hold it themselves */
     return MD_OK;
+}
+
+int64_t net_tls_expires(struct net_tls *tls)
+{
+    struct tm tm;
+    int64_t seconds = 0;
+
+    pthread_mutex_lock(&tls->lock);
+    const X509 *certificate = SSL_CTX_get0_certificate(tls->context);
+    if (certificate && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1)
+        seconds = timegm(&tm);
+    pthread_mutex_unlock(&tls->lock);
+    return seconds;
 }
 
 void net_tls_destroy(struct net_tls *tls)
@@ -512,5 +548,7 @@ void net_tls_destroy(struct net_tls *tls)
     free((char *)(uintptr_t)tls->config.certificate);
     free((char *)(uintptr_t)tls->config.key);
     free((char *)(uintptr_t)tls->config.ca);
+    free((char *)(uintptr_t)tls->config.ciphers);
+    pthread_mutex_destroy(&tls->lock);
     free(tls);
 }
