@@ -70,14 +70,19 @@ static void on_deadline(void *owner)
     md_loop_stop(d->daemon.loop);
 }
 
-/* disconnectOnGaps: leave, and begin anew as a new session of the same process. */
-static void rejoin(struct rrcpd *d)
+/* Leave, and begin anew as a new session of the same process. */
+static void rejoin(struct rrcpd *d, const char *why)
 {
     if (d->daemon.is_stopping)
         return;
     d->daemon.begins_anew = true;
     d->leave_reason = 2;
-    daemon_end(&d->daemon, "stopping (a gap that cannot be mended; joining the network anew)");
+    daemon_end(&d->daemon, why);
+}
+
+static void on_exhausted(void *owner)
+{
+    rejoin(owner, "stopping (all ports of the session are used up; joining the network anew)");
 }
 
 static void on_mail(void *owner)
@@ -89,7 +94,7 @@ static void on_mail(void *owner)
         if (mail.kind == NET_STOPPED)
             md_loop_stop(d->daemon.loop);
         else if (mail.kind == NET_GAP)
-            rejoin(d);
+            rejoin(d, "stopping (a gap that cannot be mended; joining the network anew)");
         else if (d->users)
             users_mail(d->users, &mail);
     }
@@ -225,6 +230,8 @@ static int open_network(struct rrcpd *d)
                                          : MD_EXIT_CONFIG;
     }
     users_limit_rings(d->users, d->ring_bytes);
+    users_show(d->users, daemon->stats, daemon->process);
+    users_on_exhausted(d->users, on_exhausted, d);
     role_open(daemon->conf, path, d->role_path, sizeof(d->role_path));
     snprintf(d->socket_path, sizeof(d->socket_path), "%s", path);
     return -1;

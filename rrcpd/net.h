@@ -37,10 +37,10 @@ struct net_user {
     bool is_leaving;  /* no longer believed, or on its way out */
     bool is_removing; /* the control loop asked for its end */
     enum backbone_user_reason reason;
-    uint64_t leave_at; /* drain up to this position of its ring */
     uint64_t messages, bytes, refused, wakes;
     struct stats_entry *stats[NET_USER_ROWS], *stat_lag, *stat_name;
-    uint64_t cursor_seen, cursor_ns; /* flowControl min: its reader's position, and since when */
+    /* flowControl min: how far its reader is, up to where it was credited, the wait it has left. */
+    uint64_t cursor_seen, credited_at, wait_left_ns, given_up_ns;
 };
 
 enum net_mail_kind {

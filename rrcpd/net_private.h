@@ -23,9 +23,11 @@ struct net {
 
     struct net_user *users[NET_USER_MAX];
     int user_count;
-    int user_next; /* whose turn it is */
-    bool is_full;  /* the engine takes no more messages now */
-    bool is_held;  /* flowControl min: a local reader is far behind */
+    int user_next;    /* whose turn it is */
+    bool is_full;     /* the engine takes no more messages now */
+    bool is_held;     /* flowControl min: a local reader is far behind */
+    uint64_t held_ns; /* when that was looked at last */
+    uint64_t users_violated, users_given_up;
     bool is_stopping, has_stopped;
     struct backbone_event events[NET_EVENT_MAX];
 

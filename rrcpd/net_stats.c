@@ -113,7 +113,8 @@ struct net_stats {
     struct stats_entry *packet[STATS_ROW_COUNT(packet_rows)];
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
-    struct stats_entry *users, *loop_max_us, *turns, *sleeps, *position, *pool_size, *ring, *over;
+    struct stats_entry *users, *violated, *given_up, *loop_max_us, *turns, *sleeps, *position,
+        *pool_size, *ring, *over;
 };
 
 int net_stats_create(struct net *net)
@@ -135,6 +136,8 @@ int net_stats_create(struct net *net)
         stats->recover_us[i] = stats_entry_addf(segment, STATS_KIND_COUNTER,
                                                 "%s.recoverUs.below%lu", process, 1ul << i);
     stats->users = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.users", process);
+    stats->violated = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersViolated", process);
+    stats->given_up = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersGivenUp", process);
     stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.loopMaxUs", process);
     stats->turns = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopTurns", process);
     stats->sleeps = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopSleeps", process);
@@ -182,6 +185,8 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
         md_ctr_set(&stats->recover_us[i]->value, engine->recover_us[i]);
     stats_gauge_set(stats->users, (uint64_t)net->user_count);
+    md_ctr_set(&stats->violated->value, net->users_violated);
+    md_ctr_set(&stats->given_up->value, net->users_given_up);
     stats_gauge_set(stats->loop_max_us, net->turn_max_ns / 1000);
     md_ctr_set(&stats->turns->value, net->turns);
     md_ctr_set(&stats->sleeps->value, net->sleeps);

@@ -5,12 +5,17 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "net_stats.h"
 
 /* Deficit round robin: each user may submit this much before the next has its turn. */
 enum { QUANTUM_BYTES = 8 * 1024, ROUND_BYTES = 128 * 1024 };
+
+/* flowControl min: for how long nobody waits for a reader that was given up; which part of
+ * userQLimit buys a reader that is behind another fcTimeout. */
+enum { GIVEN_UP_S = 60, CREDIT_PART = 64 };
 
 static void post(struct net *net, enum net_mail_kind kind, struct net_user *user, int value)
 {
@@ -44,15 +49,31 @@ void net_user_add(struct net *net, struct net_user *user)
     post(net, NET_ADDED, user, port);
 }
 
+/* Nothing it sends is believed from now on, also where it had begun to leave. */
+static void violated(struct net *net, struct net_user *user)
+{
+    if (user->reason == BACKBONE_USER_VIOLATED && user->is_leaving)
+        return;
+    md_log(MD_LOG_ERROR, "user %s (port %d) broke its ring and is thrown out", user->name,
+           user->port);
+    net->users_violated++;
+    user->is_leaving = true;
+    user->reason = BACKBONE_USER_VIOLATED;
+    if (!user->is_removing)
+        post(net, NET_VIOLATED, user, 0);
+}
+
 void net_user_leave(struct net *net, struct net_user *user, enum backbone_user_reason reason)
 {
-    (void)net;
-    if (user->is_leaving && user->reason == BACKBONE_USER_VIOLATED)
-        reason = BACKBONE_USER_VIOLATED;
-    else
-        user->leave_at = atomic_load_explicit(&user->map->head, memory_order_acquire);
-    user->is_leaving = true;
     user->is_removing = true;
+    if (user->is_leaving)
+        return; /* it was thrown out before it hung up */
+    /* The ring stays the user's to write: what it says now is its last word. */
+    if (attach_outbound_end(&user->ring) != 0) {
+        violated(net, user);
+        return;
+    }
+    user->is_leaving = true;
     user->reason = reason;
 }
 
@@ -66,17 +87,6 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     net_stats_user_remove(net, user);
     net->users[index] = net->users[--net->user_count];
     post(net, NET_REMOVED, user, 0);
-}
-
-static void violated(struct net *net, struct net_user *user)
-{
-    if (user->is_leaving)
-        return;
-    md_log(MD_LOG_ERROR, "user %s (port %d) broke its ring and is thrown out", user->name,
-           user->port);
-    user->is_leaving = true;
-    user->reason = BACKBONE_USER_VIOLATED;
-    post(net, NET_VIOLATED, user, 0);
 }
 
 /* ---- their messages ------------------------------------------------------------------------- */
@@ -114,8 +124,7 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
 
 static bool is_drained(const struct net_user *user)
 {
-    return user->reason == BACKBONE_USER_VIOLATED ||
-           (int64_t)(user->ring.tail - user->leave_at) >= 0;
+    return user->reason == BACKBONE_USER_VIOLATED || user->ring.tail == user->ring.head;
 }
 
 int net_users_submit(struct net *net, uint64_t now_ns)
@@ -183,32 +192,72 @@ void net_users_disarm(struct net *net)
         atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 0, memory_order_relaxed);
 }
 
+/* A position that no reader can have: beyond what was written, or before one it had. */
+static bool is_a_lie(const struct net_user *user, uint64_t cursor, uint64_t written)
+{
+    return cursor > written || cursor < user->cursor_seen;
+}
+
+static void give_up(struct net *net, struct net_user *user, uint64_t now_ns)
+{
+    user->given_up_ns = now_ns;
+    net->users_given_up++;
+    md_log(MD_LOG_WARNING,
+           "flowControl min: user %s (port %d) was waited for and does not get on; nobody waits "
+           "for it for the next %d s",
+           user->name, user->port, GIVEN_UP_S);
+}
+
+/* True: the daemon waits for this reader, which costs it `passed_ns` of its credit. */
+static bool is_waited_for(struct net *net, struct net_user *user, uint64_t lag, uint64_t now_ns,
+                          uint64_t passed_ns)
+{
+    uint64_t timeout_ns = net->config.node.engine.flow_control_timeout_ns;
+
+    if (user->given_up_ns && now_ns - user->given_up_ns < GIVEN_UP_S * MD_NS_PER_S)
+        return false;
+    if (user->given_up_ns || user->credited_at == 0 ||
+        user->cursor_seen - user->credited_at >= net->config.lag_max / CREDIT_PART) {
+        user->given_up_ns = 0;
+        user->credited_at = user->cursor_seen;
+        user->wait_left_ns = timeout_ns;
+    }
+    if (lag <= net->config.lag_max / 2 || lag > net->config.inbound_bytes)
+        return false;
+    user->wait_left_ns -= passed_ns < user->wait_left_ns ? passed_ns : user->wait_left_ns;
+    if (user->wait_left_ns > 0)
+        return true;
+    give_up(net, user, now_ns);
+    return false;
+}
+
 /*
  * With flowControl min nobody is to lose anything that can be waited for, so what holds for
  * receivers of the network holds for local readers too: one that is more than half of what it may
- * lag behind is waited for as long as it gets on, and no longer than fcTimeout when it does not.
- * The position is the user's word; a lie costs at most that time once, since it stands still.
+ * lag behind is waited for. The position is the user's word, so the wait is paid by progress: a
+ * part of the lag it may have buys it fcTimeout, a reader that creeps or stands is given up for a
+ * minute, and one whose position is impossible is thrown out.
  */
 bool net_users_behind(struct net *net, uint64_t now_ns)
 {
     uint64_t written = attach_inbound_position(net->inbound);
-    uint64_t timeout_ns = net->config.node.engine.flow_control_timeout_ns;
+    uint64_t passed_ns = net->is_held && net->held_ns ? now_ns - net->held_ns : 0;
     bool is_behind = false;
 
     for (int i = 0; i < net->user_count; i++) {
         struct net_user *user = net->users[i];
         uint64_t cursor = atomic_load_explicit(&user->map->cursor, memory_order_relaxed);
 
-        if (user->is_leaving || cursor == 0 || cursor > written)
+        if (user->is_leaving || (cursor == 0 && user->cursor_seen == 0))
             continue;
-        if (cursor > user->cursor_seen) {
-            user->cursor_seen = cursor;
-            user->cursor_ns = now_ns;
+        if (is_a_lie(user, cursor, written)) {
+            violated(net, user);
+            continue;
         }
-        if (written - user->cursor_seen > net->config.lag_max / 2 &&
-            written - user->cursor_seen <= net->config.inbound_bytes &&
-            now_ns - user->cursor_ns < timeout_ns)
+        user->cursor_seen = cursor;
+        if (is_waited_for(net, user, written - cursor, now_ns, passed_ns))
             is_behind = true;
     }
+    net->held_ns = now_ns;
     return is_behind;
 }

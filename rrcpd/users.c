@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/rundir.h"
 #include "base/runfile.h"
+#include "guests.h"
 
 enum state { STATE_NEW, STATE_ADDING, STATE_UP, STATE_LEAVING };
 
@@ -33,6 +34,7 @@ struct user {
     struct users *users;
     enum state state;
     bool has_detached;
+    bool has_place; /* of its uid's quota */
     int socket_fd;
     struct md_loop_fd *watch;
     struct md_loop_timer *silence;
@@ -49,6 +51,10 @@ struct users {
     struct user *list[CONNECTION_MAX];
     int count;
     uint64_t ring_bytes, ring_bytes_max;
+    struct guests guests;
+    struct md_ctr *refused_rate, *refused_quota;
+    void (*exhausted)(void *owner);
+    void *owner;
 };
 
 static void close_fd(int *fd)
@@ -75,6 +81,8 @@ static void destroy(struct user *user)
 
     close_socket(user);
     users->ring_bytes -= user->net.ring_bytes;
+    if (user->has_place)
+        guests_leave(&users->guests, user->peer.uid);
     if (user->net.map)
         munmap(user->net.map, attach_outbound_map_bytes(user->net.ring_bytes));
     close_fd(&user->ring_fd);
@@ -168,12 +176,35 @@ static int make_rings(struct user *user, uint32_t bytes)
     return user->net.doorbell_fd < 0 ? MD_ERR_SYS : 0;
 }
 
+/* False: refused, since its uid attaches too often, or has its places. */
+static bool is_within_quota(struct user *user)
+{
+    struct users *users = user->users;
+    uint64_t now_ns = md_clock_mono_ns();
+
+    if (!guests_attach(&users->guests, user->peer.uid, now_ns)) {
+        md_ctr_inc(users->refused_rate);
+        refuse(user, MD_ERR_AGAIN, "this uid attaches too often; once a second is allowed now");
+        return false;
+    }
+    user->has_place = guests_enter(&users->guests, user->peer.uid, now_ns);
+    if (!user->has_place) {
+        md_ctr_inc(users->refused_quota);
+        refuse(user, MD_ERR_FULL, "this uid has 48 places, which is the most");
+    }
+    return user->has_place;
+}
+
 static void attach(struct user *user, const struct attach_request *request)
 {
     uint32_t bytes = request->outbound_bytes ? request->outbound_bytes : RING_DEFAULT;
 
     memcpy(user->net.name, request->name, sizeof(user->net.name));
     md_loop_timer_stop(user->silence);
+    if (!is_within_quota(user)) {
+        hang_up(user, BACKBONE_USER_DIED);
+        return;
+    }
     if (bytes > RING_MAX) {
         refuse(user, MD_ERR_RANGE, "the outbound ring asked for is too large (256 MiB at most)");
         hang_up(user, BACKBONE_USER_DIED);
@@ -218,9 +249,13 @@ static void added(struct user *user, int port)
     if (port < 0) {
         if (user->socket_fd >= 0)
             refuse(user, port,
-                   port == MD_ERR_RANGE ? "all 65534 ports of this rrcpd are used up: restart it"
-                                        : "64 users are attached, which is the most");
+                   port == MD_ERR_RANGE
+                       ? "all 65534 ports of this session are used up: rrcpd joins anew"
+                       : "64 users are attached, which is the most");
+        struct users *users = user->users;
         destroy(user);
+        if (port == MD_ERR_RANGE && users->exhausted)
+            users->exhausted(users->owner);
         return;
     }
     user->state = STATE_UP;
@@ -238,6 +273,20 @@ static void added(struct user *user, int port)
 void users_limit_rings(struct users *users, uint64_t bytes)
 {
     users->ring_bytes_max = bytes;
+}
+
+void users_show(struct users *users, struct stats_segment *stats, const char *process)
+{
+    users->refused_rate =
+        &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.rate", process)->value;
+    users->refused_quota =
+        &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.quota", process)->value;
+}
+
+void users_on_exhausted(struct users *users, void (*exhausted)(void *owner), void *owner)
+{
+    users->exhausted = exhausted;
+    users->owner = owner;
 }
 
 void users_mail(struct users *users, const struct net_mail *mail)

@@ -21,6 +21,12 @@ int users_open(struct md_loop *loop, struct net *net, const char *path, char *wh
 /* All outbound rings together; a user whose ring would go beyond it is refused. */
 void users_limit_rings(struct users *users, uint64_t bytes);
 
+/* Count the attachments refused, as <process>.usersRefused.*; before the loop runs. */
+void users_show(struct users *users, struct stats_segment *stats, const char *process);
+
+/* Call this when a session has no ports left: only a new one has. */
+void users_on_exhausted(struct users *users, void (*exhausted)(void *owner), void *owner);
+
 /* Stop accepting; remove the socket. Those attached stay until users_close(). */
 void users_stop(struct users *users);
 void users_close(struct users *users); /* after the net loop has ended; NULL is allowed */

@@ -184,6 +184,7 @@ struct attach_outbound_reader {
     uint64_t head; /* as last read */
     uint64_t tail;
     uint32_t record_bytes; /* of the record peeked */
+    bool is_final;         /* head was read for the last time */
 };
 
 void attach_outbound_reader_init(struct attach_outbound_reader *reader,
@@ -197,6 +198,9 @@ void attach_outbound_reader_init(struct attach_outbound_reader *reader,
 int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg *out);
 void attach_outbound_take(struct attach_outbound_reader *reader);
 void attach_outbound_release(struct attach_outbound_reader *reader);
+/* The user has gone: what its ring says now is the end of it, whatever it writes afterwards.
+ * MD_ERR_MALFORMED: it says what cannot be. */
+int attach_outbound_end(struct attach_outbound_reader *reader);
 /* The producer found the ring full and half of it is free again: wake it (told once). */
 bool attach_outbound_wake(struct attach_outbound_reader *reader);
 bool attach_outbound_waiting(struct attach_outbound_reader *reader); /* looks at shared memory */

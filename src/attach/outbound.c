@@ -55,7 +55,8 @@ void attach_outbound_reader_init(struct attach_outbound_reader *reader,
 bool attach_outbound_waiting(struct attach_outbound_reader *reader)
 {
     return reader->head != reader->tail ||
-           atomic_load_explicit(&reader->map->head, memory_order_acquire) != reader->tail;
+           (!reader->is_final &&
+            atomic_load_explicit(&reader->map->head, memory_order_acquire) != reader->tail);
 }
 
 /* Fields are read once each, so that what was checked is what is used. */
@@ -75,6 +76,8 @@ static bool look(struct attach_outbound_reader *reader, int *err)
     *err = 0;
     if (reader->head != reader->tail)
         return true;
+    if (reader->is_final)
+        return false;
     uint64_t head = atomic_load_explicit(&reader->map->head, memory_order_acquire);
     if (head - reader->tail > reader->size || (head & 7) != 0) {
         *err = MD_ERR_MALFORMED;
@@ -82,6 +85,17 @@ static bool look(struct attach_outbound_reader *reader, int *err)
     }
     reader->head = head;
     return head != reader->tail;
+}
+
+int attach_outbound_end(struct attach_outbound_reader *reader)
+{
+    uint64_t head = atomic_load_explicit(&reader->map->head, memory_order_acquire);
+
+    if (head - reader->tail > reader->size || (head & 7) != 0)
+        return MD_ERR_MALFORMED;
+    reader->head = head;
+    reader->is_final = true;
+    return 0;
 }
 
 int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg *out)

@@ -610,6 +610,114 @@ def a_user_that_breaks_its_ring_harms_only_itself(bed):
     assert "broke its ring" in daemon.text(), daemon.text()
 
 
+def raw_ring(user):
+    """What a user may write: its outbound ring; and its bell."""
+    import mmap
+    _data, fds = ask(user)
+    assert len(fds) == 4
+    ring = mmap.mmap(fds[1], 4096 + 65536)
+    for fd in fds[:3]:
+        os.close(fd)
+    return ring, fds[3]
+
+
+def a_user_that_lies_and_hangs_up_loses_its_place(bed):
+    daemon = bed.rrcpd(1)
+    for i in range(140):  # more than two times all places
+        if i % 32 == 0:
+            until(lambda: bed.counters(1)["users"] < 32, lambda: f"places are lost: {daemon.text()}")
+        user = open_socket(bed)
+        ring, bell = raw_ring(user)
+        struct.pack_into("<Q", ring, 64, (1 << 40) if i % 2 else 24)  # head: a lie, or a record that is none
+        user.close()
+        os.write(bell, struct.pack("<Q", 1))
+        if i % 4 > 1:
+            struct.pack_into("<Q", ring, 64, 0)  # and takes it back when it has gone
+        os.close(bell)
+        ring.close()
+    until(lambda: bed.counters(1)["users"] == 0, lambda: f"places are lost: {daemon.text()}")
+    assert is_let_in(open_socket(bed)), daemon.text()
+    assert bed.counters(1)["usersViolated"] > 0 and "broke its ring" in daemon.text(), daemon.text()
+    until(lambda: bed.counters(1)["users"] == 0, "the last one is still counted")
+    turns = bed.counters(1)["loopTurns"]
+    time.sleep(1)
+    until(lambda: bed.counters(1)["loopTurns"] > turns, "the net loop stands")
+    assert bed.counters(1)["loopTurns"] - turns < 20000, "the net loop spins"
+
+
+def with_a_reader_that_lies(bed, move):
+    """How many times what was there before flows while move(ring, written) tells where a reader is."""
+    import threading
+    for i in (1, 2):
+        bed.rrcpd(i, "*rrcp*flowControl : min", "*rrcp*inboundRing : 16M", "*rrcp*userQLimit : 2048")
+    sub = bed.perf("sub", 2)
+    pub = bed.perf("pub", 1, "-rate", 20000, *FOR_EVER)
+    bed.flows(2)
+    user = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    user.connect(f"{bed.dir}/rrcpd.net1.2/attach")
+    ring, bell = raw_ring(user)
+    ended = threading.Event()
+
+    def creep():
+        cursor = bed.counters(2)["inboundBytes"]
+        while not ended.wait(0.1):
+            cursor = move(cursor)
+            struct.pack_into("<Q", ring, 264, cursor)
+
+    liar = threading.Thread(target=creep)
+    liar.start()
+    try:
+        bed.flows(2, 200000)
+    finally:
+        ended.set()
+        liar.join()
+    pub.end()
+    clean(sub.result())
+    user.close()
+    os.close(bell)
+    return bed.counters(2)
+
+
+def a_reader_that_creeps_holds_nobody_for_long(bed):
+    counters = with_a_reader_that_lies(bed, lambda cursor: cursor + 8)
+    assert counters["usersGivenUp"] >= 1, counters
+
+
+def a_reader_at_a_place_that_cannot_be_is_thrown_out(bed):
+    counters = with_a_reader_that_lies(bed, lambda cursor: 1 << 60)
+    assert counters["usersViolated"] >= 1, counters
+
+
+def a_uid_has_its_places_and_its_rate_and_no_more(bed):
+    if not IS_ROOT:
+        skip("another uid cannot be had")
+    daemon = bed.rrcpd(1)
+    folder = f"{bed.dir}/rrcpd.net1.1"
+    for path, mode in ((bed.dir, 0o711), (folder, 0o711), (folder + "/attach", 0o666)):
+        os.chmod(path, mode)  # a member of the group, for want of the group
+    os.seteuid(65534)
+    try:
+        users = [open_socket(bed) for _ in range(49)]
+        assert [is_attached(user) for user in users] == [True] * 48 + [False]
+        users.append(open_socket(bed))
+    finally:
+        os.seteuid(0)
+    assert is_let_in(open_socket(bed)), "others have no place"
+    for user in users:
+        user.close()
+    until(lambda: bed.counters(1)["usersRefused.quota"] == 1, "a refusal is not counted")
+    until(lambda: bed.counters(1)["users"] == 0, daemon.text)
+    os.seteuid(65534)
+    try:
+        for _ in range(1100):
+            is_let_in(open_socket(bed))
+    finally:
+        os.seteuid(0)
+    until(lambda: bed.counters(1)["usersRefused.rate"] > 0, "nobody attaches too often")
+    until(lambda: bed.counters(1)["users"] == 0, daemon.text)
+    until(lambda: is_let_in(open_socket(bed)), "others may attach no more")
+
+
 def sixty_four_users_and_no_more(bed):
     bed.rrcpd(1)
     users = []

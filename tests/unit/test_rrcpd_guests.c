@@ -1,0 +1,85 @@
+/* test_rrcpd_guests.c - what one uid may have of an rrcpd, and that it takes nothing from others.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "guests.h"
+
+enum { ONE = 70001, OTHER = 70002, PORTS = 65534 };
+
+static void a_uid_attaches_a_burst_and_then_once_a_second(void **state)
+{
+    struct guests guests = { 0 };
+    uint64_t now_ns = MD_NS_PER_S;
+
+    (void)state;
+    for (int i = 0; i < GUESTS_BURST; i++)
+        assert_true(guests_attach(&guests, ONE, now_ns));
+    assert_false(guests_attach(&guests, ONE, now_ns));
+    assert_true(guests_attach(&guests, OTHER, now_ns));
+    now_ns += MD_NS_PER_S;
+    assert_true(guests_attach(&guests, ONE, now_ns));
+    assert_false(guests_attach(&guests, ONE, now_ns));
+}
+
+static void one_uid_needs_hours_for_all_ports(void **state)
+{
+    struct guests guests = { 0 };
+    const uint64_t hours_ns = 12 * 3600 * MD_NS_PER_S;
+    int got = 0;
+
+    (void)state;
+    for (uint64_t now_ns = MD_NS_PER_S; now_ns < hours_ns; now_ns += MD_NS_PER_S / 2)
+        got += guests_attach(&guests, ONE, now_ns);
+    assert_true(got < PORTS);
+}
+
+static void a_uid_has_a_part_of_the_places_and_rrcpd_all(void **state)
+{
+    struct guests guests = { 0 };
+
+    (void)state;
+    for (int i = 0; i < GUESTS_PLACES; i++)
+        assert_true(guests_enter(&guests, ONE, 1));
+    assert_false(guests_enter(&guests, ONE, 1));
+    assert_true(guests_enter(&guests, OTHER, 1));
+    guests_leave(&guests, ONE);
+    assert_true(guests_enter(&guests, ONE, 1));
+    for (int i = 0; i < 64; i++)
+        assert_true(guests_enter(&guests, geteuid(), 1));
+}
+
+/* Many uids: none that holds a place is forgotten, so nobody gets its places twice. */
+static void a_table_full_of_uids_keeps_those_with_places(void **state)
+{
+    struct guests guests = { 0 };
+
+    (void)state;
+    for (int i = 0; i < GUESTS_PLACES; i++)
+        assert_true(guests_enter(&guests, ONE, 1));
+    for (uid_t uid = 1000; uid < 2000; uid++)
+        assert_true(guests_attach(&guests, uid, 1));
+    assert_false(guests_enter(&guests, ONE, 1));
+    for (uid_t uid = 1000; uid < 1000 + GUESTS_MAX - 1; uid++)
+        assert_true(guests_enter(&guests, uid, 1));
+    assert_false(guests_enter(&guests, OTHER, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_uid_attaches_a_burst_and_then_once_a_second),
+        cmocka_unit_test(one_uid_needs_hours_for_all_ports),
+        cmocka_unit_test(a_uid_has_a_part_of_the_places_and_rrcpd_all),
+        cmocka_unit_test(a_table_full_of_uids_keeps_those_with_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
