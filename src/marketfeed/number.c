@@ -7,20 +7,25 @@
 #define DECIMALS_MAX    14
 #define DENOMINATOR_MAX 256
 #define DIGITS_MAX      20 /* of 64 bits */
+#define DIGITS_SAFE     19 /* so many fit whatever they are */
 
 /* ---- reading ---- */
 
 void mf_digits_take(struct mf_digits *digits, const uint8_t **p, const uint8_t *end)
 {
-    while (*p < end && **p >= '0' && **p <= '9') {
-        unsigned digit = **p - (unsigned)'0';
+    const uint8_t *at = *p;
+    uint64_t value = digits->value;
+    unsigned count = digits->count;
+    unsigned digit;
 
-        if (digits->value > (UINT64_MAX - digit) / 10)
+    for (; at < end && (digit = *at - (unsigned)'0') <= 9; at++, count++) {
+        if (count >= DIGITS_SAFE && value > (UINT64_MAX - digit) / 10)
             digits->is_over = true;
-        digits->value = digits->value * 10 + digit;
-        digits->count++;
-        (*p)++;
+        value = value * 10 + digit;
     }
+    digits->value = value;
+    digits->count = count;
+    *p = at;
 }
 
 struct rwf_bytes mf_strip(struct rwf_bytes text)

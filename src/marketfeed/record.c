@@ -189,11 +189,15 @@ int mf_decode(struct rwf_bytes bytes, size_t longest, struct mf_record *out)
 bool mf_next(struct rwf_bytes *rest, struct mf_field *out)
 {
     const uint8_t *p = rest->data;
+    int number = 0;
 
     if (rest->length == 0)
         return false;
     p++; /* RS */
-    read_id(&p, &out->id);
+    bool is_negative = *p == '-';
+    for (p += is_negative; *p != US; p++)
+        number = number * 10 + (*p - '0');
+    out->id = (int16_t)(is_negative ? -number : number);
     p++; /* US */
     out->value = take_text(&p);
     *rest = rwf_bytes(p, rest->length - (size_t)(p - rest->data));
