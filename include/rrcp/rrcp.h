@@ -127,7 +127,7 @@ struct rrcp_config {
     uint32_t request_tries;      /* 7 (nrreq) */
     uint64_t recover_timeout_ns; /* 500 ms */
     uint32_t missing_max;        /* 4096 (nmissing) */
-    uint64_t jump_max;           /* 1000000 packets (maxJump) */
+    uint64_t jump_max;           /* 1000000 packets (maxJump), and never more than the window */
     uint32_t window_packets;     /* 32768: receive window, power of two */
     uint32_t windows_max;        /* 256: receive windows allocated at a time */
     bool switch_reorder;         /* false (switchReorderFixEnabled) */
@@ -320,9 +320,10 @@ enum rrcp_drop {
     RRCP_DROP_TARGET,  /* for another session */
     RRCP_DROP_ADDRESS, /* the session has another address */
     RRCP_DROP_PEERS,   /* peer table or creation budget full */
-    RRCP_DROP_JUMP,    /* too far ahead without a beacon that confirms it */
+    RRCP_DROP_JUMP,    /* too far ahead for a claim; the sender is asked */
     RRCP_DROP_TOMBSTONE,
-    RRCP_DROP_UNKNOWN, /* unicast from an unknown session */
+    RRCP_DROP_UNKNOWN, /* of a session that has not proved its address, or not on this path */
+    RRCP_DROP_NAME,    /* of a session with the name of another that lives */
     RRCP_DROP_WINDOW,  /* no room in window or pool */
     RRCP_DROP_count
 };
@@ -364,6 +365,8 @@ struct rrcp_counters {
     uint64_t retrans_req_sent, retrans_req_rcvd, retrans_pkts_sent, retrans_pkts_rcvd;
     uint64_t dup_packets, dup_repairs, reordered_packets, reorder_false_loss;
     uint64_t beacons_sent, beacons_rcvd, status_sent, status_rcvd, solicits_sent, solicits_rcvd;
+    uint64_t doubts; /* rounds of challenges to known peers */
+    uint64_t challenges_refused, answers_sent, answers_refused, echoes_rcvd, byes_false, rejoins;
     uint64_t byes_sent, byes_rcvd, hsm_sent, hsm_rcvd;
     uint64_t ncf_sent[4], ncf_rcvd[4]; /* by reason 1..3 */
     uint64_t nak_damped, nak_bad, nak_dropped_rate, nak_override;

@@ -387,7 +387,7 @@ const struct md_conf_row md_conf_rows[] = {
       "Packets of one peer kept behind a hole, rounded up to a power of two." },
     { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"), "Most peers known at a time." },
     { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
-      "Data further ahead than this is believed only after a beacon." },
+      "A packet may claim so much at a time; beyond, its sender is asked whether it is true." },
     { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },
     { "maxRetransRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),

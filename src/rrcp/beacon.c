@@ -6,28 +6,27 @@
 
 #include "base/cursor.h"
 #include "base/writer.h"
+#include "challenge.h"
 #include "common.h"
 #include "control.h"
-#include "deliver.h"
+#include "doubt.h"
 #include "peers.h"
 #include "receive.h"
 #include "sender.h"
 
 /*
- * A node never answers a beacon directly. After the last data packet it sends beacons after 10, 20,
- * 40 ms and so on up to a second, so that receivers notice a lost tail at once. While data flows it
- * sends one beacon a second.
+ * A node never answers a beacon directly; it answers a challenge by a beacon of its own. After the
+ * last data packet it sends beacons after 10, 20, 40 ms and so on up to a second, so that receivers
+ * notice a lost tail at once. While data flows it sends one beacon a second.
  */
 
-#define START_BEACONS     3
-#define START_NS          (50 * RRCP_MS)
-#define PAD_NS            (60 * RRCP_S)
-#define SOLICIT_GAP_NS    (100 * RRCP_MS)
-#define SOLICIT_JITTER_NS (10 * RRCP_MS)
-#define BYE_COUNT         3
-#define BYE_NS            (10 * RRCP_MS)
-#define FLUSH_NS_MAX      (1 * RRCP_S)
-#define CONFLICT_NS       (2 * RRCP_S)
+#define START_BEACONS 3
+#define START_NS      (50 * RRCP_MS)
+#define PAD_NS        (60 * RRCP_S)
+#define BYE_COUNT     3
+#define BYE_NS        (10 * RRCP_MS)
+#define FLUSH_NS_MAX  (1 * RRCP_S)
+#define LINGER_NS     (200 * RRCP_MS) /* after the last BYE, for those who ask if it is true */
 
 static uint64_t jittered(struct rrcp *r, uint64_t ns)
 {
@@ -39,7 +38,6 @@ void rrcp_beacon_init(struct rrcp *r)
     struct rrcp_sender *s = &r->sender;
 
     s->start_beacons = START_BEACONS;
-    s->solicit_answer_ns = RRCP_NEVER;
     s->bye_due_ns = RRCP_NEVER;
     s->pad_due_ns = PAD_NS;
     s->hsm_due_ns = r->config.hsm_interval_ns ? 0 : RRCP_NEVER;
@@ -78,16 +76,13 @@ static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
     return pos;
 }
 
-static void send_beacon(struct rrcp *r, uint64_t interval_ns)
+/* Writes a beacon without TLVs. Returns its length. */
+static uint32_t fill_beacon(struct rrcp *r, struct packet_beacon *p, uint64_t interval_ns)
 {
     struct rrcp_sender *s = &r->sender;
     size_t name = strlen(r->node);
     uint32_t pos = PACKET_BEACON_BYTES + (uint32_t)((name + 3) & ~3u);
-    uint32_t buffer;
-    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
 
-    if (!p)
-        return;
     md_put_be64(p->next_seq, s->send_next);
     md_put_be64(p->trail, s->trail);
     md_put_be64(p->start_ms, r->config.start_ms);
@@ -100,14 +95,49 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
     p->tlv_count = 0;
     memset(p + 1, 0, pos - PACKET_BEACON_BYTES);
     memcpy(p + 1, r->node, name);
+    return pos;
+}
+
+static void send_beacon(struct rrcp *r, uint64_t interval_ns)
+{
+    struct rrcp_sender *s = &r->sender;
+    uint32_t buffer;
+    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+
+    if (!p)
+        return;
+    uint32_t length = fill_beacon(r, p, interval_ns);
+
     if (r->now_ns >= s->pad_due_ns) {
         s->pad_due_ns = r->now_ns + PAD_NS;
-        pos = pad(r, p, pos);
+        length = pad(r, p, length);
     }
-    rrcp_control_send(r, buffer, pos, NULL);
+    rrcp_control_send(r, buffer, length, NULL);
     s->beacon_sent_ns = r->now_ns;
-    s->solicit_answer_ns = RRCP_NEVER;
     r->counters.beacons_sent++;
+}
+
+/* The answer is never longer than the challenge, and goes where that came from. */
+static void answer(struct rrcp *r, const struct packet_view *view,
+                   const struct rrcp_arrival *arrival)
+{
+    uint32_t buffer;
+    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+
+    if (!p)
+        return;
+    uint32_t length = fill_beacon(r, p, r->sender.beacon_wait_ns);
+    uint8_t *tlv = (uint8_t *)p + length;
+    struct packet_echo *echo = (void *)(tlv + 2);
+
+    p->tlv_count = 1;
+    tlv[0] = BEACON_TLV_ECHO;
+    tlv[1] = sizeof(*echo);
+    md_put_be64(echo->session, view->session);
+    memcpy(echo->nonce, view->solicit->nonce, sizeof(echo->nonce));
+    rrcp_control_send_to(r, buffer, length + 2 + (uint32_t)sizeof(*echo), arrival->path & 1,
+                         arrival->from);
+    r->counters.answers_sent++;
 }
 
 void rrcp_beacon_data_sent(struct rrcp *r)
@@ -146,6 +176,11 @@ static void send_bye(struct rrcp *r)
 
     if (s->send_next < s->next_seq && r->now_ns < s->bye_due_ns + FLUSH_NS_MAX)
         return; /* send submitted data first */
+    if (s->byes_left == 0 && !s->is_lingering && r->config.key_count == 0 && r->live_count > 0) {
+        s->is_lingering = true;
+        s->bye_due_ns = r->now_ns + LINGER_NS;
+        return;
+    }
     if (s->byes_left == 0) {
         s->is_stopped = true;
         s->bye_due_ns = RRCP_NEVER;
@@ -202,22 +237,6 @@ static void send_hsm(struct rrcp *r)
     r->counters.hsm_sent++;
 }
 
-void rrcp_solicit_send(struct rrcp *r, struct rrcp_peer *peer)
-{
-    struct packet_solicit *p;
-    uint32_t buffer;
-
-    peer->solicit_due_ns = RRCP_NEVER;
-    if (peer->name_length > 0)
-        return; /* its beacon arrived meanwhile */
-    p = rrcp_control_make(r, PACKET_SOLICIT, &buffer);
-    if (!p)
-        return;
-    md_put_be64(p->target, peer->session);
-    rrcp_control_send(r, buffer, PACKET_SOLICIT_BYTES, NULL);
-    r->counters.solicits_sent++;
-}
-
 void rrcp_beacon_tick(struct rrcp *r)
 {
     struct rrcp_sender *s = &r->sender;
@@ -226,8 +245,6 @@ void rrcp_beacon_tick(struct rrcp *r)
         return;
     if (s->beacon_due_ns <= r->now_ns)
         next_beacon(r);
-    else if (s->solicit_answer_ns <= r->now_ns)
-        send_beacon(r, s->beacon_wait_ns);
     if (s->hsm_due_ns <= r->now_ns) {
         s->hsm_due_ns = r->now_ns + r->config.hsm_interval_ns;
         send_hsm(r);
@@ -239,7 +256,7 @@ void rrcp_beacon_tick(struct rrcp *r)
 uint64_t rrcp_beacon_deadline(const struct rrcp *r)
 {
     const struct rrcp_sender *s = &r->sender;
-    uint64_t due_ns = rrcp_min(s->beacon_due_ns, s->solicit_answer_ns);
+    uint64_t due_ns = s->beacon_due_ns;
 
     if (s->is_stopped)
         return RRCP_NEVER;
@@ -252,86 +269,8 @@ uint64_t rrcp_beacon_deadline(const struct rrcp *r)
 
 /* ---- receiving ---------------------------------------------------------------------------- */
 
-static struct rrcp_peer *find_namesake(struct rrcp *r, const struct rrcp_peer *peer)
-{
-    for (uint32_t i = 0; i < r->live_count; i++) {
-        struct rrcp_peer *other = r->peers[r->live[i]];
-
-        if (other != peer && other->name_length == peer->name_length &&
-            memcmp(other->name, peer->name, peer->name_length) == 0)
-            return other;
-    }
-    return NULL;
-}
-
-static uint8_t host_length(const struct rrcp_address *address)
-{
-    return address->host_length ? address->host_length : address->length;
-}
-
-static bool is_same_host(const struct rrcp_peer *a, const struct rrcp_peer *b)
-{
-    for (int path = 0; path < 2; path++) {
-        uint8_t length = host_length(&a->address[path]);
-
-        if (length > 0 && length == host_length(&b->address[path]) &&
-            memcmp(a->address[path].bytes, b->address[path].bytes, length) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Another live session has this name: the node restarted, or two nodes share the name. */
-static void settle_name(struct rrcp *r, struct rrcp_peer *peer)
-{
-    struct rrcp_peer *other = find_namesake(r, peer);
-
-    if (!other)
-        return;
-    if (peer->name_conflict || (r->config.key_count == 0 && !is_same_host(peer, other))) {
-        peer->name_conflict = true;
-        peer->conflict_ns = r->now_ns;
-        return;
-    }
-    rrcp_peer_lose(r, other, BACKBONE_DOWN_REPLACED);
-}
-
-static void check_conflict(struct rrcp *r, struct rrcp_peer *peer)
-{
-    const struct rrcp_peer *other;
-
-    if (!peer->name_conflict || r->now_ns < peer->conflict_ns + CONFLICT_NS)
-        return;
-    other = find_namesake(r, peer);
-    if (!other) {
-        peer->name_conflict = false;
-        return;
-    }
-    if (r->now_ns - other->heard_ns < CONFLICT_NS) {
-        r->counters.peer_name_conflicts++;
-        rrcp_note(r, RRCP_NOTE_NAME_DUPLICATE, peer->session, other->session);
-    }
-    peer->conflict_ns = r->now_ns + 4 * CONFLICT_NS; /* repeat the note every ten seconds */
-}
-
-static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
-{
-    uint8_t length = view->beacon->name_length;
-    const uint8_t *name = (const uint8_t *)(view->beacon + 1);
-
-    if (length == peer->name_length && memcmp(name, peer->name, length) == 0)
-        return;
-    peer->name_length = length;
-    memcpy(peer->name, name, length);
-    settle_name(r, peer);
-
-    struct rrcp_item *item = rrcp_deliver_add(r, BACKBONE_PEER_INFO, peer->index, peer->session);
-
-    item->bytes = (const uint8_t *)peer->name;
-    item->length = length;
-}
-
-void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                       const struct rrcp_arrival *arrival)
 {
     uint64_t next = md_be64(view->beacon->next_seq);
     uint64_t trail = md_be64(view->beacon->trail);
@@ -341,9 +280,14 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         return;
     }
     r->counters.beacons_rcvd++;
-    peer->beacon_state = md_be16(view->beacon->state);
-    take_name(r, peer, view);
-    check_conflict(r, peer);
+    /* A node asks for frequent STATUS from its start on; a forged beacon must not. */
+    peer->beacon_state = (uint16_t)((md_be16(view->beacon->state) & ~BEACON_STATE_FLOW) |
+                                    (peer->beacon_state & BEACON_STATE_FLOW));
+    if (peer->doubt.why && rrcp_challenge_holds(r, view, arrival, peer->doubt.round)) {
+        rrcp_doubt_answered(r, peer, view);
+        if (peer->state != PEER_LIVE)
+            return;
+    }
     rrcp_receive_announce(r, peer, next);
     rrcp_receive_trail(r, peer, trail);
 }
@@ -355,21 +299,23 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     r->counters.byes_rcvd++;
     if (next <= RRCP_SEQ_MAX)
         rrcp_receive_announce(r, peer, next);
+    if (r->config.key_count == 0) {
+        rrcp_doubt_raise(r, peer, DOUBT_BYE);
+        return;
+    }
+    rrcp_receive_sure(r, peer, rrcp_min(next, RRCP_SEQ_MAX));
     rrcp_receive_finish(r, peer, BACKBONE_GAP_NOT_HELD);
     rrcp_peer_lose(r, peer, BACKBONE_DOWN_BYE);
 }
 
-void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view)
+void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view,
+                        const struct rrcp_arrival *arrival)
 {
-    struct rrcp_sender *s = &r->sender;
-    uint64_t target = md_be64(view->solicit->target);
-    uint64_t at_ns;
-
     r->counters.solicits_rcvd++;
-    if ((target != 0 && target != r->session) || s->solicit_answer_ns != RRCP_NEVER)
+    if (md_be64(view->solicit->target) != r->session || arrival->is_group || r->sender.is_stopped) {
+        rrcp_drop(r, RRCP_DROP_TARGET);
         return;
-    at_ns = r->now_ns + rrcp_random(r, SOLICIT_JITTER_NS);
-    if (at_ns < s->beacon_sent_ns + SOLICIT_GAP_NS)
-        at_ns = s->beacon_sent_ns + SOLICIT_GAP_NS;
-    s->solicit_answer_ns = at_ns;
+    }
+    if (rrcp_answer_pay(r, arrival->from))
+        answer(r, view, arrival);
 }

@@ -9,9 +9,10 @@ void rrcp_beacon_init(struct rrcp *r);
 void rrcp_beacon_data_sent(struct rrcp *r); /* restarts the schedule */
 void rrcp_beacon_tick(struct rrcp *r);
 uint64_t rrcp_beacon_deadline(const struct rrcp *r);
-void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
+void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                       const struct rrcp_arrival *arrival);
 void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
-void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view);
-void rrcp_solicit_send(struct rrcp *r, struct rrcp_peer *peer);
+void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view,
+                        const struct rrcp_arrival *arrival);
 
 #endif

@@ -88,7 +88,7 @@ const char *rrcp_note_text(enum rrcp_note note)
     case RRCP_NOTE_VERSION_UNKNOWN:
         return "packets of an unknown protocol version are dropped";
     case RRCP_NOTE_NAME_DUPLICATE:
-        return "duplicate node name: two live nodes have the same";
+        return "duplicate node name: a second live node has the name of another and is refused";
     case RRCP_NOTE_OVER_ENTERED:
         return "packet pool over its high mark: users must wait";
     case RRCP_NOTE_OVER_LEFT:
@@ -142,6 +142,7 @@ const char *rrcp_drop_name(enum rrcp_drop drop)
         [RRCP_DROP_TOMBSTONE] = "tombstone",
         [RRCP_DROP_UNKNOWN] = "unknown",
         [RRCP_DROP_WINDOW] = "window",
+        [RRCP_DROP_NAME] = "name",
     };
 
     return (unsigned)drop < RRCP_DROP_count ? names[drop] : "?";

@@ -33,3 +33,15 @@ void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
     if (peer)
         control->to = peer->address[peer->path];
 }
+
+void rrcp_control_send_to(struct rrcp *r, uint32_t buffer, uint32_t length, uint8_t path,
+                          const struct rrcp_address *to)
+{
+    struct control *control = &r->controls[(r->control_head + r->control_count++) % CONTROL_QUEUE];
+
+    rrcp_pool_buffer(r, buffer)->length = (uint16_t)length;
+    control->buffer = buffer;
+    control->is_group = false;
+    control->path = path;
+    control->to = *to;
+}

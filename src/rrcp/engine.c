@@ -8,9 +8,11 @@
 #include "base/err.h"
 #include "base/writer.h"
 #include "beacon.h"
+#include "challenge.h"
 #include "common.h"
 #include "config.h"
 #include "deliver.h"
+#include "doubt.h"
 #include "output.h"
 #include "peer_table.h"
 #include "peers.h"
@@ -63,6 +65,7 @@ int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, st
     r->prng = md_prng_init(env->seed[0] ^ md_prng_rotate(env->seed[1], 32));
     r->hash_key[0] = md_prng_u64(&r->prng);
     r->hash_key[1] = md_prng_u64(&r->prng);
+    rrcp_challenge_init(r);
     r->session = config->session;
     while (r->session == 0)
         r->session = md_prng_u64(&r->prng);
@@ -113,13 +116,41 @@ static bool is_same(const struct rrcp_address *a, const struct rrcp_address *b)
     return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* False: the session has another address on this path. The first packet fixed the address. */
-static bool is_at_home(struct rrcp *r, struct rrcp_peer *peer, const struct rrcp_arrival *arrival)
+/* True: the beacon echoes a nonce that a session which was not known on this path got from us. */
+static bool has_proof(const struct rrcp *r, const struct packet_view *view,
+                      const struct rrcp_arrival *arrival)
+{
+    return view->type == PACKET_BEACON && rrcp_challenge_holds(r, view, arrival, STRANGER_ROUND);
+}
+
+/* Asks a session that speaks to the group for the first time, or on a path for the first time,
+ * whether it can be reached there. */
+static void ask_stranger(struct rrcp *r, const struct packet_view *view,
+                         const struct rrcp_arrival *arrival)
+{
+    bool is_leaving =
+        view->type == PACKET_BEACON && (md_be16(view->beacon->state) & BEACON_STATE_LEAVING);
+
+    if (view->type != PACKET_SOLICIT)
+        rrcp_drop(r, RRCP_DROP_UNKNOWN);
+    if (arrival->is_group && !is_leaving && !(view->flags & PACKET_FLAG_RETRANS) &&
+        (view->type == PACKET_BEACON || view->type == PACKET_DATA))
+        rrcp_challenge_stranger(r, view->session, arrival);
+}
+
+/* False: the session has another address on this path, or has not proved this one yet. */
+static bool is_at_home(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                       const struct rrcp_arrival *arrival)
 {
     struct rrcp_address *home = &peer->address[arrival->path & 1];
 
-    if (home->length == 0)
+    if (home->length == 0) {
+        if (!has_proof(r, view, arrival)) {
+            ask_stranger(r, view, arrival);
+            return false;
+        }
         *home = *arrival->from;
+    }
     if (is_same(home, arrival->from))
         return true;
     rrcp_drop(r, RRCP_DROP_ADDRESS);
@@ -127,23 +158,39 @@ static bool is_at_home(struct rrcp *r, struct rrcp_peer *peer, const struct rrcp
     return false;
 }
 
+static struct rrcp_peer *find_namesake(struct rrcp *r, const struct packet_view *view)
+{
+    uint8_t length = view->beacon->name_length;
+
+    for (uint32_t i = 0; i < r->live_count; i++) {
+        struct rrcp_peer *peer = r->peers[r->live[i]];
+
+        if (peer->name_length == length && memcmp(peer->name, view->beacon + 1, length) == 0)
+            return peer;
+    }
+    return NULL;
+}
+
 static struct rrcp_peer *meet(struct rrcp *r, const struct packet_view *view,
                               const struct rrcp_arrival *arrival)
 {
-    bool is_beacon = view->type == PACKET_BEACON;
+    struct rrcp_peer *namesake;
 
-    if (!is_beacon && (view->type != PACKET_DATA || (view->flags & PACKET_FLAG_RETRANS))) {
-        if (view->type != PACKET_SOLICIT)
-            rrcp_drop(r, RRCP_DROP_UNKNOWN);
+    if (!has_proof(r, view, arrival)) {
+        ask_stranger(r, view, arrival);
         return NULL;
     }
-    if (is_beacon && (md_be16(view->beacon->state) & BEACON_STATE_LEAVING)) {
+    if (md_be16(view->beacon->state) & BEACON_STATE_LEAVING) {
         rrcp_drop(r, RRCP_DROP_UNKNOWN);
         return NULL;
     }
-    return rrcp_peer_meet(r, view->session,
-                          md_be64(is_beacon ? view->beacon->next_seq : view->data->seq), is_beacon,
-                          arrival);
+    namesake = find_namesake(r, view);
+    if (!namesake)
+        return rrcp_peer_meet(r, view, arrival);
+    rrcp_drop(r, RRCP_DROP_NAME);
+    rrcp_doubt_rival(r, namesake, view->session, arrival);
+    rrcp_peer_arm_earlier(r, namesake);
+    return NULL;
 }
 
 static void path_heard(struct rrcp *r, uint8_t path)
@@ -177,7 +224,8 @@ static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     rrcp_status_data(r, peer);
 }
 
-static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                     const struct rrcp_arrival *arrival)
 {
     switch ((enum packet_type)view->type) {
     case PACKET_DATA:
@@ -190,7 +238,7 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         rrcp_uack_input(r, peer, view);
         break;
     case PACKET_BEACON:
-        rrcp_beacon_input(r, peer, view);
+        rrcp_beacon_input(r, peer, view, arrival);
         break;
     case PACKET_NAK:
         rrcp_nak_input(r, peer, view);
@@ -202,7 +250,7 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         rrcp_bye_input(r, peer, view);
         break;
     case PACKET_SOLICIT:
-        break; /* arrive() handles it, since unknown nodes may send it too */
+        break; /* arrive() answers it, since unknown nodes may send it too */
     case PACKET_STATUS:
         if (peer->echo_tx_time == 0) {
             peer->echo_tx_time = view->tx_time;
@@ -240,10 +288,10 @@ static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
     struct rrcp_peer *peer = rrcp_peer_find(r, view.session);
 
     if (view.type == PACKET_SOLICIT)
-        rrcp_solicit_input(r, &view);
+        rrcp_solicit_input(r, &view, arrival);
     if (!peer)
         peer = meet(r, &view, arrival);
-    if (!peer || !is_at_home(r, peer, arrival))
+    if (!peer || !is_at_home(r, peer, &view, arrival))
         return;
     drop = rrcp_auth_replay(r, peer, &view);
     if (drop >= 0) {
@@ -258,7 +306,7 @@ static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
         peer->group_ns = r->now_ns;
     if (r->config.path_count > 1)
         path_heard(r, peer->path);
-    dispatch(r, peer, &view);
+    dispatch(r, peer, &view, arrival);
     if (peer->state == PEER_LIVE)
         rrcp_peer_arm_earlier(r, peer);
 }
@@ -300,8 +348,10 @@ static void peer_tick(struct rrcp *r, struct rrcp_peer *peer)
         rrcp_peer_lose(r, peer, BACKBONE_DOWN_TIMEOUT);
         return;
     }
-    if (peer->solicit_due_ns <= r->now_ns)
-        rrcp_solicit_send(r, peer);
+    rrcp_receive_below_tick(r, peer);
+    rrcp_doubt_tick(r, peer);
+    if (peer->state != PEER_LIVE)
+        return;
     if (peer->window.due_ns <= r->now_ns)
         rrcp_request_tick(r, peer);
     rrcp_status_tick(r, peer);

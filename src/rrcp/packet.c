@@ -166,7 +166,7 @@ int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, si
         return RRCP_DROP_SIZE;
     if (md_be16(h->magic) != PACKET_MAGIC)
         return RRCP_DROP_MAGIC;
-    if (h->version >> 4 != PACKET_VERSION >> 4)
+    if (h->version >> 4 != PACKET_VERSION >> 4 || h->version < PACKET_VERSION)
         return RRCP_DROP_VERSION;
     if (md_be32(h->network_id) != rules->network_id)
         return RRCP_DROP_NETWORK;

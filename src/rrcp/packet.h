@@ -15,7 +15,7 @@
  * reads, md_put_be64(packet->seq, seq) writes. docs/design/rrcp.md describes each field.
  */
 #define PACKET_MAGIC         0x5252
-#define PACKET_VERSION       0x10
+#define PACKET_VERSION       0x11
 #define PACKET_HEADER_BYTES  24
 #define PACKET_TRAILER_BYTES 24
 #define PACKET_DATA_BYTES    40
@@ -25,7 +25,7 @@
 #define PACKET_NAK_BYTES     44
 #define PACKET_NCF_BYTES     40
 #define PACKET_BYE_BYTES     33
-#define PACKET_SOLICIT_BYTES 32
+#define PACKET_SOLICIT_BYTES 148
 #define PACKET_STATUS_BYTES  68
 #define PACKET_HSM_BYTES     26
 #define PACKET_RANGES_MAX    64
@@ -53,6 +53,7 @@ enum packet_type {
 #define BEACON_STATE_FLOW    8
 
 #define BEACON_TLV_PADDING   4
+#define BEACON_TLV_ECHO      5
 
 #define NCF_REPAIR_COMING    1
 #define NCF_NOT_HELD         2
@@ -154,9 +155,19 @@ struct packet_bye {
     uint8_t reason;
 };
 
+/* A challenge: padded to the length of the longest answer, so that nobody is used as an amplifier.
+ */
 struct packet_solicit {
     struct packet_header header;
-    uint8_t target[8]; /* 0: all */
+    uint8_t target[8];
+    uint8_t nonce[8];
+    uint8_t zeros[108];
+};
+
+/* Value of BEACON_TLV_ECHO, as often as its length says. */
+struct packet_echo {
+    uint8_t session[8]; /* of the receiver that asked */
+    uint8_t nonce[8];
 };
 
 struct packet_status {

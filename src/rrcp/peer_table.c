@@ -90,7 +90,9 @@ uint64_t rrcp_peer_due(const struct rrcp *r, const struct rrcp_peer *peer)
     uint64_t due_ns = peer->heard_ns + r->config.peer_timeout_ns;
 
     due_ns = rrcp_min(due_ns, peer->window.due_ns);
-    due_ns = rrcp_min(due_ns, peer->solicit_due_ns);
+    due_ns = rrcp_min(due_ns, peer->doubt.due_ns);
+    if (peer->doubt.below_ns != 0 && peer->doubt.why == 0)
+        due_ns = rrcp_min(due_ns, peer->doubt.below_ns + DOUBT_BELOW_NS);
     due_ns = rrcp_min(due_ns, peer->flow_due_ns);
     if (peer->has_data || peer->has_status)
         due_ns = rrcp_min(due_ns, peer->status_due_ns);

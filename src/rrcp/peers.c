@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/cursor.h"
 #include "base/err.h"
-#include "base/siphash.h"
 #include "budget.h"
+#include "challenge.h"
 #include "common.h"
 #include "deliver.h"
 #include "peer_table.h"
@@ -23,7 +24,8 @@
 
 #define CREATION_RATE  50
 #define CREATION_BURST 1024
-#define SETTLE_NS      (2 * RRCP_S) /* packets of a session that is over are dropped for so long */
+#define HOST_LEAST     32
+#define SETTLE_NS      (500 * RRCP_MS) /* a late answer of a session that is over is not believed */
 
 int rrcp_peers_init(struct rrcp *r)
 {
@@ -93,7 +95,7 @@ static void bury(struct rrcp *r, const struct rrcp_peer *peer, enum backbone_dow
         .next = peer->window.next,
         .died_ns = r->now_ns,
         .is_over = reason != BACKBONE_DOWN_TIMEOUT,
-        .is_replaced = reason == BACKBONE_DOWN_REPLACED,
+        .is_left = reason == BACKBONE_DOWN_BYE,
         .incarnation = u ? u->incarnation + 1 : peer->unicast_incarnation,
         .rx_next = u && u->is_receiving ? u->rx_next : peer->unicast_rx_next,
         .rx_incarnation = u && u->is_receiving ? u->rx_incarnation : peer->unicast_rx_incarnation,
@@ -126,13 +128,12 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
         .index = peer->index,
         .heard_ns = r->now_ns,
         .group_ns = r->now_ns,
-        .solicit_due_ns = RRCP_NEVER,
+        .doubt = { .due_ns = RRCP_NEVER },
         .flow_due_ns = RRCP_NEVER,
         .status_due_ns = RRCP_NEVER,
         .their_progress_ns = r->now_ns,
         .window = { .next = next,
                     .highest = next - 1,
-                    .believed = next,
                     .due_ns = RRCP_NEVER,
                     .transitions = r->counters.transitions },
     };
@@ -140,7 +141,28 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
     r->counters.peers_up++;
 }
 
-/* The session is back: its packets of the meantime become a gap. */
+static uint8_t host_length(const struct rrcp_address *address)
+{
+    return address->host_length ? address->host_length : address->length;
+}
+
+/* One host must not fill the table, whoever it says it is. */
+static bool is_host_full(const struct rrcp *r, const struct rrcp_address *from)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->live_count; i++) {
+        const struct rrcp_peer *peer = r->peers[r->live[i]];
+        const struct rrcp_address *home = &peer->address[peer->path];
+
+        count += host_length(home) == host_length(from) &&
+                 memcmp(home->bytes, from->bytes, host_length(from)) == 0;
+    }
+    return count > HOST_LEAST && count > r->config.peers_max / 2;
+}
+
+/* The session is back: its packets of the meantime become a gap. Before its death forged packets
+ * may have moved where it ended. */
 static void resume(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_tombstone *t)
 {
     uint64_t next = peer->window.next;
@@ -153,27 +175,50 @@ static void resume(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_tombstone
         peer->window.gap_count = next - t->next;
         peer->window.gap_reason = BACKBONE_GAP_REJOIN;
         rrcp_receive_gap(r, peer);
+    } else if (next < t->next) {
+        rrcp_receive_rejoin(r, peer, next);
     }
     t->session = 0;
 }
 
-struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next, bool is_beacon,
+static void take_name(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    struct rrcp_item *item;
+
+    peer->name_length = view->beacon->name_length;
+    memcpy(peer->name, view->beacon + 1, peer->name_length);
+    item = rrcp_deliver_add(r, BACKBONE_PEER_INFO, peer->index, peer->session);
+    item->bytes = (const uint8_t *)peer->name;
+    item->length = peer->name_length;
+}
+
+/* False: what the tombstone of a session knows speaks against its return. */
+static bool may_return(const struct rrcp *r, const struct rrcp_tombstone *t, uint64_t next)
+{
+    if (!t)
+        return true;
+    if (t->is_over && r->now_ns - t->died_ns < SETTLE_NS)
+        return false;
+    return r->config.key_count == 0 || (next >= t->next && !t->is_left);
+}
+
+struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, const struct packet_view *view,
                                  const struct rrcp_arrival *arrival)
 {
+    uint64_t session = view->session;
+    uint64_t next = md_be64(view->beacon->next_seq);
     struct rrcp_tombstone *t = rrcp_tombstone_find(r, session);
-    bool is_conflict = false;
 
     if (next == 0 || next > RRCP_SEQ_MAX) {
         rrcp_drop(r, RRCP_DROP_JUMP);
         return NULL;
     }
-    if (t && (next < t->next || (t->is_over && r->now_ns - t->died_ns < SETTLE_NS))) {
+    if (!may_return(r, t, next)) {
         rrcp_drop(r, RRCP_DROP_TOMBSTONE);
         return NULL;
     }
-    if (t && t->is_replaced)
-        is_conflict = true;
-    if (!rrcp_budget_take(&r->creation_budget, r->now_ns, 1, CREATION_RATE, CREATION_BURST)) {
+    if (is_host_full(r, arrival->from) || !rrcp_creation_pay(r, arrival->from) ||
+        !rrcp_budget_take(&r->creation_budget, r->now_ns, 1, CREATION_RATE, CREATION_BURST)) {
         rrcp_drop(r, RRCP_DROP_PEERS);
         return NULL;
     }
@@ -186,12 +231,12 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, uint64_t session, uint64_t next
     }
     begin(r, peer, session, next);
     peer->address[arrival->path & 1] = *arrival->from;
-    peer->name_conflict = is_conflict;
-    if (!is_beacon)
-        peer->solicit_due_ns = r->now_ns + rrcp_random(r, 20 * RRCP_MS);
+    peer->path = arrival->path & 1;
+    peer->beacon_state = md_be16(view->beacon->state);
     if (r->config.key_count > 0)
         peer->replay = rrcp_take(r, REPLAY_count * sizeof(*peer->replay));
     rrcp_deliver_add(r, BACKBONE_PEER_UP, peer->index, session);
+    take_name(r, peer, view);
     if (t)
         resume(r, peer, t);
     rrcp_peer_arm(r, peer);

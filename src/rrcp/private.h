@@ -134,8 +134,9 @@ struct rrcp_unicast {
     bool has_record;
     uint32_t piece_left; /* bytes of that message not yet packed */
     uint32_t again_count;
-    uint32_t peer; /* index */
-    bool is_ready; /* in the list of streams with something to send */
+    uint32_t peer;      /* index */
+    uint64_t behind_ns; /* since when acknowledgements contradict earlier ones; 0: they do not */
+    bool is_ready;      /* in the list of streams with something to send */
     struct rrcp_unicast *ready_next;
     /* receiving */
     bool is_receiving;
@@ -167,6 +168,33 @@ struct rrcp_replay {
     bool is_begun;
 };
 
+/* Why a peer is challenged, as bits. */
+enum doubt_why {
+    DOUBT_BEYOND = 1, /* it claims packets beyond what a claim may move */
+    DOUBT_BELOW = 2,  /* all that came for DOUBT_BELOW_NS lies below what was delivered */
+    DOUBT_BYE = 4,    /* it says that it leaves */
+    DOUBT_RIVAL = 8,  /* another session has its name and has proved its address */
+};
+
+#define DOUBT_BELOW_NS (500 * RRCP_MS)
+
+/*
+ * A round of three challenges, 100 ms apart. An echo of the round's nonce decides, or the silence
+ * until 300 ms after the first.
+ */
+struct rrcp_doubt {
+    uint8_t why;         /* bits of enum doubt_why; 0: no round */
+    uint8_t sent;        /* challenges of this round */
+    uint32_t round;      /* part of the nonce: an echo of an earlier round decides nothing */
+    uint64_t begun_ns;   /* of the last round */
+    uint64_t due_ns;     /* next challenge or the end of the round; RRCP_NEVER */
+    uint64_t below_ns;   /* since when everything lies below `next`; 0: it does not */
+    uint64_t patient_ns; /* no new round because of a rival before this */
+    uint64_t rival;      /* session; 0: none */
+    uint8_t rival_path;
+    struct rrcp_address rival_address;
+};
+
 struct rrcp_peer {
     uint64_t session;
     uint32_t index;
@@ -182,11 +210,9 @@ struct rrcp_peer {
     struct rrcp_address address[2];
     uint8_t name_length;
     char name[RRCP_NODE_NAME_MAX];
-    bool name_conflict;
-    uint64_t conflict_ns;
     bool is_group_silent;
     uint16_t beacon_state;
-    uint64_t solicit_due_ns;
+    struct rrcp_doubt doubt;
     struct rrcp_replay *replay; /* REPLAY_count of them; NULL without keys */
 
     struct rrcp_window window;
@@ -234,7 +260,7 @@ struct rrcp_tombstone {
     uint64_t rx_incarnation;
     uint64_t incarnation;
     bool is_over; /* it left or was replaced: for a while its packets are old ones */
-    bool is_replaced;
+    bool is_left; /* it left */
 };
 
 /* ---- sending ------------------------------------------------------------------------------ */
@@ -317,10 +343,10 @@ struct rrcp_sender {
     uint32_t beacon_counter;
     uint64_t beacon_sent_ns;
     uint64_t pad_due_ns;
-    uint64_t solicit_answer_ns; /* RRCP_NEVER: none wanted */
     uint64_t hsm_due_ns;
     int stop_reason; /* 0: not stopping */
     uint32_t byes_left;
+    bool is_lingering; /* the BYEs are out, receivers may still ask whether they are true */
     uint64_t bye_due_ns;
     bool is_stopped;
 
@@ -344,6 +370,23 @@ struct rrcp_sender {
     uint64_t rtt_ns; /* smoothed over all peers; used for a peer not measured yet */
 };
 
+/* Limits what strangers may cause: one bucket for each of so many groups of addresses. */
+#define ADDRESS_BUCKETS 256
+#define RECENT_SLOTS    256
+
+struct rrcp_strangers {
+    struct rrcp_budget challenge_budget; /* in all */
+    struct rrcp_budget answer_budget;
+    struct rrcp_budget challenge_by[ADDRESS_BUCKETS];
+    struct rrcp_budget answer_by[ADDRESS_BUCKETS];
+    struct rrcp_budget creation_by[ADDRESS_BUCKETS];
+    struct {
+        uint64_t session;
+        uint64_t sent_ns;
+        uint8_t path;
+    } recent[RECENT_SLOTS]; /* sessions challenged a moment ago */
+};
+
 struct user_slot {
     uint16_t port; /* 0: free */
     bool receives;
@@ -358,6 +401,7 @@ struct rrcp {
     struct packet_rules rules;
     uint64_t session;
     uint64_t hash_key[2];
+    uint64_t nonce_key[2];
     struct md_prng prng;
     struct rrcp_counters counters;
     uint64_t now_ns;
@@ -385,6 +429,7 @@ struct rrcp {
     struct rrcp_tombstone *tombstones;
     uint32_t tombstone_next;
     struct rrcp_budget creation_budget;
+    struct rrcp_strangers strangers;
     uint32_t window_count;
     struct rrcp_unicast *unicast_ready; /* streams with something to pack or send */
     struct rrcp_unicast *unicast_ready_tail;

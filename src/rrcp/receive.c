@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "challenge.h"
 #include "common.h"
 #include "deliver.h"
 #include "pool.h"
@@ -12,6 +13,7 @@
 
 #define OVER_PACKETS_MAX 1024
 #define SHARE_MIN        1024
+#define PUSH_MAX         64 /* DATA this little ahead of others may push the oldest out */
 
 static bool open_window(struct rrcp *r, struct rrcp_window *w)
 {
@@ -161,17 +163,78 @@ static void reach(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq)
     rrcp_receive_drain(r, peer);
 }
 
-void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq)
+void rrcp_receive_sure(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq)
 {
     struct rrcp_window *w = &peer->window;
 
-    if (next_seq > w->believed)
-        w->believed = next_seq;
     if (next_seq <= w->highest + 1)
         return;
     reach(r, peer, next_seq);
     if (w->next > w->highest)
         rrcp_receive_gap(r, peer);
+}
+
+/* ---- claims ------------------------------------------------------------------------------- */
+
+/*
+ * Anybody may forge a claim. It moves the highest seq by what may be missing and fits the window,
+ * and it never pushes anything out. So a forged one costs requests, and at worst a gap over packets
+ * that do not exist; the sender's own packets then lie below `next`, which draws a challenge, too.
+ */
+static bool may_claim(const struct rrcp *r, const struct rrcp_window *w, uint64_t end)
+{
+    uint64_t count = end - w->highest - 1;
+
+    return count <= r->config.missing_max && count <= r->config.jump_max &&
+           end - w->next < r->config.window_packets;
+}
+
+/* A packet of the sender lies below what was delivered, or does not. With keys it cannot be forged,
+ * so it is a late copy. */
+static void heard(const struct rrcp *r, struct rrcp_peer *peer, bool is_below)
+{
+    struct rrcp_doubt *d = &peer->doubt;
+
+    if (!is_below)
+        d->below_ns = 0;
+    else if (d->below_ns == 0 && r->config.key_count == 0)
+        d->below_ns = r->now_ns;
+}
+
+void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq)
+{
+    struct rrcp_window *w = &peer->window;
+
+    heard(r, peer, next_seq < w->next);
+    if (next_seq <= w->highest + 1)
+        return;
+    if (may_claim(r, w, next_seq))
+        rrcp_receive_sure(r, peer, next_seq);
+    else
+        rrcp_doubt_raise(r, peer, DOUBT_BEYOND);
+}
+
+void rrcp_receive_below_tick(struct rrcp *r, struct rrcp_peer *peer)
+{
+    const struct rrcp_doubt *d = &peer->doubt;
+
+    if (d->below_ns != 0 && r->now_ns >= d->below_ns + DOUBT_BELOW_NS)
+        rrcp_doubt_raise(r, peer, DOUBT_BELOW);
+}
+
+void rrcp_receive_rejoin(struct rrcp *r, struct rrcp_peer *peer, uint64_t next)
+{
+    struct rrcp_window *w = &peer->window;
+
+    rrcp_receive_gap(r, peer);
+    rrcp_receive_close(r, peer);
+    w->next = next;
+    w->highest = next - 1;
+    w->gap_first = next - 1;
+    w->gap_count = 1;
+    w->gap_reason = BACKBONE_GAP_REJOIN;
+    rrcp_receive_gap(r, peer);
+    r->counters.rejoins++;
 }
 
 void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail)
@@ -289,10 +352,14 @@ void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct pack
 
     if (seq < w->next) {
         count_duplicate(r, peer, view);
+        if (!(view->flags & PACKET_FLAG_RETRANS))
+            heard(r, peer, true);
         return;
     }
-    if (seq > w->highest + r->config.jump_max && seq >= w->believed) {
+    peer->doubt.below_ns = 0;
+    if (seq > w->highest + PUSH_MAX && !may_claim(r, w, seq)) {
         rrcp_drop(r, RRCP_DROP_JUMP);
+        rrcp_doubt_raise(r, peer, DOUBT_BEYOND);
         return;
     }
     if (seq <= w->highest) {

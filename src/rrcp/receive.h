@@ -7,8 +7,16 @@
 #include "private.h"
 
 void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
-/* The sender has sent all packets below `next_seq`: those not seen are missing. */
+/* The sender claims to have sent all packets below `next_seq`: those not seen are missing. A claim
+ * beyond what the window takes draws a challenge and moves nothing. */
 void rrcp_receive_announce(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq);
+/* The same, but the sender has proved that it says so. */
+void rrcp_receive_sure(struct rrcp *r, struct rrcp_peer *peer, uint64_t next_seq);
+/* The sender has proved that its next packet is `next`, below what was taken for delivered: forged
+ * packets were. Forgets what is here, queues GAP(REJOIN) and goes on there. */
+void rrcp_receive_rejoin(struct rrcp *r, struct rrcp_peer *peer, uint64_t next);
+/* Everything of the sender lay below `next` for DOUBT_BELOW_NS. */
+void rrcp_receive_below_tick(struct rrcp *r, struct rrcp_peer *peer);
 /* The sender no longer holds packets below `trail`: gives up those missing. */
 void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail);
 /* Delivers all packets that are in order. */

@@ -24,6 +24,8 @@
 #define QUEUE_MESSAGES 4096
 #define RESEND_NS_MAX  (1 * RRCP_S)
 #define FAST_LATER     3
+#define BEHIND_NS      (500 * RRCP_MS)
+#define BEHIND_NS_MAX  (2 * RRCP_S)
 #define FAST_NS_MIN    (1 * RRCP_MS)
 
 static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
@@ -210,6 +212,8 @@ static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast 
 
     for (uint64_t i = 0; i < count; i++)
         kept[i] = *rrcp_unicast_slot(u, u->base + i);
+    for (uint64_t i = 0; i < count; i++)
+        *rrcp_unicast_slot(u, u->base + i) = (struct unicast_sent){ .buffer = RRCP_BUFFER_NONE };
     for (uint64_t i = 0; i < count; i++) {
         kept[i].is_acked = kept[i].is_again = false;
         u->sent[(i + 1) & (UNICAST_WINDOW - 1)] = kept[i];
@@ -277,6 +281,30 @@ static void selective(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicas
     }
 }
 
+static void reset(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
+{
+    drop_sent(r, u);
+    u->incarnation = (u->incarnation + 1) & 0xffff;
+    u->behind_ns = 0;
+    rrcp_unicast_tell_reset(r, peer);
+    rrcp_unicast_ready_add(r, u);
+}
+
+/*
+ * A forged acknowledgement took packets from us that the receiver still waits for, as its own
+ * acknowledgements say. One of these may be a late copy; for half a second they are none.
+ */
+static bool is_contradicted(const struct rrcp *r, struct rrcp_unicast *u, uint64_t next)
+{
+    if (next >> USEQ_BITS != u->incarnation || (next & USEQ_MASK) >= u->base) {
+        u->behind_ns = 0;
+        return false;
+    }
+    if (u->behind_ns == 0 || r->now_ns - u->behind_ns > BEHIND_NS_MAX)
+        u->behind_ns = r->now_ns;
+    return r->now_ns - u->behind_ns >= BEHIND_NS;
+}
+
 void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
     struct rrcp_unicast *u = peer->unicast;
@@ -300,6 +328,10 @@ void rrcp_uack_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet
     if (echo != 0 && (int32_t)(rrcp_us(r->now_ns) - echo) >= 0)
         rrcp_rtt_sample(r, peer, (uint64_t)(rrcp_us(r->now_ns) - echo) * RRCP_US);
     u->their_window = md_be16(view->uack->window);
+    if (is_contradicted(r, u, next)) {
+        reset(r, peer, u);
+        return;
+    }
     rrcp_unicast_acknowledge(r, peer, u, next);
     if (next >> USEQ_BITS == u->incarnation && (next & USEQ_MASK) == u->base)
         selective(r, peer, u, md_be64(view->uack->bitmap));
@@ -314,10 +346,7 @@ static void resend_due(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unica
         return;
     }
     if (++u->tries > r->config.unicast_tries) {
-        drop_sent(r, u);
-        u->incarnation = (u->incarnation + 1) & 0xffff;
-        rrcp_unicast_tell_reset(r, peer);
-        rrcp_unicast_ready_add(r, u);
+        reset(r, peer, u);
         return;
     }
     for (uint64_t useq = u->base; useq < u->send_next; useq++) {

@@ -48,7 +48,6 @@ struct rrcp_window {
     uint32_t gap_reason;
     uint64_t next;      /* next to deliver */
     uint64_t highest;   /* highest seen or announced */
-    uint64_t believed;  /* next seq of its last beacon */
     uint64_t due_ns;    /* first request, give-up; RRCP_NEVER */
     uint64_t used_ns;   /* last time there was a hole */
     uint64_t gap_first; /* pending gap before `next`; gap_count 0: none */

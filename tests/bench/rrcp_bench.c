@@ -89,7 +89,7 @@ static void carry(struct bench *bench, struct rrcp *from, struct rrcp *to, uint8
                 continue;
             in[kept++] = (struct rrcp_arrival){ .bytes = out[i].bytes,
                                                 .length = out[i].length,
-                                                .is_group = true,
+                                                .is_group = out[i].to == NULL,
                                                 .from = &addresses[who] };
         }
         uint64_t middle = md_clock_mono_ns();

@@ -51,7 +51,7 @@ class Decoder:
     def _head(self, head):
         if head["magic"] != 0x5252:
             raise Refused("magic")
-        if head["version"] >> 4 != 1:
+        if head["version"] >> 4 != 1 or head["version"] < 0x11:
             raise Refused("version")
         if head["network"] != self.network:
             raise Refused("network")

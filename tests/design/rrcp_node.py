@@ -4,7 +4,7 @@ import random
 
 from rrcp import Decoder, Stream, fnv1a
 
-PAYLOAD = 1472 - 40 - 24
+PAYLOAD = 1472 - 52 - 16  # fits UDATA, too
 
 
 class Node:
@@ -27,17 +27,19 @@ class Node:
 
     def packet(self, name, body, flags=0):
         size = 24 + len(body)
-        head = {"magic": 0x5252, "version": 0x10, "type": self.types[name], "flags": flags,
+        head = {"magic": 0x5252, "version": 0x11, "type": self.types[name], "flags": flags,
                 "length": size, "session": self.session, "network": fnv1a("net1"),
                 "tx_time": self.now // 1000 & 0xFFFFFFFF}
         return self.doc.encode("Header", head) + body
 
-    def beacon(self):
+    def beacon(self, echo=b""):
         self.counter += 1
         name = b"python.1.rrcpd"
         body = {"next_seq": self.next_seq, "trail": min(self.held, default=self.next_seq),
                 "counter": self.counter, "hold_ms": 2000, "interval_ms": 10,
                 "name_length": len(name), "name": name}
+        if echo:
+            body.update(tlv_count=1, tlvs=[{"type": 5, "value_length": len(echo), "value": echo}])
         return self.packet("BEACON", self.doc.encode("BEACON", body))
 
     def chunks(self, message):
@@ -82,6 +84,9 @@ class Node:
         elif name == "BEACON":
             self.stream("m", body["next_seq"])
             self.highest = max(self.highest, body["next_seq"] - 1)
+        elif name == "SOLICIT" and body["target"] == self.session:
+            echo = {"receiver": self.peer, "nonce": body["nonce"]}
+            yield self.beacon(self.doc.encode("Echo", echo))
         elif name == "NAK":
             yield from self.repair(body)
         elif name == "UACK":

@@ -30,12 +30,19 @@ struct traffic {
     uint32_t key_count;
     uint32_t signed_count;
     uint64_t input_bytes, answer_bytes, repair_bytes, naks;
+    /* The last challenge: the next step answers it, so that the four sessions become peers. */
+    uint8_t nonce[8];
+    uint64_t asked;
+    uint8_t asked_home, asked_path;
 };
 
 static const struct rrcp_key keys[2] = { { .id = 1, .bytes = { 1, 2, 3 } },
                                          { .id = 2, .bytes = { 4, 5, 6 } } };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct rrcp_address homes[2] = { { .length = 4, .bytes = { 1 } },
+                                              { .length = 4, .bytes = { 2 } } };
 
 static void *take(void *context, size_t bytes)
 {
@@ -94,8 +101,6 @@ static uint32_t sign(uint8_t *packet, uint32_t length, const struct rrcp_key *ke
 static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, struct traffic *traffic,
                  const uint8_t *bytes, uint32_t length)
 {
-    static const struct rrcp_address homes[2] = { { .length = 4, .bytes = { 1 } },
-                                                  { .length = 4, .bytes = { 2 } } };
     uint8_t *packet =
         malloc(length + 24u + TRAILER + 1u); /* exactly as long as it is: reads past it are seen */
     struct rrcp_arrival in = { .from = &homes[kind >> 4 & 1],
@@ -109,7 +114,7 @@ static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, struct traffic *
         uint8_t type = (uint8_t)(length > 0 ? bytes[0] % 10 + 1 : 1);
 
         md_put_be16(packet, 0x5252);
-        packet[2] = 0x10;
+        packet[2] = 0x11;
         packet[3] = type;
         packet[4] = length > 1 && bytes[1] < 64;
         packet[5] = 0;
@@ -137,6 +142,38 @@ static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, struct traffic *
     traffic->input_bytes += length;
 }
 
+static void answer(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
+{
+    uint8_t bytes[86 + TRAILER] = { 0 };
+    struct rrcp_arrival in = { .bytes = bytes,
+                               .from = &homes[traffic->asked_home],
+                               .path = traffic->asked_path };
+
+    md_put_be16(bytes, 0x5252);
+    bytes[2] = 0x11;
+    bytes[3] = 4;
+    bytes[5] = traffic->asked_path;
+    in.length = 86;
+    md_put_be16(bytes + 6, 86);
+    md_put_be64(bytes + 8, traffic->asked);
+    md_put_be32(bytes + 16, network_id("fuzz"));
+    md_put_be64(bytes + 24, 1);
+    md_put_be64(bytes + 32, 1);
+    bytes[62] = 1;
+    bytes[63] = 1;
+    bytes[64] = (uint8_t)traffic->asked;
+    bytes[68] = 5;
+    bytes[69] = 16;
+    md_put_be64(bytes + 70, 1);
+    memcpy(bytes + 78, traffic->nonce, 8);
+    if (traffic->key_count > 0)
+        in.length = sign(bytes, 86, &keys[0], ++traffic->signed_count);
+    traffic->asked = 0;
+    traffic->input_bytes += in.length;
+    rrcp_input(r, now_ns, &in, 1);
+    look_at_events(r);
+}
+
 static void count_output(struct traffic *traffic, const struct rrcp_packet *p)
 {
     switch (p->type) {
@@ -145,11 +182,16 @@ static void count_output(struct traffic *traffic, const struct rrcp_packet *p)
         break;
     case 3: /* UACK */
     case 6: /* NCF */
-    case 8: /* SOLICIT */
         traffic->answer_bytes += p->length;
         break;
     case 5: /* NAK */
         traffic->naks++;
+        break;
+    case 8: /* SOLICIT, which has a budget */
+        traffic->asked = md_be64(p->bytes + 24);
+        traffic->asked_home = p->to->bytes[0] == 2;
+        traffic->asked_path = p->path;
+        memcpy(traffic->nonce, p->bytes + 32, 8);
         break;
     default: /* its users' messages, and what keeps time: beacons, reports */
         break;
@@ -169,6 +211,8 @@ static void step_time(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
             count_output(traffic, &out[i]);
         }
     look_at_events(r);
+    if (traffic->asked >= 100 && traffic->asked <= 103)
+        answer(r, now_ns, traffic);
 }
 
 /* In all, since the beginning: answers in proportion to what came in, the rest within budgets. */

@@ -320,6 +320,11 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
         sim_fail(check->sim, "I1: node %d got a message of %u bytes", node, event->length);
         return;
     }
+    if (check->sim->has_hostile && memcmp(event->bytes, forger_mark, sizeof(forger_mark)) == 0) {
+        view->unicast_may_miss = true; /* it stands in the place of a true one */
+        view->has_base = false;
+        return;
+    }
     memcpy(&head, event->bytes, sizeof(head));
     if (head.session != life->session || head.length != event->length ||
         head.is_unicast != is_unicast || (head.to && head.to != life_of_node(check, node) + 1) ||
@@ -414,13 +419,18 @@ void check_event(struct sim_check *check, int node, uint32_t index,
     if (event->type == BACKBONE_TX_READY)
         return;
     if (!life) {
-        if (!check->sim->has_hostile)
+        if (!check->sim->has_hostile || check->sim->forger)
             sim_fail(check->sim, "node %d is told of a session that does not exist", node);
         return;
     }
     view = &check->views[node][event->session & 0xffff];
     if (event->type == BACKBONE_TX_DROPPED)
         return;
+    if (check->sim->is_forged) {
+        if (event->type == BACKBONE_PEER_UP || event->type == BACKBONE_PEER_DOWN)
+            view->is_up = event->type == BACKBONE_PEER_UP;
+        return;
+    }
     if (event->type == BACKBONE_PEER_UP) {
         if (view->is_up)
             sim_fail(check->sim, "I14: node %d is told twice that node %d is up", node, life->node);
@@ -445,6 +455,29 @@ void check_event(struct sim_check *check, int node, uint32_t index,
         if (view->port_count < 4)
             view->port_count++;
     }
+}
+
+void check_calm(struct sim_check *check)
+{
+    for (int node = 0; node < check->nodes; node++)
+        for (uint32_t i = 0; i < check->life_count; i++) {
+            struct sim_view *view = &check->views[node][i];
+
+            free(view->gaps);
+            *view = (struct sim_view){ .is_up = view->is_up,
+                                       .was_up = view->was_up,
+                                       .unicast_may_miss = true };
+        }
+}
+
+bool check_is_up(const struct sim_check *check, int node, uint32_t life)
+{
+    return check->views[node][life].is_up;
+}
+
+bool check_has_heard(const struct sim_check *check, int node, uint32_t life)
+{
+    return check->views[node][life].has_base;
 }
 
 void check_forget(struct sim_check *check, int node)

@@ -96,6 +96,10 @@ void check_event(struct sim_check *check, int node, uint32_t life,
                  const struct backbone_event *event);
 /* The node died: what it will be told next begins anew. */
 void check_forget(struct sim_check *check, int node);
+/* Forging is over: what follows is judged, what was before is not. */
+void check_calm(struct sim_check *check);
+bool check_is_up(const struct sim_check *check, int node, uint32_t life);
+bool check_has_heard(const struct sim_check *check, int node, uint32_t life); /* since calm */
 /* At the end: everything sent was delivered or told. */
 void check_end(struct sim_check *check, int node, uint32_t life, struct rrcp *r);
 

@@ -3,20 +3,22 @@
 #include "sim.h"
 
 /* Of the wire format, and what the protocol allows a node, in packets per second and at once. */
-#define TYPE_DATA     1
-#define TYPE_UACK     3
-#define TYPE_BEACON   4
-#define TYPE_NAK      5
-#define TYPE_NCF      6
-#define TYPE_SOLICIT  8
-#define TYPE_STATUS   9
-#define FLAG_RETRANS  1
-#define NAK_BURST     100
-#define NAK_CROWD     4   /* with few receivers each may ask so many times as often */
-#define STATUS_RATE   50  /* and as many at once */
-#define FLOW_RATE     220 /* with flow control, to each peer: one in 5 ms */
-#define BEACON_ANSWER 10  /* to SOLICIT */
-#define BEACON_START  4
+#define TYPE_DATA          1
+#define TYPE_UACK          3
+#define TYPE_BEACON        4
+#define TYPE_NAK           5
+#define TYPE_NCF           6
+#define TYPE_SOLICIT       8
+#define TYPE_STATUS        9
+#define FLAG_RETRANS       1
+#define NAK_BURST          100
+#define NAK_CROWD          4   /* with few receivers each may ask so many times as often */
+#define STATUS_RATE        50  /* and as many at once */
+#define FLOW_RATE          220 /* with flow control, to each peer: one in 5 ms */
+#define BEACON_ANSWER      10  /* to SOLICIT */
+#define BEACON_START       4
+#define CHALLENGES         16000 /* a second, to strangers */
+#define CHALLENGES_AT_ONCE 2048
 
 void limits_received(struct sim_node *node, const struct rrcp_arrival in[], int count)
 {
@@ -35,11 +37,16 @@ void limits_sent(struct sim_node *node, const struct rrcp_packet *p)
         break;
     case TYPE_UACK:
     case TYPE_NCF:
-    case TYPE_SOLICIT:
         node->second.answer_bytes += p->length;
         break;
+    case TYPE_SOLICIT:
+        node->second.challenges++;
+        break;
     case TYPE_BEACON:
-        node->second.beacons++;
+        if (p->to)
+            node->second.answer_bytes += p->length;
+        else
+            node->second.beacons++;
         break;
     case TYPE_NAK:
         node->second.naks++;
@@ -76,6 +83,8 @@ static void check_second(struct sim *sim, const struct sim_node *node, double se
     /* What waits for its turn was paid for before: 20 ms of it, and one packet of debt. */
     within(sim, node, "bytes of repairs", now->repair_bytes,
            c->path_count * (rate * (seconds + 0.02) + burst + c->packet_bytes_max));
+    within(sim, node, "challenges", now->challenges,
+           c->path_count * (CHALLENGES * seconds + CHALLENGES_AT_ONCE) + 10 * c->peers_max);
     within(sim, node, "requests", now->naks, c->nak_rate * NAK_CROWD * seconds + NAK_BURST + 1);
     within(sim, node, "status reports", now->statuses, statuses);
     within(sim, node, "beacons", now->beacons,

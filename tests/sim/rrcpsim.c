@@ -158,7 +158,8 @@ static int print_coverage(const struct sim_coverage *c)
         zeros += row("fault", simnet_fault_name((enum simnet_fault)i), c->faults[i]);
     zeros += row("fault", "crash", c->crashes) + row("fault", "restart", c->restarts) +
              row("fault", "pause", c->pauses) + row("fault", "stop", c->stops) +
-             row("fault", "user dies", c->detaches) + row("fault", "hostile packet", c->hostile);
+             row("fault", "user dies", c->detaches) + row("fault", "hostile packet", c->hostile) +
+             row("fault", "forged packet", c->forged);
     for (int i = 1; i <= 8; i++)
         zeros += row("event", events[i], c->events[i]);
     for (int i = 1; i <= 7; i++)

@@ -48,7 +48,7 @@ struct sim_coverage {
     uint64_t gaps[8];
     uint64_t drops[RRCP_DROP_count];
     uint64_t transitions[RRCP_TRANSITION_count];
-    uint64_t crashes, restarts, pauses, stops, detaches, hostile;
+    uint64_t crashes, restarts, pauses, stops, detaches, hostile, forged;
     uint64_t full, dropped, over, resets, override, aimd, flow_lost, conflicts;
     uint64_t late_full, all_over, nonsense;
     uint64_t notes[RRCP_NOTE_count];
@@ -76,6 +76,12 @@ void sim_stop(struct sim *sim, int node); /* with BYE */
 bool sim_is_up(const struct sim *sim, int node);
 void sim_detach(struct sim *sim, int node); /* one of its users dies, another comes */
 void sim_hostile(struct sim *sim, int packets);
+/* The hostile node listens; then forges so many packets, of one type or of any (0). Without keys
+ * nothing is judged until it is said that it is over. */
+void sim_forger_begin(struct sim *sim);
+void sim_forge(struct sim *sim, int packets, int type);
+void sim_forger_over(struct sim *sim);
+void sim_forger_heard(struct sim *sim);
 void sim_rename(struct sim *sim, int node, int as); /* at its next restart */
 void sim_partition(struct sim *sim, int node);
 void sim_heal(struct sim *sim);

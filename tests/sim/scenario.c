@@ -566,6 +566,72 @@ static void hostile(struct sim *sim, int nodes, struct md_prng *prng)
     sim_run(sim, 4 * SEC);
 }
 
+/* ---- a hostile node ----------------------------------------------------------------------- */
+
+#define HEAL_NS (3 * SEC)
+
+static void forger_setup(struct sim_options *o, struct md_prng *prng)
+{
+    o->config.peers_max = (uint32_t)o->nodes + between(prng, 4, 40);
+    o->clocks_differ = false;
+}
+
+/* I9: no finite set of forged packets keeps a receiver from a live sender for longer than 3 s. */
+static void forger(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    int only = (int)(md_prng_below(prng, 2) ? 1 + md_prng_below(prng, 10) : 0);
+
+    sim_settle_long(sim);
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = { .per_s = between(prng, 20, 1000),
+                                 .bytes_max = 300,
+                                 .unicast_ppm = 100000,
+                                 .directed_ppm = 20000 };
+
+        sim_load(sim, i, &load);
+    }
+    sim_forger_begin(sim);
+    sim_run(sim, 600 * MS);
+    for (int i = 0; i < 20 && !sim_has_failed(sim); i++) {
+        sim_forge(sim, (int)between(prng, 1, md_prng_below(prng, 4) ? 20 : 500), only);
+        sim_run(sim, between(prng, 1, 100) * MS);
+    }
+    sim_run(sim, HEAL_NS);
+    sim_forger_over(sim);
+    sim_run(sim, 1 * SEC);
+    sim_forger_heard(sim);
+}
+
+static void forger_keys_setup(struct sim_options *o, struct md_prng *prng)
+{
+    forger_setup(o, prng);
+    keys_setup(o, prng);
+    o->no_gaps = true;
+}
+
+/* With a key a hostile packet changes nothing. One node is started anew before, so that packets of
+ * an earlier session are replayed, too. */
+static void forger_keys(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    sim_settle_long(sim);
+    load_all(sim, nodes, prng, 1000);
+    sim_forger_begin(sim);
+    sim_run(sim, 600 * MS);
+    sim_stop(sim, nodes - 1);
+    sim_run(sim, 800 * MS);
+    sim_restart(sim, nodes - 1);
+    sim_run(sim, 1500 * MS);
+    for (int i = 0; i < 20 && !sim_has_failed(sim); i++) {
+        sim_forge(sim, (int)between(prng, 1, md_prng_below(prng, 4) ? 20 : 500), 0);
+        sim_run(sim, between(prng, 1, 100) * MS);
+        for (int j = 0; j < nodes; j++)
+            for (int k = 0; k < nodes; k++)
+                if (j != k && sim_downs(sim, j, k) != 0)
+                    sim_fail(sim, "a packet without the key took node %d from node %d", k, j);
+    }
+    sim_run(sim, 500 * MS);
+}
+
 static void large_numbers_setup(struct sim_options *o, struct md_prng *prng)
 {
     o->config.first_seq =
@@ -855,6 +921,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "window", window_setup, window },
     { "budget", budget_setup, budget },
     { "hostile", hostile_setup, hostile },
+    { "forger", forger_setup, forger },
+    { "forger-keys", forger_keys_setup, forger_keys },
     { "late-repairs", late_repairs_setup, late_repairs },
     { "large-numbers", large_numbers_setup, loss },
     { "redundant", redundant_setup, redundant },

@@ -311,6 +311,7 @@ void sim_destroy(struct sim *sim)
         if (sim->nodes[i].r)
             life_end(sim, &sim->nodes[i]);
     check_fini(&sim->check);
+    forger_end(sim->forger);
     simnet_destroy(sim->net);
     free(sim->nodes);
     free(sim->latency);
@@ -418,6 +419,28 @@ static uint64_t sum_of(const uint8_t *bytes, uint32_t length)
     return sum;
 }
 
+/* A stranger at an address of its own can answer, and is a peer then. */
+static void answer_challenge(struct sim *sim, int node, const struct rrcp_packet *p)
+{
+    uint8_t bytes[86] = { 0 };
+
+    if (p->type != 8 || sim->forger || sim->options.config.key_count > 0)
+        return;
+    memcpy(bytes, p->bytes, 24);
+    bytes[3] = 4;
+    md_put_be16(bytes + 6, sizeof(bytes));
+    memcpy(bytes + 8, p->bytes + 24, 8);
+    md_put_be64(bytes + 24, 1);
+    md_put_be64(bytes + 32, 1);
+    bytes[62] = bytes[63] = 1;
+    bytes[64] = p->bytes[31];
+    bytes[68] = 5;
+    bytes[69] = 16;
+    memcpy(bytes + 70, p->bytes + 8, 8);
+    memcpy(bytes + 78, p->bytes + 32, 8);
+    simnet_inject(sim->net, node, p->to, bytes, sizeof(bytes), false);
+}
+
 static void send_packet(struct sim *sim, struct sim_node *node, const struct rrcp_packet *p)
 {
     int path = p->path;
@@ -427,6 +450,7 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
     hash_bytes(sim, p->bytes, p->length < 64 ? p->length : 64);
     check_wire(&sim->check, node->life, p);
     limits_sent(node, p);
+    forger_hear(sim, node->number, p);
     if (sim->options.personality == SIMNET_VERBS) {
         memset(p->bytes - 40, 0xee, 40); /* the transport's to use */
         if (node->flight_count >= SIM_QUEUE)
@@ -446,8 +470,10 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         int of_path;
 
         to = simnet_node_of(sim->net, p->to, &of_path);
-        if (to < 0)
-            return; /* a hostile packet's address */
+        if (to < 0) { /* a hostile packet's address */
+            answer_challenge(sim, node->number, p);
+            return;
+        }
         if (of_path != path)
             sim_fail(sim, "node %d sends to path %d's address on path %d", node->number, of_path,
                      path);
@@ -697,11 +723,11 @@ static uint32_t make_hostile(struct sim *sim, uint8_t *bytes, uint64_t victim)
     if (md_prng_below(p, 8) == 0)
         return length;
     md_put_be16(bytes, 0x5252);
-    bytes[2] = 0x10;
+    bytes[2] = 0x11;
     bytes[3] = (uint8_t)(1 + md_prng_below(p, 10));
     bytes[4] = md_prng_below(p, 4) ? 0 : 1;
     bytes[5] = 0;
-    static const uint16_t sizes[] = { 0, 60, 68, 56, 80, 60, 48, 33, 32, 68, 36 };
+    static const uint16_t sizes[] = { 0, 60, 68, 56, 80, 60, 48, 33, 148, 68, 36 };
 
     if (md_prng_below(p, 4))
         length = sizes[bytes[3]];
@@ -742,7 +768,7 @@ static uint32_t make_far(uint8_t *bytes, uint64_t session, uint32_t network)
 {
     memset(bytes, 0, 60);
     md_put_be16(bytes, 0x5252);
-    bytes[2] = 0x10;
+    bytes[2] = 0x11;
     bytes[3] = 1;
     md_put_be16(bytes + 6, 56);
     md_put_be64(bytes + 8, session);
@@ -807,6 +833,17 @@ static void check_quiet(struct sim *sim, const struct sim_node *node)
                  (unsigned long long)c->peers_now, (unsigned long long)peers);
 }
 
+/* Of two nodes with one name the others see one. */
+static bool is_refused(struct sim *sim, int node, int other)
+{
+    for (int i = 0; i < sim->options.nodes; i++)
+        if (i != other && i != node && sim->nodes[i].r && !sim->nodes[i].stopping_ns &&
+            sim->nodes[i].name == sim->nodes[other].name)
+            return !check_is_up(&sim->check, node, sim->nodes[other].life) &&
+                   check_is_up(&sim->check, node, sim->nodes[i].life);
+    return false;
+}
+
 void sim_settle(struct sim *sim)
 {
     const struct sim_load none = { 0 };
@@ -823,7 +860,7 @@ void sim_settle(struct sim *sim)
             continue;
         check_quiet(sim, &sim->nodes[i]);
         for (int j = 0; j < sim->options.nodes; j++)
-            if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns)
+            if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns && !is_refused(sim, i, j))
                 check_end(&sim->check, i, sim->nodes[j].life, sim->nodes[i].r);
     }
 }

@@ -15,6 +15,7 @@ struct sim_second {
     uint64_t begin_ns;
     uint64_t input_bytes, input_packets;
     uint64_t repair_bytes, answer_bytes;
+    uint64_t challenges;
     uint64_t naks, statuses, beacons; /* packets */
 };
 
@@ -63,6 +64,8 @@ struct sim {
     struct sim_node *nodes;
     struct sim_check check;
     bool has_hostile;
+    bool is_forged; /* a hostile node without a key to stop it: nothing is promised yet */
+    struct sim_forger *forger;
     bool is_settling;
     bool is_long_settle;
     char failure[256];
@@ -82,6 +85,13 @@ struct sim_users *users_begin(struct sim *sim, uint64_t session);
 void users_event(struct sim *sim, struct sim_users *users, const struct backbone_event *event);
 void users_run(struct sim *sim, struct sim_users *users, struct rrcp *r, uint64_t now_ns, int port);
 void users_end(struct sim *sim, struct sim_users *users);
+
+/* forger.c: the hostile node. */
+extern const char forger_mark[8];
+
+struct sim_forger *forger_begin(const struct sim *sim);
+void forger_end(struct sim_forger *f);
+void forger_hear(struct sim *sim, int node, const struct rrcp_packet *packet);
 
 /* limits.c: what a node may put on the wire, in all and in proportion to what it takes in. */
 void limits_received(struct sim_node *node, const struct rrcp_arrival in[], int count);

@@ -102,9 +102,12 @@ static void take_message(struct sim *sim, struct reader *reader, const struct ba
     const struct sim_life *life = check_life(&sim->check, event->session);
 
     reader->messages++;
-    if (!life || event->length < sizeof(head) || (event->flags & BACKBONE_FLAG_UNICAST))
+    if (sim->is_forged || !life || event->length < sizeof(head) ||
+        (event->flags & BACKBONE_FLAG_UNICAST))
         return;
     memcpy(&head, event->bytes, sizeof(head));
+    if (sim->has_hostile && memcmp(event->bytes, forger_mark, sizeof(forger_mark)) == 0)
+        return;
     uint32_t *last = &reader->last[event->session & 0xffff];
 
     if (head.session != event->session || head.number <= *last)

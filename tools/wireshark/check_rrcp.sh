@@ -36,7 +36,7 @@ RRCP	BEACON hosta.1.rrcpd, next 8, holds from 4
 RRCP	NAK to 0123456789abcdef, attempt 1: 4 6..8
 RRCP	NCF not held: 4
 RRCP	BYE next 9
-RRCP	SOLICIT of all
+RRCP	SOLICIT of 1111222233334444
 RRCP	STATUS next 20, highest 25, lost 3, repaired 4
 RRCP	HSM 1 values
 RRCP	DATA seq 7, 2 chunks

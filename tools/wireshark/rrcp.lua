@@ -14,14 +14,15 @@ local rrcp = Proto("rmds_rrcp", "RRCP reliable multicast")
 local HEADER, TRAILER, MAGIC = 24, 24, 0x5252
 local types = { [1] = "DATA", [2] = "UDATA", [3] = "UACK", [4] = "BEACON", [5] = "NAK", [6] = "NCF", [7] = "BYE",
                 [8] = "SOLICIT", [9] = "STATUS", [10] = "HSM" }
-local least = { 40, 52, 56, 64, 44, 40, 33, 32, 68, 26 }
+local least = { 40, 52, 56, 64, 44, 40, 33, 148, 68, 26 }
 local reasons = { [1] = "repair is coming", [2] = "not held", [3] = "busy" }
 local records = { [1] = "INSTANCE", [2] = "SERVICE", [3] = "SVCSTATE", [4] = "GROUP", [5] = "QUERY", [16] = "REQUEST",
                   [17] = "CLOSE", [18] = "POST", [19] = "GENERICUP", [20] = "GAPQUERY", [21] = "AUDIT", [22] = "SUM",
                   [23] = "DICTREQ", [32] = "BIND", [33] = "IMAGE", [34] = "UPDATE", [35] = "STATUS", [36] = "GENERIC",
                   [37] = "UNBIND", [38] = "REFUSE", [39] = "ACK", [40] = "GAPITEMS", [41] = "AUDITDIFF",
                   [42] = "REPLAY", [43] = "DICTPART" }
-local tlvs = { [1] = "software version", [2] = "address of the second path", [3] = "longest message", [4] = "padding" }
+local tlvs = { [1] = "software version", [2] = "address of the second path", [3] = "longest message", [4] = "padding",
+               [5] = "echo" }
 
 local f = {
     magic = ProtoField.uint16("rmds_rrcp.magic", "Magic", base.HEX),
@@ -61,6 +62,7 @@ local f = {
     hold = ProtoField.uint32("rmds_rrcp.hold", "Holds packets for (ms)"),
     interval = ProtoField.uint16("rmds_rrcp.interval", "Next beacon within (ms)"),
     name = ProtoField.string("rmds_rrcp.name", "Node"),
+    nonce = ProtoField.uint64("rmds_rrcp.nonce", "Nonce", base.HEX),
     tlv = ProtoField.string("rmds_rrcp.tlv", "Option"),
     attempt = ProtoField.uint16("rmds_rrcp.attempt", "Attempt"),
     range = ProtoField.string("rmds_rrcp.range", "Packets"),
@@ -299,8 +301,8 @@ end
 
 function body.SOLICIT(buf, tree)
     tree:add(f.target, buf(24, 8))
-    local target = buf(24, 8):uint64()
-    return target == UInt64(0) and "of all" or "of " .. target:tohex()
+    tree:add(f.nonce, buf(32, 8))
+    return "of " .. buf(24, 8):uint64():tohex()
 end
 
 function body.STATUS(buf, tree)

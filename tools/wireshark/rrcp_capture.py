@@ -16,7 +16,7 @@ def network(name):
 
 def packet(kind, body, flags=0, trailer=b"", length=None):
     size = 24 + len(body) + len(trailer)
-    return struct.pack(">HBBBBHQII", 0x5252, 0x10, kind, flags, 0, length or size, SESSION,
+    return struct.pack(">HBBBBHQII", 0x5252, 0x11, kind, flags, 0, length or size, SESSION,
                        network("net1"), 10000000) + body + trailer
 
 
@@ -39,7 +39,7 @@ def packets():
     yield packet(5, struct.pack(">QQHHIIII", SESSION, 4, 2, 1, 0, 1, 2, 3))
     yield packet(6, struct.pack(">QHBBHHII", 4, 1, 2, 0, 50, 0, 0, 1))
     yield packet(7, struct.pack(">QB", 9, 1))
-    yield packet(8, struct.pack(">Q", 0))
+    yield packet(8, struct.pack(">QQ", OTHER, 0x5566) + bytes(108))
     yield packet(9, struct.pack(">QQQIIIIHH", OTHER, 20, 25, 3, 4, 77, 1000, 12, 0))
     yield packet(10, struct.pack(">HHQ", 1, 7, 2 ** 40))
     yield packet(1, struct.pack(">QIHH", 7, 3, 2, 40) + struct.pack(">HBBIHH", 500, 0xc0, 0, 1, 2, 0))

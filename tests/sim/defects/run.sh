@@ -20,7 +20,7 @@ cp -r "$root/tests/sim" "$work/sim"
 for module in base rrcp attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
 (cd "$work" && for file in "$root"/src/base/{assert,blake2s,err}.c "$root"/src/attach/{inbound,reader}.c \
-    sim/{simnet,sim,check,limits,users,scenario,figures,rrcpsim}.c; do
+    sim/{simnet,sim,check,limits,users,forger,scenario,figures,rrcpsim}.c; do
     ${CC:-cc} -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1
 

@@ -268,7 +268,7 @@ s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("{addre
 for i in range(20000):
     data = bytearray(r.randbytes(r.choice([0, 1, 20, 64, 200, 1400])))
     if i % 2 and len(data) >= 20:  # looks right at the start
-        data[0:4] = struct.pack(">HBB", 0x5252, 0x10 + r.choice([0, 0, 0x20]), r.randrange(10))
+        data[0:4] = struct.pack(">HBB", 0x5252, 0x11 + r.choice([0, 0, 0x20]), r.randrange(10))
         data[6:8] = struct.pack(">H", len(data))
     s.sendto(bytes(data), ("239.255.82.82", {GROUP}))
 """)
