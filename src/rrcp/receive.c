@@ -281,12 +281,14 @@ static bool may_keep(const struct rrcp *r, const struct rrcp_window *w, uint64_t
     return w->have_count < share;
 }
 
-/* Copies a packet that arrived ahead of others into the pool. */
+/* Copies a packet that arrived ahead of others into the pool. A packet that is longer than ours may
+ * be fits no buffer: it can only be delivered in order. */
 static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                  uint64_t seq)
 {
     struct rrcp_window *w = &peer->window;
-    uint32_t buffer = may_keep(r, w, seq) ? rrcp_pool_take(r, BUFFER_RECEIVE) : RRCP_BUFFER_NONE;
+    bool may = view->end <= r->config.packet_bytes_max && may_keep(r, w, seq);
+    uint32_t buffer = may ? rrcp_pool_take(r, BUFFER_RECEIVE) : RRCP_BUFFER_NONE;
 
     rrcp_window_set(w, seq, SLOT_HAVE);
     if (buffer == RRCP_BUFFER_NONE) {

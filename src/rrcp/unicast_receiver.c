@@ -99,7 +99,7 @@ static void receive_ahead(struct rrcp *r, struct rrcp_unicast *u, const struct p
         r->counters.dup_packets++;
         return;
     }
-    if (useq - u->rx_next >= UNICAST_WINDOW ||
+    if (useq - u->rx_next >= UNICAST_WINDOW || view->end > r->config.packet_bytes_max ||
         (*slot = rrcp_pool_take(r, BUFFER_UNICAST)) == RRCP_BUFFER_NONE) {
         rrcp_drop(r, RRCP_DROP_WINDOW);
         return;

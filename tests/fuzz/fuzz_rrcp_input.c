@@ -248,6 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.missing_max = 64;
     config.arrivals_max = 4;
     config.path_count = size & 1 ? 2 : 1;
+    config.packet_bytes_max = size >> 3 & 1 ? 256 : 1472; /* input may be longer */
     config.switch_reorder = size >> 1 & 1;
     config.flow_control = size >> 2 & 1 ? RRCP_FLOW_CONTROL_MIN : RRCP_FLOW_CONTROL_MAX;
     config.assembly_bytes_max = 1u << 20;

@@ -812,6 +812,39 @@ static void what_is_not_believed_says_nothing_of_what_its_sender_holds(void **st
 
 /* ---- attacks of audit V2, by packets without a key ----------------------------------------- */
 
+/* A datagram may have 64 KB, a buffer of the pool has 1,472 bytes; rrcp_check() looks at each. */
+static void a_packet_longer_than_a_buffer_is_not_kept_behind_a_hole(void **state)
+{
+    static uint8_t bytes[60000];
+    struct rrcp_address from = home_of(SENDER);
+    struct backbone_event out[16];
+    struct net *net = net_make();
+
+    (void)state;
+    node_start(net, 0, 1001);
+    feed_peer(net->r[0], net->now, SENDER, 1);
+    for (uint8_t type = 1; type <= 2; type++) {
+        uint32_t at = type == 1 ? 40 : 52;
+
+        introduce_beacon(bytes, "test", SENDER, 1);
+        memset(bytes + 24, 0, sizeof(bytes) - 24);
+        bytes[3] = type;
+        md_put_be16(bytes + 6, sizeof(bytes));
+        md_put_be64(bytes + 24, 3);
+        md_put_be64(bytes + 32, type == 1 ? 0 : 1001);
+        md_put_be16(bytes + at - 4, 1);
+        md_put_be16(bytes + at - 2, (uint16_t)at);
+        md_put_be16(bytes + at, (uint16_t)(sizeof(bytes) - at - 12));
+        bytes[at + 2] = 0xc0;
+        introduce_feed(net->r[0], net->now, bytes, sizeof(bytes), &from, true);
+        while (rrcp_event(net->r[0], out, 16) > 0)
+            ;
+        assert_null(rrcp_check(net->r[0]));
+        assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_WINDOW], type);
+    }
+    net_free(net);
+}
+
 /* Node 0's own address, session and lead: what a raw socket in the group can forge. */
 static void forge_beacon(struct net *net, int to, uint64_t session, uint64_t next)
 {
@@ -1125,6 +1158,7 @@ int main(void)
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
             a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others),
+        cmocka_unit_test(a_packet_longer_than_a_buffer_is_not_kept_behind_a_hole),
         cmocka_unit_test(a_forged_beacon_far_ahead_costs_no_message),
         cmocka_unit_test(forged_claims_that_fit_the_window_are_healed_by_an_echo),
         cmocka_unit_test(a_forged_bye_takes_nobody_away),

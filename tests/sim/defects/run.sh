@@ -17,7 +17,7 @@ seeds=${SEEDS:-0..499}
 mkdir -p "$work/src" "$work/inc"
 cp -r "$root/src/rrcp" "$work/src/"
 cp -r "$root/tests/sim" "$work/sim"
-for module in base rrcp attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
+for module in backbone base rrcp attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
 (cd "$work" && for file in "$root"/src/base/{assert,blake2s,err}.c "$root"/src/attach/{inbound,reader}.c \
     sim/{simnet,sim,check,limits,users,forger,scenario,figures,rrcpsim}.c; do
