@@ -162,8 +162,12 @@ static uint32_t stream_output(struct rrcp *r, struct rrcp_unicast *u, struct rrc
         return RRCP_BUFFER_NONE;
     }
     buffer = hand_out(r, u, u->send_next);
-    if (buffer == RRCP_BUFFER_NONE)
+    if (buffer == RRCP_BUFFER_NONE) { /* renumbered while the transport had it: try again then */
+        if (u->resend_due_ns == RRCP_NEVER)
+            u->resend_due_ns = r->now_ns + RRCP_MS;
+        rrcp_peer_arm(r, peer);
         return buffer;
+    }
     u->send_next++;
     r->counters.unicast_sent++;
     if (u->resend_due_ns == RRCP_NEVER) {
