@@ -58,6 +58,9 @@ static void on_listener(void *owner, int fd, unsigned events)
             md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
                    net_stream_peer(stream), p2ps->mounts_max);
             p2ps_worker_hand(worker, stream, "Maximum number of mounts reached");
+        } else if (p2ps->is_draining) {
+            md_ctr_inc(p2ps->mounts_rejected);
+            p2ps_worker_hand(worker, stream, "This p2ps is draining: connect to another one");
         } else {
             p2ps_worker_hand(worker, stream, NULL);
         }

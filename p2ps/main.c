@@ -9,6 +9,7 @@
 #include "access.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "control.h"
 #include "daemon/connections.h"
 #include "dictionaries.h"
 #include "listeners.h"
@@ -21,6 +22,7 @@
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
 /* Troubles: one for each network, then these. */
 #define NO_SERVICE    DAEMON_NETWORKS_MAX
+#define DRAINING      (DAEMON_NETWORKS_MAX + 1)
 #define NO_SERVICE_NS 10000000000ull
 
 /* ---- permissions ---- */
@@ -315,7 +317,7 @@ static bool can_serve(void *owner)
     }
     if (can_serve)
         look_for_services(p2ps);
-    return can_serve;
+    return !p2ps_control_drains(p2ps, DRAINING) && can_serve;
 }
 
 /* ---- life ---- */
@@ -344,7 +346,11 @@ static int build(void *owner)
         return MD_EXIT_FILE;
     }
     int code = create_workers(p2ps);
-    return code < 0 ? p2ps_open_listeners(p2ps) : code;
+    if (code < 0)
+        code = p2ps_open_listeners(p2ps);
+    if (code < 0)
+        p2ps_control_open(p2ps);
+    return code;
 }
 
 static void take_down(void *owner)

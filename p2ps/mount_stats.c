@@ -36,6 +36,7 @@ static const struct stats_row rows[] = {
 
 struct p2ps_mount_stats {
     struct stats_segment *segment;
+    uint32_t number;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
     struct stats_entry *user, *position, *host, *application_id;
     uint64_t since_ns;
@@ -59,6 +60,7 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
     snprintf(prefix, sizeof(prefix), "p2ps.mount.%u.%u.", worker->config.index,
              ++worker->mounts_shown);
     stats->segment = segment;
+    stats->number = worker->mounts_shown;
     stats->rates.window_ns = worker->config.stats_window_ns;
     stats->user = add_text(segment, prefix, "user");
     stats->position = add_text(segment, prefix, "position");
@@ -67,6 +69,11 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
     stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     stats->since_ns = md_clock_wall_ns();
     return stats;
+}
+
+uint32_t p2ps_mount_stats_number(const struct p2ps_mount_stats *stats)
+{
+    return stats->number;
 }
 
 void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)

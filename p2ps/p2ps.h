@@ -34,6 +34,7 @@ struct p2ps {
     struct daemon_memory memory;
     uint32_t mounts_max;
     struct md_ctr *mounts_rejected;
+    bool is_draining; /* no new consumers */
 };
 
 #endif

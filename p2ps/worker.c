@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/threads.h"
+#include "worker_orders.h"
 
 #define POLLS_A_TURN 32
 #define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
@@ -324,6 +325,7 @@ static void on_wake(void *owner)
     }
     if (entitle_again && !is_leaving(worker))
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
+    p2ps_worker_orders(worker);
     if (worker->stop_asked)
         leave(worker);
 }

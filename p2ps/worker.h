@@ -126,6 +126,7 @@ struct p2ps_mount_stats;
 /* Also sums up the output buffers of all mounts, in use and at most. */
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max);
 void p2ps_services_show(struct p2ps_worker *worker);
+uint32_t p2ps_mount_stats_number(const struct p2ps_mount_stats *stats);
 void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats); /* NULL is allowed */
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "control.h"
 #include "daemon/connections.h"
 #include "daemon/dictionary.h"
 #include "netio/stream.h"
@@ -173,6 +174,8 @@ static int build(void *owner)
     int code = src_dist_open_ports(sd, &bus);
     for (unsigned i = 0; code < 0 && i < sd->network_count; i++)
         code = route_loop_start(sd->networks[i]->loop) == MD_OK ? -1 : MD_EXIT_FILE;
+    if (code < 0)
+        src_dist_control_open(sd);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/threads.h"
+#include "loop_orders.h"
 
 #define POLLS_A_TURN 32
 #define EVENTS_MAX   64 /* with what is made of them they stay in the first cache */
@@ -248,6 +249,7 @@ static void on_wake(void *owner)
     struct route_loop *loop = owner;
 
     take_rules(loop);
+    route_loop_orders(loop);
     if (!atomic_load_explicit(&loop->stop, memory_order_acquire) || loop->stop_at_ns)
         return;
     close_listeners(loop);

@@ -13,6 +13,7 @@
  *              pid                      of the daemon, and its lock
  *              stats                    the statistics that monitors read
  *              attach                   rrcpd: the socket of its users
+ *              ctl                      the admin socket, of rmdsctl; mode 0600
  *
  * Nobody but the daemon writes in its folder, so a name in it means what the daemon made.
  */

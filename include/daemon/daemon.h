@@ -8,6 +8,7 @@
 #include "base/runfile.h"
 #include "conf/conf.h"
 #include "conf/options.h"
+#include "daemon/admin.h"
 #include "daemon/trouble.h"
 #include "stats/segment.h"
 #include "status/status.h"
@@ -33,6 +34,8 @@
  * or with the exit code of a daemon that ended before.
  */
 struct daemon;
+
+struct daemon_orders;
 
 struct daemon_hooks {
     void *owner;
@@ -62,7 +65,9 @@ struct daemon {
     struct md_conf_object object; /* N.I.<daemon> in conf */
     struct md_loop *loop;         /* the control loop */
     struct stats_segment *stats;
-    struct status *status; /* NULL: no statusPort */
+    struct status *status;      /* NULL: no statusPort */
+    struct daemon_admin *admin; /* NULL: rmdsctl cannot reach it */
+    _Atomic(struct daemon_orders *) orders;
     struct md_runfile runfile;
     char process[64];              /* "p2ps", "rrcpd.net1" */
     char folder[STATS_NAME_BYTES]; /* "p2ps.1", "rrcpd.net1.1": in runDir */

@@ -167,6 +167,8 @@ uint16_t rrmp_sink_service_find(const struct rrmp_sink *sink, struct rrmp_view n
 /* Is `instance` (of events and item infos) the one at (session, port)? */
 bool rrmp_sink_instance_is(const struct rrmp_sink *sink, uint16_t instance, uint64_t session,
                            uint16_t port);
+/* The name of that instance, "vega.1.src_dist"; empty for none. Valid until the next input. */
+struct rrmp_view rrmp_sink_instance_name(const struct rrmp_sink *sink, uint16_t instance);
 
 /* ---- items ---- */
 
@@ -222,6 +224,10 @@ struct rrmp_sink_item {
 
 /* Answers for an item that has ended, too, until all events were taken. */
 bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t item, struct rrmp_sink_item *out);
+/* For an operator: the item's handle at its instance, and the number of its last record. False: it
+ * has none there. */
+bool rrmp_sink_item_trace(const struct rrmp_sink *sink, uint32_t item, uint32_t *handle,
+                          uint32_t *item_seq);
 /* The next item a STATE event of scope group or service is about, after `item` (RRMP_ITEM_NONE:
  * the first); RRMP_ITEM_NONE ends. Ask while handling that event; opening and closing items
  * meanwhile is allowed, except the one passed as `item`. */

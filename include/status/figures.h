@@ -55,7 +55,7 @@ extern const size_t status_figure_count;
 /* "rmds_p2ps_worker_updates_in_total". A STATE's is that of NAME_up. */
 void status_metric_name(const struct status_figure *figure, char *out, size_t size);
 
-/* What this metric is to Prometheus: "counter", "gauge" or "histogram". */
+/* The type of this metric for Prometheus: "counter", "gauge" or "histogram". */
 const char *status_metric_type(const struct status_figure *figure);
 
 #endif

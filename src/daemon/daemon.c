@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/rundir.h"
+#include "daemon/orders.h"
 #include "daemon/threads.h"
 #include "launch.h"
 #include "netio/stream.h"
@@ -239,6 +240,8 @@ static void be_ready(struct daemon *daemon)
     md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
     daemon->ready = stats_entry_add(daemon->stats, STATS_KIND_GAUGE, "ready");
     daemon->is_started = true;
+    if (!daemon->admin)
+        daemon_admin_open(daemon, NULL, 0, NULL);
     tell_terminal(daemon);
     if (daemon->parent_fd >= 0)
         launch_ready(daemon->parent_fd, daemon->has_stderr_log);
@@ -253,6 +256,8 @@ void daemon_stop(struct daemon *daemon)
     const char *run_dir = md_conf_string(&object, "runDir");
 
     status_close(daemon->status);
+    daemon_orders_close(daemon);
+    daemon_admin_close(daemon->admin);
     if (daemon->loop) {
         signals_release(daemon);
         md_loop_timer_destroy(daemon->beat);

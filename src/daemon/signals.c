@@ -12,7 +12,7 @@
 #include "notify.h"
 #include "output.h"
 
-static void reload(struct daemon *daemon)
+bool signals_reload(struct daemon *daemon)
 {
     struct md_conf *fresh, *old;
     int err;
@@ -21,7 +21,7 @@ static void reload(struct daemon *daemon)
     err = md_conf_reload(daemon->conf, &fresh);
     if (err != MD_OK) {
         md_log(MD_LOG_ERROR, "reload: the configuration has errors; the old values stay in force");
-        return;
+        return false;
     }
     old = daemon->conf;
     daemon->conf = fresh;
@@ -33,6 +33,7 @@ static void reload(struct daemon *daemon)
         daemon->hooks.reload(daemon->hooks.owner);
     if (old != daemon->boot_conf)
         md_conf_destroy(old);
+    return true;
 }
 
 static void next_log_level(void)
@@ -107,7 +108,7 @@ static void on_signal(void *owner, int signal)
 
     switch (signal) {
     case SIGHUP:
-        reload(daemon);
+        (void)signals_reload(daemon);
         break;
     case SIGUSR1:
         log_statistics(daemon);

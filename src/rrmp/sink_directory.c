@@ -540,3 +540,11 @@ bool rrmp_sink_instance_is(const struct rrmp_sink *sink, uint16_t number, uint64
     const struct sink_instance *instance = sink_instance_at(sink, number);
     return instance->in_use && instance->session == session && instance->port == port;
 }
+
+struct rrmp_view rrmp_sink_instance_name(const struct rrmp_sink *sink, uint16_t number)
+{
+    if (number >= sink->instances.high || !sink_instance_at(sink, number)->in_use)
+        return (struct rrmp_view){ .length = 0 };
+    const struct sink_instance *instance = sink_instance_at(sink, number);
+    return (struct rrmp_view){ (const uint8_t *)instance->name, instance->name_length };
+}

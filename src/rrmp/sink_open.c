@@ -221,6 +221,22 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
     return true;
 }
 
+bool rrmp_sink_item_trace(const struct rrmp_sink *sink, uint32_t number, uint32_t *handle,
+                          uint32_t *item_seq)
+{
+    const struct sink_item *item = number < sink->items.high ? sink_item_at(sink, number) : NULL;
+
+    if (!item || !item->in_use || item->link == RRMP_NIL || item->handle == RRMP_HANDLE_NONE)
+        return false;
+    const struct sink_slot *slot = sink_slot_find(
+        sink, sink_instance_at(sink, sink_link_at(sink, item->link)->instance), item->handle);
+    if (!slot)
+        return false;
+    *handle = item->handle;
+    *item_seq = slot->last_seq;
+    return true;
+}
+
 uint32_t rrmp_sink_item_next(const struct rrmp_sink *sink, const struct rrmp_sink_event *event,
                              uint32_t number)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What there may be many of. Behind the word stands which one, then what. */
+/* The groups of things. Behind the word stands which one, then its value. */
 static const char *const groups[] = { "worker", "user",     "mount", "service",
                                       "route",  "provider", "peer",  "config" };
 
