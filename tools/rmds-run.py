@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -23,6 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from running import ports, publisher  # noqa: E402
+from running.program import Program  # noqa: E402
 
 DEMO = os.path.join(ROOT, "conf", "demo.cnf")
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
@@ -177,20 +177,6 @@ def alive(program):
     return start_time(program["pid"]) == program["started"]
 
 
-def wait_ready(listener, child, deadline):
-    """READY=1 on the notify socket; None when all is well, else what happened instead."""
-    while time.monotonic() < deadline:
-        listener.settimeout(0.1)
-        try:
-            if b"READY=1" in listener.recv(4096):
-                return None
-        except socket.timeout:
-            pass
-        if child.poll() is not None:
-            return f"ended with code {child.returncode}"
-    return f"not ready after {READY_S:.0f} s"
-
-
 def program_state(name, child, log, statistics):
     return {"name": name, "pid": child.pid, "started": start_time(child.pid), "log": log, "statistics": statistics}
 
@@ -206,24 +192,13 @@ def start(system, entry, number):
     if not os.access(os.path.join(BIN, entry.program), os.X_OK):
         return None, f"there is no program {entry.program}", log
     command, statistics = entry.command(system), statistics_path(system, entry)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(address)
-        with open(log, "wb") as out:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-                env=dict(os.environ, NOTIFY_SOCKET=address),
-            )
-        try:
-            program = program_state(entry.text, child, log, statistics)
-            trouble = wait_ready(listener, child, time.monotonic() + READY_S)
-        except KeyboardInterrupt:
-            program, trouble = program_state(entry.text, child, log, statistics), "interrupted"
-    os.unlink(address)
-    return program, trouble, log
+    open(log, "wb").close()  # one of an earlier run
+    program = Program(entry.text, command, log)
+    try:
+        trouble = program.start_daemon(address, READY_S, start_new_session=True)
+    except KeyboardInterrupt:
+        trouble = "interrupted"
+    return program_state(entry.text, program.child, log, statistics), trouble, log
 
 
 def statistics_path(system, entry):

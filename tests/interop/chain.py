@@ -32,7 +32,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -41,6 +40,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "tools"))
 from running import spaces  # noqa: E402
+from running.program import Program  # noqa: E402
 
 PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
 READY_S, END_S = 60, 60
@@ -48,35 +48,22 @@ COMMAND_S = 420
 SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-class Program:
+class Member(Program):
     """One program of the chain."""
 
     def __init__(self, name, arguments, folder):
-        self.name, self.arguments, self.folder = name, arguments, folder
-        self.process = None
-        self.notify = None
-        self.runs = 0
+        super().__init__(name, arguments, os.path.join(folder, name + ".out"))
+        self.folder = folder
 
-    def start(self):
-        path = os.path.join(self.folder, self.name + ".notify")
-        if os.path.exists(path):
-            os.unlink(path)
-        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notify.bind(path)
-        self.notify.settimeout(0.2)
-        self.runs += 1
-        with open(self.log_path(), "ab") as log:
-            self.process = subprocess.Popen(
-                self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env=dict(os.environ, NOTIFY_SOCKET=path))
-
-    def log_path(self):
-        return os.path.join(self.folder, self.name + ".out")
+    def up(self):
+        """"ok", or why it is not ready."""
+        trouble = self.start_daemon(os.path.join(self.folder, self.name + ".notify"), READY_S)
+        return f"{self.name}: {trouble}" if trouble else "ok"
 
     def wait_level(self, path, value):
         """Until the statistics entry `path` of the program is `value`."""
-        monitor = os.path.join(os.path.dirname(self.arguments[0]), "rmdsmon")
-        segment = "%s.%s" % (os.path.basename(self.arguments[0]), self.arguments[4])
+        monitor = os.path.join(os.path.dirname(self.words[0]), "rmdsmon")
+        segment = "%s.%s" % (os.path.basename(self.words[0]), self.words[4])
         end = time.monotonic() + READY_S
         seen = None
         while time.monotonic() < end:
@@ -91,38 +78,17 @@ class Program:
             time.sleep(0.05)
         return "%s: %s is %s, not %s, after %d s" % (self.name, path, seen, value, READY_S)
 
-    def wait_ready(self):
-        end = time.monotonic() + READY_S
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                return "%s ended with %d" % (self.name, self.process.returncode)
-            try:
-                if b"READY=1" in self.notify.recv(4096):
-                    return "ok"
-            except socket.timeout:
-                pass
-        return "%s is not ready after %d s" % (self.name, READY_S)
-
-    def stop(self, number=signal.SIGTERM):
+    def end(self, number=signal.SIGTERM):
         """Ends it; "ok", or what was wrong with its end."""
-        if self.process is None:
+        if self.child is None:
             return "ok"
-        died = self.process.poll()
-        if died is None:
-            self.process.send_signal(number)
-            try:
-                self.process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-                died = "would not end"
-        self.notify.close()
-        status, self.process = self.process.returncode, None
-        if died is not None:
-            return "%s: %s" % (self.name, died if isinstance(died, str) else "died: %d" % died)
-        if number == signal.SIGTERM and status != 0:
-            return "%s ended with %d" % (self.name, status)
-        return "ok"
+        trouble = None if self.alive() else f"died: {self.code()}"
+        if self.alive() and number == signal.SIGKILL:
+            self.kill()
+        elif self.alive():
+            trouble = self.stop(END_S)
+        self.child = None
+        return f"{self.name}: {trouble}" if trouble else "ok"
 
 
 class Chain:
@@ -143,7 +109,7 @@ class Chain:
         plan += [("src_dist", "src_dist", 1), ("p2ps", "p2ps", 1)]
         plan += [("p2ps2", "p2ps", 2)] if two_p2ps else []
         for name, program, instance in plan:
-            self.programs[name] = Program(name, [
+            self.programs[name] = Member(name, [
                 os.path.join(binaries, program), "-c", self.conf, "-instance", str(instance),
                 "-fg"], folder)
 
@@ -167,8 +133,7 @@ class Chain:
 
     def start(self):
         for program in self.programs.values():
-            program.start()
-            said = program.wait_ready()
+            said = program.up()
             if said != "ok":
                 self.failures.append(said)
                 return False
@@ -182,20 +147,19 @@ class Chain:
         if words[0] == "level" and len(words) == 4:
             return program.wait_level(words[2], words[3])
         if words[0] == "start":
-            program.start()
-            return program.wait_ready()
+            return program.up()
         if words[0] == "stop":
-            return program.stop()
+            return program.end()
         if words[0] == "kill":
-            return program.stop(signal.SIGKILL)
+            return program.end(signal.SIGKILL)
         if words[0] == "hup":
-            program.process.send_signal(signal.SIGHUP)
+            program.signal(signal.SIGHUP)
             return "ok"
         return "no such thing: " + line
 
     def stop(self):
         for program in reversed(list(self.programs.values())):
-            said = program.stop()
+            said = program.end()
             if said != "ok":
                 self.failures.append(said)
         for where, _, files in os.walk(os.path.join(self.folder, "run")):
@@ -226,7 +190,7 @@ class Chain:
     def show_logs(self):
         for program in self.programs.values():
             print("---- %s" % program.name)
-            with open(program.log_path(), errors="replace") as log:
+            with open(program.log, errors="replace") as log:
                 print("".join(log.readlines()[-60:]), end="")
 
 

@@ -4,10 +4,9 @@ can be sent, another network or other keys on the same group; and that it does a
 # SPDX-License-Identifier: Apache-2.0
 import os
 import subprocess
-import tempfile
 
-import cannot_serve
 import conf_examples
+import daemons
 
 CONF = """\
 *rrcp*interface : v0
@@ -58,7 +57,7 @@ def interface(bed):
     ip("link", "set", "v0", "down")
     bed.said("rrcpd.net1.1", "WARNING interface v0 is down: nothing is sent or heard on it")
     bed.said("rrcpd.net1.1", rf"WARNING no packet can be sent to {PLACE}: the kernel refuses each one: Network is unr")
-    assert cannot_serve.value(bed, "rrcpd.net1.1", "ready") == 0, "ready"
+    assert bed.value("rrcpd.net1.1", "ready") == 0, "ready"
     ip("link", "set", "v1", "up")
     ip("link", "set", "v0", "up")
     bed.said("rrcpd.net1.1", r"NOTICE interface v0 is up, after \d+ s")
@@ -72,7 +71,7 @@ def together(bed):
     bed.shown("rrcpd.net1.1", "ok", "")
     bed.shown("rrcpd.net1.2", "ok", "")
     assert bed.monitor("-once")[0] == 0, "rmdsmon's exit code"
-    assert cannot_serve.value(bed, "rrcpd.net1.1", "ready") == 1, "ready"
+    assert bed.value("rrcpd.net1.1", "ready") == 1, "ready"
 
 
 def other_keys(bed):
@@ -91,18 +90,7 @@ def other_keys(bed):
     bed.shown("rrcpd.net1.1", "WARN", "packets are not signed")
 
 
-def main():
-    make_network()
-    with tempfile.TemporaryDirectory() as folder:
-        bed = cannot_serve.Bed(folder, CONF)
-        try:
-            for step in (alone, interface, together, other_keys):
-                step(bed)
-        finally:
-            bed.close()
-    print("all good")
-
-
 if __name__ == "__main__":
     conf_examples.enter_namespace()
-    main()
+    make_network()
+    daemons.run(CONF, alone, interface, together, other_keys)

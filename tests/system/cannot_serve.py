@@ -6,14 +6,12 @@ import json
 import os
 import re
 import subprocess
-import tempfile
-import time
 import urllib.error
 import urllib.request
 
 import conf_examples
+import daemons
 
-WAIT_S = 90
 CONF = """\
 *rrcp*interface : lo
 *rrcp*authKeyFile :
@@ -24,63 +22,6 @@ CONF = """\
 *p2ps*rrcpdInstance : 2
 *src_dist*serverPort : 14203
 """
-
-
-class Bed:
-    """Daemons in one folder, each with its log; all are stopped at the end."""
-
-    def __init__(self, folder, conf=CONF):
-        self.folder, self.running = folder, {}
-        self.conf = os.path.join(folder, "c.cnf")
-        self.run_dir = os.path.join(folder, "run")
-        with open(self.conf, "w", encoding="ascii") as file:
-            file.write(conf.format(folder=folder))
-
-    def start(self, name, program, *words):
-        with open(os.path.join(self.folder, name + ".log"), "w", encoding="utf-8") as log:
-            self.running[name] = subprocess.Popen(
-                [os.path.join(conf_examples.BIN, program), *words, "-fg", "-c", self.conf],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def stop(self, name):
-        self.running[name].terminate()
-        self.running.pop(name).wait()
-
-    def log(self, name):
-        with open(os.path.join(self.folder, name + ".log"), encoding="utf-8") as log:
-            return log.read()
-
-    def said(self, name, pattern):
-        until(lambda: f"{name} says {pattern}; it said {self.log(name)}", lambda: re.search(pattern, self.log(name)))
-
-    def monitor(self, *words):
-        run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", self.run_dir, "-watch", "0", *words],
-                             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=90)
-        return run.returncode, run.stdout
-
-    def shown(self, name, state, note):
-        """State and note of its line in rmdsmon."""
-        def line():
-            return next((one for one in self.monitor("-once")[1].splitlines() if one.split()[:1] == [name]), "")
-        until(lambda: f"rmdsmon shows {name} {state} {note}: {line()}",
-              lambda: line().split()[1:2] == [state] and note in line())
-
-    def close(self):
-        for name in list(self.running):
-            self.stop(name)
-
-
-def until(what, condition):
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < end, f"{what()}: not within {WAIT_S} s"
-        time.sleep(0.05)
-
-
-def value(bed, name, path):
-    """One statistic of a daemon."""
-    instances = json.loads(bed.monitor("-once", "-json")[1])["instances"]
-    return next(one["values"] for one in instances if one["name"] == name)[path]
 
 
 def get(port, path):
@@ -159,17 +100,6 @@ def lost(bed):
     assert "no other node" not in bed.log("rrcpd.net1.1"), "on the loopback nobody else is needed"
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        bed = Bed(folder)
-        try:
-            for step in (cut_off, attached, nothing_to_serve, lost):
-                step(bed)
-        finally:
-            bed.close()
-    print("all good")
-
-
 if __name__ == "__main__":
     conf_examples.enter_namespace()
-    main()
+    daemons.run(CONF, cut_off, attached, nothing_to_serve, lost)

@@ -56,7 +56,7 @@ class Bench(World):
         return process
 
     def said(self, process):
-        with open(process.out, encoding="utf-8", errors="replace") as file:
+        with open(process.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
     def python(self, text):

@@ -237,7 +237,7 @@ class Disk(Fault):
     def begin(self):
         self.fill(self.file, bytes(4096))
         for daemon in self.daemons:  # the last page of its log has room, too
-            self.fill(daemon.log, b"\n")
+            self.fill(daemon.journal, b"\n")
         for daemon in self.daemons:  # so that there is something to write
             daemon.signal(signal.SIGUSR1)
 

@@ -12,7 +12,6 @@ ours to find, and gone with us.
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from bed import read_segment  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 from running import spaces  # noqa: E402
+from running.program import Program, text_of  # noqa: E402
 
 BIN = os.environ.get("RMDS_BIN") or os.path.join(ROOT, "build", "bin")
 TESTS = os.path.join(os.path.dirname(BIN), "tests")
@@ -65,51 +65,29 @@ def now():
     return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-class Process:
-    """A child on a host; it can be killed, stopped and started again."""
+class Process(Program):
+    """A child on a host."""
 
     stop_s = STOP_S  # chaos.py has its own bound
 
     def __init__(self, world, host, name, words, env=None):
-        self.world, self.host, self.name, self.words = world, host, name, words
-        self.env = {**os.environ, **(env or {})}
-        self.child, self.is_stopped, self.out = None, False, os.path.join(world.dir, f"{name}.out")
+        super().__init__(name, ["nsenter", f"--net=/run/netns/{host}", *words],
+                         os.path.join(world.dir, f"{name}.out"), env)
+        self.world, self.host, self.is_stopped = world, host, False
         world.processes.append(self)
 
-    def start(self, **pipes):
-        words = ["nsenter", f"--net=/run/netns/{self.host}", *self.words]
-        with open(self.out, "ab") as out:
-            pipes.setdefault("stdin", subprocess.DEVNULL)
-            pipes.setdefault("stdout", out)
-            self.child = subprocess.Popen(words, stderr=out, env=self.env, **pipes)
+    def start(self, **more):
         self.is_stopped = False
-
-    def alive(self):
-        return self.child is not None and self.child.poll() is None
-
-    def code(self):
-        return self.child.poll() if self.child else None
+        return super().start(**more)
 
     def signal(self, number):
-        self.is_stopped = number == signal.SIGSTOP or (self.is_stopped and number != signal.SIGCONT)
-        if self.alive():
-            self.child.send_signal(number)
+        self.is_stopped = (number == signal.SIGSTOP or
+                           (self.is_stopped and number != signal.SIGCONT))
+        super().signal(number)
 
-    def kill(self):
-        self.signal(signal.SIGKILL)
-        self.child.wait()
-
-    def stop(self):
+    def stop(self, seconds=None):
         """In order. What was wrong with it, or None."""
-        if not self.alive():
-            return f"had ended with code {self.child.returncode}" if self.child else None
-        self.signal(signal.SIGTERM)
-        try:
-            code = self.child.wait(self.stop_s)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return f"did not stop in {self.stop_s:g} s"
-        return f"ended with code {code}" if code else None
+        return super().stop(seconds or self.stop_s)
 
 
 class Daemon(Process):
@@ -117,38 +95,23 @@ class Daemon(Process):
 
     def __init__(self, world, host, program, *words):
         instance = host[1:]
-        self.log = os.path.join(world.dir, host, "log", f"{program}.log")
+        self.program = program
+        self.journal = os.path.join(world.dir, host, "log", f"{program}.log")
         super().__init__(world, host, f"{program}.{host}", [
-            os.path.join(BIN, program), *words, "-c", world.config(host), "-instance", instance, "-node", host,
-            "-fg", "-log", self.log], {"RMDS_TEST_WALL_SHIFT": os.path.join(world.dir, host, "wall")})
+            os.path.join(BIN, program), *words, "-c", world.config(host), "-instance", instance,
+            "-node", host, "-fg", "-log", self.journal],
+            {"RMDS_TEST_WALL_SHIFT": os.path.join(world.dir, host, "wall")})
 
     def up(self):
         path = os.path.join(self.world.dir, self.host, f"{self.name}.notify")
-        if os.path.exists(path):
-            os.unlink(path)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-            listener.bind(path)
-            listener.settimeout(0.05)
-            self.env["NOTIFY_SOCKET"] = path
-            self.start()
-            deadline = now() + READY_S
-            while now() < deadline:
-                try:
-                    if b"READY=1" in listener.recv(4096):
-                        return
-                except socket.timeout:
-                    assert self.alive(), f"{self.name} ended with code {self.child.poll()}: {self.tail()}"
-        raise AssertionError(f"{self.name} is not ready after {READY_S} s: {self.tail()}")
+        trouble = self.start_daemon(path, READY_S)
+        assert trouble is None, f"{self.name} {trouble}: {self.tail()}"
 
     def text(self, start=0):
-        if not os.path.exists(self.log):
-            return ""
-        with open(self.log, encoding="utf-8", errors="replace") as file:
-            file.seek(start)
-            return file.read()
+        return text_of(self.journal, start)
 
     def size(self):
-        return os.path.getsize(self.log) if os.path.exists(self.log) else 0
+        return os.path.getsize(self.journal) if os.path.exists(self.journal) else 0
 
     def is_joined(self):
         """rrcpd hears all others; who else is attached to its rrcpd, as far as its log tells."""
@@ -159,7 +122,7 @@ class Daemon(Process):
 
     def figures(self):
         """What it says of itself in shared memory."""
-        path = os.path.basename(self.words[0]) + (".net1" if "rrcpd." in self.name else "")
+        path = self.program + (".net1" if "rrcpd." in self.name else "")
         return read_segment(os.path.join(self.world.dir, self.host, "run", f"{path}.{self.host[1:]}", "stats"))
 
     def kernel_bytes(self, name):
@@ -177,8 +140,7 @@ class Daemon(Process):
         return f"{peak} bytes were resident, {bound} is the bound" if peak > bound else None
 
     def tail(self):
-        with open(self.out, encoding="utf-8", errors="replace") as file:
-            return file.read()[-2000:] + self.text()[-2000:]
+        return text_of(self.log)[-2000:] + self.text()[-2000:]
 
 
 class Proxy(Process):

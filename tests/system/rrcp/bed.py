@@ -1,6 +1,5 @@
 """bed.py - real rrcpd daemons and rrcpperf programs in a network of their own."""
 # SPDX-License-Identifier: Apache-2.0
-import ctypes
 import json
 import os
 import signal
@@ -10,9 +9,13 @@ import sys
 import tempfile
 import time
 
-CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-IS_ROOT = os.geteuid() == 0  # of the machine
-libc = ctypes.CDLL(None, use_errno=True)
+ROOT = os.path.realpath(__file__).rsplit(os.sep, 4)[0]
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from running import spaces  # noqa: E402
+from running.program import Program  # noqa: E402
+
+# Of the machine: in a user namespace of our own everybody is.
+IS_ROOT = os.environ.setdefault("RRCP_IS_ROOT", str(os.geteuid() == 0)) == "True"
 
 BIN = os.environ.get("RMDS_BIN", "build/bin")
 SKIP = 77
@@ -31,56 +34,30 @@ def run(*words, check=True):
 
 def enter_private_network():
     """Everything below happens in a network namespace that goes with this process."""
-    try:
-        if IS_ROOT:
-            _unshare(CLONE_NEWNET)
-        else:
-            _become_root_of_our_own()
-    except OSError as err:
-        skip(f"no network namespace of our own: {err}")
-    run("ip", "link", "set", "lo", "up", "multicast", "on")
-    run("ip", "route", "add", "224.0.0.0/4", "dev", "lo")
+    # Where "ip netns" keeps its names: that of the machine is only root's to write.
+    kinds, trial = (["-n"], "true") if IS_ROOT else (["-n", "-m"], "mount -t tmpfs rmds /run")
+    if not spaces.enter("RRCP_INSIDE", *kinds, trial=trial):
+        skip("no network namespace of our own")
+    if not IS_ROOT:
+        run("mount", "-t", "tmpfs", "rmds", "/run")
+    spaces.loopback_up(has_multicast=True)
 
 
-def _check(result):
-    if result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def _unshare(flags):
-    _check(libc.unshare(flags))
-
-
-def _become_root_of_our_own():
-    """What only root may do to networks, an ordinary user may in a user namespace."""
-    user, group = os.geteuid(), os.getegid()
-    _unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"),
-                       ("gid_map", f"0 {group} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
-    # Where "ip netns" keeps its names; that of the machine is not ours to write.
-    _check(libc.mount(b"rmds", b"/run", b"tmpfs", 0, None))
-
-
-class Program:
-    """A child in a namespace (or ours), with its output in a file."""
+class Child(Program):
+    """A child in a namespace (or ours); its results are apart from its log."""
 
     def __init__(self, bed, name, words, space=None, env=None):
-        self.bed, self.name = bed, name
-        self.log = os.path.join(bed.dir, name + ".log")
+        # ip netns exec replaces itself: the pid stays.
+        super().__init__(name, ["ip", "netns", "exec", space, *words] if space else words,
+                         os.path.join(bed.dir, name + ".log"), env)
         self.out = os.path.join(bed.dir, name + ".out")
-        if space:
-            words = ["ip", "netns", "exec", space] + words
-        with open(self.log, "ab") as log, open(self.out, "ab") as out:
-            self.process = subprocess.Popen(words, stdout=out, stderr=log,
-                                            env={**os.environ, **(env or {})})
-        self.pid = self.process.pid  # ip netns exec replaces itself: the pid stays
+        with open(self.out, "ab") as out:
+            self.start(stdout=out)
 
     def kill(self, number=signal.SIGKILL):
-        self.process.send_signal(number)
+        self.signal(number)
         if number in (signal.SIGKILL, signal.SIGTERM):
-            return self.process.wait(PATIENCE_S)
+            return self.child.wait(PATIENCE_S)
         return None
 
     def end(self):
@@ -88,11 +65,7 @@ class Program:
         assert self.kill(signal.SIGTERM) == 0, self.text()
 
     def wait(self, seconds):
-        return self.process.wait(seconds)
-
-    def text(self):
-        with open(self.log, errors="replace") as log:
-            return log.read()
+        return self.child.wait(seconds)
 
     def result(self, seconds=PATIENCE_S):
         """Wait for a rrcpperf to end; its figures."""
@@ -115,15 +88,14 @@ class Bed:
 
     def close(self):
         for program in self.programs:
-            if program.process.poll() is None:
-                program.process.kill()
-                program.process.wait(PATIENCE_S)
+            if program.alive():
+                program.kill()
         for space in self.spaces:
             run("ip", "netns", "del", space, check=False)
         run("rm", "-rf", self.dir)
 
     def start(self, name, words, space=None, env=None):
-        program = Program(self, name, words, space, env)
+        program = Child(self, name, words, space, env)
         self.programs.append(program)
         return program
 
@@ -167,7 +139,7 @@ class Bed:
             words += ["-c", config]
         program = self.start(name, words, space)
         if mode == "sub":
-            until(lambda: "subscribed" in program.text() or program.process.poll() is not None,
+            until(lambda: "subscribed" in program.text() or not program.alive(),
                   lambda: f"{name} did not subscribe: {program.text()}")
         return program
 

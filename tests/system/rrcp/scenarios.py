@@ -116,7 +116,7 @@ def a_killed_sink_daemon_is_found_again(bed):
     assert 1 <= victim["daemon_downs"] <= 2, victim  # killed again before it was attached: one
     clean(bystander)
     assert bystander["gaps"] == 0 and bystander["daemon_downs"] == 0, bystander
-    assert other.process.poll() is None
+    assert other.alive()
 
 
 def a_killed_source_daemon_is_found_again(bed):
@@ -236,7 +236,7 @@ def a_gap_makes_it_leave_and_rejoin_when_asked_to(bed):
     figures = sub.result()
     clean(figures, lost=None)
     assert figures["daemon_downs"] >= 1, figures
-    assert sink.process.poll() is None  # the same process
+    assert sink.alive()  # the same process
 
 
 def many_users_and_peers_fit_in_the_memory_stated(bed):
@@ -543,7 +543,7 @@ def nonsense_on_the_attach_socket_is_refused(bed):
     clean(sub.result())
     for user in idle:
         user.close()
-    assert daemon.process.poll() is None
+    assert daemon.alive()
     why = "this is not a request of the attach protocol, version 1"
     line = f"attach refused: user ? pid={os.getpid()} uid={os.getuid()}: {why}"
     until(lambda: line in daemon.text(), daemon.text)
@@ -577,7 +577,7 @@ def a_flood_of_the_attach_socket_harms_no_user(bed):
     for user in flood:
         user.close()
     until(lambda: is_let_in(open_socket(bed)), lambda: f"nobody gets in afterwards: {daemon.text()}")
-    assert daemon.process.poll() is None
+    assert daemon.alive()
 
 
 def a_user_that_breaks_its_ring_harms_only_itself(bed):
