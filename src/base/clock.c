@@ -27,14 +27,20 @@
 struct scale {
     uint64_t base_tsc;
     uint64_t base_ns;
-    uint64_t mult;
+    uint64_t mult; /* ns of a tick * 2^32: the rate, or a little less */
     uint64_t due;  /* draw back to the kernel's clock when the distance reaches this */
     uint64_t step; /* the next `due`; grows as the rate becomes known better */
+    uint64_t rate; /* as the kernel's clock says, since the anchor */
+    uint64_t anchor_tsc;
+    uint64_t anchor_ns;
 };
 
-#define STEP_FIRST (1ull << 22) /* about a millisecond */
-#define STEP_LAST  (1ull << 31) /* about a second */
-#define ERROR_MAX  1000000      /* ns the two clocks may part in one step before we say so */
+#define STEP_FIRST  (1ull << 22) /* about a millisecond */
+#define STEP_LAST   (1ull << 31) /* about a second */
+#define PAIR_TRIES  16           /* an interrupt in each of so many pairs is none we meet */
+#define PAIR_TICKS  2000         /* under a microsecond */
+#define RATE_MIN_NS 5000000u /* a shorter distance is no better than what md_clock_init() found */
+#define RATE_MAX_NS 2000000000u /* of a look from the anchor; (ns << 32) fits 64 bits */
 
 /*
  * What a process knows of its clock is a fact of the machine, found once; and what a thread last
@@ -90,18 +96,43 @@ static bool counter_is_invariant(void)
     return is_tsc;
 }
 
+/*
+ * The kernel's clock and the counter of the same instant. A thread that loses its CPU between the
+ * two reads would be wrong by as long as it waits, and stay so until the next look: the counter is
+ * read on both sides, and the closest of some pairs counts.
+ */
+static uint64_t read_both(uint64_t *tsc)
+{
+    uint64_t best_ns = 0;
+    uint64_t best = UINT64_MAX;
+
+    for (int i = 0; i < PAIR_TRIES && best > PAIR_TICKS; i++) {
+        uint64_t before = __rdtsc();
+        uint64_t ns = read_kernel(CLOCK_MONOTONIC);
+        uint64_t width = __rdtsc() - before;
+
+        if (width < best) {
+            best = width;
+            best_ns = ns;
+            *tsc = before + width / 2;
+        }
+    }
+    return best_ns;
+}
+
 void md_clock_init(void)
 {
     find_wall_shift();
     if (!counter_is_invariant())
         return;
-    uint64_t ns0 = read_kernel(CLOCK_MONOTONIC);
-    uint64_t tsc0 = __rdtsc();
+    uint64_t tsc0 = 0;
+    uint64_t tsc1 = 0;
+    uint64_t ns0 = read_both(&tsc0);
     uint64_t ns1;
     do
-        ns1 = read_kernel(CLOCK_MONOTONIC);
+        ns1 = read_both(&tsc1);
     while (ns1 - ns0 < 2 * MD_NS_PER_MS);
-    uint64_t ticks = __rdtsc() - tsc0;
+    uint64_t ticks = tsc1 - tsc0;
     if (ticks > ns1 - ns0 && ticks < (ns1 - ns0) * 16) /* between 1 and 16 GHz */
         first_mult = ((ns1 - ns0) << 32) / ticks;
 }
@@ -111,35 +142,45 @@ static uint64_t scaled(const struct scale *s, uint64_t ticks)
     return s->base_ns + (ticks * s->mult >> 32);
 }
 
+/* Ticks to ns, from this look and one that lies well behind it. */
+static void find_rate(struct scale *s, uint64_t truth, uint64_t tsc)
+{
+    uint64_t ns = truth - s->anchor_ns;
+
+    if (s->anchor_tsc && ns > RATE_MAX_NS) {
+        s->anchor_tsc = 0; /* it shifts out of 64 bits; what is known stays */
+    } else if (s->anchor_tsc && ns > RATE_MIN_NS) {
+        s->rate = (ns << 32) / (tsc - s->anchor_tsc);
+    }
+    if (!s->anchor_tsc) {
+        s->anchor_tsc = tsc;
+        s->anchor_ns = truth;
+    }
+}
+
 /*
- * Compare with the kernel and steer: the next step runs a little faster or slower so that it ends
- * where the kernel's clock will be. What was already given out is never taken back.
+ * Compare with the kernel. A clock that is behind goes to where the kernel's is; one that is ahead
+ * runs slower for a step, for what was already given out is never taken back. A thread that slept
+ * looks long after it was due: nothing beyond `due` was given out, so it does not matter where the
+ * scale would have led.
  */
 static uint64_t draw_back(struct scale *s)
 {
-    uint64_t truth = read_kernel(CLOCK_MONOTONIC);
-    uint64_t tsc = __rdtsc();
-    uint64_t ticks = tsc - s->base_tsc;
-    bool is_first = s->base_tsc == 0;
-    bool is_late = ticks >= 1ull << 32; /* the thread slept: the product would overflow */
-    uint64_t ours = is_first ? truth : is_late ? s->base_ns : scaled(s, ticks);
-    int64_t error = (int64_t)(truth - ours);
+    uint64_t tsc = 0;
+    uint64_t truth = read_both(&tsc);
+    uint64_t given = s->base_tsc ? scaled(s, s->due) : 0;
 
-    if (is_first || is_late || error > ERROR_MAX) {
-        s->base_ns = truth > ours ? truth : ours;
-        s->mult = s->mult ? s->mult : first_mult;
-        s->step = STEP_FIRST;
-    } else {
-        /* error is small, so error << 32 fits; the rate may change by 1/16 at most */
-        int64_t steer = error * (int64_t)(1ll << 32) / (int64_t)s->step;
-        int64_t most = (int64_t)(first_mult / 16);
-        int64_t mult = (int64_t)s->mult + (steer > most ? most : steer < -most ? -most : steer);
-        int64_t low = (int64_t)first_mult - most;
-        int64_t high = (int64_t)first_mult + most;
+    if (!s->rate)
+        s->rate = first_mult;
+    find_rate(s, truth, tsc);
+    s->step = s->step == 0 ? STEP_FIRST : s->step < STEP_LAST ? s->step * 2 : STEP_LAST;
+    s->mult = s->rate;
+    s->base_ns = truth;
+    if (given > truth) {
+        uint64_t slower = given - truth < MD_NS_PER_S ? ((given - truth) << 32) / s->step : s->rate;
 
-        s->mult = (uint64_t)(mult < low ? low : mult > high ? high : mult);
-        s->base_ns = ours;
-        s->step = s->step < STEP_LAST ? s->step * 2 : STEP_LAST;
+        s->mult -= slower < s->rate / 16 ? slower : s->rate / 16;
+        s->base_ns = given;
     }
     s->base_tsc = tsc;
     s->due = s->step;

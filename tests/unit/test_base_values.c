@@ -8,10 +8,12 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -33,6 +35,52 @@ static void the_monotonic_clock_never_runs_backwards(void **state)
         if (now < last)
             fail_msg("%llu after %llu", (unsigned long long)now, (unsigned long long)last);
         last = now;
+    }
+}
+
+/* A thread that sleeps reads the clock long after it was due to look at the kernel's. */
+struct sleeper {
+    pthread_t thread;
+    long pause_ns;
+    int64_t worst_ns;
+};
+
+static void *sleep_and_compare(void *argument)
+{
+    struct sleeper *self = argument;
+
+    for (int i = 0; i < 15; i++) {
+        struct timespec before, after, pause = { .tv_nsec = self->pause_ns };
+
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        int64_t ours = (int64_t)md_clock_mono_ns();
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        int64_t early = (int64_t)before.tv_sec * 1000000000 + before.tv_nsec - ours;
+        int64_t late = ours - ((int64_t)after.tv_sec * 1000000000 + after.tv_nsec);
+        int64_t off = early > late ? early : late;
+        self->worst_ns = off > self->worst_ns ? off : self->worst_ns;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void the_monotonic_clock_of_a_thread_that_sleeps_stays_with_that_of_the_kernel(void **state)
+{
+    struct sleeper sleepers[12]; /* each thread has a scale of its own */
+
+    (void)state;
+    md_clock_init();
+    for (int i = 0; i < 12; i++) {
+        sleepers[i] = (struct sleeper){ .pause_ns = 5000000 * (i + 1) };
+        assert_int_equal(pthread_create(&sleepers[i].thread, NULL, sleep_and_compare, &sleepers[i]),
+                         0);
+    }
+    for (int i = 0; i < 12; i++)
+        pthread_join(sleepers[i].thread, NULL);
+    for (int i = 0; i < 12; i++) {
+        if (sleepers[i].worst_ns > 50000)
+            fail_msg("off by %lld ns with pauses of %ld", (long long)sleepers[i].worst_ns,
+                     sleepers[i].pause_ns);
     }
 }
 
@@ -336,6 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_monotonic_clock_never_runs_backwards),
+        cmocka_unit_test(the_monotonic_clock_of_a_thread_that_sleeps_stays_with_that_of_the_kernel),
         cmocka_unit_test(the_wall_clock_can_be_shifted_for_tests),
         cmocka_unit_test(the_same_seed_gives_the_same_numbers),
         cmocka_unit_test(splitmix_gives_the_published_numbers),
