@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "daemon/threads.h"
 #include "worker_orders.h"
 
@@ -84,6 +85,7 @@ static int poll_network(struct p2ps_worker_network *network)
         for (int k = 0; k < count; k++) {
             if (events[k].type != BACKBONE_MESSAGE)
                 on_attachment(network, &events[k]);
+            md_trace_tick(MD_TRACE_POLLED, events[k].bytes, events[k].length);
         }
         p2ps_core_backbone(worker->core, network->index, now_ns, events, (size_t)count);
         total += count;
@@ -126,6 +128,12 @@ static void poll_mounts(struct p2ps_worker *worker)
     }
 }
 
+static void flush_all(struct p2ps_worker *worker)
+{
+    p2ps_core_flush(worker->core);
+    md_trace_end(MD_TRACE_WRITTEN);
+}
+
 static int work(void *owner)
 {
     struct p2ps_worker *worker = owner;
@@ -137,6 +145,7 @@ static int work(void *owner)
         reap(worker);
         return 0;
     }
+    md_trace_turn();
     done = poll_backbone(worker);
     poll_mounts(worker);
     if (now_ns >= p2ps_core_deadline(worker->core)) {
@@ -147,7 +156,7 @@ static int work(void *owner)
     if (worker->tuning.flush_interval_ns)
         p2ps_core_flush_full(worker->core);
     else
-        p2ps_core_flush(worker->core);
+        flush_all(worker);
     for (unsigned i = 0; i < worker->config.core.network_count; i++)
         attach_flush(worker->networks[i].attach);
     reap(worker);
@@ -180,7 +189,7 @@ static void on_flush_timer(void *owner)
     struct p2ps_worker *worker = owner;
 
     if (!is_leaving(worker))
-        p2ps_core_flush(worker->core);
+        flush_all(worker);
 }
 
 /* From here on the core is left alone: it knows clients of whom we have taken leave. */

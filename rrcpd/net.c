@@ -16,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "daemon/threads.h"
 #include "net_peers.h"
 #include "net_private.h"
@@ -121,6 +122,7 @@ static void deliver(struct net *net)
                 report_gap(net, &net->events[i]);
             if (net->events[i].type != BACKBONE_MESSAGE)
                 net_peers_event(net, &net->events[i]);
+            md_trace_tick(MD_TRACE_PUT, net->events[i].bytes, net->events[i].length);
             attach_inbound_put(net->inbound, &net->events[i]);
         }
 }
@@ -129,6 +131,7 @@ static void publish(struct net *net)
 {
     if (attach_inbound_publish(net->inbound))
         net_users_wake(net);
+    md_trace_end(MD_TRACE_PUBLISHED);
 }
 
 /* What is due goes out between two batches: a request waits for one of them, not for a whole turn.
@@ -141,6 +144,7 @@ static int receive(struct net *net)
         uint64_t now_ns = md_clock_mono_ns();
         int count = attach_node_input(net->node, now_ns);
 
+        md_trace_mark(MD_TRACE_RECEIVED);
         deliver(net);
         publish(net);
         total += count;
@@ -157,6 +161,7 @@ static int turn(struct net *net)
 {
     int work = 0;
 
+    md_trace_turn();
     if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
         take_mail(net, md_clock_mono_ns());
     net->is_held = net->config.node.engine.flow_control == RRCP_FLOW_CONTROL_MIN &&
@@ -171,6 +176,7 @@ static int turn(struct net *net)
         int submitted = net_users_submit(net, now_ns);
         int sent = attach_node_output(net->node, now_ns);
 
+        md_trace_end(MD_TRACE_SENT);
         deliver(net);
         work += submitted + sent;
         if (submitted == 0 || net->is_full)

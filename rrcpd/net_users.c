@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "net_stats.h"
 
 /* Deficit round robin: each user may submit this much before the next has its turn. */
@@ -105,6 +106,7 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
             net->is_full = true;
             break;
         }
+        md_trace_tick(MD_TRACE_SUBMITTED, msg.bytes, msg.length);
         attach_outbound_take(&user->ring);
         if (err)
             user->refused++;

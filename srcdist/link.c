@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "route_loop.h"
 
 #define NO_PROVIDER UINT32_MAX
@@ -123,6 +124,7 @@ static bool take_event(struct link *link, const struct rssl_event *event, uint64
     case RSSL_EVENT_MESSAGE:
         if (link->provider == NO_PROVIDER)
             break;
+        md_trace_mark(MD_TRACE_MESSAGE);
         err = srcdist_provider_message(link->loop->core, now_ns, link->provider,
                                        rwf_bytes(event->bytes, event->length));
         break;
@@ -240,6 +242,7 @@ int link_turn(struct link *link, uint64_t now_ns, int budget)
         if (link->event_at == link->event_count) {
             link->event_count =
                 client_session_turn(link->session, now_ns, link->events, LINK_EVENTS);
+            md_trace_mark(MD_TRACE_READ);
             link->event_at = 0;
             if (link->event_count == 0)
                 break;

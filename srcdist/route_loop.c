@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "daemon/threads.h"
 #include "loop_orders.h"
 
@@ -111,6 +112,7 @@ static void flush_backbone(struct route_loop *loop, uint64_t now_ns)
     if (interval_ns && now_ns < loop->flush_at_ns)
         return;
     attach_flush(loop->attach);
+    md_trace_end(MD_TRACE_FLUSHED);
     loop->flush_at_ns = now_ns + interval_ns;
 }
 
@@ -118,6 +120,8 @@ static int work(void *owner)
 {
     struct route_loop *loop = owner;
     uint64_t now_ns = md_loop_now(loop->loop);
+
+    md_trace_turn();
     int done = poll_backbone(loop);
 
     srcdist_core_settle(loop->core, now_ns); /* what waits for room, before updates take it again */

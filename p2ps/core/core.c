@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/trace.h"
 #include "client.h"
 #include "core.h"
 #include "deliver.h"
@@ -168,7 +169,9 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
     while (count > 0) {
         size_t taken = rrmp_sink_input(core->sinks[network], now_ns, events, count);
 
+        md_trace_reach(MD_TRACE_EVENT);
         p2ps_deliver_events(core);
+        md_trace_reach(MD_TRACE_DELIVERED);
         events += taken;
         count -= taken;
     }

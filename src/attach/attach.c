@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/trace.h"
 #include "internal.h"
 
 int attach_open(const struct attach_config *config, struct attach **out)
@@ -122,6 +123,7 @@ static uint8_t *sender_reserve(void *context, const struct backbone_target *targ
 {
     uint8_t *room;
 
+    md_trace_mark(MD_TRACE_RESERVED);
     return attach_claim(context, target, length, &room) == MD_OK ? room : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/trace.h"
 #include "internal.h"
 
 /* Published without a doorbell after this much, so that a busy daemon can begin. */
@@ -82,6 +83,8 @@ void outbound_commit(struct outbound_writer *writer, size_t length)
     uint64_t whole = (bytes + 7u) & ~7ull;
 
     MD_ASSERT(whole <= writer->claimed);
+    md_trace_tick(MD_TRACE_COMMITTED,
+                  writer->map->data + offset + sizeof(struct attach_outbound_record), length);
     memcpy(writer->map->data + offset, &bytes, sizeof(bytes)); /* `length` is the first field */
     writer->head += whole;
     writer->claimed = 0;

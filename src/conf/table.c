@@ -440,6 +440,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
+    { "traceSample", DAEMON, ALL, 0, INT("updates", 0, 1000000000, "0"),
+      "Of so many updates one leaves time stamps on its way, for rmds bench latency --where; 0 = "
+      "none." },
     { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
       "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
       "limit that is 0 = none; at it new work is refused while what is open flows on. 0 = a "

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/rundir.h"
+#include "base/trace.h"
 #include "daemon/orders.h"
 #include "daemon/threads.h"
 #include "launch.h"
@@ -148,6 +149,20 @@ static int open_stats(struct daemon *daemon)
     return stats_segment_open(&config, &daemon->stats, &holder) == MD_OK ? -1 : MD_EXIT_FILE;
 }
 
+/* traceSample; a daemon that cannot be looked at works all the same. */
+static void open_trace(const struct daemon *daemon)
+{
+    uint64_t sample = md_conf_u64(&daemon->object, "traceSample");
+    char path[512];
+
+    if (sample == 0)
+        return;
+    snprintf(path, sizeof(path), "%s/%s/trace", md_conf_string(&daemon->object, "runDir"),
+             daemon->folder);
+    if (md_trace_open(path, daemon->process, sample) != MD_OK)
+        md_log(MD_LOG_WARNING, "traceSample: %s: %s; no tick is followed", path, strerror(errno));
+}
+
 static int open_status(struct daemon *daemon)
 {
     const struct status_config config = {
@@ -210,6 +225,7 @@ int daemon_start(struct daemon *daemon, const struct md_program *program,
         (code = open_stats(daemon)) < 0) {
         md_conf_sink_set(daemon->conf, md_conf_to_log, NULL);
         daemon_threads_prepare(&daemon->object);
+        open_trace(daemon);
         code = open_loop(daemon);
     }
     if (code < 0)
@@ -265,6 +281,7 @@ void daemon_stop(struct daemon *daemon)
         md_log(MD_LOG_NOTICE, "stopped");
     }
     stats_segment_close(daemon->stats);
+    md_trace_close(false);
     md_log_close();
     if (!daemon->is_started && daemon->log_place[0] && !daemon->has_stderr_log)
         fprintf(stderr, "%s: not started; the reason stands in its log, %s\n", daemon->process,

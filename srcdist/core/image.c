@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/trace.h"
 #include "rrmp/key.h"
 
 #define PART_SIZE      60000 /* of an image from the cache: one record each */
@@ -88,6 +89,7 @@ void srcdist_image_update(struct srcdist_core *core, struct srcdist_item *it,
     struct rwf_msg msg;
 
     count_applied(core, cache_apply(core->cache, &it->image, message));
+    md_trace_also(MD_TRACE_IMAGE);
     if (has_permission_data && rwf_msg_decode(message, &msg) == RWF_OK)
         cache_permission(core, it, &msg);
 }

@@ -6,6 +6,7 @@
 
 #include "ask.h"
 #include "base/err.h"
+#include "base/trace.h"
 #include "image.h"
 #include "item.h"
 #include "item_end.h"
@@ -416,6 +417,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
 int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32_t item,
                             const struct rwf_peek *peek, struct rwf_bytes bytes)
 {
+    md_trace_mark(MD_TRACE_PUBLISH);
     switch (peek->msg_class) {
     case RWF_CLASS_UPDATE:
         if (core->items[item].state == SRCDIST_ITEM_OPENING)

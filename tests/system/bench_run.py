@@ -115,6 +115,21 @@ def check_peers(rows):
         check(row["direct_us"] > 0 and row["chain_us"] > 0 and row["factor"] > 0, f"no time: {row}")
 
 
+def run_where(folder):
+    """Some ticks are followed over the whole way, and the times between their steps add up."""
+    code, text = bench(folder, ["--where", "--sample", "5", "--rates", "3000", "--secs", "0.5", "--discard", "0", "--out", "reports"])
+    check(code == 0, f"--where ended with {code}")
+    with open(os.path.join(folder, "reports/where.json"), encoding="utf-8") as file:
+        found = json.load(file)["analysis"]["3000"]
+    check(found["followed"] > 0 and "ticks, p50" in text, f"no tick was followed: {text}")
+    steps = [row["step"].partition(":")[0] for row in found["rows"]]
+    programs = ["publisher", "src_dist", "rrcpd, sending", "rrcpd, receiving", "p2ps", "consumer"]
+    check(list(dict.fromkeys(steps)) == programs and len(steps) >= 17, f"the steps are {found['rows']}")
+    total = sum(row["mean_us"] * row["ticks"] for row in found["rows"]) / found["followed"]
+    check(abs(total - found["mean_us"]) < 1 + 0.01 * total, f"the steps make {total} us, the ticks {found['mean_us']}")
+    check(abs(sum(found["kinds"].values()) - found["mean_us"]) < 1 + 0.01 * total, f"kinds: {found['kinds']}")
+
+
 def run(folder):
     wanted = {"latency": LATENCY, "fanout": FANOUT, "rrcp": RRCP, "peers": PEERS}[NAME]
     for words in wanted["runs"]:
@@ -134,6 +149,8 @@ def run(folder):
     check_page(base + ".html", wanted)
     if NAME == "peers":
         check_peers(result["results"])
+    if NAME == "latency":
+        run_where(folder)
     return 0
 
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/trace.h"
 
 #define EVENT_MAX 256
 
@@ -72,6 +73,7 @@ static void turn(struct link *link)
     unsigned reads = 0;
     size_t count;
 
+    md_trace_turn();
     while ((count = client_session_turn(link->session, md_clock_mono_ns(), events, EVENT_MAX)) >
            0) {
         size_t first = 0;
@@ -140,6 +142,7 @@ int link_flush(struct link *link)
 {
     int rc = client_session_flush(link->session, md_clock_mono_ns());
 
+    md_trace_end(MD_TRACE_WROTE);
     if (rc != MD_OK)
         settle(link);
     return rc;

@@ -294,14 +294,18 @@ class Chain:
                 file.writelines(f"RIC{i}.O\n" for i in range(count))
         return path
 
-    def instances(self):
-        """What every daemon says of itself: {instance: {name: value}}."""
+    def run_dir(self):
+        """The folder in which each daemon has one of its own."""
         for folder, _, files in os.walk(os.path.join(self.folder, "state")):
             if "system.json" in files:
                 with open(os.path.join(folder, "system.json"), encoding="utf-8") as file:
                     programs = json.load(file)["programs"]
-        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-run", os.path.dirname(os.path.dirname(programs[0]["statistics"])),
-                              "-json", "-once", "-watch", "0"], capture_output=True, text=True, check=False).stdout
+        return os.path.dirname(os.path.dirname(programs[0]["statistics"]))
+
+    def instances(self):
+        """What every daemon says of itself: {instance: {name: value}}."""
+        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-run", self.run_dir(), "-json", "-once", "-watch", "0"],
+                             capture_output=True, text=True, check=False).stdout
         return {instance["name"]: instance["values"] for instance in json.loads(out)["instances"]}
 
     def values(self, process):

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/trace.h"
 #include "page_view.h"
 #include "seqdata.h"
 #include "tc.h"
@@ -176,6 +177,7 @@ static void on_update(struct conn *conn, const struct rssl_event *event,
     struct slot *slot = slot_of(conn, peek->stream_id);
 
     tc->stats.updates++;
+    md_trace_tick(MD_TRACE_TAKEN, event->bytes, event->length);
     if (__builtin_expect(!slot || slot->state == SLOT_FAILED, 0)) {
         if (!slot)
             tc->stats.errors++;

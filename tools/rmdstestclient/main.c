@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "conf/options.h"
 #include "dictionary.h"
+#include "follow.h"
 #include "page_view.h"
 #include "seqdata.h"
 #include "tc.h"
@@ -22,7 +23,8 @@
 struct words {
     const char *service, *hosts, *port, *user, *password, *position, *application_id;
     struct wire_words wire;
-    const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor;
+    const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor,
+        *trace;
     const char *interval, *minutes, *log_file;
     struct md_option_list logs; /* levels, files */
     const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
@@ -322,6 +324,8 @@ static int set_scheduling(const struct words *w)
 
     if (w->cpu && (md_cpu_set_parse(w->cpu, &cpus) != MD_OK || md_cpu_bind(&cpus) != MD_OK))
         return usage("-cpu is a list of CPUs this process may use, as 0-3,8", w->cpu);
+    if (w->trace && !follow_open(w->trace, PROGRAM))
+        return usage("-trace is N,FILE, a file that can be made", w->trace);
     if (!w->fifo)
         return TC_OK;
     if (!parse_uint(w->fifo, 1, 99, &priority))
@@ -551,6 +555,8 @@ int main(int argc, char **argv)
         { "slow", "US", MD_OPTION_STRING, &w.slow,
           "pause after each batch, to be a slow consumer" },
         { "cpu", "LIST", MD_OPTION_STRING, &w.cpu, "CPUs to run on" },
+        { "trace", "N,FILE", MD_OPTION_STRING, &w.trace,
+          "one update of N leaves a time stamp in this file, as traceSample of the daemons" },
         { "fifo", "PRIORITY", MD_OPTION_STRING, &w.fifo, "SCHED_FIFO" },
         { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (-h is the host)" },
         { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" },

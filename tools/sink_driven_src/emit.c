@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/trace.h"
 #include "base/writer.h"
 #include "rmds/rwf.h"
 #include "sds.h"
@@ -196,6 +197,7 @@ static void commit(struct emitter *emitter, const struct watch *watch, uint8_t *
     struct client *client = watch->client;
 
     md_put_be32(room + AT_STREAM, (uint32_t)watch->stream_id);
+    md_trace_tick(MD_TRACE_MADE, room, length);
     rssl_outq_commit(client->outq, length);
     emitter->sds->stats.messages++;
     emitter->sds->stats.bytes += length;

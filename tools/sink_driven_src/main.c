@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "conf/options.h"
 #include "dictionary.h"
+#include "follow.h"
 #include "sds.h"
 
 #define PROGRAM "sink_driven_src"
@@ -22,7 +23,7 @@ struct words {
     struct md_option_list services;
     const char *port, *file, *item, *list, *stamp_item, *stamp_rate, *place, *ticks, *rate;
     const char *interval, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
-    const char *max_clients, *stop, *cpu, *fifo, *drop, *duplicate, *make_count;
+    const char *max_clients, *stop, *cpu, *fifo, *trace, *drop, *duplicate, *make_count;
     struct wire_words wire;
     bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, marketfeed, help,
         version;
@@ -257,6 +258,8 @@ static int set_scheduling(const struct words *w)
 
     if (w->cpu && (md_cpu_set_parse(w->cpu, &cpus) != MD_OK || md_cpu_bind(&cpus) != MD_OK))
         return usage("-cpu is a list of CPUs this process may use, as 0-3,8", w->cpu);
+    if (w->trace && !follow_open(w->trace, PROGRAM))
+        return usage("-trace is N,FILE, a file that can be made", w->trace);
     if (!w->fifo)
         return MD_EXIT_OK;
     if (!parse_uint(w->fifo, 1, 99, &priority))
@@ -458,6 +461,8 @@ int main(int argc, char **argv)
         { "maxclients", "N", MD_OPTION_STRING, &w.max_clients, "refuse further ones" },
         { "stop", "SECONDS", MD_OPTION_STRING, &w.stop, "end after so long" },
         { "cpu", "LIST", MD_OPTION_STRING, &w.cpu, "CPUs to run on" },
+        { "trace", "N,FILE", MD_OPTION_STRING, &w.trace,
+          "one update of N leaves time stamps in this file, as traceSample of the daemons" },
         { "fifo", "PRIORITY", MD_OPTION_STRING, &w.fifo, "SCHED_FIFO" },
         { "drop", "N", MD_OPTION_STRING, &w.drop, "lose one update in N, to try a checker" },
         { "dup", "N", MD_OPTION_STRING, &w.duplicate, "send one update in N twice, likewise" },
