@@ -8,6 +8,8 @@ trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/usr" >"$work/log" || { cat "$work/log"; exit 1; }
 [ -x "$work/usr/bin/rmdscnf" ]
 "$work/usr/bin/rmdscnf" -version
+python3 "$source/tests/package/hardened.py" "$work/usr/bin" \
+    "$(sed -n 's/^CMAKE_BUILD_TYPE:[A-Z]*=//p' "$build/CMakeCache.txt")"
 [ -f "$work/usr/share/bash-completion/completions/p2ps" ]
 [ -f "$work/usr/share/zsh/site-functions/_openrmds" ]
 ls "$work/usr"/lib/*/pkgconfig/openrmds.pc "$work/usr"/lib/pkgconfig/openrmds.pc 2>/dev/null |
