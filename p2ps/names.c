@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/caps.h"
 #include "base/err.h"
 #include "base/log.h"
 
@@ -112,6 +113,7 @@ static void *run(void *argument)
 {
     struct p2ps_names *names = argument;
 
+    md_caps_drop();
     pthread_mutex_lock(&names->lock);
     while (!names->stop) {
         if (!names->first) {

@@ -157,6 +157,7 @@ class Entry:
         elif self.network:
             words += ["-set", f"*networkName : {self.network}"]
         words += ["-c", system.conf, "-instance", self.instance, "-fg"]
+        words += ["-allow-root"] if os.geteuid() == 0 else []
         name = f"{self.program}.{self.instance}"
         if not conf_get(system.conf, name, "runDir")[1]:
             words += ["-set", f"*runDir : {system.folder}"]

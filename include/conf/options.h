@@ -60,6 +60,7 @@ struct md_options {
     bool foreground;       /* -fg */
     bool background;       /* -d */
     bool no_retry;         /* -noretry */
+    bool allow_root;       /* -allow-root, or RMDS_ALLOW_ROOT in the environment */
     const char *log_file;  /* -log; NULL: from the configuration */
     const char *log_level; /* -loglevel; NULL: from the configuration */
     bool check_config, print_version, print_help, print_help_config;

@@ -81,6 +81,7 @@ struct daemon {
     int parent_fd;                      /* of the launch: >= 0 while a parent waits for us */
     char log_place[512];                /* the log file, or "syslog" */
     bool has_stderr_log;
+    bool is_rrcpd;     /* its start needs one capability more */
     bool is_started;   /* it is ready */
     bool is_stopping;  /* daemon_end() was called */
     bool begins_anew;  /* and the same program in this process; a signal takes it back */

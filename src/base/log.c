@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/caps.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "log_sink.h"
@@ -327,6 +328,7 @@ static void nap(void)
 static void *log_thread(void *arg)
 {
     (void)arg;
+    md_caps_drop();
     while (!atomic_load(&the_log.is_closing)) {
         if (atomic_exchange(&the_log.is_reopening, false))
             md_log_sink_reopen(&the_log.sink);

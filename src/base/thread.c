@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/caps.h"
 #include "base/err.h"
 
 int md_thread_start(struct md_thread *thread, void *(*run)(void *argument), void *argument)
@@ -24,6 +25,7 @@ int md_thread_start(struct md_thread *thread, void *(*run)(void *argument), void
 
 void md_thread_settled(struct md_thread *thread)
 {
+    md_caps_drop(); /* it is bound and has its priority: nothing it does from now on needs any */
     (void)sem_post(&thread->settled);
 }
 

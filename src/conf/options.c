@@ -3,6 +3,7 @@
 #include "conf/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -11,7 +12,7 @@
 #include "conf/explain.h"
 #include "value.h"
 
-#define COMMON_COUNT 15
+#define COMMON_COUNT 16
 
 static void common_options(struct md_options *o, struct md_option out[COMMON_COUNT])
 {
@@ -32,6 +33,8 @@ static void common_options(struct md_options *o, struct md_option out[COMMON_COU
           "ERROR, WARNING, NOTICE, INFO, DEBUG" },
         { "noretry", NULL, MD_OPTION_FLAG, &o->no_retry,
           "end with code 4 when no rrcpd answers for attachTimeout" },
+        { "allow-root", NULL, MD_OPTION_FLAG, &o->allow_root,
+          "let root run it as root, instead of as the parameter user says" },
         { "strict", NULL, MD_OPTION_FLAG, &o->conf.strict,
           "unknown names, and '=' in place of ':', are errors" },
         { "checkconfig", NULL, MD_OPTION_FLAG, &o->check_config,
@@ -248,7 +251,8 @@ int md_options_start(const struct md_program *program, int argc, char **argv,
     size_t count = COMMON_COUNT;
 
     *conf = NULL;
-    *options = (struct md_options){ .conf = { .program = program->name } };
+    *options = (struct md_options){ .conf = { .program = program->name },
+                                    .allow_root = getenv("RMDS_ALLOW_ROOT") != NULL };
     common_options(options, all);
     all[count++] = (struct md_option){ "help", NULL, MD_OPTION_FLAG, &options->print_help,
                                        "this text (also -h)" };

@@ -457,6 +457,8 @@ const struct md_conf_row md_conf_rows[] = {
       "to "
       "/run/rmds gets $XDG_RUNTIME_DIR/openrmds, else /run/user/UID/openrmds or "
       "/tmp/openrmds-UID." },
+    { "user", DAEMON, ALL, 0, TEXT("rmds"),
+      "The user that a daemon becomes which root starts; without that user it needs -allow-root." },
     { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
     { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog|journal", "file"),
       "Where log lines go, comma separated: file, stderr, syslog, or journal, which is stderr with "

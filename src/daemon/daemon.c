@@ -19,6 +19,7 @@
 #include "netio/stream.h"
 #include "notify.h"
 #include "output.h"
+#include "privileges.h"
 #include "signals.h"
 
 #define HUNG_NS (5 * MD_NS_PER_S) /* a loop that has not turned for so long is hung */
@@ -221,7 +222,9 @@ int daemon_start(struct daemon *daemon, const struct md_program *program,
     if (daemon->options.background || (program->is_background && !daemon->options.foreground))
         daemon->parent_fd = launch_background(daemon->process);
     md_clock_init();
-    if ((code = take_name(daemon)) < 0 && (code = output_open(daemon)) < 0 &&
+    daemon->is_rrcpd = program->is_of_network;
+    if ((code = privileges_choose(daemon, daemon->is_rrcpd)) < 0 &&
+        (code = take_name(daemon)) < 0 && (code = output_open(daemon)) < 0 &&
         (code = open_stats(daemon)) < 0) {
         md_conf_sink_set(daemon->conf, md_conf_to_log, NULL);
         daemon_threads_prepare(&daemon->object);
@@ -253,6 +256,7 @@ static void tell_terminal(const struct daemon *daemon)
 static void be_ready(struct daemon *daemon)
 {
     daemon_thread_settle(&daemon->object, "mainThreadCpu");
+    privileges_drop(daemon->is_rrcpd);
     md_log(MD_LOG_NOTICE, "ready, pid %ld", (long)getpid());
     daemon->ready = stats_entry_add(daemon->stats, STATS_KIND_GAUGE, "ready");
     daemon->is_started = true;

@@ -67,9 +67,9 @@ def stop_rrcpd(folder):
             with open(path, encoding="ascii") as text:
                 os.kill(int(text.read().split()[0]), signal.SIGTERM)
     deadline = time.monotonic() + 60
-    while glob.glob(f"{folder}/rrcpd.*") and time.monotonic() < deadline:
+    while glob.glob(f"{folder}/rrcpd.*/") and time.monotonic() < deadline:
         time.sleep(0.05)
-    left = glob.glob(f"{folder}/rrcpd.*")
+    left = glob.glob(f"{folder}/rrcpd.*/")
     assert not left, f"rrcpd has left {left}"
 
 

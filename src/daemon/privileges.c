@@ -1,0 +1,94 @@
+/* privileges.c - see privileges.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "privileges.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/caps.h"
+#include "base/err.h"
+#include "base/rundir.h"
+#include "base/runfile.h"
+
+#define OF_START (MD_CAP_SYS_NICE | MD_CAP_IPC_LOCK | MD_CAP_NET_BIND)
+
+static uint64_t needed(bool is_rrcpd)
+{
+    return is_rrcpd ? OF_START | MD_CAP_NET_ADMIN : OF_START;
+}
+
+/* A folder of root's becomes the user's; another one stays as it is. No link is followed. */
+static void give_folder(const char *path, const struct passwd *user)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && st.st_uid == 0)
+        (void)!fchown(fd, user->pw_uid, user->pw_gid);
+    close(fd);
+}
+
+static void prepare_folders(const struct daemon *daemon, const struct passwd *user)
+{
+    struct md_conf_object logger = md_conf_object(daemon->conf, MD_CONF_LOGGER, NULL);
+    const char *run_dir = md_conf_string(&daemon->object, "runDir");
+    const char *log_dir = md_conf_string(&logger, "logDir");
+    char path[512];
+
+    (void)md_rundir_make(run_dir);
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", run_dir, daemon->folder) < sizeof(path) &&
+        (mkdir(path, 0750) == 0 || errno == EEXIST))
+        give_folder(path, user);
+    if (access(log_dir, F_OK) != 0 && md_runfile_make_dir(log_dir) == MD_OK)
+        give_folder(log_dir, user);
+}
+
+static int become(const struct passwd *user, uint64_t kept)
+{
+    if (initgroups(user->pw_name, user->pw_gid) != 0 || prctl(PR_SET_KEEPCAPS, 1L) != 0 ||
+        setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
+        setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0 || md_caps_reduce(kept) != 0)
+        return -1;
+    (void)prctl(PR_SET_KEEPCAPS, 0L);
+    return 0;
+}
+
+int privileges_choose(struct daemon *daemon, bool is_rrcpd)
+{
+    const char *name = md_conf_string(&daemon->object, "user");
+
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L); /* before there is a second thread */
+    if (!md_is_root() || daemon->options.allow_root)
+        return -1;
+    const struct passwd *user = getpwnam(name);
+    if (!user || user->pw_uid == 0) {
+        fprintf(stderr,
+                "%s: root runs no daemon: there is no user \"%s\" to become; make it (useradd "
+                "--system %s), name another one with the parameter user, or give -allow-root\n",
+                daemon->process, name, name[0] ? name : "rmds");
+        return MD_EXIT_CONFIG;
+    }
+    prepare_folders(daemon, user);
+    if (become(user, needed(is_rrcpd)) != 0) {
+        fprintf(stderr, "%s: user %s: %s\n", daemon->process, name, strerror(errno));
+        return MD_EXIT_CONFIG;
+    }
+    return -1;
+}
+
+void privileges_drop(bool is_rrcpd)
+{
+    if (is_rrcpd)
+        md_caps_leave_to_exec(needed(true)); /* it may have to join its network anew */
+    else
+        md_caps_drop();
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""privileges.py - root starts a daemon: it becomes another user, or is refused; when it is ready no thread of it may do more
+than that user."""
+# SPDX-License-Identifier: Apache-2.0
+import glob
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+import conf_examples
+
+NOBODY = 65534
+DAEMONS = {"rrcpd": ["rrcpd", "net1"], "src_dist": ["src_dist"], "p2ps": ["p2ps"]}
+NET_ADMIN = 1 << 12
+CONF = """*rrcp*interface : lo
+*rrcp*authKeyFile :
+*src_dist*serverPort : 0
+*p2ps*rsslPort : 0
+*runDir : {folder}/run
+*user : {user}
+"""
+
+
+def is_root():
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        return os.getuid() == 0 and file.read().split() == ["0", "0", "4294967295"]
+
+
+def write(folder, user):
+    path = os.path.join(folder, f"{user}.cnf")
+    with open(path, "w", encoding="ascii") as out:
+        out.write(CONF.format(folder=folder, user=user))
+    return path
+
+
+def status(path):
+    with open(path, encoding="ascii") as file:
+        return {key: rest.strip() for key, _, rest in (line.partition(":") for line in file)}
+
+
+class Running:
+    """A daemon that has said that it is ready."""
+
+    def __init__(self, folder, name, conf, *words):
+        address = os.path.join(folder, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(address)
+            os.chmod(address, 0o777)
+            manager.settimeout(90)
+            self.log = os.path.join(folder, name + ".log")
+            with open(self.log, "wb") as log:
+                self.process = subprocess.Popen(
+                    [os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg", *words],
+                    stderr=log, env={**ENVIRONMENT, "NOTIFY_SOCKET": address})
+            while b"READY=1" not in manager.recv(4096):
+                pass
+        os.unlink(address)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        assert self.process.wait(90) == 0, "it ends in order"
+
+
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "RMDS_ALLOW_ROOT"}
+
+
+def refused(folder):
+    conf = write(folder, "nosuchuser")
+    for name, words in DAEMONS.items():
+        said = subprocess.run([os.path.join(conf_examples.BIN, name), *words[1:], "-c", conf, "-fg"], check=False,
+                              env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert said.returncode == 1, said
+        assert 'root runs no daemon: there is no user "nosuchuser"' in said.stderr and "-allow-root" in said.stderr, said
+    with Running(folder, "rrcpd", conf, "-allow-root") as daemon:
+        assert status(f"/proc/{daemon.pid}/status")["Uid"].split() == ["0"] * 4
+
+
+def becomes_another_user(folder):
+    conf = write(folder, "nobody")
+    for name in DAEMONS:
+        with Running(folder, name, conf) as daemon:
+            place = glob.glob(f"{folder}/run/{name}*")[0]
+            assert os.stat(place).st_uid == NOBODY and os.stat(place).st_mode & 0o777 == 0o750, os.stat(place)
+            for task in glob.glob(f"/proc/{daemon.pid}/task/*/status"):
+                told = status(task)
+                is_main = task.split("/")[4] == str(daemon.pid)
+                assert told["Uid"].split() == [str(NOBODY)] * 4, (name, told)
+                assert int(told["CapEff"], 16) == 0, (name, task, told["Name"], told["CapEff"])
+                if not (name == "rrcpd" and is_main):  # that one may have to join its network anew
+                    assert int(told["CapPrm"], 16) == 0, (name, told["Name"], told["CapPrm"])
+                if name != "rrcpd":
+                    assert not int(told["CapPrm"], 16) & NET_ADMIN, name
+                assert told["NoNewPrivs"] == "1", (name, told["Name"])
+
+
+def root_of_a_namespace_is_no_root(folder):
+    conf = write(folder, "nosuchuser")
+    said = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "unshare", "-rn",
+                           os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg", "-set", f"*runDir : {folder}/own",
+                           "-set", "*memoryLimit : 1K"], check=False, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+                          timeout=60)
+    if "unshare failed" in said.stderr or "setpriv" in said.stderr:
+        print("no user namespace of an ordinary user may be made here")
+        return
+    assert not re.search("root runs no daemon", said.stderr), said
+
+
+def main():
+    if not is_root():
+        print("not root: there is nothing to give up")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        refused(folder)
+        becomes_another_user(folder)
+        root_of_a_namespace_is_no_root(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    sys.exit(main())
