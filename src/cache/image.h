@@ -34,8 +34,9 @@ struct cache_image {
     uint8_t seq_at;      /* of the sequence number, 0: has none */
     bool is_complete : 1;
     bool is_broken : 1;   /* something could not be applied: until the next refresh */
-    bool has_targets : 1; /* a field that takes over old values, as of `ripple_epoch` */
-    uint8_t ripple_epoch; /* of the table that was asked; 0: none was */
+    uint8_t targets : 6;  /* fields that take over old values, as of `ripple_epoch`: a bit for
+                             each sixth of the ids; a search ends before it begins without */
+    uint8_t ripple_epoch; /* of the table that was asked; 0: any field may be there */
     uint8_t bytes[];
 };
 
@@ -173,7 +174,12 @@ static inline bool cache_ripple_bit(const _Atomic uint64_t *bits, int16_t id)
     return word >> ((uint16_t)id % 64) & 1;
 }
 
-/* Looks whether the image has targets, by the table of that epoch. */
+static inline unsigned cache_target_bit(int16_t id)
+{
+    return 1u << ((uint16_t)id % 6);
+}
+
+/* Looks which targets the image has, by the table of that epoch. */
 void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
                         struct cache_image *image);
 
@@ -188,7 +194,7 @@ static inline const struct cache_ripples *cache_ripples_for(const struct cache *
     uint8_t epoch = atomic_load_explicit(&ripples->epoch, memory_order_acquire);
     if (image->ripple_epoch != epoch)
         cache_ripples_look(ripples, epoch, image);
-    return image->has_targets ? ripples : NULL;
+    return image->targets ? ripples : NULL;
 }
 
 /*

@@ -111,10 +111,11 @@ void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
     size_t at = cache_first_field(image);
 
     image->ripple_epoch = epoch;
-    image->has_targets = false;
-    while (at < image->length && !image->has_targets) {
-        image->has_targets =
-            cache_ripple_bit(ripples->targets, (int16_t)md_be16(image->bytes + at));
+    image->targets = 0;
+    while (at < image->length) {
+        int16_t id = (int16_t)md_be16(image->bytes + at);
+        if (cache_ripple_bit(ripples->targets, id))
+            image->targets = (image->targets | cache_target_bit(id)) & 0x3f;
         at = cache_packed_end(image->bytes, at + 2);
     }
 }
@@ -125,11 +126,15 @@ void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
 struct chain {
     size_t at[CHAIN_MAX + 1];
     unsigned count;
+    size_t length; /* of the first, */
+    bool is_even;  /* and of all others: nothing moves but the contents */
 };
 
 /* Where the field stands: mostly right behind `from`. The end of the image if nowhere. */
 static size_t find_near(const struct cache_image *image, size_t from, int16_t id)
 {
+    if (image->ripple_epoch != 0 && !(image->targets & cache_target_bit(id)))
+        return image->length;
     size_t at = cache_seek(image, from, image->length, id);
 
     if (at < image->length)
@@ -141,17 +146,28 @@ static size_t find_near(const struct cache_image *image, size_t from, int16_t id
 static void find_chain(const struct cache_ripples *ripples, const struct cache_image *image,
                        size_t first, int16_t id, struct chain *chain)
 {
+    size_t behind = cache_packed_end(image->bytes, first);
     int16_t next = id;
 
     chain->at[0] = first;
     chain->count = 1;
+    chain->length = behind - first;
+    chain->is_even = true;
     while (chain->count <= CHAIN_MAX && (next = target_of(ripples, next)) != 0 && next != id) {
-        size_t behind = cache_packed_end(image->bytes, chain->at[chain->count - 1]);
         size_t at = find_near(image, behind, next);
         if (at == image->length)
             return;
-        chain->at[chain->count++] = at + 2;
+        at += 2;
+        behind = cache_packed_end(image->bytes, at);
+        chain->is_even &= behind - at == chain->length;
+        chain->at[chain->count++] = at;
     }
+}
+
+static void shift_even(struct cache_image *image, const struct chain *chain)
+{
+    for (unsigned i = chain->count - 1; i > 0; i--)
+        cache_copy(image->bytes + chain->at[i], image->bytes + chain->at[i - 1], chain->length);
 }
 
 /* The content number `i` becomes the one before it. */
@@ -182,7 +198,9 @@ int cache_ripple(struct cache *cache, const struct cache_ripples *ripples,
     int err = MD_OK;
 
     find_chain(ripples, *image, *at, id, &chain);
-    for (unsigned i = chain.count - 1; err == MD_OK && i > 0; i--)
+    if (chain.is_even)
+        shift_even(*image, &chain);
+    for (unsigned i = chain.count - 1; !chain.is_even && err == MD_OK && i > 0; i--)
         err = shift(cache, image, &chain, i);
     cache->stats.rippled += chain.count - 1;
     *at = chain.at[0];
