@@ -56,6 +56,7 @@ expect rmdsctl '' = list trace kick drain reload status
 expect rmdsctl -ru = -run
 expect rmdscnf '' = check get list '!markdown'
 expect rmdscnf reference '' = markdown scdoc cnf
+expect rmdscnf metrics '' = markdown alerts dashboard
 expect rrcpperf s = sub '!pub'
 expect rwfdump -out = -output
 expect rwfdump --out = --output

@@ -101,6 +101,9 @@ def judged_by_promtool():
         run = subprocess.run([tool, "check", "metrics"], input=get(port, "/metrics")[2], capture_output=True, text=True,
                              check=False, timeout=90)
         check(run.returncode == 0, f"promtool of {name}: {run.stdout}{run.stderr}")
+    run = subprocess.run([tool, "check", "rules", os.path.join(SOURCE, "conf/monitoring/alerts.yml")], capture_output=True,
+                         text=True, check=False, timeout=90)
+    check(run.returncode == 0, f"promtool check rules: {run.stdout}{run.stderr}")
 
 
 def monitor(bed, *words):
@@ -178,6 +181,20 @@ def tables_are_true(bed):
     check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"}, "users of rrcpd")
     until("the totals", lambda: all(3000 < number(n) < 7500 for n in re.findall(
         r"in ([0-9,]+)/s  out ([0-9,]+)/s", monitor(bed, "-once", "-watch", "1")[1].splitlines()[0])[0]))
+
+
+def rules_name_metrics():
+    """Each metric that the alert rules and the dashboard ask for is one that these daemons show."""
+    known = {re.sub(r"_(?:bucket|sum|count)$", "", sample.split("{")[0]) for port in PORTS.values() for sample in metrics(port)}
+    folder = os.path.join(SOURCE, "conf/monitoring")
+    with open(os.path.join(folder, "alerts.yml"), encoding="ascii") as file:
+        asked = re.findall(r"^ +expr: '(.*)'$", file.read(), re.M)
+    with open(os.path.join(folder, "dashboard.json"), encoding="ascii") as file:
+        asked += [target["expr"] for panel in json.load(file)["panels"] for target in panel["targets"]]
+    check(len(asked) > 30, f"{len(asked)} expressions")
+    for expression in asked:
+        names = {name.removesuffix("_bucket") for name in re.findall(r"(?:rmds|process)_[a-z0-9_]+", expression)}
+        check(names <= known or expression.startswith("up{"), f"{expression}: no {names - known}")
 
 
 def figures(bed):
@@ -381,6 +398,7 @@ def main():
         else:
             served(bed)
             judged_by_promtool()
+            rules_name_metrics()
             figures(bed)
             held_up()
         slow(bed, page)

@@ -9,6 +9,7 @@
 #include "conf/explain.h"
 #include "conf/options.h"
 #include "look.h"
+#include "metrics.h"
 
 static const char usage[] =
     "rmdscnf - check a configuration, say what a program would read from it\n"
@@ -17,6 +18,7 @@ static const char usage[] =
     "       rmdscnf [option]... get FILE PROGRAM[.INSTANCE] PARAMETER\n"
     "       rmdscnf [option]... list [FILE PROGRAM[.INSTANCE]]\n"
     "       rmdscnf reference markdown|scdoc|cnf\n"
+    "       rmdscnf metrics markdown|alerts|dashboard\n"
     "\n"
     "  check       every line against the table of parameters; exit code 1 if there are errors;\n"
     "              further files are read behind the first, as with -c more than once;\n"
@@ -28,6 +30,8 @@ static const char usage[] =
     "              1.route.hostList, transmissionBus.poolSize, net1.rrcp.userQLimit\n"
     "  list        every parameter there is; with FILE every effective value of the program\n"
     "  reference   the table as Markdown, as the manual page rmds.cnf(5), as a file to edit\n"
+    "  metrics     the metrics of /metrics as Markdown, as alert rules of Prometheus, as a\n"
+    "              dashboard of Grafana\n"
     "\n"
     "  -node NAME       look with the eyes of this node\n"
     "  -D WORD=VALUE    what {WORD} stands for in the file\n"
@@ -305,6 +309,8 @@ static int perform(struct request *request)
         return list(request);
     if (strcmp(verb, "reference") == 0 && count == 2)
         return reference(request);
+    if (strcmp(verb, "metrics") == 0 && count == 2 && metrics_print(request->words.item[1]))
+        return MD_EXIT_OK;
     fputs(usage, stderr);
     return MD_EXIT_CONFIG;
 }
