@@ -109,17 +109,10 @@ def judged_by_promtool():
 def monitor(bed, *words):
     if "-watch" not in words:
         words = ("-watch", "0", *words)
-    run = subprocess.run([os.path.join(chain.BIN, "rmdsmon"), "-run", bed.run_dir, *words],
+    run = subprocess.run([os.path.join(chain.BIN, "rmdsmon"), "-run", bed.run_dir(), *words],
                          capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
                          timeout=90)
     return run.returncode, run.stdout
-
-
-def run_dir(bed):
-    """Where the runner has put the statistics: the folder with that of p2ps."""
-    pid = bed.pids()["p2ps.1"]
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
-        return next(os.path.dirname(os.path.dirname(line.split()[-1])) for line in file if "/p2ps.1/stats" in line)
 
 
 def served(bed):
@@ -381,7 +374,6 @@ def main():
     if os.environ["RMDS_BENCH_NET"] != "private":
         skip("no network namespace of our own")
     bed = chain.Chain("reference-latency.cnf", LINES, ["-U", 5000, "-tps", 500])
-    bed.run_dir = run_dir(bed)
     client = page = None
     try:
         client = subprocess.Popen(
