@@ -69,11 +69,6 @@ static void warn_operator(void *owner, const char *text)
 
 /* ---- workers ---- */
 
-static uint32_t u32_of(const struct md_conf_object *object, const char *param)
-{
-    return (uint32_t)md_conf_u64(object, param);
-}
-
 static struct rssl_config channel_config(const struct daemon *daemon)
 {
     const struct md_conf_object *object = &daemon->object;
@@ -87,13 +82,13 @@ static struct rssl_config channel_config(const struct daemon *daemon)
         config.ping_timeout_min_s = config.ping_timeout_s;
     config.client_pings = md_conf_bool(&port, "clientToServerPings");
     config.server_pings = md_conf_bool(&port, "serverToClientPings");
-    config.guaranteed_buffers = u32_of(object, "guaranteedOutputBuffers");
-    config.max_buffers = u32_of(object, "maxOutputBuffers");
+    config.guaranteed_buffers = md_conf_u32(object, "guaranteedOutputBuffers");
+    config.max_buffers = md_conf_u32(object, "maxOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
     config.breach_percent = (uint8_t)md_conf_u64(object, "outputThresholdBreach");
     config.ok_percent = (uint8_t)md_conf_u64(object, "outputThresholdOK");
-    config.input_buffers = u32_of(object, "numInputBuffers");
+    config.input_buffers = md_conf_u32(object, "numInputBuffers");
     if (md_conf_bool(object, "allowCompMode")) {
         uint64_t type = md_conf_u64(object, "compressionType");
         config.compression_bits = (uint8_t)(type == 0 ? 0 : 1u << (type - 1));
@@ -123,13 +118,13 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
     return (struct p2ps_core_config){
         .sink = {
             .random = random_seed(),
-            .post_limit = u32_of(daemon, "maxPosts"),
-            .open_window_minimum = u32_of(daemon, "minimumOpenWindow"),
+            .post_limit = md_conf_u32(daemon, "maxPosts"),
+            .open_window_minimum = md_conf_u32(daemon, "minimumOpenWindow"),
             .hold_bytes = at_least_one(md_conf_u64(daemon, "holdLimit")),
-            .item_buckets = u32_of(daemon, "hashTableSize"),
+            .item_buckets = md_conf_u32(daemon, "hashTableSize"),
             .instance_timeout_ns = md_conf_time_ns(daemon, "instanceTimeout"),
             .failback_ns = md_conf_time_ns(daemon, "failback"),
-            .move_rate = u32_of(daemon, "rebalanceRate"),
+            .move_rate = md_conf_u32(daemon, "rebalanceRate"),
             .rebalances = md_conf_bool(daemon, "rebalance"),
             .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
         },
@@ -139,11 +134,11 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .shared = p2ps_users_shared(p2ps->users),
         .client_limit = p2ps->mounts_max,
-        .message_max = u32_of(daemon, "maxDecodedMsgSize"),
+        .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
         .rtt_interval_ns = md_conf_time_ns(daemon, "rttInterval"),
         .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
-        .conflate_max = u32_of(daemon, "conflateMax"),
+        .conflate_max = md_conf_u32(daemon, "conflateMax"),
         .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
         .keeps_images = md_conf_bool(daemon, "enableCache"),
         .field_type = p2ps_dictionary_field_type,

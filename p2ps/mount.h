@@ -23,7 +23,7 @@ struct p2ps_mount {
     bool is_lingering;        /* all has gone out; the peer's end is awaited */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t closing_until_ns;
-    struct p2ps_manners told; /* to the log */
+    struct p2ps_misuse told; /* to the log */
     uint64_t tell_at_ns;
     struct p2ps_mount_stats *stats; /* NULL: not shown yet */
     struct p2ps_name *name;         /* NULL: not asked for */
@@ -42,7 +42,7 @@ void p2ps_mount_destroy(struct p2ps_mount *mount);
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns);
 /* Logs when the mount has become slow, or is no more: outputThresholdBreach, outputThresholdOK. */
 void p2ps_mount_watch(struct p2ps_mount *mount);
-/* mount_manners.c: logs what its consumer does far too often; UINT64_MAX: for the last time. */
+/* mount_misuse.c: logs what its consumer does far too often; UINT64_MAX: for the last time. */
 void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);

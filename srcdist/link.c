@@ -75,7 +75,7 @@ static void opened(struct link *link, uint64_t now_ns)
         srcdist_retry_opened(&link->retry);
     link->connects++;
     link->is_greeting = false;
-    link->told = (struct srcdist_manners){ 0 };
+    link->told = (struct srcdist_misuse){ 0 };
     if (srcdist_provider_add(link->loop->core, now_ns, kind, link->number, peer, &link_ops, link,
                              &link->provider) != MD_OK) {
         md_log(MD_LOG_ERROR, "provider: host=%s refused: too many providers", peer);
@@ -93,7 +93,7 @@ static void tell_end(const struct link *link)
         md_log(MD_LOG_NOTICE, "provider: host=%s ended: %s", peer, why);
     else if (link->retry.failures < link->retry.hosts)
         md_log(MD_LOG_WARNING, "provider: host=%s ended: %s", peer, why);
-    else if (srcdist_retry_is_told(&link->retry))
+    else if (srcdist_retry_is_logged(&link->retry))
         md_log(MD_LOG_WARNING, "provider: host=%s ended: %s; route %u failed %llu times in a row",
                peer, why, (unsigned)link->number, (unsigned long long)link->retry.failures + 1);
 }

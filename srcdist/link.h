@@ -30,7 +30,7 @@ struct link {
     struct rssl_event events[LINK_EVENTS];
     size_t event_count;
     size_t event_at;
-    struct srcdist_manners told; /* of this connection's provider, by the log */
+    struct srcdist_misuse told; /* of this connection's provider, by the log */
     uint64_t tell_at_ns;
 
     /* A route's own. */

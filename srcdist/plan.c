@@ -31,16 +31,16 @@ static void on_route_read(void *arg, const char *name)
     uint64_t buffer = md_conf_u64(&largest->sd->daemon.object, "maxFragmentSize");
 
     largest->bytes =
-        rssl_read_size(u32_of(&route, "numIpcInputBuffers"), (uint16_t)buffer, largest->bytes);
+        rssl_read_size(md_conf_u32(&route, "numIpcInputBuffers"), (uint16_t)buffer, largest->bytes);
 }
 
 /* Unread bytes that one connection may hold beyond the buffer that its loop lends to all. */
 static uint64_t unread_bytes(struct src_dist *sd, const struct md_conf_object *bus)
 {
     uint16_t buffer = (uint16_t)md_conf_u64(&sd->daemon.object, "maxFragmentSize");
-    struct largest_read largest = {
-        .sd = sd, .bytes = rssl_read_size(u32_of(bus, "numInputBuffers"), buffer, CLIENT_READ_LEAST)
-    };
+    struct largest_read largest = { .sd = sd,
+                                    .bytes = rssl_read_size(md_conf_u32(bus, "numInputBuffers"),
+                                                            buffer, CLIENT_READ_LEAST) };
 
     on_route_read(&largest, "1");
     md_conf_names(sd->daemon.conf, MD_CONF_ROUTE, on_route_read, &largest);
@@ -56,7 +56,7 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
     uint64_t input =
-        rssl_read_size(u32_of(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
+        rssl_read_size(md_conf_u32(bus, "numInputBuffers"), (uint16_t)buffer, 0); /* one a loop */
     uint64_t messages = MESSAGES + md_conf_bool(daemon, "convertMarketfeed");
     uint64_t gap_log = 4 * src_dist_round_up_power(md_conf_u64(daemon, "gapLog"));
 

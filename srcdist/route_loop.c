@@ -192,14 +192,14 @@ static void tell_outbound(struct route_loop *loop)
     loop->outbound.refused = refused;
     loop->outbound.growing = has_grown ? loop->outbound.growing + 1 : 0;
     loop->outbound.quiet = has_grown ? 0 : loop->outbound.quiet + 1;
-    if (!loop->outbound.is_told && loop->outbound.growing >= FULL_SHOWS) {
-        loop->outbound.is_told = true;
+    if (!loop->outbound.is_logged && loop->outbound.growing >= FULL_SHOWS) {
+        loop->outbound.is_logged = true;
         md_log(MD_LOG_WARNING,
                "backbone %s: outbound ring full: rrcpd takes less than the providers send, they "
                "are read more slowly; see maxDataRate and poolUse of rrcpd",
                network);
-    } else if (loop->outbound.is_told && loop->outbound.quiet >= ROOM_SHOWS) {
-        loop->outbound.is_told = false;
+    } else if (loop->outbound.is_logged && loop->outbound.quiet >= ROOM_SHOWS) {
+        loop->outbound.is_logged = false;
         md_log(MD_LOG_NOTICE, "backbone %s: the outbound ring has room again", network);
     }
 }

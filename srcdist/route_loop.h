@@ -57,7 +57,7 @@ struct route_loop {
     struct {
         uint64_t refused;        /* as last looked at */
         unsigned growing, quiet; /* so many looks ago it stood still, it grew */
-        bool is_told;
+        bool is_logged;
     } outbound;
     _Atomic bool has_attached; /* to an rrcpd, at some time */
     _Atomic bool is_attached;
@@ -87,7 +87,7 @@ void route_loop_stats_destroy(struct route_loop *loop);
 
 /* ---- link_stats.c: what there is many of, once a second ---- */
 void link_stats_show(struct route_loop *loop);
-void link_manners_tell(struct route_loop *loop); /* link_manners.c: to the log */
+void link_misuse_tell(struct route_loop *loop); /* link_misuse.c: to the log */
 void link_stats_destroy(struct route_loop *loop);
 
 #endif

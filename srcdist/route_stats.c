@@ -108,6 +108,6 @@ void route_loop_stats_show(struct route_loop *loop)
     stats_gauge_set(stats->outbound_size, size);
     if (stats->calls++ % CALLS_A_SECOND == 0) {
         link_stats_show(loop);
-        link_manners_tell(loop);
+        link_misuse_tell(loop);
     }
 }

@@ -19,10 +19,10 @@ static struct rssl_config route_channel(const struct src_dist *sd,
     const struct md_conf_object *daemon = &sd->daemon.object;
     struct rssl_config config = daemon_channel_config(RSSL_ROLE_CLIENT, daemon, route);
 
-    config.guaranteed_buffers = u32_of(route, "numIpcOutputBuffers");
+    config.guaranteed_buffers = md_conf_u32(route, "numIpcOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers * 8)
         config.max_buffers = config.guaranteed_buffers * 8;
-    config.input_buffers = u32_of(route, "numIpcInputBuffers");
+    config.input_buffers = md_conf_u32(route, "numIpcInputBuffers");
     return config;
 }
 
@@ -160,10 +160,10 @@ struct rssl_config src_dist_server_channel(const struct src_dist *sd,
     const struct md_conf_object *daemon = &sd->daemon.object;
     struct rssl_config config = daemon_channel_config(RSSL_ROLE_SERVER, daemon, bus);
 
-    config.guaranteed_buffers = u32_of(bus, "guaranteedOutputBuffers");
+    config.guaranteed_buffers = md_conf_u32(bus, "guaranteedOutputBuffers");
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
-    config.input_buffers = u32_of(bus, "numInputBuffers");
+    config.input_buffers = md_conf_u32(bus, "numInputBuffers");
     return config;
 }
 

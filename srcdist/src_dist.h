@@ -45,9 +45,4 @@ struct src_dist {
     char position[128];
 };
 
-static inline uint32_t u32_of(const struct md_conf_object *object, const char *param)
-{
-    return (uint32_t)md_conf_u64(object, param);
-}
-
 #endif

@@ -111,6 +111,8 @@ struct md_conf_object md_conf_object(const struct md_conf *conf, enum md_conf_ki
  * without an index).
  */
 uint64_t md_conf_u64(const struct md_conf_object *object, const char *param);
+uint32_t md_conf_u32(const struct md_conf_object *object,
+                     const char *param); /* at most UINT32_MAX */
 int64_t md_conf_i64(const struct md_conf_object *object, const char *param);
 bool md_conf_bool(const struct md_conf_object *object, const char *param);
 uint64_t md_conf_time_ns(const struct md_conf_object *object, const char *param);

@@ -465,6 +465,12 @@ struct rwf_state {
     struct rwf_bytes text;
 };
 
+/* The two states in one byte, as it is on the wire. */
+static inline uint8_t rwf_state_byte(unsigned stream_state, unsigned data_state)
+{
+    return (uint8_t)(stream_state << 3 | data_state);
+}
+
 /* Any primitive. Containers, arrays and strings are views of their bytes. */
 struct rwf_value {
     uint16_t type; /* a base primitive or a container; never a set-defined type */

@@ -88,7 +88,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .updates_out = c->updates_out,
             .rtt_us = c->rtt_latency_us,
             .is_slow = c->is_slow,
-            .manners = c->manners,
+            .misuse = c->misuse,
             .self = c->self,
         };
     }

@@ -257,7 +257,7 @@ void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns);
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
 
 /* Counts of what a client does more often than it should; p2ps logs them. */
-struct p2ps_manners {
+struct p2ps_misuse {
     uint64_t logins;  /* when it was logged in already */
     uint64_t refused; /* requests for an unknown service, beyond a limit, or the like */
 };
@@ -274,7 +274,7 @@ struct p2ps_client_info {
     uint64_t updates_out;
     uint64_t rtt_us; /* there and back, when last measured; 0: never */
     bool is_slow;
-    struct p2ps_manners manners;
+    struct p2ps_misuse misuse;
     void *self;
 };
 bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out);

@@ -252,7 +252,7 @@ void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
 
     core->now_ns = now_ns;
     core->stats.requests_in++;
-    c->manners.logins += c->login_state != P2PS_LOGIN_NONE;
+    c->misuse.logins += c->login_state != P2PS_LOGIN_NONE;
     if (c->login_state == P2PS_LOGIN_NONE) {
         first_login(core, client, request);
     } else if (c->login_state == P2PS_LOGIN_REFUSED) {

@@ -135,7 +135,7 @@ struct p2ps_client {
     uint64_t slow_since_ns;
     uint64_t rtt_sent_ns;
     uint64_t rtt_latency_us;
-    struct p2ps_manners manners;
+    struct p2ps_misuse misuse;
     uint32_t address_v4;
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;

@@ -33,7 +33,7 @@ static void refuse(struct p2ps_core *core, const struct opening *open, uint8_t s
     struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
     uint16_t flags = open->request->is_private ? RWF_STATUS_PRIVATE_STREAM : 0;
 
-    p2ps_client_at(core, open->client)->manners.refused++;
+    p2ps_client_at(core, open->client)->misuse.refused++;
     p2ps_status_send(core, open->client, open->stream_id, open->request->domain, flags, &state);
 }
 

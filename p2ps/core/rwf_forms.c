@@ -263,6 +263,5 @@ void p2ps_rwf_write(uint8_t *room, const struct p2ps_made *made, int32_t stream_
     if (solicited)
         rwf_patch_flags(room, made->length, RWF_REFRESH_SOLICITED, 0);
     if (snapshot && made->state_at)
-        room[made->state_at] =
-            (uint8_t)(RWF_STREAM_NON_STREAMING << 3 | (room[made->state_at] & 7));
+        room[made->state_at] = rwf_state_byte(RWF_STREAM_NON_STREAMING, room[made->state_at] & 7);
 }

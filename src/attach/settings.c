@@ -7,13 +7,6 @@
 
 #include "base/err.h"
 
-static uint32_t u32_of(const struct md_conf_object *object, const char *name)
-{
-    uint64_t value = md_conf_u64(object, name);
-
-    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
-}
-
 static uint64_t power_of_two(uint64_t value)
 {
     uint64_t power = 1;
@@ -30,9 +23,9 @@ static void copy(char *out, size_t size, const char *text)
 
 static void read_engine(const struct md_conf_object *object, struct rrcp_config *engine)
 {
-    engine->pool_packets = u32_of(object, "maxPktPoolSize");
-    engine->pool_high = u32_of(object, "pktPoolLimitHigh");
-    engine->pool_low = u32_of(object, "pktPoolLimitLow");
+    engine->pool_packets = md_conf_u32(object, "maxPktPoolSize");
+    engine->pool_high = md_conf_u32(object, "pktPoolLimitHigh");
+    engine->pool_low = md_conf_u32(object, "pktPoolLimitLow");
     engine->hold_ns = md_conf_time_ns(object, "tbchold");
     engine->beacon_min_ns = md_conf_time_ns(object, "hbMin");
     engine->beacon_max_ns = md_conf_time_ns(object, "hbMax");
@@ -44,23 +37,23 @@ static void read_engine(const struct md_conf_object *object, struct rrcp_config 
     engine->flow_control_timeout_ns = md_conf_time_ns(object, "fcTimeout");
     engine->congestion =
         md_conf_word(object, "congestionControl") == 1 ? RRCP_CONGESTION_AIMD : RRCP_CONGESTION_OFF;
-    engine->message_bytes_max = u32_of(object, "maxMsgSize");
+    engine->message_bytes_max = md_conf_u32(object, "maxMsgSize");
     engine->hsm_interval_ns = md_conf_time_ns(object, "hsmInterval");
-    engine->peers_max = u32_of(object, "maxPeers");
+    engine->peers_max = md_conf_u32(object, "maxPeers");
     engine->peer_timeout_ns = md_conf_time_ns(object, "peerTimeout");
     engine->retry = md_conf_word(object, "retry") == 1 ? RRCP_RETRY_FIXED : RRCP_RETRY_FAST;
     engine->request_wait_ns = md_conf_time_ns(object, "trreq");
-    engine->request_tries = u32_of(object, "nrreq");
+    engine->request_tries = md_conf_u32(object, "nrreq");
     engine->recover_timeout_ns = md_conf_time_ns(object, "recoverTimeout");
-    engine->missing_max = u32_of(object, "nmissing");
+    engine->missing_max = md_conf_u32(object, "nmissing");
     engine->jump_max = md_conf_u64(object, "maxJump");
     engine->window_packets = (uint32_t)power_of_two(md_conf_u64(object, "rxWindow"));
     engine->switch_reorder = md_conf_bool(object, "switchReorderFixEnabled");
     engine->reorder_ns = md_conf_time_ns(object, "reorderDelay");
-    engine->reorder_packets = u32_of(object, "reorderPackets");
+    engine->reorder_packets = md_conf_u32(object, "reorderPackets");
     engine->path_skew_ns = md_conf_time_ns(object, "pathSkew");
     engine->unicast_wait_ns = md_conf_time_ns(object, "tdata");
-    engine->unicast_tries = u32_of(object, "ndata");
+    engine->unicast_tries = md_conf_u32(object, "ndata");
 }
 
 static void read_udp(const struct md_conf_object *object, struct attach_node_config *node)
@@ -89,7 +82,7 @@ static void read_shim(const struct md_conf_object *object, struct net_shim_confi
     shim->seed = md_conf_u64(object, "faultSeed");
     shim->loss_ppm = (uint32_t)md_conf_ppm(object, "lossPct");
     shim->delay_ppm = (uint32_t)md_conf_ppm(object, "reorderPct");
-    shim->delay_us = u32_of(object, "delayUs");
+    shim->delay_us = md_conf_u32(object, "delayUs");
     if (shim->delay_ppm && !shim->delay_us)
         shim->delay_us = 500;
     else if (shim->delay_us && !shim->delay_ppm)

@@ -358,7 +358,7 @@ void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint
 {
     uint8_t *p = image->bytes + image->state_at;
 
-    p[0] = (uint8_t)(stream_state << 3 | (data_state & 7));
+    p[0] = rwf_state_byte(stream_state, data_state & 7);
     p[1] = code;
 }
 

@@ -318,6 +318,13 @@ uint64_t md_conf_u64(const struct md_conf_object *object, const char *param)
     return (uint64_t)number;
 }
 
+uint32_t md_conf_u32(const struct md_conf_object *object, const char *param)
+{
+    uint64_t value = md_conf_u64(object, param);
+
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
 bool md_conf_bool(const struct md_conf_object *object, const char *param)
 {
     return number_of(object, param, 1u << MD_CONF_BOOLEAN) != 0;

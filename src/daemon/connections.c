@@ -17,8 +17,8 @@ struct net_stream_options daemon_stream_options(const struct md_conf_object *dae
 {
     return (struct net_stream_options){
         .nodelay = md_conf_bool(daemon, "tcpNoDelay"),
-        .send_buffer = (uint32_t)md_conf_u64(daemon, "tcpSendBufSize"),
-        .recv_buffer = (uint32_t)md_conf_u64(daemon, "tcpRecvBufSize"),
+        .send_buffer = md_conf_u32(daemon, "tcpSendBufSize"),
+        .recv_buffer = md_conf_u32(daemon, "tcpRecvBufSize"),
         .tls = tls,
     };
 }
@@ -33,7 +33,7 @@ struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_co
         config.ping_timeout_min_s = config.ping_timeout_s;
     config.ping_interval_s = (uint8_t)(md_conf_time_ns(daemon, "pingInterval") / MD_NS_PER_S);
     config.packing = md_conf_bool(daemon, "rsslMsgPacking");
-    config.message_max = (uint32_t)md_conf_u64(daemon, "maxDecodedMsgSize");
+    config.message_max = md_conf_u32(daemon, "maxDecodedMsgSize");
     if (role == RSSL_ROLE_SERVER)
         config.message_size_max = (uint16_t)md_conf_u64(daemon, "maxFragmentSize");
     return config;

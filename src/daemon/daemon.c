@@ -144,8 +144,8 @@ static int open_stats(struct daemon *daemon)
 
     if (stats_segment_open(&config, &daemon->stats, &holder) == MD_OK)
         return -1;
-    md_log(MD_LOG_WARNING, "runDir %s: %s/" STATS_FILE ": %s; statistics cannot be shown",
-           config.run_dir, daemon->folder, strerror(errno));
+    md_log(MD_LOG_WARNING, "runDir %s: %s/stats: %s; statistics cannot be shown", config.run_dir,
+           daemon->folder, strerror(errno));
     config.run_dir = NULL;
     return stats_segment_open(&config, &daemon->stats, &holder) == MD_OK ? -1 : MD_EXIT_FILE;
 }

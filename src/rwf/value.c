@@ -321,7 +321,7 @@ int wire_wr_state(struct md_wr *wr, const struct rwf_state *state)
 {
     if (state->stream_state > 31 || state->data_state > 7 || state->text.length > RB15_MAX)
         return RWF_ERR_RANGE;
-    md_wr_u8(wr, (uint8_t)(state->stream_state << 3 | state->data_state));
+    md_wr_u8(wr, rwf_state_byte(state->stream_state, state->data_state));
     md_wr_u8(wr, state->code);
     wire_wr_buf15(wr, state->text);
     return RWF_OK;

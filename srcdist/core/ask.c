@@ -58,7 +58,7 @@ static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t strea
                    uint8_t scope, const char *text)
 {
     struct rrmp_ending ending = {
-        .state = (uint8_t)(stream << 3 | RWF_DATA_SUSPECT),
+        .state = rwf_state_byte(stream, RWF_DATA_SUSPECT),
         .code = code,
         .scope = scope,
         .wait_ms = 1000,
@@ -110,7 +110,7 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
             .is_last = is_last,
             .is_cached = true,
             .is_solicited = true,
-            .state = (uint8_t)(state.stream_state << 3 | state.data_state),
+            .state = rwf_state_byte(state.stream_state, state.data_state),
             .code = state.code,
         };
         if (send_part(core, source_ask, &part, rwf_bytes(core->part, length)) != MD_OK) {
@@ -233,7 +233,7 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
     if (peek->msg_class == RWF_CLASS_STATUS && msg.flags & RWF_STATUS_HAS_STATE &&
         msg.state.stream_state != RWF_STREAM_OPEN) {
         struct rrmp_ending ending = {
-            .state = (uint8_t)(msg.state.stream_state << 3 | msg.state.data_state),
+            .state = rwf_state_byte(msg.state.stream_state, msg.state.data_state),
             .code = msg.state.code,
             .scope = RRMP_REFUSE_FINAL,
             .text = srcdist_view(msg.state.text),
@@ -250,7 +250,7 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
         .is_first = !a->has_begun,
         .is_last = (msg.flags & RWF_REFRESH_COMPLETE) != 0,
         .is_solicited = true,
-        .state = (uint8_t)(msg.state.stream_state << 3 | msg.state.data_state),
+        .state = rwf_state_byte(msg.state.stream_state, msg.state.data_state),
         .code = msg.state.code,
     };
     int err = send_part(core, a->source_ask, &part, rwf_bytes(core->part, length));

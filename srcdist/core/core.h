@@ -173,7 +173,7 @@ void srcdist_provider_expect(const struct srcdist_core *core, uint32_t provider,
                              struct rwf_bytes bytes, unsigned step);
 
 /* Misuse by a provider, counted since it connected; for the log. */
-struct srcdist_manners {
+struct srcdist_misuse {
     uint64_t wrong_streams;  /* messages on streams that were never open */
     uint64_t early_updates;  /* before the image */
     uint64_t refusals;       /* items it refused for now */
@@ -190,7 +190,7 @@ struct srcdist_provider_info {
     uint32_t streams;
     uint32_t outstanding;
     uint64_t updates;
-    struct srcdist_manners manners;
+    struct srcdist_misuse misuse;
 };
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);

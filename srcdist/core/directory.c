@@ -111,7 +111,7 @@ static void apply_groups(struct srcdist_core *core, uint32_t provider, struct sr
         struct rrmp_group change = {
             .group = srcdist_provider_group(core, provider, group.group),
             .merged_into = RRMP_GROUP_NONE,
-            .state = (uint8_t)(group.status.stream_state << 3 | group.status.data_state),
+            .state = rwf_state_byte(group.status.stream_state, group.status.data_state),
             .code = group.status.code,
             .text = srcdist_view(group.status.text),
         };

@@ -56,7 +56,7 @@ static int publish_cached(struct srcdist_core *core, uint32_t item)
             .is_cached = true,
             .is_solicited = true,
             .stays = it->state != SRCDIST_ITEM_OPEN && state.data_state == RWF_DATA_SUSPECT,
-            .state = (uint8_t)(state.stream_state << 3 | state.data_state),
+            .state = rwf_state_byte(state.stream_state, state.data_state),
             .code = state.code,
             .group = info.group,
         };

@@ -37,7 +37,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
         },
     };
     struct rrmp_ending ending = {
-        .state = (uint8_t)(status.state.stream_state << 3 | RWF_DATA_SUSPECT),
+        .state = rwf_state_byte(status.state.stream_state, RWF_DATA_SUSPECT),
         .code = code,
         .scope = scope,
         .wait_ms = scope == RRMP_REFUSE_LATER ? 1000 : 0,
@@ -56,7 +56,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
 void srcdist_item_end_private(struct srcdist_core *core, uint32_t item)
 {
     struct rrmp_ending ending = {
-        .state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT,
+        .state = rwf_state_byte(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT),
         .code = RWF_CODE_NONE,
         .scope = RRMP_REFUSE_FINAL,
         .text = srcdist_view(rwf_text("The connection to the source was lost")),

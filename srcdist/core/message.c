@@ -138,7 +138,7 @@ static int publish_named(struct srcdist_core *core, uint32_t provider, uint32_t 
     if (is_named ? names_item(core, provider, target, &msg) : !core->items[target].shares_stream)
         return srcdist_publish_message(core, provider, target, peek, bytes);
     core->items[target].shares_stream = true;
-    p->manners.shared_streams += is_refresh;
+    p->misuse.shared_streams += is_refresh;
     if (!is_named)
         return MD_OK;
     if (!is_refresh) {
@@ -205,7 +205,7 @@ static int unknown_stream(struct srcdist_core *core, uint32_t provider, const st
     struct rwf_msg msg;
 
     core->stats.unknown_streams++;
-    p->manners.wrong_streams += !srcdist_streams_was_open(&p->streams, peek->stream_id);
+    p->misuse.wrong_streams += !srcdist_streams_was_open(&p->streams, peek->stream_id);
     if (peek->msg_class == RWF_CLASS_REFRESH && rwf_msg_decode(bytes, &msg) == RWF_OK &&
         msg.state.stream_state == RWF_STREAM_OPEN)
         srcdist_stream_close(core, provider, peek->stream_id, peek->domain);

@@ -80,7 +80,7 @@ struct srcdist_provider {
     uint64_t since_ns; /* of the state */
     uint64_t grace_until_ns;
     uint64_t updates;
-    struct srcdist_manners manners;
+    struct srcdist_misuse misuse;
     uint32_t outstanding;        /* requests not answered yet */
     uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: none */
     uint32_t dictionaries_asked; /* a bit for each of the core's */

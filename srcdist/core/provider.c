@@ -157,7 +157,7 @@ bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
             .streams = p->streams.count,
             .outstanding = p->outstanding,
             .updates = p->updates,
-            .manners = p->manners,
+            .misuse = p->misuse,
         };
     }
     return true;

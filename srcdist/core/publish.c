@@ -161,7 +161,7 @@ static struct rrmp_part part_of(struct srcdist_core *core, struct srcdist_item *
         /* An unsolicited refresh goes to all consumers, even if some wait for an image. */
         .is_solicited =
             it->is_image_due && !it->suspect_sent && (msg->flags & RWF_REFRESH_SOLICITED) != 0,
-        .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
+        .state = rwf_state_byte(msg->state.stream_state, msg->state.data_state),
         .code = msg->state.code,
         .group = srcdist_provider_group(core, provider, msg->group_id),
     };
@@ -288,7 +288,7 @@ static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_
                      struct rwf_bytes message)
 {
     struct rrmp_ending ending = {
-        .state = (uint8_t)(msg->state.stream_state << 3 | msg->state.data_state),
+        .state = rwf_state_byte(msg->state.stream_state, msg->state.data_state),
         .code = msg->state.code,
         .scope = RRMP_REFUSE_FINAL,
         .text = srcdist_view(msg->state.text),
@@ -364,7 +364,7 @@ static int refused_for_now(struct srcdist_core *core, uint32_t item, const struc
     if (err != MD_OK)
         return err;
     if (provider != SRCDIST_NONE)
-        core->providers[provider].manners.refusals++;
+        core->providers[provider].misuse.refusals++;
     srcdist_item_backoff(core, item);
     core->items[item].suspect_sent = true;
     return MD_OK;
@@ -421,7 +421,7 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
     switch (peek->msg_class) {
     case RWF_CLASS_UPDATE:
         if (core->items[item].state == SRCDIST_ITEM_OPENING)
-            core->providers[provider].manners.early_updates++;
+            core->providers[provider].misuse.early_updates++;
         return publish_update(core, item, peek, bytes);
     case RWF_CLASS_REFRESH:
         return publish_refresh(core, provider, item, peek, bytes);

@@ -28,7 +28,7 @@ static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t s
     const struct srcdist_provider *p = srcdist_provider_at(core, provider);
     struct rrmp_group status = {
         .merged_into = RRMP_GROUP_NONE,
-        .state = (uint8_t)(state->stream_state << 3 | state->data_state),
+        .state = rwf_state_byte(state->stream_state, state->data_state),
         .code = state->code,
         .text = srcdist_view(state->text),
     };

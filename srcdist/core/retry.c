@@ -27,7 +27,7 @@ void srcdist_retry_opened(struct srcdist_retry *retry)
     retry->failures = 0;
 }
 
-bool srcdist_retry_is_told(const struct srcdist_retry *retry)
+bool srcdist_retry_is_logged(const struct srcdist_retry *retry)
 {
     uint64_t round = retry->failures / retry->hosts + 1;
 

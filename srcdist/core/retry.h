@@ -30,6 +30,6 @@ void srcdist_retry_failed(struct srcdist_retry *retry, uint64_t now_ns);
 
 /* The next failure is worth a line in the log: each host is named in the rounds 1, 2, 4 ... 64 and
  * in every 64th from then on, some three minutes apart, for as long as the provider is away. */
-bool srcdist_retry_is_told(const struct srcdist_retry *retry);
+bool srcdist_retry_is_logged(const struct srcdist_retry *retry);
 
 #endif

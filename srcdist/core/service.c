@@ -372,7 +372,7 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
 {
     struct srcdist_service *s = &core->services[service];
     struct rrmp_svcstate status = {
-        .state = (uint8_t)(state->stream_state << 3 | state->data_state),
+        .state = rwf_state_byte(state->stream_state, state->data_state),
         .code = state->code,
         .service_state = s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
         .has_status = 1,

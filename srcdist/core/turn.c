@@ -185,7 +185,7 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
     struct srcdist_item *it = &core->items[item];
     const struct srcdist_service *s = &core->services[it->service];
     struct rrmp_ending ending = {
-        .state = RWF_STREAM_CLOSED << 3 | RWF_DATA_SUSPECT,
+        .state = rwf_state_byte(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT),
         .code = RWF_CODE_NOT_FOUND,
         .scope = RRMP_REFUSE_FINAL,
         .text = srcdist_view(rwf_text("The source does not publish this item")),
@@ -194,9 +194,10 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
     if (!s->is_up || (!s->is_broadcast && srcdist_service_asked(core, it->service) != SRCDIST_NONE))
         return;
     if (!s->is_broadcast)
-        ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT; /* asked for later */
+        ending.state =
+            rwf_state_byte(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT); /* asked for later */
     if (it->must_republish) {
-        ending.state = RWF_STREAM_CLOSED_RECOVER << 3 | RWF_DATA_SUSPECT;
+        ending.state = rwf_state_byte(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT);
         ending.code = RWF_CODE_NONE;
         ending.text = srcdist_view(rwf_text("The source did not publish this item again"));
     } else if (srcdist_service_in_grace(core, it->service)) {
@@ -226,7 +227,7 @@ static void sweep_item(struct srcdist_core *core, uint32_t item)
         srcdist_publish_state(core, item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_TIMEOUT,
                               "The source has not answered yet");
         if (it->provider != SRCDIST_NONE)
-            core->providers[it->provider].manners.unanswered++;
+            core->providers[it->provider].misuse.unanswered++;
         it->due_ns = core->now_ns + ANSWER_MORE_NS;
         srcdist_item_uncount(core, it); /* a silent request must not hold up the window */
         break;

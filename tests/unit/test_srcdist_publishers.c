@@ -320,7 +320,7 @@ static void items_on_one_stream_id_are_told_apart_by_their_keys(void **state)
     assert_int_equal(pair_stream(c, 6)->counter, 22);
     assert_string_equal(pair_heard(c, 6), "IUU");
     assert_true(srcdist_provider_info(p->pair.source, p->id, &info));
-    assert_int_equal(info.manners.shared_streams, 2); /* for the log */
+    assert_int_equal(info.misuse.shared_streams, 2); /* for the log */
     assert_int_equal(p->count, 0);
 }
 
@@ -335,7 +335,7 @@ static void a_stream_of_its_own_is_not_shared(void **state)
     publish_item(p, RWF_CLASS_REFRESH, -1, 3, "X", 11);
     publish_item(p, RWF_CLASS_UPDATE, -2, 3, NULL, 21);
     assert_true(srcdist_provider_info(p->pair.source, p->id, &info));
-    assert_int_equal(info.manners.shared_streams, 0);
+    assert_int_equal(info.misuse.shared_streams, 0);
 }
 
 /* The CLOSE has neither room on the connection nor memory to wait in. */

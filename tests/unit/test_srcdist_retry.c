@@ -94,7 +94,7 @@ static void failures_in_a_row_are_told_with_growing_distance(void **state)
     (void)state;
     srcdist_retry_init(&retry, 2);
     for (unsigned i = 0; i < 2 * 256; i++) {
-        if (srcdist_retry_is_told(&retry)) {
+        if (srcdist_retry_is_logged(&retry)) {
             told[retry.at]++;
             round[retry.at] = i / 2 + 1;
         }
@@ -105,9 +105,9 @@ static void failures_in_a_row_are_told_with_growing_distance(void **state)
         assert_int_equal(told[host], 10);
         assert_int_equal(round[host], 256);
     }
-    assert_false(srcdist_retry_is_told(&retry));
+    assert_false(srcdist_retry_is_logged(&retry));
     srcdist_retry_opened(&retry);
-    assert_true(srcdist_retry_is_told(&retry));
+    assert_true(srcdist_retry_is_logged(&retry));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* link_manners.c - what the log says of providers that do what they should not. */
+/* link_misuse.c - what the log says of providers that do what they should not. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "base/loop.h"
@@ -20,8 +20,8 @@ static bool tell_one(const char *name, uint64_t now, uint64_t *told, const char 
 
 static void tell(struct link *link, const struct srcdist_provider_info *info, uint64_t now_ns)
 {
-    const struct srcdist_manners *now = &info->manners;
-    struct srcdist_manners *told = &link->told;
+    const struct srcdist_misuse *now = &info->misuse;
+    struct srcdist_misuse *told = &link->told;
     bool has_told = false;
 
     if (now_ns < link->tell_at_ns)
@@ -42,7 +42,7 @@ static void tell(struct link *link, const struct srcdist_provider_info *info, ui
         link->tell_at_ns = now_ns + TELL_NS;
 }
 
-void link_manners_tell(struct route_loop *loop)
+void link_misuse_tell(struct route_loop *loop)
 {
     struct srcdist_provider_info info;
 

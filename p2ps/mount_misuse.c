@@ -1,4 +1,4 @@
-/* mount_manners.c - what the log says of consumers that ask far too often. */
+/* mount_misuse.c - what the log says of consumers that ask far too often. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "mount.h"
@@ -20,7 +20,7 @@ static uint64_t take(uint64_t now, uint64_t *told)
     return fresh;
 }
 
-static bool tell(struct p2ps_mount *mount, const struct p2ps_manners *now)
+static bool tell(struct p2ps_mount *mount, const struct p2ps_misuse *now)
 {
     const char *peer = net_stream_peer(mount->stream);
     uint64_t logins = take(now->logins, &mount->told.logins);
@@ -43,5 +43,5 @@ void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns)
     if (now_ns < mount->tell_at_ns ||
         !p2ps_client_info(mount->worker->core, mount->client, &client) || !client.is_used)
         return;
-    mount->tell_at_ns = now_ns + (tell(mount, &client.manners) ? TELL_NS : LOOK_NS);
+    mount->tell_at_ns = now_ns + (tell(mount, &client.misuse) ? TELL_NS : LOOK_NS);
 }
