@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""clang_warnings.py BUILD - what clang says of every file of a build that it configured; exit code 1 if anything."""
+"""clang_warnings.py BUILD - what clang says of every file of a build that it configured; exit code
+1 if anything."""
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
 import json
@@ -14,7 +15,8 @@ def judge(entry):
     words = [w for w in words if w != "ccache" and not w.startswith("-fsanitize")]
     at = words.index("-o")
     del words[at:at + 2]
-    done = subprocess.run([*words, "-fsyntax-only"], cwd=entry["directory"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, "-fsyntax-only"], cwd=entry["directory"], capture_output=True,
+                          text=True, check=False)
     return done.stderr if done.returncode else ""
 
 

@@ -51,7 +51,8 @@ def print_times(cases):
     for case in cases:
         subject = next(name for name, _, fits in SUBJECTS if re.search(fits, case.get("name")))
         spent[subject] += float(case.get("time") or 0) / 60 / len(os.sched_getaffinity(0))
-    print(", ".join(f"{name} {spent[name]:.1f} of {budget}{' (OVER)' if spent[name] > budget else ''}"
+    print(", ".join(f"{name} {spent[name]:.1f} of "
+                    f"{budget}{' (OVER)' if spent[name] > budget else ''}"
                     for name, budget, _ in reversed(SUBJECTS)))
 
 

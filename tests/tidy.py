@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""tidy.py [--unneeded] - the tree checked as text: what no compiler sees. Prints findings; exit code 1
-if any. --unneeded prints rows of tidy_known.py that let nothing pass any more."""
+"""tidy.py [--unneeded] - the tree checked as text: what no compiler sees. Prints findings; exit
+code 1 if any. --unneeded prints rows of tidy_known.py that let nothing pass any more."""
 # SPDX-License-Identifier: Apache-2.0
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tokenize
 
 import tidy_graph
 import tidy_words
+from tidy_known import PYTHON_LINES_TOO_LONG
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # tests/bench/limits holds prototypes as they were measured: they are data here, not our code.
@@ -17,10 +20,12 @@ CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limit
 # Engines do no I/O and read no clock: bytes, time and events in; bytes and events out.
 # (rwf reads dictionary files only as bytes its caller hands over.)
 ENGINES = tuple(
-    f"src/{name}/" for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "cache")
+    f"src/{name}/"
+    for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "cache")
 ) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
-    r"#include <(sys/socket|netinet/.*|time|sys/time|unistd|pthread|stdio|poll|sys/epoll|event2/.*)\.h>"
+    r"#include "
+    r"<(sys/socket|netinet/.*|time|sys/time|unistd|pthread|stdio|poll|sys/epoll|event2/.*)\.h>"
 )
 STDIO_USE = re.compile(r"\b(printf|fprintf|vfprintf|puts|fputs|fopen|stdout|stderr|FILE)\b")
 # Headers of outside libraries, each for the one folder that may see it.
@@ -200,7 +205,8 @@ def check_layers(files):
     }
     for path in files:
         folder = re.fullmatch(r"src/(\w+)/CMakeLists\.txt", path)
-        module = folder and re.search(r"rmds_module\(%s\b([^)]*)\)" % folder.group(1), text_of(path))
+        module = folder and re.search(r"rmds_module\(%s\b([^)]*)\)" % folder.group(1),
+                                      text_of(path))
         if not module:
             continue
         name = folder.group(1)
@@ -214,8 +220,32 @@ def check_layers(files):
                 say(path, 0, f"{name} uses {used}, which stands no lower in CONTRIBUTING.md's list")
 
 
+def check_columns(files):
+    """Python keeps to 100 columns, as C does; a line with a literal of 40 or more to 120."""
+    wide = []
+    for path in filter(re.compile(r".*\.py$").match, files):
+        text = text_of(path)
+        lines = text.splitlines()
+        if all(len(line) <= 100 for line in lines):
+            continue
+        literal = [0] * (len(lines) + 1)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            (first, start), (last, end) = token.start, token.end
+            if token.type == tokenize.STRING:
+                for number in range(first, last + 1):
+                    literal[number] += ((end if number == last else len(lines[number - 1])) -
+                                        (start if number == first else 0))
+        for number, line in enumerate(lines, 1):
+            if len(line) > 120 or len(line) - literal[number] > 60 and len(line) > 100:
+                wide.append(f"{path}:{number}")
+    if len(wide) > PYTHON_LINES_TOO_LONG:
+        say("Python", 0, f"{len(wide)} lines are over 100 columns, {PYTHON_LINES_TOO_LONG} are "
+            f"known; break yours. They are: {' '.join(wide)}")
+
+
 def check_python(files):
-    """Names that nothing defines, and imports that nothing uses: pyflakes, where it is installed."""
+    """Names that nothing defines, and imports that nothing uses: pyflakes, where it is
+    installed."""
     if not shutil.which("pyflakes3"):
         print("tidy.py: no pyflakes3 here: Python is not linted", file=sys.stderr)
         return
@@ -242,6 +272,7 @@ def main():
                 if MACHINE_PATHS.search(line):
                     say(path, number, "a path of somebody's machine")
     check_python(files)
+    check_columns(files)
     check_dead(files)
     check_readmes(files)
     check_parameters(files)
@@ -250,7 +281,8 @@ def main():
     product = re.compile(r"^(src|include|p2ps|srcdist|rrcpd|tools)/.*\.[ch]$")
     code = {f: t for f, t in texts.items() if product.match(f)}
     others = [
-        t for f, t in texts.items() if f.startswith(("tests/", "docs/")) and f.endswith((".c", ".h"))
+        t for f,
+        t in texts.items() if f.startswith(("tests/", "docs/")) and f.endswith((".c", ".h"))
     ]
     if "--unneeded" in sys.argv:
         print("\n".join(tidy_graph.unneeded(code, others)))

@@ -1,4 +1,5 @@
-"""tidy_graph.py - the shape of the code: circles between files, sizes, functions without a caller."""
+"""tidy_graph.py - the shape of the code: circles between files, sizes, functions without a
+caller."""
 # SPDX-License-Identifier: Apache-2.0
 import collections
 import os
@@ -11,9 +12,11 @@ SIZED = re.compile(r"^(src|include|p2ps|srcdist|rrcpd)/.*\.[ch]$")
 LINES_MAX, FUNCTION_MAX = 600, 60
 
 # A definition begins in the first column and its body with a brace in the first column.
-DEFINITION = re.compile(r"^(?!static\b|typedef\b|#)([A-Za-z_][^;{}#()]*?)\b(\w+)\(([^;{}]*)\)\s*\n\{",
+DEFINITION = re.compile(
+    r"^(?!static\b|typedef\b|#)([A-Za-z_][^;{}#()]*?)\b(\w+)\(([^;{}]*)\)\s*\n\{",
                         re.M)
-PROTOTYPE = re.compile(r"^(?!typedef\b|static inline\b|#)[A-Za-z_][^;{}()#=]*?\b(\w+)\([^;{}]*\)[^;{}=]*;",
+PROTOTYPE = re.compile(r"^(?!typedef\b|static "
+                       r"inline\b|#)[A-Za-z_][^;{}()#=]*?\b(\w+)\([^;{}]*\)[^;{}=]*;",
                        re.M)
 # A function in a header, of which every file that includes it has a copy.
 INLINE = re.compile(r"^static inline [^;{}()]*?\b(\w+)\([^;{}]*\)\s*\n\{", re.M)

@@ -51,7 +51,8 @@ class Citations:
     def check_text(self, path, line, text):
         for match in FILE.finditer(text):
             name = match.group(1)
-            if "NAME" not in name and not self.resolves(path, name) and (path, name) not in known.ABSENT:
+            if "NAME" not in name and not self.resolves(path, name) and (path,
+                                                                         name) not in known.ABSENT:
                 self.say(path, line + text.count("\n", 0, match.start()),
                          f"names {name}, which does not exist")
         for match in SECTION.finditer(text):

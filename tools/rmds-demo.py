@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rmds-demo.py [--keep] - the whole chain on this host for ten seconds: prices, latency, one failure."""
+"""rmds-demo.py [--keep] - the whole chain on this host for ten seconds: prices, latency, one
+failure."""
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import importlib.util
@@ -14,10 +15,12 @@ import textwrap
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-spec = importlib.util.spec_from_file_location("rmds_run", os.path.join(ROOT, "tools", "rmds-run.py"))
+spec = importlib.util.spec_from_file_location("rmds_run",
+                                              os.path.join(ROOT, "tools", "rmds-run.py"))
 run = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(run)
-from running import machine, prices, publisher, spaces, verbs  # noqa: E402  rmds-run.py has made the folder known
+# noqa: E402  rmds-run.py has made the folder known
+from running import machine, prices, publisher, spaces, verbs
 
 CONF = run.DEMO
 CONSUMER_PORT = 14202
@@ -30,7 +33,8 @@ say = run.say
 
 
 def enter_namespace():
-    """A network of our own, so that nothing of this host is in the way; else the host's loopback."""
+    """A network of our own, so that nothing of this host is in the way; else the host's
+    loopback."""
     if spaces.enter("RMDS_DEMO_INSIDE", "-n"):
         spaces.loopback_up()
         say("ok", "network", "private namespace, group 239.255.82.82 on lo")
@@ -40,7 +44,8 @@ def enter_namespace():
 
 def head():
     commit = subprocess.run(
-        ["sh", "-c", 'git -C "$0" rev-parse --short HEAD', ROOT], capture_output=True, text=True, check=False
+        ["sh", "-c", 'git -C "$0" rev-parse --short HEAD', ROOT], capture_output=True, text=True,
+        check=False
     ).stdout.strip()
     uname = os.uname()
     print(
@@ -120,11 +125,13 @@ def measure(folder):
     """Prices as they move, and the latency of every update meanwhile."""
     waits = machine.Waits()
     child, out = consumer(folder, "latency", SECONDS, ["-tt", "-discard", "1"])
-    table = prices.Prices(program("rmdstestclient"), "RDFD", CONSUMER_PORT, [f"DEMO{i}.O" for i in range(SHOWN)], 3600)
+    table = prices.Prices(program("rmdstestclient"), "RDFD", CONSUMER_PORT,
+                          [f"DEMO{i}.O" for i in range(SHOWN)], 3600)
     print()
     deadline = time.monotonic() + SECONDS + 90
     try:
-        table.show_until(lambda: child.poll() is not None or time.monotonic() > deadline, sys.stdout.isatty())
+        table.show_until(lambda: child.poll() is not None or time.monotonic() > deadline,
+                         sys.stdout.isatty())
     finally:
         waits.stop()
         table.stop()
@@ -135,7 +142,8 @@ def measure(folder):
             print("".join("      " + line for line in f.readlines()[-8:]), end="")
         say("no", "rmdstestclient", f"ended with code {code}")
         return False
-    say("ok", "rmdstestclient", f"logged in as demo, {r['open']:,} of {r['items']:,} images in {r['open_s']:.2f} s")
+    say("ok", "rmdstestclient",
+        f"logged in as demo, {r['open']:,} of {r['items']:,} images in {r['open_s']:.2f} s")
     print_latency(r)
     for line in textwrap.wrap(waits.sentence(), 110):
         print(f"      {line}")
@@ -148,10 +156,13 @@ def measure(folder):
 
 def print_latency(r):
     l = r["latency"]
-    print(f"\n      latency, publisher to consumer, {r['updates_per_s']:,.0f} updates/s" + " " * 16 + "us")
+    print(f"\n      latency, publisher to consumer, {r['updates_per_s']:,.0f} updates/s" +
+          " " * 16 + "us")
     print(
-        f"        min {l['min_us']:,} · mean {l['mean_us']:,.0f} · p50 {l['p50_us']:,} · p99 {l['p99_us']:,}"
-        f" · p99.9 {l['p999_us']:,} · max {l['max_us']:,}    lost {r['lost']} · out of order {r['reorders']}"
+        f"        min {l['min_us']:,} · mean {l['mean_us']:,.0f} · p50 {l['p50_us']:,} · p99 "
+        f"{l['p99_us']:,}"
+        f" · p99.9 {l['p999_us']:,} · max {l['max_us']:,}    lost {r['lost']} · out of order "
+        f"{r['reorders']}"
     )
     chart(l.get("histogram_10us", []))
     print()
@@ -192,7 +203,8 @@ def fail_and_heal(system, folder):
     say(
         "ok" if silent == 0 and healed else "no",
         "failure",
-        f"{r['suspects']:,} times suspect, {max(0, r['refreshes'] - r['items']):,} fresh images after it;"
+        f"{r['suspects']:,} times suspect, {max(0, r['refreshes'] - r['items']):,} fresh images "
+        f"after it;"
         f" undetected losses: {silent}",
     )
     return silent == 0 and healed
@@ -216,9 +228,12 @@ def leave_up(system):
 
 def arguments():
     parser = argparse.ArgumentParser(
-        prog="tools/rmds demo", description="The whole chain on this host: prices, latency, one failure.", allow_abbrev=False
+        prog="tools/rmds demo",
+        description="The whole chain on this host: prices, latency, one failure.",
+        allow_abbrev=False
     )
-    parser.add_argument("--keep", action="store_true", help="leave the chain up at the end, with a slower publisher")
+    parser.add_argument("--keep", action="store_true",
+                        help="leave the chain up at the end, with a slower publisher")
     return parser.parse_args(["--help" if word == "-help" else word for word in sys.argv[1:]])
 
 
@@ -243,7 +258,8 @@ def main():
     system = run.System(CONF)
     if system.load() and any(run.alive(p) for p in run.members(system.load())):
         shutil.rmtree(folder)
-        raise SystemExit(f"[no]  {system.name:<20} is up already; stop it first: tools/rmds down {system.name}")
+        raise SystemExit(f"[no]  {system.name:<20} is up already; stop it first: tools/rmds down "
+                         f"{system.name}")
     good = kept = False
     try:
         good = whole(system, folder)
@@ -270,8 +286,10 @@ def main():
         say("ok", "everything stopped", "nothing left behind")
         rmds = verbs.door(ROOT)
         print(
-            f"\n      your own applications: {rmds} up    starts this chain with a publisher, leaves it up, and says"
-            f"\n                             where EMA, ETA and other consumers connect ({rmds} demo --keep: after the demo)"
+            f"\n      your own applications: {rmds} up    starts this chain with a publisher, "
+            f"leaves it up, and says"
+            f"\n                             where EMA, ETA and other consumers connect ({rmds} "
+            f"demo --keep: after the demo)"
             f"\n      next: {rmds} bench latency --quick · docs/README.md · {rmds} --help"
         )
     return 0

@@ -36,11 +36,13 @@ def say(mark, subject, text):
 
 
 def folders_of_user():
-    """Where systems of this user may stand; new ones in the first. XDG_RUNTIME_DIR is not the same in every shell."""
+    """Where systems of this user may stand; new ones in the first. XDG_RUNTIME_DIR is not the same
+    in every shell."""
     if os.environ.get("RMDS_STATE"):
         return [os.environ["RMDS_STATE"]]
     places = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp", f"/run/user/{os.getuid()}"]
-    return [os.path.join(place, f"openrmds-{os.getuid()}") for place in dict.fromkeys(filter(None, places))]
+    return [os.path.join(place, f"openrmds-{os.getuid()}")
+            for place in dict.fromkeys(filter(None, places))]
 
 
 def is_own(folder):
@@ -56,7 +58,8 @@ def make_folder(folder):
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if not is_own(folder):
         raise SystemExit(
-            f"rmds: {folder} belongs to another user, or others may write to it; remove it, or name another place"
+            f"rmds: {folder} belongs to another user, or others may write to it; remove it, or "
+            f"name another place"
             " with RMDS_STATE"
         )
 
@@ -88,7 +91,8 @@ class System:
         name = os.path.basename(self.conf)
         self.name = name[:-4] if name.endswith(".cnf") else name
         places = [os.path.join(base, self.tag) for base in folders_of_user()]
-        there = [place for place in places if is_own(place) and os.path.exists(os.path.join(place, "system.json"))]
+        there = [place for place in places if is_own(place)
+                 and os.path.exists(os.path.join(place, "system.json"))]
         self.folder = (there or places)[0]
         self.file = os.path.join(self.folder, "system.json")
 
@@ -122,11 +126,13 @@ def conf_get(conf, program, parameter):
 def conf_values(conf, program):
     """{path of the parameter: effective value} of one program."""
     out = subprocess.run(
-        [os.path.join(BIN, "rmdscnf"), "list", conf, program], capture_output=True, text=True, check=False
+        [os.path.join(BIN, "rmdscnf"), "list", conf, program], capture_output=True, text=True,
+        check=False
     )
     lines = [line.partition(" : ") for line in out.stdout.splitlines()]
     # The path starts with node.instance.program.
-    return {path.split(".", 3)[-1]: rest.partition("    ! ")[0].strip() for path, colon, rest in lines if colon}
+    return {path.split(".", 3)[-1]: rest.partition("    ! ")[0].strip() for path, colon,
+            rest in lines if colon}
 
 
 class Entry:
@@ -179,7 +185,8 @@ def alive(program):
 
 
 def program_state(name, child, log, statistics):
-    return {"name": name, "pid": child.pid, "started": start_time(child.pid), "log": log, "statistics": statistics}
+    return {"name": name, "pid": child.pid, "started": start_time(child.pid), "log": log,
+            "statistics": statistics}
 
 
 def members(state):
@@ -215,7 +222,8 @@ def publisher_start(system, state, port, rate):
     log = os.path.join(system.folder, "sink_driven_src.log")
     if ports.is_taken(port):
         return f"port {port} is taken by {ports.holder(port)}; stop that program"
-    child = publisher.start(os.path.join(BIN, "sink_driven_src"), publisher.words(ROOT, port, rate), log)
+    child = publisher.start(os.path.join(BIN, "sink_driven_src"), publisher.words(ROOT, port, rate),
+                            log)
     state["publisher"] = program_state("sink_driven_src", child, log, None)
     system.save(state)
     trouble = publisher.await_port(child, log)
@@ -223,7 +231,8 @@ def publisher_start(system, state, port, rate):
         say(
             "ok",
             "sink_driven_src",
-            f"pid {child.pid}, service {publisher.SERVICE}, {rate:,} updates/s of all open items together",
+            f"pid {child.pid}, service {publisher.SERVICE}, {rate:,} updates/s of all open items "
+            f"together",
         )
     return trouble
 
@@ -258,7 +267,8 @@ def providers(value):
         service = value.get(route + "serviceList", "").split(",")[0].strip() or publisher.SERVICE
         for host in filter(None, (word.strip() for word in text.split(","))):
             name, colon, port = host.rpartition(":")
-            found.append([name, port, service] if colon and port.isdigit() else [host, value[route + "port"], service])
+            found.append([name, port, service] if colon and port.isdigit()
+                         else [host, value[route + "port"], service])
     return found
 
 
@@ -267,7 +277,8 @@ def taken(entries, listens):
     outside = {entry.text for entry in entries if entry.namespace}
     for name, word, port in listens:
         if name not in outside and ports.is_taken(port):
-            return name, f"port {port} ({word}) is taken by {ports.holder(port)}; stop that program, or set another {word}"
+            return name, (f"port {port} ({word}) is taken by {ports.holder(port)}; stop that "
+                          f"program, or set another {word}")
     return None
 
 
@@ -295,13 +306,16 @@ def up(system, rate=0):
     """Start it; with a rate a publisher for the first route, too."""
     state = system.load()
     if state and any(alive(p) for p in members(state)):
-        raise SystemExit(f"rmds: {system.name} is up already; tools/rmds status shows it, down stops it")
+        raise SystemExit(f"rmds: {system.name} is up already; tools/rmds status shows it, down "
+                         f"stops it")
     if state:
         clean(system)
-    entries = [Entry(e.strip()) for e in conf_get(system.conf, "rmds", "startList")[0].split(",") if e.strip()]
+    entries = [Entry(e.strip()) for e in conf_get(system.conf, "rmds", "startList")[0].split(",")
+               if e.strip()]
     if not entries:
         raise SystemExit(
-            f"rmds: {system.conf} names nothing to start; example: *rmds*startList : rrcpd.net1, p2ps.1"
+            f"rmds: {system.conf} names nothing to start; example: *rmds*startList : rrcpd.net1, "
+            f"p2ps.1"
         )
     values = [conf_values(system.conf, f"{entry.program}.{entry.instance}") for entry in entries]
     make_folder(os.path.dirname(system.folder))
@@ -362,10 +376,12 @@ def status(system):
     for program in members(state):
         if not alive(program):
             bad = 1
-            say("no", program["name"], f"gone (was pid {program['pid']}); its log: {program['log']}")
+            say("no", program["name"],
+                f"gone (was pid {program['pid']}); its log: {program['log']}")
         elif hangs_s(program):
             bad = 1
-            say("no", program["name"], f"pid {program['pid']} hangs: no heartbeat for {hangs_s(program):.0f} s")
+            say("no", program["name"],
+                f"pid {program['pid']} hangs: no heartbeat for {hangs_s(program):.0f} s")
         else:
             say("ok", program["name"], f"pid {program['pid']}")
     return bad
@@ -406,7 +422,8 @@ def down(system, quiet=False):
         in_order = stop(program)
         if not quiet:
             text = "stopped" if was_alive else "was gone already"
-            say("ok" if in_order else "no", program["name"], text if in_order else "killed after 10 s")
+            say("ok" if in_order else "no", program["name"],
+                text if in_order else "killed after 10 s")
     clean(system)
     return 0
 

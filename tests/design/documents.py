@@ -219,9 +219,10 @@ class Capture(unittest.TestCase):
                 self.assertEqual(head["session"], 0x0123456789ABCDEF)
             except rrcp.Refused as why:
                 seen.append(str(why))
-        self.assertEqual(seen[:16], ["DATA", "DATA", "DATA", "UDATA", "UACK", "BEACON", "NAK", "NCF",
-                                     "BYE", "SOLICIT", "STATUS", "HSM", "chunks", "body", "size",
-                                     "size"])
+        self.assertEqual(seen[:16],
+                         ["DATA", "DATA", "DATA", "UDATA", "UACK", "BEACON", "NAK", "NCF",
+                          "BYE", "SOLICIT", "STATUS", "HSM", "chunks", "body", "size",
+                          "size"])
 
 
 class Engine:

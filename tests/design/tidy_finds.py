@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tidy_finds.py - the checks of tests/tidy.py find what they are there for, and pass what is right."""
+"""tidy_finds.py - the checks of tests/tidy.py find what they are there for, and pass what is
+right."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import sys

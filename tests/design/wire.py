@@ -88,7 +88,8 @@ class Document:
 
     def _is_there(self, layout, field, values):
         for negation, bit in field.condition:
-            owner = next(k for k in self.bits if k.endswith(f" of {layout}") and bit in self.bits[k])
+            owner = next(k for k in self.bits if k.endswith(f" of {layout}")
+                         and bit in self.bits[k])
             is_set = bool(values[owner.split(" of ")[0]] & self.bits[owner][bit])
             if is_set == bool(negation):
                 return False

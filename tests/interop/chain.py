@@ -38,7 +38,10 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "tools"))
+sys.path.insert(0,
+                os.path.join(
+                    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))),
+                    "tools"))
 from running import spaces  # noqa: E402
 from running.program import Program  # noqa: E402
 

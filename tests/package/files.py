@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""files.py SOURCE BUILD - each installed file is in exactly one package, and each line of a package's list names one."""
+"""files.py SOURCE BUILD - each installed file is in exactly one package, and each line of a
+package's list names one."""
 # SPDX-License-Identifier: Apache-2.0
 import fnmatch
 import glob
@@ -22,8 +23,10 @@ def read(path):
 
 
 def installed(folder):
-    """What dh sees: the programs and libraries of this build below /usr, and the first configuration."""
-    subprocess.run(["cmake", "--install", BUILD, "--prefix", os.path.join(folder, "usr")], check=True,
+    """What dh sees: the programs and libraries of this build below /usr, and the first
+    configuration."""
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", os.path.join(folder, "usr")],
+                   check=True,
                    stdout=subprocess.DEVNULL)
     found = {"etc/rmds/rmds.cnf"}
     for base, _, files in os.walk(folder):
@@ -34,12 +37,14 @@ def installed(folder):
 
 def lists():
     """{package: [pattern]}"""
-    return {os.path.basename(path)[:-len(".install")]: [line.split()[0] for line in read(path).splitlines()]
+    return {os.path.basename(path)[:-len(".install")]: [line.split()[0]
+                                                        for line in read(path).splitlines()]
             for path in glob.glob(os.path.join(DEBIAN, "*.install"))}
 
 
 def is_named(path, pattern):
-    """As dh_install takes it: the pattern is a file, or a folder above it; * does not cross folders."""
+    """As dh_install takes it: the pattern is a file, or a folder above it; * does not cross
+    folders."""
     names, wanted = path.split("/"), pattern.split("/")
     return len(names) >= len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted))
 
@@ -63,15 +68,20 @@ def main():
                 owners[path].append(package)
     for path, packages in sorted(owners.items()):
         if len(packages) != 1 and not path.startswith(NOT_PACKED):
-            BAD.append(f"{path} is in {' and '.join(packages) or 'no package'}; name it in one packaging/debian/*.install")
-    version = re.search(r"^project\(openrmds VERSION ([0-9.]+)", read(os.path.join(SOURCE, "CMakeLists.txt")), re.M).group(1)
+            BAD.append(f"{path} is in {' and '.join(packages) or 'no package'}; name it in one "
+                       f"packaging/debian/*.install")
+    version = re.search(r"^project\(openrmds VERSION ([0-9.]+)",
+                        read(os.path.join(SOURCE, "CMakeLists.txt")), re.M).group(1)
     if not read(os.path.join(DEBIAN, "changelog")).startswith(f"openrmds ({version}-"):
-        BAD.append(f"packaging/debian/changelog does not begin with version {version}, that of CMakeLists.txt")
-    first = subprocess.run([os.path.join(BUILD, "bin/rmdscnf"), "check", os.path.join(SOURCE, "packaging/rmds.cnf")],
+        BAD.append(f"packaging/debian/changelog does not begin with version {version}, that of "
+                   f"CMakeLists.txt")
+    first = subprocess.run([os.path.join(BUILD, "bin/rmdscnf"), "check",
+                            os.path.join(SOURCE, "packaging/rmds.cnf")],
                            capture_output=True, text=True, check=False)
     # What is commented out must be right, too: it is what people take the '!' away from.
     text = re.sub(r"^!(?=\*)", "", read(os.path.join(SOURCE, "packaging/rmds.cnf")), flags=re.M)
-    all_of_it = subprocess.run([os.path.join(BUILD, "bin/rmdscnf"), "-strict", "check", "/dev/stdin"], input=text,
+    all_of_it = subprocess.run([os.path.join(BUILD, "bin/rmdscnf"), "-strict", "check",
+                                "/dev/stdin"], input=text,
                                capture_output=True, text=True, check=False)
     for said in (first, all_of_it):
         if said.returncode or "0 errors, 0 warnings" not in said.stdout:

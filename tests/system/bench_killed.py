@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench_killed.py SOURCE BUILD - a benchmark that is killed, or told to end, leaves nothing: no process, no file."""
+"""bench_killed.py SOURCE BUILD - a benchmark that is killed, or told to end, leaves nothing: no
+process, no file."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
@@ -43,10 +44,13 @@ def killed_by(number, folder):
     env = {**os.environ, "RMDS_ROOT": SOURCE, "RMDS_BUILD": BUILD, name: value, "TMPDIR": folder}
     with open(os.path.join(folder, "bench.out"), "wb+") as out:
         bench = subprocess.Popen(
-            [sys.executable, os.path.join(SOURCE, "tools/rmds.d/bench/fanout"), "--quick", "--rates", "1000", "--secs", "60",
-             "--consumers", "2", "--out", folder], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            [sys.executable, os.path.join(SOURCE, "tools/rmds.d/bench/fanout"), "--quick",
+             "--rates", "1000", "--secs", "60",
+             "--consumers", "2", "--out", folder], env=env, stdin=subprocess.DEVNULL, stdout=out,
+            stderr=out)
         try:
-            until("all of it runs", lambda: DAEMONS <= set(programs(mark).values()) or bench.poll() is not None)
+            until("all of it runs",
+                  lambda: DAEMONS <= set(programs(mark).values()) or bench.poll() is not None)
             out.seek(0)
             check(bench.poll() is None, out.read().decode())
             bench.send_signal(number)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench_pipe6.py SOURCE BUILD - pipe6 gets the priority, the CPUs and the socket buffers of the chain that it stands beside."""
+"""bench_pipe6.py SOURCE BUILD - pipe6 gets the priority, the CPUs and the socket buffers of the
+chain that it stands beside."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -46,9 +47,11 @@ def granted(words):
     """What the six processes said they got: bytes by process, priorities."""
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "pipe6")
-        subprocess.run(["cc", "-O1", "-w", "-o", program, os.path.join(SOURCE, "tests/bench/limits/pipe6.c"), "-lm"], check=True)
+        subprocess.run(["cc", "-O1", "-w", "-o", program,
+                        os.path.join(SOURCE, "tests/bench/limits/pipe6.c"), "-lm"], check=True)
         as_root = [] if os.geteuid() == 0 else ["unshare", "-r"]
-        out = subprocess.run([*as_root, program, "-r", "100", "-t", "0.7", *words], check=True, capture_output=True, text=True,
+        out = subprocess.run([*as_root, program, "-r", "100", "-t", "0.7", *words], check=True,
+                             capture_output=True, text=True,
                              timeout=300).stdout
     found = re.search(r"buffers: (.*); priorities: (.*)", out)
     check(found and "sent->recv: n=" in out, out)
@@ -61,15 +64,19 @@ def main():
         return 77
     words = words_of(CONF)
     check(words == ["-R", "300", "-W", "200", "-i", "50000", "-o", "40000"], words)
-    check(words_of(CONF, fifo=7, cpus="000111") == words + ["-F", "7", "-a", "000111"], "priority and CPUs")
+    check(words_of(CONF, fifo=7, cpus="000111") == words + ["-F", "7", "-a", "000111"],
+          "priority and CPUs")
     buffers, priorities = granted(words)
-    # What the system allows bounds what a process without the privilege is given; TCP is always bound by it.
+    # What the system allows bounds what a process without the privilege is given; TCP is always
+    # bound by it.
     with open("/proc/sys/net/core/rmem_max", encoding="ascii") as file:
         allowed = int(file.read())
     check(buffers["B"] in (300 << 10, allowed), f"{buffers}")
-    check(buffers["A"] == 200 << 10 and buffers["S"] == 50000 and buffers["D"] == 40000, f"{buffers}")
+    check(buffers["A"] == 200 << 10 and buffers["S"] == 50000 and buffers["D"] == 40000,
+          f"{buffers}")
     check(set(priorities.values()) == {0}, f"{priorities}")
-    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True, check=False).returncode == 0:
+    if subprocess.run(["chrt", "-f", "7", "true"], capture_output=True,
+                      check=False).returncode == 0:
         check(set(granted(["-F", "7"])[1].values()) == {7}, "the priority")
     print("all good")
     return 0

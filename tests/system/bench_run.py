@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench_run.py SOURCE BUILD latency|fanout|rrcp|peers - a short run of a benchmark, and all that it leaves: JSON, CSV, page.
+"""bench_run.py SOURCE BUILD latency|fanout|rrcp|peers - a short run of a benchmark, and all that it
+leaves: JSON, CSV, page.
 
 Nothing is said of how fast anything is; only that what has to be in the report is there."""
 # SPDX-License-Identifier: Apache-2.0
@@ -14,8 +15,10 @@ import xml.dom.minidom
 
 SOURCE, BUILD, NAME = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), sys.argv[3]
 MACHINE = {"cpus", "cpu", "kernel", "load", "load_after", "commit", "configuration"}
-CHAIN = {"sink_driven_src", "src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1", "rmdstestclient"}
-# What is run, one after the other in one folder; the keys and the processes that each row must have; charts.
+CHAIN = {"sink_driven_src", "src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1",
+         "rmdstestclient"}
+# What is run, one after the other in one folder; the keys and the processes that each row must
+# have; charts.
 LATENCY = {
     "runs": [["--rates", "1000,20000", "--secs", "1", "--discard", "0.2"]],
     "keys": "rate achieved mean_us stddev_us min_us max_us p50_us p99_us p999_us samples lost",
@@ -29,19 +32,27 @@ RRCP = {
     "runs": [["--fifo", "0", "--only", "throughput"],
              ["--fifo", "0", "--only", "latency", "--rates", "2000", "--add", "earlier.json"]],
     "keys": "pairs size rate msgs_per_s lost mean_us p99_us p999_us cpu_pct configuration",
-    "programs": {"publisher.1", "subscriber.1"}, "rows": 6, "published": ["1:1, best published", "3:3, best published"]}
-# Applications on ETA Java at both ends; then a provider and a consumer given as commands: our own tools.
-TESTCLIENT = ("{0}/rmdstestclient -S {{service}} -h 127.0.0.1 -p {{port}} -f {{list}} -secs 1 -tt -json one.json >&2;"
+    "programs": {"publisher.1", "subscriber.1"}, "rows": 6,
+    "published": ["1:1, best published", "3:3, best published"]}
+# Applications on ETA Java at both ends; then a provider and a consumer given as commands: our own
+# tools.
+TESTCLIENT = ("{0}/rmdstestclient -S {{service}} -h 127.0.0.1 -p {{port}} -f {{list}} -secs 1 -tt "
+              "-json one.json >&2;"
               "echo result $(tr -d '\\n' <one.json)")
 PEERS = {
     "runs": [["--rates", "2000", "--items", "50", "--secs", "0.3", "--discard", "0.1", "--provider",
-              os.path.join(BUILD, "bin/sink_driven_src -S {service} -N {port} -U {rate} -tsa"), "--consumer",
+              os.path.join(BUILD, "bin/sink_driven_src -S {service} -N {port} -U {rate} -tsa"),
+              "--consumer",
               TESTCLIENT.format(os.path.join(BUILD, "bin")), "--only", "unpacked"],
-             ["--rates", "2000", "--images", "100", "--items", "50", "--secs", "0.3", "--discard", "0.1",
+             ["--rates", "2000", "--images", "100", "--items", "50", "--secs", "0.3", "--discard",
+              "0.1",
               "--only", "packed,books,posts,images"]],
-    "keys": "case rate achieved direct_us chain_us factor adds_us to_pipe6 lost told_lost given_up unanswered load steal_pct verdict",
-    "programs": {"src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1", "provider", "consumer"}, "rows": 4, "published": []}
-PROGRAMS = {"latency": ["sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient", "rmdsmon"],
+    "keys": "case rate achieved direct_us chain_us factor adds_us to_pipe6 lost told_lost given_up "
+            "unanswered load steal_pct verdict",
+    "programs": {"src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.1", "provider", "consumer"},
+    "rows": 4, "published": []}
+PROGRAMS = {"latency": ["sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient",
+                        "rmdsmon"],
             "rrcp": ["rrcpd", "rrcpperf"]}
 
 
@@ -54,7 +65,8 @@ def bench(folder, words):
     """Its exit status; what it printed is shown if it fails."""
     env = {**os.environ, "RMDS_ROOT": SOURCE, "RMDS_BUILD": BUILD, "TMPDIR": folder}
     words = [sys.executable, os.path.join(SOURCE, "tools/rmds.d/bench", NAME), *words]
-    out = subprocess.run(words, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    out = subprocess.run(words, env=env, cwd=folder, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True, check=False)
     if out.returncode not in (0, 77):
         print(out.stdout)
@@ -69,7 +81,8 @@ def check_rows(result, wanted):
     for row in rows:
         missing = set(wanted["keys"].split()) - set(row)
         check(not missing, f"a row without {missing}: {row}")
-        check(wanted["programs"] <= set(row["cpu"]), f"CPU of {set(row['cpu'])}, not of {wanted['programs']}")
+        check(wanted["programs"] <= set(row["cpu"]),
+              f"CPU of {set(row['cpu'])}, not of {wanted['programs']}")
         check(all(used >= 0 for used in row["cpu"].values()), f"CPU: {row['cpu']}")
 
 
@@ -88,7 +101,8 @@ def published_curves(wanted):
     if isinstance(wanted, list):
         return {name: None for name in wanted}
     with open(os.path.join(SOURCE, "tests/bench/data", wanted), encoding="utf-8") as file:
-        names = [row["configuration"] for row in csv.DictReader(line for line in file if not line.startswith("#"))]
+        names = [row["configuration"]
+                 for row in csv.DictReader(line for line in file if not line.startswith("#"))]
     return {name: names.count(name) for name in names}
 
 
@@ -101,10 +115,12 @@ def check_page(path, wanted):
     drawn = {}  # what the pointer shows of a line: the points that it may have
     for line in charts[0].getElementsByTagName("polyline"):
         title = line.getElementsByTagName("title")[0].firstChild.data
-        drawn.setdefault(title.removeprefix("published: "), []).append(len(line.getAttribute("points").split()))
+        drawn.setdefault(title.removeprefix("published: "),
+                         []).append(len(line.getAttribute("points").split()))
     for name, points in published_curves(wanted["published"]).items():
         check(name in drawn, f"the first chart has no line '{name}', but {sorted(drawn)}")
-        check(points is None or points in drawn[name], f"'{name}' is drawn with {drawn[name]} points of {points}")
+        check(points is None or points in drawn[name],
+              f"'{name}' is drawn with {drawn[name]} points of {points}")
 
 
 def check_peers(rows):
@@ -117,23 +133,28 @@ def check_peers(rows):
 
 def run_where(folder):
     """Some ticks are followed over the whole way, and the times between their steps add up."""
-    code, text = bench(folder, ["--where", "--sample", "5", "--rates", "3000", "--secs", "0.5", "--discard", "0", "--out", "reports"])
+    code, text = bench(folder, ["--where", "--sample", "5", "--rates", "3000", "--secs", "0.5",
+                                "--discard", "0", "--out", "reports"])
     check(code == 0, f"--where ended with {code}")
     with open(os.path.join(folder, "reports/where.json"), encoding="utf-8") as file:
         found = json.load(file)["analysis"]["3000"]
     check(found["followed"] > 0 and "ticks, p50" in text, f"no tick was followed: {text}")
     steps = [row["step"].partition(":")[0] for row in found["rows"]]
     programs = ["publisher", "src_dist", "rrcpd, sending", "rrcpd, receiving", "p2ps", "consumer"]
-    check(list(dict.fromkeys(steps)) == programs and len(steps) >= 17, f"the steps are {found['rows']}")
+    check(list(dict.fromkeys(steps)) == programs and len(steps) >= 17,
+          f"the steps are {found['rows']}")
     total = sum(row["mean_us"] * row["ticks"] for row in found["rows"]) / found["followed"]
-    check(abs(total - found["mean_us"]) < 1 + 0.01 * total, f"the steps make {total} us, the ticks {found['mean_us']}")
-    check(abs(sum(found["kinds"].values()) - found["mean_us"]) < 1 + 0.01 * total, f"kinds: {found['kinds']}")
+    check(abs(total - found["mean_us"]) < 1 + 0.01 * total,
+          f"the steps make {total} us, the ticks {found['mean_us']}")
+    check(abs(sum(found["kinds"].values()) - found["mean_us"]) < 1 + 0.01 * total,
+          f"kinds: {found['kinds']}")
 
 
 def run(folder):
     wanted = {"latency": LATENCY, "fanout": FANOUT, "rrcp": RRCP, "peers": PEERS}[NAME]
     for words in wanted["runs"]:
-        code, text = bench(folder, ["--quick", *words, "--json", "earlier.json", "--out", "reports"])
+        code, text = bench(folder,
+                           ["--quick", *words, "--json", "earlier.json", "--out", "reports"])
         if code == 77:
             print(text)
             return 77

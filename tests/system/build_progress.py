@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""build_progress.py SOURCE - what tools/rmds build asks of CMake, and what it shows: one repainted line on a terminal, elsewhere
-a few; the log is whole."""
+"""build_progress.py SOURCE - what tools/rmds build asks of CMake, and what it shows: one repainted
+line on a terminal, elsewhere a few; the log is whole."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pty
@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 SOURCE = os.path.realpath(sys.argv[1])
-NINJA = "".join(f"[{n}/400] Building C object src/x/CMakeFiles/x.dir/file{n}.c.o\n" for n in range(1, 401)) + "warning: w\n"
+NINJA = "".join(f"[{n}/400] Building C object src/x/CMakeFiles/x.dir/file{n}.c.o\n"
+                for n in range(1, 401)) + "warning: w\n"
 BAD = []
 
 
@@ -22,8 +23,10 @@ def check(condition, what):
 def show(folder, out):
     """What show_progress makes of ninja's lines goes to `out`; its log."""
     log = os.path.join(folder, "log")
-    done = subprocess.run(["bash", "-c", f'. "{SOURCE}/tools/rmds-lib.sh"; . "{SOURCE}/tools/rmds-build.sh"; '
-                           f'show_progress "build release" "{log}"'], input=NINJA, text=True, stdout=out, check=False,
+    done = subprocess.run(["bash", "-c",
+                           f'. "{SOURCE}/tools/rmds-lib.sh"; . "{SOURCE}/tools/rmds-build.sh"; '
+                           f'show_progress "build release" "{log}"'], input=NINJA, text=True,
+                          stdout=out, check=False,
                           env={**os.environ, "TERM": "xterm"}, timeout=90)
     check(done.returncode == 0, f"exit code {done.returncode}")
     with open(log, encoding="ascii") as file:
@@ -50,9 +53,11 @@ def terminal(folder):
         text = file.read()
     check("\n" not in text, f"more than a line: {text[:300]!r}")
     lines = text.split("\r")
-    check(re.search(r"build release +400 of 400, \d+ s  \S*file400\.c\.o\x1b\[K", lines[-2]) and lines[-1] == "\x1b[K",
+    check(re.search(r"build release +400 of 400, \d+ s  \S*file400\.c\.o\x1b\[K", lines[-2])
+          and lines[-1] == "\x1b[K",
           f"the last line: {lines[-2:]}")
-    check(max(len(line) for line in lines) <= 79 + len("\x1b[K"), "a line is longer than the terminal")
+    check(max(len(line) for line in lines) <= 79 + len("\x1b[K"),
+          "a line is longer than the terminal")
 
 
 def file(folder):
@@ -60,11 +65,13 @@ def file(folder):
         show(folder, out)
         out.seek(0)
         lines = out.read().splitlines()
-    check(len(lines) <= 10 and all(re.match(r"\[\.\.\]  build release +\d+ of 400, \d+ s$", line) for line in lines), f"{lines}")
+    check(len(lines) <= 10 and all(re.match(r"\[\.\.\]  build release +\d+ of 400, \d+ s$", line)
+                                   for line in lines), f"{lines}")
 
 
 def without_cmocka(folder):
-    """Where cmocka is missing the programs are built without the tests; once tests are wanted, they are there."""
+    """Where cmocka is missing the programs are built without the tests; once tests are wanted, they
+    are there."""
     os.mkdir(os.path.join(folder, "bin"))
     open(os.path.join(folder, "CMakePresets.json"), "w", encoding="ascii").close()
     for name, text in (("pkg-config", "exit 1"), ("cmake", f"""echo "$*" >>{folder}/asked
@@ -76,13 +83,18 @@ case "$*" in *=OFF) echo RMDS_TESTS:BOOL=OFF ;; *) echo RMDS_TESTS:BOOL=ON ;; es
             file.write(f"#!/bin/sh\n{text}\n")
         os.chmod(path, 0o755)
     for target in ("product", "product", "test_x", "product"):
-        subprocess.run(["bash", "-c", f'root={folder}; . "{SOURCE}/tools/rmds-lib.sh"; . "{SOURCE}/tools/rmds-build.sh"; '
-                        f"configure_build release {target}"], check=False, timeout=90, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]})
+        subprocess.run(["bash", "-c",
+                        f'root={folder}; . "{SOURCE}/tools/rmds-lib.sh"; . '
+                        f'"{SOURCE}/tools/rmds-build.sh"; '
+                        f"configure_build release {target}"], check=False, timeout=90,
+                       stdout=subprocess.DEVNULL,
+                       env={**os.environ,
+                            "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"]})
     with open(os.path.join(folder, "asked"), encoding="ascii") as file:
         asked = file.read().replace(folder, "").splitlines()
     build = "--build /build --target "
-    wanted = ["--preset release -DRMDS_TESTS=OFF", build + "product", build + "product", "--preset release -DRMDS_TESTS=ON",
+    wanted = ["--preset release -DRMDS_TESTS=OFF", build + "product", build + "product",
+              "--preset release -DRMDS_TESTS=ON",
               build + "test_x", build + "product"]
     check(asked == wanted, f"CMake was asked {asked}")
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""cannot_serve.py - a daemon that is cut off from the backbone, or has nothing to serve, says so: in the log, in
-rmdsmon and its exit code, on the status port; and takes it back when it is mended."""
+"""cannot_serve.py - a daemon that is cut off from the backbone, or has nothing to serve, says so:
+in the log, in rmdsmon and its exit code, on the status port; and takes it back when it is
+mended."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -31,7 +32,8 @@ def get(port, path):
 
 def probe(port, path):
     """Status and text for a probe, which asks with a Host of its own."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", headers={"Host": "vega.example"})
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}",
+                                     headers={"Host": "vega.example"})
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode()
@@ -46,8 +48,11 @@ def cut_off(bed):
     bed.start("src_dist.1", "src_dist")
     bed.start("p2ps.1", "p2ps")
     place = re.escape(bed.folder)
-    bed.said("p2ps.1", rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2/attach \(networkName net1, "
-                       rf"the default; rrcpdInstance 2, {place}/c\.cnf:7\); found there: rrcpd\.net1\.1; "
+    bed.said("p2ps.1",
+             rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2/attach \(networkName "
+             rf"net1, "
+                       rf"the default; rrcpdInstance 2, {place}/c\.cnf:7\); found there: "
+                       rf"rrcpd\.net1\.1; "
                        r"trying every second; for [2-9] s now")
     bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
     code, _ = bed.monitor("-once")
@@ -56,9 +61,12 @@ def cut_off(bed):
     assert (now["state"], now["note"]) == ("warn", "no rrcpd for network net1, instance 2"), now
     assert next(d["state"] for d in now["host"] if d["name"] == "p2ps.1") == "warn", now["host"]
     samples = get(18081, "metrics")
-    for sample in ('rmds_ready{process="p2ps",number="1"} 0', 'rmds_troubles{process="p2ps",number="1"} 1'):
+    for sample in ('rmds_ready{process="p2ps",number="1"} 0',
+                   'rmds_troubles{process="p2ps",number="1"} 1'):
         assert sample in samples, f"no {sample}"
-    assert probe(18081, "ready") == (503, "not ready: no rrcpd for network net1, instance 2\n"), probe(18081, "ready")
+    assert probe(18081, "ready") == (503,
+                                     "not ready: no rrcpd for network net1, instance 2\n"), probe(
+                                         18081, "ready")
     assert probe(18081, "healthz") == (200, "ok\n"), probe(18081, "healthz")
 
 
@@ -80,7 +88,8 @@ def nothing_to_serve(bed):
     items = os.path.join(bed.folder, "items")
     with open(items, "w", encoding="ascii") as file:
         file.write("X1\n")
-    provider = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-host", "127.0.0.1:14203", "-f", items,
+    provider = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-host", "127.0.0.1:14203", "-f",
+                                  items,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         bed.said("src_dist.1", r"NOTICE a provider is connected, after \d+ s")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""chain_faults.py VICTIM [EXAMPLE.cnf] - kill -9 of one daemon of the chain under load, and it is started again.
+"""chain_faults.py VICTIM [EXAMPLE.cnf] - kill -9 of one daemon of the chain under load, and it is
+started again.
 
 The checking consumer must have lost nothing silently: each missing update was covered by a suspect
 state and a fresh image. VICTIM is an entry of startList in the example of conf/examples, which is
@@ -24,13 +25,15 @@ OTHER = {"host": "*src_dist*1.route*hostList : 127.0.0.1:14102, 127.0.0.1:14104"
 
 def consumer(items):
     return conf_examples.tool(
-        "rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", "demo", "-seqcheck",
+        "rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", "demo",
+        "-seqcheck",
         "-secs", "3600", "-l", "1", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def provider(port="14102"):
     return conf_examples.tool(
-        "sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", str(RATE), "-tps", "100",
+        "sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", str(RATE), "-tps",
+        "100",
         "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
 
 
@@ -55,7 +58,8 @@ def data_flow(system):
 def judge(text, code):
     print(text)
     updates = re.search(r"(\d+) updates in", text)
-    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, (\d+) out of order, "
+    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, "
+                         r"(\d+) out of order, "
                          r"(\d+) wrong, (\d+) before their image; (\d+) resyncs", text)
     assert code == 0, "the consumer was not satisfied"
     assert updates and sequence, "no figures"

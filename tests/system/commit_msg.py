@@ -9,15 +9,22 @@ import tempfile
 
 SOURCE = os.path.realpath(sys.argv[1])
 LONG = "p2ps: count " + "x" * 48
-ACCEPTED = ["p2ps: refuse a second login", "bench latency: print the steal", "demo, chaos: wait for events", LONG,
-            "Merge branch 'other'", 'Revert "p2ps: what was too long to be a subject of our own, really"',
-            "fixup! p2ps: refuse a second login", "rwf: set the read size", "docs: put sizes into a table"]
-REFUSED = [(LONG + "x", "61 characters, 60 is the limit"), ("p2ps: refuse logins; cut silence", "make two"),
-           ("p2ps: refuse a second login.", "period"), ("refuse a second login", "area: do the thing"),
+ACCEPTED = ["p2ps: refuse a second login", "bench latency: print the steal",
+            "demo, chaos: wait for events", LONG,
+            "Merge branch 'other'",
+            'Revert "p2ps: what was too long to be a subject of our own, really"',
+            "fixup! p2ps: refuse a second login", "rwf: set the read size",
+            "docs: put sizes into a table"]
+REFUSED = [(LONG + "x", "61 characters, 60 is the limit"),
+           ("p2ps: refuse logins; cut silence", "make two"),
+           ("p2ps: refuse a second login.", "period"),
+           ("refuse a second login", "area: do the thing"),
            ("p2ps: ", "area: do the thing"), ("p2ps: refused a second login", '"refuse"'),
-           ("p2ps: refuses a second login", '"refuse"'), ("p2ps: refusing a second login", '"refuse"'),
+           ("p2ps: refuses a second login", '"refuse"'),
+           ("p2ps: refusing a second login", '"refuse"'),
            ("p2ps: wrote the table", '"write"'), ("p2ps: retries the login", '"retry"'),
-           ("p2ps: stopped the clock", '"stop"'), ("p2ps: the login is refused", "begin with a verb"),
+           ("p2ps: stopped the clock", '"stop"'),
+           ("p2ps: the login is refused", "begin with a verb"),
            ("p2ps: refuse a login\nbecause", "no empty line")]
 BAD = []
 
@@ -32,9 +39,12 @@ class Tree:
 
     def __init__(self, folder):
         self.folder = folder
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        self.env.update(HOME=folder, GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull, GIT_AUTHOR_NAME="a",
-                        GIT_AUTHOR_EMAIL="a@b.invalid", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b.invalid")
+        self.env = {name: value for name,
+                    value in os.environ.items() if not name.startswith("GIT_")}
+        self.env.update(HOME=folder, GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull,
+                        GIT_AUTHOR_NAME="a",
+                        GIT_AUTHOR_EMAIL="a@b.invalid", GIT_COMMITTER_NAME="a",
+                        GIT_COMMITTER_EMAIL="a@b.invalid")
         self.git("init", "-q")
         os.makedirs(os.path.join(folder, "tools/hooks"))
         for path in ("tools/hooks/commit-msg", "tools/rmds-lib.sh"):
@@ -43,11 +53,13 @@ class Tree:
         self.git("commit", "-qm", "tools: begin")
 
     def git(self, *words):
-        return subprocess.run(["git", "-C", self.folder, *words], env=self.env, capture_output=True, text=True,
+        return subprocess.run(["git", "-C", self.folder, *words], env=self.env, capture_output=True,
+                              text=True,
                               check=False)
 
     def install(self):
-        done = subprocess.run(["bash", "-c", f'. "{self.folder}/tools/rmds-lib.sh"; install_hook "{self.folder}"'],
+        done = subprocess.run(["bash", "-c",
+                               f'. "{self.folder}/tools/rmds-lib.sh"; install_hook "{self.folder}"'],
                               env=self.env, capture_output=True, text=True, check=False)
         check(done.returncode == 0 and not done.stdout + done.stderr, f"install_hook: {done}")
 
@@ -68,11 +80,13 @@ def messages(tree):
         check(done.returncode == 0, f"refused: {message!r}: {done.stderr}")
     for message, reason in REFUSED:
         done = tree.commit(message)
-        check(done.returncode == 1 and reason in done.stderr, f"not refused: {message!r}: {done.stderr}")
+        check(done.returncode == 1 and reason in done.stderr,
+              f"not refused: {message!r}: {done.stderr}")
     check(tree.commit("p2ps: refuse it", 20).returncode == 0, "20 lines without a body are refused")
     for message in ("p2ps: refuse it", "p2ps: refuse it\n\nSigned-off-by: a <a@b.invalid>"):
         done = tree.commit(message, 21)
-        check(done.returncode == 1 and "21 lines change" in done.stderr, f"no body, accepted: {done}")
+        check(done.returncode == 1 and "21 lines change" in done.stderr,
+              f"no body, accepted: {done}")
     check(tree.commit("p2ps: refuse it\n\nIt is wrong.", 21).returncode == 0, "a body is refused")
 
 
@@ -80,8 +94,10 @@ def comments(tree):
     """Lines of git's own in the file of the message are no part of it."""
     path = os.path.join(tree.folder, "message")
     with open(path, "w", encoding="ascii") as file:
-        file.write("p2ps: refuse it\n# a comment\n\nwhy\n# ---- >8 ----\nsubject; of what -v shows.\n")
-    done = subprocess.run([os.path.join(tree.folder, "tools/hooks/commit-msg"), path], env=tree.env, cwd=tree.folder,
+        file.write("p2ps: refuse it\n# a comment\n\nwhy\n# ---- >8 ----\nsubject; of what -v "
+                   "shows.\n")
+    done = subprocess.run([os.path.join(tree.folder, "tools/hooks/commit-msg"), path], env=tree.env,
+                          cwd=tree.folder,
                           capture_output=True, text=True, check=False)
     check(done.returncode == 0, f"lines of git are judged: {done.stderr}")
 
@@ -96,7 +112,8 @@ def installation(tree):
     with open(hook, "w", encoding="ascii") as file:
         file.write("#!/bin/sh\nexit 0\n")
     tree.install()
-    check(tree.commit("whatever; it is.").returncode == 0, "a hook of the user's own is overwritten")
+    check(tree.commit("whatever; it is.").returncode == 0,
+          "a hook of the user's own is overwritten")
     os.remove(hook)
     tree.git("config", "core.hooksPath", os.path.join(tree.folder, "own"))
     tree.install()

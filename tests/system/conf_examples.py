@@ -35,18 +35,21 @@ def load_run():
 
 def ports_of(conf):
     with open(conf, encoding="ascii") as lines:
-        found = re.search(r"^! ports: providers ([\w: ]+), consumers ([\w: ]+)$", lines.read(), re.M)
+        found = re.search(r"^! ports: providers ([\w: ]+), consumers ([\w: ]+)$", lines.read(),
+                          re.M)
     return [[(word + ":RDFD").split(":")[:2] for word in words.split()] for words in found.groups()]
 
 
 def tool(*words, **more):
-    return subprocess.Popen([os.path.join(BIN, words[0]), *words[1:]], stdin=subprocess.DEVNULL, **more)
+    return subprocess.Popen([os.path.join(BIN, words[0]), *words[1:]], stdin=subprocess.DEVNULL,
+                            **more)
 
 
 def check_consumer(port, service, items):
     for seconds in ("2", "60"):  # the longer one where the machine stood still
         client = subprocess.run(
-            [os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "127.0.0.1", "-p", port, "-f", items,
+            [os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "127.0.0.1", "-p", port,
+             "-f", items,
              "-u", "demo", "-seqcheck", "-secs", seconds, "-timeout", "90", "-l", "1"],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
         text = client.stdout + client.stderr
@@ -58,7 +61,9 @@ def check_consumer(port, service, items):
     print(f"port {port}, service {service}:\n{text}")
     assert client.returncode == 0, "the consumer was not satisfied"
     assert updates and int(updates[1]) > 0, "no update arrived"
-    assert sequence and [int(n) for n in sequence.groups()[1:]] == [0] * 5, "not every update once, in order"
+    assert sequence and [int(n)
+                         for n in sequence.groups()[1:]] == [
+                             0] * 5, "not every update once, in order"
 
 
 def main():
@@ -71,7 +76,8 @@ def main():
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
             tool("sink_driven_src", "-mklist", "100", "X", stdout=out).wait()
-        children = [tool("sink_driven_src", "-S", service, "-N", port, "-L", "127.0.0.1", "-U", "1000",
+        children = [tool("sink_driven_src", "-S", service, "-N", port, "-L", "127.0.0.1", "-U",
+                         "1000",
                          "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
                     for port, service in providers]
         try:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""demo.py SOURCE BUILD - tools/rmds demo shows prices that move, a latency and a failure, and leaves nothing behind; with
---keep it leaves the chain up, and the road that it prints is one. Nothing is said of how fast anything is."""
+"""demo.py SOURCE BUILD - tools/rmds demo shows prices that move, a latency and a failure, and
+leaves nothing behind; with --keep it leaves the chain up, and the road that it prints is one.
+Nothing is said of how fast anything is."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import pty
@@ -36,12 +37,16 @@ def command(script, *words):
 
 def plain(folder):
     """Not on a terminal: the table stands there once, and no escape is written."""
-    done = subprocess.run(command("rmds-demo.py"), cwd=SOURCE, capture_output=True, text=True, timeout=WAIT_S, check=False)
+    done = subprocess.run(command("rmds-demo.py"), cwd=SOURCE, capture_output=True, text=True,
+                          timeout=WAIT_S, check=False)
     text = done.stdout + done.stderr
     check(done.returncode == 0, f"exit code {done.returncode}\n{text}")
-    expect(text, r"^ +RIC +BID +ASK +TRDPRC_1 +VOLUME +updates/s$", PRICE, r"latency, publisher to consumer, [\d,]+ updates/s",
-           r"min [\d,]+ · mean [\d,]+ · p50 [\d,]+ · p99 [\d,]+ · p99.9 [\d,]+ · max [\d,]+ +lost 0 · out of order 0",
-           r"normal here: with \d+ cores? and load [\d.]+", r"undetected losses: 0$", r"everything stopped +nothing left behind")
+    expect(text, r"^ +RIC +BID +ASK +TRDPRC_1 +VOLUME +updates/s$", PRICE,
+           r"latency, publisher to consumer, [\d,]+ updates/s",
+           r"min [\d,]+ · mean [\d,]+ · p50 [\d,]+ · p99 [\d,]+ · p99.9 [\d,]+ · max [\d,]+ +lost "
+           r"0 · out of order 0",
+           r"normal here: with \d+ cores? and load [\d.]+", r"undetected losses: 0$",
+           r"everything stopped +nothing left behind")
     check(len(re.findall(PRICE, text, re.M)) == 8, f"not one table of eight prices:\n{text}")
     check("\x1b" not in text, f"escapes in plain text:\n{text!r}")
     left = [name for name in os.listdir(folder) if name != "state"]
@@ -61,25 +66,32 @@ def terminal_text(near):
 
 
 def kept(_):
-    """On a terminal: the table is painted again in its place. The chain stays up; a second one is refused."""
+    """On a terminal: the table is painted again in its place. The chain stays up; a second one is
+    refused."""
     near, far = pty.openpty()
-    child = subprocess.Popen(command("rmds-demo.py", "--keep"), stdin=subprocess.DEVNULL, stdout=far, stderr=far)
+    child = subprocess.Popen(command("rmds-demo.py", "--keep"), stdin=subprocess.DEVNULL,
+                             stdout=far, stderr=far)
     os.close(far)
     text = terminal_text(near)
     code = child.wait(WAIT_S)
     check(code == 0, f"status {code}\n{text}")
-    expect(text, r"\x1b\[9A", PRICE.replace("$", r"(\x1b\[K)?$"), r"^ +consumers +localhost:14202, service RDFD, item DEMO1\.O")
+    expect(text, r"\x1b\[9A", PRICE.replace("$", r"(\x1b\[K)?$"),
+           r"^ +consumers +localhost:14202, service RDFD, item DEMO1\.O")
     for row in re.search(r"^ +next +(.*)$", text, re.M)[1].split(" · "):
         if row.endswith(" down"):
-            again = subprocess.run(command("rmds-demo.py", "--keep"), cwd=SOURCE, capture_output=True, text=True, check=False)
-            check(again.returncode == 1 and "up already" in again.stderr, f"a second one: {again.stdout}{again.stderr}")
+            again = subprocess.run(command("rmds-demo.py", "--keep"), cwd=SOURCE,
+                                   capture_output=True, text=True, check=False)
+            check(again.returncode == 1 and "up already" in again.stderr,
+                  f"a second one: {again.stdout}{again.stderr}")
         once = row + (" -once" if row.endswith("mon") else "")
-        done = subprocess.run(once, shell=True, cwd=SOURCE, capture_output=True, text=True, timeout=WAIT_S, check=False)
+        done = subprocess.run(once, shell=True, cwd=SOURCE, capture_output=True, text=True,
+                              timeout=WAIT_S, check=False)
         check(done.returncode == 0 and "p2ps" in done.stdout, f"{once}: {done.stdout}{done.stderr}")
 
 
 def main():
-    for program in ("p2ps", "src_dist", "rrcpd", "sink_driven_src", "rmdstestclient", "rmdsmon", "rmdscnf"):
+    for program in ("p2ps", "src_dist", "rrcpd", "sink_driven_src", "rmdstestclient", "rmdsmon",
+                    "rmdscnf"):
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
@@ -92,8 +104,10 @@ def main():
             try:
                 case(folder)
             finally:
-                subprocess.run(command("rmds-run.py", "down", "--all"), capture_output=True, check=False)
-    done = subprocess.run(command("rmds-demo.py", "--help"), capture_output=True, text=True, check=False)
+                subprocess.run(command("rmds-run.py", "down", "--all"), capture_output=True,
+                               check=False)
+    done = subprocess.run(command("rmds-demo.py", "--help"), capture_output=True, text=True,
+                          check=False)
     check(done.returncode == 0 and "--keep" in done.stdout, done.stdout + done.stderr)
     print("the demo shows what it says")
     return 0

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""help.py SOURCE - the front door says what it can do, and does nothing of it: nothing is built, installed, run or left."""
+"""help.py SOURCE - the front door says what it can do, and does nothing of it: nothing is built,
+installed, run or left."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -27,7 +28,8 @@ class Tree:
         for name in ("home", "tmp", "traps"):
             os.mkdir(os.path.join(folder, name))
         for name in ("tools", "tests/bench", "tests/system", "src", "conf"):
-            shutil.copytree(os.path.join(SOURCE, name), os.path.join(self.folder, name), symlinks=True,
+            shutil.copytree(os.path.join(SOURCE, name), os.path.join(self.folder, name),
+                            symlinks=True,
                             ignore=shutil.ignore_patterns("__pycache__", "target"))
         for name in ("CMakePresets.json", "CMakeLists.txt"):
             shutil.copy(os.path.join(SOURCE, name), self.folder)
@@ -37,7 +39,8 @@ class Tree:
                 file.write(f'#!/bin/sh\necho "$0 $*" >>"{folder}/trapped"\nexit 1\n')
             os.chmod(path, 0o755)
         self.root = folder
-        self.env = {**os.environ, "PATH": self.traps + ":" + os.environ["PATH"], "HOME": os.path.join(folder, "home"),
+        self.env = {**os.environ, "PATH": self.traps + ":" + os.environ["PATH"],
+                    "HOME": os.path.join(folder, "home"),
                     "TMPDIR": os.path.join(folder, "tmp")}
         for name in ("PYTHONDONTWRITEBYTECODE", "RMDS_ROOT", "RMDS_BUILD", "RMDS_BIN"):
             self.env.pop(name, None)
@@ -51,29 +54,36 @@ class Tree:
         return found
 
     def ask(self, code, *words):
-        """What the door says: on standard output if it is help, on standard error if it is a reason."""
-        done = subprocess.run([os.path.join(self.folder, "tools/rmds"), *words], env=self.env, capture_output=True,
+        """What the door says: on standard output if it is help, on standard error if it is a
+        reason."""
+        done = subprocess.run([os.path.join(self.folder, "tools/rmds"), *words], env=self.env,
+                              capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
         text, other = (done.stdout, done.stderr) if code == 0 else (done.stderr, done.stdout)
         check(done.returncode == code and text and not other,
-              f"rmds {' '.join(words)}: exit code {done.returncode}, wanted {code}\n{done.stdout}{done.stderr}")
+              f"rmds {' '.join(words)}: exit code {done.returncode}, wanted "
+              f"{code}\n{done.stdout}{done.stderr}")
         return text
 
 
 def verbs(tree):
     """Each is listed with a line; its help begins with its usage, and names what it is and -h."""
     text = tree.ask(0, "--help")
-    check(text == tree.ask(0) == tree.ask(0, "-h") == tree.ask(0, "help"), "--help, -h and help differ")
+    check(text == tree.ask(0) == tree.ask(0, "-h") == tree.ask(0, "help"),
+          "--help, -h and help differ")
     check(re.match(r"openrmds \d+\.\d+\.\d+ \(.+\)\n$", tree.ask(0, "--version")), "--version")
     names = re.findall(r"^  ([a-z]+) .*\S {1,}\S", text, re.M)
     there = [name for name in os.listdir(os.path.join(SOURCE, "tools/rmds.d")) if name != "bench"]
-    check({"setup", "build", "test", "bench", *there} == set(names), f"listed: {names}, there: {there}")
+    check({"setup", "build", "test", "bench", *there} == set(names),
+          f"listed: {names}, there: {there}")
     for name in names:
         said = tree.ask(0, name, "--help")
-        check(re.match(rf"usage: tools/rmds {name}\b.*\n\n\S+ .*\n", said) and "\n  -h, --help " in said, f"{name}: {said}")
+        check(re.match(rf"usage: tools/rmds {name}\b.*\n\n\S+ .*\n", said)
+              and "\n  -h, --help " in said, f"{name}: {said}")
         check(said == tree.ask(0, name, "-h"), f"{name}: -h is not --help")
         check(max(map(len, said.splitlines())) <= 120, f"{name}: a line is too long")
-    check(tree.ask(0, "help", "test") == tree.ask(0, "test", "vectors", "--help"), "help VERB, VERB WORD --help")
+    check(tree.ask(0, "help", "test") == tree.ask(0, "test", "vectors", "--help"),
+          "help VERB, VERB WORD --help")
 
 
 def benchmarks(tree):
@@ -81,7 +91,8 @@ def benchmarks(tree):
     text = tree.ask(0, "bench", "--help")
     check(text == tree.ask(0, "bench"), "bench without a name")
     names = re.findall(r"^  ([a-z_]+) +[A-Za-z]\S* ", text.split("NAME, ")[1], re.M)
-    check({*os.listdir(os.path.join(SOURCE, "tools/rmds.d/bench")), "base", "cache", "conf"} <= set(names), f"{names}")
+    check({*os.listdir(os.path.join(SOURCE, "tools/rmds.d/bench")), "base", "cache",
+           "conf"} <= set(names), f"{names}")
     for name in names:
         said = tree.ask(0, "bench", name, "--help")
         check(said.startswith(f"usage: tools/rmds bench {name}"), f"bench {name}: {said}")
@@ -92,9 +103,11 @@ def benchmarks(tree):
 
 def chaos(tree):
     """Its head names the options that its program has."""
-    done = subprocess.run([sys.executable, "-B", os.path.join(tree.folder, "tests/system/chaos/chaos.py"), "--help"],
+    done = subprocess.run([sys.executable, "-B",
+                           os.path.join(tree.folder, "tests/system/chaos/chaos.py"), "--help"],
                           env=tree.env, capture_output=True, text=True, check=False)
-    ours, theirs = (set(re.findall(r"^ +(--[a-z-]+)", text, re.M)) for text in (tree.ask(0, "chaos", "--help"), done.stdout))
+    ours, theirs = (set(re.findall(r"^ +(--[a-z-]+)", text, re.M))
+                    for text in (tree.ask(0, "chaos", "--help"), done.stdout))
     check(ours == theirs != set(), f"chaos: {ours ^ theirs}")
 
 
@@ -111,7 +124,8 @@ def refusals(tree):
         ("logs", "-x5"): ("no option -x5", "tools/rmds logs --help"),
         ("status", "--al"): ("did you mean --all?",),
         ("down", "a", "b", "c"): ('"', "tools/rmds down --help"),
-        ("bench", "latancy"): ('no benchmark "latancy"', "did you mean latency?", "tools/rmds bench --help"),
+        ("bench", "latancy"): ('no benchmark "latancy"', "did you mean latency?",
+                               "tools/rmds bench --help"),
         ("bench", "../demo"): ("no benchmark",),
         ("bench", "latency", "--foo"): ("--foo", "tools/rmds bench latency --help"),
         ("bench", "base", "--cvs"): ("did you mean --csv?", "tools/rmds bench base --help"),

@@ -2,9 +2,9 @@
 """hot_path.py LIBRARY [--long] - no daemon asks for memory, or for the kernel, message by message.
 
 Publisher, src_dist, two rrcpd, p2ps and ten consumers, both caches on; the library counts in every
-thread of the daemons what asks for memory: once data flow that is nothing at all. With --long for ten
-seconds at the full rate, the system calls counted too: at most one for ten messages, and five times
-the data in as many bursts cost no more of them than its bytes explain.
+thread of the daemons what asks for memory: once data flow that is nothing at all. With --long for
+ten seconds at the full rate, the system calls counted too: at most one for ten messages, and five
+times the data in as many bursts cost no more of them than its bytes explain.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -23,7 +23,8 @@ CALLERS, FRAMES = 16, 6
 BURSTS = 500
 CACHES = "*p2ps*enableCache : True\n*Src_Dist*service*cacheLocation : srcDist\n*p2ps*maxMounts : 100\n"
 CALLS_PER_MESSAGE = 0.1
-CALL_BYTES = 16384  # a call that five times the data add moves at least so much, one way or the other
+# a call that five times the data add moves at least so much, one way or the other
+CALL_BYTES = 16384
 
 
 class Daemon:
@@ -44,7 +45,8 @@ class Daemon:
                 if found and int(found[1], 16) <= address < int(found[2], 16):
                     at = address - int(found[1], 16) + int(found[3], 16)
                     names = subprocess.run(["addr2line", "-f", "-s", "-e", found[4], hex(at - 1)],
-                                           capture_output=True, text=True, check=False).stdout.split()
+                                           capture_output=True, text=True,
+                                           check=False).stdout.split()
                     return f"{os.path.basename(found[4])}: {' '.join(names)}"
         return hex(address)
 
@@ -57,7 +59,8 @@ class Daemon:
 
 def count_calls(daemons, seconds):
     """System calls of each daemon a second; None where they cannot be counted."""
-    counters = [subprocess.Popen(["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter", "-p", str(d.pid),
+    counters = [subprocess.Popen(["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter", "-p",
+                                  str(d.pid),
                                   "--", "sleep", str(seconds)], stderr=subprocess.PIPE, text=True)
                 for d in daemons]
     rates = {}
@@ -78,13 +81,15 @@ def can_count_calls():
 
 def start_system(run, folder, library):
     conf = os.path.join(folder, "hot_path.cnf")
-    with open(os.path.join(conf_examples.ROOT, "conf", "examples", "traditional.cnf"), encoding="ascii") as file:
+    with open(os.path.join(conf_examples.ROOT, "conf", "examples", "traditional.cnf"),
+              encoding="ascii") as file:
         text = file.read()
     with open(conf, "w", encoding="ascii") as file:
         file.write(text + CACHES)
     counts = os.path.join(folder, "counts")
     os.mkdir(counts)
-    os.environ.update(RMDS_STATE=os.path.join(folder, "state"), LD_PRELOAD=library, ALLOC_COUNT_DIR=counts)
+    os.environ.update(RMDS_STATE=os.path.join(folder, "state"), LD_PRELOAD=library,
+                      ALLOC_COUNT_DIR=counts)
     system = run.System(conf)
     try:
         assert run.up(system) == 0, "it did not start"
@@ -114,8 +119,10 @@ def judge_memory(daemons, seconds):
     time.sleep(seconds)  # the time that is looked at; nothing is concluded from its length
     is_good = True
     for daemon, old in zip(daemons, before):
-        more = {kind: count - old[kind] for kind, count in daemon.counts()[0].items() if count != old[kind]}
-        print(f"{daemon.name:<14} asked for memory {sum(old.values()):,} times before, in {seconds} s with data "
+        more = {kind: count - old[kind] for kind,
+                count in daemon.counts()[0].items() if count != old[kind]}
+        print(f"{daemon.name:<14} asked for memory {sum(old.values()):,} times before, in "
+              f"{seconds} s with data "
               f"{', '.join(f'{kind} {count}' for kind, count in more.items()) or 'never'}")
         assert sum(old.values()) > 0, "nothing is counted"
         if more:
@@ -134,7 +141,8 @@ def judge_calls(daemons, source, rate, seconds):
     for name in once:
         allowed = once[name] + 4 * rate * 100 * 10 / CALL_BYTES
         good = once[name] <= CALLS_PER_MESSAGE * rate and five[name] <= allowed
-        print(f"{name:<14} system calls a second: {once[name]:,.0f} at {rate:,} updates/s, {once[name] / rate:.4f} a "
+        print(f"{name:<14} system calls a second: {once[name]:,.0f} at {rate:,} updates/s, "
+              f"{once[name] / rate:.4f} a "
               f"message; {five[name]:,.0f} at {5 * rate:,}, {five[name] / rate / 5:.4f}"
               f"{'' if good else '   TOO MANY'}")
         is_good &= good
@@ -151,14 +159,16 @@ def main():
         with open(items, "w", encoding="ascii") as out:
             conf_examples.tool("sink_driven_src", "-mklist", "1000", "X", stdout=out).wait()
         source = subprocess.Popen(
-            [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1",
+            [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "RDFD", "-N", "14102", "-L",
+             "127.0.0.1",
              "-U", str(rate), "-tps", str(BURSTS), "-tcpnodel", "-seqdata", "-c"],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         client = system = None
         try:
             system, daemons = start_system(run, folder, library)
             client = subprocess.Popen(
-                [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202",
+                [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1",
+                 "-p", "14202",
                  "-f", items, "-u", "demo", "-conns", str(consumers), "-secs", "600", "-I", "1"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
             wait_for_data(client)

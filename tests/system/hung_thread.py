@@ -2,7 +2,8 @@
 """hung_thread.py - one thread of p2ps, of src_dist and of rrcpd hangs; the process itself goes on.
 
 The thread that carries data is held with ptrace. The log says that it hangs, the watchdog of the
-service manager is not beaten any more, rmdsmon calls the process HUNG; and all is well again when it goes on.
+service manager is not beaten any more, rmdsmon calls the process HUNG; and all is well again when
+it goes on.
 """
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
@@ -46,7 +47,8 @@ class Daemon:
         self.manager.bind(path)
         self.manager.setblocking(False)
         with open(self.log, "wb") as log:
-            self.process = conf_examples.tool(*words, "-c", os.path.join(folder, "rmds.cnf"), "-fg", stderr=log,
+            self.process = conf_examples.tool(*words, "-c", os.path.join(folder, "rmds.cnf"), "-fg",
+                                              stderr=log,
                                               env={**os.environ, "NOTIFY_SOCKET": path,
                                                                   "WATCHDOG_USEC": "2000000"})
         daemons.append(self)
@@ -73,7 +75,8 @@ class Daemon:
     def until(self, what, is_so):
         end = time.monotonic() + WAIT_S
         while not is_so():
-            assert time.monotonic() < end and self.process.poll() is None, f"{self.name}: {what}: {self.text()}"
+            is_over = time.monotonic() >= end or self.process.poll() is not None
+            assert not is_over, f"{self.name}: {what}: {self.text()}"
             time.sleep(0.05)
 
     def hold(self):
@@ -88,10 +91,12 @@ class Daemon:
         self.is_held = False
 
     def state(self, folder):
-        said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", folder, "-once", "-watch", "0",
+        said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", folder, "-once",
+                               "-watch", "0",
                                "-json"],
                               capture_output=True, text=True, check=False).stdout
-        return next(i["state"].lower() for i in json.loads(said)["instances"] if i["name"].startswith(self.name))
+        return next(i["state"].lower() for i in json.loads(said)["instances"]
+                    if i["name"].startswith(self.name))
 
     def judge(self, folder):
         self.until(f"no line with {self.sign!r}", lambda: self.sign in self.text())
@@ -100,7 +105,8 @@ class Daemon:
         assert self.hear() == beats, f"{self.name}: the watchdog was beaten"
         self.release()
         # A daemon that has nothing to serve for 10 s is in state WARN, which is no hang.
-        self.until("no beat after it", lambda: self.hear() > beats and self.state(folder) in ("ok", "warn"))
+        self.until("no beat after it",
+                   lambda: self.hear() > beats and self.state(folder) in ("ok", "warn"))
         print(f"{self.name}: {self.sign!r}, HUNG, not beaten; well again", flush=True)
 
     def end(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""input_bias.py - inputBias bounds what src_dist takes from providers in one turn, and nothing is lost by it.
+"""input_bias.py - inputBias bounds what src_dist takes from providers in one turn, and nothing is
+lost by it.
 
 Updates come in bursts of 200. By default no turn ends early for less than 600 messages; with a bias
 of 1 the bursts are cut up, and the consumer sees the same as ever.
@@ -47,8 +48,10 @@ def run_with(folder, items, bias):
     consumer = None
     try:
         assert run.up(system) == 0, "it did not start"
-        consumer = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                      "-u", "demo", "-seqcheck", "-secs", "600", "-l", "1", stdout=subprocess.PIPE,
+        consumer = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p",
+                                      "14202", "-f", items,
+                                      "-u", "demo", "-seqcheck", "-secs", "600", "-l", "1",
+                                      stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True)
         found = share(system)
         consumer.send_signal(signal.SIGINT)
@@ -68,11 +71,13 @@ def main():
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
             conf_examples.tool("sink_driven_src", "-mklist", "400", "X", stdout=out).wait()
-        sources = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", "20000",
+        sources = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L",
+                                      "127.0.0.1", "-U", "20000",
                                       "-tps", "100", "-seqdata", stdout=subprocess.DEVNULL)
                    for port in ("14102", "14103")]
         try:
-            assert run_with(folder, items, None) >= 600, "a turn was cut for less than the default share"
+            assert run_with(folder, items,
+                            None) >= 600, "a turn was cut for less than the default share"
             assert run_with(folder, items, 1) < 300, "bursts are not cut up"
         finally:
             for source in sources:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mirror.py cold|hot - two src_dist offer one service, each from a provider of its own; one is killed.
+"""mirror.py cold|hot - two src_dist offer one service, each from a provider of its own; one is
+killed.
 
 Both carry a share of the items. The one that is left takes over the others: with mirrorMode hot
 from its cache, without a single request to its provider. Nothing is lost silently.
@@ -36,7 +37,8 @@ CONF = """\
 
 def values(system, instance):
     """All that an instance says of itself, {} when there is none."""
-    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", system.folder, "-once", "-watch", "0.01",
+    said = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), "-run", system.folder,
+                           "-once", "-watch", "0.01",
                            "-json"],
                           capture_output=True, text=True, check=False).stdout
     return next((i["values"] for i in json.loads(said)["instances"] if i["name"] == instance), {})
@@ -57,7 +59,8 @@ def await_value(system, instance, name, is_right):
 
 
 def passed_on(system, instance):
-    """Which share of the updates that it hears a src_dist gives to the backbone: of 1,000, and of those that came meanwhile."""
+    """Which share of the updates that it hears a src_dist gives to the backbone: of 1,000, and of
+    those that came meanwhile."""
     def updates():
         found = values(system, instance)
         return found["src_dist.updatesIn"], found["src_dist.updatesOut"]
@@ -82,7 +85,8 @@ def await_passing_on(system, instance):
 
 
 def provider(port):
-    return conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U", "2000", "-tps",
+    return conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", port, "-L", "127.0.0.1", "-U",
+                              "2000", "-tps",
                               "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
 
 
@@ -90,14 +94,16 @@ def kill_and_see(system, mode, client):
     """The client's whole output, after one src_dist was killed and its items came back."""
     is_hot, both = mode == "hot", ("src_dist.1", "src_dist.2")
     await_value(system, "p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n == ITEMS)
-    shares = [await_value(system, name, "src_dist.itemsOpen", lambda n: n == ITEMS if is_hot else n > 0) for name in both]
+    shares = [await_value(system, name, "src_dist.itemsOpen",
+                          lambda n: n == ITEMS if is_hot else n > 0) for name in both]
     assert is_hot or sum(shares) == ITEMS, "an item is open at both"
     spoken = [passed_on(system, name) if is_hot else 1 for name in both]
     assert not is_hot or 0.9 < sum(spoken) < 1.1, f"of all items {spoken} are given to the backbone"
     victim = 0 if spoken[0] > 0.1 else 1  # one that speaks for items
     left = both[1 - victim]
     asked = value(system, left, "src_dist.requestsOut")
-    os.kill(next(p for p in system.load()["programs"] if p["name"] == both[victim])["pid"], signal.SIGKILL)
+    os.kill(next(p for p in system.load()["programs"] if p["name"] == both[victim])["pid"],
+            signal.SIGKILL)
     await_value(system, left, "src_dist.itemsOpen", lambda n: n == ITEMS)
     await_passing_on(system, left)
     updates = value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
@@ -106,16 +112,20 @@ def kill_and_see(system, mode, client):
     text, _ = client.communicate(timeout=90)
     more = value(system, left, "src_dist.requestsOut") - asked
     reissues = value(system, left, "src_dist.reissuesOut")
-    print(f"{text}\nshares {shares}, {spoken} of the updates, {both[victim]} killed; asked by the other one after it: "
+    print(f"{text}\nshares {shares}, {spoken} of the updates, {both[victim]} killed; asked by the "
+          f"other one after it: "
           f"{more} requests, {reissues} re-issues")
-    assert more == (0 if is_hot else shares[victim]), "the provider was asked for what was there, or not for what was not"
+    assert more == (0 if is_hot
+                    else shares[
+                        victim]), "the provider was asked for what was there, or not for what was not"
     assert not is_hot or reissues == 0, "an image was asked of the provider"
     return text
 
 
 def judge(text, code):
     updates = re.search(r"(\d+) updates in", text)
-    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, (\d+) out of order, "
+    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, "
+                         r"(\d+) out of order, "
                          r"(\d+) wrong, (\d+) before their image", text)
     assert code == 0, "the consumer was not satisfied"
     assert [int(n) for n in sequence.groups()[1:]] == [0] * 6, "something was lost silently"
@@ -140,8 +150,10 @@ def main():
             for name in ("src_dist.1", "src_dist.2"):
                 await_value(system, name, "src_dist.servicesUp", lambda n: n == 1)
             await_value(system, "p2ps.1", "p2ps.service.RDFD.instances", lambda n: n == 2)
-            client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items,
-                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1", stdout=subprocess.PIPE,
+            client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p",
+                                        "14202", "-f", items,
+                                        "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1",
+                                        stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
             children.append(client)
             judge(kill_and_see(system, mode, client), client.returncode)

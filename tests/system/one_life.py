@@ -59,8 +59,10 @@ class Life:
 
     def run(self, *options, conf=None):
         """A start that comes back by itself."""
-        return subprocess.run([os.path.join(conf_examples.BIN, self.words[0]), *self.words[1:], "-c", conf or self.conf,
-                               *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S,
+        return subprocess.run([os.path.join(conf_examples.BIN, self.words[0]), *self.words[1:],
+                               "-c", conf or self.conf,
+                               *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=WAIT_S,
                               check=False)
 
     def start(self, *options, **more):
@@ -98,7 +100,8 @@ class Life:
                              (signal.SIGUSR2, "NOTICE log level is INFO now"),
                              (signal.SIGHUP, "NOTICE reload: configuration read again")):
             daemon.send_signal(number)
-            until(lambda line=line: re.search(line, read(log)), lambda line=line: f"{line}: {read(log)}")
+            until(lambda line=line: re.search(line, read(log)),
+                  lambda line=line: f"{line}: {read(log)}")
         second = self.run("-fg")
         assert second.returncode == 3, second
         assert f"instance 1 runs already: {self.pid_file} is held by pid {daemon.pid}" in second.stderr, second
@@ -108,7 +111,8 @@ class Life:
         manager.close()
         text = read(log)
         assert re.search(rf"NOTICE ready, pid {daemon.pid}\n", text), text
-        assert re.search(r"NOTICE stopping on signal 15 \(Terminated\)\n(.*\n)*.*NOTICE stopped\n$", text), text
+        assert re.search(r"NOTICE stopping on signal 15 \(Terminated\)\n(.*\n)*.*NOTICE stopped\n$",
+                         text), text
         assert not os.path.exists(self.log), "-fg logs to standard error alone"
         assert not os.path.exists(self.pid_file), "the pid file stays"
 
@@ -136,7 +140,8 @@ class Life:
 
     def says_what_it_does_by_default(self):
         text = self.run("-help").stdout
-        wanted = {"background": "Without -fg and -d it goes to the background", "foreground": "Without -fg and -d it stays"}
+        wanted = {"background": "Without -fg and -d it goes to the background",
+                  "foreground": "Without -fg and -d it stays"}
         assert wanted[self.default] in text, text
         if self.default == "background":
             self.comes_back_when_it_is_ready_in_the_background()
@@ -156,7 +161,8 @@ class Life:
         err = os.path.join(self.folder, "err")
         line = rf"^<5>\S+\.1\.{re.escape(self.process)} NOTICE ready, pid \d+$"
         journal = self.write("journal.cnf", "*logTarget : journal\n")
-        for conf, words, offset, pattern in ((self.conf, ["-fg"], 0, line), (self.conf, ["-fg"], 1, "Z .* NOTICE ready"),
+        for conf, words, offset, pattern in ((self.conf, ["-fg"], 0, line),
+                                             (self.conf, ["-fg"], 1, "Z .* NOTICE ready"),
                                              (journal, [], 1, line)):
             with open(err, "wb") as out:
                 status = os.stat(out.fileno())
@@ -179,7 +185,8 @@ class Life:
         for option in ("-d", "-fg"):
             refused = self.run(option, conf=small)
             assert refused.returncode == 1, (option, refused)
-        assert f"not started; the reason stands in its log, {self.log}" in self.run("-d", conf=small).stderr
+        said = self.run("-d", conf=small).stderr
+        assert f"not started; the reason stands in its log, {self.log}" in said, said
         assert re.search("CRITICAL memoryLimit .* is too small", read(self.log)), read(self.log)
         assert not os.path.exists(self.pid_file), "the pid file stays"
 

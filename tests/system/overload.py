@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """overload.py - a provider sends more than the backbone may carry.
 
-src_dist says so and reads the provider more slowly: nothing is lost silently, no memory goes beyond what was said
-at start, and when the provider slows down everything settles.
+src_dist says so and reads the provider more slowly: nothing is lost silently, no memory goes beyond
+what was said at start, and when the provider slows down everything settles.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -36,11 +36,14 @@ CONF = """\
 
 def start_tools(items):
     provider = subprocess.Popen(
-        [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U",
+        [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "RDFD", "-N", "14102", "-L",
+         "127.0.0.1", "-U",
          str(CALM), "-tps", "100", "-tcpnodel", "-seqdata", "-c"],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u",
-                                "demo", "-seqcheck", "-secs", "600", "-l", "1", stdout=subprocess.PIPE,
+    client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202",
+                                "-f", items, "-u",
+                                "demo", "-seqcheck", "-secs", "600", "-l", "1",
+                                stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True)
     return provider, client
 
@@ -52,7 +55,8 @@ def set_rate(provider, rate):
 
 def flows(system, updates):
     before = mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
-    wait_for(lambda: mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut") > before + updates, "nothing flows")
+    wait_for(lambda: mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut") > before + updates,
+             "nothing flows")
 
 
 def level(system, name):
@@ -61,7 +65,8 @@ def level(system, name):
 
 def within_bounds(system):
     for program in system.load()["programs"]:
-        said = {k: v for k, v in mirror.values(system, program["name"]).items() if k.startswith("memory.")}
+        said = {k: v for k,
+                v in mirror.values(system, program["name"]).items() if k.startswith("memory.")}
         bound = sum(v for k, v in said.items() if k.startswith("memory.max."))
         assert 0 < said["memory.resident"] <= bound, f"{program['name']}: {said}"
 
@@ -72,13 +77,16 @@ def overload(system, provider):
     assert level(system, "backboneRefused") == 0
     set_rate(provider, TOO_MUCH)
     wait_for(lambda: level(system, "backboneRefused") > 0, "the ring does not get full", WAIT_S)
-    wait_for(lambda: re.search(r"WARNING .*outbound ring full: rrcpd takes less", log_of(system, "src_dist.1")),
+    wait_for(lambda: re.search(r"WARNING .*outbound ring full: rrcpd takes less",
+                               log_of(system, "src_dist.1")),
              "src_dist does not say that its ring is full")
     flows(system, 10 * CALM)
     within_bounds(system)
     set_rate(provider, CALM)
-    wait_for(lambda: "the outbound ring has room again" in log_of(system, "src_dist.1"), "it does not settle", WAIT_S)
-    wait_for(lambda: level(system, "outboundUse") < level(system, "outboundSize") / 100, "what waits stays", WAIT_S)
+    wait_for(lambda: "the outbound ring has room again" in log_of(system, "src_dist.1"),
+             "it does not settle", WAIT_S)
+    wait_for(lambda: level(system, "outboundUse") < level(system, "outboundSize") / 100,
+             "what waits stays", WAIT_S)
     refused = level(system, "backboneRefused")
     flows(system, 2 * CALM)
     within_bounds(system)
@@ -91,7 +99,8 @@ def judge(client):
     text, _ = client.communicate(timeout=60)
     print(text)
     assert client.returncode == 0 and f"{ITEMS} of {ITEMS} items open" in text, "not everything is open"
-    assert re.search(r"[1-9]\d* checked, 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong", text), "silent loss"
+    assert re.search(r"[1-9]\d* checked, 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong",
+                     text), "silent loss"
 
 
 def main():

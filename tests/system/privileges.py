@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""privileges.py - root starts a daemon: it becomes another user, or is refused; when it is ready no thread of it may do more
-than that user."""
+"""privileges.py - root starts a daemon: it becomes another user, or is refused; when it is ready no
+thread of it may do more than that user."""
 # SPDX-License-Identifier: Apache-2.0
 import glob
 import os
@@ -53,7 +53,8 @@ class Running:
             self.log = os.path.join(folder, name + ".log")
             with open(self.log, "wb") as log:
                 self.process = subprocess.Popen(
-                    [os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg", *words],
+                    [os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg",
+                     *words],
                     stderr=log, env={**ENVIRONMENT, "NOTIFY_SOCKET": address})
             while b"READY=1" not in manager.recv(4096):
                 pass
@@ -74,7 +75,8 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "RMDS_A
 def refused(folder):
     conf = write(folder, "nosuchuser")
     for name, words in DAEMONS.items():
-        said = subprocess.run([os.path.join(conf_examples.BIN, name), *words[1:], "-c", conf, "-fg"], check=False,
+        said = subprocess.run([os.path.join(conf_examples.BIN, name), *words[1:], "-c", conf,
+                               "-fg"], check=False,
                               env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=60)
         assert said.returncode == 1, said
         assert 'root runs no daemon: there is no user "nosuchuser"' in said.stderr and "-allow-root" in said.stderr, said
@@ -87,7 +89,8 @@ def becomes_another_user(folder):
     for name in DAEMONS:
         with Running(folder, name, conf) as daemon:
             place = glob.glob(f"{folder}/run/{name}*")[0]
-            assert os.stat(place).st_uid == NOBODY and os.stat(place).st_mode & 0o777 == 0o750, os.stat(place)
+            assert os.stat(place).st_uid == NOBODY and os.stat(
+                place).st_mode & 0o777 == 0o750, os.stat(place)
             for task in glob.glob(f"/proc/{daemon.pid}/task/*/status"):
                 told = status(task)
                 is_main = task.split("/")[4] == str(daemon.pid)
@@ -102,9 +105,12 @@ def becomes_another_user(folder):
 
 def root_of_a_namespace_is_no_root(folder):
     conf = write(folder, "nosuchuser")
-    said = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "unshare", "-rn",
-                           os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg", "-set", f"*runDir : {folder}/own",
-                           "-set", "*memoryLimit : 1K"], check=False, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+    said = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
+                           "--clear-groups", "unshare", "-rn",
+                           os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg", "-set",
+                           f"*runDir : {folder}/own",
+                           "-set", "*memoryLimit : 1K"], check=False, env=ENVIRONMENT,
+                          stderr=subprocess.PIPE, text=True,
                           timeout=60)
     if "unshare failed" in said.stderr or "setpriv" in said.stderr:
         print("no user namespace of an ordinary user may be made here")

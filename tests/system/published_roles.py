@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""published_roles.py - printed configuration, printed command lines, `rrcpd source` and `rrcpd sink`.
+"""published_roles.py - printed configuration, printed command lines, `rrcpd source` and `rrcpd
+sink`.
 
-published.cnf has lines as reports print them; a second file named by -c holds what is this host's own.
-`rrcpd source` and `rrcpd sink` come back when they are ready and are two daemons of one network: src_dist
-takes the one and p2ps the other. Publisher and consumer are started as printed.
+published.cnf has lines as reports print them; a second file named by -c holds what is this host's
+own. `rrcpd source` and `rrcpd sink` come back when they are ready and are two daemons of one
+network: src_dist takes the one and p2ps the other. Publisher and consumer are started as printed.
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -23,7 +24,8 @@ SECOND = """*rrcp*interface : lo
 *logDir : {folder}
 """
 PUBLISHER = "-S RDFD -N 14002 -Q sample.xml -q GOOG.O -K -c -tcpnodel -ts -tsn RTRSY.O -UL 10 -tps 500"
-CONSUMER = "-S RDFD -h 127.0.0.1 -p 14902 -md 6 decodeFormat 3 -l 1 -o 500 -u rmds -tt -lmfile result -f rdf.1kitems -ct rssl -rf 12"
+CONSUMER = ("-S RDFD -h 127.0.0.1 -p 14902 -md 6 decodeFormat 3 -l 1 -o 500 -u rmds -tt "
+            "-lmfile result -f rdf.1kitems -ct rssl -rf 12")
 
 
 def program(name, *words):
@@ -42,8 +44,10 @@ def log_of(folder, name):
 
 def check(folder):
     for seconds in ("2", "60"):  # the longer one where the machine stood still
-        done = subprocess.run(program("RMDSTestClient", *CONSUMER.split(), "-secs", seconds, "-timeout", "90"), cwd=folder,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(program("RMDSTestClient", *CONSUMER.split(), "-secs", seconds,
+                                      "-timeout", "90"), cwd=folder,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              timeout=300)
         if "latency (all): nothing" not in done.stdout:
             break
     said = done.stdout + done.stderr
@@ -78,13 +82,16 @@ def main():
         with open(f"{folder}/second.cnf", "w", encoding="ascii") as out:
             out.write(SECOND.replace("{folder}", folder))
         os.symlink(os.path.join(conf_examples.ROOT, "conf", "sample.xml"), f"{folder}/sample.xml")
-        subprocess.run(program("rmdscnf", "-D", "sinkdrivensrc_hostname=127.0.0.1", "check", f"{HERE}/published.cnf",
+        subprocess.run(program("rmdscnf", "-D", "sinkdrivensrc_hostname=127.0.0.1", "check",
+                               f"{HERE}/published.cnf",
                                f"{folder}/second.cnf"), check=True)
         children = []
         try:
             for role in ("source", "sink"):  # each command comes back when its daemon is ready
-                subprocess.run(words_of(folder, "rrcpd", role), stdin=subprocess.DEVNULL, check=True, timeout=120)
-            publisher = subprocess.Popen(program("Sink_Driven_Src", *PUBLISHER.split()), cwd=folder, stdin=subprocess.PIPE,
+                subprocess.run(words_of(folder, "rrcpd", role), stdin=subprocess.DEVNULL,
+                               check=True, timeout=120)
+            publisher = subprocess.Popen(program("Sink_Driven_Src", *PUBLISHER.split()), cwd=folder,
+                                         stdin=subprocess.PIPE,
                                          stdout=subprocess.DEVNULL, text=True)
             children.append(publisher)
             for name in ("src_dist", "p2ps"):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""publisher_nodelay.py BUILD - sink_driven_src sets TCP_NODELAY on its connections unless it is told -nagle."""
+"""publisher_nodelay.py BUILD - sink_driven_src sets TCP_NODELAY on its connections unless it is
+told -nagle."""
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
 import os
@@ -23,10 +24,12 @@ def connections(child):
         if os.readlink(f"/proc/{child.pid}/fd/{name}").startswith("socket:"):
             number = libc.syscall(PIDFD_GETFD, process, int(name), 0)
             if number < 0:
-                print(f"SKIP: no look at another process's sockets here: {os.strerror(ctypes.get_errno())}")
+                print(f"SKIP: no look at another process's sockets here: "
+                      f"{os.strerror(ctypes.get_errno())}")
                 sys.exit(77)
             end = socket.socket(fileno=number)
-            if end.family == socket.AF_INET and not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            if end.family == socket.AF_INET and not end.getsockopt(socket.SOL_SOCKET,
+                                                                   socket.SO_ACCEPTCONN):
                 found.append(end)
             else:
                 end.close()
@@ -35,7 +38,8 @@ def connections(child):
 
 
 def start(*words):
-    return subprocess.Popen([os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", *words], stdin=subprocess.DEVNULL,
+    return subprocess.Popen([os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", *words],
+                            stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -56,8 +60,10 @@ def accepted(expected, *words):
                 port = re.search(r"listening on port (\d+)", line)
                 if port:
                     break
-            client = subprocess.Popen([os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", port[1],
-                                       "-il", "A"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            client = subprocess.Popen([os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h",
+                                       "127.0.0.1", "-p", port[1],
+                                       "-il", "A"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True)
             for line in client.stdout:
                 if "1 of 1 items open" in line:
                     break

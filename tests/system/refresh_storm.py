@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""refresh_storm.py - 100 consumers watch 100,000 items, two each, and what serves them is restarted: once each.
+"""refresh_storm.py - 100 consumers watch 100,000 items, two each, and what serves them is
+restarted: once each.
 
 First the provider, then src_dist, then p2ps. While all items are asked for again, the items of
 another service tick on as if nothing were, a new request is served before the recovery is through,
@@ -45,8 +46,10 @@ class Storm:
             out.write(CONF)
         self.system = self.run.System(conf)
         self.provider = self.start_provider()
-        self.children = [self.tool("sink_driven_src", "-S", "CALM", "-N", "14112", "-L", "127.0.0.1", "-U", "2000",
-                                   "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
+        self.children = [self.tool("sink_driven_src", "-S", "CALM", "-N", "14112", "-L",
+                                   "127.0.0.1", "-U", "2000",
+                                   "-tps", "100", "-tcpnodel", "-seqdata",
+                                   stdout=subprocess.DEVNULL)]
         self.starts = 0
 
     @staticmethod
@@ -54,7 +57,8 @@ class Storm:
         return conf_examples.tool(*words, **more)
 
     def start_provider(self):
-        return self.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", "2000", "-tps", "100",
+        return self.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U",
+                         "2000", "-tps", "100",
                          "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)
 
     def items(self, count, prefix):
@@ -67,7 +71,8 @@ class Storm:
 
     def consumers(self, service, count, prefix, conns):
         client = self.tool("rmdstestclient", "-S", service, "-h", "127.0.0.1", "-p", "14202", "-f",
-                           self.items(count, prefix), "-conns", str(conns), "-split", "-u", "demo", "-seqcheck",
+                           self.items(count, prefix), "-conns", str(conns), "-split", "-u", "demo",
+                           "-seqcheck",
                            "-secs", "3600", "-timeout", "300", "-l", "1", stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)
         self.children.append(client)
@@ -93,7 +98,8 @@ class Storm:
         self.system.save(state)
 
     def all_is_well(self):
-        """Every item is open everywhere, updates of both services pass, and the memory is within its bounds."""
+        """Every item is open everywhere, updates of both services pass, and the memory is within
+        its bounds."""
         self.wait("src_dist.1", "src_dist.itemsOpen", lambda n: n >= ITEMS)
         self.wait("p2ps.1", "p2ps.worker.0.watches", lambda n: n == WATCHERS * ITEMS + CALM_ITEMS)
         self.wait("p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n >= ITEMS + CALM_ITEMS)
@@ -101,7 +107,8 @@ class Storm:
             before = mirror.value(self.system, source, "src_dist.updatesOut")
             self.wait(source, "src_dist.updatesOut", lambda n, past=before: n > past + 1000)
         for program in self.system.load()["programs"]:
-            said = {k: v for k, v in mirror.values(self.system, program["name"]).items() if k.startswith("memory.")}
+            said = {k: v for k, v in mirror.values(self.system, program["name"]).items()
+                    if k.startswith("memory.")}
             bound = sum(v for k, v in said.items() if k.startswith("memory.max."))
             assert said["memory.resident"] <= bound, f"{program['name']}: {said}"
 
@@ -111,7 +118,8 @@ class Storm:
         print("\n".join(line for line in text.splitlines() if " logged in at " not in line))
         for program in self.system.load()["programs"]:
             with open(program["log"], encoding="utf-8", errors="replace") as log:
-                print("".join(line for line in log if " WARNING " in line or " ERROR " in line), end="")
+                print("".join(line for line in log if " WARNING " in line or " ERROR " in line),
+                      end="")
         assert client.returncode == 0, "the consumer was not satisfied"
         assert " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
         return text
@@ -125,7 +133,8 @@ class Storm:
 
 
 def restart_provider(storm):
-    """In the midst of the recovery it stands still: the others do not, and who comes then is served first."""
+    """In the midst of the recovery it stands still: the others do not, and who comes then is served
+    first."""
     recovered = storm.p2ps("itemsRecovered")
     storm.provider.kill()
     storm.provider.wait()
@@ -134,10 +143,12 @@ def restart_provider(storm):
     storm.wait("p2ps.1", "p2ps.worker.0.itemsRecovered", lambda n: n > recovered + ITEMS / 100)
     storm.provider.send_signal(signal.SIGSTOP)
     calm = mirror.value(storm.system, "src_dist.2", "src_dist.updatesOut")
-    storm.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n, past=storm.p2ps("updatesOut"): n > past + 1000)
+    storm.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n,
+               past=storm.p2ps("updatesOut"): n > past + 1000)
     storm.wait("src_dist.2", "src_dist.updatesOut", lambda n: n > calm + 1000)
     requests = storm.p2ps("requestsIn")
-    late = storm.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-il", "NEW.1", "-u", "demo",
+    late = storm.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-il",
+                      "NEW.1", "-u", "demo",
                       "-e", "-timeout", "300", "-l", "1")
     storm.wait("p2ps.1", "p2ps.worker.0.requestsIn", lambda n: n > requests)
     storm.provider.send_signal(signal.SIGCONT)
@@ -168,7 +179,8 @@ def main():
         storm = Storm(folder)
         try:
             assert storm.run.up(storm.system) == 0, "it did not start"
-            many = [storm.consumers("RDFD", ITEMS, "X", CONSUMERS // WATCHERS) for _ in range(WATCHERS)]
+            many = [storm.consumers("RDFD", ITEMS, "X", CONSUMERS // WATCHERS)
+                    for _ in range(WATCHERS)]
             calm = storm.consumers("CALM", CALM_ITEMS, "C", 1)
             storm.all_is_well()
             for restart in (restart_provider, restart_source):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""reload.py - SIGHUP changes what the reference marks as re-readable, in running daemons, and only that.
+"""reload.py - SIGHUP changes what the reference marks as re-readable, in running daemons, and only
+that.
 
 A file with a mistake changes nothing: the log says where it is, and data flow on.
 """
@@ -42,7 +43,8 @@ BROKEN = """*logger*logLevel : INFO
 
 
 def consumer(user, items, seconds):
-    return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u", user,
+    return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202",
+                              "-f", items, "-u", user,
                               "-seqcheck", "-secs", str(seconds), "-l", "1", stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
 
@@ -96,7 +98,9 @@ def check_broken(conf, items, system):
            "src_dist.1": f'{conf}:{line + 2}: *Src_Dist*RDFD*rrmpFlushInterval: "soon" is not '}
     reload(conf, BROKEN, system)
     for name, wrong in own.items():
-        wait_for(lambda name=name: "the configuration has errors; the old values stay" in log_of(system, name),
+        wait_for(
+            lambda name=name: "the configuration has errors; the old values stay" in log_of(system,
+                                                                                            name),
                  f"{name} takes a broken file")
         assert re.search("ERROR .*" + re.escape(wrong), log_of(system, name)), log_of(system, name)
     for user, wanted in (("demo", 12), ("alice", 20)):
@@ -114,7 +118,8 @@ def check_beside_broken(conf, items, system):
         mirror.await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates)
         beside.send_signal(signal.SIGINT)
         text, _ = beside.communicate(timeout=60)
-        assert re.search(r"[1-9]\d* checked, 0 gaps, 0 lost", text) and " 0 connections lost" in text, text
+        assert re.search(r"[1-9]\d* checked, 0 gaps, 0 lost",
+                         text) and " 0 connections lost" in text, text
     finally:
         beside.kill()
         beside.communicate()
@@ -130,7 +135,8 @@ def main():
             conf_examples.tool("sink_driven_src", "-mklist", "40", "X", stdout=out).wait()
         run = conf_examples.load_run()
         system = run.System(conf)
-        source = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", "1000",
+        source = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L",
+                                    "127.0.0.1", "-U", "1000",
                                     "-tps", "100", "-seqdata", stdout=subprocess.DEVNULL)
         try:
             assert run.up(system) == 0, "it did not start"

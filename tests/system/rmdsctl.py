@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""rmdsctl.py SOURCE BUILD - an operator tells running daemons what to do: list, trace, kick, drain, log level, reload;
-and strangers, half requests and floods on the admin sockets get nothing, and hold nobody up."""
+"""rmdsctl.py SOURCE BUILD - an operator tells running daemons what to do: list, trace, kick, drain,
+log level, reload; and strangers, half requests and floods on the admin sockets get nothing, and
+hold nobody up."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -37,14 +38,16 @@ def until(what, condition):
 
 
 def ctl(*words, **more):
-    run = subprocess.run([os.path.join(chain.BIN, "rmdsctl"), *words], stdin=subprocess.DEVNULL, capture_output=True,
+    run = subprocess.run([os.path.join(chain.BIN, "rmdsctl"), *words], stdin=subprocess.DEVNULL,
+                         capture_output=True,
                          text=True, check=False, timeout=WAIT_S, **more)
     return run.returncode, run.stdout, run.stderr
 
 
 def rows(text):
     """A list as dictionaries by its header; the lines below a row are left out."""
-    lines = [line for line in text.splitlines() if line and not line.startswith(" ") and not line.endswith(":")]
+    lines = [line for line in text.splitlines() if line and not line.startswith(" ")
+             and not line.endswith(":")]
     names = lines[0].split()
     return [dict(zip(names, line.split())) for line in lines[1:] if line.split() != names]
 
@@ -62,7 +65,8 @@ def refused(code, sentence, *words):
 
 def consumer(bed, user, count=100):
     return subprocess.Popen(
-        [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", str(chain.SINK_PORT),
+        [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
+         str(chain.SINK_PORT),
          "-f", bed.items(count), "-u", user],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -94,14 +98,17 @@ def lists(bed):
         until(f"{name} is ready", lambda one=name: re.search(
             rf"\.1\.{re.escape(one)}  version \S+  pid \d+  up \d+ s  ready", good()))
     until("the mounts", lambda: {"jim", "joe"} <= set(mounts()))
-    until("a number of each", lambda: all(re.fullmatch(r"0\.[1-9]\d*", row["ID"]) for row in mounts().values()))
-    until("their items", lambda: [mounts()[user]["ITEMS"] for user in ("jim", "joe")] == ["100", "100"])
+    until("a number of each",
+          lambda: all(re.fullmatch(r"0\.[1-9]\d*", row["ID"]) for row in mounts().values()))
+    until("their items",
+          lambda: [mounts()[user]["ITEMS"] for user in ("jim", "joe")] == ["100", "100"])
     check(rows(good("p2ps.1", "list", "services"))[0]["STATE"] == "up", "the service at p2ps")
     provider = rows(good("src_dist", "list", "providers"))[0]
     check(provider["ID"] == "0.0" and provider["STATE"] == "ready", f"the provider: {provider}")
     check(len(rows(good("src_dist", "list", "items", "RDFD"))) == 100, "items of src_dist")
     items = rows(good("p2ps", "list", "items"))
-    check(len(items) == 100 and {row["WATCHERS"] for row in items} == {"2"}, f"items of p2ps: {items[:3]}")
+    check(len(items) == 100 and {row["WATCHERS"] for row in items} == {"2"},
+          f"items of p2ps: {items[:3]}")
     name = items[0]["ITEM"]
     out = good("trace", "RDFD", name)
     here = next(row for row in rows(out.split("src_dist.1:")[0]) if row.get("ITEM") == name)
@@ -109,20 +116,25 @@ def lists(bed):
     check(here["STATE"] == "live" and there["STATE"] == "open", out)
     check(here["HANDLE"] == there["HANDLE"], f"the handle is that of the source: {out}")
     check(there["PROVIDER"] == provider["PROVIDER"] and ".src_dist" in here["SOURCE"], out)
-    came = [int(value) for row in (here, there) for key, value in row.items() if key.startswith("IN-")]
+    came = [int(value) for row in (here, there) for key,
+            value in row.items() if key.startswith("IN-")]
     check(len(came) == 2 and min(came) > 0, f"updates come: {out}")
-    check(len(re.findall(r"^  watcher 0\.\d+ (?:jim|joe) ", out, re.M)) == 2, f"its watchers: {out}")
+    check(len(re.findall(r"^  watcher 0\.\d+ (?:jim|joe) ", out, re.M)) == 2,
+          f"its watchers: {out}")
     flows(bed)
 
 
 def kicks(bed, log):
-    """One consumer is cut, by its number or its user; the tool connects again, the other one never notices."""
+    """One consumer is cut, by its number or its user; the tool connects again, the other one never
+    notices."""
     old = mounts()
     out = good("p2ps", "kick", old["jim"]["ID"])
     check(rows(out)[0]["USER"] == "jim", out)
-    until("jim is back with another number", lambda: mounts().get("jim", old["jim"])["ID"] != old["jim"]["ID"])
+    until("jim is back with another number",
+          lambda: mounts().get("jim", old["jim"])["ID"] != old["jim"]["ID"])
     check(mounts()["joe"]["ID"] == old["joe"]["ID"], "joe is left alone")
-    until("the log says that it was cut", lambda: "cut: an operator disconnected it" in log("p2ps.1"))
+    until("the log says that it was cut",
+          lambda: "cut: an operator disconnected it" in log("p2ps.1"))
     who = rf"NOTICE rmdsctl: \S+ \(uid {os.getuid()}, pid \d+\): kick {re.escape(old['jim']['ID'])}: 1 disconnected"
     until("the log says who did it", lambda: re.search(who, log("p2ps.1")))
     good("p2ps", "kick", "user", "joe")
@@ -154,7 +166,8 @@ def drains(bed, log):
     finally:
         late.kill()
         late.wait()
-    until("the log", lambda: "draining begins" in log("p2ps.1") and "draining ends" in log("p2ps.1"))
+    until("the log",
+          lambda: "draining begins" in log("p2ps.1") and "draining ends" in log("p2ps.1"))
 
 
 def levels(log):
@@ -229,7 +242,8 @@ def ask_as(uid, path):
 
 def strangers(path, log):
     mode = os.stat(path).st_mode
-    check(stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600, f"{path} has mode {stat.S_IMODE(mode):o}")
+    check(stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600,
+          f"{path} has mode {stat.S_IMODE(mode):o}")
     if os.getuid() != 0 or not can_be(65534):
         print("no other user here: the credentials of strangers are not tried")
         return
@@ -239,8 +253,10 @@ def strangers(path, log):
     os.chmod(path, 0o666)
     answer = ask_as(65534, path)
     os.chmod(path, 0o600)
-    check(answer.startswith(b"error: only root and the user"), f"the kernel says who asks: {answer}")
-    until("it is in the log", lambda: re.search(r"WARNING rmdsctl: .*uid 65534.* refused", log("p2ps.1")))
+    check(answer.startswith(b"error: only root and the user"),
+          f"the kernel says who asks: {answer}")
+    until("it is in the log",
+          lambda: re.search(r"WARNING rmdsctl: .*uid 65534.* refused", log("p2ps.1")))
 
 
 def can_be(uid):
@@ -256,7 +272,8 @@ def every_change_is_told(path, log):
     for number in range(60):
         raw(path, b"list services\n")
         answer = raw(path, b"kick user nobody%d\n" % number)
-        check(answer.startswith((b"error: no such consumer", b"error: more than 32 changes in a second")), str(answer))
+        check(answer.startswith((b"error: no such consumer",
+                                 b"error: more than 32 changes in a second")), str(answer))
         if b"more than" not in answer:
             done += 1
             until("it is in the log", lambda n=number: f"kick user nobody{n}: " in log("p2ps.1"))
@@ -271,7 +288,8 @@ def hostile(path, bed):
     check(raw(path, b"status", half=True) == b"", "half a line, then the end")
     check(raw(path, b"status\nreload\n").startswith(b"ok\n"), "the first of two lines is answered")
     check(raw(path, b"status\n", half=True).startswith(b"ok\n"), "one that sends no more")
-    check(raw(path, b"list\t" + b"\xff" * 300 + b"\n").startswith(b"error: p2ps lists"), "bytes that are no text")
+    check(raw(path, b"list\t" + b"\xff" * 300 + b"\n").startswith(b"error: p2ps lists"),
+          "bytes that are no text")
     check(raw(path, b"a " * 200 + b"\n").startswith(b"error:"), "many words")
     idle = []
     for _ in range(8):
@@ -283,7 +301,8 @@ def hostile(path, bed):
     flows(bed)
     # The daemon ends those who do not finish their line, after ten seconds.
     idle[0].settimeout(WAIT_S)
-    check(idle[0].recv(100).startswith(b"error: no complete line within 10 s"), "the slow one is told")
+    check(idle[0].recv(100).startswith(b"error: no complete line within 10 s"),
+          "the slow one is told")
     for one in idle:
         one.close()
     until("others may ask again", lambda: raw(path, b"status\n").startswith(b"ok\n"))
@@ -298,7 +317,9 @@ def a_killed_one_is_told(bed, path):
     """Its socket is there still, and nobody answers; its successor takes it."""
     pid = bed.pids()["p2ps.1"]
     os.kill(pid, signal.SIGKILL)
-    until("it is told", lambda: "left its socket" in ctl("-run", os.path.dirname(os.path.dirname(path)), "p2ps", "status")[2])
+    until("it is told",
+          lambda: "left its socket" in ctl("-run", os.path.dirname(os.path.dirname(path)), "p2ps",
+                                           "status")[2])
 
 
 def main():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""rmdsmon_finds.py - rmdsmon finds the system that is meant: the only one, that of a configuration; of several it wants
-one named; another user's is none; and one that may not be read is not called dead."""
+"""rmdsmon_finds.py - rmdsmon finds the system that is meant: the only one, that of a configuration;
+of several it wants one named; another user's is none; and one that may not be read is not called
+dead."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -33,8 +34,10 @@ def enter_spaces():
 
 def monitor(*words, user=None):
     who = {"user": user, "group": user, "extra_groups": []} if user else {}
-    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), *words, "-once", "-watch", "0"], check=False,
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **who)
+    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsmon"), *words, "-once", "-watch",
+                          "0"], check=False,
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                         **who)
     return run.returncode, run.stdout, run.stderr
 
 
@@ -88,8 +91,8 @@ def choosing(folder, daemons):
 
 
 def other_user(folder, daemons):
-    """A system of somebody else is not found, nor one that somebody else has put where ours stand; where the folder
-    may not be read, that is said."""
+    """A system of somebody else is not found, nor one that somebody else has put where ours stand;
+    where the folder may not be read, that is said."""
     with open("/proc/self/uid_map", encoding="ascii") as file:
         count = int(file.read().split()[2])
     if count <= NOBODY:  # a user namespace of an ordinary user
@@ -98,7 +101,8 @@ def other_user(folder, daemons):
     code, text, _ = monitor(user=NOBODY)
     assert code == 3 and "0 instances" in text, (code, text)
     forged = f"/tmp/openrmds-{NOBODY}"  # ours, under the name of that user's
-    shutil.copytree(f"/tmp/openrmds-{os.getuid()}/first/rrcpd.net1.1", f"{forged}/first/rrcpd.net1.1",
+    shutil.copytree(f"/tmp/openrmds-{os.getuid()}/first/rrcpd.net1.1",
+                    f"{forged}/first/rrcpd.net1.1",
                     ignore=lambda _, found: [name for name in found if name != "stats"])
     code, text, _ = monitor(user=NOBODY)
     assert code == 3 and "0 instances" in text, (code, text)
@@ -108,7 +112,8 @@ def other_user(folder, daemons):
     status = os.stat(place)
     assert (status.st_uid, status.st_mode & 0o777) == (os.getuid(), 0o750), status
     code, text, _ = monitor(user=NOBODY)
-    assert code == 6 and re.search("permission denied; join group (root|rmds), or run as root", text), (code, text)
+    assert code == 6 and re.search("permission denied; join group (root|rmds), or run as root",
+                                   text), (code, text)
     os.chmod(place, 0o700)
     code, text, _ = monitor(user=NOBODY)
     assert code == 6 and "permission denied; run as root" in text, (code, text)

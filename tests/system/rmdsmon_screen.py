@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""rmdsmon_screen.py - the screen of rmdsmon on a terminal: overview, one instance, filter, help, other sizes, the end.
+"""rmdsmon_screen.py - the screen of rmdsmon on a terminal: overview, one instance, filter, help,
+other sizes, the end.
 
-The terminal is a pseudo terminal; what rmdsmon writes is drawn into a grid of characters as xterm would."""
+The terminal is a pseudo terminal; what rmdsmon writes is drawn into a grid of characters as xterm
+would."""
 # SPDX-License-Identifier: Apache-2.0
 import fcntl
 import os
@@ -27,7 +29,8 @@ CONF = """\
 *logDir : {folder}
 """
 KEYS = " enter open  b back  / filter  p pause  ? help  q end"
-SEQUENCE = re.compile(r"\x1b\[([?>]?)([0-9;]*)([A-Za-z@`])|\x1b[()].|\x1b[=>78M]|[\r\n\b\x0e\x0f\x07]|[^\x00-\x1f\x7f]")
+SEQUENCE = re.compile(
+    r"\x1b\[([?>]?)([0-9;]*)([A-Za-z@`])|\x1b[()].|\x1b[=>78M]|[\r\n\b\x0e\x0f\x07]|[^\x00-\x1f\x7f]")
 
 
 def check(condition, what):
@@ -69,7 +72,8 @@ class Grid:
         """The lines of the scrolling region, by one."""
         empty = [" "] * self.columns
         if up:
-            self.lines[self.top:self.bottom + 1] = self.lines[self.top + 1:self.bottom + 1] + [empty]
+            self.lines[self.top:self.bottom + 1] = self.lines[self.top + 1:self.bottom +
+                                                              1] + [empty]
         else:
             self.lines[self.top:self.bottom + 1] = [empty] + self.lines[self.top:self.bottom]
 
@@ -97,7 +101,8 @@ class Grid:
         elif final == "X":
             self.blank(self.row, self.column, self.column + count)
         elif final == "P":
-            self.lines[self.row] = (self.lines[self.row][:self.column] + self.lines[self.row][self.column + count:] +
+            self.lines[self.row] = (self.lines[self.row][:self.column] +
+                                    self.lines[self.row][self.column + count:] +
                                     [" "] * count)[:self.columns]
         elif final == "b":
             for _ in range(count):
@@ -106,18 +111,21 @@ class Grid:
             for _ in range(count):
                 self.scroll(final == "S")
         elif final == "r":
-            self.top, self.bottom = count - 1, (numbers[1] if len(numbers) > 1 and numbers[1] else self.rows) - 1
+            self.top, self.bottom = count - 1, (numbers[1] if len(numbers) > 1 and numbers[1]
+                                                else self.rows) - 1
             self.row, self.column = 0, 0
         else:
             check(final in "mhlnct", f"the grid does not know CSI {numbers} {final}")
-        self.row, self.column = min(max(self.row, 0), self.rows - 1), min(max(self.column, 0), self.columns)
+        self.row, self.column = min(max(self.row, 0), self.rows - 1), min(max(self.column, 0),
+                                                                          self.columns)
 
     def write(self, text):
         text, at = self.rest + text, 0
         while at < len(text):
             found = SEQUENCE.match(text, at)
             if not found:
-                check(text[at] == "\x1b" and len(text) - at < 20, f"the grid does not know {text[at:at + 20]!r}")
+                check(text[at] == "\x1b" and len(text) - at < 20,
+                      f"the grid does not know {text[at:at + 20]!r}")
                 break  # the rest of it is on the way
             at = found.end()
             whole = found.group()
@@ -175,7 +183,8 @@ class Terminal:
             alive = self.take(0.1)
             shown = "\n".join(self.grid.text())
             check(alive, f"{what}: it ended; the screen was\n{shown}")
-            check(time.monotonic() < deadline, f"{what}: not within {WAIT_S} s; the screen is\n{shown}")
+            check(time.monotonic() < deadline,
+                  f"{what}: not within {WAIT_S} s; the screen is\n{shown}")
 
     def end(self):
         """Its exit code, when it ends by itself."""
@@ -197,14 +206,16 @@ def start(folder, *words):
     """A daemon that is ready."""
     log = os.path.join(folder, words[0] + ".log")
     with open(log, "wb") as out:
-        daemon = conf_examples.tool(*words, "-c", os.path.join(folder, "test.cnf"), "-fg", stderr=out)
+        daemon = conf_examples.tool(*words, "-c", os.path.join(folder, "test.cnf"), "-fg",
+                                    stderr=out)
     deadline = time.monotonic() + WAIT_S
     while True:
         with open(log, encoding="utf-8", errors="replace") as file:
             text = file.read()
         if "NOTICE ready" in text:
             return daemon
-        check(time.monotonic() < deadline and daemon.poll() is None, f"{words[0]} is not ready:\n{text}")
+        check(time.monotonic() < deadline and daemon.poll() is None,
+              f"{words[0]} is not ready:\n{text}")
         time.sleep(0.05)
 
 
@@ -214,19 +225,23 @@ def line_of(name, state):
 
 
 def overview(terminal):
-    terminal.until("the overview", lambda text: text[0].startswith("rmdsmon  host ") and "2 instances" in text[0] and
+    terminal.until("the overview", lambda text: text[0].startswith("rmdsmon  host ")
+                   and "2 instances" in text[0] and
                    text[1].startswith(" INSTANCE") and "items loss" in text[1] and text[-1] == KEYS)
     for name in ("p2ps.1", "rrcpd.net1.1"):
         terminal.until(f"{name} is well", line_of(name, "(ok|WARN)"))
 
 
 def sizes(terminal):
-    """Every size shows what there is room for; the smallest shows something, and does not end it."""
-    for rows, columns, is_wide in ((24, 80, False), (50, 200, True), (3, 20, False), (1, 1, None), (30, 120, True)):
+    """Every size shows what there is room for; the smallest shows something, and does not end
+    it."""
+    for rows, columns, is_wide in ((24, 80, False), (50, 200, True), (3, 20, False), (1, 1, None),
+                                   (30, 120, True)):
         terminal.resize(rows, columns)
         if is_wide is None:
             continue
-        terminal.until(f"{rows} lines of {columns}", lambda text: text[0].startswith("rmdsmon  host "[:columns]) and
+        terminal.until(f"{rows} lines of {columns}",
+                       lambda text: text[0].startswith("rmdsmon  host "[:columns]) and
                        text[1].startswith(" INSTANCE") and ("items loss" in text[1]) == is_wide and
                        text[-1] == KEYS[:columns].rstrip())
         check(not any(len(line) > columns for line in terminal.grid.text()), "a line is too long")
@@ -235,13 +250,15 @@ def sizes(terminal):
 def one_instance(terminal):
     """Opened, another tab, filtered, and back."""
     terminal.press("\r")
-    terminal.until("an instance is opened", lambda text: re.match(r"(p2ps|rrcpd\.net1)\.1  (ok|WARN)", text[0]) and
+    terminal.until("an instance is opened",
+                   lambda text: re.match(r"(p2ps|rrcpd\.net1)\.1  (ok|WARN)", text[0]) and
                    text[1].startswith(" ALL  MOUNTS  SERVICES "))
     terminal.press("\t" * 7)  # the last tab
     terminal.until("its configuration", lambda text: any("logDir" in line for line in text[2:]) and
                    all(".config." in line for line in text[2:-1] if line))
     terminal.press("/runDir\r")
-    terminal.until("what contains a text", lambda text: text[0].endswith("/runDir") and "runDir" in text[2] and
+    terminal.until("what contains a text",
+                   lambda text: text[0].endswith("/runDir") and "runDir" in text[2] and
                    not any("logDir" in line for line in text[2:]))
     terminal.press("b")
     overview(terminal)
@@ -276,11 +293,13 @@ def main():
             terminal.until("a dead daemon", line_of("rrcpd.net1.1", "DEAD"))
             terminal.resize(30, 80)  # the note takes the place of figures rather than be cut
             terminal.until("the whole note", lambda text: any(
-                re.match(r" rrcpd\.net1\.1 +DEAD .*pid \d+, last heartbeat \d+ s ago$", line) for line in text))
+                re.match(r" rrcpd\.net1\.1 +DEAD .*pid \d+, last heartbeat \d+ s ago$", line)
+                for line in text))
             terminal.press("q")
             code = terminal.end()
             check(code == 0, f"it ended with {code}")
-            check("\x1b[?1049h" in terminal.raw and "\x1b[?1049l" in terminal.raw, "the terminal is not as before")
+            check("\x1b[?1049h" in terminal.raw and "\x1b[?1049l" in terminal.raw,
+                  "the terminal is not as before")
         finally:
             if terminal:
                 terminal.close()

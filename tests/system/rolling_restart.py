@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""rolling_restart.py - every daemon and each provider is restarted in turn under a running consumer.
+"""rolling_restart.py - every daemon and each provider is restarted in turn under a running
+consumer.
 
-Each daemon ends soon after SIGTERM with code 0, and says so to who is connected. The consumer has a list of two p2ps and
-loses no update silently: what is missing is covered by a suspect state and a fresh image; in the
-end all items are open and tick.
+Each daemon ends soon after SIGTERM with code 0, and says so to who is connected. The consumer has a
+list of two p2ps and loses no update silently: what is missing is covered by a suspect state and a
+fresh image; in the end all items are open and tick.
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -43,7 +44,8 @@ def restart(run, system, name):
     served = {"rrcpd.net1.1": "src_dist.1", "rrcpd.net1.2": "p2ps.1"}.get(name)
     if served:
         mirror.await_value(system, served, "ready", lambda n: n == 0)
-    fresh, trouble, log = run.start(system, run.Entry(name), 90 + len(state["programs"]) + int(began) % 1000)
+    fresh, trouble, log = run.start(system, run.Entry(name),
+                                    90 + len(state["programs"]) + int(began) % 1000)
     assert not trouble, f"{name} did not come back: {trouble}, {log}"
     state["programs"] = [fresh if p is program else p for p in state["programs"]]
     system.save(state)
@@ -78,12 +80,15 @@ def main():
         children = [mirror.provider("14102"), mirror.provider("14112")]
         try:
             assert run.up(system) == 0, "it did not start"
-            client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1:14202,127.0.0.1:14203", "-f",
-                                        items, "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1",
+            client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h",
+                                        "127.0.0.1:14202,127.0.0.1:14203", "-f",
+                                        items, "-u", "demo", "-seqcheck", "-secs", "3600", "-l",
+                                        "1",
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             children.append(client)
             all_open(system)
-            for name in ("p2ps.1", "p2ps.2", "src_dist.1", "src_dist.2", "rrcpd.net1.1", "rrcpd.net1.2"):
+            for name in ("p2ps.1", "p2ps.2", "src_dist.1", "src_dist.2", "rrcpd.net1.1",
+                         "rrcpd.net1.2"):
                 restart(run, system, name)
                 all_open(system)
             children[0].terminate()

@@ -43,10 +43,12 @@ def main():
     tables, counters = text.split("## Counters")
     counters = counters.split("\n## ")[0]
     lines = re.findall(r"^\| `([^`]+)` \|", tables, re.M)
-    names = [name for row in re.findall(r"^\| (`[^|]+) \|", counters, re.M) for name in re.findall(r"`([^`]+)`", row)]
+    names = [name for row in re.findall(r"^\| (`[^|]+) \|", counters, re.M)
+             for name in re.findall(r"`([^`]+)`", row)]
     wrong = [line for line in lines if not is_said(line, said)]
-    wrong += [name for name in names if not any(re.search(rf"(^|\.){re.escape(name.removeprefix('src_dist.'))}$", t)
-                                                for t in said)]
+    wrong += [name for name in names
+              if not any(re.search(rf"(^|\.){re.escape(name.removeprefix('src_dist.'))}$", t)
+                         for t in said)]
     print(f"{len(lines)} log lines and {len(names)} counters compared")
     for one in wrong:
         print(f"not said by any program: {one}")

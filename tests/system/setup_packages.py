@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""setup_packages.py SOURCE - which packages setup asks for on releases that name them differently; apt is played here."""
+"""setup_packages.py SOURCE - which packages setup asks for on releases that name them differently;
+apt is played here."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import subprocess
@@ -12,9 +13,11 @@ RUN = "gcc libc6-dev cmake ninja-build python3 iproute2 procps util-linux libeve
 TEST = "git ccache g++ clang-format clang-tidy openssl file libx11-dev ca-certificates libibverbs-dev librdmacm-dev " \
        "maven systemd tshark zsh pyflakes3".split()
 # What a release has: the words that differ.
-DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clang", "libclang-rt-14-dev",
+DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clang",
+             "libclang-rt-14-dev",
              "default-jdk-headless", "chromium"]
-OTHER = [*RUN, *TEST, "pkgconf", "libncursesw5-dev", "libcmocka-dev", "clang", "libclang-common-18-dev", "default-jdk"]
+OTHER = [*RUN, *TEST, "pkgconf", "libncursesw5-dev", "libcmocka-dev", "clang",
+         "libclang-common-18-dev", "default-jdk"]
 BAD = []
 
 
@@ -31,13 +34,16 @@ def program(folder, name, text):
 
 
 def setup(has, tiers, broken=(), clang=14):
-    """A machine without packages of a release that has these: exit code, what it says, what is installed in the end."""
+    """A machine without packages of a release that has these: exit code, what it says, what is
+    installed in the end."""
     with tempfile.TemporaryDirectory() as folder:
         there = os.path.join(folder, "there")
-        for path, names in ((there, []), (os.path.join(folder, "has"), has), (os.path.join(folder, "broken"), broken)):
+        for path, names in ((there, []), (os.path.join(folder, "has"), has),
+                            (os.path.join(folder, "broken"), broken)):
             with open(path, "w", encoding="ascii") as file:
                 file.writelines(name + "\n" for name in names)
-        program(folder, "dpkg-query", f'case "$*" in *Depends*) exit 1 ;; esac\nsed "s/^/installed /" {there}\n')
+        program(folder, "dpkg-query",
+                f'case "$*" in *Depends*) exit 1 ;; esac\nsed "s/^/installed /" {there}\n')
         program(folder, "apt-cache", f"""
 [ "$1" = policy ] || {{ echo "  Depends: clang-{clang}"; exit 0; }}
 echo "$2:"; grep -qxF -e "$2" {folder}/has && echo "  Candidate: 1.0" || echo "  Candidate: (none)"\n""")
@@ -48,23 +54,27 @@ while [ "$1" != install ]; do shift; done; shift
 for name; do grep -qxF -e "$name" {folder}/broken && {{ echo "$name breaks"; exit 100; }}; done
 for name; do echo "$name" >>{there}; done\n""")
         program(folder, "sudo", 'exec "$@"\n')
-        script = f'set -uo pipefail; RMDS_TMP={folder}; . "{SOURCE}/tools/rmds-lib.sh"; . "{SOURCE}/tools/rmds-setup.sh"; ' \
-                 f"setup_for {tiers} && setup_for {tiers}"
+        script = (f'set -uo pipefail; RMDS_TMP={folder}; . "{SOURCE}/tools/rmds-lib.sh"; '
+                  f'. "{SOURCE}/tools/rmds-setup.sh"; setup_for {tiers} && setup_for {tiers}')
         env = {**os.environ, "PATH": folder + ":" + os.environ["PATH"]}
         env.pop("RMDS_SETUP_DONE", None)
-        done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True,
+                              check=False)
         with open(there, encoding="ascii") as file:
             return done.returncode, done.stdout + done.stderr, file.read().split()
 
 
 def main():
     code, said, there = setup(DEBIAN_12, "run")
-    check(code == 0 and set(there) == {*RUN, "pkg-config", "libncurses-dev"}, f"run, Debian 12: {code} {there}\n{said}")
+    check(code == 0 and set(there) == {*RUN, "pkg-config", "libncurses-dev"},
+          f"run, Debian 12: {code} {there}\n{said}")
     check(said.count("apt-get install") == 1, f"it installs twice:\n{said}")
     code, said, there = setup(OTHER, "run")
-    check(code == 0 and {"pkgconf", "libncursesw5-dev"} <= set(there), f"run, other names: {code} {there}\n{said}")
+    check(code == 0 and {"pkgconf", "libncursesw5-dev"} <= set(there),
+          f"run, other names: {code} {there}\n{said}")
     code, said, there = setup(DEBIAN_12, "run unit clang test")
-    check(code == 0 and sorted(there) == sorted(DEBIAN_12), f"test, Debian 12: {code} {there}\n{said}")
+    check(code == 0 and sorted(there) == sorted(DEBIAN_12),
+          f"test, Debian 12: {code} {there}\n{said}")
     code, said, there = setup(OTHER, "run unit clang test", clang=18)
     check(code == 0 and sorted(there) == sorted(OTHER) and "not to be had here: chromium" in said,
           f"test, other names: {code} {there}\n{said}")
@@ -72,10 +82,12 @@ def main():
     check(code == 0 and sorted(there) == sorted(set(DEBIAN_12) - {"chromium", "scdoc"}),
           f"optional ones break: {code} {there}\n{said}")
     code, said, there = setup(DEBIAN_12, "run", broken=["libssl-dev"])
-    check(code == 1 and "not installed: libssl-dev; by hand: sudo apt-get" in said and "libssl-dev breaks" in said,
+    check(code == 1 and "not installed: libssl-dev; by hand: sudo apt-get" in said
+          and "libssl-dev breaks" in said,
           f"a needed one breaks: {code} {there}\n{said}")
     code, said, there = setup([name for name in DEBIAN_12 if name != "cmake"], "run")
-    check(code == 1 and "not installed: cmake" in said, f"a needed one is not there: {code} {there}\n{said}")
+    check(code == 1 and "not installed: cmake" in said,
+          f"a needed one is not there: {code} {there}\n{said}")
     print("\n".join(BAD) or "ok")
     return 1 if BAD else 0
 

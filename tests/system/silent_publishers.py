@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""silent_publishers.py - connections to serverPort that say nothing are bounded, and keep no publisher out.
+"""silent_publishers.py - connections to serverPort that say nothing are bounded, and keep no
+publisher out.
 
 src_dist has 64 of them at most: for one more it ends the one that has been silent longest.
 """
@@ -28,7 +29,8 @@ def see_them_end(system, sample):
     crowd = [silent() for _ in range(SILENT_MAX + 1)]
     assert crowd[0].recv(1) == b"", "the first one is still there"
     mirror.await_value(system, "src_dist.1", "src_dist.handshakesEnded", lambda n: n == 1)
-    publisher = conf_examples.tool("sink_driven_src", "-S", "IDNS", "-host", "127.0.0.1:14403", "-Q", sample, "-U", "10",
+    publisher = conf_examples.tool("sink_driven_src", "-S", "IDNS", "-host", "127.0.0.1:14403",
+                                   "-Q", sample, "-U", "10",
                                    stdout=subprocess.DEVNULL)
     try:
         mirror.await_value(system, "src_dist.1", "src_dist.providers", lambda n: n == 1)

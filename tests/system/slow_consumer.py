@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""slow_consumer.py - one of ten consumers stops reading: it is cut with a reason, nobody else notices.
+"""slow_consumer.py - one of ten consumers stops reading: it is cut with a reason, nobody else
+notices.
 
 The stopped one is marked slow, its updates are conflated, and after slowTimeout without progress
 it is cut; the others get every update in order, and none of them is ever marked slow. It comes
@@ -36,8 +37,10 @@ CONF = """\
 
 
 def consumer(items):
-    return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202", "-f", items, "-u",
-                              "demo", "-seqcheck", "-secs", "3600", "-l", "1", stdout=subprocess.PIPE,
+    return conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202",
+                              "-f", items, "-u",
+                              "demo", "-seqcheck", "-secs", "3600", "-l", "1",
+                              stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
 
 
@@ -57,7 +60,8 @@ def stop_one(system, victim):
 
 def judge(system, clients, victim):
     updates = mirror.value(system, "p2ps.1", worker("updatesOut"))
-    mirror.await_value(system, "p2ps.1", worker("updatesOut"), lambda n: n > updates + CONSUMERS * RATE)
+    mirror.await_value(system, "p2ps.1", worker("updatesOut"),
+                       lambda n: n > updates + CONSUMERS * RATE)
     for client in clients:
         client.send_signal(signal.SIGINT)
         text, _ = client.communicate(timeout=90)
@@ -98,8 +102,10 @@ def main():
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as out:
             conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
-        children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U", str(RATE),
-                                       "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
+        children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L",
+                                       "127.0.0.1", "-U", str(RATE),
+                                       "-tps", "100", "-tcpnodel", "-seqdata",
+                                       stdout=subprocess.DEVNULL)]
         try:
             assert run.up(system) == 0, "it did not start"
             clients = [consumer(items) for _ in range(CONSUMERS)]

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""slow_parties.py consumer|consumers|p2ps|rrcpd - one of 51 consumers, 50, a p2ps or an rrcpd is stopped.
+"""slow_parties.py consumer|consumers|p2ps|rrcpd - one of 51 consumers, 50, a p2ps or an rrcpd is
+stopped.
 
-The others do not notice: while it is stopped, they get update after update, in order and none missing, no memory goes
-beyond what was said at start, and the log says who is slow. It is told what it missed when it goes on.
+The others do not notice: while it is stopped, they get update after update, in order and none
+missing, no memory goes beyond what was said at start, and the log says who is slow. It is told what
+it missed when it goes on.
 """
 # SPDX-License-Identifier: Apache-2.0
 import glob
@@ -54,12 +56,16 @@ class Scene:
         with open(self.items, "w", encoding="ascii") as out:
             conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=out).wait()
         self.system = self.run.System(conf)
-        self.children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1", "-U",
-                                            str(flow), "-tps", "100", "-tcpnodel", "-seqdata", stdout=subprocess.DEVNULL)]
+        self.children = [conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L",
+                                            "127.0.0.1", "-U",
+                                            str(flow), "-tps", "100", "-tcpnodel", "-seqdata",
+                                            stdout=subprocess.DEVNULL)]
 
     def consumers(self, port, count):
-        client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p", str(port), "-f", self.items,
-                                    "-conns", str(count), "-u", "demo", "-seqcheck", "-secs", "3600", "-l", "1",
+        client = conf_examples.tool("rmdstestclient", "-S", "RDFD", "-h", "127.0.0.1", "-p",
+                                    str(port), "-f", self.items,
+                                    "-conns", str(count), "-u", "demo", "-seqcheck", "-secs",
+                                    "3600", "-l", "1",
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.children.append(client)
         return client
@@ -76,9 +82,11 @@ class Scene:
     def others_flow(self):
         """From now on the live ones get the updates of a second."""
         before = self.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n: True)
-        self.wait("p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > before + self.live * self.flow)
+        self.wait("p2ps.1", "p2ps.worker.0.updatesOut",
+                  lambda n: n > before + self.live * self.flow)
         for program in self.system.load()["programs"]:
-            said = {k: v for k, v in mirror.values(self.system, program["name"]).items() if k.startswith("memory.")}
+            said = {k: v for k, v in mirror.values(self.system, program["name"]).items()
+                    if k.startswith("memory.")}
             bound = sum(v for k, v in said.items() if k.startswith("memory.max."))
             assert said["memory.resident"] <= bound, f"{program['name']}: {said}"
 
@@ -93,8 +101,10 @@ class Scene:
         client.send_signal(signal.SIGINT)
         text, _ = client.communicate(timeout=90)
         print(text)
-        assert client.returncode == 0 and " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
-        return int(re.search(r"(\d+) connections? lost", text)[1]), int(re.search(r"; (\d+) resyncs", text)[1])
+        assert client.returncode == 0, text
+        assert " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, "silent loss"
+        return int(re.search(r"(\d+) connections? lost",
+                             text)[1]), int(re.search(r"; (\d+) resyncs", text)[1])
 
     def close(self):
         for program in self.system.load()["programs"]:
@@ -108,7 +118,8 @@ class Scene:
 
 
 def consumer(scene):
-    """Stopped for ten seconds: slow, conflated, cut; it comes back, and nobody else was ever slow."""
+    """Stopped for ten seconds: slow, conflated, cut; it comes back, and nobody else was ever
+    slow."""
     stopped = scene.consumers(14202, 1)
     scene.watches("p2ps.1", scene.live + 1)
     stopped.send_signal(signal.SIGSTOP)
@@ -133,7 +144,8 @@ def consumers(scene):
     scene.others_flow()
     stopped.send_signal(signal.SIGCONT)
     scene.watches("p2ps.1", STOPPED + LIVE)
-    assert scene.end(stopped)[0] == STOPPED, "those that were stopped should have been cut, each once"
+    assert scene.end(stopped)[
+        0] == STOPPED, "those that were stopped should have been cut, each once"
     logs = scene.logs("p2ps.1")
     assert re.search(r"mount: host=\S+ slow: \d+ of 20 buffers in use", logs), logs
     assert "cut: output buffer overflow" in logs, logs
@@ -173,7 +185,8 @@ def rrcpd(scene):
 
 
 def main():
-    scenario = {"consumer": consumer, "consumers": consumers, "p2ps": p2ps, "rrcpd": rrcpd}[sys.argv[1]]
+    scenario = {"consumer": consumer, "consumers": consumers, "p2ps": p2ps,
+                "rrcpd": rrcpd}[sys.argv[1]]
     with tempfile.TemporaryDirectory() as folder:
         live, flow = (50, 500) if scenario is consumer else (LIVE, FLOW)
         scene = Scene(folder, 3 if scenario is rrcpd else 2, live, flow)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""tls_chain.py - docs/tls.md to the letter: its certificates, its configuration, its commands. Data go through the chain
-with TLS on every connection from outside; who shows no certificate, or trusts nobody, is refused and told why."""
+"""tls_chain.py - docs/tls.md to the letter: its certificates, its configuration, its commands. Data
+go through the chain with TLS on every connection from outside; who shows no certificate, or trusts
+nobody, is refused and told why."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -18,7 +19,8 @@ def blocks(folder):
     """The page's blocks of code, with our folder in place of /etc/rmds/tls."""
     with open(PAGE, encoding="ascii") as page:
         found = re.findall(r"^```\n(.*?)^```$", page.read(), re.M | re.S)
-    return [text.replace("/etc/rmds/tls", folder).replace(" sample.xml", f" {SAMPLE}") for text in found]
+    return [text.replace("/etc/rmds/tls", folder).replace(" sample.xml", f" {SAMPLE}")
+            for text in found]
 
 
 def shell(text, folder):
@@ -33,16 +35,21 @@ def tool(line):
 
 def consume(line, seconds):
     """What a consumer's command line comes to."""
-    run = subprocess.run([os.path.join(conf_examples.BIN, line.split()[0]), *line.split()[1:], "-timeout", seconds],
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run([os.path.join(conf_examples.BIN, line.split()[0]), *line.split()[1:],
+                          "-timeout", seconds],
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                         timeout=120)
     return run.returncode, run.stdout + run.stderr
 
 
 def check_refusals(line):
     """Without a certificate; without the authority; with files for TLS, but without TLS."""
-    for option, word in (("-tlsCertFile", "certificate required"), ("-tlsCaFile", "self-signed certificate in certificate chain"),
+    for option, word in (("-tlsCertFile", "certificate required"),
+                         ("-tlsCaFile", "self-signed certificate in certificate chain"),
                          ("-ct", "need tls")):
-        words = line.split(" " + option)[0] if option == "-tlsCertFile" else re.sub(rf" {option} \S+", "", line)
+        words = line.split(" " +
+                           option)[0] if option == "-tlsCertFile" else re.sub(rf" {option} \S+", "",
+                                                                              line)
         code, said = consume(words, "2")
         assert code != 0 and word in said, f"{words}: {code}, without '{word}':\n{said}"
 
@@ -56,7 +63,8 @@ def main():
         conf = os.path.join(folder, "c.cnf")
         with open(conf, "w", encoding="ascii") as out:
             out.write("*rmds*startList : src_dist.1, p2ps.1\n*rrcp*inProcess : True\n" + lines)
-        check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "-files", "check", conf], text=True,
+        check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "-files", "check",
+                                conf], text=True,
                                capture_output=True, check=False)
         assert check.returncode == 0, check.stdout + check.stderr
         children = [tool(line) for line in providers.splitlines()]

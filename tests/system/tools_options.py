@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools_options.py SOURCE BUILD - options and commands of sink_driven_src and rmdstestclient, as they look on the wire.
+"""tools_options.py SOURCE BUILD - options and commands of sink_driven_src and rmdstestclient, as
+they look on the wire.
 
 One of them speaks to the other through a recorder; rwfdump says what went by."""
 # SPDX-License-Identifier: Apache-2.0
@@ -27,8 +28,10 @@ class Tool:
 
     def __init__(self, *words):
         self.words, self.text = words, ""
-        self.process = subprocess.Popen([os.path.join(BIN, words[0]), *map(str, words[1:])], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        self.process = subprocess.Popen([os.path.join(BIN, words[0]), *map(str, words[1:])],
+                                        stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        bufsize=1)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -72,7 +75,8 @@ class Tool:
 
 class Publisher(Tool):
     def __init__(self, *words, service="RDFD"):
-        super().__init__("sink_driven_src", "-S", service, "-N", "0", "-L", "127.0.0.1", "-c", *words)
+        super().__init__("sink_driven_src", "-S", service, "-N", "0", "-L", "127.0.0.1", "-c",
+                         *words)
         self.port = self.until(r"listening on port (\d+)")[1]
 
     def items_open(self, count):
@@ -127,7 +131,8 @@ class Recorder:
         content = self.bytes[way]
         for _ in range(handshakes):
             content = content[int.from_bytes(content[:2], "big"):]
-        done = subprocess.run([os.path.join(BIN, "rwfdump"), "-i", "rssl", "-"], input=content, capture_output=True,
+        done = subprocess.run([os.path.join(BIN, "rwfdump"), "-i", "rssl", "-"], input=content,
+                              capture_output=True,
                               check=False)
         text = done.stdout.decode()
         check(done.returncode == 0 and text, f"rwfdump: {text}{done.stderr.decode()}")
@@ -161,11 +166,14 @@ def service(_):
     """-id and -qos are in the directory and in every image; -pos and -aid in the login request."""
     with Publisher("-id", 77, "-qos", "delayed") as publisher:
         wire = Recorder(publisher.port)
-        with client(wire.port, "-il", "A", "-e", "-pos", "10.9.8.7/desk", "-aid", "777") as consumer:
+        with client(wire.port, "-il", "A", "-e", "-pos", "10.9.8.7/desk", "-aid",
+                    "777") as consumer:
             consumer.end(0)
     expect(wire.messages("down", 1), r"entry action=ADD 77\n", r"item DELAYED_UNKNOWN/TICK_BY_TICK",
-           r"REFRESH .*domain=MARKET_PRICE .*qos=DELAYED_UNKNOWN/TICK_BY_TICK.*\n.*\n  key service=77 name=\"A\"")
-    expect(wire.messages("up", 2), r"element Position .*\"10\.9\.8\.7/desk\"", r"element ApplicationId .*\"777\"")
+           r"REFRESH .*domain=MARKET_PRICE .*qos=DELAYED_UNKNOWN/TICK_BY_TICK.*\n.*\n  key "
+           r"service=77 name=\"A\"")
+    expect(wire.messages("up", 2), r"element Position .*\"10\.9\.8\.7/desk\"",
+           r"element ApplicationId .*\"777\"")
     for words in (("-qos", "fast"), ("-id", 65536), ("-maxclients", "few"), ("-stop", "soon")):
         with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", *words) as refused:
             refused.end(1)
@@ -182,7 +190,8 @@ def dictionary(folder):
         with client(publisher.port, "-il", "A", "-d", "3", "-l", "3", "-e") as consumer:
             consumer.end(0)
             expect(consumer.text, r" OUR_BID +22 ")
-    with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", "-dict", os.path.join(folder, "none")) as refused:
+    with Tool("sink_driven_src", "-S", "RDFD", "-N", "0", "-dict",
+              os.path.join(folder, "none")) as refused:
         refused.end(2)
 
 
@@ -212,7 +221,8 @@ def stop(folder):
             publisher.command("st")
             rates.append(publisher.until(r"of (\d+) updates/s in", len(rates) + 1)[1])
         order = list(dict.fromkeys(rates))
-        check(order in (["1000", "3000", "2000"], ["3000", "2000"], ["1000", "2000"], ["2000"]), f"rates: {order}")
+        check(order in (["1000", "3000", "2000"], ["3000", "2000"], ["1000", "2000"], ["2000"]),
+              f"rates: {order}")
 
 
 def hang_up(_):
@@ -228,9 +238,11 @@ def hang_up(_):
 
 
 def another_service(_):
-    """After a loss the id of a service is not taken for granted: where it is another service's, nothing is asked."""
+    """After a loss the id of a service is not taken for granted: where it is another service's,
+    nothing is asked."""
     with Publisher("-id", 77) as ours, Publisher("-id", 77, service="OTHER") as other:
-        with client(ours.port, "-h", f"127.0.0.1:{ours.port},127.0.0.1:{other.port}", "-il", "A") as consumer:
+        with client(ours.port, "-h", f"127.0.0.1:{ours.port},127.0.0.1:{other.port}", "-il",
+                    "A") as consumer:
             consumer.until("1 of 1 items open")
             ours.command("fl")
             other.until("logged in as")
@@ -244,7 +256,8 @@ def another_service(_):
 
 
 def commands(_):
-    """op and cl: one item of the list is closed and opened again; pa and re: the login asks for it."""
+    """op and cl: one item of the list is closed and opened again; pa and re: the login asks for
+    it."""
     with Publisher() as publisher:
         wire = Recorder(publisher.port)
         with client(wire.port, "-il", "A,B", "-l", 2) as consumer:
@@ -264,13 +277,16 @@ def commands(_):
             consumer.end(0)
             expect(consumer.text, "3 refreshes")
     sent = [line for line in wire.messages("up", 2).splitlines() if line.startswith("message ")]
-    sent = [(line.split()[1], "PAUSE" in line) for line in sent if "domain=LOGIN" in line or "MARKET_PRICE" in line]
+    sent = [(line.split()[1], "PAUSE" in line) for line in sent if "domain=LOGIN" in line
+            or "MARKET_PRICE" in line]
     request, close = ("REQUEST", False), ("CLOSE", False)
-    check(sent == [request, request, request, close, request, ("REQUEST", True), request], f"on the wire: {sent}")
+    check(sent == [request, request, request, close, request, ("REQUEST", True), request],
+          f"on the wire: {sent}")
 
 
 def short_rate(_):
-    """NOT REACHED is said of the present rate alone, and only once it held for a second with an item open."""
+    """NOT REACHED is said of the present rate alone, and only once it held for a second with an
+    item open."""
     with Publisher("-U", 0) as publisher, client(publisher.port, "-il", "A", "-I", 0.2) as consumer:
         publisher.items_open(1)
         consumer.until(r"^20[0-9-]*T", 6)  # a second without updates, as it was wanted
@@ -282,7 +298,8 @@ def short_rate(_):
 
 
 def answers(_):
-    """A publisher whose queue is full of updates answers requests all the same, and in order with these."""
+    """A publisher whose queue is full of updates answers requests all the same, and in order with
+    these."""
     names = "ABCDEFGH"
     with Publisher("-U", 1000, "-seqdata") as publisher:
         dam = Dam(publisher.port)
@@ -299,14 +316,18 @@ def answers(_):
             dam.is_closed = False
             consumer.until(r"^20[0-9-]*T[0-9:]*Z,[0-9]+,[0-9]+,[0-9]+,8,0,", ask="st")
             consumer.command("q")
-            consumer.end(5)  # what was under way to a closed stream comes before the image of the new one of this id
-            expect(consumer.text, " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong, [0-9]+ before their image")
+            # what was under way to a closed stream comes before the image of the new one of this id
+            consumer.end(5)
+            expect(consumer.text,
+                   " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong, [0-9]+ before their "
+                   "image")
 
 
 def statistics(folder):
     """-stats: the lines go into the file, not between the others."""
     path = os.path.join(folder, "stats.csv")
-    with Publisher() as publisher, client(publisher.port, "-il", "A", "-I", 0.1, "-stats", path) as consumer:
+    with Publisher() as publisher, client(publisher.port, "-il", "A", "-I", 0.1, "-stats",
+                                          path) as consumer:
         consumer.until("1 of 1 items open")
         deadline = time.monotonic() + WAIT_S
         lines = []
@@ -318,25 +339,31 @@ def statistics(folder):
         consumer.command("q")
         consumer.end(0)
         check(lines[0].startswith("time,upd/s,refresh,status,items_open,"), f"the head: {lines[0]}")
-        check(all(re.match(r"20[0-9-]*T[0-9:]*Z,", line) for line in lines[1:-1]), f"the lines: {lines}")
+        check(all(re.match(r"20[0-9-]*T[0-9:]*Z,", line) for line in lines[1:-1]),
+              f"the lines: {lines}")
         check("time,upd/s" not in consumer.text, f"on standard output, too: {consumer.text}")
     with client(1, "-il", "A", "-I", 1, "-stats", os.path.join(folder, "none", "x")) as refused:
         refused.end(2)
 
 
 def services(_):
-    """-list services; a service that is not there is told once, with those that are, and what is waited for."""
+    """-list services; a service that is not there is told once, with those that are, and what is
+    waited for."""
     with Publisher("-S", "IDNS", "-id", 40) as publisher:
         publisher.command("sv IDNS down")
-        with Tool("rmdstestclient", "-h", f"127.0.0.1:{publisher.port}", "-list", "services") as lists:
+        with Tool("rmdstestclient", "-h", f"127.0.0.1:{publisher.port}", "-list",
+                  "services") as lists:
             lists.end(0)
-            expect(lists.text, r"\ASERVICE +ID +STATE +DOMAINS\nIDNS +41 +down +DICTIONARY MARKET_PRICE.*\n"
+            expect(lists.text,
+                   r"\ASERVICE +ID +STATE +DOMAINS\nIDNS +41 +down +DICTIONARY MARKET_PRICE.*\n"
                    r"RDFD +40 +up +DICTIONARY MARKET_PRICE.*\n\Z")
         with client(publisher.port, "-S", "RDFX", "-il", "A,B", "-timeout", 4) as consumer:
             consumer.end(4)
             told = "service RDFX is not offered here; there are: IDNS \\(down\\), RDFD\n"
             check(len(re.findall(told, consumer.text)) == 1, consumer.text)
-            expect(consumer.text, r"(?s)logged in.*waiting for service RDFX, .* \(3 s so far\).*ended while waiting for "
+            expect(consumer.text,
+                   r"(?s)logged in.*waiting for service RDFX, .* \(3 s so far\).*ended while "
+                   r"waiting for "
                    r"service RDFX.* 0 updates in")
     with socket.create_server(("127.0.0.1", 0)) as mute:
         with client(mute.getsockname()[1], "-il", "A", "-timeout", 1) as consumer:
@@ -350,16 +377,20 @@ def services(_):
 
 def refusals(_):
     """Items that are closed for one reason are told as one, with the names of some."""
-    with Publisher() as publisher, client(publisher.port, "-il", ",".join(f"I{i}" for i in range(50))) as consumer:
+    with Publisher() as publisher, client(publisher.port, "-il",
+                                          ",".join(f"I{i}" for i in range(50))) as consumer:
         consumer.until("50 of 50 items open on 1 connection in")
         for i in range(50):
             publisher.command(f"it I{i} close")
         publisher.items_open(0)
         consumer.command("q")
         consumer.end(4)
-        first = re.findall(r"^rmdstestclient: connection 0: I\d+: closed: (.*)$", consumer.text, re.M)
-        more = re.findall(r"^rmdstestclient: (\d+) more closed: (.*) \(I\d+, I\d+.*\)$", consumer.text, re.M)
-        check(len(first) == 1 and sum(int(n) for n, _ in more) == 49 and {text for _, text in more} == set(first),
+        first = re.findall(r"^rmdstestclient: connection 0: I\d+: closed: (.*)$", consumer.text,
+                           re.M)
+        more = re.findall(r"^rmdstestclient: (\d+) more closed: (.*) \(I\d+, I\d+.*\)$",
+                          consumer.text, re.M)
+        check(len(first) == 1 and sum(int(n) for n, _ in more) == 49
+              and {text for _, text in more} == set(first),
               consumer.text)
 
 
@@ -368,7 +399,8 @@ def main():
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
             return 77
-    for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands, short_rate, answers,
+    for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands,
+                 short_rate, answers,
                  statistics, services, refusals):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""without_git.py SOURCE - the demo and the benchmarks begin on a machine that has no git, or no clone."""
+"""without_git.py SOURCE - the demo and the benchmarks begin on a machine that has no git, or no
+clone."""
 # SPDX-License-Identifier: Apache-2.0
 import importlib.util
 import os
@@ -14,7 +15,8 @@ import host  # noqa: E402
 
 
 def main():
-    spec = importlib.util.spec_from_file_location("demo", os.path.join(SOURCE, "tools/rmds-demo.py"))
+    spec = importlib.util.spec_from_file_location("demo",
+                                                  os.path.join(SOURCE, "tools/rmds-demo.py"))
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
     with tempfile.TemporaryDirectory() as folder:

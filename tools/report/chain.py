@@ -28,7 +28,8 @@ def say(text):
     print(text, flush=True)
 
 
-# Namespaces of the benchmark's own: with one for processes, all that it started ends with it, however it ends;
+# Namespaces of the benchmark's own: with one for processes, all that it started ends with it,
+# however it ends;
 # with one for mounts, what its programs share in /dev/shm is gone with them.
 SPACES = (["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"],
           ["unshare", "-r", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"],
@@ -38,14 +39,15 @@ STOP_S = 15
 
 
 def enter_private_network():
-    """Run this script again in namespaces of its own, as far as there are any, else on the real loopback.
-    Nothing of it is left when this process ends, be it killed: see follow_parent()."""
+    """Run this script again in namespaces of its own, as far as there are any, else on the real
+    loopback. Nothing of it is left when this process ends, be it killed: see follow_parent()."""
     if os.environ.get("RMDS_BENCH_NET"):
         follow_parent()
         return
     words = []
     for space in SPACES:
-        script = NETWORK + (" && mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if "-m" in space else "")
+        script = NETWORK + (" && mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if "-m" in space
+                            else "")
         trial = [*space, "sh", "-c", script]
         if subprocess.run(trial, capture_output=True, check=False).returncode == 0:
             # The shell stays, as the first process, to reap what loses its parent.
@@ -60,7 +62,8 @@ def run_again(words):
     """This script, behind those words; told to stop when this process is, or is no more."""
     life, ours = os.pipe()
     folder = tempfile.mkdtemp(prefix="rmds-bench.")
-    env = {**os.environ, "RMDS_BENCH_NET": "private" if words else "host", "RMDS_BENCH_LIFE": str(life),
+    env = {**os.environ, "RMDS_BENCH_NET": "private" if words else "host",
+           "RMDS_BENCH_LIFE": str(life),
            "TMPDIR": folder}
     inner = subprocess.Popen(words + [sys.executable] + sys.argv, env=env, pass_fds=[life],
                              stdin=subprocess.DEVNULL, start_new_session=True)
@@ -109,7 +112,8 @@ def rates_of(what):
         except (ValueError, OverflowError):  # a word, nan; inf
             found = [0]
         if min(found) < 1 or max(found) > RATE_MAX:
-            raise argparse.ArgumentTypeError(f"numbers of {what} per second, as 10000,100000, are expected, "
+            raise argparse.ArgumentTypeError(f"numbers of {what} per second, as 10000,100000, are "
+                                             f"expected, "
                                              f"from 1 to {RATE_MAX:,}")
         return found
 
@@ -117,9 +121,12 @@ def rates_of(what):
 
 
 def parse(parser):
-    """The options of a benchmark. The front door asks first whether they are right, before it builds."""
+    """The options of a benchmark. The front door asks first whether they are right, before it
+    builds."""
     name = "rmds bench " + os.path.basename(sys.argv[0])
-    parser.error = lambda text: parser.exit(2, f"{name}: {text}; tools/{name} --help lists the options\n")
+    parser.error = lambda text: parser.exit(2,
+                                            f"{name}: {text}; tools/{name} --help lists the "
+                                            f"options\n")
     options = parser.parse_args()
     if os.environ.get("RMDS_PARSE_ONLY"):
         sys.exit(0)
@@ -158,14 +165,16 @@ def build_limit(name):
 
 def conf_value(conf, process, parameter):
     """What that process takes from a configuration."""
-    out = subprocess.run([os.path.join(BIN, "rmdscnf"), "get", conf, process, parameter], check=True,
+    out = subprocess.run([os.path.join(BIN, "rmdscnf"), "get", conf, process, parameter],
+                         check=True,
                          capture_output=True, text=True).stdout
     return out.split("\t")[0]
 
 
 def scheduling(cpus, fifo):
-    """Lines of rmds.cnf that bind the four daemons to CPUs (one digit for each of publisher, src_dist,
-    rrcpd, rrcpd, p2ps, client, as pipe6 takes them; '' binds nothing) and give them a priority."""
+    """Lines of rmds.cnf that bind the four daemons to CPUs (one digit for each of publisher,
+    src_dist, rrcpd, rrcpd, p2ps, client, as pipe6 takes them; '' binds nothing) and give them a
+    priority."""
     lines = [f"*schedPolicy : fifo\n*schedPriority : {fifo}"] if fifo else []
     if cpus:
         for at, names in ((1, ("src_dist*mainThreadCpu", "src_dist*sourceThreadCpu")),
@@ -185,10 +194,10 @@ DRAIN_MAX_S, LAG_MAX_US, LAG_GROWTH_MAX = 1.0, 250000, 2
 
 
 def troubles(result, wanted, counters):
-    """What speaks against `no loss and no lag` in a client's result; `counters` is what the daemons counted
-    meanwhile. Empty: every update of every item came once, nothing was conflated or suspect, and the queues
-    did not grow: p99 of the last third of the run is at most twice that of the first and 250 ms, and a
-    second after the publisher was stopped nothing came any more."""
+    """What speaks against `no loss and no lag` in a client's result; `counters` is what the daemons
+    counted meanwhile. Empty: every update of every item came once, nothing was conflated or
+    suspect, and the queues did not grow: p99 of the last third of the run is at most twice that of
+    the first and 250 ms, and a second after the publisher was stopped nothing came any more."""
     found = []
     if result["updates_per_s"] < 0.99 * wanted:
         found.append(f"{result['updates_per_s']:,.0f} of {wanted:,} updates/s")
@@ -218,8 +227,9 @@ def most_hold(runs):
 
 
 def hold_highest(rates, run, seconds, hold_s, rounds):
-    """Raise the rate until one does not hold twice; then hold the highest that did for longer, in each of the rounds,
-    or the next lower one. `run(rate, seconds)` gives a row with `holds`. The runs of each rate that was tried."""
+    """Raise the rate until one does not hold twice; then hold the highest that did for longer, in
+    each of the rounds, or the next lower one. `run(rate, seconds)` gives a row with `holds`. The
+    runs of each rate that was tried."""
     tried = []
     for rate in rates:
         tried.append([run(rate, seconds)])
@@ -269,7 +279,8 @@ class Chain:
         self.sds_out = os.path.join(self.folder, "sink_driven_src.out")
         with open(self.sds_out, "wb") as out:
             self.publisher = subprocess.Popen(
-                [*self.prefix, os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", str(SOURCE_PORT), "-c",
+                [*self.prefix, os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N",
+                 str(SOURCE_PORT), "-c",
                  "-seqdata", *map(str, words)],
                 stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
         time.sleep(0.3)
@@ -304,13 +315,15 @@ class Chain:
 
     def instances(self):
         """What every daemon says of itself: {instance: {name: value}}."""
-        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-run", self.run_dir(), "-json", "-once", "-watch", "0"],
+        out = subprocess.run([os.path.join(BIN, "rmdsmon"), "-run", self.run_dir(), "-json",
+                              "-once", "-watch", "0"],
                              capture_output=True, text=True, check=False).stdout
         return {instance["name"]: instance["values"] for instance in json.loads(out)["instances"]}
 
     def values(self, process):
         """What the instances of that program say: {name: value}."""
-        return {name: value for instance, values in self.instances().items() if instance.split(".")[0] == process
+        return {name: value for instance,
+                values in self.instances().items() if instance.split(".")[0] == process
                 for name, value in values.items()}
 
     def pids(self):
@@ -325,7 +338,8 @@ class Chain:
     def counters(self):
         """What p2ps has counted that must not happen: conflation, gaps, clients cut."""
         values = self.values("p2ps")
-        return {name: sum(v for k, v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
+        return {name: sum(v for k,
+                          v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
                 for name in ("conflated", "gapsSeen", "mountsCutSlow")}
 
     def client_without_loss(self, wanted, items, seconds, *words, prefix=()):
@@ -337,18 +351,23 @@ class Chain:
         return result
 
     def client(self, items, seconds, *words, prefix=(), stops=True):
-        """Run rmdstestclient; its result, its exit code, and the CPU of everyone. When its measurement is over the
-        publisher is stopped, if it `stops`, and what each item has had is compared with what arrived."""
+        """Run rmdstestclient; its result, its exit code, and the CPU of everyone. When its
+        measurement is over the publisher is stopped, if it `stops`, and what each item has had is
+        compared with what arrived."""
         out = os.path.join(self.folder, "client.json")
         for path in (out, self.counts):
             if os.path.exists(path):
                 os.unlink(path)
         steal = host.Steal()
         with subprocess.Popen(
-                [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
-                 str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck", "-json",
-                 out, *(["-drain", "10", "-counts", self.counts] if stops else []), *map(str, words)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+                [*prefix, os.path.join(BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1",
+                 "-p",
+                 str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck",
+                 "-json",
+                 out, *(["-drain", "10", "-counts", self.counts] if stops else []),
+                 *map(str, words)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True) as run:
             killer = threading.Timer(seconds + 180, run.kill)
             killer.start()
             try:
@@ -361,7 +380,8 @@ class Chain:
             finally:
                 killer.cancel()
         if not os.path.exists(out):
-            raise SystemExit(f"rmdstestclient ended with {run.returncode}: {''.join(lines)}{complaints}")
+            raise SystemExit(f"rmdstestclient ended with {run.returncode}: "
+                             f"{''.join(lines)}{complaints}")
         with open(out, encoding="utf-8") as file:
             result = json.load(file)
         if looks and not stops:
@@ -370,14 +390,15 @@ class Chain:
                 "cpu": cpu_between(looks), "steal_pct": steal.pct()}
 
     def follow(self, run, stops):
-        """What it prints; and looks at the clock and everyone's CPU when all items are open, and when it has
-        measured: then the publisher is stopped."""
+        """What it prints; and looks at the clock and everyone's CPU when all items are open, and
+        when it has measured: then the publisher is stopped."""
         pids, lines, looks = {**self.pids(), "rmdstestclient": run.pid}, [], []
         for line in run.stdout:
             lines.append(line)
             is_measured = line == "rmdstestclient: measured\n" if stops else " updates in " in line
             if " items open on " in line or is_measured:
-                looks.append((time.monotonic(), {name: cpu_seconds(pid) for name, pid in pids.items()}))
+                looks.append((time.monotonic(),
+                              {name: cpu_seconds(pid) for name, pid in pids.items()}))
             if is_measured and stops:
                 self.quiet()
         return lines, looks

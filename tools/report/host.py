@@ -1,4 +1,5 @@
-"""host.py - what a figure was measured on: the machine, its load, and the CPU time that its host took away."""
+"""host.py - what a figure was measured on: the machine, its load, and the CPU time that its host
+took away."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import platform
@@ -42,7 +43,8 @@ class Steal:
 
 
 def note(row):
-    """What a printed row says of stolen time: nothing where nothing is known, a loud word above the limit."""
+    """What a printed row says of stolen time: nothing where nothing is known, a loud word above the
+    limit."""
     steal = row.get("steal_pct")
     if steal is None:
         return ""
@@ -60,7 +62,8 @@ def machine():
         memory = int(file.readline().split()[1]) // 1024
     return {"host": os.uname().nodename, "cpus": len(os.sched_getaffinity(0)), "cpu": model,
             "kernel": os.uname().release, "memory_mb": memory, "load": list(os.getloadavg()),
-            "ticks": now(), "commit": commit or "?", "network": os.environ.get("RMDS_BENCH_NET", "host"),
+            "ticks": now(), "commit": commit or "?",
+            "network": os.environ.get("RMDS_BENCH_NET", "host"),
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "command": " ".join([os.path.basename(sys.argv[0])] + sys.argv[1:])}
 
@@ -107,12 +110,14 @@ def warnings(of, rows):
     """Why these figures should not be believed, in sentences; none: nothing speaks against them."""
     found = []
     if "load" in of and of["load"][0] > 0.5 * of.get("cpus", 1):
-        found.append(f"The machine was busy before the run began: load {of['load'][0]:.1f} on {of.get('cpus', 1)} CPUs. "
+        found.append(f"The machine was busy before the run began: load {of['load'][0]:.1f} on "
+                     f"{of.get('cpus', 1)} CPUs. "
                      "Measure again on an idle machine.")
     if of.get("commit", "").endswith("-dirty"):
         found.append("The programs were built from a tree with uncommitted changes.")
     noisy = [row for row in rows if (row.get("steal_pct") or 0) > STEAL_MAX_PCT]
     if noisy:
-        found.append(f"In {len(noisy)} of {len(rows)} rows the host took more than {STEAL_MAX_PCT} % of the CPU time away; "
+        found.append(f"In {len(noisy)} of {len(rows)} rows the host took more than {STEAL_MAX_PCT} "
+                     f"% of the CPU time away; "
                      "they are marked. Repeat them.")
     return found

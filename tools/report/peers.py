@@ -1,4 +1,5 @@
-"""peers.py - applications of others at both ends: ours on ETA Java (tests/interop/java-bench), or a command of the user's."""
+"""peers.py - applications of others at both ends: ours on ETA Java (tests/interop/java-bench), or a
+command of the user's."""
 # SPDX-License-Identifier: Apache-2.0
 import atexit
 import json
@@ -20,14 +21,18 @@ JAVA = ["java", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xms512m", "-Xmx1g", "-
         f"{chain.BUILD}/interop/classes:{chain.BUILD}/interop/lib/*"]
 SERVICE = "RDFD"
 ANSWER_S, OPEN_S, QUIET_S = 60, 240, 120
-# The words of the figures that the public performance consumer prints, in its block "Steady State Statistics".
-PRINTED = {"mean_us": r"Latency avg \(usec\): ([\d.]+)", "stddev_us": r"Latency std dev \(usec\): ([\d.]+)",
+# The words of the figures that the public performance consumer prints, in its block "Steady State
+# Statistics".
+PRINTED = {"mean_us": r"Latency avg \(usec\): ([\d.]+)",
+           "stddev_us": r"Latency std dev \(usec\): ([\d.]+)",
            "max_us": r"Latency max \(usec\): ([\d.]+)", "min_us": r"Latency min \(usec\): ([\d.]+)"}
 
 
 def build_java():
-    """The two programs on ETA Java; the libraries come from Maven Central once, so this needs the network."""
-    run = subprocess.run([os.path.join(chain.ROOT, "tests/interop/build.sh"), chain.BUILD], check=False,
+    """The two programs on ETA Java; the libraries come from Maven Central once, so this needs the
+    network."""
+    run = subprocess.run([os.path.join(chain.ROOT, "tests/interop/build.sh"), chain.BUILD],
+                         check=False,
                          capture_output=True, text=True)
     if run.returncode == 77:
         chain.say(run.stdout.strip() + "; or give a --provider and a --consumer of your own")
@@ -48,12 +53,15 @@ def item_list(items):
 
 def shell(command, port, case, seconds):
     """The words that run the command of a user, in whose text what stands in braces is replaced."""
-    for name, value in (("port", port), ("rate", case["rate"]), ("items", case["items"]), ("secs", f"{seconds:g}"),
-                        ("service", SERVICE), ("packed", int(case["packed"])), ("domain", case["domain"]),
+    for name, value in (("port", port), ("rate", case["rate"]), ("items", case["items"]),
+                        ("secs", f"{seconds:g}"),
+                        ("service", SERVICE), ("packed", int(case["packed"])),
+                        ("domain", case["domain"]),
                         ("posts", case["posts"]), ("generics", case["generics"]),
                         ("list", item_list(case["items"]) if "{list}" in command else "")):
         command = command.replace("{%s}" % name, str(value))
-    is_one = not re.search(r"[;&|<>()`$\n]", command)  # then its process is the one whose CPU is looked at
+    # then its process is the one whose CPU is looked at
+    is_one = not re.search(r"[;&|<>()`$\n]", command)
     return ["sh", "-c", "exec " + command if is_one else command]
 
 
@@ -94,7 +102,8 @@ class Program:
         except queue.Empty:
             raise SystemExit(f"{self.name} did not say \"{word}\" within {seconds} s") from None
         if line is None or line.partition(" ")[0] != word:
-            raise SystemExit(f"{self.name} was to say \"{word}\", but " + ("ended" if line is None else f"said: {line}"))
+            raise SystemExit(f"{self.name} was to say \"{word}\", but " +
+                             ("ended" if line is None else f"said: {line}"))
         return line.partition(" ")[2]
 
     def close(self):
@@ -119,7 +128,8 @@ class JavaProvider:
         end = time.monotonic() + QUIET_S
         while self.streams():
             if time.monotonic() > end:
-                raise SystemExit(f"{self.streams()} items are still open {QUIET_S} s after the consumer has gone")
+                raise SystemExit(f"{self.streams()} items are still open {QUIET_S} s after the "
+                                 f"consumer has gone")
             time.sleep(0.1)
         self.program.tell(f"packed {int(case['packed'])}")
 
@@ -135,7 +145,8 @@ class JavaProvider:
 
     def rate(self, case):
         rate = case["rate"]
-        self.program.tell(f"rate {rate} {max(1, min(rate, 1000))} {1 if rate <= 100000 else rate // 10000}")
+        self.program.tell(f"rate {rate} {max(1, min(rate, 1000))} "
+                          f"{1 if rate <= 100000 else rate // 10000}")
 
     def quiet(self, counts):
         """No more updates; (how many it gave up for being late, how many it sent)."""
@@ -162,7 +173,8 @@ class CommandProvider:
 
     def begin(self, case, seconds):
         words = shell(self.command, self.port, case, seconds)
-        self.run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        self.run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                    start_new_session=True)
         end = time.monotonic() + ANSWER_S
         while not ports.is_taken(self.port):
             if self.run.poll() is not None or time.monotonic() > end:
@@ -198,9 +210,12 @@ class JavaConsumer:
     def take(self, provider, port, case, seconds, discard, look):
         """One run; look() is called when the measurement begins and when it ends."""
         self.number += 1
-        counts = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"counts.{os.getpid()}.{self.number}")
-        self.program.tell(f"run {port} {case['domain']} {case['items']} {seconds if case['measures'] else 0} "
-                          f"{discard if case['measures'] else 0} {case['posts']} {case['generics']} {counts}")
+        counts = os.path.join(os.environ.get("TMPDIR", "/tmp"),
+                              f"counts.{os.getpid()}.{self.number}")
+        self.program.tell(f"run {port} {case['domain']} {case['items']} "
+                          f"{seconds if case['measures'] else 0} "
+                          f"{discard if case['measures'] else 0} {case['posts']} "
+                          f"{case['generics']} {counts}")
         self.program.hear("open", OPEN_S)
         provider.rate(case)
         look()
@@ -221,7 +236,8 @@ class JavaConsumer:
 
 
 class CommandConsumer:
-    """A command that runs for so many seconds and prints `result {JSON}`, or the public performance consumer's summary."""
+    """A command that runs for so many seconds and prints `result {JSON}`, or the public performance
+    consumer's summary."""
 
     def __init__(self, command):
         self.command, self.run = command, None
@@ -232,7 +248,8 @@ class CommandConsumer:
 
     def take(self, provider, port, case, seconds, discard, look):
         words = shell(self.command, port, case, seconds + discard)
-        self.run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    text=True, start_new_session=True)
         killer = threading.Timer(seconds + discard + OPEN_S, end_group, [self.run])
         killer.start()
         provider.wait_open(case["items"])
@@ -252,14 +269,19 @@ class CommandConsumer:
             result = json.loads(found[-1])
         else:
             part = text.rpartition("Steady State Statistics")[2]
-            latency = {key: float(m.group(1)) for key, m in ((k, re.search(p, part)) for k, p in PRINTED.items()) if m}
+            latency = {key: float(m.group(1)) for key,
+                       m in ((k, re.search(p, part)) for k, p in PRINTED.items()) if m}
             rate = re.search(r"Avg update rate: ([\d.]+)", part)
-            images = re.search(r"Image retrieval time \(sec\): ([\d.]+)", text.rpartition("OVERALL SUMMARY")[2])
+            images = re.search(r"Image retrieval time \(sec\): ([\d.]+)",
+                               text.rpartition("OVERALL SUMMARY")[2])
             if not latency and not images:
-                raise SystemExit(f"--consumer printed neither `result {{...}}` nor a summary: {words}\n{text[-2000:]}")
-            result = {"latency": latency or None, "updates_per_s": float(rate.group(1)) if rate else 0.0,
+                raise SystemExit(f"--consumer printed neither `result {{...}}` nor a summary: "
+                                 f"{words}\n{text[-2000:]}")
+            result = {"latency": latency or None,
+                      "updates_per_s": float(rate.group(1)) if rate else 0.0,
                       "images_s": float(images.group(1)) if images else None}
-        return {"lost": None, "told_lost": None, "given_up": None, "sent": None, "post": None, "generic": None,
+        return {"lost": None, "told_lost": None, "given_up": None, "sent": None, "post": None,
+                "generic": None,
                 "latency": None, "images_s": None, "updates_per_s": 0.0, **result}
 
     def close(self):

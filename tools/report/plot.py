@@ -1,10 +1,12 @@
-"""plot.py - SVG charts: lines, bands and bars over two axes; a value is shown where the pointer rests."""
+"""plot.py - SVG charts: lines, bands and bars over two axes; a value is shown where the pointer
+rests."""
 # SPDX-License-Identifier: Apache-2.0
 import html
 import math
 
 # Readable on white and on black.
-COLOURS = ["#0a7d4f", "#d1453b", "#3b78d8", "#b86e00", "#9a4fb5", "#0b8a8a", "#7a7a7a", "#c2508f", "#5f8a00", "#a0705f"]
+COLOURS = ["#0a7d4f", "#d1453b", "#3b78d8", "#b86e00", "#9a4fb5", "#0b8a8a", "#7a7a7a", "#c2508f",
+           "#5f8a00", "#a0705f"]
 GREY = "#8a8a8a"
 EMPTY_LOG, ROOM_LOG, ROOM = (1, 10), 1.15, 1.08
 PERCENTILE_STEP = 1.04  # between two points of a line: some 60 for each nine
@@ -120,14 +122,19 @@ class Chart:
         for value, name in named if self.x_name else []:
             if self.x0 <= value <= self.x1 * 1.0001:
                 at = self.x(value)
-                out.append(f'<line x1="{at:.1f}" y1="{self.TOP}" x2="{at:.1f}" y2="{bottom}" class="g"/>'
-                           f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{html.escape(name)}</text>')
+                out.append(f'<line x1="{at:.1f}" y1="{self.TOP}" x2="{at:.1f}" y2="{bottom}" '
+                           f'class="g"/>'
+                           f'<text x="{at:.1f}" y="{bottom + 16}" '
+                           f'text-anchor="middle">{html.escape(name)}</text>')
         for value in ticks(self.y0, self.y1, self.log_y):
             at = self.y(value)
-            out.append(f'<line x1="{self.LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" class="g"/>'
-                       f'<text x="{self.LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{short(value)}</text>')
+            out.append(f'<line x1="{self.LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" '
+                       f'class="g"/>'
+                       f'<text x="{self.LEFT - 6}" y="{at + 4:.1f}" '
+                       f'text-anchor="end">{short(value)}</text>')
         out.append(f'<text x="{self.LEFT}" y="18" class="t">{html.escape(self.title)}</text>'
-                   f'<text x="{(self.LEFT + right) / 2}" y="{self.HEIGHT - 8}" text-anchor="middle">'
+                   f'<text x="{(self.LEFT + right) / 2}" y="{self.HEIGHT - 8}" '
+                   f'text-anchor="middle">'
                    f'{html.escape(self.x_name)}</text>'
                    f'<text transform="translate(14 {(self.TOP + bottom) / 2}) rotate(-90)" '
                    f'text-anchor="middle">{html.escape(self.y_name)}</text>')
@@ -135,7 +142,8 @@ class Chart:
 
     def labels(self):
         """Names at the ends of the lines, moved apart where they would meet, inside the picture."""
-        ends = sorted(((self.y(line[1][-1][1]), line[0], line[2]) for line in self.lines if line[6]), key=lambda e: e[0])
+        ends = sorted(((self.y(line[1][-1][1]), line[0], line[2]) for line in self.lines
+                       if line[6]), key=lambda e: e[0])
         places, last = [], self.TOP - self.NAME_GAP
         for at, _, _ in ends:
             last = max(at, last + self.NAME_GAP)
@@ -144,18 +152,21 @@ class Chart:
         for i in reversed(range(len(places))):
             places[i] = min(places[i], below)
             below = places[i] - self.NAME_GAP
-        return [f'<text x="{self.WIDTH - self.RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}" class="s">'
+        return [f'<text x="{self.WIDTH - self.RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}" '
+                f'class="s">'
                 f'{html.escape(name)}</text>' for at, (_, name, colour) in zip(places, ends)]
 
     def draw_bar(self, x0, x1, y, name):
         title = f"{name} {number(y)}" if name else f"{number(x0)} to {number(x1)}: {number(y)}"
-        out = [f'<rect x="{self.x(x0):.1f}" y="{self.y(y):.1f}" width="{max(self.x(x1) - self.x(x0), 0.8):.1f}" '
+        out = [f'<rect x="{self.x(x0):.1f}" y="{self.y(y):.1f}" '
+               f'width="{max(self.x(x1) - self.x(x0), 0.8):.1f}" '
                f'height="{max(self.HEIGHT - self.BOTTOM - self.y(y), 0):.1f}" fill="{COLOURS[0]}">'
                f'<title>{html.escape(title)}</title></rect>']
         if name:
             at = f"{self.x(x0):.1f} {self.HEIGHT - self.BOTTOM - 6}"
             out.append(f'<text class="s b" transform="translate({at}) rotate(-90) translate(0 '
-                       f'{(self.x(x1) - self.x(x0)) / 2 + 3:.1f})">{html.escape(name)} {number(y)}</text>')
+                       f'{(self.x(x1) - self.x(x0)) / 2 + 3:.1f})">{html.escape(name)} '
+                       f'{number(y)}</text>')
         return out
 
     def draw_line(self, name, points, colour, width, dash, marks):
@@ -165,7 +176,8 @@ class Chart:
         shown = marks or len(points) == 1
         for x, y in points:
             title = html.escape(f"{name}: {number(y)} {self.y_name} at {short(x)} {self.x_name}")
-            out.append(f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{3.2 if shown else 7}" fill="{colour}"'
+            out.append(f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" '
+                       f'r="{3.2 if shown else 7}" fill="{colour}"'
                        f'{"" if shown else " fill-opacity=" + chr(34) + "0" + chr(34)}><title>{title}</title></circle>')
         return out
 
@@ -198,7 +210,9 @@ def percentile_points(histogram):
 
 def percentiles(title, named, unit="us"):
     """Latency by percentile, each decade one nine more; `named`: {name: histogram}."""
-    marks = [(1.0, "0 %"), (2.0, "50 %")] + [(10.0 ** k, f"{100 - 10.0 ** (2 - k):.{max(k - 2, 0)}f} %") for k in range(1, 7)]
+    marks = [(1.0, "0 %"),
+             (2.0, "50 %")] + [(10.0 ** k, f"{100 - 10.0 ** (2 - k):.{max(k - 2, 0)}f} %")
+                               for k in range(1, 7)]
     chart = Chart(title, "percentile of the updates", unit, log_x=True, log_y=True, x_ticks=marks)
     for name, histogram in named.items():
         chart.line(name, percentile_points(histogram), width=1.8)

@@ -1,4 +1,5 @@
-"""report.py - JSON, CSV and one HTML page with SVG charts out of benchmark rows; no packages needed."""
+"""report.py - JSON, CSV and one HTML page with SVG charts out of benchmark rows; no packages
+needed."""
 # SPDX-License-Identifier: Apache-2.0
 import csv
 import html
@@ -14,16 +15,26 @@ COLOURS, GREY, Chart, percentiles, number, short = (
     plot.COLOURS, plot.GREY, plot.Chart, plot.percentiles, plot.number, plot.short)
 
 # Column names in words; what is not here is made of the name itself.
-WORDS = {"rate": "updates/s wanted", "achieved": "updates/s", "told_lost": "losses told", "out_of_place": "out of order or wrong",
-         "reached": "rate reached", "due_reached": "rate reached, as due", "due_achieved": "updates/s, as due",
-         "due_mean_us": "mean as due, us", "due_p999_us": "99.9 % as due, us", "due_lost": "lost, as due",
-         "pipe6_mean_us": "bare physics mean, us", "ratio": "times bare physics", "ratio_low": "lowest", "ratio_high": "highest",
-         "published_mean_us": "best published mean, us", "must_mean_us": "must, us", "goal_mean_us": "goal, us",
-         "in_per_s": "updates/s in", "out_per_s": "updates/s out", "wanted_out_per_s": "updates/s out wanted",
-         "prototype_out_per_s": "bare physics, updates/s out", "cpu_us_per_update": "CPU of an update, us",
-         "why_not": "why not", "steal_pct": "taken by the host, %", "stddev_us": "standard deviation, us",
-         "p50_us": "50 %, us", "p99_us": "99 %, us", "p999_us": "99.9 %, us", "msgs_per_s": "messages/s"}
-UNITS = (("_us", ", us"), ("_ns", ", ns"), ("_pct", ", %"), ("_ms", ", ms"), ("_per_s", "/s"), ("_s", ", s"), ("_mb", ", MB"))
+WORDS = {"rate": "updates/s wanted", "achieved": "updates/s", "told_lost": "losses told",
+         "out_of_place": "out of order or wrong",
+         "reached": "rate reached", "due_reached": "rate reached, as due",
+         "due_achieved": "updates/s, as due",
+         "due_mean_us": "mean as due, us", "due_p999_us": "99.9 % as due, us",
+         "due_lost": "lost, as due",
+         "pipe6_mean_us": "bare physics mean, us", "ratio": "times bare physics",
+         "ratio_low": "lowest", "ratio_high": "highest",
+         "published_mean_us": "best published mean, us", "must_mean_us": "must, us",
+         "goal_mean_us": "goal, us",
+         "in_per_s": "updates/s in", "out_per_s": "updates/s out",
+         "wanted_out_per_s": "updates/s out wanted",
+         "prototype_out_per_s": "bare physics, updates/s out",
+         "cpu_us_per_update": "CPU of an update, us",
+         "why_not": "why not", "steal_pct": "taken by the host, %",
+         "stddev_us": "standard deviation, us",
+         "p50_us": "50 %, us", "p99_us": "99 %, us", "p999_us": "99.9 %, us",
+         "msgs_per_s": "messages/s"}
+UNITS = (("_us", ", us"), ("_ns", ", ns"), ("_pct", ", %"), ("_ms", ", ms"), ("_per_s", "/s"),
+         ("_s", ", s"), ("_mb", ", MB"))
 
 
 def column_words(column):
@@ -48,7 +59,8 @@ def cell(column, value):
 
 
 def table(rows, columns):
-    head = "".join(f'<th title="{html.escape(c)}">{html.escape(column_words(c))}</th>' for c in columns)
+    head = "".join(f'<th title="{html.escape(c)}">{html.escape(column_words(c))}</th>'
+                   for c in columns)
     body = "".join("<tr>" + "".join(cell(c, row.get(c)) for c in columns) + "</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
@@ -74,9 +86,11 @@ pre { white-space: pre-wrap; font-size: 12px; } h1 { font-size: 1.4em; margin-bo
 
 
 def page(title, sentence, charts, tables, machine, notes):
-    """The whole report as one self-contained page: the answer, how far to believe it, pictures, tables."""
+    """The whole report as one self-contained page: the answer, how far to believe it, pictures,
+    tables."""
     rows = tables[0][1] if tables else []
-    parts = [f"<h1>{html.escape(title)}</h1>", f'<p class="sum"><strong>{html.escape(sentence)}</strong></p>',
+    parts = [f"<h1>{html.escape(title)}</h1>",
+             f'<p class="sum"><strong>{html.escape(sentence)}</strong></p>',
              f"<p>{html.escape(host.conditions(machine))}</p>"]
     parts += [f'<p class="warn">{html.escape(text)}</p>' for text in host.warnings(machine, rows)]
     parts += [f'<div class="chart">{chart.svg()}</div>' for chart in charts]
@@ -86,7 +100,8 @@ def page(title, sentence, charts, tables, machine, notes):
     parts.append("<details><summary>Machine, configuration and command</summary><pre>" +
                  html.escape(json.dumps(machine, indent=1)) + "</pre></details>")
     return (f'<!doctype html><html lang="en"><meta charset="utf-8">'
-            f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
+            f'<meta name="viewport" '
+            f'content="width=device-width"><title>{html.escape(title)}</title>'
             f"<style>{STYLE}</style>" + "\n".join(parts) + "</html>\n")
 
 
@@ -119,7 +134,8 @@ def value(text):
 def run_program(words):
     """The lines that a program prints, shown while it runs."""
     lines = []
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as run:
         for line in run.stdout:
             print(line, end="", flush=True)
             lines.append(line.rstrip("\n"))
@@ -138,7 +154,8 @@ def published(root, name):
 def cpu_table(rows, key):
     """What each process used, in percent of one CPU."""
     names = sorted({name for row in rows for name in row.get("cpu", {})})
-    return ("CPU of each process, %", [{key: row[key], **row.get("cpu", {})} for row in rows], [key, *names])
+    return ("CPU of each process, %", [{key: row[key], **row.get("cpu", {})} for row in rows],
+            [key, *names])
 
 
 def rounds_of(row, value):
@@ -159,14 +176,16 @@ def compare_file(path, rows, key, value, say, more_is_better=False):
     with open(path, encoding="utf-8") as file:
         beside = compare(rows, json.load(file)["results"], key, value, more_is_better)
     for row in beside:
-        say(f"{key} {row[key]}: before {row['before']:,} +-{row['before_noise_pct']} %, now {row['now']:,} "
-            f"+-{row['now_noise_pct']} %, x{row['ratio']} ({row['low']}..{row['high']}), {row['verdict']}")
+        say(f"{key} {row[key]}: before {row['before']:,} +-{row['before_noise_pct']} %, now "
+            f"{row['now']:,} "
+            f"+-{row['now_noise_pct']} %, x{row['ratio']} ({row['low']}..{row['high']}), "
+            f"{row['verdict']}")
     return [(f"Beside the earlier run, {value}", beside, list(beside[0]))] if beside else []
 
 
 def compare(rows, earlier, key, value, more_is_better=False):
-    """Beside an earlier run: ratio, its spread from the single rounds, the noise of each, and a plain word.
-    One round of each side tells nothing of the noise: then no word is said."""
+    """Beside an earlier run: ratio, its spread from the single rounds, the noise of each, and a
+    plain word. One round of each side tells nothing of the noise: then no word is said."""
     old = {row[key]: row for row in earlier}
     out = []
     for row in rows:
@@ -180,7 +199,9 @@ def compare(rows, earlier, key, value, more_is_better=False):
         noises = noise_pct(before, value), noise_pct(row, value)
         if None in noises:
             word = "inconclusive: one round"
-        out.append({key: row[key], "before": before[value], "before_noise_pct": noises[0], "now": row[value],
-                    "now_noise_pct": noises[1], "ratio": round(row[value] / before[value], 3), "low": round(low, 3),
+        out.append({key: row[key], "before": before[value], "before_noise_pct": noises[0],
+                    "now": row[value],
+                    "now_noise_pct": noises[1], "ratio": round(row[value] / before[value], 3),
+                    "low": round(low, 3),
                     "high": round(high, 3), "verdict": word})
     return out

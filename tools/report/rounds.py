@@ -1,4 +1,5 @@
-"""rounds.py - what a fault costs: rounds with and without it by turns, and the median of their ratios."""
+"""rounds.py - what a fault costs: rounds with and without it by turns, and the median of their
+ratios."""
 # SPDX-License-Identifier: Apache-2.0
 import statistics
 
@@ -28,7 +29,8 @@ def verdict(low, high, more_is_better, count):
 
 
 def ratios(pairs, figures):
-    """For each figure {name: more is better}: [median, low, high] of the paired ratios, and the verdict."""
+    """For each figure {name: more is better}: [median, low, high] of the paired ratios, and the
+    verdict."""
     found = {}
     for key, more_is_better in figures.items():
         of = sorted(p["fault"][key] / p["reference"][key] for p in pairs)
@@ -39,21 +41,23 @@ def ratios(pairs, figures):
 
 
 def take(pairs, least, figures, one, has_time):
-    """Adds rounds to `pairs` by turns until there are `least` and every figure can be told, or twice as many;
-    one(is_fault) is a round. False: there was no time for any."""
+    """Adds rounds to `pairs` by turns until there are `least` and every figure can be told, or
+    twice as many; one(is_fault) is a round. False: there was no time for any."""
     while len(pairs) < 2 * least and has_time():
         order = (False, True) if len(pairs) % 2 else (True, False)
         both = {is_fault: one(is_fault) for is_fault in order}
         pairs.append({"fault": both[True], "reference": both[False]})
         told = ratios(pairs, figures)
-        if len(pairs) >= least and "inconclusive" not in [told[f"{key}_verdict"] for key in figures]:
+        if len(pairs) >= least and "inconclusive" not in [told[f"{key}_verdict"]
+                                                          for key in figures]:
             break
     return bool(pairs)
 
 
 def sentence(row, figures):
     """'name x1.001 (0.999..1.002) holds; ...'"""
-    return "; ".join(f"{name} x%.3f (%.3f..%.3f) " % tuple(row[f"{key}_ratio"]) + row[f"{key}_verdict"]
+    return "; ".join(f"{name} x%.3f (%.3f..%.3f) " % tuple(row[f"{key}_ratio"]) +
+                     row[f"{key}_verdict"]
                      for key, name in figures.items())
 
 

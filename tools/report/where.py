@@ -1,4 +1,5 @@
-"""where.py - where the time of a tick went: merges the time stamps that the processes of a chain left (base/trace.h)."""
+"""where.py - where the time of a tick went: merges the time stamps that the processes of a chain
+left (base/trace.h)."""
 # SPDX-License-Identifier: Apache-2.0
 import bisect
 import glob
@@ -22,17 +23,24 @@ WAY = [(19, "publisher", "made"), (20, "publisher", "19: its write to src_dist i
        (1, "src_dist", "1: the turn has begun"), (2, "src_dist", "1, 2: read, frames taken apart"),
        (3, "src_dist", "3: its message is taken up"), (4, "src_dist", "4: its item is found"),
        (5, "src_dist", "5: room in the outbound ring"), (6, "src_dist", "5, 6: copied, committed"),
-       (7, "src_dist", "7: applied to the image"), (17, "src_dist", "6: the turn's head is published, rrcpd rung"),
+       (7, "src_dist", "7: applied to the image"),
+       (17, "src_dist", "6: the turn's head is published, rrcpd rung"),
        (8, "rrcpd, sending", "8: in a packet"), (9, "rrcpd, sending", "9: sendmmsg is done"),
-       (10, "rrcpd, receiving", "10: recvmmsg is done"), (11, "rrcpd, receiving", "10, 11: in the inbound ring"),
-       (18, "rrcpd, receiving", "11: published, readers rung"), (12, "p2ps", "12: copied from the ring"),
+       (10, "rrcpd, receiving", "10: recvmmsg is done"),
+       (11, "rrcpd, receiving", "10, 11: in the inbound ring"),
+       (18, "rrcpd, receiving", "11: published, readers rung"),
+       (12, "p2ps", "12: copied from the ring"),
        (13, "p2ps", "13: events of the batch"), (15, "p2ps", "14, 15: with the clients' outputs"),
        (16, "p2ps", "16: the writes to clients are done"), (21, "consumer", "found the message")]
-CALLS = {20, 2, 9, 10, 16, 17, 18}  # what is between this step and the one before is a system call above all
+# what is between this step and the one before is a system call above all
+CALLS = {20, 2, 9, 10, 16, 17, 18}
 KINDS = ("queue", "asleep", "CPU wait", "system calls", "work", "host")
-MEANING = {"queue": "the thread was busy with what came earlier", "asleep": "the thread slept: wake-up, or it was not rung yet",
-           "CPU wait": "it could run and had no CPU (/proc/PID/schedstat)", "system calls": "steps that end with one",
-           "work": "our own instructions, and what waits for the rest of a batch", "host": "time the host gave to others (steal)"}
+MEANING = {"queue": "the thread was busy with what came earlier",
+           "asleep": "the thread slept: wake-up, or it was not rung yet",
+           "CPU wait": "it could run and had no CPU (/proc/PID/schedstat)",
+           "system calls": "steps that end with one",
+           "work": "our own instructions, and what waits for the rest of a batch",
+           "host": "time the host gave to others (steal)"}
 
 
 class Trace:
@@ -57,7 +65,8 @@ class Trace:
             if key == GAP:
                 self.gaps.setdefault(thread, []).append((turn_ns, ns, rest_ns))
             else:
-                self.ticks.setdefault(key, {}).setdefault(step, (ns, turn_ns, rest_ns, thread, tail))
+                self.ticks.setdefault(key, {}).setdefault(step,
+                                                          (ns, turn_ns, rest_ns, thread, tail))
         self.overrun = first > 0 and oldest is not None and oldest > since_ns
 
     def waited(self, thread, start, end):
@@ -104,12 +113,14 @@ class StealLog:
 def role_of(trace, step):
     """Which traces speak of a step: by program, and the two rrcpd by what they did."""
     program = trace.process.split(".")[0]
-    return {"sink_driven_src": (19, 20), "src_dist": (1, 2, 3, 4, 5, 6, 7, 17), "rrcpd": (8, 9, 10, 11, 18),
+    return {"sink_driven_src": (19, 20), "src_dist": (1, 2, 3, 4, 5, 6, 7, 17),
+            "rrcpd": (8, 9, 10, 11, 18),
             "p2ps": (12, 13, 15, 16), "rmdstestclient": (21,)}.get(program, ()).count(step) > 0
 
 
 def collect(traces):
-    """For each tick that came through: [(step, ns, turn, rest, trace, thread)], in the order of its way."""
+    """For each tick that came through: [(step, ns, turn, rest, trace, thread)], in the order of its
+    way."""
     senders = [t for t in traces if t.process.startswith("src_dist")]
     ways = []
     for sender in senders:
@@ -118,12 +129,14 @@ def collect(traces):
                 continue
             made = stamp_ns(steps[6][4])
             way = [(0, made, made, made, sender, 0)] if made else []
-            submitter = next((t for t in traces if t.process.startswith("rrcpd") and 8 in t.ticks.get(key, {})), None)
+            submitter = next((t for t in traces if t.process.startswith("rrcpd")
+                              and 8 in t.ticks.get(key, {})), None)
             for step, _, _ in WAY:
                 for trace in traces:
                     if not role_of(trace, step) or step not in trace.ticks.get(key, {}):
                         continue
-                    if step in (10, 11, 18) and trace is submitter or step in (8, 9) and trace is not submitter:
+                    if step in (10, 11, 18) and trace is submitter or step in (8,
+                                                                               9) and trace is not submitter:
                         continue
                     ns, turn, rest, thread, _ = trace.ticks[key][step]
                     way.append((step, ns, turn, rest, trace, thread))
@@ -160,8 +173,9 @@ def split(before, this):
 
 
 def monotone(way):
-    """So that the times between steps add up to that of the way: a turn that began before the tick was made is no step
-    of it, and what a program still did when the next one had the tick already cost the tick nothing."""
+    """So that the times between steps add up to that of the way: a turn that began before the tick
+    was made is no step of it, and what a program still did when the next one had the tick already
+    cost the tick nothing."""
     out, latest = [], way[-1][1]
     for step, ns, *rest in reversed(way):
         latest = min(latest, ns) if step != 1 else latest
@@ -180,8 +194,10 @@ def labels():
 
 
 def analyse(folder, more, since_ns, steal):
-    """What the files say: {rows, kinds, excursions, followed}; None: no tick was followed to its end."""
-    paths = glob.glob(os.path.join(folder, "*/trace")) + [path for path in more if os.path.exists(path)]
+    """What the files say: {rows, kinds, excursions, followed}; None: no tick was followed to its
+    end."""
+    paths = glob.glob(os.path.join(folder, "*/trace")) + [path for path in more
+                                                          if os.path.exists(path)]
     traces = [Trace(path, since_ns) for path in sorted(paths)]
     ways = [monotone(way) for way in collect(traces)]
     if not ways:
@@ -201,17 +217,23 @@ def analyse(folder, more, since_ns, steal):
             continue
         sums = [sum(parts.values()) for parts in hops[step]]
         by_kind = {kind: statistics.fmean(parts[kind] for parts in hops[step]) for kind in KINDS}
-        rows.append({"step": f"{who}: {names[step][1]}", "p50_us": statistics.median(sums), "p99_us": percentile(sums, 0.99),
-                     "max_us": max(sums), "mean_us": statistics.fmean(sums), "ticks": len(sums), **by_kind})
+        rows.append({"step": f"{who}: {names[step][1]}", "p50_us": statistics.median(sums),
+                     "p99_us": percentile(sums, 0.99),
+                     "max_us": max(sums), "mean_us": statistics.fmean(sums), "ticks": len(sums),
+                     **by_kind})
     mean = statistics.fmean(totals)
-    return {"rows": rows, "followed": len(ways), "p50_us": statistics.median(totals), "p99_us": percentile(totals, 0.99),
-            "mean_us": mean, "max_us": max(totals), "excursions": sorted(excursions, key=lambda e: -e["us"]),
-            "kinds": {kind: sum(sum(parts[kind] for parts in of) for of in hops.values()) / len(ways) for kind in KINDS},
+    return {"rows": rows, "followed": len(ways), "p50_us": statistics.median(totals),
+            "p99_us": percentile(totals, 0.99),
+            "mean_us": mean, "max_us": max(totals),
+            "excursions": sorted(excursions, key=lambda e: -e["us"]),
+            "kinds": {kind: sum(sum(parts[kind] for parts in of)
+                                for of in hops.values()) / len(ways) for kind in KINDS},
             "overrun": [trace.process for trace in traces if trace.overrun]}
 
 
 def excursion(way, pieces, total, steal):
-    """One tick above a millisecond: its kinds, with the host's part taken out of what looked like running, and its worst hop."""
+    """One tick above a millisecond: its kinds, with the host's part taken out of what looked like
+    running, and its worst hop."""
     kinds = {kind: sum(parts[kind] for _, parts in pieces) for kind in KINDS}
     taken = min(steal.between(way[0][1], way[-1][1]) / 1000, kinds["work"] + kinds["system calls"])
     for kind in ("work", "system calls"):
@@ -221,36 +243,48 @@ def excursion(way, pieces, total, steal):
     worst, parts = max(pieces, key=lambda piece: sum(piece[1].values()))
     who, what = labels()[worst[0]]
     kind = max(parts, key=parts.get)
-    return {"at_ns": way[0][1], "us": total, "worst": f"{who}: {what}", "worst_us": sum(parts.values()), "worst_kind": kind, **kinds}
+    return {"at_ns": way[0][1], "us": total, "worst": f"{who}: {what}",
+            "worst_us": sum(parts.values()), "worst_kind": kind, **kinds}
 
 
 def say(found, sample, print_line):
     """The analysis as text."""
-    print_line(f"one tick of {sample:,} was followed: {found['followed']:,} ticks, p50 {found['p50_us']:,.0f}, mean "
-               f"{found['mean_us']:,.0f}, p99 {found['p99_us']:,.0f}, max {found['max_us']:,.0f} us; mean us by step:")
-    print_line(f"  {'until':<58}{'p50':>8}{'p99':>8}{'max':>8}{'mean':>8}  " + "".join(f"{kind:>13}" for kind in KINDS[:-1]))
+    print_line(f"one tick of {sample:,} was followed: {found['followed']:,} ticks, p50 "
+               f"{found['p50_us']:,.0f}, mean "
+               f"{found['mean_us']:,.0f}, p99 {found['p99_us']:,.0f}, max {found['max_us']:,.0f} "
+               f"us; mean us by step:")
+    print_line(f"  {'until':<58}{'p50':>8}{'p99':>8}{'max':>8}{'mean':>8}  " +
+               "".join(f"{kind:>13}" for kind in KINDS[:-1]))
     for row in found["rows"]:
-        print_line(f"  {row['step']:<58}{row['p50_us']:>8,.0f}{row['p99_us']:>8,.0f}{row['max_us']:>8,.0f}{row['mean_us']:>8,.1f}  "
+        print_line(
+            f"  {row['step']:<58}{row['p50_us']:>8,.0f}{row['p99_us']:>8,.0f}{row['max_us']:>8,.0f}{row['mean_us']:>8,.1f}  "
                    + "".join(f"{row[kind]:>13,.1f}" for kind in KINDS[:-1]))
-    print_line(f"  {'all':<82}{found['mean_us']:>8,.1f}  " + "".join(f"{found['kinds'][kind]:>13,.1f}" for kind in KINDS[:-1]))
+    print_line(f"  {'all':<82}{found['mean_us']:>8,.1f}  " +
+               "".join(f"{found['kinds'][kind]:>13,.1f}" for kind in KINDS[:-1]))
     say_excursions(found, print_line)
     for process in found["overrun"]:
-        print_line(f"  the trace of {process} was overwritten before it was read: follow fewer ticks (--sample)")
+        print_line(f"  the trace of {process} was overwritten before it was read: follow fewer "
+                   f"ticks (--sample)")
 
 
 def say_excursions(found, print_line):
     above = found["excursions"]
     total = sum(one["us"] for one in above)
     print_line(f"above 1 ms: {len(above):,} of {found['followed']:,} ticks"
-               + ("; their time: " + ", ".join(f"{kind} {100 * sum(one[kind] for one in above) / total:.0f} %" for kind in KINDS) if total else ""))
+               +
+               ("; their time: " +
+                ", ".join(f"{kind} {100 * sum(one[kind] for one in above) / total:.0f} %"
+                          for kind in KINDS) if total else ""))
     seen = set()
     for one in above:
         window = one["at_ns"] // 10_000_000
         if window in seen or len(seen) == SHOWN:
             continue
         seen.add(window)
-        print_line(f"  {one['us'] / 1000:>7.1f} ms: {one['worst_us'] / 1000:.1f} ms {one['worst_kind']} until {one['worst']}; "
-                   + ", ".join(f"{kind} {one[kind] / 1000:.1f}" for kind in KINDS if one[kind] >= 50))
+        print_line(f"  {one['us'] / 1000:>7.1f} ms: {one['worst_us'] / 1000:.1f} ms "
+                   f"{one['worst_kind']} until {one['worst']}; "
+                   +
+                   ", ".join(f"{kind} {one[kind] / 1000:.1f}" for kind in KINDS if one[kind] >= 50))
     if len(above) > len(seen):
         print_line("  (of the ticks of one hundredth of a second the slowest, at most twenty)")
 
@@ -261,9 +295,11 @@ def write(folder, found, machine, sample, json_file, print_line):
     columns = ["rate", "step", "ticks", "p50_us", "p99_us", "max_us", "mean_us", *KINDS[:-1]]
     tables = [("Mean microseconds by step, and what they were spent on", rows, columns)]
     above = [{"rate": rate, "ms": excursion_row["us"] / 1000, "worst": excursion_row["worst"],
-              "worst_ms": excursion_row["worst_us"] / 1000, "worst_kind": excursion_row["worst_kind"],
+              "worst_ms": excursion_row["worst_us"] / 1000,
+              "worst_kind": excursion_row["worst_kind"],
               **{kind: excursion_row[kind] / 1000 for kind in KINDS}}
-             for rate, one in found.items() if one for excursion_row in one["excursions"][:SHOWN * 5]]
+             for rate,
+             one in found.items() if one for excursion_row in one["excursions"][:SHOWN * 5]]
     if above:
         tables.append(("Ticks above a millisecond, in milliseconds", above, list(above[0])))
     charts = []
@@ -277,12 +313,18 @@ def write(folder, found, machine, sample, json_file, print_line):
                 points.append((place + 1, total))
             chart.line("mean since it was made", points, marks=True)
             charts.append(chart)
-    notes = [f"One tick of {sample:,} was followed.", *[f"{kind}: {words}." for kind, words in MEANING.items()],
-             "A gap of a thread above 200 us is looked up in /proc/PID/schedstat; what is shorter counts as what the step does."]
-    sentence = "; ".join(f"{rate:,}/s: mean {one['mean_us']:.0f} us, most of it {max(one['kinds'], key=one['kinds'].get)}, "
-                         f"{len(one['excursions'])} of {one['followed']} above 1 ms" for rate, one in found.items() if one)
+    notes = [f"One tick of {sample:,} was followed.",
+             *[f"{kind}: {words}." for kind, words in MEANING.items()],
+             "A gap of a thread above 200 us is looked up in /proc/PID/schedstat; what is shorter "
+             "counts as what the step does."]
+    sentence = "; ".join(f"{rate:,}/s: mean {one['mean_us']:.0f} us, most of it "
+                         f"{max(one['kinds'], key=one['kinds'].get)}, "
+                         f"{len(one['excursions'])} of {one['followed']} above 1 ms" for rate,
+                         one in found.items() if one)
     base = os.path.join(folder, "where")
-    body = report.page("Where the time of a tick goes", sentence or "No tick was followed to its end.", charts, tables, machine, notes)
-    report.write(base, "where", machine, rows, columns, body, json_file, {"analysis": {str(rate): one for rate, one in found.items()}})
+    body = report.page("Where the time of a tick goes", sentence
+                       or "No tick was followed to its end.", charts, tables, machine, notes)
+    report.write(base, "where", machine, rows, columns, body, json_file,
+                 {"analysis": {str(rate): one for rate, one in found.items()}})
     print_line(f"report: {base}.html, .csv, .json")
     return 0 if rows else 1

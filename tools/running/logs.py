@@ -52,14 +52,16 @@ class Tail:
 
 
 def show(paths, count, follow, is_over):
-    """The last `count` lines of all together; then, as they come, those that follow until `is_over()`."""
+    """The last `count` lines of all together; then, as they come, those that follow until
+    `is_over()`."""
     tails = [Tail(path) for path in paths]
     lines = sorted((line for tail in tails for line in tail.last()), key=lambda line: line[0])
     for _, _, line in lines[-count:] if count else []:
         print(line, flush=True)
     while follow:
         ends = is_over()
-        for _, _, line in sorted((line for tail in tails for line in tail.more()), key=lambda line: line[0]):
+        for _, _, line in sorted((line for tail in tails for line in tail.more()),
+                                 key=lambda line: line[0]):
             print(line, flush=True)
         if ends:
             return

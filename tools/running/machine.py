@@ -1,4 +1,5 @@
-"""machine.py - how busy this machine is and how long a program waits for its turn: what a latency is to be seen against."""
+"""machine.py - how busy this machine is and how long a program waits for its turn: what a latency
+is to be seen against."""
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
 import json
@@ -23,7 +24,8 @@ def stolen(before):
 
 
 class Waits:
-    """A process that sleeps again and again, and notes how much later than asked for it runs: the wait for a core."""
+    """A process that sleeps again and again, and notes how much later than asked for it runs: the
+    wait for a core."""
 
     def __init__(self):
         self.load, self.before, self.waits = os.getloadavg()[0], cpu_times(), []
@@ -65,6 +67,9 @@ class Waits:
         cores = len(os.sched_getaffinity(0))
         steal = f", {self.steal:.0f} % of it taken by the host" if self.steal >= 1 else ""
         mean, high = sum(self.waits) / len(self.waits), self.waits[len(self.waits) * 99 // 100]
-        return (f"normal here: with {cores} core{'s' if cores > 1 else ''} and load {self.load:.1f}{steal} a program waited"
-                f" {mean:,.0f} us for its turn on average (p99 {high:,} us) while this ran, and an update needs"
+        return (
+            f"normal here: with {cores} core{'s' if cores > 1 else ''} and load "
+            f"{self.load:.1f}{steal} a program waited"
+                f" {mean:,.0f} us for its turn on average (p99 {high:,} us) while this ran, and an "
+                f"update needs"
                 f" {TURNS} such turns: {TURNS * mean:,.0f} us.")

@@ -14,7 +14,8 @@ def listeners(port):
                 rows = [line.split() for line in lines][1:]
         except OSError:
             continue
-        found |= {row[9] for row in rows if row[3] == LISTEN and int(row[1].rpartition(":")[2], 16) == port}
+        found |= {row[9] for row in rows if row[3] == LISTEN
+                  and int(row[1].rpartition(":")[2], 16) == port}
     return found
 
 
@@ -27,7 +28,8 @@ def holder(port):
     wanted = {f"socket:[{inode}]" for inode in listeners(port)}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if any(os.readlink(f"/proc/{pid}/fd/{fd}") in wanted for fd in os.listdir(f"/proc/{pid}/fd")):
+            if any(os.readlink(f"/proc/{pid}/fd/{fd}") in wanted
+                   for fd in os.listdir(f"/proc/{pid}/fd")):
                 with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as name:
                     return f"pid {pid} ({name.read().strip()})"
         except OSError:

@@ -1,4 +1,5 @@
-"""prices.py - a table of moving prices: repainted in place on a terminal, once and plainly elsewhere."""
+"""prices.py - a table of moving prices: repainted in place on a terminal, once and plainly
+elsewhere."""
 # SPDX-License-Identifier: Apache-2.0
 import re
 import subprocess
@@ -21,7 +22,8 @@ class Prices:
         self.seen = []  # (time, {item: updates}), the last second
         self.painted = False
         self.child = subprocess.Popen(
-            [program, "-S", service, "-h", "127.0.0.1", "-p", str(port), "-il", ",".join(items), "-view", VIEW,
+            [program, "-S", service, "-h", "127.0.0.1", "-p", str(port), "-il", ",".join(items),
+             "-view", VIEW,
              "-d", "3", "-l", "3", "-u", "demo", "-secs", str(seconds)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -69,7 +71,8 @@ class Prices:
         self.painted = True
 
     def show_until(self, is_over, is_terminal):
-        """Repaint until then; elsewhere than on a terminal the table stands there once, at the end."""
+        """Repaint until then; elsewhere than on a terminal the table stands there once, at the
+        end."""
         self.look()
         while not is_over():
             self.look()

@@ -1,4 +1,5 @@
-"""publisher.py - the publisher of the chain that tools/rmds up and demo start, and the price that proves the chain."""
+"""publisher.py - the publisher of the chain that tools/rmds up and demo start, and the price that
+proves the chain."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -12,13 +13,15 @@ PATIENCE_S = 30
 
 def words(root, port, rate, service=SERVICE):
     """Its arguments: sample data under any item name, each update checkable and with its time."""
-    return ["-S", service, "-N", str(port), "-L", "127.0.0.1", "-Q", os.path.join(root, "conf", "sample.xml"),
+    return ["-S", service, "-N", str(port), "-L", "127.0.0.1", "-Q",
+            os.path.join(root, "conf", "sample.xml"),
             "-q", "GOOG.O", "-K", "-U", str(rate), "-tsa", "-seqdata"]
 
 
 def start(program, arguments, log):
     with open(log, "wb") as out:
-        return subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+        return subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=out,
+                                stderr=out,
                                 start_new_session=True)
 
 
@@ -40,7 +43,8 @@ def await_port(child, log):
 def first_price(program, port, service=SERVICE, item=ITEM):
     """(seconds, "BID 398.10 ASK 398.15") as a consumer sees it, or (None, what it said)."""
     begun = time.monotonic()
-    done = subprocess.run([program, "-S", service, "-h", "127.0.0.1", "-p", str(port), "-il", item, "-d", "3", "-l", "2",
+    done = subprocess.run([program, "-S", service, "-h", "127.0.0.1", "-p", str(port), "-il", item,
+                           "-d", "3", "-l", "2",
                            "-e", "-timeout", str(PATIENCE_S)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     fields = dict(re.findall(r"^ +(BID|ASK) +\d+ +(\S+)", done.stdout, re.M))

@@ -1,4 +1,5 @@
-"""spaces.py - a script that runs in namespaces of its own: what it starts meets nobody, and nothing of it stays behind."""
+"""spaces.py - a script that runs in namespaces of its own: what it starts meets nobody, and nothing
+of it stays behind."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import shutil
@@ -7,14 +8,16 @@ import sys
 
 
 def enter(mark, *kinds, trial="true"):
-    """Run this script again behind `unshare KINDS`; the environment variable `mark` tells the second run from the first.
-    True: this is the second run. False: no such namespaces can be had here, in which the shell command `trial` works."""
+    """Run this script again behind `unshare KINDS`; the environment variable `mark` tells the
+    second run from the first. True: this is the second run. False: no such namespaces can be had
+    here, in which the shell command `trial` works."""
     if os.environ.get(mark):
         return True
     words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), *kinds]
     if not shutil.which("unshare") or not shutil.which("ip"):
         return False
-    if subprocess.run([*words, "sh", "-c", trial], capture_output=True, check=False).returncode != 0:
+    if subprocess.run([*words, "sh", "-c", trial], capture_output=True,
+                      check=False).returncode != 0:
         return False
     os.environ[mark] = "1"
     os.execvp(words[0], [*words, sys.executable, *sys.argv])

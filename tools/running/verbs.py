@@ -43,7 +43,8 @@ class Door:
                     system = self.run.System(state["conf"])
                 except (OSError, ValueError, KeyError, TypeError):
                     continue
-                if system.tag != tag or state.get("processes", "") not in ("", self.run.processes()):
+                if system.tag != tag or state.get("processes", "") not in ("",
+                                                                           self.run.processes()):
                     continue
                 if state.get("boot", "") not in ("", self.run.boot()):
                     self.run.clean(system)
@@ -72,7 +73,8 @@ class Door:
             system = self.named(word, found)
             if not system and found and not os.path.isfile(word):
                 raise SystemExit(
-                    f'rmds: no system "{word}" is up; there are: ' + ", ".join(system.name for system, _ in found)
+                    f'rmds: no system "{word}" is up; there are: ' +
+                    ", ".join(system.name for system, _ in found)
                 )
             return [system] if system else []
         living = [system for system, state in found if self.is_alive(state)]
@@ -106,9 +108,11 @@ class Door:
     def row(self, system, state):
         word, alive = self.condition(state)
         told = state.get("addresses", {})
-        page = next((url for name, url in told.get("pages", {}).items() if name.startswith("p2ps")), "-")
+        page = next((url for name, url in told.get("pages", {}).items() if name.startswith("p2ps")),
+                    "-")
         return [system.name, word, f"{alive} of {len(self.run.members(state))}", self.age(state),
-                ",".join(str(port) for port in told.get("consumers", [])) or "-", page, short(system.conf)]
+                ",".join(str(port) for port in told.get("consumers", [])) or "-", page,
+                short(system.conf)]
 
     def table(self, found):
         rows = [["NAME", "STATE", "PROGRAMS", "UP", "CONSUMERS", "PAGE", "CONF"]]
@@ -123,18 +127,24 @@ class Door:
         told, port = state["addresses"], next(iter(state["addresses"]["consumers"]), None)
         lines, test = [], short(os.path.join(self.run.BIN, "rmdstestclient"))
         if state.get("publisher") and port:
-            lines += [("consumers", f"localhost:{port}, service {publisher.SERVICE}, item {publisher.ITEM}"
+            lines += [("consumers",
+                       f"localhost:{port}, service {publisher.SERVICE}, item {publisher.ITEM}"
                        " (any other name is answered, too)"),
-                      ("try", f"{test} -S {publisher.SERVICE} -h localhost -p {port} -il {publisher.ITEM} -d 3 -l 3")]
+                      ("try",
+                       f"{test} -S {publisher.SERVICE} -h localhost -p {port} -il {publisher.ITEM} "
+                       f"-d 3 -l 3")]
         else:
-            lines += [("consumers", "localhost:" + ", ".join(str(port) for port in told["consumers"]))] * bool(port)
+            lines += [("consumers", "localhost:" +
+                       ", ".join(str(port) for port in told["consumers"]))] * bool(port)
             lines += self.publishers(told["providers"])
         pages = list(told["pages"].items())
         pages.sort(key=lambda pair: not pair[0].startswith("p2ps"))
-        lines += [("page", f"{pages[0][1]} ({pages[0][0]}; it has links to the others)")] if pages else []
+        lines += [("page",
+                   f"{pages[0][1]} ({pages[0][0]}; it has links to the others)")] if pages else []
         lines += [("logs", system.folder)]
         name = "" if len(self.systems()) == 1 else " " + system.name
-        lines += [("next", " · ".join(f"{self.rmds} {verb}{name}" for verb in ("mon", "logs", "status", "down")))]
+        lines += [("next", " · ".join(f"{self.rmds} {verb}{name}"
+                                      for verb in ("mon", "logs", "status", "down")))]
         print()
         for word, text in lines:
             print(f"      {word:<12} {text}")
@@ -167,7 +177,9 @@ class Door:
     def up(self, words):
         """up [CONF] [--rate N]"""
         if words.conf and not os.path.isfile(words.conf):
-            raise SystemExit(f"rmds: there is no file {words.conf}; {self.rmds} up without a name starts the whole chain")
+            raise SystemExit(
+                f"rmds: there is no file {words.conf}; {self.rmds} up without a name starts the "
+                f"whole chain")
         system = self.run.System(words.conf or self.run.DEMO)
         with self.alone():
             code = self.run.up(system, 0 if words.conf else words.rate)
@@ -182,7 +194,8 @@ class Door:
         port = system.load()["addresses"]["consumers"][0]
         seconds, text = publisher.first_price(os.path.join(self.run.BIN, "rmdstestclient"), port)
         if seconds is None:
-            self.run.say("no", "rmdstestclient", f"no price came: {' '.join(text)}; {self.rmds} logs")
+            self.run.say("no", "rmdstestclient",
+                         f"no price came: {' '.join(text)}; {self.rmds} logs")
             return 1
         self.run.say("ok", "rmdstestclient", f"{publisher.ITEM}: {text}")
         return 0
@@ -216,7 +229,8 @@ class Door:
         """ps [--json]"""
         found = self.systems()
         if words.json:
-            print(json.dumps([dict(state, name=system.name, folder=system.folder, state=self.condition(state)[0])
+            print(json.dumps([dict(state, name=system.name, folder=system.folder,
+                                   state=self.condition(state)[0])
                               for system, state in found], indent=1))
         elif found:
             self.table(found)
@@ -239,7 +253,8 @@ class Door:
             programs = [program for program in programs if program["name"].startswith(name)]
             if not programs:
                 there = ", ".join(program["name"] for program in self.run.members(state))
-                raise SystemExit(f'rmds: {chosen[0].name} has no program "{name}"; there are: {there}')
+                raise SystemExit(
+                    f'rmds: {chosen[0].name} has no program "{name}"; there are: {there}')
         try:
             logs.show([program["log"] for program in programs], words.lines, words.follow,
                       lambda: not self.is_alive(chosen[0].load() or {"programs": []}))
@@ -255,11 +270,13 @@ class Door:
         if not chosen:
             print(f"rmds: nothing is up; {self.rmds} up starts the whole chain", file=sys.stderr)
             return 3
-        statistics = [program["statistics"] for program in self.run.members(chosen[0].load()) if program["statistics"]]
+        statistics = [program["statistics"] for program in self.run.members(chosen[0].load())
+                      if program["statistics"]]
         folders = list(dict.fromkeys(os.path.dirname(os.path.dirname(path)) for path in statistics))
         program = os.path.join(self.run.BIN, "rmdsmon")
         if len(folders) > 1:
-            print(f"rmds: the statistics stand in {', '.join(folders)}; this is the first", file=sys.stderr)
+            print(f"rmds: the statistics stand in {', '.join(folders)}; this is the first",
+                  file=sys.stderr)
         os.execv(program, [program, "-run", folders[0], *rest])
 
 
@@ -282,18 +299,24 @@ def parser_of(verb, door):
     which = "its name as ps tells it, or its configuration; not needed where one system is up"
     if verb == "up":
         parser.add_argument("conf", nargs="?", metavar="CONF",
-                            help="start what its startList names; without, the whole chain with a publisher")
+                            help="start what its startList names; without, the whole chain with a "
+                                 "publisher")
         parser.add_argument("--rate", type=positive, default=publisher.RATE, metavar="N",
-                            help=f"updates per second of the publisher, all open items together ({publisher.RATE})")
+                            help=f"updates per second of the publisher, all open items together "
+                                 f"({publisher.RATE})")
     if verb in ("down", "status"):
         parser.add_argument("name", nargs="?", metavar="NAME", help=which)
         parser.add_argument("--all", action="store_true", help="every system of this user")
     if verb == "ps":
-        parser.add_argument("--json", action="store_true", help="everything that is known of them, as JSON")
+        parser.add_argument("--json", action="store_true",
+                            help="everything that is known of them, as JSON")
     if verb == "logs":
-        parser.add_argument("names", nargs="*", metavar="NAME", help=which + "; then the first letters of a program")
-        parser.add_argument("-n", "--lines", type=positive, default=20, metavar="LINES", help="the last so many (20)")
-        parser.add_argument("-f", "--follow", action="store_true", help="and those that come, until all is down")
+        parser.add_argument("names", nargs="*", metavar="NAME",
+                            help=which + "; then the first letters of a program")
+        parser.add_argument("-n", "--lines", type=positive, default=20, metavar="LINES",
+                            help="the last so many (20)")
+        parser.add_argument("-f", "--follow", action="store_true",
+                            help="and those that come, until all is down")
     if verb == "mon":
         parser.add_argument("name", nargs="?", metavar="NAME", help=which)
         parser.epilog = "What follows is for rmdsmon: -once, -print MOUNTS, -json; rmdsmon -help lists all."
@@ -307,5 +330,6 @@ def main(run, words):
         raise SystemExit(f'rmds: no verb "{verb}" here; there are: up, down, status, ps, logs, mon')
     rest = words[1:]
     if verb != "mon" or rest[:1] in (["-h"], ["--help"], ["-help"]):
-        rest = parser_of(verb, door).parse_args(["--help" if word == "-help" else word for word in rest])
+        rest = parser_of(verb,
+                         door).parse_args(["--help" if word == "-help" else word for word in rest])
     return getattr(door, verb)(rest)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""rrcp_capture.py OUT.pcap - one packet of each type, one with a tag, one again, and broken ones."""
+"""rrcp_capture.py OUT.pcap - one packet of each type, one with a tag, one again, and broken
+ones."""
 # SPDX-License-Identifier: Apache-2.0
 import struct
 import sys
@@ -30,7 +31,8 @@ def data(seq=7, held=3):
 def packets():
     yield packet(1, data())
     yield packet(1, data(), flags=1)
-    yield packet(1, data(2 ** 63 + 5, 1), flags=2, trailer=struct.pack(">BBHI", 1, 1, 0, 5) + bytes(16))
+    yield packet(1, data(2 ** 63 + 5, 1), flags=2,
+                 trailer=struct.pack(">BBHI", 1, 1, 0, 5) + bytes(16))
     long = struct.pack(">HBBIHHQI", 3, 0x90, 0, 9, 2, 3, OTHER, 1000) + b"abc"
     yield packet(2, struct.pack(">QQQHH", 2 << 48 | 1, OTHER, 0, 1, 52) + long)
     yield packet(3, struct.pack(">QQQIHH", OTHER, 1 << 48 | 4, 5, 99, 256, 1))
@@ -42,7 +44,8 @@ def packets():
     yield packet(8, struct.pack(">QQ", OTHER, 0x5566) + bytes(108))
     yield packet(9, struct.pack(">QQQIIIIHH", OTHER, 20, 25, 3, 4, 77, 1000, 12, 0))
     yield packet(10, struct.pack(">HHQ", 1, 7, 2 ** 40))
-    yield packet(1, struct.pack(">QIHH", 7, 3, 2, 40) + struct.pack(">HBBIHH", 500, 0xc0, 0, 1, 2, 0))
+    yield packet(1,
+                 struct.pack(">QIHH", 7, 3, 2, 40) + struct.pack(">HBBIHH", 500, 0xc0, 0, 1, 2, 0))
     yield packet(5, b"short")
     yield packet(1, data(), length=1000)
     yield b"something else on this port"

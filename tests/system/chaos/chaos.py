@@ -2,7 +2,8 @@
 """chaos.py [--seed N] [--faults N] - random faults under load, and consumers that check everything.
 
 Half of the faults come one at a time, the next only after full recovery: they are timed from the
-moment the fault can be known. The others overlap. Ends with "N passed, M failed"; exit 0 when M is 0.
+moment the fault can be known. The others overlap. Ends with "N passed, M failed"; exit 0 when M is
+0.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -23,7 +24,8 @@ GIVE_UP_S = 90.0
 JOIN_S = 10.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
-GROWTH, GROWTH_BYTES = 1.05, 2 << 20  # of a daemon's own memory, from the third fifth of a soak to its last
+# of a daemon's own memory, from the third fifth of a soak to its last
+GROWTH, GROWTH_BYTES = 1.05, 2 << 20
 WORST_S = 10.0
 
 
@@ -34,7 +36,8 @@ class Run:
         self.passed, self.failures, self.times, self.number = 0, [], [], 0
         self.seen = 0
         self.start = now()
-        self.kinds = [k for k in faults.KINDS if not options.only or k.__name__.lower() in options.only]
+        self.kinds = [k for k in faults.KINDS if not options.only
+                      or k.__name__.lower() in options.only]
         if faults.Wall in self.kinds and not faults.has_hooks(os.path.join(BIN, "rrcpd")):
             self.kinds.remove(faults.Wall)
             print("this build has no hooks for tests: the wall clock is left alone")
@@ -83,7 +86,8 @@ class Run:
                 self.fail(f"{what}: not recovered after {GIVE_UP_S:.0f} s")
                 return False
             time.sleep(POLL_S)
-        # Who is served by others may still be without its rrcpd, or that not heard again: then nobody would tell of
+        # Who is served by others may still be without its rrcpd, or that not heard again: then
+        # nobody would tell of
         # its end. A line lost to a full disk is no reason to wait on.
         deadline = now() + JOIN_S
         while self.all_run(what):
@@ -94,7 +98,8 @@ class Run:
 
     def all_run(self, what):
         """Nobody ended but by a fault's hand: who else would tell?"""
-        ended = [p for p in (*self.world.daemons.values(), *self.world.providers.values()) if not p.alive()]
+        ended = [p for p in (*self.world.daemons.values(), *self.world.providers.values())
+                 if not p.alive()]
         for process in ended:
             self.fail(f"{what}: {process.name} has ended by itself with code {process.code()}")
         return not ended
@@ -199,7 +204,8 @@ class Run:
         for name in self.world.daemons:
             before = statistics.median(s[name] for s in samples[2 * fifth:3 * fifth + 1])
             after = statistics.median(s[name] for s in samples[-fifth - 1:])
-            self.say(f"{name}: own memory {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} MiB")
+            self.say(f"{name}: own memory {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} "
+                     f"MiB")
             if after > before * GROWTH + GROWTH_BYTES:
                 self.fail(f"{name} grows")
             else:
@@ -248,25 +254,35 @@ class Run:
     def summary(self):
         if self.times:
             seconds = [t for t, _ in self.times]
-            print(f"recovery of {len(seconds)} single faults, from the moment each could be known: median "
-                  f"{statistics.median(seconds):.2f} s, worst {max(self.times)[0]:.2f} s ({max(self.times)[1]})")
-        print(f"seed {self.options.seed}, {now() - self.start:.0f} s, {self.world.violations()} violations of the checker")
+            print(f"recovery of {len(seconds)} single faults, from the moment each could be known: "
+                  f"median "
+                  f"{statistics.median(seconds):.2f} s, worst {max(self.times)[0]:.2f} s "
+                  f"({max(self.times)[1]})")
+        print(f"seed {self.options.seed}, {now() - self.start:.0f} s, {self.world.violations()} "
+              f"violations of the checker")
         print(f"{self.passed} passed, {len(self.failures)} failed")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/rmds chaos", description=__doc__.split("\n\n")[1])
-    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"), metavar="N",
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"),
+                        metavar="N",
                         help="the same faults in the same order (random)")
     parser.add_argument("--faults", type=int, default=200, metavar="N", help="how many (200)")
     parser.add_argument("--items", type=int, default=200, metavar="N", help="items (200)")
-    parser.add_argument("--rate", type=int, default=4000, metavar="R", help="updates a second of each provider (4000)")
-    parser.add_argument("--soak", type=float, default=0, metavar="MINUTES", help="no faults: does memory grow?")
-    parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...", help="kinds, such as kill,link")
-    parser.add_argument("--give-up", type=int, default=20, metavar="N", help="end after so many failures")
-    parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS", help="a recovery may take so long, a stop half of it")
+    parser.add_argument("--rate", type=int, default=4000, metavar="R",
+                        help="updates a second of each provider (4000)")
+    parser.add_argument("--soak", type=float, default=0, metavar="MINUTES",
+                        help="no faults: does memory grow?")
+    parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...",
+                        help="kinds, such as kill,link")
+    parser.add_argument("--give-up", type=int, default=20, metavar="N",
+                        help="end after so many failures")
+    parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS",
+                        help="a recovery may take so long, a stop half of it")
     parser.add_argument("--keep", action="store_true", help="keep the logs")
-    parser.add_argument("--verbose", action="store_true", help="show what the daemons log of each fault")
+    parser.add_argument("--verbose", action="store_true",
+                        help="show what the daemons log of each fault")
     options = parser.parse_args()
     if os.environ.get("RMDS_PARSE_ONLY"):
         return
@@ -274,7 +290,8 @@ def main():
     for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
         if not os.access(os.path.join(BIN, program), os.X_OK):
             skip(f"this build has no {program}")
-    print(f"seed {options.seed}, " + (f"soak of {options.soak} minutes" if options.soak else f"{options.faults} faults"),
+    print(f"seed {options.seed}, " +
+          (f"soak of {options.soak} minutes" if options.soak else f"{options.faults} faults"),
           flush=True)
     Process.stop_s = options.worst / 2
     world = World(options.seed, options.items, options.rate)

@@ -38,7 +38,8 @@ class Fault:
 
     def is_served(self, provider, *sources):
         """Does a src_dist (one of `sources`) have its items from this provider?"""
-        return any(self.world.connections(s, PROVIDER + int(s[1:]), provider) for s in sources or ("s1", "s2"))
+        return any(self.world.connections(s, PROVIDER + int(s[1:]), provider) for s in sources
+                   or ("s1", "s2"))
 
 
 class OfProcess(Fault):
@@ -54,16 +55,19 @@ class Kill(OfProcess):
     weight = 5
 
     def pick(self):
-        self.process = self.random.choice([*self.world.daemons.values(), *self.world.providers.values()])
+        self.process = self.random.choice([*self.world.daemons.values(),
+                                           *self.world.providers.values()])
         self.victim = self.process.name
         self.length = self.random.choice([0.0, 0.3, 1.0, 2.5])
         self.name = f"kill {self.victim}, again after {self.length} s"
         program, _, host = self.victim.partition(".")
         if program == "rrcpd":
             self.known = None if host[0] == "d" else min(PEER_S, self.length)
-            self.signs = [rf"(src_dist|p2ps)\.{host}: .*lost its rrcpd", rf"rrcpd\..*: .*node {host}\.\S+ is down"]
+            self.signs = [rf"(src_dist|p2ps)\.{host}: .*lost its rrcpd",
+                          rf"rrcpd\..*: .*node {host}\.\S+ is down"]
         elif program == "provider":
-            self.signs = [r"src_dist\..*: .*provider: host=\S+ ended"] if self.is_served(host) else []
+            self.signs = [r"src_dist\..*: .*provider: host=\S+ ended"] if self.is_served(
+                host) else []
         else:
             self.signs = [rf"rrcpd\.{host}: .*has died"]
 
@@ -98,7 +102,8 @@ class Freeze(OfProcess):
     weight = 4
 
     def pick(self):
-        self.process = self.random.choice([*self.world.daemons.values(), *self.world.providers.values()])
+        self.process = self.random.choice([*self.world.daemons.values(),
+                                           *self.world.providers.values()])
         self.victim = self.process.name
         self.length = self.random.choice([0.2, 0.8, 2.0, 5.0])
         self.name = f"freeze {self.victim} for {self.length} s"
@@ -107,7 +112,8 @@ class Freeze(OfProcess):
             self.known = None
         elif program == "rrcpd":
             self.known = None if host[0] == "d" else PEER_S
-            self.signs = [rf"rrcpd\..*: .*node {host}\.\S+ is down: silent", rf"{self.victim}: .*did not run for"]
+            self.signs = [rf"rrcpd\..*: .*node {host}\.\S+ is down: silent",
+                          rf"{self.victim}: .*did not run for"]
         elif program == "src_dist":
             self.known = PEER_S
             self.signs = [rf"{self.victim}: .*did not run for", r"p2ps\..*: .*service RDFD "]
@@ -165,8 +171,10 @@ class Packets(Fault):
         self.process = self.world.daemons["rrcpd." + self.random.choice(["s1", "s2", "d1", "d2"])]
         self.victim = self.process.name
         self.length = self.random.choice([1.0, 3.0])
-        loss, late, delay = self.random.choice([(1, 1, 500), (10, 5, 2000), (30, 0, 0), (0, 20, 30000), (60, 0, 0)])
-        self.lines = [f"*rrcp*lossPct : {loss}", f"*rrcp*reorderPct : {late}", f"*rrcp*delayUs : {delay}"]
+        loss, late, delay = self.random.choice([(1, 1, 500), (10, 5, 2000), (30, 0, 0),
+                                                (0, 20, 30000), (60, 0, 0)])
+        self.lines = [f"*rrcp*lossPct : {loss}", f"*rrcp*reorderPct : {late}",
+                      f"*rrcp*delayUs : {delay}"]
         self.name = f"packets to {self.victim}: {loss} % lost, {late} % up to {delay} us late, for {self.length} s"
         self.known = None
         self.signs = [rf"{self.victim}: .*for tests: of the packets received"]
@@ -183,7 +191,8 @@ class Packets(Fault):
 
 
 class Wire(Fault):
-    """An RSSL connection through the proxy stalls, is slow, arrives in crumbs, is reset, or silent."""
+    """An RSSL connection through the proxy stalls, is slow, arrives in crumbs, is reset, or
+    silent."""
 
     weight = 5
 
@@ -191,16 +200,20 @@ class Wire(Fault):
         self.proxy = self.world.proxies[self.random.choice(["pa", "pb", "c"])]
         self.line = self.random.choice(sorted(self.proxy.lines))
         self.victim = f"wire {self.line}"
-        self.verb = self.random.choice(["stall", "delay 0.05", "delay 0.5", "split 1", "split 7", "reset", "swallow"])
-        self.length = 0.0 if self.verb in ("reset", "swallow") else self.random.choice([0.3, 1.0, 2.0])
+        self.verb = self.random.choice(["stall", "delay 0.05", "delay 0.5", "split 1", "split 7",
+                                        "reset", "swallow"])
+        self.length = 0.0 if self.verb in ("reset",
+                                           "swallow") else self.random.choice([0.3, 1.0, 2.0])
         if self.verb == "stall" and self.random.random() < 0.3:
             self.length = 6.0
         self.name = f"{self.verb} {self.line}" + (f" for {self.length} s" if self.length else "")
         far = self.line.split("-")[1]
         if self.proxy.host == "c":
-            carries, peer = self.world.connections("c", 14300 + int(far[1:])), rf"p2ps\.{far}: .*mount.* ended"
+            carries, peer = self.world.connections("c", 14300 +
+                                                   int(far[1:])), rf"p2ps\.{far}: .*mount.* ended"
         else:
-            carries, peer = self.is_served(self.proxy.host, far), rf"src_dist\.{far}: .*provider.* ended"
+            carries, peer = self.is_served(self.proxy.host,
+                                           far), rf"src_dist\.{far}: .*provider.* ended"
         self.known = None
         if self.verb == "reset":
             self.known, self.signs = 0.0, [peer] if carries else []
@@ -223,7 +236,8 @@ class Disk(Fault):
         self.name = f"disk for logs of {self.host} is full for {self.length} s"
         self.file = os.path.join(self.world.dir, self.host, "log", "ballast")
         self.daemons = [d for d in self.world.daemons.values() if d.host == self.host]
-        self.signs = [rf"{d.name}: .*lines of this log could not be written: No space" for d in self.daemons]
+        self.signs = [rf"{d.name}: .*lines of this log could not be written: No space"
+                      for d in self.daemons]
 
     @staticmethod
     def fill(path, piece):
@@ -255,7 +269,8 @@ class Wall(Fault):
         self.victim, self.length = f"wall {self.host}", 1.5
         self.step = self.random.choice([-86400, -3600, -2, 2, 3600, 86400])
         self.name = f"wall clock of {self.host} steps by {self.step} s and back"
-        self.signs = [rf"{p}\.{self.host}: .*wall clock was set" for p in ("rrcpd", "src_dist" if self.host[0] == "s" else "p2ps")]
+        self.signs = [rf"{p}\.{self.host}: .*wall clock was set"
+                      for p in ("rrcpd", "src_dist" if self.host[0] == "s" else "p2ps")]
 
     def shift(self, seconds):
         with open(os.path.join(self.world.dir, self.host, "wall"), "r+b") as file:

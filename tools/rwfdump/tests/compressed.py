@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""compressed.py FROM_CLIENT HOW OUT - what a client sent, with both compressions offered and its messages compressed.
+"""compressed.py FROM_CLIENT HOW OUT - what a client sent, with both compressions offered and its
+messages compressed.
 
 HOW: zlib, lz4, or what nobody can expand: other."""
 # SPDX-License-Identifier: Apache-2.0
@@ -10,7 +11,8 @@ import zlib
 def literals(data):
     """A block of LZ4 that holds all of it as it is."""
     rest = len(data) - 15
-    return (bytes([0xf0]) + b"\xff" * (rest // 255) + bytes([rest % 255]) if rest >= 0 else bytes([len(data) << 4])) + data
+    return (bytes([0xf0]) + b"\xff" * (rest // 255) + bytes([rest % 255]) if rest >= 0
+            else bytes([len(data) << 4])) + data
 
 
 def main():
@@ -18,7 +20,8 @@ def main():
     with open(source, "rb") as file:
         data = file.read()
     stream = zlib.compressobj()
-    methods = {"zlib": lambda bytes_: stream.compress(bytes_) + stream.flush(zlib.Z_SYNC_FLUSH), "lz4": literals,
+    methods = {"zlib": lambda bytes_: stream.compress(bytes_) + stream.flush(zlib.Z_SYNC_FLUSH),
+               "lz4": literals,
                "other": lambda bytes_: b"\xff" * 5}
     at, frames = 0, []
     while at < len(data):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""direction.py CAPTURE.pcap PORT OUT - the bytes that the end with this port sent, without their packets."""
+"""direction.py CAPTURE.pcap PORT OUT - the bytes that the end with this port sent, without their
+packets."""
 # SPDX-License-Identifier: Apache-2.0
 import struct
 import sys
