@@ -13,6 +13,7 @@
 #include "daemon/memory.h"
 #include "daemon/words.h"
 #include "health.h"
+#include "make_key.h"
 #include "net.h"
 #include "role.h"
 #include "users.h"
@@ -284,14 +285,27 @@ static void take_down(void *owner)
     md_loop_wake_destroy(d->mail);
 }
 
+/* It is asked for alone: nothing is started. */
+static bool is_make_key(int argc, char **argv)
+{
+    return argc == 3 && (strcmp(argv[1], "--make-key") == 0 || strcmp(argv[1], "-make-key") == 0);
+}
+
 int main(int argc, char **argv)
 {
+    static const char *key_file;
+    static const struct md_option options[] = {
+        { "make-key", "FILE", MD_OPTION_STRING, &key_file,
+          "alone: make a key for authKeyFile, and say how to use it" },
+    };
     static const struct md_program program = {
         .name = "rrcpd",
         .summary = "rrcpd - carries the backbone of one network for the programs of this host",
         .positional = "[NETWORK]",
         .is_of_network = true,
         .is_background = true,
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
     };
     static struct rrcpd d;
     const struct daemon_hooks hooks = { .owner = &d,
@@ -302,5 +316,7 @@ int main(int argc, char **argv)
                                         .can_serve = can_serve,
                                         .stop = on_stop };
 
+    if (is_make_key(argc, argv))
+        return make_key(argv[2]);
     return daemon_main(&d.daemon, &program, &hooks, argc, argv);
 }

@@ -345,7 +345,7 @@ static void warn_about_buffers(const struct net_config *config, const struct net
                "multicastPort or unicastPort lies in net.ipv4.ip_local_port_range, where any "
                "program may get it by chance; choose another or raise the range's lower end");
     if (config->node.engine.key_count == 0)
-        md_log(MD_LOG_WARNING, "authKeyFile is not set: packets are not authenticated");
+        md_log(MD_LOG_WARNING, "authKeyFile: there is no key, packets are not authenticated");
 }
 
 static int open_all(struct net *net, char *why, size_t why_size)

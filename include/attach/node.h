@@ -38,6 +38,7 @@ struct attach_node_config {
     void *note_argument;
     /* Not NULL: use this network instead of opening UDP; the node's, closed with it. */
     struct net_packet_io *io;
+    bool is_open; /* `authKeyFile : none` is written down: no key off loopback, either */
 };
 
 void attach_node_config_init(struct attach_node_config *config);
@@ -65,7 +66,11 @@ uint64_t attach_node_deadline(const struct attach_node *node);
 /* Nothing left to do until the deadline or until a descriptor is readable. */
 bool attach_node_is_idle(struct attach_node *node);
 
-/* Readings of a key file: lines `ID HEX64`, first signs; '#' comments. For `authKeyFile`. */
+/* Value of authKeyFile: without a key on any interface. */
+#define ATTACH_KEYS_NONE "none"
+
+/* Readings of a key file, which others must not read and only its owner may write: lines `ID
+ * HEX64`, first signs; '#' comments. For `authKeyFile`. */
 int attach_keys_read(const char *path, struct rrcp_key keys[RRCP_KEY_MAX], uint32_t *count,
                      char *why, size_t why_size);
 

@@ -30,6 +30,7 @@ struct net_udp_config {
 /* The result of opening; for the log. */
 struct net_udp_report {
     char interface[2][64]; /* name and address chosen, per path */
+    bool is_loopback[2];
     uint16_t unicast_port;
     size_t receive_buffer_got, send_buffer_got; /* bytes of payload the kernel granted */
     bool has_segmentation;

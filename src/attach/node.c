@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -152,6 +153,26 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
     return err ? err : rrcp_create(&engine, &env, &node->engine);
 }
 
+/* On loopback only this host is heard. Elsewhere whoever reaches the network can forge prices, so
+ * that must have been decided. */
+static int refuse_open(const struct attach_node_config *config, const struct net_udp_report *report,
+                       char *why, size_t why_size)
+{
+    if (config->engine.key_count > 0 || config->is_open || config->io)
+        return 0;
+    for (int path = 0; path < 2; path++) {
+        if (report->interface[path][0] == '\0' || report->is_loopback[path])
+            continue;
+        snprintf(why, why_size,
+                 "authKeyFile is not set and interface %s is not loopback: whoever reaches that "
+                 "network could forge prices. Make a key (rrcpd --make-key FILE), copy it to all "
+                 "hosts and write *rrcp*authKeyFile : FILE; or write *rrcp*authKeyFile : none",
+                 report->interface[path]);
+        return MD_ERR_RANGE;
+    }
+    return 0;
+}
+
 int attach_node_open(const struct attach_node_config *config, struct net_udp_report *report,
                      char *why, size_t why_size, struct attach_node **out)
 {
@@ -167,6 +188,8 @@ int attach_node_open(const struct attach_node_config *config, struct net_udp_rep
     node->note = config->note;
     node->note_argument = config->note_argument;
     int err = open_io(config, report, why, why_size, &node->io);
+    if (!err)
+        err = refuse_open(config, report, why, why_size);
     if (!err) {
         err = open_engine(node, config, report->unicast_port);
         if (err)
@@ -319,6 +342,16 @@ int attach_keys_read(const char *path, struct rrcp_key keys[RRCP_KEY_MAX], uint3
     if (!file) {
         snprintf(why, why_size, "authKeyFile: %s: %s", path, strerror(errno));
         return MD_ERR_SYS;
+    }
+    struct stat status;
+
+    if (fstat(fileno(file), &status) != 0 || (status.st_mode & (S_IRWXO | S_IWGRP))) {
+        snprintf(why, why_size,
+                 "authKeyFile: %s: others can read or write it; chmod 0600 %s, and make a new key "
+                 "if somebody may have read it",
+                 path, path);
+        fclose(file);
+        return MD_ERR_RANGE;
     }
     while (!err && fgets(line, sizeof(line), file)) {
         size_t blank = strspn(line, " \t");

@@ -89,14 +89,15 @@ static void read_shim(const struct md_conf_object *object, struct net_shim_confi
         shim->delay_ppm = 1000000;
 }
 
-static int read_keys(const struct md_conf_object *object, struct rrcp_config *engine, char *why,
-                     size_t why_size)
+static int read_keys(const struct md_conf_object *object, struct attach_node_config *node,
+                     char *why, size_t why_size)
 {
     const char *path = md_conf_string(object, "authKeyFile");
 
-    if (!*path)
+    node->is_open = strcmp(path, ATTACH_KEYS_NONE) == 0;
+    if (!*path || node->is_open)
         return 0;
-    return attach_keys_read(path, engine->keys, &engine->key_count, why, why_size);
+    return attach_keys_read(path, node->engine.keys, &node->engine.key_count, why, why_size);
 }
 
 int attach_settings_read(const struct md_conf *conf, const char *network,
@@ -138,7 +139,7 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
         out->config.in_process = node;
     if (out->lag_max < 2ull * node->engine.message_bytes_max)
         out->lag_max = 2ull * node->engine.message_bytes_max;
-    return read_keys(&object, &node->engine, why, why_size);
+    return read_keys(&object, node, why, why_size);
 }
 
 /* See "Memory" in the README of rrcp. */

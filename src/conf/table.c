@@ -400,8 +400,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "disconnectOnGaps", RRCP, RRCPD, 0, BOOL("False"),
       "True: leave and rejoin the network on a gap that cannot be mended." },
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
-      "Keys of the group; empty = packets are not authenticated, said in a WARNING. Re-read on "
-      "SIGHUP." },
+      "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
+      "are "
+      "not authenticated; off loopback this must be written down. Re-read on SIGHUP." },
     { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
     { "inProcess", RRCP, ALL, 0, BOOL("False"),

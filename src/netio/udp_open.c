@@ -105,6 +105,7 @@ static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
     snprintf(path->name, sizeof(path->name), "%s", entry->ifa_name);
     print_address(entry->ifa_addr, text, sizeof(text));
     snprintf(report, sizeof(setup->report->interface[0]), "%s %s", path->name, text);
+    setup->report->is_loopback[setup->path_index] = entry->ifa_flags & IFF_LOOPBACK;
     if (!is_v4)
         ((struct sockaddr_in6 *)&path->group)->sin6_scope_id = path->index;
 }

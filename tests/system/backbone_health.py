@@ -10,7 +10,7 @@ import daemons
 
 CONF = """\
 *rrcp*interface : v0
-*rrcp*authKeyFile :
+*rrcp*authKeyFile : none
 *runDir : {folder}/run
 *logTarget : stderr
 *p2ps*networkName : net2

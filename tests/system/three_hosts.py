@@ -39,6 +39,7 @@ class Host:
         for words in (["address", "add", f"{address}/24", "dev", "eth0"], ["link", "set", "eth0", "up"],
                       ["link", "set", "lo", "up"]):
             self.run("ip", *words)
+        os.makedirs(self.folder, exist_ok=True)
         self.own = os.path.join(self.folder, "own.cnf")
         with open(self.own, "w", encoding="ascii") as file:
             file.write(f"*runDir : {self.folder}\n*logTarget : stderr\n")
@@ -79,7 +80,8 @@ def until(what, condition):
 def write_files(folder):
     """The page's configuration and keys, with its folder in place of /etc/rmds."""
     conf, keys = (text.replace("/etc/rmds", folder) for text in blocks()[:2])
-    subprocess.run(["sh", "-e", "-c", keys], check=True)
+    path = f"{conf_examples.BIN}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-e", "-c", keys], check=True, env={**os.environ, "PATH": path})
     path = os.path.join(folder, "rmds.cnf")
     with open(path, "w", encoding="ascii") as file:
         file.write(conf)

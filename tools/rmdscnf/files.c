@@ -162,14 +162,13 @@ void look_at_group_keys(const struct look *look, const struct md_conf_object *rr
     char why[512];
     const char *path = md_conf_string(rrcp, "authKeyFile");
 
-    if (!path[0])
+    if (!path[0] || strcmp(path, ATTACH_KEYS_NONE) == 0)
         return;
     if (attach_keys_read(path, keys, &count, why, sizeof(why)) != MD_OK) {
         bool has_prefix = strncmp(why, prefix, sizeof(prefix) - 1) == 0;
         look_find(look, MD_CONF_ERROR, rrcp, "authKeyFile", "%s",
                   why + (has_prefix ? sizeof(prefix) - 1 : 0));
     }
-    look_at_readers(look, rrcp, "authKeyFile", path);
 }
 
 /* ---- folders ---- */

@@ -33,7 +33,7 @@ class Bench(World):
         folder = os.path.join(self.dir, host)
         with open(self.config(host), "w", encoding="ascii") as file:
             file.write("\n".join([
-                f"*runDir : {folder}/run", "*rrcp*interface : eth0",
+                f"*runDir : {folder}/run", "*rrcp*interface : eth0", "*rrcp*authKeyFile : none",
                 "*src_dist*routeCount : 2", f"*src_dist*1.route*hostList : 127.0.0.1:{PROVIDER}",
                 f"*src_dist*2.route*hostList : 127.0.0.1:{BAD}", f"*src_dist*serverPort : {PUBLISHER}",
                 f"*p2ps*rsslPort : {CONSUMER}", f"*p2ps*maxMounts : {MOUNTS}", *more]) + "\n")

@@ -263,7 +263,7 @@ class World:
         folder = os.path.join(self.dir, host)
         other = {"s1": "pa pb", "s2": "pb pa"}.get(host, "pa pb").split()
         lines = [
-            f"*runDir : {folder}/run", "*rrcp*interface : eth0",
+            f"*runDir : {folder}/run", "*rrcp*interface : eth0", "*rrcp*authKeyFile : none",
             f"*rrcp*faultSeed : {self.seed * 8 + HOSTS.index(host) + 1}", f"*rrcp*rrcpdInstance : {host[1:]}",
             # Silence is known after three seconds, so that a run has time for many silences.
             f"*pingTimeout : {PING_S}", f"*minPingTimeout : {PING_S}", "*pingInterval : 1",

@@ -110,7 +110,8 @@ class Bed:
     def rrcpd(self, instance, *lines, network="net1", interface="lo", space=None, prefix=(),
               env=None, binary=f"{BIN}/rrcpd"):
         """An rrcpd that is ready. Lines are rmds.cnf."""
-        config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *lines)
+        key = [] if any("authKeyFile" in line for line in lines) else ["*rrcp*authKeyFile : none"]
+        config = self.config(f"{network}.{instance}", f"*rrcp*interface : {interface}", *key, *lines)
         if self.in_process:
             return None
         log = os.path.join(self.dir, f"rrcpd.{network}.{instance}.log")

@@ -384,12 +384,39 @@ def an_interface_is_never_guessed(bed):
     assert "eth0 (10.66.0.1)" in text and "eth7 (10.99.0.1)" in text, text
 
 
+def an_open_network_has_to_be_said(bed):
+    name, keys = bed.namespaces(1)[0], os.path.join(bed.dir, "made")
+
+    def refused(label, *lines):
+        config = bed.config(label, "*rrcp*interface : eth0", *lines)
+        program = bed.start(label, [f"{BIN}/rrcpd", "-c", config, "-fg"], name)
+        assert program.wait(PATIENCE_S) == 1, program.text()
+        return program.text()
+
+    text = refused("silent")
+    assert "rrcpd --make-key FILE" in text and "*rrcp*authKeyFile : none" in text, text
+    made = run(f"{BIN}/rrcpd", "--make-key", keys).stdout
+    assert f"*rrcp*authKeyFile : {keys}" in made, made
+    assert os.stat(keys).st_mode & 0o777 == 0o600
+    with open(keys) as file:
+        before = file.read()
+    again = bed.start("again", [f"{BIN}/rrcpd", "--make-key", keys])
+    assert again.wait(PATIENCE_S) == 2 and "File exists" in again.text(), again.text()
+    with open(keys) as file:
+        assert file.read() == before
+    os.chmod(keys, 0o644)
+    assert "others can read" in refused("shown", f"*rrcp*authKeyFile : {keys}")
+    os.chmod(keys, 0o600)
+    bed.rrcpd(1, f"*rrcp*authKeyFile : {keys}", interface="eth0", space=name)
+    bed.rrcpd(2, interface="eth0", space=name)  # "none" is written down
+
+
 def with_keys_only_members_are_heard(bed):
     keys, other = os.path.join(bed.dir, "keys"), os.path.join(bed.dir, "other")
-    with open(keys, "w") as file:
-        file.write("# id key\n1 " + "ab" * 32 + "\n")
-    with open(other, "w") as file:
-        file.write("1 " + "cd" * 32 + "\n")
+    for path, text in ((keys, "# id key\n1 " + "ab" * 32), (other, "1 " + "cd" * 32)):
+        with open(path, "w") as file:
+            file.write(text + "\n")
+        os.chmod(path, 0o600)
     bed.rrcpd(1, f"*rrcp*authKeyFile : {keys}")
     bed.rrcpd(2, f"*rrcp*authKeyFile : {keys}")
     bed.rrcpd(3, f"*rrcp*authKeyFile : {other}")
@@ -408,6 +435,7 @@ def keys_are_changed_without_a_pause(bed):
     def write(number, text):
         with open(files[number], "w") as file:
             file.write(text)
+        os.chmod(files[number], 0o600)
 
     for number in (0, 1):
         write(number, old)
