@@ -203,6 +203,7 @@ static int start(struct cache *cache, struct cache_image **image, const struct r
     (*image)->is_broken = false;
     (*image)->state_at = 0;
     (*image)->ripple_epoch = 0;
+    (*image)->targets = 0;
     err = put_head(*image, msg);
     cache->stats.encoded_now += (*image)->length;
     return err;

@@ -35,7 +35,8 @@ struct cache_image {
     bool is_complete : 1;
     bool is_broken : 1;   /* something could not be applied: until the next refresh */
     uint8_t targets : 6;  /* fields that take over old values, as of `ripple_epoch`: a bit for
-                             each sixth of the ids; a search ends before it begins without */
+                             each sixth of the ids; a search ends before it begins without.
+                             Of an ANSI page: 1: the first part is the page itself */
     uint8_t ripple_epoch; /* of the table that was asked; 0: any field may be there */
     uint8_t bytes[];
 };

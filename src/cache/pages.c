@@ -9,6 +9,8 @@
 /*
  * A page with its state takes 12 KB, the payload that builds it some 2 KB. So the image is that
  * payload and those of the updates since; when these are longer than this, all become one again.
+ * The payload of a page whose cells all differ from their neighbours takes up to 110 KB: then the
+ * first part is the page itself, which `targets` says.
  */
 #define UPDATES_MAX 1024
 
@@ -17,14 +19,17 @@ bool cache_page_is_as_it_came(const struct cache_image *image)
     size_t at = image->payload_at;
 
     cache_raw_next(image, &at);
-    return at == image->length;
+    return at == image->length && !image->targets;
 }
 
 static void make_page(const struct cache_image *image, struct page *page)
 {
     size_t at = image->payload_at;
 
-    page_reset(page);
+    if (image->targets)
+        memcpy(page, cache_raw_next(image, &at).data, sizeof(*page));
+    else
+        page_reset(page);
     while (at < image->length)
         page_apply(page, cache_raw_next(image, &at));
 }
@@ -43,7 +48,12 @@ static int build_again(struct cache *cache, struct cache_image **image)
     if (err == MD_OK)
         err = cache_resize(cache, image, (*image)->payload_at,
                            (*image)->length - (*image)->payload_at, 0);
-    return err == MD_OK ? cache_raw_keep(cache, image, rwf_bytes(built, length)) : err;
+    if (err != MD_OK)
+        return err;
+    (*image)->targets = length > sizeof(page);
+    return cache_raw_keep(cache, image,
+                          (*image)->targets ? rwf_bytes((const uint8_t *)&page, sizeof(page))
+                                            : rwf_bytes(built, length));
 }
 
 int cache_page_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)

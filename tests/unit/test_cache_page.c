@@ -153,9 +153,46 @@ static void a_buffer_that_is_too_small_for_a_page_is_refused(void **state)
     cache_destroy(cache);
 }
 
+static void a_page_whose_cells_all_differ_is_kept_as_it_is(void **state)
+{
+    struct cache *cache = new_cache(true, 0);
+    struct cache_image *image = NULL;
+    static struct page early;
+    static struct page late;
+    char payload[2048];
+
+    (void)state;
+    page_reset(&early);
+    page_reset(&late);
+    assert_int_equal(tell(cache, &image, RWF_CLASS_REFRESH, "\x1b[2J"), MD_OK);
+    for (unsigned i = 0; i < 60; i++) {
+        size_t length = (size_t)snprintf(payload, sizeof(payload), "\x1b[%u;1H", 1 + i % 25);
+        for (unsigned cell = 0; cell < 80; cell++)
+            length +=
+                (size_t)snprintf(payload + length, sizeof(payload) - length, "\x1b[0;%u;%um%c",
+                                 30 + cell % 8, 40 + (cell + i) % 8, 'A' + cell % 26);
+        assert_int_equal(tell(cache, &image, RWF_CLASS_UPDATE, payload), MD_OK);
+        page_apply(&early, rwf_text(payload));
+        assert_true(cache_image_bytes(image) < 16 * 1024);
+    }
+    see_late(image, &late);
+    assert_memory_equal(&late, &early, sizeof(early));
+    assert_int_equal(tell(cache, &image, RWF_CLASS_REFRESH, "\x1b[2JNEW"), MD_OK);
+    page_apply(&early, rwf_text("\x1b"
+                                "c\x1b[2JNEW"));
+    see_late(image, &late);
+    assert_int_equal(tell(cache, &image, RWF_CLASS_UPDATE, "S"), MD_OK);
+    see_late(image, &late);
+    page_apply(&early, rwf_text("S"));
+    assert_memory_equal(late.cells, early.cells, sizeof(early.cells));
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_whose_cells_all_differ_is_kept_as_it_is),
         cmocka_unit_test(who_joins_late_sees_the_page_that_all_others_see),
         cmocka_unit_test(a_page_that_was_not_updated_goes_out_as_it_came),
         cmocka_unit_test(a_page_is_left_invalid_where_pages_are_not_kept),
