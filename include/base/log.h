@@ -11,6 +11,10 @@
 /*
  *     2026-01-01T12:00:00.123456Z host.1.p2ps WARNING mount: user=abc host=10.0.0.7:5123 cut: ...
  *
+ * or, for collectors that want fields,
+ *
+ *     {"time":"2026-01-01T12:00:00.123456Z","daemon":"host.1.p2ps","severity":"WARNING","text":"..."}
+ *
  * md_log() formats into a bounded lock-free queue; a thread of the log's own escapes control bytes
  * (\xNN), cuts at 1024 bytes, writes and rotates. A full queue loses the line and counts it. Each
  * place in the code may log 5 lines a second; what it would have logged besides that is told in
@@ -41,6 +45,7 @@ enum md_log_severity { /* as in syslog */
 struct md_log_config {
     const char *identity;              /* "host.instance.process" */
     unsigned targets;                  /* MD_LOG_TO_... */
+    bool is_json;                      /* lines of file and standard error, see above */
     const char *path;                  /* with MD_LOG_TO_FILE */
     uint64_t size_max;                 /* bytes at which the file is rotated; 0: never */
     unsigned keep;                     /* rotated files kept: path.1 is the youngest */

@@ -15,7 +15,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define LINE_MAX_BYTES (MD_LOG_TEXT_MAX + 256)
+#define LINE_MAX_BYTES (2 * MD_LOG_TEXT_MAX + 1024) /* JSON: a backslash before each byte */
+#define HEAD_BYTES     400
 
 /* The length of the UTF-8 sequence at `text`, or 0 if it is none (or a control character). */
 static size_t utf8_length(const unsigned char *text, size_t left)
@@ -59,29 +60,74 @@ size_t md_log_escape(const char *text, size_t length, char *out, size_t size)
     return used;
 }
 
-static size_t format_line(const char *identity, uint64_t wall_ns, enum md_log_severity severity,
-                          const char *text, size_t length, char line[LINE_MAX_BYTES])
+/* "2026-01-01T12:00:00.123456Z" */
+static void format_time(uint64_t wall_ns, char *out, size_t size)
 {
     time_t seconds = (time_t)(wall_ns / MD_NS_PER_S);
     unsigned micros = (unsigned)(wall_ns % MD_NS_PER_S / 1000);
     struct tm tm;
 
     gmtime_r(&seconds, &tm);
-    int head = snprintf(line, LINE_MAX_BYTES - MD_LOG_TEXT_MAX - 1,
-                        "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ %s %s ", tm.tm_year + 1900,
-                        tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, micros,
-                        identity, md_log_severity_name(severity));
-    size_t used = (size_t)head;
+    snprintf(out, size, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ", tm.tm_year + 1900, tm.tm_mon + 1,
+             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, micros);
+}
+
+static size_t format_text(const char *identity, uint64_t wall_ns, enum md_log_severity severity,
+                          const char *text, size_t length, char line[LINE_MAX_BYTES])
+{
+    char time[64];
+
+    format_time(wall_ns, time, sizeof(time));
+    size_t used = (size_t)snprintf(line, HEAD_BYTES, "%s %.300s %s ", time, identity,
+                                   md_log_severity_name(severity));
     used += md_log_escape(text, length, line + used, MD_LOG_TEXT_MAX);
     line[used++] = '\n';
     return used;
 }
 
+/* Escaped text is UTF-8 without control characters: only these two mean something in JSON. */
+static size_t quote(const char *text, size_t length, char *out)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            out[used++] = '\\';
+        out[used++] = text[i];
+    }
+    return used;
+}
+
+static size_t format_json(const char *identity, uint64_t wall_ns, enum md_log_severity severity,
+                          const char *text, size_t length, char line[LINE_MAX_BYTES])
+{
+    char time[64], clean[MD_LOG_TEXT_MAX];
+
+    format_time(wall_ns, time, sizeof(time));
+    size_t used = (size_t)snprintf(line, HEAD_BYTES, "{\"time\":\"%s\",\"daemon\":\"", time);
+    size_t taken = md_log_escape(identity, strlen(identity), clean, 256);
+    used += quote(clean, taken, line + used);
+    used += (size_t)snprintf(line + used, 64, "\",\"severity\":\"%s\",\"text\":\"",
+                             md_log_severity_name(severity));
+    taken = md_log_escape(text, length, clean, sizeof(clean));
+    used += quote(clean, taken, line + used);
+    memcpy(line + used, "\"}\n", 3);
+    return used + 3;
+}
+
+static size_t format_line(const struct md_log_sink *sink, uint64_t wall_ns,
+                          enum md_log_severity severity, const char *text, size_t length,
+                          char line[LINE_MAX_BYTES])
+{
+    return sink->is_json ? format_json(sink->identity, wall_ns, severity, text, length, line)
+                         : format_text(sink->identity, wall_ns, severity, text, length, line);
+}
+
 static size_t format_journal(const char *identity, enum md_log_severity severity, const char *text,
                              size_t length, char line[LINE_MAX_BYTES])
 {
-    size_t used = (size_t)snprintf(line, LINE_MAX_BYTES - MD_LOG_TEXT_MAX - 1, "<%d>%s %s ",
-                                   (int)severity, identity, md_log_severity_name(severity));
+    size_t used = (size_t)snprintf(line, HEAD_BYTES, "<%d>%.300s %s ", (int)severity, identity,
+                                   md_log_severity_name(severity));
 
     used += md_log_escape(text, length, line + used, MD_LOG_TEXT_MAX);
     line[used++] = '\n';
@@ -101,7 +147,7 @@ void md_log_sink_stderr(uint64_t wall_ns, enum md_log_severity severity, const c
                         size_t length)
 {
     char line[LINE_MAX_BYTES];
-    size_t used = format_line("-", wall_ns, severity, text, length, line);
+    size_t used = format_text("-", wall_ns, severity, text, length, line);
 
     (void)write_all(STDERR_FILENO, line, used);
 }
@@ -123,6 +169,7 @@ int md_log_sink_open(struct md_log_sink *sink, const struct md_log_config *confi
     sink->fd = -1;
     snprintf(sink->identity, sizeof(sink->identity), "%s", config->identity);
     sink->targets = config->targets;
+    sink->is_json = config->is_json;
     sink->keep = config->keep;
     sink->size_max = config->size_max;
     if (config->targets & MD_LOG_TO_SYSLOG)
@@ -186,8 +233,7 @@ static bool tell_unwritten(struct md_log_sink *sink, uint64_t wall_ns)
                           (unsigned long long)sink->unwritten, strerror(sink->unwritten_errno));
 
     line[0] = '\n'; /* the last of them may have been written in part */
-    size_t used =
-        1 + format_line(sink->identity, wall_ns, MD_LOG_WARNING, text, (size_t)length, line + 1);
+    size_t used = 1 + format_line(sink, wall_ns, MD_LOG_WARNING, text, (size_t)length, line + 1);
     if (!write_all(sink->fd, line, used))
         return false;
     sink->size += used;
@@ -211,7 +257,7 @@ void md_log_sink_write(struct md_log_sink *sink, uint64_t wall_ns, enum md_log_s
                        const char *text, size_t length)
 {
     char line[LINE_MAX_BYTES];
-    size_t used = format_line(sink->identity, wall_ns, severity, text, length, line);
+    size_t used = format_line(sink, wall_ns, severity, text, length, line);
     bool is_written = true;
 
     md_ctr_inc(&sink->lines);

@@ -14,6 +14,7 @@ struct md_log_sink {
     char identity[128];
     char path[PATH_MAX - 16]; /* room for ".65535" */
     unsigned targets;
+    bool is_json;
     unsigned keep;
     uint64_t size_max;
     uint64_t size;

@@ -468,6 +468,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "logLevel", DAEMON | LOGGER, ALL, DYN,
       WORD("EMERGENCY|ALERT|CRITICAL|ERROR|WARNING|NOTICE|INFO|DEBUG", "INFO"),
       "Least severe line that is written." },
+    { "logFormat", DAEMON | LOGGER, ALL, 0, WORD("text|json", "text"),
+      "Lines of the log file and of standard error as text, or as a JSON object each; the journal "
+      "and "
+      "syslog have fields of their own." },
     { "logMaxSize", DAEMON | LOGGER, ALL, 0, INT("bytes", 0, BYTES_MAX, "100M"),
       "A log file that grows over this is put aside; 0 = never." },
     { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),

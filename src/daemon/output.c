@@ -60,6 +60,7 @@ int output_open(struct daemon *daemon)
     struct md_log_config config = {
         .identity = daemon->identity,
         .targets = choose_targets(daemon, &logger),
+        .is_json = md_conf_word(&logger, "logFormat") == 1,
         .path = path,
         .size_max = md_conf_u64(&logger, "logMaxSize"),
         .keep = (unsigned)md_conf_u64(&logger, "logKeep"),

@@ -120,6 +120,37 @@ static void a_line_has_time_identity_severity_and_escaped_text(void **state)
     md_log_close();
 }
 
+static void a_line_in_json_is_one_object_of_texts(void **state)
+{
+    char path[PATH_MAX / 2], long_text[3000];
+    struct md_log_config config = { .identity = "host \"a\".1.p2ps",
+                                    .targets = MD_LOG_TO_FILE,
+                                    .is_json = true,
+                                    .path = path,
+                                    .severity_max = MD_LOG_INFO };
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", in_folder("a.log"));
+    (void)unlink(path);
+    assert_int_equal(md_log_open(&config), MD_OK);
+    md_log(MD_LOG_WARNING, "mount: \"%s\" cut", "a\nb\\\xc3\xa9");
+    memset(long_text, '"', sizeof(long_text));
+    long_text[sizeof(long_text) - 1] = '\0';
+    md_log(MD_LOG_ERROR, "%s", long_text);
+    md_log_close();
+    char *text = contents("a.log");
+    assert_non_null(text);
+    assert_int_equal(strncmp(text, "{\"time\":\"20", 11), 0);
+    char *end = strchr(text, '\n');
+    *end = 0;
+    assert_non_null(
+        strstr(text, "Z\",\"daemon\":\"host \\\"a\\\".1.p2ps\",\"severity\":\"WARNING\",\"text\":\""
+                     "mount: \\\"a\\\\x0ab\\\\\xc3\xa9\\\" cut\"}"));
+    char *second = strstr(end + 1, "\"text\":\"") + 8;
+    assert_int_equal(strlen(second), 2 * MD_LOG_TEXT_MAX + 3);
+    assert_string_equal(second + 2 * MD_LOG_TEXT_MAX, "\"}\n");
+}
+
 static void a_long_text_is_cut_at_1024_bytes(void **state)
 {
     char long_text[3000];
@@ -625,6 +656,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_time_identity_severity_and_escaped_text),
+        cmocka_unit_test(a_line_in_json_is_one_object_of_texts),
         cmocka_unit_test(a_long_text_is_cut_at_1024_bytes),
         cmocka_unit_test(one_place_logs_five_lines_a_second_and_tells_the_rest),
         cmocka_unit_test(a_log_that_grows_is_rotated_and_some_are_kept),
