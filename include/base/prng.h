@@ -12,13 +12,16 @@ struct md_prng {
     uint64_t state[4];
 };
 
-static inline uint64_t md_splitmix64(uint64_t *state)
+static inline uint64_t md_mix64(uint64_t z)
 {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
-
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
+}
+
+static inline uint64_t md_splitmix64(uint64_t *state)
+{
+    return md_mix64(*state += 0x9e3779b97f4a7c15ull);
 }
 
 static inline struct md_prng md_prng_init(uint64_t seed)

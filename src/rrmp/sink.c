@@ -87,7 +87,7 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
         return MD_ERR_NOMEM;
     sink->config = full;
     sink->random = full.random;
-    sink->seed = rrmp_random(&sink->random);
+    sink->seed = md_splitmix64(&sink->random);
     sink->last_instance = RRMP_NIL;
     sink->dying = RRMP_NIL;
     sink->query_due_ns = RRMP_NEVER;
@@ -175,7 +175,7 @@ static void query_send(struct rrmp_sink *sink, uint32_t what)
 void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns)
 {
     if (sink->query_due_ns == RRMP_NEVER)
-        sink->query_due_ns = sink->now_ns + rrmp_random(&sink->random) % spread_ns;
+        sink->query_due_ns = sink->now_ns + md_splitmix64(&sink->random) % spread_ns;
 }
 
 static bool descriptions_missing(const struct rrmp_sink *sink)

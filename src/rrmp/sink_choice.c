@@ -75,7 +75,7 @@ uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *
         if (!sink_link_usable(sink, wish, n) || sink_wish_is_refused_at(sink, wish, n))
             continue;
         uint64_t mix = wish->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
-        uint64_t score = (rrmp_random(&mix) >> 16) / (1u + link->description.load_factor);
+        uint64_t score = (md_splitmix64(&mix) >> 16) / (1u + link->description.load_factor);
         if (best != RRMP_NIL) {
             const struct sink_link *other = sink_link_at(sink, best);
             if (link->description.priority > other->description.priority)

@@ -18,7 +18,7 @@ static uint64_t instance_hash(const struct rrmp_sink *sink, uint64_t session, ui
 {
     uint64_t state = session ^ sink->seed ^ port;
 
-    return rrmp_random(&state);
+    return md_splitmix64(&state);
 }
 
 uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t port)
@@ -383,7 +383,7 @@ void sink_instance_gone(struct rrmp_sink *sink, uint32_t number)
 static void service_query_later(struct rrmp_sink *sink)
 {
     if (sink->service_query_ns == RRMP_NEVER)
-        sink->service_query_ns = sink->now_ns + rrmp_random(&sink->random) % (20 * MS);
+        sink->service_query_ns = sink->now_ns + md_splitmix64(&sink->random) % (20 * MS);
 }
 
 static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_instance_row *row)

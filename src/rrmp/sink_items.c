@@ -15,7 +15,7 @@ uint64_t sink_table_hash(const struct rrmp_sink *sink, uint16_t service, uint64_
 {
     uint64_t state = key_hash ^ sink->seed ^ ((uint64_t)service << 48);
 
-    return rrmp_random(&state);
+    return md_splitmix64(&state);
 }
 
 uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,

@@ -64,7 +64,7 @@ static uint32_t choose(const struct rrmp_sink *sink, const struct sink_item *ite
             sink_wish_is_refused_at(sink, &wish, n))
             continue;
         uint64_t mix = wish.key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
-        uint64_t score = rrmp_random(&mix);
+        uint64_t score = md_splitmix64(&mix);
         if (best == RRMP_NIL || score > best_score) {
             best = n;
             best_score = score;

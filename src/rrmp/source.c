@@ -102,7 +102,7 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
         return MD_ERR_NOMEM;
     source->config = full;
     source->random = full.random;
-    source->seed = rrmp_random(&source->random);
+    source->seed = md_splitmix64(&source->random);
     for (int list = LIST_NEWS; list <= LIST_IMAGES; list++)
         source->list_head[list] = source->list_tail[list] = RRMP_NIL;
     source->gone_head = RRMP_NIL;

@@ -15,7 +15,7 @@ static uint64_t table_hash(const struct rrmp_source *source, uint16_t svc, uint6
 {
     uint64_t state = key_hash ^ source->seed ^ ((uint64_t)svc << 48);
 
-    return rrmp_random(&state);
+    return md_splitmix64(&state);
 }
 
 static bool key_equal(const struct rrmp_source *source, const struct source_item *item,

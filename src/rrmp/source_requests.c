@@ -31,7 +31,7 @@ static uint64_t requester_hash(const struct rrmp_source *source, uint64_t sessio
 {
     uint64_t state = session ^ source->seed ^ port;
 
-    return rrmp_random(&state);
+    return md_splitmix64(&state);
 }
 
 static uint32_t requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port)
@@ -162,7 +162,7 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
     uint32_t lowest = RRMP_NIL;
 
     for (int i = 0; i < 16 && source->items.high > 0; i++) {
-        uint32_t n = (uint32_t)(rrmp_random(&source->random) % source->items.high);
+        uint32_t n = (uint32_t)(md_splitmix64(&source->random) % source->items.high);
         const struct source_item *item = source_item_at(source, n);
         if (!item->in_use || item->is_private || item->is_kept || n == source->ending)
             continue;

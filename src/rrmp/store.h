@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/prng.h"
+
 #define RRMP_NIL 0xFFFFFFFFu
 
 /*
@@ -123,16 +125,6 @@ void rrmp_wheel_cancel(struct rrmp_wheel *wheel, uint32_t number);
 uint32_t rrmp_wheel_expire(struct rrmp_wheel *wheel, uint64_t now_ns);
 /* When to call rrmp_wheel_expire() next: not late, perhaps early. UINT64_MAX: never. */
 uint64_t rrmp_wheel_deadline(const struct rrmp_wheel *wheel);
-
-/* A generator of its own per engine: splitmix64. */
-static inline uint64_t rrmp_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 /* a is later than b, for numbers that wrap. */
 static inline bool rrmp_after(uint32_t a, uint32_t b)

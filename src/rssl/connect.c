@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/prng.h"
 #include "channel_private.h"
 
 #define SESSION_CLIENT_PINGS 0x01u
@@ -17,14 +18,10 @@ static struct rssl_text text_of(const char *string)
     return (struct rssl_text){ .bytes = (const uint8_t *)string, .length = (uint8_t)length };
 }
 
-/* splitmix64: numbers for a key exchange that protects nothing. */
+/* Numbers for a key exchange that protects nothing. */
 static uint64_t next_random(struct rssl_channel *ch)
 {
-    uint64_t z = ch->config.random += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (z ^ (z >> 31)) >> 1; /* Java cannot take the top bit */
+    return md_splitmix64(&ch->config.random) >> 1; /* Java cannot take the top bit */
 }
 
 static void queue(struct rssl_channel *ch, const uint8_t *bytes, size_t length)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/prng.h"
 #include "base/writer.h"
 
 /* The stock update as words of eight bytes, the first byte on top; the last one is not full. */
@@ -90,14 +91,6 @@ static const struct image_field image_fields[] = {
 #define UPDATE_COUNT     12
 #define IMAGE_COUNT      (IMAGE_ONLY_COUNT + UPDATE_COUNT)
 
-/* splitmix64's finish: well mixed and the same everywhere. */
-static inline uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
 static inline void put16(uint8_t *at, uint32_t value)
 {
     at[0] = (uint8_t)(value >> 8);
@@ -117,7 +110,7 @@ uint64_t seqdata_item(const void *name, size_t length)
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ byte[i]) * 0x100000001b3ull;
-    return mix(hash);
+    return md_mix64(hash);
 }
 
 /* `value` stands from byte `at` on, `length` bytes long. */
@@ -140,7 +133,7 @@ static inline __attribute__((always_inline)) void make_words(uint64_t item, uint
                                                              uint64_t words[WORDS])
 {
     uint32_t carried = count & SEQDATA_COUNT_MASK;
-    uint64_t h = mix(item + carried * 0x9e3779b97f4a7c15ull);
+    uint64_t h = md_mix64(item + carried * 0x9e3779b97f4a7c15ull);
     /* 327.68 to 491.51: three mantissa bytes, and so is all that lies near it. */
     uint32_t bid = 0x8000u + (uint32_t)(h & 0x3fff);
 
@@ -193,7 +186,7 @@ static size_t append(uint8_t *out, int16_t fid, const uint8_t *content, size_t l
 static size_t image_field(uint8_t *out, const struct image_field *field, uint64_t item,
                           const char *name, size_t name_length)
 {
-    uint64_t h = mix(item ^ (uint64_t)(uint16_t)field->fid << 48);
+    uint64_t h = md_mix64(item ^ (uint64_t)(uint16_t)field->fid << 48);
     uint8_t content[16];
 
     switch ((enum image_kind)field->kind) {
