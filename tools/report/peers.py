@@ -115,8 +115,8 @@ class Program:
 class JavaProvider:
     """Serves both ways at once; only one has items open at a time."""
 
-    def __init__(self, port):
-        self.port = port
+    def __init__(self, port, bursts=1000):
+        self.port, self.bursts = port, bursts
         self.program = Program([*JAVA, "org.openrmds.interop.BenchProvider", str(port), SERVICE])
         self.program.hear("ready")
 
@@ -145,7 +145,7 @@ class JavaProvider:
 
     def rate(self, case):
         rate = case["rate"]
-        self.program.tell(f"rate {rate} {max(1, min(rate, 1000))} "
+        self.program.tell(f"rate {rate} {max(1, min(rate, self.bursts))} "
                           f"{1 if rate <= 100000 else rate // 10000}")
 
     def quiet(self, counts):
