@@ -250,7 +250,10 @@ class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
     def __init__(self, conf, lines=(), publisher=(), prefix=(), daemons=BIN):
-        """`daemons`: the folder of the four daemons; the tools are always ours."""
+        """`daemons`: the folder of the four daemons. They are started as their own tree starts them, with the
+        options that they know; all else is of this tree."""
+        own = os.path.join(daemons, "../../tools/rmds-run.py")
+        self.runs = own if os.path.exists(own) else os.path.join(ROOT, "tools/rmds-run.py")
         self.prefix = list(prefix)
         self.folder = tempfile.mkdtemp(prefix="rmds-bench.")
         atexit.register(self.close)
@@ -268,8 +271,7 @@ class Chain:
         self.runner("up")
 
     def runner(self, verb):
-        result = subprocess.run([sys.executable, os.path.join(ROOT, "tools/rmds-run.py"), verb,
-                                 self.conf], env=self.env, capture_output=True, text=True,
+        result = subprocess.run([sys.executable, self.runs, verb, self.conf], env=self.env, capture_output=True, text=True,
                                 check=False)
         if verb == "up" and result.returncode != 0:
             raise SystemExit(result.stdout + result.stderr)
