@@ -17,6 +17,7 @@ import traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bed import BIN, IS_ROOT, PATIENCE_S, Bed, clean, run, skip, until  # noqa: E402
 
+GROUP = "239.255.82.82"
 FOR_EVER = ("-seconds", 3600)  # until it is told to end
 RANDOM = random.Random(int(os.environ.get("RRCP_SEED", "1")))
 
@@ -382,6 +383,53 @@ def an_interface_is_never_guessed(bed):
     assert program.wait(PATIENCE_S) == 1
     text = program.text()
     assert "eth0 (10.66.0.1)" in text and "eth7 (10.99.0.1)" in text, text
+
+
+def hear_beacon(name):
+    """A BEACON of the node whose name begins so, and the port it came from."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as group:
+        group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        group.bind((GROUP, 8500))
+        group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                         socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1"))
+        group.settimeout(PATIENCE_S)
+        while True:
+            data, source = group.recvfrom(65536)
+            if data[3] == 4 and name in data[64:64 + data[62]]:
+                return data, source[1]
+
+
+def forge(raw, port, data):
+    """To the group from 127.0.0.1:port, as any host of the network can."""
+    udp = struct.pack(">HHHH", port, 8500, 8 + len(data), 0) + data
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 1, 17, 0,
+                     socket.inet_aton("127.0.0.1"), socket.inet_aton(GROUP))
+    raw.sendto(ip + udp, (GROUP, 0))
+
+
+def forged_packets_silence_nobody(bed):
+    for i in (1, 2):
+        bed.rrcpd(i)
+    sub = bed.perf("sub", 2)
+    pub = bed.perf("pub", 1, "-rate", 5000, *FOR_EVER)
+    bed.flows(2)
+    beacon, port = hear_beacon(b".1.rrcpd")
+    far = beacon[:24] + struct.pack(">QQ", 1 << 50, 1) + beacon[40:]
+    bye = beacon[:3] + b"\7" + beacon[4:6] + struct.pack(">H", 33) + beacon[8:32] + b"\1"
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+        raw.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+        for i in range(20):
+            forge(raw, port, far)
+            forge(raw, port, bye)
+            for k in range(20):  # sessions that do not exist
+                ghost = struct.pack(">Q", 1000 + 20 * i + k)
+                forge(raw, port, beacon[:8] + ghost + beacon[16:])
+            bed.flows(2, 200)
+    counters = bed.counters(2)
+    assert counters["doubts"] > 0 and counters["byesFalse"] > 0, counters
+    assert counters["peersDown"] == 0 and counters["peersNow"] == 1, counters
+    pub.end()
+    clean(sub.result())
 
 
 def an_open_network_has_to_be_said(bed):
