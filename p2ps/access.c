@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/secret.h"
 
 #define OLD_MAX 64 /* loads while one worker hangs */
 
@@ -69,8 +70,20 @@ static char *read_all(FILE *file, size_t *length)
 static char *read_path(const char *path, size_t *length)
 {
     FILE *file = fopen(path, "rb");
+    enum md_secret_state state = MD_SECRET_FINE;
+    char why[640] = "";
+
+    if (file)
+        state = md_secret_look(fileno(file), path, MD_SECRET_RULES, why, sizeof(why));
+    if (state == MD_SECRET_REFUSED) {
+        md_log(MD_LOG_ERROR, "accessFile %s", why);
+        fclose(file);
+        return NULL;
+    }
     char *text = file ? read_all(file, length) : NULL;
 
+    if (text && state == MD_SECRET_OPEN)
+        md_log(MD_LOG_WARNING, "accessFile %s", why);
     if (!text)
         md_log(MD_LOG_ERROR, "accessFile %s: %s", path, strerror(errno));
     if (file)

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/secret.h"
 #include "netio/diagnose.h"
 #include "stream_private.h"
 
@@ -432,6 +433,19 @@ static bool load_trust(SSL_CTX *context, const struct net_tls_config *config)
            SSL_CTX_set_default_verify_paths(context) == 1;
 }
 
+/* A private key that every user of the host can read is nobody's identity. */
+static bool is_open_to_all(const char *path)
+{
+    char why[640];
+    FILE *file = fopen(path, "re");
+    bool is_open = file && md_secret_look(fileno(file), path, MD_SECRET_KEY, why, sizeof(why)) ==
+                               MD_SECRET_REFUSED;
+
+    if (file)
+        fclose(file);
+    return is_open;
+}
+
 static int make_context(const struct net_tls_config *config, char *error, size_t error_size,
                         SSL_CTX **out)
 {
@@ -457,6 +471,8 @@ static int make_context(const struct net_tls_config *config, char *error, size_t
         SSL_CTX_use_certificate_chain_file(context, config->certificate) != 1)
         goto fail;
     snprintf(what, sizeof(what), "key %s", config->key ? config->key : "");
+    if (config->key && is_open_to_all(config->key))
+        goto fail;
     if (config->certificate &&
         (!config->key || SSL_CTX_use_PrivateKey_file(context, config->key, SSL_FILETYPE_PEM) != 1 ||
          SSL_CTX_check_private_key(context) != 1))

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/secret.h"
 #include "netio/diagnose.h"
 
 #define EXPIRY_WARNING_DAYS 30
@@ -131,7 +132,7 @@ static EVP_PKEY *examine_key(struct examination *examination, const char *path)
 {
     FILE *stream = open_file(examination, NET_TLS_KEY, path);
     bool asked = false;
-    struct stat status;
+    char why[640];
 
     if (!stream)
         return NULL;
@@ -144,9 +145,8 @@ static EVP_PKEY *examine_key(struct examination *examination, const char *path)
     else if (!key)
         find(examination, true, NET_TLS_KEY, "%s: %s; expected a private key (BEGIN PRIVATE KEY)",
              path, first_block(path));
-    if (fstat(fileno(stream), &status) == 0 && (status.st_mode & S_IROTH))
-        find(examination, false, NET_TLS_KEY, "%s: every user can read this key; chmod o-rwx %s",
-             path, path);
+    if (md_secret_look(fileno(stream), path, MD_SECRET_KEY, why, sizeof(why)) == MD_SECRET_REFUSED)
+        find(examination, true, NET_TLS_KEY, "%s", why);
     fclose(stream);
     return key;
 }

@@ -32,13 +32,15 @@ WRONG = [
     ("*p2ps*tlsKeyFile : {folder}/cert.pem", "error", r"a certificate is in it; expected a private key"),
     ("*p2ps*tlsKeyFile : {folder}/secret.pem", "error", r"the key has a passphrase"),
     ("*p2ps*tlsKeyFile : {folder}/other.pem", "error", r"does not fit the certificate .*/cert.pem"),
-    ("*p2ps*tlsKeyFile : {folder}/open.pem", "warning", r"every user can read this key; chmod o-rwx"),
+    ("*p2ps*tlsKeyFile : {folder}/open.pem", "error", r"every user can read this key; chmod o-rwx"),
     ("*p2ps*tlsCertFile : {folder}/soon.pem\n*p2ps*tlsKeyFile : {folder}/soon.key", "warning", r"the certificate expires on \d+-\d\d-\d\d, in \d+ days"),
     ("*p2ps*tlsRequireClientCert : True", "error", r"tlsCaFile of p2ps.1 .*no file is named, but tlsRequireClientCert"),
     ("*src_dist*1.route*encrypted : True\n*src_dist*1.route*tlsCaFile : {folder}/gone.pem", "error", r"tlsCaFile of src"),
     ("*p2ps*accessFile : {folder}/broken", "error", r"accessFile of p2ps.1: .*/broken:2: "),
     ("*p2ps*accessFile : {folder}/gone", "error", r"accessFile of p2ps.1: .*/gone: No such file"),
     ("*p2ps*accessFile : {folder}/passwords", "warning", r"every user can read it"),
+    ("*p2ps*accessFile : {folder}/shared", "error", r"every user can write it"),
+    ("*rrcp*authKeyFile : {folder}/openkeys", "error", r"authKeyFile of rrcpd.net1.1: .*others can read"),
     ("*p2ps*dictionaryPath : {folder}/broken", "error", r"dictionaryPath of p2ps.1: .*/broken:1: "),
     ("*p2ps*dictionaryPath : {folder}/gone", "error", r"dictionaryPath of p2ps.1: .*/gone: No such file"),
     ("*rrcp*authKeyFile : {folder}/broken", "error", r"authKeyFile of rrcpd.net1.1: .*/broken:1: expected `ID KEY`"),
@@ -76,6 +78,8 @@ def make_files(folder):
     write(f"{folder}/access", "user jim password=x\n")
     write(f"{folder}/broken", "user jim\npermit jim * *\n")
     write(f"{folder}/passwords", "user jim password=x\n", 0o644)
+    write(f"{folder}/shared", "user jim password=x\n", 0o602)
+    write(f"{folder}/openkeys", "1 " + "ab" * 32 + "\n", 0o644)
 
 
 def configuration(words, more):
@@ -94,6 +98,9 @@ def daemons_say_it(folder, words):
     """What stops a daemon names the parameter, its line, what was found and who is in the way."""
     cases = [
         ("p2ps", "*p2ps*tlsCertFile : {folder}/gone.pem", 2, r"tls: tlsCertFile \(.*:{line}\): .*/gone.pem: No such file"),
+        ("p2ps", "*p2ps*tlsKeyFile : {folder}/open.pem", 2, r"tls: tlsKeyFile \(.*:{line}\): .*every user can read this key"),
+        ("p2ps", "*p2ps*accessFile : {folder}/shared", None, r"accessFile .*/shared: every user can write it; chmod o-rwx"),
+        ("rrcpd", "*rrcp*authKeyFile : {folder}/openkeys", None, r"authKeyFile: .*others can read"),
         ("p2ps", "*p2ps*tlsKeyFile : {folder}/cert.pem", 2, r"tls: tlsKeyFile \(.*:{line}\): .*expected a private key"),
         ("src_dist", "*src_dist*tlsServerPort : 14444", 2, r"tls: tlsCertFile \(no line sets it\): no file is named"),
         ("p2ps", "*p2ps*rsslPort : {taken}", 3, r"rsslPort {taken} \(.*:{line}\): Address already in use by python.*{pid};"),

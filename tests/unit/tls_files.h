@@ -8,6 +8,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct tls_files {
@@ -47,6 +48,8 @@ static inline int tls_files_write(struct tls_files *files, const char *name)
         fclose(file);
     }
     if ((file = fopen(files->key, "w")) != NULL) {
+        if (fchmod(fileno(file), 0600) != 0)
+            rc = -1;
         if (PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) != 1)
             rc = -1;
         fclose(file);

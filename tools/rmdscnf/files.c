@@ -1,6 +1,7 @@
 /* files.c - see look.h: certificates and keys, access files, dictionaries, folders. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "attach/node.h"
 #include "base/err.h"
+#include "base/secret.h"
 #include "dictionary.h"
 #include "entitle/entitle.h"
 #include "look.h"
@@ -17,15 +19,20 @@
 
 #define FILE_MAX (64u << 20)
 
-/* Passwords and keys are not for everybody. */
+/* Passwords are not for everybody, and rules are nobody else's to write. */
 static void look_at_readers(const struct look *look, const struct md_conf_object *object,
                             const char *param, const char *path)
 {
-    struct stat status;
+    char why[640];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum md_secret_state state =
+        fd < 0 ? MD_SECRET_FINE : md_secret_look(fd, path, MD_SECRET_RULES, why, sizeof(why));
 
-    if (stat(path, &status) == 0 && (status.st_mode & S_IROTH))
-        look_find(look, MD_CONF_WARNING, object, param,
-                  "%s: every user can read it; chmod o-rwx %s", path, path);
+    if (fd >= 0)
+        close(fd);
+    if (state != MD_SECRET_FINE)
+        look_find(look, state == MD_SECRET_OPEN ? MD_CONF_WARNING : MD_CONF_ERROR, object, param,
+                  "%s", why);
 }
 
 /* ---- certificates and keys ---- */
