@@ -45,7 +45,7 @@ rm -f "$work"/debs/*-dbgsym_*
 
 step "a fresh Debian"
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-timeout 600 debootstrap --variant=minbase "$codename" "$root" >"$work/log" 2>&1 || skip "debootstrap cannot make $codename here"
+timeout 900 debootstrap --variant=minbase "$codename" "$root" >"$work/log" 2>&1 || skip "debootstrap cannot make $codename here"
 mkdir -p "$root/debs" "$root/dev/shm"
 cp "$work"/debs/*.deb "$root/debs/"
 apt update || fail "apt-get update"

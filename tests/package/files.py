@@ -49,6 +49,32 @@ def is_named(path, pattern):
     return len(names) >= len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted))
 
 
+def check_spec(owners):
+    """The RPM packages are split as those for Debian; there librmds-dev is librmds-devel."""
+    text = read(os.path.join(SOURCE, "packaging/openrmds.spec"))
+    words = {"_bindir": "usr/bin", "_prefix": "usr", "_datadir": "usr/share",
+             "_mandir": "usr/share/man", "_libdir": "usr/lib/any", "_includedir": "usr/include",
+             "_unitdir": "usr/lib/systemd/system", "_sysusersdir": "usr/lib/sysusers.d"}
+    found = {path: [] for path in owners}
+    for name, block in re.findall(r"^%files *(.*)\n((?:.+\n)+)", text, re.M):
+        package = {"": "openrmds", "-n librmds0": "librmds0",
+                   "-n librmds-devel": "librmds-dev"}.get(name, f"openrmds-{name}")
+        for line in block.splitlines():
+            if line.startswith(("%license", "%doc", "%dir")):
+                continue
+            pattern = re.sub(r"%{(\w+)}", lambda word: words[word[1]], line.split()[-1])
+            pattern = pattern.lstrip("/")
+            mine = [path for path in owners if is_named(path, pattern)]
+            if not mine:
+                BAD.append(f"openrmds.spec, {package}: nothing installed matches {line}")
+            for path in mine:
+                found[path].append(package)
+    for path, packages in sorted(found.items()):
+        if packages != owners[path] and not path.startswith(NOT_PACKED):
+            BAD.append(f"{path} is in {packages} by openrmds.spec, in {owners[path]} by "
+                       f"packaging/debian")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         found = installed(folder)
@@ -70,6 +96,7 @@ def main():
         if len(packages) != 1 and not path.startswith(NOT_PACKED):
             BAD.append(f"{path} is in {' and '.join(packages) or 'no package'}; name it in one "
                        f"packaging/debian/*.install")
+    check_spec(owners)
     version = re.search(r"^project\(openrmds VERSION ([0-9.]+)",
                         read(os.path.join(SOURCE, "CMakeLists.txt")), re.M).group(1)
     if not read(os.path.join(DEBIAN, "changelog")).startswith(f"openrmds ({version}-"):

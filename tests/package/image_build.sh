@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# image_build.sh SOURCE - the recipe of the image builds, from a debootstrap root in place of a registry's image, and what comes
-# out runs the three hosts of compose.yaml.
+# image_build.sh SOURCE [BASE] - the recipe of the image builds, from a debootstrap root in place of a registry's image, and what comes
+# out runs the three hosts of compose.yaml. BASE: a debootstrap root that is there already.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 source=$1
@@ -21,8 +21,9 @@ fail() {
     tail -n 30 "$work/log"
     exit 1
 }
-timeout 600 debootstrap --variant=minbase bookworm "$work/base" >"$work/log" 2>&1 || skip "debootstrap cannot make bookworm here"
-base=$(buildah from scratch) && buildah add -q "$base" "$work/base" / >"$work/log" 2>&1 &&
+from=${2:-$work/base}
+[ -n "${2:-}" ] || timeout 900 debootstrap --variant=minbase bookworm "$from" >"$work/log" 2>&1 || skip "debootstrap cannot make bookworm here"
+base=$(buildah from scratch) && buildah add -q "$base" "$from" / >"$work/log" 2>&1 &&
     buildah commit -q "$base" localhost/base >"$work/log" 2>&1 || skip "buildah cannot make an image here: $(tail -n 1 "$work/log")"
 RMDS_IMAGE_BASE=localhost/base "$source/tools/rmds" package image >"$work/log" 2>&1 || fail "the recipe does not build"
 image=$(buildah from localhost/openrmds) || fail "there is no image openrmds"
