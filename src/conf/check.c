@@ -574,6 +574,6 @@ void check_entries(const struct md_conf *conf, struct db *db, struct report *rep
         check_entry(&checker, entry);
     }
     ssl_say(&checker);
-    if (!checker.is_daemon)
+    if (db->errors == 0) /* else there is more to say than that */
         tell_other_nodes(conf, db, report);
 }

@@ -49,6 +49,7 @@ for program in rrcpd src_dist p2ps; do
         -c equals.cnf
     printf 'vegaa*p2ps*maxMounts : 5\n' >other.cnf
 expect 0 "this file speaks of host vegaa; this host is" "$bin/rmdscnf" check other.cnf
+expect 0 "other.cnf:1: note: this file speaks of host vegaa; this host is" "$bin/p2ps" -checkconfig -c other.cnf
 expect 0 "0 errors, 0 warnings" "$bin/rmdscnf" -node vegaa check other.cnf
 expect 2 "gone.cnf" env RMDS_CONFIG=gone.cnf "$bin/$program" -fg
     expect 0 ".nice : 5    ! equals.cnf:1" env DISTRIBUTION_CONFIG=equals.cnf "$bin/$program" -checkconfig
