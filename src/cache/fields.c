@@ -421,9 +421,11 @@ int cache_fields_start(struct cache *cache, struct cache_image **image, struct r
     if (!is_plain(cache, &plain))
         return cache_fields_update(cache, image, payload, false);
     int err = cache_resize(cache, image, (*image)->payload_at, 0, plain.length);
-    if (err == MD_OK)
-        memcpy((*image)->bytes + (*image)->payload_at, plain.data, plain.length);
-    return err;
+    if (err != MD_OK)
+        return err;
+    memcpy((*image)->bytes + (*image)->payload_at, plain.data, plain.length);
+    cache_ripples_for(cache, *image); /* looks now, while the image is at hand */
+    return MD_OK;
 }
 
 /* ---- giving out ---- */
