@@ -84,9 +84,18 @@ class Browser:
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         return result["result"].get("value")
 
+    def holds(self, expression):
+        """False, too, while the page it was asked of gives way to the next."""
+        try:
+            return self.evaluate(expression)
+        except RuntimeError as error:
+            if "navigated" in str(error):
+                return False
+            raise
+
     def wait(self, expression, what, seconds=30):
         deadline = time.monotonic() + seconds
-        while not self.evaluate(expression):
+        while not self.holds(expression):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what}: not within {seconds} s; the page says: "
                                      + str(self.evaluate("document.body.innerText"))[:600])
