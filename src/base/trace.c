@@ -96,8 +96,12 @@ void md_trace_close(bool keeps_file)
 
 /* ---- a thread ---- */
 
+/* NULL: nothing is traced; never while md_trace_is_on, but a linker that sees the whole program
+ * asks. */
 static struct md_trace_record *claim(uint64_t *number)
 {
+    if (!trace.head)
+        return NULL;
     *number = atomic_fetch_add_explicit(&trace.head->next, 1, memory_order_relaxed);
     return &trace.records[*number % CAPACITY];
 }
@@ -107,6 +111,8 @@ static void leave(uint64_t key, enum md_trace_step step, uint64_t ns, const uint
     uint64_t number;
     struct md_trace_record *record = claim(&number);
 
+    if (!record)
+        return;
     record->key = key;
     record->ns = ns;
     record->turn_ns = self.turn_ns;

@@ -925,7 +925,7 @@ static void invented_sessions_take_no_place_and_get_nothing(void **state)
 {
     struct net *net = net_make();
     uint8_t bytes[128];
-    uint8_t nonce[8];
+    uint8_t nonce[8] = { 0 };
     uint64_t memory;
 
     (void)state;
@@ -954,7 +954,7 @@ static void a_namesake_that_proves_its_address_does_not_replace_a_live_session(v
     struct net *net = net_make();
     struct rrcp_address from = { .length = 3, .host_length = 2, .bytes = { 7, 7, 7 } };
     uint8_t bytes[128];
-    uint8_t nonce[8];
+    uint8_t nonce[8] = { 0 };
 
     (void)state;
     net_start(net);

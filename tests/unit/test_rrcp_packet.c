@@ -138,7 +138,7 @@ static void the_beacon_vector_introduces_a_peer_by_name(void **state)
     struct rrcp *r = engine(5, false);
     struct backbone_event ev[8];
     uint8_t bytes[128];
-    uint8_t nonce[8];
+    uint8_t nonce[8] = { 0 };
 
     (void)state;
     input_hex(r, vector_beacon, NULL);
