@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- *     2026-01-01T12:00:00.123456Z host.1.p2ps WARNING mount: user=abc host=10.0.0.7:5123 cut: ...
+ *     2026-01-01T12:00:00.123456Z host.1.p2ps WARNING mount: host=10.0.0.7:5123 cut: ...
  *
  * or, for collectors that want fields,
  *
@@ -39,7 +39,7 @@ enum md_log_severity { /* as in syslog */
 #define MD_LOG_TO_FILE   2u
 #define MD_LOG_TO_SYSLOG 4u
 /* Standard error as systemd's journal wants it: a priority in front, and no time, which it adds:
- *     <4>host.1.p2ps WARNING mount: user=abc host=10.0.0.7:5123 cut: ... */
+ *     <4>host.1.p2ps WARNING mount: host=10.0.0.7:5123 cut: ... */
 #define MD_LOG_TO_JOURNAL 8u
 
 struct md_log_config {

@@ -135,10 +135,11 @@ struct p2ps_core_config {
     uint32_t client_limit;        /* of this worker */
     struct p2ps_item_limits item_limits;
     struct p2ps_shared shared;
-    uint32_t message_max;       /* longest message to a client */
-    uint64_t login_timeout_ns;  /* 0: 60 s */
-    uint64_t slow_timeout_ns;   /* 0: 10 s without progress cuts a client that is full */
-    uint32_t conflate_max;      /* streams of a client that may be behind; 0: 100000 */
+    uint32_t message_max;      /* longest message to a client */
+    uint64_t login_timeout_ns; /* 0: 60 s */
+    uint64_t
+        slow_timeout_ns;   /* 0: 10 s. Since the client was full, or its socket took bytes last */
+    uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
     unsigned owed_fill_percent; /* images it missed are given below this fill; 0: 30 */
     bool keeps_images;          /* enableCache */
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
@@ -161,7 +162,7 @@ struct p2ps_core_stats {
     uint64_t mounts_cut_slow;
     uint64_t login_accepted;
     uint64_t login_rejected;
-    uint64_t requests_in;
+    uint64_t requests_in; /* decoded: login, directory, dictionary, item; refused ones, too */
     uint64_t closes_in;
     uint64_t updates_in;
     uint64_t updates_out;

@@ -129,11 +129,13 @@ const struct md_conf_row md_conf_rows[] = {
     { "maxFragmentSize", DAEMON, P2PS | SRC, 0, INT("bytes", 512, 65535, "6144"),
       "RSSL fragment size that is announced, and the size of an output buffer." },
     { "outputThresholdBreach", DAEMON, P2PS, 0, INT("%", 1, 100, "30"),
-      "A client that uses more than this share of maxOutputBuffers is marked slow." },
+      "A client that uses more than this share of maxOutputBuffers is logged as slow; this only "
+      "warns. A client that was full gets what it missed when it is below this share again." },
     { "outputThresholdOK", DAEMON, P2PS, 0, INT("%", 0, 99, "10"),
       "Under this share the mark is taken away; less than outputThresholdBreach." },
     { "slowTimeout", DAEMON, P2PS, 0, TIME("s", 1 * MS, 86400 * SEC, "10"),
-      "A slow client that makes no progress for this long is cut." },
+      "A client with full output buffers (maxOutputBuffers, poolSize) whose socket takes nothing "
+      "for this long is cut. The time does not begin at outputThresholdBreach." },
     { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
       "Most items of which a slow client's updates are conflated; when more are needed it is "
       "cut." },

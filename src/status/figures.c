@@ -38,9 +38,10 @@ const struct status_figure status_figures[] = {
     NAMED("p2ps.worker", "mountsTotal", COUNTER, PLAIN, "mounts_accepted",
         "Connections accepted since the start."),
     F("p2ps.worker", "mountsCutSlow", COUNTER, PLAIN,
-        "Consumers disconnected because they did not read."),
+        "Consumers disconnected since they did not take what must be sent (log: cut: output "
+        "buffer overflow)."),
     NAMED("p2ps.worker", "mountsSlowNow", GAUGE, PLAIN, "mounts_slow",
-        "Consumers that are slow now: their output buffers are filled above outputThresholdBreach."),
+        "Consumers that are owed something now: a message found their output buffers full."),
     F("p2ps.worker", "itemsOpen", GAUGE, PLAIN,
         "Distinct items that consumers of this worker have open."),
     F("p2ps.worker", "watches", GAUGE, PLAIN, "Open item streams of consumers."),
