@@ -41,8 +41,9 @@ def folders_of_user():
     if os.environ.get("RMDS_STATE"):
         return [os.environ["RMDS_STATE"]]
     places = [os.environ.get("XDG_RUNTIME_DIR"), "/tmp", f"/run/user/{os.getuid()}"]
-    return [os.path.join(place, f"openrmds-{os.getuid()}")
-            for place in dict.fromkeys(filter(None, places))]
+    # That of another user, as su leaves it behind, is closed to daemons that gave their rights up.
+    places = [place for place in places if place and (place == "/tmp" or is_own(place))]
+    return [os.path.join(place, f"openrmds-{os.getuid()}") for place in dict.fromkeys(places)]
 
 
 def is_own(folder):
@@ -408,6 +409,10 @@ def stop(program):
 
 
 def clean(system):
+    # Of a version before the run folder.
+    old = (system.load() or {}).get("shm", "")
+    if old.startswith(f"/dev/shm/openrmds-{os.getuid()}-"):
+        shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(system.folder, ignore_errors=True)
 
 

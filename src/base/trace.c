@@ -230,7 +230,7 @@ void md_trace_tick_now(enum md_trace_step step, const void *bytes, size_t length
     uint64_t key = key_of(bytes, length);
     if ((key >> 1) % trace.sample != 0)
         return;
-    self.is_last_sampled = true;
+    self.is_last_sampled = self.pending_count < PENDING_MAX;
     if (step == MD_TRACE_COMMITTED && self.turn_ns)
         leave(key, MD_TRACE_TURN, self.turn_ns, NULL);
     for (unsigned i = MD_TRACE_READ; i < (unsigned)step && i < MD_TRACE_WRITTEN; i++) {

@@ -28,7 +28,7 @@ const struct status_figure status_figures[] = {
         "A value that the configuration sets, with the line that sets it."),
 
     /* ---- p2ps ---- */
-    MANY("p2ps", "tls.*.ends", TIME, PLAIN, "certificate", "tls_ends",
+    F("p2ps.tls", "ends", TIME, PLAIN,
          "When the certificate of a port or a route ends."),
     F("p2ps", "mountsRejected", COUNTER, PLAIN,
         "Connections refused because maxMounts was reached."),
@@ -136,7 +136,7 @@ const struct status_figure status_figures[] = {
     F("p2ps.service", "instances", GAUGE, PLAIN, "How many src_dist offer the service."),
 
     /* ---- src_dist ---- */
-    MANY("src_dist", "tls.*.ends", TIME, PLAIN, "certificate", "tls_ends",
+    F("src_dist.tls", "ends", TIME, PLAIN,
          "When the certificate of a port or a route ends."),
     F("src_dist", "providers", GAUGE, PLAIN, "Providers connected."),
     F("src_dist", "services", GAUGE, PLAIN, "Services that providers have announced."),

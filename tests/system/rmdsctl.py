@@ -202,7 +202,10 @@ def raw(path, data, half=False):
     """What the daemon answers to these bytes."""
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(WAIT_S)
-        one.connect(path)
+        try:
+            one.connect(path)
+        except BlockingIOError:  # its queue of connections is full
+            return b""
         try:
             one.sendall(data)
             if half:

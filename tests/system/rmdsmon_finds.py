@@ -19,13 +19,25 @@ NOBODY = 65534
 SYSTEM = "/run/rmds"  # where daemons of the host stand
 
 
+def mount(*words):
+    subprocess.run(["mount", *words], check=True)
+
+
 def enter_spaces():
     """A network, a /run and a /tmp of our own."""
     if not spaces.enter(conf_examples.INSIDE, "-n", "-m", trial="mount -t tmpfs tmpfs /run"):
         print("no mount namespace may be made here")
         sys.exit(77)
-    for place in ("/run", "/tmp"):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", place], check=True)
+    kept = {path: f"/run/kept{i}" for i, path in enumerate((conf_examples.ROOT, conf_examples.BIN))}
+    mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/run")
+    for path, place in kept.items():  # a clone may stand in /tmp
+        os.makedirs(place)
+        mount("--bind", path, place)
+    mount("-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/tmp")
+    for path, place in kept.items():
+        if not os.path.exists(path):
+            os.makedirs(path)
+            mount("--bind", place, path)
     os.makedirs(SYSTEM, mode=0o755)
     for name in ("RMDS_STATE", "XDG_RUNTIME_DIR", "TMPDIR"):
         os.environ.pop(name, None)

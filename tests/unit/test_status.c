@@ -98,7 +98,11 @@ static void values_become_families_and_labels(void **state)
     md_ctr_set(stats_counter(f->segment, "p2ps.mount.0.12.bytesIn"), 77);
     md_ctr_set(stats_counter(f->segment, "p2ps.worker.1.marketfeedLost.date"), 4);
     stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, "memory.max.images"), 9);
+    md_ctr_set(&stats_entry_add(f->segment, STATS_KIND_TIME, "p2ps.tls.server.ends")->value,
+               5000000000u);
     write_text(f, status_write_metrics);
+    expect(f, "rmds_p2ps_tls_ends_timestamp_seconds{process=\"p2ps\",number=\"1\",tls="
+              "\"server\"} 5");
     expect(f,
            "# HELP rmds_p2ps_worker_updates_in_total Updates from the backbone for items that are "
            "open here.\n"

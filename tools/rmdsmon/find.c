@@ -95,6 +95,13 @@ static void add_systems(struct places *places, const char *base)
         closedir(dir);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* What "tools/rmds up" started: the places of tools/rmds-run.py. */
 static void add_own(struct places *places)
 {
@@ -111,15 +118,8 @@ static void add_own(struct places *places)
     snprintf(base[2], sizeof(base[2]), "%.280s/%s", session ? session : "/tmp", user);
     add_systems(places, base[0]);
     add_systems(places, base[1]);
-    if (strcmp(base[2], base[0]) != 0 && strcmp(base[2], base[1]) != 0)
+    if (!is_same_file(base[2], base[0]) && !is_same_file(base[2], base[1]))
         add_systems(places, base[2]);
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static void list_places(const struct places *places)
