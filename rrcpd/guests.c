@@ -7,6 +7,24 @@
 
 #include "base/clock.h"
 
+static bool is_host(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+const char *guests_connect(uid_t uid, int of_uid, int of_all, int most)
+{
+    if (of_all >= most)
+        return "rrcpd has as many connections as it accepts";
+    if (is_host(uid))
+        return NULL;
+    if (of_uid >= GUESTS_CONNECTIONS)
+        return "this uid has 56 connections, which is the most";
+    if (of_all >= most - GUESTS_KEPT)
+        return "the last 16 connections are kept for root and the uid of rrcpd";
+    return NULL;
+}
+
 static void fill(struct guest *guest, uint64_t now_ns)
 {
     uint64_t seconds = (now_ns - guest->filled_ns) / MD_NS_PER_S;
@@ -56,9 +74,8 @@ bool guests_attach(struct guests *guests, uid_t uid, uint64_t now_ns)
 bool guests_enter(struct guests *guests, uid_t uid, uint64_t now_ns)
 {
     struct guest *guest = find(guests, uid, now_ns);
-    bool is_host = uid == 0 || uid == geteuid();
 
-    if (!guest || (!is_host && guest->places == GUESTS_PLACES))
+    if (!guest || (!is_host(uid) && guest->places == GUESTS_PLACES))
         return false;
     guest->places++;
     return true;

@@ -12,8 +12,17 @@
  * uid gets 48, unless it is that of rrcpd itself or root. Each attachment uses up one of the 65,534
  * ports of a session: a uid may attach GUESTS_BURST times at once and then once a second, which
  * needs eighteen hours for all of them.
+ *
+ * A connection that has not attached yet takes none of these: a uid may hold GUESTS_CONNECTIONS of
+ * all kinds, and the last GUESTS_KEPT that rrcpd accepts are kept for its own uid and root.
  */
-enum { GUESTS_PLACES = 48, GUESTS_BURST = 1024, GUESTS_MAX = 64 };
+enum {
+    GUESTS_PLACES = 48,
+    GUESTS_CONNECTIONS = GUESTS_PLACES + 8,
+    GUESTS_KEPT = 16,
+    GUESTS_BURST = 1024,
+    GUESTS_MAX = 64,
+};
 
 struct guest {
     uid_t uid;
@@ -25,6 +34,10 @@ struct guest {
 struct guests {
     struct guest list[GUESTS_MAX];
 };
+
+/* May the uid, which has `of_uid` of the `of_all` connections, have one more? NULL: it may. Else:
+ * the reason, for people. `most` is how many rrcpd accepts. */
+const char *guests_connect(uid_t uid, int of_uid, int of_all, int most);
 
 /* Takes one of the attachments that the uid has left; false: it has none now. */
 bool guests_attach(struct guests *guests, uid_t uid, uint64_t now_ns);

@@ -52,7 +52,7 @@ struct users {
     int count;
     uint64_t ring_bytes, ring_bytes_max;
     struct guests guests;
-    struct md_ctr *refused_rate, *refused_quota;
+    struct md_ctr *refused_rate, *refused_quota, *refused_connections;
     void (*exhausted)(void *owner);
     void *owner;
 };
@@ -281,6 +281,8 @@ void users_show(struct users *users, struct stats_segment *stats, const char *pr
         &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.rate", process)->value;
     users->refused_quota =
         &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.quota", process)->value;
+    users->refused_connections =
+        &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.connections", process)->value;
 }
 
 void users_on_exhausted(struct users *users, void (*exhausted)(void *owner), void *owner)
@@ -339,25 +341,45 @@ static void on_silence(void *owner)
     hang_up(user, BACKBONE_USER_DIED);
 }
 
+/* False: refused. A uid that is not known is taken for nobody's. */
+static bool may_connect(struct users *users, int socket_fd, struct ucred *peer)
+{
+    socklen_t length = sizeof(*peer);
+    const char *why = "the kernel does not tell its uid";
+    int of_uid = 0;
+
+    *peer = (struct ucred){ .pid = -1, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+    if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, peer, &length) == 0) {
+        for (int i = 0; i < users->count; i++)
+            of_uid += users->list[i]->peer.uid == peer->uid;
+        why = guests_connect(peer->uid, of_uid, users->count, CONNECTION_MAX);
+    }
+    if (!why)
+        return true;
+    md_ctr_inc(users->refused_connections);
+    md_log(MD_LOG_WARNING, "attach refused: pid=%d uid=%d: %s", (int)peer->pid, (int)peer->uid,
+           why);
+    return false;
+}
+
 static void on_connect(void *owner, int fd, unsigned events)
 {
     struct users *users = owner;
-    socklen_t length = sizeof(struct ucred);
+    struct ucred peer;
     int socket_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     (void)events;
     if (socket_fd < 0)
         return;
-    struct user *user = users->count < CONNECTION_MAX ? calloc(1, sizeof(*user)) : NULL;
+    struct user *user = may_connect(users, socket_fd, &peer) ? calloc(1, sizeof(*user)) : NULL;
     if (!user) {
-        md_log(MD_LOG_WARNING, "attach refused: %d connections, which is the most", users->count);
         close(socket_fd);
         return;
     }
     user->users = users;
     user->socket_fd = socket_fd;
     user->ring_fd = user->wake_read_fd = user->net.wake_fd = user->net.doorbell_fd = -1;
-    (void)getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &user->peer, &length);
+    user->peer = peer;
     snprintf(user->net.name, sizeof(user->net.name), "?");
     users->list[users->count++] = user;
     if (md_loop_fd_add(users->loop, socket_fd, MD_LOOP_READ, on_request, user, &user->watch) != 0 ||

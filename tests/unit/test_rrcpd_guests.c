@@ -57,6 +57,28 @@ static void a_uid_has_a_part_of_the_places_and_rrcpd_all(void **state)
         assert_true(guests_enter(&guests, geteuid(), 1));
 }
 
+static int connections_of(uid_t uid, int of_all, int most)
+{
+    int of_uid = 0;
+
+    while (!guests_connect(uid, of_uid, of_all + of_uid, most))
+        of_uid++;
+    return of_uid;
+}
+
+static void a_uid_has_a_part_of_the_connections_and_rrcpd_all(void **state)
+{
+    enum { MOST = 96 };
+    int one = connections_of(ONE, 0, MOST);
+    int two = one + connections_of(OTHER, one, MOST);
+
+    (void)state;
+    assert_int_equal(one, GUESTS_CONNECTIONS);
+    assert_int_equal(two, MOST - GUESTS_KEPT);
+    assert_int_equal(connections_of(geteuid(), two, MOST), GUESTS_KEPT);
+    assert_int_equal(connections_of(0, 0, MOST), MOST);
+}
+
 /* Many uids: none that holds a place is forgotten, so nobody gets its places twice. */
 static void a_table_full_of_uids_keeps_those_with_places(void **state)
 {
@@ -79,6 +101,7 @@ int main(void)
         cmocka_unit_test(a_uid_attaches_a_burst_and_then_once_a_second),
         cmocka_unit_test(one_uid_needs_hours_for_all_ports),
         cmocka_unit_test(a_uid_has_a_part_of_the_places_and_rrcpd_all),
+        cmocka_unit_test(a_uid_has_a_part_of_the_connections_and_rrcpd_all),
         cmocka_unit_test(a_table_full_of_uids_keeps_those_with_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

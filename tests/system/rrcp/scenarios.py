@@ -646,7 +646,7 @@ def a_flood_of_the_attach_socket_harms_no_user(bed):
     pub = bed.perf("pub", 1, "-rate", 10000, *FOR_EVER)
     until(lambda: bed.counters(1)["users"] == 2, "the two did not attach")
     flood = [open_socket(bed) for _ in range(200)]  # say nothing at all
-    until(lambda: "attach refused: 96 connections, which is the most" in daemon.text(), daemon.text)
+    until(lambda: "rrcpd has as many connections as it accepts" in daemon.text(), daemon.text)
     until(lambda: bed.counters(1)["msgsSent"] > 2000, "the publisher is held up")
     pub.end()
     clean(sub.result())
@@ -765,13 +765,18 @@ def a_reader_at_a_place_that_cannot_be_is_thrown_out(bed):
     assert counters["usersViolated"] >= 1, counters
 
 
-def a_uid_has_its_places_and_its_rate_and_no_more(bed):
+def open_to_all(bed):
+    """Another uid is a member of the group, for want of the group."""
     if not IS_ROOT:
         skip("another uid cannot be had")
-    daemon = bed.rrcpd(1)
     folder = f"{bed.dir}/rrcpd.net1.1"
     for path, mode in ((bed.dir, 0o711), (folder, 0o711), (folder + "/attach", 0o666)):
-        os.chmod(path, mode)  # a member of the group, for want of the group
+        os.chmod(path, mode)
+
+
+def a_uid_has_its_places_and_its_rate_and_no_more(bed):
+    daemon = bed.rrcpd(1)
+    open_to_all(bed)
     os.seteuid(65534)
     try:
         users = [open_socket(bed) for _ in range(49)]
@@ -793,6 +798,22 @@ def a_uid_has_its_places_and_its_rate_and_no_more(bed):
     until(lambda: bed.counters(1)["usersRefused.rate"] > 0, "nobody attaches too often")
     until(lambda: bed.counters(1)["users"] == 0, daemon.text)
     until(lambda: is_let_in(open_socket(bed)), "others may attach no more")
+
+
+def a_uid_that_only_connects_keeps_nobody_out(bed):
+    daemon = bed.rrcpd(1)
+    open_to_all(bed)
+    os.seteuid(65534)
+    try:
+        flood = [open_socket(bed) for _ in range(96)]  # say nothing at all
+    finally:
+        os.seteuid(0)
+    ours = [open_socket(bed) for _ in range(16)]
+    assert all(map(is_attached, ours)), f"others have no connection: {daemon.text()}"
+    for user in flood + ours:
+        user.close()
+    until(lambda: bed.counters(1)["usersRefused.connections"] > 0, "a refusal is not counted")
+    assert "uid=65534: this uid has 56 connections, which is the most" in daemon.text(), daemon.text()
 
 
 def sixty_four_users_and_no_more(bed):
@@ -835,7 +856,7 @@ def rings_beyond_the_memory_limit_are_refused(bed):
 def main():
     scenarios = {name: value for name, value in globals().items()
                  if callable(value) and getattr(value, "__module__", "") == "__main__"
-                 and value.__code__.co_varnames[:1] == ("bed",) and name != "open_socket"}
+                 and value.__code__.co_varnames[:1] == ("bed",) and name not in ("open_socket", "open_to_all")}
     if len(sys.argv) != 2 or sys.argv[1] not in scenarios:
         print("\n".join(scenarios))
         return 2
