@@ -10,7 +10,8 @@ uint64_t md_mem_machine(void);
 /* Bytes of the process that are in memory now, those it shares with others left out; 0: unknown. */
 uint64_t md_mem_resident(void);
 
-/* Lock all memory of the process, present and future. MD_ERR_SYS. */
+/* Lock all memory of the process, present and future. MD_ERR_SYS. MD_ERR_FULL: there is a limit
+ * (RLIMIT_MEMLOCK), so only the present memory is locked. */
 int md_mem_lock_all(void);
 
 #endif

@@ -3,18 +3,27 @@
 #include "base/mem.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
 
+/* A daemon gives CAP_IPC_LOCK up: with a limit and MCL_FUTURE, no memory can be had from then on.
+ */
 int md_mem_lock_all(void)
 {
-    return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? MD_OK : MD_ERR_SYS;
+    struct rlimit limit;
+    bool has_no_limit = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+
+    if (mlockall(MCL_CURRENT | (has_no_limit ? MCL_FUTURE : 0)) != 0)
+        return MD_ERR_SYS;
+    return has_no_limit ? MD_OK : MD_ERR_FULL;
 }
 
 /* ---- how much there is ---- */

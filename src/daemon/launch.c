@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/rundir.h"
 #include "conf/options.h"
 #include "daemon/daemon.h"
 
@@ -86,6 +87,8 @@ void launch_ready(int fd, bool keeps_stderr)
 int launch_again(const char *name, char **argv)
 {
     setenv(ANEW, "1", 1);
+    if (strcmp(md_rundir_default(), MD_RUNDIR) == 0) /* of root, who this may be no more */
+        setenv("RUNTIME_DIRECTORY", MD_RUNDIR "/anew", 1);
     (void)execv("/proc/self/exe", argv);
     fprintf(stderr, "%s: cannot begin anew: %s\n", name, strerror(errno));
     return MD_EXIT_FILE;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,12 +45,23 @@ static void prepare_folders(const struct daemon *daemon, const struct passwd *us
     const char *log_dir = md_conf_string(&logger, "logDir");
     char path[512];
 
-    (void)md_rundir_make(run_dir);
+    /* A daemon of that user that begins anew makes its folder and its link there. */
+    if (md_rundir_make(run_dir) == MD_OK && strcmp(run_dir, MD_RUNDIR) == 0)
+        give_folder(run_dir, user);
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", run_dir, daemon->folder) < sizeof(path) &&
         (mkdir(path, 0750) == 0 || errno == EEXIST))
         give_folder(path, user);
     if (access(log_dir, F_OK) != 0 && md_runfile_make_dir(log_dir) == MD_OK)
         give_folder(log_dir, user);
+}
+
+/* The limit counts as soon as CAP_IPC_LOCK is gone. A refusal is told when the memory is locked. */
+static void prepare_limits(const struct daemon *daemon)
+{
+    const struct rlimit none = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
+
+    if (md_conf_bool(&daemon->object, "lockMemory"))
+        (void)setrlimit(RLIMIT_MEMLOCK, &none);
 }
 
 static int become(const struct passwd *user, uint64_t kept)
@@ -78,6 +90,7 @@ int privileges_choose(struct daemon *daemon, bool is_rrcpd)
         return MD_EXIT_CONFIG;
     }
     prepare_folders(daemon, user);
+    prepare_limits(daemon);
     if (become(user, needed(is_rrcpd)) != 0) {
         fprintf(stderr, "%s: user %s: %s\n", daemon->process, name, strerror(errno));
         return MD_EXIT_CONFIG;

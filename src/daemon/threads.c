@@ -30,6 +30,20 @@ void daemon_thread_settle(const struct md_conf_object *object, const char *cpu_p
                strerror(errno));
 }
 
+static void lock_memory(void)
+{
+    int err = md_mem_lock_all();
+
+    if (err == MD_ERR_FULL)
+        md_log(MD_LOG_WARNING,
+               "lockMemory: the memlock limit is not unlimited: memory that the daemon takes from "
+               "now on is not locked; write LimitMEMLOCK=infinity in its unit (ulimit -l "
+               "unlimited)");
+    else if (err != MD_OK)
+        md_log(MD_LOG_WARNING, "lockMemory: %s (needs CAP_IPC_LOCK or a higher memlock limit)",
+               strerror(errno));
+}
+
 void daemon_threads_prepare(const struct md_conf_object *object)
 {
     int nice_value = (int)md_conf_i64(object, "nice");
@@ -37,9 +51,8 @@ void daemon_threads_prepare(const struct md_conf_object *object)
 
     if (nice_value != 0 && setpriority(PRIO_PROCESS, 0, nice_value) != 0)
         md_log(MD_LOG_WARNING, "nice %d: %s", nice_value, strerror(errno));
-    if (md_conf_bool(object, "lockMemory") && md_mem_lock_all() != MD_OK)
-        md_log(MD_LOG_WARNING, "lockMemory: %s (needs CAP_IPC_LOCK or a higher memlock limit)",
-               strerror(errno));
+    if (md_conf_bool(object, "lockMemory"))
+        lock_memory();
     if (node >= 0 && md_node_use(node) != MD_OK)
         md_log(MD_LOG_WARNING, "numaNode %d: no such node, or none of its CPUs may be used", node);
 }

@@ -103,6 +103,43 @@ def becomes_another_user(folder):
                 assert told["NoNewPrivs"] == "1", (name, told["Name"])
 
 
+def locks_memory_and_can_have_more(folder):
+    conf = write(folder, "nobody")
+    with Running(folder, "rrcpd", conf, "-set", "*lockMemory : True") as daemon:
+        with open(f"/proc/{daemon.pid}/limits", encoding="ascii") as file:
+            limit = re.search(r"Max locked memory +(\w+)", file.read()).group(1)
+        with open(daemon.log, encoding="utf-8") as file:
+            log = file.read()
+        assert limit == "unlimited" or "lockMemory: " in log, (limit, log)
+
+
+def default_folder_is_given():
+    """In a /run of our own: the link of a role is made by the user, and so is all when it begins anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        conf = write(folder, "nobody")
+        with open(conf, encoding="ascii") as file:
+            lines = [line for line in file if "runDir" not in line]
+        with open(conf, "w", encoding="ascii") as out:
+            out.writelines(lines)
+        os.mkdir("/run/rmds", 0o755)
+        DAEMONS["rrcpd"] = ["rrcpd", "source", "net1"]
+        with Running(folder, "rrcpd", conf) as daemon:
+            assert os.stat("/run/rmds").st_uid == NOBODY
+            assert os.path.islink("/run/rmds/rrcpd.net1.source"), os.listdir("/run/rmds")
+            assert os.stat(f"/run/rmds/{os.readlink('/run/rmds/rrcpd.net1.source')}/pid").st_uid == NOBODY, daemon.log
+        assert os.listdir("/run/rmds") == []
+
+
+def in_a_run_of_its_own():
+    private = ["unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /run"]
+    if subprocess.run(private, check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        print("no /run of our own can be made here")
+        return
+    subprocess.run([*private[:4], private[4] + ' && exec "$@"', "sh", sys.executable,
+                    os.path.abspath(__file__), "run"], check=True, env=ENVIRONMENT)
+
+
 def root_of_a_namespace_is_no_root(folder):
     conf = write(folder, "nosuchuser")
     said = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
@@ -126,10 +163,15 @@ def main():
         os.chmod(folder, 0o777)
         refused(folder)
         becomes_another_user(folder)
+        locks_memory_and_can_have_more(folder)
         root_of_a_namespace_is_no_root(folder)
+    in_a_run_of_its_own()
     return 0
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["run"]:
+        default_folder_is_given()
+        sys.exit(0)
     conf_examples.enter_namespace()
     sys.exit(main())
