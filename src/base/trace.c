@@ -63,6 +63,7 @@ int md_trace_open(const char *path, const char *process, uint64_t sample)
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return MD_ERR_SYS;
+    (void)fchmod(fd, 0640); /* a umask of 077 took the right of the group */
     void *map = MAP_FAILED;
     if (ftruncate(fd, (off_t)bytes) == 0)
         map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

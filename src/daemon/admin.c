@@ -23,6 +23,8 @@
 enum { OUTCOME_BYTES = 200, WHO_BYTES = 96, LINE_BYTES = 640 };
 enum { CHANGE_SITES = 8, CHANGES_A_SECOND = 4 * CHANGE_SITES };
 
+#define PAUSE_NS MD_NS_PER_S /* without a descriptor for the next client */
+
 /* A request outlives its connection when the client hangs up while another thread works on it. */
 struct daemon_request {
     struct daemon_admin *admin;
@@ -60,6 +62,7 @@ struct daemon_admin {
     size_t verb_count;
     void *owner;
     struct md_loop_fd *watch;
+    struct md_loop_timer *pause;
     struct connection *connections;
     struct daemon_request *requests; /* handed to a verb and not answered */
     unsigned connection_count;
@@ -411,6 +414,21 @@ static void begin(struct daemon_admin *admin, int fd, const char *who)
     (void)md_loop_timer_after(connection->timer, DAEMON_ADMIN_TIMEOUT_NS);
 }
 
+static void on_accept_again(void *owner)
+{
+    struct daemon_admin *admin = owner;
+
+    md_loop_fd_set(admin->watch, MD_LOOP_READ);
+}
+
+/* A client that cannot be accepted stays in the queue, and would wake the loop without end. */
+static void pause_accepting(struct daemon_admin *admin)
+{
+    md_log(MD_LOG_ERROR, "admin socket: accept: %s; not accepting for a second", strerror(errno));
+    md_loop_fd_set(admin->watch, 0);
+    (void)md_loop_timer_after(admin->pause, PAUSE_NS);
+}
+
 static void on_listener(void *owner, int listener, unsigned events)
 {
     struct daemon_admin *admin = owner;
@@ -431,6 +449,8 @@ static void on_listener(void *owner, int listener, unsigned events)
             begin(admin, fd, who);
         }
     }
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR && errno != ECONNABORTED)
+        pause_accepting(admin);
 }
 
 bool daemon_admin_path(const char *run_dir, const char *folder, char *out, size_t size)
@@ -476,6 +496,8 @@ static int open_socket(struct daemon_admin *admin)
     if (err == MD_OK && (admin->fd = listen_at(admin->path)) < 0)
         err = MD_ERR_SYS;
     if (err == MD_OK)
+        err = md_loop_timer_create(daemon->loop, on_accept_again, admin, &admin->pause);
+    if (err == MD_OK)
         err = md_loop_fd_add(daemon->loop, admin->fd, MD_LOOP_READ, on_listener, admin,
                              &admin->watch);
     return err;
@@ -511,6 +533,7 @@ void daemon_admin_close(struct daemon_admin *admin)
     while (admin->requests)
         drop_request(admin->requests);
     md_loop_fd_remove(admin->watch);
+    md_loop_timer_destroy(admin->pause);
     if (admin->fd >= 0) {
         close(admin->fd);
         (void)unlink(admin->path);

@@ -118,6 +118,7 @@ static int make_file(struct stats_segment *segment)
         errno = error;
         return MD_ERR_SYS;
     }
+    (void)fchmod(segment->fd, 0640); /* a umask of 077 took the right of the group */
     md_rundir_share(segment->fd);
     return MD_OK;
 }

@@ -6,6 +6,7 @@ hold nobody up."""
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -262,6 +263,24 @@ def strangers(path, log):
           lambda: re.search(r"WARNING rmdsctl: .*uid 65534.* refused", log("p2ps.1")))
 
 
+def without_descriptors(path, log):
+    """A client that cannot be accepted is told once, and answered when there is room again."""
+    with open(os.path.join(os.path.dirname(path), "pid"), encoding="ascii") as file:
+        pid = int(file.read())
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT_S)
+        client.connect(path)
+        client.sendall(b"status\n")
+        until("it is in the log",
+              lambda: "admin socket: accept: Too many open files; not accepting for a second"
+              in log("p2ps.1"))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        check(client.recv(4096).startswith(b"ok"), "the client is answered when there is room")
+    check(log("p2ps.1").count("not accepting") < 5, "the daemon does not try without a pause")
+
+
 def can_be(uid):
     """In a namespace of one user there is no other one."""
     with open("/proc/self/uid_map", encoding="ascii") as file:
@@ -352,6 +371,7 @@ def main():
         mistakes()
         strangers(path, log)
         every_change_is_told(path, log)
+        without_descriptors(path, log)
         hostile(path, bed)
         a_killed_one_is_told(bed, path)
     finally:

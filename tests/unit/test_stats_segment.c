@@ -113,6 +113,21 @@ static void a_reader_finds_every_kind_of_value(void **state)
     assert_int_equal(stats_reader_open(folder, "p2ps.1", &reader), MD_ERR_NOT_FOUND);
 }
 
+static void the_group_may_read_whatever_the_umask_is(void **state)
+{
+    char path[PATH_MAX / 2];
+    struct stat st;
+    mode_t before = umask(077);
+    struct stats_segment *segment = open_segment("umask");
+
+    (void)state;
+    umask(before);
+    snprintf(path, sizeof(path), "%s/p2ps.umask/stats", folder);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    stats_segment_close(segment);
+}
+
 /* Native byte order at fixed offsets: what a reader of another version relies on. */
 static void the_layout_is_the_documented_one(void **state)
 {
@@ -537,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_finds_every_kind_of_value),
+        cmocka_unit_test(the_group_may_read_whatever_the_umask_is),
         cmocka_unit_test(the_layout_is_the_documented_one),
         cmocka_unit_test(entries_come_and_go),
         cmocka_unit_test(the_same_path_is_the_same_entry_and_a_full_table_drops),
