@@ -25,6 +25,11 @@ const char *guests_connect(uid_t uid, int of_uid, int of_all, int most)
     return NULL;
 }
 
+bool guests_may_have_rings(uid_t uid, uint64_t of_uid, uint64_t most)
+{
+    return is_host(uid) || of_uid <= most / 4 * 3;
+}
+
 static void fill(struct guest *guest, uint64_t now_ns)
 {
     uint64_t seconds = (now_ns - guest->filled_ns) / MD_NS_PER_S;

@@ -15,6 +15,7 @@
  *
  * A connection that has not attached yet takes none of these: a uid may hold GUESTS_CONNECTIONS of
  * all kinds, and the last GUESTS_KEPT that rrcpd accepts are kept for its own uid and root.
+ * Of the memory for rings a uid gets three quarters.
  */
 enum {
     GUESTS_PLACES = 48,
@@ -38,6 +39,9 @@ struct guests {
 /* May the uid, which has `of_uid` of the `of_all` connections, have one more? NULL: it may. Else:
  * the reason, for people. `most` is how many rrcpd accepts. */
 const char *guests_connect(uid_t uid, int of_uid, int of_all, int most);
+
+/* May the rings of the uid together have `of_uid` bytes, of the `most` that all users may have? */
+bool guests_may_have_rings(uid_t uid, uint64_t of_uid, uint64_t most);
 
 /* Takes one of the attachments that the uid has left; false: it has none now. */
 bool guests_attach(struct guests *guests, uid_t uid, uint64_t now_ns);

@@ -52,7 +52,7 @@ struct users {
     int count;
     uint64_t ring_bytes, ring_bytes_max;
     struct guests guests;
-    struct md_ctr *refused_rate, *refused_quota, *refused_connections;
+    struct md_ctr *refused_rate, *refused_quota, *refused_connections, *refused_rings;
     void (*exhausted)(void *owner);
     void *owner;
 };
@@ -195,6 +195,27 @@ static bool is_within_quota(struct user *user)
     return user->has_place;
 }
 
+/* False: refused, since there is no memory for its ring, or no more for its uid. */
+static bool has_room(struct user *user, uint32_t bytes)
+{
+    struct users *users = user->users;
+    uint64_t of_uid = bytes;
+
+    if (users->ring_bytes_max == 0)
+        return true;
+    for (int i = 0; i < users->count; i++)
+        if (users->list[i]->peer.uid == user->peer.uid)
+            of_uid += users->list[i]->net.ring_bytes;
+    bool is_fair = guests_may_have_rings(user->peer.uid, of_uid, users->ring_bytes_max);
+    if (is_fair && users->ring_bytes + bytes <= users->ring_bytes_max)
+        return true;
+    md_ctr_inc(users->refused_rings);
+    refuse(user, MD_ERR_NOMEM,
+           is_fair ? "the rings of all users would go beyond memoryLimit"
+                   : "the rings of this uid would take more than 3/4 of the memory for rings");
+    return false;
+}
+
 static void attach(struct user *user, const struct attach_request *request)
 {
     uint32_t bytes = request->outbound_bytes ? request->outbound_bytes : RING_DEFAULT;
@@ -210,9 +231,7 @@ static void attach(struct user *user, const struct attach_request *request)
         hang_up(user, BACKBONE_USER_DIED);
         return;
     }
-    if (user->users->ring_bytes_max &&
-        user->users->ring_bytes + bytes > user->users->ring_bytes_max) {
-        refuse(user, MD_ERR_NOMEM, "the rings of all users would go beyond memoryLimit");
+    if (!has_room(user, bytes)) {
         hang_up(user, BACKBONE_USER_DIED);
         return;
     }
@@ -283,6 +302,8 @@ void users_show(struct users *users, struct stats_segment *stats, const char *pr
         &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.quota", process)->value;
     users->refused_connections =
         &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.connections", process)->value;
+    users->refused_rings =
+        &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.rings", process)->value;
 }
 
 void users_on_exhausted(struct users *users, void (*exhausted)(void *owner), void *owner)

@@ -316,7 +316,8 @@ const struct status_figure status_figures[] = {
     F("rrcpd", "usersGivenUp", COUNTER, PLAIN,
       "Local readers that flowControl min waited for until they did not get on."),
     MANY("rrcpd", "usersRefused.*", COUNTER, PLAIN, "reason", NULL,
-        "Attachments refused: the uid attached too often, or has all places or connections it may have."),
+        "Attachments refused: the uid attached too often, or has all it may have of places, "
+        "connections or rings; or the memory for rings is taken."),
     F("rrcpd", "users", GAUGE, PLAIN, "Local users: src_dist and workers of p2ps."),
     F("rrcpd", "loopMaxUs", GAUGE, US, "Longest turn of the event loop since the last second."),
     F("rrcpd", "loopTurns", COUNTER, PLAIN, "Turns of the event loop."),

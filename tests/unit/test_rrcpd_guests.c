@@ -79,6 +79,17 @@ static void a_uid_has_a_part_of_the_connections_and_rrcpd_all(void **state)
     assert_int_equal(connections_of(0, 0, MOST), MOST);
 }
 
+static void a_uid_has_three_quarters_of_the_rings_and_rrcpd_all(void **state)
+{
+    const uint64_t most = 1024 << 20;
+
+    (void)state;
+    assert_true(guests_may_have_rings(ONE, most / 4 * 3, most));
+    assert_false(guests_may_have_rings(ONE, most / 4 * 3 + 1, most));
+    assert_true(guests_may_have_rings(geteuid(), most, most));
+    assert_true(guests_may_have_rings(0, most, most));
+}
+
 /* Many uids: none that holds a place is forgotten, so nobody gets its places twice. */
 static void a_table_full_of_uids_keeps_those_with_places(void **state)
 {
@@ -102,6 +113,7 @@ int main(void)
         cmocka_unit_test(one_uid_needs_hours_for_all_ports),
         cmocka_unit_test(a_uid_has_a_part_of_the_places_and_rrcpd_all),
         cmocka_unit_test(a_uid_has_a_part_of_the_connections_and_rrcpd_all),
+        cmocka_unit_test(a_uid_has_three_quarters_of_the_rings_and_rrcpd_all),
         cmocka_unit_test(a_table_full_of_uids_keeps_those_with_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -816,6 +816,26 @@ def a_uid_that_only_connects_keeps_nobody_out(bed):
     assert "uid=65534: this uid has 56 connections, which is the most" in daemon.text(), daemon.text()
 
 
+def a_uid_with_large_rings_leaves_memory_to_others(bed):
+    daemon = bed.rrcpd(1, "*rrcpd*memoryLimit : 2G")
+    open_to_all(bed)
+    ring = 64 << 20
+    room = bed.counters(1)["memory.max.userRings"]
+    os.seteuid(65534)
+    try:
+        users = [open_socket(bed) for _ in range(room // ring)]
+        got = [is_attached(user, ring) for user in users]
+    finally:
+        os.seteuid(0)
+    assert sum(got) == room // 4 * 3 // ring and not got[-1], f"{got} of {room}: {daemon.text()}"
+    until(lambda: bed.counters(1)["usersRefused.rings"] > 0, "a refusal is not counted")
+    assert "uid=65534: the rings of this uid would take more than 3/4" in daemon.text(), daemon.text()
+    with open_socket(bed) as ours:
+        assert is_attached(ours, ring), f"others have no memory: {daemon.text()}"
+    for user in users:
+        user.close()
+
+
 def sixty_four_users_and_no_more(bed):
     bed.rrcpd(1)
     users = []
