@@ -227,6 +227,7 @@ int daemon_start(struct daemon *daemon, const struct md_program *program,
         (code = take_name(daemon)) < 0 && (code = output_open(daemon)) < 0 &&
         (code = open_stats(daemon)) < 0) {
         md_conf_sink_set(daemon->conf, md_conf_to_log, NULL);
+        privileges_look(daemon);
         daemon_threads_prepare(&daemon->object);
         open_trace(daemon);
         code = open_loop(daemon);

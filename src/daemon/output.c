@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "privileges.h"
 
 enum md_log_severity output_level(const struct daemon *daemon)
 {
@@ -82,8 +83,9 @@ int output_open(struct daemon *daemon)
     if (config.targets & MD_LOG_TO_FILE && !daemon->options.log_file)
         md_runfile_make_dir(folder);
     if (md_log_open(&config) != MD_OK) {
-        fprintf(stderr, "%s: log file %s: %s; set logDir, or use -log FILE or -fg\n",
-                daemon->process, path, strerror(errno));
+        const char *reason = strerror(errno); /* before the look for the user changes it */
+        fprintf(stderr, "%s: log file %s: %s (as user %s); set logDir, or use -log FILE or -fg\n",
+                daemon->process, path, reason, privileges_user());
         return MD_EXIT_FILE;
     }
     daemon->has_stderr_log = (config.targets & (MD_LOG_TO_STDERR | MD_LOG_TO_JOURNAL)) != 0;

@@ -15,6 +15,7 @@
 
 #include "base/caps.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/rundir.h"
 #include "base/runfile.h"
 
@@ -38,21 +39,60 @@ static void give_folder(const char *path, const struct passwd *user)
     close(fd);
 }
 
-static void prepare_folders(const struct daemon *daemon, const struct passwd *user)
+/*
+ * The folder of a daemon that root ran before. A living one holds `pid`; what a dead one left, the
+ * user could neither open nor replace. The lock keeps another root's daemon out until the end.
+ */
+static int give_own_folder(const struct daemon *daemon, const char *path, const struct passwd *user)
+{
+    static const char *const left[] = {
+        "stats.lock", "stats.new", "stats", "ctl", "attach", "trace"
+    };
+    struct md_runfile pid_file = { .fd = -1 };
+    char pid_path[64];
+    struct stat st;
+    pid_t holder = 0;
+    int err = MD_OK;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0) {
+        /* Through the descriptor: another user may rename the folder, and own the one above. */
+        snprintf(pid_path, sizeof(pid_path), "/proc/self/fd/%d/pid", fd);
+        err = md_runfile_open(&pid_file, pid_path, &holder);
+    }
+    if (err == MD_ERR_EXISTS)
+        fprintf(stderr,
+                "%s: instance %s runs already, as root: %s/pid is held by pid %ld; use -instance "
+                "for another one\n",
+                daemon->process, md_conf_instance(daemon->conf), path, (long)holder);
+    if (pid_file.fd >= 0) {
+        for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+            (void)unlinkat(fd, left[i], 0);
+        (void)!fchown(fd, user->pw_uid, user->pw_gid);
+        md_runfile_close(&pid_file);
+    }
+    if (fd >= 0)
+        close(fd);
+    return err == MD_ERR_EXISTS ? MD_EXIT_PORT : -1;
+}
+
+static int prepare_folders(const struct daemon *daemon, const struct passwd *user)
 {
     struct md_conf_object logger = md_conf_object(daemon->conf, MD_CONF_LOGGER, NULL);
     const char *run_dir = md_conf_string(&daemon->object, "runDir");
     const char *log_dir = md_conf_string(&logger, "logDir");
     char path[512];
+    int code = -1;
 
     /* A daemon of that user that begins anew makes its folder and its link there. */
     if (md_rundir_make(run_dir) == MD_OK && strcmp(run_dir, MD_RUNDIR) == 0)
         give_folder(run_dir, user);
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", run_dir, daemon->folder) < sizeof(path) &&
         (mkdir(path, 0750) == 0 || errno == EEXIST))
-        give_folder(path, user);
+        code = give_own_folder(daemon, path, user);
     if (access(log_dir, F_OK) != 0 && md_runfile_make_dir(log_dir) == MD_OK)
         give_folder(log_dir, user);
+    return code;
 }
 
 /* The limit counts as soon as CAP_IPC_LOCK is gone. A refusal is told when the memory is locked. */
@@ -71,6 +111,7 @@ static int become(const struct passwd *user, uint64_t kept)
         setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0 || md_caps_reduce(kept) != 0)
         return -1;
     (void)prctl(PR_SET_KEEPCAPS, 0L);
+    (void)prctl(PR_SET_DUMPABLE, 1L); /* as under a unit: tools of that user can look into it */
     return 0;
 }
 
@@ -89,13 +130,37 @@ int privileges_choose(struct daemon *daemon, bool is_rrcpd)
                 daemon->process, name, name[0] ? name : "rmds");
         return MD_EXIT_CONFIG;
     }
-    prepare_folders(daemon, user);
+    int code = prepare_folders(daemon, user);
+    if (code >= 0)
+        return code;
     prepare_limits(daemon);
     if (become(user, needed(is_rrcpd)) != 0) {
         fprintf(stderr, "%s: user %s: %s\n", daemon->process, name, strerror(errno));
         return MD_EXIT_CONFIG;
     }
     return -1;
+}
+
+const char *privileges_user(void)
+{
+    const struct passwd *user = getpwuid(geteuid());
+
+    return user ? user->pw_name : "without a name";
+}
+
+void privileges_look(const struct daemon *daemon)
+{
+    const struct md_option_list *files = &daemon->options.files;
+    const char *first = md_conf_file(daemon->conf);
+
+    for (size_t i = 0; i < files->count || (i == 0 && first); i++) {
+        const char *file = files->count ? files->item[i] : first;
+        if (access(file, R_OK) != 0 && errno == EACCES)
+            md_log(MD_LOG_WARNING,
+                   "%s: user %s, as whom this runs now, may not read it: a reload will fail; give "
+                   "that user the right to read it",
+                   file, privileges_user());
+    }
 }
 
 void privileges_drop(bool is_rrcpd)

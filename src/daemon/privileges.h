@@ -13,6 +13,12 @@
  */
 int privileges_choose(struct daemon *daemon, bool is_rrcpd);
 
+/* The name of the user that this process is, for messages; single-threaded starts only. */
+const char *privileges_user(void);
+
+/* Warn of each file of the configuration that this user cannot read: root has read it. */
+void privileges_look(const struct daemon *daemon);
+
 /* The start is over. */
 void privileges_drop(bool is_rrcpd);
 

@@ -89,6 +89,7 @@ def becomes_another_user(folder):
     for name in DAEMONS:
         with Running(folder, name, conf) as daemon:
             place = glob.glob(f"{folder}/run/{name}*")[0]
+            assert os.stat(f"/proc/{daemon.pid}/environ").st_uid == NOBODY, "tools may look into it"
             assert os.stat(place).st_uid == NOBODY and os.stat(
                 place).st_mode & 0o777 == 0o750, os.stat(place)
             for task in glob.glob(f"/proc/{daemon.pid}/task/*/status"):
@@ -111,6 +112,28 @@ def locks_memory_and_can_have_more(folder):
         with open(daemon.log, encoding="utf-8") as file:
             log = file.read()
         assert limit == "unlimited" or "lockMemory: " in log, (limit, log)
+
+
+def takes_a_dead_roots_folder_only(folder):
+    conf = write(folder, "nobody")
+    words = ["-set", f"*runDir : {folder}/before"]
+    place = f"{folder}/before/p2ps.1"
+    first = Running(folder, "p2ps", conf, "-allow-root", *words)
+    try:
+        said = subprocess.run([os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg", *words],
+                              check=False, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert said.returncode == 3 and f"held by pid {first.pid}" in said.stderr, said
+        assert os.stat(place).st_uid == 0
+    finally:
+        first.process.kill()
+        first.process.wait()
+    assert os.path.exists(f"{place}/ctl"), "it was killed"
+    os.chmod(conf, 0o600)
+    with Running(folder, "p2ps", conf, *words) as daemon:
+        assert {os.stat(f"{place}/{name}").st_uid for name in os.listdir(place)} == {NOBODY}
+        assert {"pid", "ctl", "stats", "stats.lock"} <= set(os.listdir(place)), os.listdir(place)
+        with open(daemon.log, encoding="utf-8") as file:
+            assert f"{conf}: user nobody, as whom this runs now, may not read it" in file.read()
 
 
 def default_folder_is_given():
@@ -164,6 +187,7 @@ def main():
         refused(folder)
         becomes_another_user(folder)
         locks_memory_and_can_have_more(folder)
+        takes_a_dead_roots_folder_only(folder)
         root_of_a_namespace_is_no_root(folder)
     in_a_run_of_its_own()
     return 0
