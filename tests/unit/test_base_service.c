@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,10 +25,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/mem.h"
 #include "base/runfile.h"
 #include "base/thread.h"
 
@@ -652,6 +655,36 @@ static void the_maker_of_a_thread_goes_on_when_it_has_settled(void **state)
     md_thread_join(&late.thread);
 }
 
+/* A daemon locks its memory by right, and takes more when it has given that right up. */
+static int lock_below_a_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+        return 1;
+    if (limit.rlim_max > 1u << 20)
+        limit.rlim_max = 1u << 20;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || md_mem_lock_all() == MD_OK)
+        return 1;
+    md_caps_drop();
+    void *more = mmap(NULL, 8u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return more == MAP_FAILED ? 2 : 0;
+}
+
+static void memory_can_be_had_after_it_was_locked_below_a_limit(void **state)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        _exit(lock_below_a_limit());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -673,6 +706,7 @@ int main(void)
         cmocka_unit_test(a_busy_loop_spins_before_it_sleeps),
         cmocka_unit_test(the_maker_of_a_thread_goes_on_when_it_has_settled),
         cmocka_unit_test(a_run_file_is_held_by_one_process_and_stale_when_that_is_killed),
+        cmocka_unit_test(memory_can_be_had_after_it_was_locked_below_a_limit),
         cmocka_unit_test(a_socket_nobody_serves_is_cleared_and_one_that_is_served_is_not),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
