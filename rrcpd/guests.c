@@ -3,6 +3,8 @@
 #include "guests.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,15 +32,28 @@ bool guests_may_have_rings(uid_t uid, uint64_t of_uid, uint64_t most)
     return is_host(uid) || of_uid <= most / 4 * 3;
 }
 
-static void fill(struct guest *guest, uint64_t now_ns)
+static void fill(struct guest_bucket *bucket, uint32_t most, uint64_t each_ns, uint64_t now_ns)
 {
-    uint64_t seconds = (now_ns - guest->filled_ns) / MD_NS_PER_S;
+    uint64_t more = (now_ns - bucket->filled_ns) / each_ns;
 
-    guest->filled_ns += seconds * MD_NS_PER_S;
-    if (seconds > GUESTS_BURST - guest->tokens)
-        guest->tokens = GUESTS_BURST;
+    bucket->filled_ns += more * each_ns;
+    if (more > most - bucket->tokens)
+        bucket->tokens = most;
     else
-        guest->tokens += (uint32_t)seconds;
+        bucket->tokens += (uint32_t)more;
+}
+
+static bool take(struct guest_bucket *bucket)
+{
+    if (bucket->tokens == 0)
+        return false;
+    bucket->tokens--;
+    return true;
+}
+
+static void fill_guest(struct guest *guest, uint64_t now_ns)
+{
+    fill(&guest->bucket, GUESTS_BURST, MD_NS_PER_S, now_ns);
 }
 
 /* The slot of a uid. A new one takes a free slot, else that of a uid without a place that has most
@@ -49,31 +64,56 @@ static struct guest *find(struct guests *guests, uid_t uid, uint64_t now_ns)
 
     for (int i = 0; i < GUESTS_MAX; i++) {
         struct guest *guest = &guests->list[i];
+        bool is_free = !guest->bucket.filled_ns;
 
-        if (guest->filled_ns && guest->uid == uid)
+        if (!is_free && guest->uid == uid)
             return guest;
-        if (guest->filled_ns && guest->places == 0)
-            fill(guest, now_ns);
+        if (!is_free && guest->places == 0)
+            fill_guest(guest, now_ns);
         if (guest->places == 0 &&
-            (!best || !guest->filled_ns || (best->filled_ns && guest->tokens > best->tokens)))
+            (!best || is_free ||
+             (best->bucket.filled_ns && guest->bucket.tokens > best->bucket.tokens)))
             best = guest;
     }
     if (best)
-        *best = (struct guest){ .uid = uid, .tokens = GUESTS_BURST, .filled_ns = now_ns };
+        *best = (struct guest){ .uid = uid, .bucket = { GUESTS_BURST, now_ns } };
     return best;
 }
 
-bool guests_attach(struct guests *guests, uid_t uid, uint64_t now_ns)
+/* Takes one of the reserve of a daemon. A new name takes a free slot, else one that is full again:
+ * nothing is forgotten with it. False: the daemon has none left, or there is no such slot. */
+static bool take_reserve(struct guests *guests, uid_t uid, const char *daemon, uint64_t now_ns)
+{
+    struct guest_reserve *best = NULL;
+
+    for (int i = 0; i < GUESTS_RESERVES; i++) {
+        struct guest_reserve *reserve = &guests->reserves[i];
+
+        if (reserve->bucket.filled_ns) {
+            fill(&reserve->bucket, GUESTS_RESERVE, 60 * MD_NS_PER_S, now_ns);
+            if (reserve->uid == uid && strcmp(reserve->name, daemon) == 0)
+                return take(&reserve->bucket);
+        }
+        if (!reserve->bucket.filled_ns || reserve->bucket.tokens == GUESTS_RESERVE)
+            best = reserve;
+    }
+    if (!best)
+        return false;
+    *best = (struct guest_reserve){ .uid = uid, .bucket = { GUESTS_RESERVE, now_ns } };
+    snprintf(best->name, sizeof(best->name), "%s", daemon);
+    return take(&best->bucket);
+}
+
+bool guests_attach(struct guests *guests, uid_t uid, const char *daemon, uint64_t now_ns)
 {
     struct guest *guest = find(guests, uid, now_ns);
 
-    if (!guest)
-        return false;
-    fill(guest, now_ns);
-    if (guest->tokens == 0)
-        return false;
-    guest->tokens--;
-    return true;
+    if (guest) {
+        fill_guest(guest, now_ns);
+        if (take(&guest->bucket))
+            return true;
+    }
+    return daemon && is_host(uid) && take_reserve(guests, uid, daemon, now_ns);
 }
 
 bool guests_enter(struct guests *guests, uid_t uid, uint64_t now_ns)
@@ -89,6 +129,7 @@ bool guests_enter(struct guests *guests, uid_t uid, uint64_t now_ns)
 void guests_leave(struct guests *guests, uid_t uid)
 {
     for (int i = 0; i < GUESTS_MAX; i++)
-        if (guests->list[i].filled_ns && guests->list[i].uid == uid && guests->list[i].places > 0)
+        if (guests->list[i].bucket.filled_ns && guests->list[i].uid == uid &&
+            guests->list[i].places > 0)
             guests->list[i].places--;
 }

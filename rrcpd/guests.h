@@ -16,6 +16,10 @@
  * A connection that has not attached yet takes none of these: a uid may hold GUESTS_CONNECTIONS of
  * all kinds, and the last GUESTS_KEPT that rrcpd accepts are kept for its own uid and root.
  * Of the memory for rings a uid gets three quarters.
+ *
+ * Programs of rrcpd's own uid and of root are subject to the same rate, lest one that crashes again
+ * and again uses up the ports. It must not keep the daemons of that uid out: when the uid may not
+ * attach now, each daemon has GUESTS_RESERVE attachments by its name, and one more each minute.
  */
 enum {
     GUESTS_PLACES = 48,
@@ -23,17 +27,31 @@ enum {
     GUESTS_KEPT = 16,
     GUESTS_BURST = 1024,
     GUESTS_MAX = 64,
+    GUESTS_RESERVE = 32,
+    GUESTS_RESERVES = 64,
+    GUESTS_NAME_MAX = 64,
+};
+
+struct guest_bucket {
+    uint32_t tokens;
+    uint64_t filled_ns; /* when tokens were added last; 0: the slot is free */
 };
 
 struct guest {
     uid_t uid;
     uint32_t places;
-    uint32_t tokens;
-    uint64_t filled_ns; /* when tokens were added last; 0: the slot is free */
+    struct guest_bucket bucket;
+};
+
+struct guest_reserve {
+    uid_t uid;
+    char name[GUESTS_NAME_MAX];
+    struct guest_bucket bucket;
 };
 
 struct guests {
     struct guest list[GUESTS_MAX];
+    struct guest_reserve reserves[GUESTS_RESERVES];
 };
 
 /* May the uid, which has `of_uid` of the `of_all` connections, have one more? NULL: it may. Else:
@@ -43,8 +61,9 @@ const char *guests_connect(uid_t uid, int of_uid, int of_all, int most);
 /* May the rings of the uid together have `of_uid` bytes, of the `most` that all users may have? */
 bool guests_may_have_rings(uid_t uid, uint64_t of_uid, uint64_t most);
 
-/* Takes one of the attachments that the uid has left; false: it has none now. */
-bool guests_attach(struct guests *guests, uid_t uid, uint64_t now_ns);
+/* Takes one of the attachments that the uid has left; false: it has none now. `daemon` is the name
+ * of a daemon, which counts if the uid is rrcpd's own or root; NULL: another program. */
+bool guests_attach(struct guests *guests, uid_t uid, const char *daemon, uint64_t now_ns);
 
 /* Takes a place; false: the uid has as many as it may have. */
 bool guests_enter(struct guests *guests, uid_t uid, uint64_t now_ns);

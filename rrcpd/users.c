@@ -176,13 +176,25 @@ static int make_rings(struct user *user, uint32_t bytes)
     return user->net.doorbell_fd < 0 ? MD_ERR_SYS : 0;
 }
 
+static bool is_source(const char *name)
+{
+    return strncmp(name, "src_dist.", 9) == 0;
+}
+
+static bool is_sink(const char *name)
+{
+    return strncmp(name, "p2ps.", 5) == 0;
+}
+
 /* False: refused, since its uid attaches too often, or has its places. */
 static bool is_within_quota(struct user *user)
 {
     struct users *users = user->users;
     uint64_t now_ns = md_clock_mono_ns();
+    const char *name = user->net.name;
+    const char *daemon = is_source(name) || is_sink(name) ? name : NULL;
 
-    if (!guests_attach(&users->guests, user->peer.uid, now_ns)) {
+    if (!guests_attach(&users->guests, user->peer.uid, daemon, now_ns)) {
         md_ctr_inc(users->refused_rate);
         refuse(user, MD_ERR_AGAIN, "this uid attaches too often; once a second is allowed now");
         return false;
@@ -470,11 +482,9 @@ bool users_have_both_sides(const struct users *users)
 
     for (int i = 0; i < users->count; i++) {
         const char *name = users->list[i]->net.name;
-        bool is_source = strncmp(name, "src_dist.", 9) == 0;
-        bool is_sink = strncmp(name, "p2ps.", 5) == 0;
 
-        has_source |= name[0] && !is_sink;
-        has_sink |= name[0] && !is_source;
+        has_source |= name[0] && !is_sink(name);
+        has_sink |= name[0] && !is_source(name);
     }
     return has_source && has_sink;
 }

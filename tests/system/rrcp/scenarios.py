@@ -598,8 +598,8 @@ def open_socket(bed):
     return user
 
 
-def ask(user, ring=65536):
-    user.send(struct.pack("<IIIIII64s", 0x54415252, 1, 1, 0, ring, 0, b"hostile"))
+def ask(user, ring=65536, name=b"hostile"):
+    user.send(struct.pack("<IIIIII64s", 0x54415252, 1, 1, 0, ring, 0, name))
     data, fds, _flags, _address = socket.recv_fds(user, 512, 8)
     return data, fds
 
@@ -625,9 +625,9 @@ def nonsense_on_the_attach_socket_is_refused(bed):
     until(lambda: line in daemon.text(), daemon.text)
 
 
-def is_attached(user, ring=65536):
+def is_attached(user, ring=65536, name=b"hostile"):
     try:
-        _data, fds = ask(user, ring)
+        _data, fds = ask(user, ring, name)
     except OSError:
         return False
     for fd in fds:
@@ -635,9 +635,9 @@ def is_attached(user, ring=65536):
     return len(fds) == 4
 
 
-def is_let_in(user, ring=65536):
+def is_let_in(user, ring=65536, name=b"hostile"):
     with user:
-        return is_attached(user, ring)
+        return is_attached(user, ring, name)
 
 
 def a_flood_of_the_attach_socket_harms_no_user(bed):
@@ -798,6 +798,21 @@ def a_uid_has_its_places_and_its_rate_and_no_more(bed):
     until(lambda: bed.counters(1)["usersRefused.rate"] > 0, "nobody attaches too often")
     until(lambda: bed.counters(1)["users"] == 0, daemon.text)
     until(lambda: is_let_in(open_socket(bed)), "others may attach no more")
+
+
+def a_program_that_attaches_all_the_time_keeps_no_daemon_out(bed):
+    daemon = bed.rrcpd(1)
+
+    def is_refused():
+        for _ in range(200):
+            is_let_in(open_socket(bed))
+        return bed.counters(1)["usersRefused.rate"] > 0
+
+    until(is_refused, lambda: f"it may always attach: {daemon.text()}")
+    until(lambda: bed.counters(1)["users"] == 0, daemon.text)
+    for name in (b"src_dist.1", b"p2ps.1.worker0"):
+        got = [is_let_in(open_socket(bed), name=name) for _ in range(8)]
+        assert all(got), f"{name}: {got}: {daemon.text()}"
 
 
 def a_uid_that_only_connects_keeps_nobody_out(bed):
