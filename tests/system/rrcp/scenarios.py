@@ -688,9 +688,13 @@ def a_user_that_breaks_its_ring_harms_only_itself(bed):
 
 def raw_ring(user):
     """What a user may write: its outbound ring; and its bell."""
-    import mmap
     _data, fds = ask(user)
     assert len(fds) == 4
+    return ring_of(fds)
+
+
+def ring_of(fds):
+    import mmap
     ring = mmap.mmap(fds[1], 4096 + 65536)
     for fd in fds[:3]:
         os.close(fd)
@@ -700,10 +704,17 @@ def raw_ring(user):
 def a_user_that_lies_and_hangs_up_loses_its_place(bed):
     daemon = bed.rrcpd(1)
     for i in range(140):  # more than two times all places
-        if i % 32 == 0:
-            until(lambda: bed.counters(1)["users"] < 32, lambda: f"places are lost: {daemon.text()}")
-        user = open_socket(bed)
-        ring, bell = raw_ring(user)
+        came = []
+
+        def come():
+            came[:] = [open_socket(bed)]
+            _data, fds = ask(came[0])
+            came.extend(fds)
+            return len(fds) == 4 or came[0].close()
+
+        # All may be taken for a moment: those that left are cleared away a little later.
+        until(come, lambda: f"places are lost: {daemon.text()}")
+        user, ring, bell = came[0], *ring_of(came[1:])
         struct.pack_into("<Q", ring, 64, (1 << 40) if i % 2 else 24)  # head: a lie, or a record that is none
         user.close()
         os.write(bell, struct.pack("<Q", 1))
