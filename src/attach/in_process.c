@@ -1,5 +1,6 @@
 /* in_process.c - the library form: the engine inside this process, no rrcpd, no shared memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -282,11 +283,37 @@ static int make_ring(struct in_process *p, uint32_t bytes)
     return 0;
 }
 
+/* Each engine is a node, and a node's name is its own: a worker's is that of the process and the
+ * worker's, "vm.1.p2ps.worker1". */
+static void name_apart(struct attach_node_config *node, const char *user_name)
+{
+    const char *instance = user_name ? strchr(user_name, '.') : NULL;
+    const char *part = instance ? strchr(instance + 1, '.') : NULL;
+    size_t length = strlen(node->node);
+
+    if (part)
+        snprintf(node->node + length, sizeof(node->node) - length, "%s", part);
+}
+
+static int open_node(struct in_process *p, const struct attach_config *config)
+{
+    char why[256];
+    struct attach_node_config *own = malloc(sizeof(*own));
+
+    if (!own)
+        return MD_ERR_NOMEM;
+    *own = *config->in_process;
+    name_apart(own, config->user_name);
+    int err = attach_node_open(own, NULL, config->why ? config->why : why,
+                               config->why ? config->why_size : sizeof(why), &p->node);
+    free(own);
+    return err;
+}
+
 int in_process_open(const struct attach_config *config, struct attach **out)
 {
     struct in_process *p = calloc(1, sizeof(*p));
     struct rrcp_user self = { .receives = !config->sends_only };
-    char why[256];
 
     *out = NULL;
     if (!p)
@@ -297,8 +324,7 @@ int in_process_open(const struct attach_config *config, struct attach **out)
     p->want_argument = config->want_argument;
     int err = make_ring(p, config->outbound_bytes ? config->outbound_bytes : DEFAULT_RING);
     if (!err)
-        err = attach_node_open(config->in_process, NULL, config->why ? config->why : why,
-                               config->why ? config->why_size : sizeof(why), &p->node);
+        err = open_node(p, config);
     if (!err)
         err = watch_network(p);
     if (!err) {

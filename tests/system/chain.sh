@@ -145,7 +145,9 @@ echo "ur 10000" >&5
 echo "a consumer pauses and resumes"
 watch_tc -f "$dir/short" -seqcheck
 wait_for said "100 of 100 items"
-printf '%s\n' "cl IT1" pa "op IT1" >&6
+printf '%s\n' "cl IT1" pa >&6
+wait_for others_flow # so that nothing of the closed stream is under way when its id is taken again
+echo "op IT1" >&6
 wait_for images 101 # the last one answers what was asked after the pause
 tell st paused
 wait_for others_flow
