@@ -15,7 +15,7 @@
  *              attach                   rrcpd: the socket of its users
  *              ctl                      the admin socket, of rmdsctl; mode 0600
  *
- * Nobody but the daemon writes in its folder, so a name in it means what the daemon made.
+ * Only the daemon writes in its folder, so each name in it is one that the daemon made.
  */
 #define MD_RUNDIR       "/run/rmds" /* of daemons that a service manager or root starts */
 #define MD_RUNDIR_GROUP "rmds"      /* members may attach, and read the statistics */

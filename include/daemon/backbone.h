@@ -17,7 +17,7 @@ struct daemon_networks {
     unsigned count;
 };
 
-/* What is wrong is logged. */
+/* Logs each mistake. */
 int daemon_networks_read(struct daemon_networks *networks, const struct daemon *daemon);
 void daemon_networks_free(struct daemon_networks *networks);
 /* -1: it is none of them. */

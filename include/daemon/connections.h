@@ -11,7 +11,7 @@
 struct net_stream_options daemon_stream_options(const struct md_conf_object *daemon,
                                                 struct net_tls *tls);
 
-/* What the channels of a role have in common. `port` is the object that has pingTimeout. */
+/* The values that all channels of a role share. `port` is the object that has pingTimeout. */
 struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_conf_object *daemon,
                                          const struct md_conf_object *port);
 

@@ -480,7 +480,7 @@ bool pair_provider_turn(struct pair_provider *p)
 
     for (size_t i = 0; i < count && p->is_here; i++)
         pair_provider_take(p, rwf_bytes(p->heard[i].bytes, p->heard[i].length));
-    /* What was asked meanwhile is for the next turn. */
+    /* Requests that came meanwhile wait for the next turn. */
     p->heard_count -= count;
     memmove(p->heard, p->heard + count, p->heard_count * sizeof(p->heard[0]));
     return count > 0;

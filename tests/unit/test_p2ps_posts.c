@@ -243,7 +243,8 @@ static int setup_source_caches(void **state)
     return 0;
 }
 
-/* What srcdist_provider_message() says to a vector with one row, put in front of the others. */
+/* The verdict of srcdist_provider_message() on a vector with one row, put in front of the others.
+ */
 static int say_row(struct pair *pair, const struct pair_item *it, uint8_t msg_class, uint16_t flags,
                    uint8_t action)
 {

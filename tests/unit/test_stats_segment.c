@@ -496,7 +496,7 @@ static void names_with_signs_of_a_terminal_are_not_listed(void **state)
     stats_segment_close(segment);
 }
 
-/* Nobody's folder, nobody's lock: what stands in the way costs the statistics, not the program. */
+/* A foreign folder or lock costs the statistics, not the program. */
 static void a_folder_of_another_user_is_not_taken(void **state)
 {
     struct stats_config config = config_of("taken");

@@ -8,7 +8,7 @@
 
 #include "netio/stream.h"
 
-/* What the command line says; NULL: nothing. */
+/* The words of the command line; NULL: not given. */
 struct wire_words {
     const char *name; /* rssl, socket, tcp; tls, encrypted */
     const char *certificate, *key, *ca;

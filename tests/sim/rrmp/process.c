@@ -179,7 +179,7 @@ static void inbox_take(struct world *world, struct proc *proc)
         for (count = 0; count < BATCH_MAX && (entry = queue_head(&proc->inbox)) != NULL; count++) {
             struct backbone_event *event = &events[count];
 
-            /* What was heard before is judged by what was known before. */
+            /* Earlier messages are judged by the knowledge of their time. */
             if (count > 0 && !entry->blob)
                 break;
             *event = entry->event;
