@@ -41,7 +41,7 @@ static bool config_is_good(const struct rrmp_sink_config *config)
 {
     return config->send.reserve && config->send.commit && config->send.fill &&
            config->item_limit <= SINK_ITEMS_MAX && config->instance_limit < 0xFFFF &&
-           config->service_limit < RRMP_SERVICE_NONE && config->link_limit < RRMP_NIL;
+           config->service_limit < RRMP_SERVICE_NONE && config->link_limit < MD_NIL;
 }
 
 static int tables_init(struct rrmp_sink *sink)
@@ -56,19 +56,15 @@ static int tables_init(struct rrmp_sink *sink)
         return MD_ERR_NOMEM;
     *memory += sizeof(*sink) + config->service_limit * sizeof(*sink->services) +
                SINK_EVENTS * sizeof(*sink->events);
-    if ((err = rrmp_slots_init(&sink->instances, sizeof(struct sink_instance),
-                               config->instance_limit, memory)) ||
-        (err =
-             rrmp_slots_init(&sink->links, sizeof(struct sink_link), config->link_limit, memory)) ||
-        (err =
-             rrmp_slots_init(&sink->items, sizeof(struct sink_item), config->item_limit, memory)) ||
-        (err =
-             rrmp_slots_init(&sink->works, sizeof(struct sink_work), config->item_limit, memory)) ||
-        (err = rrmp_strings_init(&sink->keys, config->item_limit, memory)) ||
-        (err =
-             rrmp_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
-        (err = rrmp_map_init(&sink->instance_map, 64, memory)) ||
-        (err = rrmp_map_init(&sink->item_map, config->item_buckets, memory)))
+    if ((err = md_slots_init(&sink->instances, sizeof(struct sink_instance), config->instance_limit,
+                             memory)) ||
+        (err = md_slots_init(&sink->links, sizeof(struct sink_link), config->link_limit, memory)) ||
+        (err = md_slots_init(&sink->items, sizeof(struct sink_item), config->item_limit, memory)) ||
+        (err = md_slots_init(&sink->works, sizeof(struct sink_work), config->item_limit, memory)) ||
+        (err = md_strings_init(&sink->keys, config->item_limit, memory)) ||
+        (err = md_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
+        (err = md_map_init(&sink->instance_map, 64, memory)) ||
+        (err = md_map_init(&sink->item_map, config->item_buckets, memory)))
         return err;
     return rrmp_outbox_init(&sink->outbox, &config->send, sink->stats.records_out,
                             &sink->stats.backbone_refused, memory);
@@ -88,8 +84,8 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
     sink->config = full;
     sink->random = full.random;
     sink->seed = md_splitmix64(&sink->random);
-    sink->last_instance = RRMP_NIL;
-    sink->dying = RRMP_NIL;
+    sink->last_instance = MD_NIL;
+    sink->dying = MD_NIL;
     sink->query_due_ns = RRMP_NEVER;
     sink->service_query_ns = RRMP_NEVER;
     int err = tables_init(sink);
@@ -97,8 +93,8 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
         rrmp_sink_destroy(sink);
         return err;
     }
-    rrmp_wheel_init(&sink->wheel, &sink->works, offsetof(struct sink_work, timer));
-    rrmp_wheel_init(&sink->post_wheel, &sink->posts, offsetof(struct sink_post, timer));
+    md_wheel_init(&sink->wheel, &sink->works, offsetof(struct sink_work, timer));
+    md_wheel_init(&sink->post_wheel, &sink->posts, offsetof(struct sink_post, timer));
     *out = sink;
     return MD_OK;
 }
@@ -135,14 +131,14 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
         free((void *)(uintptr_t)sink->services[i].name.bytes);
     instances_fini(sink);
     sink_events_fini(sink);
-    rrmp_slots_fini(&sink->instances);
-    rrmp_slots_fini(&sink->links);
-    rrmp_slots_fini(&sink->items);
-    rrmp_slots_fini(&sink->works);
-    rrmp_strings_fini(&sink->keys);
-    rrmp_slots_fini(&sink->posts);
-    rrmp_map_fini(&sink->instance_map);
-    rrmp_map_fini(&sink->item_map);
+    md_slots_fini(&sink->instances);
+    md_slots_fini(&sink->links);
+    md_slots_fini(&sink->items);
+    md_slots_fini(&sink->works);
+    md_strings_fini(&sink->keys);
+    md_slots_fini(&sink->posts);
+    md_map_fini(&sink->instance_map);
+    md_map_fini(&sink->item_map);
     rrmp_outbox_fini(&sink->outbox);
     free(sink->services);
     free(sink);
@@ -220,7 +216,7 @@ static void directory_events(struct rrmp_sink *sink)
 static const struct sink_instance *
 tick_of_last(const struct rrmp_sink *sink, const struct backbone_event *message, uint32_t *handle)
 {
-    if (sink->last_instance == RRMP_NIL || message->length < RRMP_TICK_SIZE ||
+    if (sink->last_instance == MD_NIL || message->length < RRMP_TICK_SIZE ||
         message->bytes[0] != RRMP_UPDATE)
         return NULL;
     const struct sink_instance *instance = sink_instance_at(sink, sink->last_instance);
@@ -282,7 +278,7 @@ static void gap_of(struct rrmp_sink *sink, uint64_t session, bool is_reset)
         }
     }
     for (uint32_t i = 0; i < SINK_DICTS; i++) {
-        if (sink->dicts[i].in_use && sink->dicts[i].link != RRMP_NIL)
+        if (sink->dicts[i].in_use && sink->dicts[i].link != MD_NIL)
             sink->dicts[i].due_ns = sink->now_ns;
     }
     sink_query_later(sink, 10 * MS);
@@ -375,7 +371,7 @@ static bool unanswered_move(struct rrmp_sink *sink, uint32_t number)
     uint32_t here = item->link;
 
     sink_item_refuse_at(sink, number, here, SINK_REFUSED_NS);
-    if (sink_link_choose(sink, item) != RRMP_NIL) {
+    if (sink_link_choose(sink, item) != MD_NIL) {
         sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
         sink_item_place(sink, number, QUEUE_RECOVERY);
         return true;
@@ -492,12 +488,11 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     sink_loss_tick(sink);
     sink_parked_check(sink);
     sink_mirror_tick(sink);
-    while (sink_event_room(sink) &&
-           (number = rrmp_wheel_expire(&sink->wheel, now_ns)) != RRMP_NIL) {
-        const struct sink_work *work = rrmp_slots_at(&sink->works, number);
+    while (sink_event_room(sink) && (number = md_wheel_expire(&sink->wheel, now_ns)) != MD_NIL) {
+        const struct sink_work *work = md_slots_at(&sink->works, number);
         item_timer(sink, work->item);
     }
-    sink_early_expire(sink, RRMP_NIL, false);
+    sink_early_expire(sink, MD_NIL, false);
     sink_posts_tick(sink);
     queries_tick(sink);
     sink_sums(sink, false);
@@ -512,7 +507,7 @@ static void sooner(uint64_t *deadline, uint64_t due)
 
 uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
 {
-    uint64_t deadline = rrmp_wheel_deadline(&sink->wheel);
+    uint64_t deadline = md_wheel_deadline(&sink->wheel);
 
     sooner(&deadline, sink_dicts_deadline(sink));
     sooner(&deadline, sink->query_due_ns);
@@ -536,7 +531,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
             sooner(&deadline, link->paused_until_ns);
     }
     for (uint16_t i = 0; i < sink->service_count; i++) {
-        if (sink->services[i].parked_count > 0 && sink->services[i].links != RRMP_NIL)
+        if (sink->services[i].parked_count > 0 && sink->services[i].links != MD_NIL)
             sooner(&deadline, sink->parked_check_ns);
     }
     for (uint32_t i = 0; i < sink->early_count; i++)
@@ -571,20 +566,20 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
                           4112 * sizeof(uint32_t) + RRMP_NAME_MAX + 1;
 
     return sizeof(*sink) + RRMP_OUTBOX_SIZE + config->hold_bytes +
-           rrmp_slots_memory_max(&sink->instances) + rrmp_slots_memory_max(&sink->links) +
-           rrmp_slots_memory_max(&sink->items) + rrmp_slots_memory_max(&sink->works) +
-           rrmp_strings_memory_max(&sink->keys) + rrmp_slots_memory_max(&sink->posts) +
+           md_slots_memory_max(&sink->instances) + md_slots_memory_max(&sink->links) +
+           md_slots_memory_max(&sink->items) + md_slots_memory_max(&sink->works) +
+           md_strings_memory_max(&sink->keys) + md_slots_memory_max(&sink->posts) +
            config->instance_limit * instance_max +
            (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
            (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
            config->service_limit * (sizeof(*sink->services) + RRMP_NAME_MAX) +
            ((size_t)config->item_limit + config->item_buckets + 1024) * 4 *
-               sizeof(struct rrmp_map_cell) +
+               sizeof(struct md_map_cell) +
            SINK_EVENTS * sizeof(*sink->events);
 }
 
 size_t rrmp_sink_item_bytes(void)
 {
     return sizeof(struct sink_item) + sizeof(struct sink_work) + sizeof(struct sink_slot) +
-           RRMP_MAP_ENTRY_BYTES;
+           MD_MAP_ENTRY_BYTES;
 }

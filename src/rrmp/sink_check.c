@@ -26,7 +26,7 @@ static const char *check_place(const struct rrmp_sink *sink, const struct sink_i
 {
     enum rrmp_sink_item_state state = (enum rrmp_sink_item_state)item->state;
 
-    if (item->link == RRMP_NIL) {
+    if (item->link == MD_NIL) {
         MD_REQUIRE(state == RRMP_SINK_PARKED || item->is_ending);
         MD_REQUIRE(item->queue == QUEUE_NONE && !item->in_window && !item->is_asked);
         MD_REQUIRE(item->handle == RRMP_HANDLE_NONE);
@@ -40,7 +40,7 @@ static const char *check_place(const struct rrmp_sink *sink, const struct sink_i
     MD_REQUIRE(state == RRMP_SINK_LIVE || item->queue != QUEUE_NONE ||
                sink_work_of(sink, item)->timer.is_set);
     MD_REQUIRE(!item->in_window || item->queue == QUEUE_NONE);
-    MD_REQUIRE(item->standby == RRMP_NIL || item->standby != item->link);
+    MD_REQUIRE(item->standby == MD_NIL || item->standby != item->link);
     return NULL;
 }
 
@@ -48,7 +48,7 @@ static const char *check_handle(const struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
+    if (item->handle == RRMP_HANDLE_NONE || item->link == MD_NIL)
         return NULL;
     const struct sink_link *link = sink_link_at(sink, item->link);
     const struct sink_slot *slot =
@@ -65,8 +65,8 @@ static const char *check_work(const struct rrmp_sink *sink, uint32_t number, str
     size_t bytes = 0;
     uint32_t count = 0;
 
-    if (item->work == RRMP_NIL) {
-        MD_REQUIRE(!item->is_image_open && item->standby == RRMP_NIL && !item->is_ending);
+    if (item->work == MD_NIL) {
+        MD_REQUIRE(!item->is_image_open && item->standby == MD_NIL && !item->is_ending);
         return NULL;
     }
     MD_REQUIRE(item->work < sink->works.high);
@@ -89,8 +89,8 @@ static const char *check_item(const struct rrmp_sink *sink, uint32_t number, str
     tally->key_bytes += item->key_length + sink_item_message(sink, item).length;
     MD_REQUIRE_ALL(check_work(sink, number, tally));
     if (item->is_dying) {
-        MD_REQUIRE(item->link == RRMP_NIL && item->queue == QUEUE_NONE);
-        MD_REQUIRE(item->standby == RRMP_NIL);
+        MD_REQUIRE(item->link == MD_NIL && item->queue == QUEUE_NONE);
+        MD_REQUIRE(item->standby == MD_NIL);
         tally->dying++;
         return NULL;
     }
@@ -112,10 +112,10 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
 {
     for (uint16_t s = 0; s < sink->service_count; s++) {
         const struct sink_service *service = &sink->services[s];
-        uint32_t previous = RRMP_NIL;
+        uint32_t previous = MD_NIL;
         uint32_t parked = 0;
 
-        for (uint32_t n = service->items; n != RRMP_NIL; n = sink_item_at(sink, n)->service_next) {
+        for (uint32_t n = service->items; n != MD_NIL; n = sink_item_at(sink, n)->service_next) {
             const struct sink_item *item = sink_item_at(sink, n);
 
             MD_REQUIRE(n < sink->items.high && item->service == s && !item->is_dying);
@@ -126,7 +126,7 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
         }
         MD_REQUIRE(service->parked_count == parked);
     }
-    for (uint32_t n = sink->dying; n != RRMP_NIL; n = sink_item_at(sink, n)->queue_next) {
+    for (uint32_t n = sink->dying; n != MD_NIL; n = sink_item_at(sink, n)->queue_next) {
         MD_REQUIRE(sink_item_at(sink, n)->is_dying);
         MD_REQUIRE_ALL(check_item(sink, n, tally));
     }
@@ -139,9 +139,9 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
 static const char *check_list(const struct rrmp_sink *sink, uint32_t link,
                               const struct sink_list *list, enum sink_queue queue, uint32_t *count)
 {
-    uint32_t previous = RRMP_NIL;
+    uint32_t previous = MD_NIL;
 
-    for (uint32_t n = list->head; n != RRMP_NIL; n = sink_item_at(sink, n)->queue_next) {
+    for (uint32_t n = list->head; n != MD_NIL; n = sink_item_at(sink, n)->queue_next) {
         const struct sink_item *item = sink_item_at(sink, n);
 
         MD_REQUIRE(sink_item_exists(sink, n));
@@ -163,7 +163,7 @@ static const char *check_queues(const struct rrmp_sink *sink, uint32_t number, u
     MD_REQUIRE_ALL(check_list(sink, number, &link->background, QUEUE_BACKGROUND, &count));
     for (uint32_t i = 0; i < SINK_BUCKETS; i++) {
         MD_REQUIRE_ALL(check_list(sink, number, &link->recovery[i], QUEUE_RECOVERY, &count));
-        MD_REQUIRE((link->recovery[i].head != RRMP_NIL) == (link->recovery_busy >> i & 1));
+        MD_REQUIRE((link->recovery[i].head != MD_NIL) == (link->recovery_busy >> i & 1));
     }
     MD_REQUIRE(count == queued);
     return NULL;
@@ -182,7 +182,7 @@ static const char *check_link(const struct rrmp_sink *sink, uint32_t number, str
 
     if (link->service == RRMP_SERVICE_NONE)
         return link->item_count == 0 ? NULL : "a link without service has items";
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
          n = sink_item_at(sink, n)->service_next) {
         const struct sink_item *item = sink_item_at(sink, n);
 
@@ -215,7 +215,7 @@ static const char *check_slots(const struct rrmp_sink *sink, uint32_t number)
         uint32_t n = chunk[i % SINK_CHUNK].item;
         MD_REQUIRE(sink_item_exists(sink, n));
         MD_REQUIRE((sink_item_at(sink, n)->handle & 0xFFFFFF) == i);
-        MD_REQUIRE(sink_item_at(sink, n)->link != RRMP_NIL);
+        MD_REQUIRE(sink_item_at(sink, n)->link != MD_NIL);
         MD_REQUIRE(sink_link_at(sink, sink_item_at(sink, n)->link)->instance == number);
     }
     return NULL;
@@ -235,7 +235,7 @@ static const char *check_instances(const struct rrmp_sink *sink)
         for (uint16_t svc = 0; svc < instance->svc_count; svc++) {
             uint32_t number = instance->links[svc];
 
-            if (number == RRMP_NIL)
+            if (number == MD_NIL)
                 continue;
             MD_REQUIRE(number < sink->links.high);
             const struct sink_link *link = sink_link_at(sink, number);
@@ -256,7 +256,7 @@ static const char *check_services(const struct rrmp_sink *sink)
     uint32_t chained = 0, named = 0;
 
     for (uint16_t s = 0; s < sink->service_count; s++)
-        for (uint32_t n = sink->services[s].links; n != RRMP_NIL;
+        for (uint32_t n = sink->services[s].links; n != MD_NIL;
              n = sink_link_at(sink, n)->service_next) {
             MD_REQUIRE(sink_link_at(sink, n)->in_use && sink_link_at(sink, n)->service == s);
             MD_REQUIRE(++chained <= sink->links.count);
@@ -301,14 +301,13 @@ static const char *check_asked(const struct rrmp_sink *sink)
         const struct sink_dict *dict = &sink->dicts[i];
 
         dicts += dict->in_use;
-        MD_REQUIRE(!dict->in_use || dict->link == RRMP_NIL ||
-                   sink_link_at(sink, dict->link)->in_use);
+        MD_REQUIRE(!dict->in_use || dict->link == MD_NIL || sink_link_at(sink, dict->link)->in_use);
     }
     for (uint32_t i = 0; i < sink->posts.high; i++) {
-        const struct sink_post *post = rrmp_slots_at(&sink->posts, i);
+        const struct sink_post *post = md_slots_at(&sink->posts, i);
 
         posts += post->in_use;
-        MD_REQUIRE(!post->in_use || post->instance == RRMP_NIL ||
+        MD_REQUIRE(!post->in_use || post->instance == MD_NIL ||
                    sink_instance_at(sink, post->instance)->in_use);
         MD_REQUIRE(!post->in_use || post->timer.is_set);
     }

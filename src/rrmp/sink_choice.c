@@ -66,17 +66,17 @@ bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish
 /* Best priority first; among equals the largest score, which all p2ps compute alike. */
 uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish)
 {
-    uint32_t best = RRMP_NIL;
+    uint32_t best = MD_NIL;
     uint64_t best_score = 0;
 
-    for (uint32_t n = sink->services[wish->service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[wish->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
         if (!sink_link_usable(sink, wish, n) || sink_wish_is_refused_at(sink, wish, n))
             continue;
         uint64_t mix = wish->key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
         uint64_t score = (md_splitmix64(&mix) >> 16) / (1u + link->description.load_factor);
-        if (best != RRMP_NIL) {
+        if (best != MD_NIL) {
             const struct sink_link *other = sink_link_at(sink, best);
             if (link->description.priority > other->description.priority)
                 continue;

@@ -23,7 +23,7 @@ static uint64_t instance_hash(const struct rrmp_sink *sink, uint64_t session, ui
 
 uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t port)
 {
-    if (sink->last_instance != RRMP_NIL) {
+    if (sink->last_instance != MD_NIL) {
         const struct sink_instance *last = sink_instance_at(sink, sink->last_instance);
         if (last->session == session && last->port == port)
             return sink->last_instance;
@@ -31,27 +31,27 @@ uint32_t sink_instance_find(struct rrmp_sink *sink, uint64_t session, uint16_t p
     uint64_t hash = instance_hash(sink, session, port);
     uint32_t cursor = 0;
     uint32_t number;
-    while ((number = rrmp_map_next(&sink->instance_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&sink->instance_map, hash, &cursor)) != MD_NIL) {
         const struct sink_instance *instance = sink_instance_at(sink, number);
         if (instance->session == session && instance->port == port) {
             sink->last_instance = number;
             return number;
         }
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 static uint32_t instance_create(struct rrmp_sink *sink, const struct backbone_event *message,
                                 const struct rrmp_instance *said)
 {
     char *name = malloc(said->name.length + 1);
-    uint32_t number = name ? rrmp_slots_take(&sink->instances) : RRMP_NIL;
+    uint32_t number = name ? md_slots_take(&sink->instances) : MD_NIL;
 
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         goto fail;
     uint64_t hash = instance_hash(sink, message->session, message->src_port);
-    if (rrmp_map_put(&sink->instance_map, hash, number) != 0) {
-        rrmp_slots_give(&sink->instances, number);
+    if (md_map_put(&sink->instance_map, hash, number) != 0) {
+        md_slots_give(&sink->instances, number);
         goto fail;
     }
     if (said->name.length)
@@ -68,7 +68,7 @@ static uint32_t instance_create(struct rrmp_sink *sink, const struct backbone_ev
     return number;
 fail:
     free(name);
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 static void instance_free(struct rrmp_sink *sink, uint32_t number)
@@ -88,10 +88,10 @@ static void instance_free(struct rrmp_sink *sink, uint32_t number)
     }
     sink->stats.memory_now -= instance->svc_count * sizeof(*instance->links);
     free(instance->links);
-    rrmp_map_remove(&sink->instance_map, instance_hash(sink, instance->session, instance->port),
-                    number);
-    rrmp_slots_give(&sink->instances, number);
-    sink->last_instance = RRMP_NIL;
+    md_map_remove(&sink->instance_map, instance_hash(sink, instance->session, instance->port),
+                  number);
+    md_slots_give(&sink->instances, number);
+    sink->last_instance = MD_NIL;
 }
 
 /* ---- services ---- */
@@ -135,8 +135,8 @@ static uint16_t service_enter(struct rrmp_sink *sink, const struct rrmp_service 
     sink->services[number] = (struct sink_service){
         .name = { .bytes = name, .length = description->name.length },
         .id = id,
-        .links = RRMP_NIL,
-        .items = RRMP_NIL,
+        .links = MD_NIL,
+        .items = MD_NIL,
     };
     return number;
 }
@@ -151,7 +151,7 @@ void sink_service_changed(struct rrmp_sink *sink, uint16_t number)
 
 static void lists_init(struct sink_link *link)
 {
-    const struct sink_list empty = { .head = RRMP_NIL, .tail = RRMP_NIL };
+    const struct sink_list empty = { .head = MD_NIL, .tail = MD_NIL };
 
     link->fresh = link->background = empty;
     for (uint32_t i = 0; i < SINK_BUCKETS; i++)
@@ -166,20 +166,20 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
     if (row->svc >= instance->svc_count) {
         /* Instances number their services densely; who does not pays with his own table. */
         if (row->svc >= 4096)
-            return RRMP_NIL;
+            return MD_NIL;
         uint16_t count = (uint16_t)(row->svc + 16);
         uint32_t *links = realloc(instance->links, count * sizeof(*links));
         if (!links)
-            return RRMP_NIL;
+            return MD_NIL;
         for (uint16_t i = instance->svc_count; i < count; i++)
-            links[i] = RRMP_NIL;
+            links[i] = MD_NIL;
         sink->stats.memory_now += (size_t)(count - instance->svc_count) * sizeof(*links);
         instance->links = links;
         instance->svc_count = count;
     }
-    uint32_t created = rrmp_slots_take(&sink->links);
-    if (created == RRMP_NIL)
-        return RRMP_NIL;
+    uint32_t created = md_slots_take(&sink->links);
+    if (created == MD_NIL)
+        return MD_NIL;
     struct sink_link *link = sink_link_at(sink, created);
     link->in_use = true;
     link->instance = number;
@@ -199,7 +199,7 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
     bool has_any = false;
     bool is_partial = false;
 
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
@@ -250,7 +250,7 @@ static bool has_other(const struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_link *link = sink_link_at(sink, number);
 
-    for (uint32_t n = sink->services[link->service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[link->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         if (n != number && sink_link_usable(sink, NULL, n))
             return true;
@@ -268,7 +268,7 @@ static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t clo
         return;
     sink->stats.failovers++;
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text, true);
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         if (item->link == number && item->is_private) {
@@ -285,7 +285,7 @@ static void parked_wake(struct rrmp_sink *sink, uint16_t service)
 {
     if (sink->services[service].parked_count == 0)
         return;
-    for (uint32_t n = sink->services[service].items; n != RRMP_NIL;
+    for (uint32_t n = sink->services[service].items; n != MD_NIL;
          n = sink_item_at(sink, n)->service_next) {
         struct sink_item *item = sink_item_at(sink, n);
         if (item->state == RRMP_SINK_PARKED && !item->is_ending)
@@ -307,7 +307,7 @@ static void waiting_move(struct rrmp_sink *sink, uint32_t number)
 {
     uint16_t service = sink_link_at(sink, number)->service;
 
-    for (uint32_t n = sink->services[service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         if (!(sink_link_at(sink, n)->row_state & RRMP_SERVICE_UP))
             link_items_move(sink, n, RRMP_CLOSE_MOVED);
@@ -341,7 +341,7 @@ static void link_gone(struct rrmp_sink *sink, uint32_t number, uint8_t close_rea
     struct sink_instance *instance = sink_instance_at(sink, link->instance);
 
     link->row_state = 0;
-    instance->links[link->svc] = RRMP_NIL;
+    instance->links[link->svc] = MD_NIL;
     if (link->service != RRMP_SERVICE_NONE) {
         sink_service_changed(sink, link->service);
         sink_mirror_link_gone(sink, number);
@@ -354,13 +354,13 @@ static void link_gone(struct rrmp_sink *sink, uint32_t number, uint8_t close_rea
     MD_ASSERT(link->item_count == 0 && link->window_used == 0 && link->standby_count == 0);
     for (uint32_t i = 0; i < SINK_DICTS; i++) {
         if (sink->dicts[i].in_use && sink->dicts[i].link == number) {
-            sink->dicts[i].link = RRMP_NIL;
+            sink->dicts[i].link = MD_NIL;
             sink->dicts[i].due_ns = sink->now_ns;
         }
     }
     sink->stats.memory_now -= link->blob_length;
     free(link->blob);
-    rrmp_slots_give(&sink->links, number);
+    md_slots_give(&sink->links, number);
 }
 
 void sink_instance_gone(struct rrmp_sink *sink, uint32_t number)
@@ -372,7 +372,7 @@ void sink_instance_gone(struct rrmp_sink *sink, uint32_t number)
     /* None of its services is to be chosen again while they go one by one. */
     instance->is_leaving = true;
     for (uint16_t svc = 0; svc < instance->svc_count; svc++) {
-        if (instance->links[svc] != RRMP_NIL)
+        if (instance->links[svc] != MD_NIL)
             link_gone(sink, instance->links[svc], instance->was_silent ? RRMP_CLOSE_MOVED : 0);
     }
     instance_free(sink, number);
@@ -389,11 +389,11 @@ static void service_query_later(struct rrmp_sink *sink)
 static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_instance_row *row)
 {
     struct sink_instance *instance = sink_instance_at(sink, number);
-    uint32_t existing = row->svc < instance->svc_count ? instance->links[row->svc] : RRMP_NIL;
+    uint32_t existing = row->svc < instance->svc_count ? instance->links[row->svc] : MD_NIL;
 
-    if (existing == RRMP_NIL) {
+    if (existing == MD_NIL) {
         existing = link_create(sink, number, row);
-        if (existing == RRMP_NIL)
+        if (existing == MD_NIL)
             return;
         service_query_later(sink);
     }
@@ -417,14 +417,14 @@ static void rows_missing(struct rrmp_sink *sink, uint32_t number, const struct r
     uint32_t known = 0;
 
     for (uint16_t svc = 0; svc < instance->svc_count; svc++)
-        known += instance->links[svc] != RRMP_NIL;
+        known += instance->links[svc] != MD_NIL;
     if (known <= said->service_count)
         return;
     for (uint16_t svc = 0; svc < instance->svc_count; svc++) {
         bool is_listed = false;
         for (uint16_t i = 0; i < said->service_count && !is_listed; i++)
             is_listed = rrmp_instance_row(said, i).svc == svc;
-        if (!is_listed && instance->links[svc] != RRMP_NIL)
+        if (!is_listed && instance->links[svc] != MD_NIL)
             link_gone(sink, instance->links[svc], 0);
     }
 }
@@ -435,9 +435,9 @@ void sink_instance_in(struct rrmp_sink *sink, const struct backbone_event *messa
     const struct rrmp_instance *said = &record->u.instance;
     uint32_t number = sink_instance_find(sink, message->session, message->src_port);
 
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         number = instance_create(sink, message, said);
-        if (number == RRMP_NIL)
+        if (number == MD_NIL)
             return;
         sink->last_instance = number;
     }
@@ -501,12 +501,12 @@ void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *messag
 {
     uint32_t number = sink_instance_find(sink, message->session, message->src_port);
 
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return;
     const struct sink_instance *instance = sink_instance_at(sink, number);
     uint16_t svc = record->header.svc;
-    uint32_t at = svc < instance->svc_count ? instance->links[svc] : RRMP_NIL;
-    if (at == RRMP_NIL)
+    uint32_t at = svc < instance->svc_count ? instance->links[svc] : MD_NIL;
+    if (at == MD_NIL)
         return; /* the next INSTANCE names it */
     struct sink_link *link = sink_link_at(sink, at);
     const struct rrmp_service *description = &record->u.service;

@@ -51,7 +51,7 @@ struct rrmp_sink_event *sink_item_event(struct rrmp_sink *sink, enum rrmp_sink_e
     event->user = item->user;
     event->service = item->service;
     event->group = item->group;
-    if (item->link != RRMP_NIL)
+    if (item->link != MD_NIL)
         event->instance = (uint16_t)sink_link_at(sink, item->link)->instance;
     return event;
 }
@@ -72,7 +72,7 @@ void sink_tick_event(struct rrmp_sink *sink, uint32_t number, uint8_t type, uint
     event->flags = event->part = event->group2 = 0;
     event->service = item->service;
     event->instance =
-        item->link == RRMP_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance;
+        item->link == MD_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance;
     event->group = item->group;
     event->item = number;
     event->item_seq = seq;
@@ -197,9 +197,9 @@ void sink_event_forget(struct rrmp_sink *sink, uint32_t item)
 /* Items that have ended keep their number until their last event has been taken. */
 void sink_dying_free(struct rrmp_sink *sink)
 {
-    if (sink->dying == RRMP_NIL || sink->event_head != sink->event_tail)
+    if (sink->dying == MD_NIL || sink->event_head != sink->event_tail)
         return;
-    while (sink->dying != RRMP_NIL) {
+    while (sink->dying != MD_NIL) {
         uint32_t number = sink->dying;
 
         sink->dying = sink_item_at(sink, number)->queue_next;

@@ -15,7 +15,7 @@
 
 static struct sink_slot *slot_of(const struct rrmp_sink *sink, const struct sink_item *item)
 {
-    if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
+    if (item->handle == RRMP_HANDLE_NONE || item->link == MD_NIL)
         return NULL;
     const struct sink_link *link = sink_link_at(sink, item->link);
     return sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
@@ -245,7 +245,7 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     uint16_t service = sink_link_at(sink, link)->service;
     uint32_t number = sink_item_lookup(sink, service, bind->key, bind->key_hash);
 
-    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
+    if (number == MD_NIL || sink_item_at(sink, number)->link != link)
         return;
     struct sink_item *item = sink_item_at(sink, number);
     /* The image of another node: ours has a BIND of its own. */
@@ -321,12 +321,12 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
         return;
     }
     const struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
-    uint32_t number = RRMP_NIL;
+    uint32_t number = MD_NIL;
     if (image->flags & RRMP_IMAGE_FIRST)
         number = sink_item_lookup(sink, service, image->key, image->key_hash);
     else if (early && early->parts.head)
         number = early->parts.head->event.item;
-    if (number == RRMP_NIL || !sink_item_exists(sink, number))
+    if (number == MD_NIL || !sink_item_exists(sink, number))
         return;
     const struct sink_item *item = sink_item_at(sink, number);
     if (item->link == link && (item->state != RRMP_SINK_LIVE || item->wants_image))
@@ -358,13 +358,13 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
 {
     static const struct rrmp_view none;
     uint16_t service = sink_link_at(sink, link)->service;
-    uint32_t number = RRMP_NIL;
+    uint32_t number = MD_NIL;
 
     if (image->request_id)
         number = sink_item_by_request(sink, service, image->key_hash, image->request_id);
-    if (number == RRMP_NIL && image->flags & RRMP_IMAGE_PRIVATE && image->flags & RRMP_IMAGE_FIRST)
+    if (number == MD_NIL && image->flags & RRMP_IMAGE_PRIVATE && image->flags & RRMP_IMAGE_FIRST)
         stray_close(sink, sink_link_at(sink, link), image);
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return;
     struct sink_item *item = sink_item_at(sink, number);
     if (item->link != link || !(item->is_snapshot || item->is_private))
@@ -425,7 +425,7 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
     uint16_t service = sink_link_at(sink, link)->service;
     uint32_t number = sink_item_lookup(sink, service, image->key, image->key_hash);
 
-    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link)
+    if (number == MD_NIL || sink_item_at(sink, number)->link != link)
         return;
     struct sink_item *item = sink_item_at(sink, number);
     uint8_t to = first_judge(sink, number, image);

@@ -3,12 +3,16 @@
 #ifndef RRMP_SINK_IMPL_H
 #define RRMP_SINK_IMPL_H
 
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/slots.h"
+#include "base/strings.h"
+#include "base/wheel.h"
 #include "guard.h"
 #include "outbox.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
 #include "state.h"
-#include "store.h"
 
 /*
  *   instances (session, port) --svc--> links (instance, service) --> services by name
@@ -98,12 +102,12 @@ struct sink_work {
         uint64_t until_ns;
     } refused[SINK_REFUSED];
     struct sink_chain held;
-    struct rrmp_timer timer;
+    struct md_wheel_timer timer;
 };
 
 /* An item at rest: 64 bytes, which is one cache line. */
 struct sink_item {
-    uint32_t link; /* RRMP_NIL: parked; of a free one: the next */
+    uint32_t link; /* MD_NIL: parked; of a free one: the next */
     uint16_t service;
     uint16_t group;
     uint32_t user;
@@ -114,9 +118,9 @@ struct sink_item {
     uint32_t queue_prev;
     uint32_t request_id;   /* newest sent; 0: none */
     uint32_t stamp;        /* of the last group or service STATE that concerned it */
-    uint32_t standby;      /* the link that keeps it ready for us; RRMP_NIL none */
+    uint32_t standby;      /* the link that keeps it ready for us; MD_NIL none */
     uint32_t provider_seq; /* the provider's own number, as last delivered */
-    uint32_t work;         /* RRMP_NIL: at rest */
+    uint32_t work;         /* MD_NIL: at rest */
     uint32_t key;          /* if has_message followed by its length, 2 bytes, and the RWF REQUEST */
     uint16_t key_length;
     uint16_t priority_count; /* the data format has no larger one */
@@ -201,7 +205,7 @@ struct sink_instance {
     uint16_t port;
     uint16_t svc_count; /* size of links */
     bool was_silent;    /* said nothing for its time: it may wake with its old port */
-    uint32_t *links;    /* by svc; RRMP_NIL none */
+    uint32_t *links;    /* by svc; MD_NIL none */
     char *name;
     size_t name_length;
     uint64_t name_hash;
@@ -237,7 +241,7 @@ struct sink_post {
     uint32_t id;
     bool in_use;
     uint64_t cookie;
-    struct rrmp_timer timer;
+    struct md_wheel_timer timer;
 };
 
 struct sink_dict {
@@ -282,16 +286,16 @@ struct rrmp_sink {
     uint16_t port;
     uint64_t now_ns;
 
-    struct rrmp_slots instances;
-    struct rrmp_slots links;
-    struct rrmp_slots items;
-    struct rrmp_slots works;
-    struct rrmp_strings keys;
-    struct rrmp_slots posts;
-    struct rrmp_map instance_map;
-    struct rrmp_map item_map;
-    struct rrmp_wheel wheel;      /* of works */
-    struct rrmp_wheel post_wheel; /* of posts */
+    struct md_slots instances;
+    struct md_slots links;
+    struct md_slots items;
+    struct md_slots works;
+    struct md_strings keys;
+    struct md_slots posts;
+    struct md_map instance_map;
+    struct md_map item_map;
+    struct md_wheel wheel;      /* of works */
+    struct md_wheel post_wheel; /* of posts */
     struct sink_service *services;
     uint16_t service_count;
     uint32_t last_instance; /* remembered for the next record */
@@ -323,17 +327,17 @@ struct rrmp_sink {
 
 static inline struct sink_item *sink_item_at(const struct rrmp_sink *sink, uint32_t number)
 {
-    return rrmp_slots_at(&sink->items, number);
+    return md_slots_at(&sink->items, number);
 }
 
 static inline struct sink_link *sink_link_at(const struct rrmp_sink *sink, uint32_t number)
 {
-    return rrmp_slots_at(&sink->links, number);
+    return md_slots_at(&sink->links, number);
 }
 
 static inline struct sink_instance *sink_instance_at(const struct rrmp_sink *sink, uint32_t number)
 {
-    return rrmp_slots_at(&sink->instances, number);
+    return md_slots_at(&sink->instances, number);
 }
 
 extern const struct sink_work sink_work_none;
@@ -342,20 +346,19 @@ extern const struct sink_work sink_work_none;
 static inline const struct sink_work *sink_work_of(const struct rrmp_sink *sink,
                                                    const struct sink_item *item)
 {
-    return item->work == RRMP_NIL
-               ? &sink_work_none
-               : (const struct sink_work *)rrmp_slots_at(&sink->works, item->work);
+    return item->work == MD_NIL ? &sink_work_none
+                                : (const struct sink_work *)md_slots_at(&sink->works, item->work);
 }
 
 /* A key with a REQUEST behind it has a block of its own, whatever its length. */
-#define SINK_STRING_LONG (RRMP_STRINGS_SHORT + 1u)
+#define SINK_STRING_LONG (MD_STRINGS_SHORT + 1u)
 
 static inline struct rrmp_view sink_key(const struct rrmp_sink *sink, const struct sink_item *item)
 {
     size_t length = item->has_message ? SINK_STRING_LONG : item->key_length;
 
     return (struct rrmp_view){
-        .bytes = rrmp_strings_at(&sink->keys, item->key, length),
+        .bytes = md_strings_at(&sink->keys, item->key, length),
         .length = item->key_length,
     };
 }
@@ -478,7 +481,7 @@ uint64_t sink_loss_tick(struct rrmp_sink *sink);
 /* sink_mirror.c: standby interest at a second instance of a mirrored service */
 void sink_mirror_tick(struct rrmp_sink *sink);
 uint64_t sink_mirror_deadline(const struct rrmp_sink *sink);
-/* The standby of the item, if it may take over now; else RRMP_NIL. */
+/* The standby of the item, if it may take over now; else MD_NIL. */
 uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item);
 /* The standby interest ends; `tell`: with a CLOSE. */
 void sink_mirror_drop(struct rrmp_sink *sink, uint32_t item, bool tell);

@@ -25,14 +25,14 @@ uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
         if (!item->is_private && !item->is_snapshot && item->service == service &&
             item->key_length == key.length &&
             memcmp(sink_key(sink, item).bytes, key.bytes, key.length) == 0)
             return number;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
@@ -42,13 +42,13 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
         if (item->service == service && item->request_id == request_id && request_id != 0 &&
             sink_key_hash(sink, item) == key_hash)
             return number;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
@@ -58,14 +58,14 @@ uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, ui
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = rrmp_map_next(&sink->item_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (item->service == service && item->standby != RRMP_NIL &&
+        if (item->service == service && item->standby != MD_NIL &&
             sink_work_of(sink, item)->standby_id == request_id &&
             sink_key_hash(sink, item) == key_hash)
             return number;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 /* ---- what is under way ---- */
@@ -76,13 +76,13 @@ struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->work == RRMP_NIL) {
-        item->work = rrmp_slots_take(&sink->works);
-        MD_ASSERT(item->work != RRMP_NIL); /* reserved with the item */
-        struct sink_work *work = rrmp_slots_at(&sink->works, item->work);
+    if (item->work == MD_NIL) {
+        item->work = md_slots_take(&sink->works);
+        MD_ASSERT(item->work != MD_NIL); /* reserved with the item */
+        struct sink_work *work = md_slots_at(&sink->works, item->work);
         work->item = number;
     }
-    return rrmp_slots_at(&sink->works, item->work);
+    return md_slots_at(&sink->works, item->work);
 }
 
 static bool is_refused_anywhere(const struct rrmp_sink *sink, const struct sink_work *work)
@@ -99,33 +99,33 @@ void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
     const struct sink_work *work = sink_work_of(sink, item);
 
-    if (item->work == RRMP_NIL || work->timer.is_set || work->held.head || work->tag ||
-        work->check_seq || work->tries || item->is_image_open || item->standby != RRMP_NIL ||
+    if (item->work == MD_NIL || work->timer.is_set || work->held.head || work->tag ||
+        work->check_seq || work->tries || item->is_image_open || item->standby != MD_NIL ||
         is_refused_anywhere(sink, work))
         return;
-    rrmp_slots_give(&sink->works, item->work);
-    item->work = RRMP_NIL;
+    md_slots_give(&sink->works, item->work);
+    item->work = MD_NIL;
 }
 
 void sink_timer_set(struct rrmp_sink *sink, uint32_t number, uint64_t due_ns)
 {
     sink_work_take(sink, number);
-    rrmp_wheel_set(&sink->wheel, sink_item_at(sink, number)->work, due_ns);
+    md_wheel_set(&sink->wheel, sink_item_at(sink, number)->work, due_ns);
 }
 
 void sink_timer_cancel(struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->work != RRMP_NIL)
-        rrmp_wheel_cancel(&sink->wheel, item->work);
+    if (item->work != MD_NIL)
+        md_wheel_cancel(&sink->wheel, item->work);
 }
 
 void sink_held_free(struct rrmp_sink *sink, const struct sink_item *item)
 {
-    if (item->work == RRMP_NIL)
+    if (item->work == MD_NIL)
         return;
-    struct sink_work *work = rrmp_slots_at(&sink->works, item->work);
+    struct sink_work *work = md_slots_at(&sink->works, item->work);
     sink_chain_free(sink, &work->held);
 }
 
@@ -169,7 +169,7 @@ void sink_item_unmap(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->handle == RRMP_HANDLE_NONE || item->link == RRMP_NIL)
+    if (item->handle == RRMP_HANDLE_NONE || item->link == MD_NIL)
         return;
     const struct sink_link *link = sink_link_at(sink, item->link);
     struct sink_slot *slot =
@@ -300,7 +300,7 @@ static void item_quiet(struct rrmp_sink *sink, uint32_t number)
     item->is_image_open = false;
     item->wants_image = false;
     item->wants_more = false;
-    if (item->work == RRMP_NIL)
+    if (item->work == MD_NIL)
         return;
     struct sink_work *work = sink_work_take(sink, number);
     work->tag = 0;
@@ -337,16 +337,16 @@ void sink_item_leave(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->link == RRMP_NIL)
+    if (item->link == MD_NIL)
         return;
     if (item->is_asked && reason != 0 && !item->is_snapshot)
         close_send(sink, item, reason);
     item_quiet(sink, number);
     sink_unask(sink, item);
     sink_link_at(sink, item->link)->item_count--;
-    item->link = RRMP_NIL;
+    item->link = MD_NIL;
     item->request_id = 0;
-    if (item->work == RRMP_NIL)
+    if (item->work == MD_NIL)
         return;
     sink_work_take(sink, number)->tries = 0;
     sink_work_settle(sink, number);
@@ -357,10 +357,10 @@ void sink_item_place(struct rrmp_sink *sink, uint32_t number, enum sink_queue qu
     struct sink_item *item = sink_item_at(sink, number);
     uint32_t choice = sink_mirror_of(sink, item);
 
-    MD_ASSERT(item->link == RRMP_NIL);
-    if (choice == RRMP_NIL)
+    MD_ASSERT(item->link == MD_NIL);
+    if (choice == MD_NIL)
         choice = sink_link_choose(sink, item);
-    if (choice == RRMP_NIL) {
+    if (choice == MD_NIL) {
         sink_item_set_state(sink, number, RRMP_SINK_PARKED);
         return;
     }
@@ -376,16 +376,16 @@ void sink_item_remove(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_service *service = &sink->services[item->service];
 
-    MD_ASSERT(item->link == RRMP_NIL && item->queue == QUEUE_NONE);
+    MD_ASSERT(item->link == MD_NIL && item->queue == QUEUE_NONE);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED); /* out of the counts of states */
     sink_timer_cancel(sink, number);
-    rrmp_map_remove(&sink->item_map,
-                    sink_table_hash(sink, item->service, sink_key_hash(sink, item)), number);
-    if (item->service_prev != RRMP_NIL)
+    md_map_remove(&sink->item_map, sink_table_hash(sink, item->service, sink_key_hash(sink, item)),
+                  number);
+    if (item->service_prev != MD_NIL)
         sink_item_at(sink, item->service_prev)->service_next = item->service_next;
     else
         service->items = item->service_next;
-    if (item->service_next != RRMP_NIL)
+    if (item->service_next != MD_NIL)
         sink_item_at(sink, item->service_next)->service_prev = item->service_prev;
     item->is_dying = true;
     item->queue_next = sink->dying;

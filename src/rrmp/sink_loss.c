@@ -76,7 +76,7 @@ void sink_link_recover(struct rrmp_sink *sink, uint32_t number)
     link->paused_until_ns = sink->now_ns + link->pause_ns;
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED,
                    no_text, true);
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;) {
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
         struct sink_item *item = sink_item_at(sink, n);
         uint32_t next = item->service_next;
         bool is_waiting = item->state == RRMP_SINK_QUEUED && item->queue == QUEUE_NONE;
@@ -95,9 +95,9 @@ static uint32_t row_hits(const struct rrmp_sink *sink, uint32_t instance, uint32
     uint32_t seq = md_be32(row + 4);
 
     if (!slot || sink_item_at(sink, slot->item)->link != link)
-        return RRMP_NIL;
+        return MD_NIL;
     bool is_void = seq == 0xFFFFFFFF;
-    return is_void || rrmp_after(seq, slot->last_seq) ? slot->item : RRMP_NIL;
+    return is_void || rrmp_after(seq, slot->last_seq) ? slot->item : MD_NIL;
 }
 
 void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)
@@ -105,16 +105,16 @@ void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rr
     const struct rrmp_gapitems *answer = &record->u.gapitems;
     const struct sink_instance *from = sink_instance_at(sink, instance);
     uint16_t svc = record->header.svc;
-    uint32_t number = svc < from->svc_count ? from->links[svc] : RRMP_NIL;
+    uint32_t number = svc < from->svc_count ? from->links[svc] : MD_NIL;
     uint32_t hits = 0;
 
-    if (number == RRMP_NIL || sink_link_at(sink, number)->service == RRMP_SERVICE_NONE)
+    if (number == MD_NIL || sink_link_at(sink, number)->service == RRMP_SERVICE_NONE)
         return;
     struct sink_link *link = sink_link_at(sink, number);
     if (!link->is_in_doubt)
         return; /* the whole service is under way already */
     for (uint16_t i = 0; i < answer->count; i++)
-        hits += row_hits(sink, instance, number, answer->rows + 8u * i) != RRMP_NIL;
+        hits += row_hits(sink, instance, number, answer->rows + 8u * i) != MD_NIL;
     bool is_whole = answer->flags & (RRMP_GAPITEMS_NOT_HELD | RRMP_GAPITEMS_SERVICE);
     bool is_many = hits > 8 && hits > link->item_count / 4;
     if (answer->flags & RRMP_GAPITEMS_NOT_HELD)
@@ -126,7 +126,7 @@ void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rr
     sink->stats.gap_items_hit += hits;
     for (uint16_t i = 0; i < answer->count; i++) {
         uint32_t item = row_hits(sink, instance, number, answer->rows + 8u * i);
-        if (item != RRMP_NIL)
+        if (item != MD_NIL)
             sink_item_lost(sink, item, RRMP_CODE_GAP_DETECTED);
     }
     if (answer->id == link->query_id && !(answer->flags & RRMP_GAPITEMS_MORE))
@@ -255,11 +255,11 @@ void sink_sums(struct rrmp_sink *sink, bool at_once)
 void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset)
 {
     for (uint16_t s = 0; s < sink->service_count; s++) {
-        for (uint32_t n = sink->services[s].items; n != RRMP_NIL;) {
+        for (uint32_t n = sink->services[s].items; n != MD_NIL;) {
             struct sink_item *item = sink_item_at(sink, n);
             uint32_t next = item->service_next;
             bool is_here =
-                item->link != RRMP_NIL && sink_link_at(sink, item->link)->instance == instance;
+                item->link != MD_NIL && sink_link_at(sink, item->link)->instance == instance;
             bool is_open = item->state == RRMP_SINK_ASKED || item->state == RRMP_SINK_FILLING;
             if (is_here && item->is_private && is_reset) {
                 sink_private_end(sink, n, RRMP_CLOSE_NOBODY);

@@ -54,10 +54,10 @@ static uint32_t choose(const struct rrmp_sink *sink, const struct sink_item *ite
 {
     const struct sink_link *here = sink_link_at(sink, item->link);
     const struct sink_wish wish = sink_wish_of(sink, item);
-    uint32_t best = RRMP_NIL;
+    uint32_t best = MD_NIL;
     uint64_t best_score = 0;
 
-    for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[item->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
         if (n == item->link || !is_mirror(here, link) || !sink_link_usable(sink, &wish, n) ||
@@ -65,7 +65,7 @@ static uint32_t choose(const struct rrmp_sink *sink, const struct sink_item *ite
             continue;
         uint64_t mix = wish.key_hash ^ sink_instance_at(sink, link->instance)->name_hash;
         uint64_t score = md_splitmix64(&mix);
-        if (best == RRMP_NIL || score > best_score) {
+        if (best == MD_NIL || score > best_score) {
             best = n;
             best_score = score;
         }
@@ -116,19 +116,19 @@ static bool may_move(const struct rrmp_sink *sink)
     return sink->config.failback_ns != 0 || sink->config.rebalances;
 }
 
-/* Where the item would rather be, if it is to go there; else RRMP_NIL. */
+/* Where the item would rather be, if it is to go there; else MD_NIL. */
 static uint32_t better(const struct rrmp_sink *sink, const struct sink_item *item)
 {
-    uint32_t best = may_move(sink) ? sink_link_choose(sink, item) : RRMP_NIL;
+    uint32_t best = may_move(sink) ? sink_link_choose(sink, item) : MD_NIL;
 
-    if (best == RRMP_NIL || best == item->link)
-        return RRMP_NIL;
+    if (best == MD_NIL || best == item->link)
+        return MD_NIL;
     const struct sink_link *here = sink_link_at(sink, item->link);
     const struct sink_link *there = sink_link_at(sink, best);
     if (there->description.priority == here->description.priority)
-        return sink->config.rebalances ? best : RRMP_NIL;
+        return sink->config.rebalances ? best : MD_NIL;
     bool is_settled = sink->now_ns - there->up_ns >= sink->config.failback_ns;
-    return sink->config.failback_ns && is_settled ? best : RRMP_NIL;
+    return sink->config.failback_ns && is_settled ? best : MD_NIL;
 }
 
 /* It has been ready over there for a while: consumers are told, and its image comes from there. */
@@ -148,30 +148,30 @@ static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
 
 /* ---- the walk ---- */
 
-/* The link that this item's next mirror message is about, or RRMP_NIL: no message is due. */
+/* The link that this item's next mirror message is about, or MD_NIL: no message is due. */
 static uint32_t due(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
     if (!sink_item_exists(sink, number) || item->state != RRMP_SINK_LIVE || item->is_private ||
         item->is_snapshot || item->wants_image || item->is_image_open)
-        return RRMP_NIL;
+        return MD_NIL;
     uint32_t goal = better(sink, item);
-    if (goal != RRMP_NIL && item->standby != goal) {
+    if (goal != MD_NIL && item->standby != goal) {
         sink_mirror_drop(sink, number, true);
         return goal;
     }
-    if (goal != RRMP_NIL) {
+    if (goal != MD_NIL) {
         bool is_ready = sink->now_ns - sink_work_of(sink, item)->standby_ns >= READY_NS;
         if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink))
             move_to_standby(sink, number);
-        return RRMP_NIL;
+        return MD_NIL;
     }
-    if (item->standby == RRMP_NIL)
+    if (item->standby == MD_NIL)
         return choose(sink, item);
     bool is_old = sink->now_ns - sink_work_of(sink, item)->standby_ns > SAY_AGAIN_NS;
     const struct sink_wish wish = sink_wish_of(sink, item);
-    return is_old && sink_link_usable(sink, &wish, item->standby) ? item->standby : RRMP_NIL;
+    return is_old && sink_link_usable(sink, &wish, item->standby) ? item->standby : MD_NIL;
 }
 
 void sink_mirror_tick(struct rrmp_sink *sink)
@@ -185,9 +185,9 @@ void sink_mirror_tick(struct rrmp_sink *sink)
         return;
     for (uint32_t i = 0; i < SWEEP_ITEMS && sink->mirror_item < sink->items.high; i++) {
         uint32_t to = due(sink, sink->mirror_item);
-        if (to != RRMP_NIL && (sent == SWEEP_SENDS || !say(sink, sink->mirror_item, to)))
+        if (to != MD_NIL && (sent == SWEEP_SENDS || !say(sink, sink->mirror_item, to)))
             break;
-        sent += to != RRMP_NIL;
+        sent += to != MD_NIL;
         sink->mirror_item++;
     }
     if (sink->mirror_item < sink->items.high)
@@ -207,9 +207,9 @@ uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *it
 {
     const struct sink_wish wish = sink_wish_of(sink, item);
 
-    if (item->standby == RRMP_NIL || !sink_link_usable(sink, &wish, item->standby) ||
+    if (item->standby == MD_NIL || !sink_link_usable(sink, &wish, item->standby) ||
         sink_wish_is_refused_at(sink, &wish, item->standby))
-        return RRMP_NIL;
+        return MD_NIL;
     return item->standby;
 }
 
@@ -217,7 +217,7 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->standby == RRMP_NIL)
+    if (item->standby == MD_NIL)
         return;
     struct sink_link *link = sink_link_at(sink, item->standby);
     struct rrmp_record record = {
@@ -228,7 +228,7 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
                      .reason = RRMP_CLOSE_NOBODY,
                      .key = sink_key(sink, item) },
     };
-    item->standby = RRMP_NIL;
+    item->standby = MD_NIL;
     link->standby_count--;
     if (tell)
         sink_send(sink, link->instance, &record);
@@ -241,7 +241,7 @@ void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t number)
 
     if (link->standby_count == 0)
         return;
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
          n = sink_item_at(sink, n)->service_next) {
         if (sink_item_at(sink, n)->standby == number)
             sink_mirror_drop(sink, n, false);
@@ -254,7 +254,7 @@ bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrm
         return false;
     uint32_t number = sink_item_by_standby(sink, sink_link_at(sink, link)->service,
                                            refuse->key_hash, refuse->request_id);
-    if (number == RRMP_NIL || sink_item_at(sink, number)->standby != link)
+    if (number == MD_NIL || sink_item_at(sink, number)->standby != link)
         return false;
     sink_mirror_drop(sink, number, false);
     sink_item_refuse_at(sink, number, link, REFUSED_AGAIN);

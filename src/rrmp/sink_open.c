@@ -34,7 +34,7 @@ struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct si
 static void string_write(struct rrmp_sink *sink, uint32_t string, const struct rrmp_sink_open *open)
 {
     size_t length = string_length(open->key.length, open->message.length);
-    uint8_t *at = rrmp_strings_at(&sink->keys, string, length);
+    uint8_t *at = md_strings_at(&sink->keys, string, length);
 
     memcpy(at, open->key.bytes, open->key.length);
     sink->stats.key_bytes_now += open->key.length + open->message.length;
@@ -49,25 +49,25 @@ void sink_item_give(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
     size_t message_length = sink_item_message(sink, item).length;
 
-    if (item->work != RRMP_NIL) {
+    if (item->work != MD_NIL) {
         sink_timer_cancel(sink, number);
         sink_held_free(sink, item);
-        rrmp_slots_give(&sink->works, item->work);
+        md_slots_give(&sink->works, item->work);
     }
     sink->stats.key_bytes_now -= item->key_length + message_length;
-    rrmp_strings_give(&sink->keys, item->key, string_length(item->key_length, message_length));
-    rrmp_slots_give(&sink->items, number);
+    md_strings_give(&sink->keys, item->key, string_length(item->key_length, message_length));
+    md_slots_give(&sink->items, number);
 }
 
 static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open *open,
                             uint64_t key_hash)
 {
     size_t length = string_length(open->key.length, open->message.length);
-    uint32_t string = rrmp_strings_take(&sink->keys, length);
-    uint32_t number = string != RRMP_NIL ? rrmp_slots_take(&sink->items) : RRMP_NIL;
+    uint32_t string = md_strings_take(&sink->keys, length);
+    uint32_t number = string != MD_NIL ? md_slots_take(&sink->items) : MD_NIL;
 
-    if (number == RRMP_NIL || rrmp_slots_reserve(&sink->works, sink->items.count) != 0 ||
-        rrmp_map_put(&sink->item_map, sink_table_hash(sink, open->service, key_hash), number) != 0)
+    if (number == MD_NIL || md_slots_reserve(&sink->works, sink->items.count) != 0 ||
+        md_map_put(&sink->item_map, sink_table_hash(sink, open->service, key_hash), number) != 0)
         goto fail;
     string_write(sink, string, open);
     struct sink_item *item = sink_item_at(sink, number);
@@ -76,12 +76,12 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->key = string;
     item->key_length = (uint16_t)open->key.length;
     item->has_message = open->message.length > 0;
-    item->work = RRMP_NIL;
+    item->work = MD_NIL;
     item->service = open->service;
     item->group = RRMP_GROUP_NONE;
-    item->link = RRMP_NIL;
+    item->link = MD_NIL;
     item->handle = RRMP_HANDLE_NONE;
-    item->standby = RRMP_NIL;
+    item->standby = MD_NIL;
     item->state = RRMP_SINK_QUEUED;
     item->is_private = open->is_private;
     item->is_snapshot = open->is_snapshot;
@@ -89,18 +89,18 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->priority_class = open->priority_class;
     item->priority_count = count_in_item(open->priority_count);
     item->user = open->user;
-    item->service_prev = RRMP_NIL;
+    item->service_prev = MD_NIL;
     item->service_next = service->items;
-    if (service->items != RRMP_NIL)
+    if (service->items != MD_NIL)
         sink_item_at(sink, service->items)->service_prev = number;
     service->items = number;
     return number;
 fail:
-    if (number != RRMP_NIL)
-        rrmp_slots_give(&sink->items, number);
-    if (string != RRMP_NIL)
-        rrmp_strings_give(&sink->keys, string, length);
-    return RRMP_NIL;
+    if (number != MD_NIL)
+        md_slots_give(&sink->items, number);
+    if (string != MD_NIL)
+        md_strings_give(&sink->keys, string, length);
+    return MD_NIL;
 }
 
 int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_sink_open *open,
@@ -127,7 +127,7 @@ int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rr
     if (sink->items.count >= sink->config.item_limit)
         return MD_ERR_FULL;
     uint32_t number = item_create(sink, open, hash);
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return MD_ERR_NOMEM;
     sink_item_place(sink, number, QUEUE_NEW);
     if (sink_item_at(sink, number)->state == RRMP_SINK_PARKED)
@@ -167,7 +167,7 @@ void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t
     if (item->is_image_open || item->state != RRMP_SINK_LIVE || item->wants_image)
         return;
     item->wants_image = true;
-    if (item->work != RRMP_NIL)
+    if (item->work != MD_NIL)
         sink_work_take(sink, number)->tries = 0;
     sink_queue_remove(sink, number);
     sink_queue_put(sink, number, QUEUE_NEW);
@@ -210,7 +210,7 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
         .state = (enum rrmp_sink_item_state)item->state,
         .service = item->service,
         .instance =
-            item->link == RRMP_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance,
+            item->link == MD_NIL ? 0xFFFF : (uint16_t)sink_link_at(sink, item->link)->instance,
         .group = item->group,
         .suspect_sent = item->suspect_sent,
         .had_image = item->had_image,
@@ -226,7 +226,7 @@ bool rrmp_sink_item_trace(const struct rrmp_sink *sink, uint32_t number, uint32_
 {
     const struct sink_item *item = number < sink->items.high ? sink_item_at(sink, number) : NULL;
 
-    if (!item || !item->in_use || item->link == RRMP_NIL || item->handle == RRMP_HANDLE_NONE)
+    if (!item || !item->in_use || item->link == MD_NIL || item->handle == RRMP_HANDLE_NONE)
         return false;
     const struct sink_slot *slot = sink_slot_find(
         sink, sink_instance_at(sink, sink_link_at(sink, item->link)->instance), item->handle);
@@ -244,7 +244,7 @@ uint32_t rrmp_sink_item_next(const struct rrmp_sink *sink, const struct rrmp_sin
         return RRMP_ITEM_NONE;
     uint32_t next = number == RRMP_ITEM_NONE ? sink->services[event->service].items
                                              : sink_item_at(sink, number)->service_next;
-    while (next != RRMP_NIL && sink_item_at(sink, next)->stamp != event->stamp)
+    while (next != MD_NIL && sink_item_at(sink, next)->stamp != event->stamp)
         next = sink_item_at(sink, next)->service_next;
     return next;
 }

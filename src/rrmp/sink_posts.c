@@ -17,23 +17,23 @@
 
 static void post_free(struct rrmp_sink *sink, uint32_t number)
 {
-    rrmp_wheel_cancel(&sink->post_wheel, number);
-    rrmp_slots_give(&sink->posts, number);
+    md_wheel_cancel(&sink->post_wheel, number);
+    md_slots_give(&sink->posts, number);
 }
 
 static struct sink_post *post_at(const struct rrmp_sink *sink, uint32_t number)
 {
-    return rrmp_slots_at(&sink->posts, number);
+    return md_slots_at(&sink->posts, number);
 }
 
 /* A post id is a count times the limit, plus the slot: the answer finds its slot by a division, and
  * a late answer to an earlier post in it is seen as such. */
 static uint32_t post_enter(struct rrmp_sink *sink, uint32_t instance, uint64_t cookie)
 {
-    uint32_t number = rrmp_slots_take(&sink->posts);
+    uint32_t number = md_slots_take(&sink->posts);
 
-    if (number == RRMP_NIL)
-        return RRMP_NIL;
+    if (number == MD_NIL)
+        return MD_NIL;
     struct sink_post *post = post_at(sink, number);
     post->in_use = true;
     post->instance = instance;
@@ -41,14 +41,14 @@ static uint32_t post_enter(struct rrmp_sink *sink, uint32_t instance, uint64_t c
     sink->next_post = (sink->next_post + 1) % (UINT32_MAX / limit);
     post->id = sink->next_post * limit + number;
     post->cookie = cookie;
-    rrmp_wheel_set(&sink->post_wheel, number, sink->now_ns + POST_NS);
+    md_wheel_set(&sink->post_wheel, number, sink->now_ns + POST_NS);
     return number;
 }
 
 int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number, uint16_t service,
                    struct rrmp_view key, struct rrmp_view message, bool wants_ack, uint64_t cookie)
 {
-    uint32_t at = RRMP_NIL;
+    uint32_t at = MD_NIL;
     uint32_t handle = RRMP_HANDLE_NONE;
 
     sink->now_ns = now_ns;
@@ -66,19 +66,19 @@ int rrmp_sink_post(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item_number
                                         .key = { .bytes = (uint8_t[8]){ domain }, .length = 8 },
                                         .work = &sink_work_none };
         at = sink_wish_choose(sink, &wish);
-        for (uint32_t n = sink->services[service].links; at == RRMP_NIL && n != RRMP_NIL;
+        for (uint32_t n = sink->services[service].links; at == MD_NIL && n != MD_NIL;
              n = sink_link_at(sink, n)->service_next) {
             if (sink_link_usable(sink, NULL, n))
                 at = n; /* a post is not bound to capability or quality */
         }
     }
-    if (at == RRMP_NIL)
+    if (at == MD_NIL)
         return MD_ERR_NOT_FOUND;
     const struct sink_link *link = sink_link_at(sink, at);
     if (!(link->description.features & RRMP_FEATURE_POSTS))
         return MD_ERR_UNSUPPORTED;
-    uint32_t number = wants_ack ? post_enter(sink, link->instance, cookie) : RRMP_NIL;
-    if (wants_ack && number == RRMP_NIL)
+    uint32_t number = wants_ack ? post_enter(sink, link->instance, cookie) : MD_NIL;
+    if (wants_ack && number == MD_NIL)
         return MD_ERR_FULL;
     const struct sink_instance *instance = sink_instance_at(sink, link->instance);
     struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
@@ -105,7 +105,7 @@ int rrmp_sink_generic(struct rrmp_sink *sink, uint32_t number, struct rrmp_view 
     if (!sink_item_exists(sink, number))
         return MD_ERR_NOT_FOUND;
     const struct sink_item *item = sink_item_at(sink, number);
-    if (item->link == RRMP_NIL || item->handle == RRMP_HANDLE_NONE)
+    if (item->link == MD_NIL || item->handle == RRMP_HANDLE_NONE)
         return MD_ERR_STATE;
     const struct sink_link *link = sink_link_at(sink, item->link);
     const struct sink_instance *instance = sink_instance_at(sink, link->instance);
@@ -143,8 +143,8 @@ void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance)
         struct sink_post *post = post_at(sink, n);
         if (!post->in_use || post->instance != instance)
             continue;
-        post->instance = RRMP_NIL;
-        rrmp_wheel_set(&sink->post_wheel, n, sink->now_ns);
+        post->instance = MD_NIL;
+        md_wheel_set(&sink->post_wheel, n, sink->now_ns);
     }
 }
 
@@ -153,11 +153,11 @@ static void posts_expire(struct rrmp_sink *sink)
     uint32_t number;
 
     while (sink_event_room(sink) &&
-           (number = rrmp_wheel_expire(&sink->post_wheel, sink->now_ns)) != RRMP_NIL) {
+           (number = md_wheel_expire(&sink->post_wheel, sink->now_ns)) != MD_NIL) {
         const struct sink_post *post = post_at(sink, number);
         struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_POST_LOST);
         event->cookie = post->cookie;
-        event->code = post->instance == RRMP_NIL ? RRMP_NAK_GATEWAY_DOWN : RRMP_NAK_NO_RESPONSE;
+        event->code = post->instance == MD_NIL ? RRMP_NAK_GATEWAY_DOWN : RRMP_NAK_NO_RESPONSE;
         sink->stats.posts_lost++;
         post_free(sink, number);
     }
@@ -178,7 +178,7 @@ int rrmp_sink_dictionary(struct rrmp_sink *sink, uint64_t now_ns, uint16_t servi
         sink->dict_count++;
         *dict = (struct sink_dict){ .in_use = true,
                                     .service = service,
-                                    .link = RRMP_NIL,
+                                    .link = MD_NIL,
                                     .filter = filter,
                                     .name_length = (uint8_t)name.length,
                                     .cookie = cookie,
@@ -214,16 +214,16 @@ static bool provides(const struct sink_link *link, const struct sink_dict *dict)
 static uint32_t dict_link(const struct rrmp_sink *sink, const struct sink_dict *dict)
 {
     uint32_t skip = dict->tries;
-    uint32_t first = RRMP_NIL;
+    uint32_t first = MD_NIL;
 
-    for (uint32_t n = sink->services[dict->service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[dict->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
         if (!(link->row_state & RRMP_SERVICE_UP) || !provides(link, dict))
             continue;
         if (skip-- == 0)
             return n;
-        first = first == RRMP_NIL ? n : first;
+        first = first == MD_NIL ? n : first;
     }
     return first;
 }
@@ -245,7 +245,7 @@ static void dict_ask(struct rrmp_sink *sink, struct sink_dict *dict)
 {
     uint32_t at = dict_link(sink, dict);
 
-    if (at == RRMP_NIL || dict->tries >= DICT_TRIES) {
+    if (at == MD_NIL || dict->tries >= DICT_TRIES) {
         dict_fail(sink, dict);
         return;
     }
@@ -268,7 +268,7 @@ void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record)
 
     for (uint32_t i = 0; i < SINK_DICTS; i++) {
         struct sink_dict *dict = &sink->dicts[i];
-        if (!dict->in_use || dict->link == RRMP_NIL || dict->request_id != part->request_id)
+        if (!dict->in_use || dict->link == MD_NIL || dict->request_id != part->request_id)
             continue;
         if ((part->flags & RRMP_DICT_UNKNOWN) || part->part != dict->part) {
             dict->due_ns = sink->now_ns; /* ask the next one, from the start */
@@ -304,7 +304,7 @@ void sink_posts_tick(struct rrmp_sink *sink)
 
 uint64_t sink_dicts_deadline(const struct rrmp_sink *sink)
 {
-    uint64_t next = rrmp_wheel_deadline(&sink->post_wheel);
+    uint64_t next = md_wheel_deadline(&sink->post_wheel);
 
     for (uint32_t i = 0; sink->dict_count > 0 && i < SINK_DICTS; i++) {
         if (sink->dicts[i].in_use && sink->dicts[i].due_ns < next)

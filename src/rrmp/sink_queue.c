@@ -45,9 +45,9 @@ void sink_queue_put(struct rrmp_sink *sink, uint32_t number, enum sink_queue que
     sink_window_leave(sink, item); /* or it would wait for the place it holds itself */
     item->queue = (unsigned)queue & 3u;
     struct sink_list *list = list_of(link, item);
-    item->queue_next = RRMP_NIL;
+    item->queue_next = MD_NIL;
     item->queue_prev = list->tail;
-    if (list->tail != RRMP_NIL)
+    if (list->tail != MD_NIL)
         sink_item_at(sink, list->tail)->queue_next = number;
     else
         list->head = number;
@@ -66,15 +66,15 @@ void sink_queue_remove(struct rrmp_sink *sink, uint32_t number)
         return;
     struct sink_link *link = sink_link_at(sink, item->link);
     struct sink_list *list = list_of(link, item);
-    if (item->queue_prev != RRMP_NIL)
+    if (item->queue_prev != MD_NIL)
         sink_item_at(sink, item->queue_prev)->queue_next = item->queue_next;
     else
         list->head = item->queue_next;
-    if (item->queue_next != RRMP_NIL)
+    if (item->queue_next != MD_NIL)
         sink_item_at(sink, item->queue_next)->queue_prev = item->queue_prev;
     else
         list->tail = item->queue_prev;
-    if (item->queue == QUEUE_RECOVERY && list->head == RRMP_NIL)
+    if (item->queue == QUEUE_RECOVERY && list->head == MD_NIL)
         link->recovery_busy &= ~(1ull << bucket_of(item));
     sink->stats.queued_now[item->queue - 1]--;
     item->queue = QUEUE_NONE;
@@ -88,14 +88,14 @@ static uint32_t head_of(const struct rrmp_sink *sink, const struct sink_link *li
         return link->fresh.head;
     case QUEUE_RECOVERY:
         if (!link->recovery_busy || sink->now_ns < link->paused_until_ns)
-            return RRMP_NIL;
+            return MD_NIL;
         return link->recovery[63 - __builtin_clzll(link->recovery_busy)].head;
     case QUEUE_BACKGROUND:
         return link->background.head;
     case QUEUE_NONE:
         break;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 /* New consumers, recovery, background are served 5 : 4 : 1; unused shares pass on. */
@@ -106,12 +106,12 @@ static uint32_t next_of(const struct rrmp_sink *sink, struct sink_link *link)
     for (uint32_t i = 0; i < 10; i++) {
         uint32_t turn = (link->turn + i) % 10;
         uint32_t number = head_of(sink, link, (enum sink_queue)pattern[turn]);
-        if (number != RRMP_NIL) {
+        if (number != MD_NIL) {
             link->turn = (uint8_t)((turn + 1) % 10);
             return number;
         }
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 static uint32_t window_of(const struct rrmp_sink *sink, const struct sink_link *link)
@@ -126,8 +126,8 @@ bool sink_link_sendable(const struct rrmp_sink *sink, const struct sink_link *li
 {
     if (link->is_unsure || link->window_used >= window_of(sink, link))
         return false;
-    return link->fresh.head != RRMP_NIL || link->background.head != RRMP_NIL ||
-           head_of(sink, link, QUEUE_RECOVERY) != RRMP_NIL;
+    return link->fresh.head != MD_NIL || link->background.head != MD_NIL ||
+           head_of(sink, link, QUEUE_RECOVERY) != MD_NIL;
 }
 
 static uint16_t request_flags(const struct sink_item *item, bool wants_image)
@@ -206,7 +206,7 @@ static bool link_serve(struct rrmp_sink *sink, struct sink_link *link)
         if (link->is_unsure || link->window_used >= window_of(sink, link))
             return true;
         uint32_t number = next_of(sink, link);
-        if (number == RRMP_NIL)
+        if (number == MD_NIL)
             return true;
         struct sink_item *item = sink_item_at(sink, number);
         enum sink_queue queue = (enum sink_queue)item->queue;

@@ -156,7 +156,7 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
     }
     sink_item_refuse_at(sink, number, link, SINK_REFUSED_NS);
     sink_item_leave(sink, number, 0);
-    if (sink_link_choose(sink, item) == RRMP_NIL) {
+    if (sink_link_choose(sink, item) == MD_NIL) {
         sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_PREEMPTED, 0, none);
         return;
     }
@@ -193,10 +193,10 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
     }
     sink_item_leave(sink, number, 0);
-    for (uint32_t n = sink->services[item->service].links; n != RRMP_NIL;
+    for (uint32_t n = sink->services[item->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next)
         is_up = is_up || sink_link_usable(sink, NULL, n);
-    if (sink_link_choose(sink, item) == RRMP_NIL && is_up && is_about_item) {
+    if (sink_link_choose(sink, item) == MD_NIL && is_up && is_about_item) {
         sink_item_end(sink, number, RRMP_STATE_CLOSED, refuse->code, 0, refuse->text);
         return;
     }
@@ -228,7 +228,7 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
     uint16_t service = sink_link_at(sink, link)->service;
     uint32_t number = sink_item_by_request(sink, service, refuse->key_hash, refuse->request_id);
 
-    if (number == RRMP_NIL || sink_item_at(sink, number)->link != link) {
+    if (number == MD_NIL || sink_item_at(sink, number)->link != link) {
         /* Else it crosses a newer request. */
         sink->stats.refused[refuse->scope] += sink_mirror_refused(sink, link, refuse);
         return;
@@ -264,7 +264,7 @@ static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_
         sink_link_tell(sink, number, said->group, said->state, said->code, said->text, false);
     if (said->merged_into == RRMP_GROUP_NONE || said->group == RRMP_GROUP_NONE)
         return;
-    for (uint32_t n = sink->services[link->service].items; n != RRMP_NIL;
+    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
          n = sink_item_at(sink, n)->service_next) {
         struct sink_item *item = sink_item_at(sink, n);
         if (item->link == number && item->group == said->group)
@@ -355,7 +355,7 @@ static void data_in(struct rrmp_sink *sink, const struct backbone_event *message
 {
     uint32_t number = sink_instance_find(sink, message->session, message->src_port);
 
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         sink->stats.before_instance++;
         return;
     }
@@ -363,13 +363,13 @@ static void data_in(struct rrmp_sink *sink, const struct backbone_event *message
     const struct sink_instance *instance = sink_instance_at(sink, number);
     uint16_t svc = md_be16(p + 2);
     uint32_t seq = md_be32(p + 4);
-    uint32_t link = svc < instance->svc_count ? instance->links[svc] : RRMP_NIL;
-    if (link != RRMP_NIL && seq != 0 && !sequence_follow(sink, link, seq))
+    uint32_t link = svc < instance->svc_count ? instance->links[svc] : MD_NIL;
+    if (link != MD_NIL && seq != 0 && !sequence_follow(sink, link, seq))
         return;
     bool is_tick = p[0] == RRMP_UPDATE || p[0] == RRMP_STATUS || p[0] == RRMP_GENERIC;
     if (is_tick && message->length >= RRMP_TICK_SIZE) {
         bool is_private = p[1] & RRMP_FLAG_PRIVATE;
-        if (link != RRMP_NIL && (is_private || sink_link_at(sink, link)->item_count > 0))
+        if (link != MD_NIL && (is_private || sink_link_at(sink, link)->item_count > 0))
             tick_in(sink, number, message);
         return;
     }
@@ -385,7 +385,7 @@ static void data_in(struct rrmp_sink *sink, const struct backbone_event *message
         sink_auditdiff_in(sink, number, &record);
     else if (record.header.type == RRMP_DICTPART)
         sink_dictpart_in(sink, &record);
-    else if (link != RRMP_NIL && sink_link_at(sink, link)->service != RRMP_SERVICE_NONE)
+    else if (link != MD_NIL && sink_link_at(sink, link)->service != RRMP_SERVICE_NONE)
         link_record_in(sink, number, link, &record);
 }
 

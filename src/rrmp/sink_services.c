@@ -115,7 +115,7 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrm
     const struct sink_service *service = &sink->services[number];
     out->name = service->name;
     out->id = service->id;
-    for (uint32_t n = service->links; n != RRMP_NIL; n = sink_link_at(sink, n)->service_next) {
+    for (uint32_t n = service->links; n != MD_NIL; n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
         out->instance_count++;
         out->is_up = out->is_up || (link->row_state & RRMP_SERVICE_UP);

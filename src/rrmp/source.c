@@ -45,7 +45,7 @@ static bool config_is_good(const struct rrmp_source_config *config)
            config->requester_limit <= SOURCE_REQUESTERS_MAX &&
            (config->gap_log & (config->gap_log - 1)) == 0 && config->gap_log >= 2 &&
            config->gap_log <= 1u << 30 && config->item_limit <= SOURCE_ITEMS_MAX &&
-           config->handle_limit <= HANDLE_LIMIT_MAX && config->ask_limit < RRMP_NIL;
+           config->handle_limit <= HANDLE_LIMIT_MAX && config->ask_limit < MD_NIL;
 }
 
 static int tables_init(struct rrmp_source *source)
@@ -69,21 +69,21 @@ static int tables_init(struct rrmp_source *source)
                source->handle_words * sizeof(*source->handle_free) +
                source->rest_size * sizeof(*source->rest);
     /* Neither a private stream nor a lingering one is refused for want of an item. */
-    if ((err = rrmp_slots_init(&source->items, sizeof(struct source_item), config->item_limit,
-                               memory)) ||
-        (err = rrmp_slots_init(&source->works, sizeof(struct source_work), config->item_limit,
-                               memory)) ||
-        (err = rrmp_slots_init(&source->wides, sizeof(struct source_wide), config->item_limit,
-                               memory)) ||
-        (err = rrmp_strings_init(&source->keys, config->item_limit, memory)) ||
-        (err = rrmp_slots_init(&source->asks, sizeof(struct source_ask), config->ask_limit,
-                               memory)) ||
-        (err = rrmp_slots_init(&source->requesters, sizeof(struct source_requester),
-                               config->requester_limit, memory)) ||
-        (err = rrmp_slots_init(&source->handles, sizeof(struct source_handle), config->handle_limit,
-                               memory)) ||
-        (err = rrmp_map_init(&source->item_map, config->item_buckets, memory)) ||
-        (err = rrmp_map_init(&source->requester_map, 64, memory)))
+    if ((err = md_slots_init(&source->items, sizeof(struct source_item), config->item_limit,
+                             memory)) ||
+        (err = md_slots_init(&source->works, sizeof(struct source_work), config->item_limit,
+                             memory)) ||
+        (err = md_slots_init(&source->wides, sizeof(struct source_wide), config->item_limit,
+                             memory)) ||
+        (err = md_strings_init(&source->keys, config->item_limit, memory)) ||
+        (err =
+             md_slots_init(&source->asks, sizeof(struct source_ask), config->ask_limit, memory)) ||
+        (err = md_slots_init(&source->requesters, sizeof(struct source_requester),
+                             config->requester_limit, memory)) ||
+        (err = md_slots_init(&source->handles, sizeof(struct source_handle), config->handle_limit,
+                             memory)) ||
+        (err = md_map_init(&source->item_map, config->item_buckets, memory)) ||
+        (err = md_map_init(&source->requester_map, 64, memory)))
         return err;
     return rrmp_outbox_init(&source->outbox, &config->send, source->stats.records_out,
                             &source->stats.backbone_refused, memory);
@@ -104,16 +104,16 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
     source->random = full.random;
     source->seed = md_splitmix64(&source->random);
     for (int list = LIST_NEWS; list <= LIST_IMAGES; list++)
-        source->list_head[list] = source->list_tail[list] = RRMP_NIL;
-    source->gone_head = RRMP_NIL;
-    source->ending = RRMP_NIL;
+        source->list_head[list] = source->list_tail[list] = MD_NIL;
+    source->gone_head = MD_NIL;
+    source->ending = MD_NIL;
     int err = tables_init(source);
     if (err) {
         rrmp_source_destroy(source);
         return err;
     }
     source->config.name = source->name;
-    rrmp_wheel_init(&source->wheel, &source->works, offsetof(struct source_work, timer));
+    md_wheel_init(&source->wheel, &source->works, offsetof(struct source_work, timer));
     *out = source;
     return MD_OK;
 }
@@ -125,7 +125,7 @@ void rrmp_source_destroy(struct rrmp_source *source)
     for (uint32_t n = 0; source->items.chunks && n < source->items.high; n++) {
         const struct source_item *item = source_item_at(source, n);
         if (item->in_use)
-            rrmp_strings_give(&source->keys, item->key, item->key_length);
+            md_strings_give(&source->keys, item->key, item->key_length);
     }
     for (uint32_t n = 0; source->asks.chunks && n < source->asks.high; n++) {
         struct source_ask *ask = source_ask_at(source, n);
@@ -136,15 +136,15 @@ void rrmp_source_destroy(struct rrmp_source *source)
         free(source->services[svc].gap_log);
         free(source->services[svc].blob);
     }
-    rrmp_slots_fini(&source->items);
-    rrmp_slots_fini(&source->works);
-    rrmp_slots_fini(&source->wides);
-    rrmp_strings_fini(&source->keys);
-    rrmp_slots_fini(&source->asks);
-    rrmp_slots_fini(&source->requesters);
-    rrmp_slots_fini(&source->handles);
-    rrmp_map_fini(&source->item_map);
-    rrmp_map_fini(&source->requester_map);
+    md_slots_fini(&source->items);
+    md_slots_fini(&source->works);
+    md_slots_fini(&source->wides);
+    md_strings_fini(&source->keys);
+    md_slots_fini(&source->asks);
+    md_slots_fini(&source->requesters);
+    md_slots_fini(&source->handles);
+    md_map_fini(&source->item_map);
+    md_map_fini(&source->requester_map);
     rrmp_outbox_fini(&source->outbox);
     free(source->services);
     free(source->events);
@@ -354,15 +354,15 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     if (input_is_empty)
         requesters_check(source, now_ns);
     standby_check(source, now_ns);
-    while ((number = rrmp_wheel_expire(&source->wheel, now_ns)) != RRMP_NIL) {
-        const struct source_work *work = rrmp_slots_at(&source->works, number);
+    while ((number = md_wheel_expire(&source->wheel, now_ns)) != MD_NIL) {
+        const struct source_work *work = md_slots_at(&source->works, number);
         source_item_news(source, work->item, NEWS_UNWANTED);
     }
 }
 
 uint64_t rrmp_source_deadline(const struct rrmp_source *source)
 {
-    uint64_t deadline = rrmp_wheel_deadline(&source->wheel);
+    uint64_t deadline = md_wheel_deadline(&source->wheel);
 
     if (source->session == 0)
         return deadline;
@@ -402,12 +402,12 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
     const struct rrmp_source_config *config = &source->config;
     size_t items = config->item_limit;
 
-    return sizeof(*source) + RRMP_OUTBOX_SIZE + rrmp_slots_memory_max(&source->items) +
-           rrmp_slots_memory_max(&source->works) + rrmp_slots_memory_max(&source->wides) +
-           rrmp_strings_memory_max(&source->keys) + rrmp_slots_memory_max(&source->asks) +
-           rrmp_slots_memory_max(&source->requesters) + rrmp_slots_memory_max(&source->handles) +
+    return sizeof(*source) + RRMP_OUTBOX_SIZE + md_slots_memory_max(&source->items) +
+           md_slots_memory_max(&source->works) + md_slots_memory_max(&source->wides) +
+           md_strings_memory_max(&source->keys) + md_slots_memory_max(&source->asks) +
+           md_slots_memory_max(&source->requesters) + md_slots_memory_max(&source->handles) +
            items * RRMP_KEY_SIZE_MAX + (size_t)config->ask_limit * RRMP_KEY_SIZE_MAX +
-           (items + config->item_buckets + 64) * 4 * sizeof(struct rrmp_map_cell) +
+           (items + config->item_buckets + 64) * 4 * sizeof(struct md_map_cell) +
            source->handle_words * sizeof(*source->handle_free) +
            2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
            SOURCE_EVENTS * sizeof(*source->events) +
@@ -419,7 +419,7 @@ size_t rrmp_source_item_bytes(void)
 {
     /* The handle rests when the item has ended, and the queue of those that rest doubles. */
     return sizeof(struct source_item) + sizeof(struct source_work) + sizeof(struct source_handle) +
-           3 * sizeof(struct source_rest) + sizeof(struct source_ask) + RRMP_MAP_ENTRY_BYTES;
+           3 * sizeof(struct source_rest) + sizeof(struct source_ask) + MD_MAP_ENTRY_BYTES;
 }
 
 bool rrmp_source_is_full(const struct rrmp_source *source)

@@ -21,7 +21,7 @@ static uint8_t *ask_room(struct rrmp_source *source, uint32_t number, uint8_t ty
     struct backbone_target target = { .path = BACKBONE_PATH_UNICAST,
                                       .session = requester->session,
                                       .port = requester->port };
-    uint8_t *p = source_open_room(source, RRMP_NIL, &target, type, header, length);
+    uint8_t *p = source_open_room(source, MD_NIL, &target, type, header, length);
 
     if (p)
         source->open_ask = number;
@@ -105,7 +105,7 @@ int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *r
     *room = NULL;
     if (source->session == 0)
         return MD_ERR_STATE;
-    uint8_t *p = source_open_room(source, RRMP_NIL, &target, RRMP_ACK, RRMP_TICK_SIZE, length);
+    uint8_t *p = source_open_room(source, MD_NIL, &target, RRMP_ACK, RRMP_TICK_SIZE, length);
     if (!p)
         return MD_ERR_FULL;
     rrmp_tick_put(p, RRMP_ACK, 0, reply->svc, 0, reply->id, 0);

@@ -9,17 +9,17 @@
 uint32_t source_ask_add(struct rrmp_source *source, enum ask_kind kind, uint32_t requester,
                         uint16_t svc, uint32_t id)
 {
-    uint32_t number = rrmp_slots_take(&source->asks);
+    uint32_t number = md_slots_take(&source->asks);
 
-    if (number == RRMP_NIL)
-        return RRMP_NIL;
+    if (number == MD_NIL)
+        return MD_NIL;
     struct source_ask *ask = source_ask_at(source, number);
     ask->kind = (uint8_t)kind;
     ask->requester = (uint16_t)requester;
     ask->svc = svc;
     ask->id = id;
-    ask->item = RRMP_NIL;
-    ask->next = RRMP_NIL;
+    ask->item = MD_NIL;
+    ask->next = MD_NIL;
     return number;
 }
 
@@ -41,7 +41,7 @@ void source_ask_free(struct rrmp_source *source, uint32_t number)
         ask_unlink(source, number);
     source->stats.memory_now -= ask->key ? ask->key_length : 0;
     free(ask->key);
-    rrmp_slots_give(&source->asks, number);
+    md_slots_give(&source->asks, number);
 }
 
 /* The requester waits for an image; one that waits already keeps its place, with the newer id. */
@@ -50,7 +50,7 @@ uint32_t source_ask_image(struct rrmp_source *source, uint32_t number, uint32_t 
 {
     struct source_item *item = source_item_at(source, number);
 
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         struct source_ask *ask = source_ask_at(source, n);
         if (ask->requester != requester || ask->is_served)
             continue;
@@ -59,8 +59,8 @@ uint32_t source_ask_image(struct rrmp_source *source, uint32_t number, uint32_t 
         return n;
     }
     uint32_t n = source_ask_add(source, ASK_IMAGE, requester, item->svc, id);
-    if (n == RRMP_NIL)
-        return RRMP_NIL;
+    if (n == MD_NIL)
+        return MD_NIL;
     struct source_ask *ask = source_ask_at(source, n);
     ask->item = number;
     ask->is_multicast = is_multicast;
@@ -73,7 +73,7 @@ void source_asks_drop(struct rrmp_source *source, uint32_t number, uint32_t requ
 {
     uint32_t next;
 
-    for (uint32_t n = source_item_at(source, number)->asks; n != RRMP_NIL; n = next) {
+    for (uint32_t n = source_item_at(source, number)->asks; n != MD_NIL; n = next) {
         next = source_ask_at(source, n)->next;
         if (source_ask_at(source, n)->requester == requester)
             source_ask_free(source, n);
@@ -84,13 +84,13 @@ void source_asks_drop_all(struct rrmp_source *source, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
 
-    while (item->asks != RRMP_NIL)
+    while (item->asks != MD_NIL)
         source_ask_free(source, item->asks);
 }
 
 bool source_asks_wait(const struct rrmp_source *source, const struct source_item *item)
 {
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         if (!source_ask_at(source, n)->is_served)
             return true;
     }

@@ -36,7 +36,7 @@ static const char *check_interest(const struct rrmp_source *source, const struct
                                   struct tally *tally)
 {
     MD_REQUIRE((item->active & item->standby) == 0);
-    if (item->wide == RRMP_NIL)
+    if (item->wide == MD_NIL)
         return NULL;
     const struct source_wide *wide = source_wide_of(source, item);
     uint32_t active = bits_of(wide->active, SOURCE_WIDE_WORDS);
@@ -53,7 +53,7 @@ static const char *check_asks(const struct rrmp_source *source, uint32_t number,
 {
     uint32_t steps = 0;
 
-    for (uint32_t n = source_item_at(source, number)->asks; n != RRMP_NIL;
+    for (uint32_t n = source_item_at(source, number)->asks; n != MD_NIL;
          n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
 
@@ -72,7 +72,7 @@ static const char *check_work(const struct rrmp_source *source, uint32_t number,
 {
     const struct source_item *item = source_item_at(source, number);
 
-    if (item->work == RRMP_NIL) {
+    if (item->work == MD_NIL) {
         MD_REQUIRE(item->lists == 0 && !(item->news & NEWS_IMAGE));
         MD_REQUIRE(item->image_mode != IMAGE_SOLICITED && item->image_mode != IMAGE_NEWS);
         return NULL;
@@ -128,10 +128,10 @@ static const char *check_items(const struct rrmp_source *source, struct tally *t
 
 static const char *check_list(const struct rrmp_source *source, enum news_list list, uint32_t count)
 {
-    uint32_t last = RRMP_NIL;
+    uint32_t last = MD_NIL;
     uint32_t found = 0;
 
-    for (uint32_t n = source->list_head[list]; n != RRMP_NIL;
+    for (uint32_t n = source->list_head[list]; n != MD_NIL;
          n = source_work_of(source, source_item_at(source, n))->list_next[list]) {
         MD_REQUIRE(source_item_exists(source, n));
         MD_REQUIRE(source_item_at(source, n)->lists >> list & 1);
@@ -155,7 +155,7 @@ static const char *check_handles(const struct rrmp_source *source, const struct 
     uint32_t bound = 0, free_count = 0;
 
     for (uint32_t i = 0; i < source->handles.high; i++) {
-        const struct source_handle *handle = rrmp_slots_at(&source->handles, i);
+        const struct source_handle *handle = md_slots_at(&source->handles, i);
 
         if (handle->word < HANDLE_FREE) {
             bound++;
@@ -223,8 +223,7 @@ static const char *check_all_asks(const struct rrmp_source *source, const struct
         others += ask->kind >= ASK_SNAPSHOT;
         gone += ask->kind >= ASK_SNAPSHOT && ask->is_gone;
     }
-    for (uint32_t n = source->gone_head; n != RRMP_NIL;
-         n = source_ask_at(source, n)->pending_next) {
+    for (uint32_t n = source->gone_head; n != MD_NIL; n = source_ask_at(source, n)->pending_next) {
         MD_REQUIRE(source_ask_at(source, n)->is_gone);
         MD_REQUIRE(++listed <= gone);
     }

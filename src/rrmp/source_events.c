@@ -4,10 +4,10 @@
 
 void source_ending_free(struct rrmp_source *source)
 {
-    if (source->ending == RRMP_NIL)
+    if (source->ending == MD_NIL)
         return;
     uint32_t number = source->ending;
-    source->ending = RRMP_NIL;
+    source->ending = MD_NIL;
     source_item_free(source, number);
 }
 
@@ -89,15 +89,15 @@ static void list_pop(struct rrmp_source *source, enum news_list list)
 
     item->lists &= (uint8_t) ~(1u << list);
     source->list_head[list] = source_work_of(source, item)->list_next[list];
-    if (source->list_head[list] == RRMP_NIL)
-        source->list_tail[list] = RRMP_NIL;
+    if (source->list_head[list] == MD_NIL)
+        source->list_tail[list] = MD_NIL;
     source_work_settle(source, number);
 }
 
 /* The next news of any item, images last. */
 static bool news_next(struct rrmp_source *source, struct rrmp_source_event *event)
 {
-    while (source->list_head[LIST_NEWS] != RRMP_NIL) {
+    while (source->list_head[LIST_NEWS] != MD_NIL) {
         if (news_take(source, source->list_head[LIST_NEWS], event))
             return true;
         list_pop(source, LIST_NEWS);
@@ -107,7 +107,7 @@ static bool news_next(struct rrmp_source *source, struct rrmp_source_event *even
 
 static bool image_next(struct rrmp_source *source, struct rrmp_source_event *event)
 {
-    while (source->list_head[LIST_IMAGES] != RRMP_NIL) {
+    while (source->list_head[LIST_IMAGES] != MD_NIL) {
         uint32_t number = source->list_head[LIST_IMAGES];
         struct source_item *item = source_item_at(source, number);
         bool is_due = item->news & NEWS_IMAGE;
@@ -128,7 +128,7 @@ static bool image_next(struct rrmp_source *source, struct rrmp_source_event *eve
 
 static bool gone_take(struct rrmp_source *source, struct rrmp_source_event *event)
 {
-    if (source->gone_head == RRMP_NIL)
+    if (source->gone_head == MD_NIL)
         return false;
     uint32_t number = source->gone_head;
     const struct source_ask *ask = source_ask_at(source, number);
@@ -149,7 +149,7 @@ size_t rrmp_source_event(struct rrmp_source *source, struct rrmp_source_event *e
         if (news_next(source, &events[count])) {
             count++;
             /* The index of an ending item is given back at the next call: stop here. */
-            if (source->ending != RRMP_NIL)
+            if (source->ending != MD_NIL)
                 return count;
         } else if (source->event_head != source->event_tail) {
             events[count++] = source->events[source->event_head++ % SOURCE_EVENTS];

@@ -36,7 +36,7 @@ static void gap_row(struct gap_answer *answer, uint32_t handle)
     uint32_t number = source_handle_item(source, handle);
     uint32_t seq = 0xFFFFFFFF; /* void now */
 
-    if (number != RRMP_NIL && !source_item_at(source, number)->is_private) {
+    if (number != MD_NIL && !source_item_at(source, number)->is_private) {
         struct source_item *item = source_item_at(source, number);
         if (item->stamp == source->stamp)
             return; /* listed already */
@@ -131,7 +131,7 @@ static void audit_held(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     uint32_t number = source_handle_item(source, handle);
     bool is_active;
 
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         audit_row(answer, handle, 0, RRMP_AUDIT_UNKNOWN);
         return;
     }
@@ -162,7 +162,7 @@ void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requeste
                    md_be32(audit->rows + 8u * i + 4));
     uint32_t to = audit->to < source->handles.high ? audit->to : source->handles.high;
     for (uint32_t index = audit->from; index < to; index++) {
-        const struct source_handle *handle = rrmp_slots_at(&source->handles, index);
+        const struct source_handle *handle = md_slots_at(&source->handles, index);
         bool is_active;
         uint32_t number = handle->word;
         if (number >= HANDLE_FREE)

@@ -13,7 +13,7 @@ static void image_reset(struct rrmp_source *source, uint32_t number)
 
     item->image_mode = IMAGE_NONE;
     source_work_settle(source, number);
-    for (uint32_t ask = item->asks; ask != RRMP_NIL; ask = source_ask_at(source, ask)->next)
+    for (uint32_t ask = item->asks; ask != MD_NIL; ask = source_ask_at(source, ask)->next)
         source_ask_at(source, ask)->is_served = false;
 }
 
@@ -37,7 +37,7 @@ static bool serve_waiting(struct rrmp_source *source, struct source_item *item, 
     *session = 0;
     *is_one_node = true;
     *is_multicast = false;
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         struct source_ask *ask = source_ask_at(source, n);
         uint64_t its = source_requester_at(source, ask->requester)->session;
 
@@ -62,7 +62,7 @@ static void refuse_waiting(struct rrmp_source *source, uint32_t number)
 
     item->has_image = true;
     item->image_told = false;
-    while (item->asks != RRMP_NIL) {
+    while (item->asks != MD_NIL) {
         const struct source_ask *ask = source_ask_at(source, item->asks);
         uint32_t requester = ask->requester;
         source_refuse(source, requester, item->svc, ask->id, source_key_hash(source, item),
@@ -199,7 +199,7 @@ void source_image_done(struct rrmp_source *source, uint32_t number)
         source->image_due_count--;
     }
     uint32_t next;
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = next) {
         next = source_ask_at(source, n)->next;
         if (source_ask_at(source, n)->is_served)
             source_ask_free(source, n);

@@ -3,11 +3,16 @@
 #ifndef RRMP_SOURCE_IMPL_H
 #define RRMP_SOURCE_IMPL_H
 
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/slots.h"
+#include "base/strings.h"
+#include "base/wheel.h"
 #include "guard.h"
 #include "outbox.h"
 #include "rrmp/key.h"
 #include "rrmp/source.h"
-#include "store.h"
+#include "state.h"
 
 /*
  *   requesters --bits--> items <--hash of (svc, key)-- map
@@ -100,7 +105,7 @@ struct source_work {
     uint64_t image_due_ns;
     const uint8_t *request; /* RWF REQUEST of the opener, until WANTED is taken */
     size_t request_length;
-    struct rrmp_timer timer;
+    struct md_wheel_timer timer;
 };
 
 /* Published items at rest: 64 bytes, which is one cache line. */
@@ -112,8 +117,8 @@ struct source_item {
     uint32_t asks;
     uint64_t active; /* requesters 0..63 */
     uint64_t standby;
-    uint32_t wide; /* the others; RRMP_NIL: none */
-    uint32_t work; /* RRMP_NIL: at rest */
+    uint32_t wide; /* the others; MD_NIL: none */
+    uint32_t work; /* MD_NIL: at rest */
     uint32_t key;
     uint16_t key_length;
     uint16_t owner;          /* of a private stream */
@@ -193,18 +198,18 @@ struct rrmp_source {
 
     struct source_service *services; /* service_limit of them */
     uint16_t service_count;
-    struct rrmp_slots items;
-    struct rrmp_slots works;
-    struct rrmp_slots wides;
-    struct rrmp_strings keys;
-    struct rrmp_slots asks;
-    struct rrmp_slots requesters;
-    struct rrmp_map item_map;
-    struct rrmp_map requester_map;
-    struct rrmp_wheel wheel; /* works of lingering items */
+    struct md_slots items;
+    struct md_slots works;
+    struct md_slots wides;
+    struct md_strings keys;
+    struct md_slots asks;
+    struct md_slots requesters;
+    struct md_map item_map;
+    struct md_map requester_map;
+    struct md_wheel wheel; /* works of lingering items */
 
-    struct rrmp_slots handles; /* chunks only: a number once used stays */
-    uint64_t *handle_free;     /* one bit per index: free now */
+    struct md_slots handles; /* chunks only: a number once used stays */
+    uint64_t *handle_free;   /* one bit per index: free now */
     uint32_t handle_words;
     uint32_t handle_hint; /* no free bit in words below */
     struct source_rest *rest;
@@ -258,7 +263,7 @@ struct rrmp_source {
 
 static inline struct source_item *source_item_at(const struct rrmp_source *source, uint32_t number)
 {
-    return rrmp_slots_at(&source->items, number);
+    return md_slots_at(&source->items, number);
 }
 
 static inline bool source_item_exists(const struct rrmp_source *source, uint32_t number)
@@ -270,7 +275,7 @@ static inline struct rrmp_view source_key(const struct rrmp_source *source,
                                           const struct source_item *item)
 {
     return (struct rrmp_view){
-        .bytes = rrmp_strings_at(&source->keys, item->key, item->key_length),
+        .bytes = md_strings_at(&source->keys, item->key, item->key_length),
         .length = item->key_length,
     };
 }
@@ -287,20 +292,20 @@ static inline uint64_t source_key_hash(const struct rrmp_source *source,
 static inline struct source_work *source_work_of(const struct rrmp_source *source,
                                                  const struct source_item *item)
 {
-    return rrmp_slots_at(&source->works, item->work);
+    return md_slots_at(&source->works, item->work);
 }
 
 static inline const struct source_wide *source_wide_of(const struct rrmp_source *source,
                                                        const struct source_item *item)
 {
-    return rrmp_slots_at(&source->wides, item->wide);
+    return md_slots_at(&source->wides, item->wide);
 }
 
 static inline bool source_item_is_active(const struct rrmp_source *source,
                                          const struct source_item *item)
 {
     return item->active != 0 ||
-           (item->wide != RRMP_NIL && source_wide_of(source, item)->active_count > 0);
+           (item->wide != MD_NIL && source_wide_of(source, item)->active_count > 0);
 }
 
 /* Requesters with interest of either kind. */
@@ -309,7 +314,7 @@ static inline uint32_t source_interest_count(const struct rrmp_source *source,
 {
     int near = __builtin_popcountll(item->active) + __builtin_popcountll(item->standby);
 
-    return (uint32_t)near + (item->wide != RRMP_NIL ? source_wide_of(source, item)->count : 0);
+    return (uint32_t)near + (item->wide != MD_NIL ? source_wide_of(source, item)->count : 0);
 }
 
 static inline uint32_t source_clock(uint64_t ns)
@@ -325,13 +330,13 @@ static inline bool source_was_requested_within(const struct source_item *item, u
 
 static inline struct source_ask *source_ask_at(const struct rrmp_source *source, uint32_t number)
 {
-    return rrmp_slots_at(&source->asks, number);
+    return md_slots_at(&source->asks, number);
 }
 
 static inline struct source_requester *source_requester_at(const struct rrmp_source *source,
                                                            uint32_t number)
 {
-    return rrmp_slots_at(&source->requesters, number);
+    return md_slots_at(&source->requesters, number);
 }
 
 /* source_out.c: destinations, numbers, sending */
@@ -381,7 +386,7 @@ void source_interest_clear(struct rrmp_source *source, uint32_t number, uint32_t
 void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
 bool source_handle_take(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
 void source_handle_give(struct rrmp_source *source, uint64_t now_ns, uint32_t number);
-/* The item of a handle if it is current, or RRMP_NIL. */
+/* The item of a handle if it is current, or MD_NIL. */
 uint32_t source_handle_item(const struct rrmp_source *source, uint32_t handle);
 void source_unbind(struct rrmp_source *source, uint64_t now_ns, uint32_t number, uint8_t reason);
 

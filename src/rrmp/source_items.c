@@ -32,25 +32,25 @@ uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, stru
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = rrmp_map_next(&source->item_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&source->item_map, hash, &cursor)) != MD_NIL) {
         const struct source_item *item = source_item_at(source, number);
         if (!item->is_private && key_equal(source, item, svc, key))
             return number;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
                             uint64_t key_hash, bool is_private)
 {
-    uint32_t string = rrmp_strings_take(&source->keys, key.length);
-    uint32_t number = string != RRMP_NIL ? rrmp_slots_take(&source->items) : RRMP_NIL;
+    uint32_t string = md_strings_take(&source->keys, key.length);
+    uint32_t number = string != MD_NIL ? md_slots_take(&source->items) : MD_NIL;
 
-    if (number == RRMP_NIL || rrmp_slots_reserve(&source->works, source->items.count) != 0 ||
-        rrmp_map_put(&source->item_map, table_hash(source, svc, key_hash), number) != 0)
+    if (number == MD_NIL || md_slots_reserve(&source->works, source->items.count) != 0 ||
+        md_map_put(&source->item_map, table_hash(source, svc, key_hash), number) != 0)
         goto fail;
     struct source_item *item = source_item_at(source, number);
-    memcpy(rrmp_strings_at(&source->keys, string, key.length), key.bytes, key.length);
+    memcpy(md_strings_at(&source->keys, string, key.length), key.bytes, key.length);
     source->stats.key_bytes_now += key.length;
     item->in_use = true;
     item->key = string;
@@ -59,16 +59,16 @@ uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrm
     item->is_private = is_private;
     source->private_count += is_private;
     item->handle = RRMP_HANDLE_NONE;
-    item->asks = RRMP_NIL;
-    item->work = RRMP_NIL;
-    item->wide = RRMP_NIL;
+    item->asks = MD_NIL;
+    item->work = MD_NIL;
+    item->wide = MD_NIL;
     return number;
 fail:
-    if (number != RRMP_NIL)
-        rrmp_slots_give(&source->items, number);
-    if (string != RRMP_NIL)
-        rrmp_strings_give(&source->keys, string, key.length);
-    return RRMP_NIL;
+    if (number != MD_NIL)
+        md_slots_give(&source->items, number);
+    if (string != MD_NIL)
+        md_strings_give(&source->keys, string, key.length);
+    return MD_NIL;
 }
 
 /* ---- what is under way ---- */
@@ -77,9 +77,9 @@ struct source_work *source_work_take(struct rrmp_source *source, uint32_t number
 {
     struct source_item *item = source_item_at(source, number);
 
-    if (item->work == RRMP_NIL) {
-        item->work = rrmp_slots_take(&source->works);
-        MD_ASSERT(item->work != RRMP_NIL); /* reserved with the item */
+    if (item->work == MD_NIL) {
+        item->work = md_slots_take(&source->works);
+        MD_ASSERT(item->work != MD_NIL); /* reserved with the item */
         source_work_of(source, item)->item = number;
     }
     return source_work_of(source, item);
@@ -89,14 +89,14 @@ void source_work_settle(struct rrmp_source *source, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
 
-    if (item->work == RRMP_NIL)
+    if (item->work == MD_NIL)
         return;
     const struct source_work *work = source_work_of(source, item);
     bool is_image_open = item->image_mode == IMAGE_SOLICITED || item->image_mode == IMAGE_NEWS;
     if (item->lists || is_image_open || work->request || work->timer.is_set)
         return;
-    rrmp_slots_give(&source->works, item->work);
-    item->work = RRMP_NIL;
+    md_slots_give(&source->works, item->work);
+    item->work = MD_NIL;
 }
 
 static uint32_t *list_next(const struct rrmp_source *source, uint32_t number, enum news_list list)
@@ -106,12 +106,12 @@ static uint32_t *list_next(const struct rrmp_source *source, uint32_t number, en
 
 static void list_unlink(struct rrmp_source *source, enum news_list list, uint32_t number)
 {
-    uint32_t prev = RRMP_NIL;
+    uint32_t prev = MD_NIL;
 
     for (uint32_t n = source->list_head[list]; n != number; n = *list_next(source, n, list))
         prev = n;
     uint32_t next = *list_next(source, number, list);
-    if (prev == RRMP_NIL)
+    if (prev == MD_NIL)
         source->list_head[list] = next;
     else
         *list_next(source, prev, list) = next;
@@ -139,17 +139,17 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
         if (event->item == number)
             event->item = RRMP_ITEM_NONE;
     }
-    if (item->work != RRMP_NIL) {
-        rrmp_wheel_cancel(&source->wheel, item->work);
-        rrmp_slots_give(&source->works, item->work);
+    if (item->work != MD_NIL) {
+        md_wheel_cancel(&source->wheel, item->work);
+        md_slots_give(&source->works, item->work);
     }
     uint64_t hash = table_hash(source, item->svc, source_key_hash(source, item));
-    rrmp_map_remove(&source->item_map, hash, number);
-    if (item->wide != RRMP_NIL)
-        rrmp_slots_give(&source->wides, item->wide);
+    md_map_remove(&source->item_map, hash, number);
+    if (item->wide != MD_NIL)
+        md_slots_give(&source->wides, item->wide);
     source->stats.key_bytes_now -= item->key_length;
-    rrmp_strings_give(&source->keys, item->key, item->key_length);
-    rrmp_slots_give(&source->items, number);
+    md_strings_give(&source->keys, item->key, item->key_length);
+    md_slots_give(&source->items, number);
 }
 
 void source_item_news(struct rrmp_source *source, uint32_t number, enum item_news news)
@@ -168,8 +168,8 @@ void source_item_news(struct rrmp_source *source, uint32_t number, enum item_new
     if (item->lists & 1u << list)
         return;
     item->lists |= (uint8_t)(1u << list);
-    work->list_next[list] = RRMP_NIL;
-    if (source->list_tail[list] != RRMP_NIL)
+    work->list_next[list] = MD_NIL;
+    if (source->list_tail[list] != MD_NIL)
         *list_next(source, source->list_tail[list], list) = number;
     else
         source->list_head[list] = number;
@@ -180,7 +180,7 @@ void source_item_news(struct rrmp_source *source, uint32_t number, enum item_new
 
 static struct source_wide *wide_of(struct rrmp_source *source, const struct source_item *item)
 {
-    return rrmp_slots_at(&source->wides, item->wide);
+    return md_slots_at(&source->wides, item->wide);
 }
 
 static uint64_t *interest_word(struct rrmp_source *source, struct source_item *item,
@@ -201,8 +201,7 @@ bool source_interest_get(const struct rrmp_source *source, const struct source_i
     uint64_t standby = item->standby;
 
     if (requester >= 64) {
-        const struct source_wide *wide =
-            item->wide != RRMP_NIL ? source_wide_of(source, item) : NULL;
+        const struct source_wide *wide = item->wide != MD_NIL ? source_wide_of(source, item) : NULL;
         active = wide ? wide->active[requester / 64 - 1] : 0;
         standby = wide ? wide->standby[requester / 64 - 1] : 0;
     }
@@ -239,9 +238,9 @@ bool source_interest_set(struct rrmp_source *source, uint32_t number, uint32_t r
             return true;
         source_interest_clear(source, number, requester);
     }
-    if (requester >= 64 && item->wide == RRMP_NIL) {
-        item->wide = rrmp_slots_take(&source->wides);
-        if (item->wide == RRMP_NIL)
+    if (requester >= 64 && item->wide == MD_NIL) {
+        item->wide = md_slots_take(&source->wides);
+        if (item->wide == MD_NIL)
             return false;
     }
     *interest_word(source, item, requester, is_active) |= 1ull << requester % 64;
@@ -286,7 +285,7 @@ static void linger_begin(struct rrmp_source *source, uint64_t now_ns, uint32_t n
 
     item->is_lingering = true;
     source_work_take(source, number);
-    rrmp_wheel_set(&source->wheel, item->work, now_ns + (item->is_private ? 0 : wait_ns));
+    md_wheel_set(&source->wheel, item->work, now_ns + (item->is_private ? 0 : wait_ns));
 }
 
 static void linger_end(struct rrmp_source *source, uint32_t number)
@@ -295,8 +294,8 @@ static void linger_end(struct rrmp_source *source, uint32_t number)
 
     item->is_lingering = false;
     item->news &= (uint8_t)~NEWS_UNWANTED;
-    if (item->work != RRMP_NIL)
-        rrmp_wheel_cancel(&source->wheel, item->work);
+    if (item->work != MD_NIL)
+        md_wheel_cancel(&source->wheel, item->work);
     source_work_settle(source, number);
 }
 
@@ -321,7 +320,7 @@ void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
 
 static struct source_handle *handle_at(const struct rrmp_source *source, uint32_t index)
 {
-    return rrmp_slots_at(&source->handles, index);
+    return md_slots_at(&source->handles, index);
 }
 
 /* Handles that have rested come back; the lowest of all free ones is given first. */
@@ -340,7 +339,7 @@ static void handles_wake(struct rrmp_source *source, uint64_t now_ns)
 
 bool source_handle_take(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
 {
-    uint32_t index = RRMP_NIL;
+    uint32_t index = MD_NIL;
 
     handles_wake(source, now_ns);
     while (source->handle_hint < source->handle_words) {
@@ -354,9 +353,9 @@ bool source_handle_take(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
             break;
         source->handle_hint++;
     }
-    if (index == RRMP_NIL)
-        index = rrmp_slots_take(&source->handles);
-    if (index == RRMP_NIL)
+    if (index == MD_NIL)
+        index = md_slots_take(&source->handles);
+    if (index == MD_NIL)
         return false;
     struct source_handle *handle = handle_at(source, index);
     struct source_item *item = source_item_at(source, number);
@@ -406,10 +405,10 @@ uint32_t source_handle_item(const struct rrmp_source *source, uint32_t value)
     uint32_t index = value & 0xFFFFFF;
 
     if (index >= source->handles.high)
-        return RRMP_NIL;
+        return MD_NIL;
     uint32_t word = handle_at(source, index)->word;
     bool is_it = word < HANDLE_FREE && source_item_at(source, word)->handle == value;
-    return is_it ? word : RRMP_NIL;
+    return is_it ? word : MD_NIL;
 }
 
 /* ---- the caller's side ---- */
@@ -509,7 +508,7 @@ int rrmp_source_item_close(struct rrmp_source *source, uint64_t now_ns, uint32_t
         return MD_ERR_NOT_FOUND;
     struct source_item *item = source_item_at(source, number);
     source->now_ns = now_ns;
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
         source_refuse(source, ask->requester, item->svc, ask->id, source_key_hash(source, item),
                       ending);
@@ -519,7 +518,7 @@ int rrmp_source_item_close(struct rrmp_source *source, uint64_t now_ns, uint32_t
     interest_clear_all(source, number);
     item->is_kept = false;
     if (source->ending == number)
-        source->ending = RRMP_NIL;
+        source->ending = MD_NIL;
     source_item_free(source, number);
     return MD_OK;
 }

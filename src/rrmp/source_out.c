@@ -70,7 +70,7 @@ uint8_t *source_open_room(struct rrmp_source *source, uint32_t number,
     source->open_type = type;
     source->open_header = header;
     source->open_item = number;
-    source->open_ask = RRMP_NIL;
+    source->open_ask = MD_NIL;
     source->open_kind = OPEN_PLAIN;
     source->open_takes_number = false;
     source->open_is_image = false;

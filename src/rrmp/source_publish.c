@@ -91,20 +91,20 @@ void rrmp_source_publish_commit(struct rrmp_source *source, size_t length)
     source->open_kind = OPEN_NONE;
     rrmp_outbox_commit(&source->outbox, source->open_type, total);
     if (total == 0) {
-        if (source->open_is_image && source->open_item != RRMP_NIL)
+        if (source->open_is_image && source->open_item != MD_NIL)
             rrmp_source_image_abort(source, source->open_item);
         return;
     }
     if (is_numbered)
         source_number(source, source->open_svc, source->open_log);
-    if (source->open_ask != RRMP_NIL) {
+    if (source->open_ask != MD_NIL) {
         struct source_ask *ask = source_ask_at(source, source->open_ask);
         ask->part++;
         if (source->open_is_last)
             source_ask_free(source, source->open_ask);
         return;
     }
-    if (source->open_item == RRMP_NIL)
+    if (source->open_item == MD_NIL)
         return;
     struct source_item *item = source_item_at(source, source->open_item);
     if (source->open_takes_number)

@@ -40,12 +40,12 @@ static uint32_t requester_find(const struct rrmp_source *source, uint64_t sessio
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = rrmp_map_next(&source->requester_map, hash, &cursor)) != RRMP_NIL) {
+    while ((number = md_map_next(&source->requester_map, hash, &cursor)) != MD_NIL) {
         const struct source_requester *who = source_requester_at(source, number);
         if (who->session == session && who->port == port)
             return number;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 static uint32_t requester_enter(struct rrmp_source *source, uint64_t now_ns, uint64_t session,
@@ -53,14 +53,14 @@ static uint32_t requester_enter(struct rrmp_source *source, uint64_t now_ns, uin
 {
     uint32_t number = requester_find(source, session, port);
 
-    if (number == RRMP_NIL) {
-        number = rrmp_slots_take(&source->requesters);
-        if (number == RRMP_NIL)
-            return RRMP_NIL;
+    if (number == MD_NIL) {
+        number = md_slots_take(&source->requesters);
+        if (number == MD_NIL)
+            return MD_NIL;
         uint64_t hash = requester_hash(source, session, port);
-        if (rrmp_map_put(&source->requester_map, hash, number) != 0) {
-            rrmp_slots_give(&source->requesters, number);
-            return RRMP_NIL;
+        if (md_map_put(&source->requester_map, hash, number) != 0) {
+            md_slots_give(&source->requesters, number);
+            return MD_NIL;
         }
         struct source_requester *who = source_requester_at(source, number);
         who->in_use = true;
@@ -87,9 +87,8 @@ void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t
         source_item_settle(source, now_ns, n);
     }
     source_asks_of_gone(source, number);
-    rrmp_map_remove(&source->requester_map, requester_hash(source, who->session, who->port),
-                    number);
-    rrmp_slots_give(&source->requesters, number);
+    md_map_remove(&source->requester_map, requester_hash(source, who->session, who->port), number);
+    md_slots_give(&source->requesters, number);
 }
 
 void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port)
@@ -159,21 +158,21 @@ static void priority_take(struct rrmp_source *source, uint32_t number,
 static bool make_room(struct rrmp_source *source, uint64_t now_ns,
                       const struct rrmp_request *request)
 {
-    uint32_t lowest = RRMP_NIL;
+    uint32_t lowest = MD_NIL;
 
     for (int i = 0; i < 16 && source->items.high > 0; i++) {
         uint32_t n = (uint32_t)(md_splitmix64(&source->random) % source->items.high);
         const struct source_item *item = source_item_at(source, n);
         if (!item->in_use || item->is_private || item->is_kept || n == source->ending)
             continue;
-        const struct source_item *low = lowest == RRMP_NIL ? NULL : source_item_at(source, lowest);
+        const struct source_item *low = lowest == MD_NIL ? NULL : source_item_at(source, lowest);
         if (!low || source_interest_count(source, item) == 0 ||
             item->priority_class < low->priority_class ||
             (item->priority_class == low->priority_class &&
              item->priority_count < low->priority_count))
             lowest = n;
     }
-    if (lowest == RRMP_NIL)
+    if (lowest == MD_NIL)
         return false;
     struct source_item *low = source_item_at(source, lowest);
     bool is_lower = source_interest_count(source, low) == 0 ||
@@ -187,7 +186,7 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
     const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
                                         .code = RRMP_CODE_PREEMPTED,
                                         .scope = RRMP_REFUSE_NOT_HERE };
-    for (uint32_t n = low->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = low->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
         source_refuse(source, ask->requester, low->svc, ask->id, source_key_hash(source, low),
                       &ending);
@@ -200,7 +199,7 @@ static bool make_room(struct rrmp_source *source, uint64_t now_ns,
     return true;
 }
 
-/* A new item for this request, or RRMP_NIL after a refusal. */
+/* A new item for this request, or MD_NIL after a refusal. */
 static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
                          const struct rrmp_record *record)
 {
@@ -211,27 +210,27 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
     if (!(description->state & RRMP_SERVICE_ACCEPTING)) {
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NONE,
                "the source does not accept requests");
-        return RRMP_NIL;
+        return MD_NIL;
     }
     if (description->kind == 1 && !is_private) {
         bool is_complete = description->state & RRMP_SERVICE_COMPLETE;
         refuse(source, requester, record, is_complete ? RRMP_REFUSE_NOT_HERE : RRMP_REFUSE_LATER,
                RRMP_CODE_NOT_FOUND, "not published here");
-        return RRMP_NIL;
+        return MD_NIL;
     }
     bool is_full = rrmp_source_is_full(source);
     if (is_full && make_room(source, now_ns, request)) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
                "another item makes room");
-        return RRMP_NIL;
+        return MD_NIL;
     }
-    uint32_t number = is_full ? RRMP_NIL
+    uint32_t number = is_full ? MD_NIL
                               : source_item_create(source, record->header.svc, request->key,
                                                    request->key_hash, is_private);
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_TOO_MANY_ITEMS,
                "too many items open at this source");
-        return RRMP_NIL;
+        return MD_NIL;
     }
     struct source_item *item = source_item_at(source, number);
     item->is_recovery = (request->flags & RRMP_REQUEST_RECOVERY) != 0;
@@ -253,7 +252,7 @@ static void snapshot_in(struct rrmp_source *source, uint32_t requester,
     uint16_t svc = record->header.svc;
     uint32_t number = source_ask_add(source, ASK_SNAPSHOT, requester, svc, request->id);
 
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
                "too many requests are waiting");
         return;
@@ -286,7 +285,7 @@ static void request_image(struct rrmp_source *source, uint32_t number, uint32_t 
     struct source_item *item = source_item_at(source, number);
     bool is_multicast = request->flags & RRMP_REQUEST_MULTICAST;
 
-    if (source_ask_image(source, number, requester, request->id, is_multicast) == RRMP_NIL) {
+    if (source_ask_image(source, number, requester, request->id, is_multicast) == MD_NIL) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
                "too many requests are waiting");
         return;
@@ -302,16 +301,16 @@ static uint32_t private_known(struct rrmp_source *source, uint32_t requester, ui
 {
     uint32_t number = source_handle_item(source, handle);
 
-    if (handle != RRMP_HANDLE_NONE && number != RRMP_NIL) {
+    if (handle != RRMP_HANDLE_NONE && number != MD_NIL) {
         const struct source_item *item = source_item_at(source, number);
-        return item->is_private && item->owner == requester ? number : RRMP_NIL;
+        return item->is_private && item->owner == requester ? number : MD_NIL;
     }
     for (uint32_t n = 0; n < source->items.high && source->private_count > 0; n++) {
         const struct source_item *item = source_item_at(source, n);
         if (item->is_private && item->svc == svc && item->owner == requester && item->stamp == id)
             return n;
     }
-    return RRMP_NIL;
+    return MD_NIL;
 }
 
 static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
@@ -337,9 +336,9 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     uint32_t number = is_private
                           ? private_known(source, requester, svc, request->handle, request->id)
                           : source_item_lookup(source, svc, request->key, request->key_hash);
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         number = item_for(source, now_ns, requester, record);
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return;
     struct source_item *item = source_item_at(source, number);
     item->requested = source_clock(now_ns);
@@ -372,10 +371,10 @@ static void close_in(struct rrmp_source *source, uint64_t now_ns, uint32_t reque
     uint32_t number = record->header.flags & RRMP_FLAG_PRIVATE
                           ? private_known(source, requester, svc, close->handle, close->id)
                           : source_item_lookup(source, svc, close->key, close->key_hash);
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return;
     struct source_item *item = source_item_at(source, number);
-    for (uint32_t n = item->asks; n != RRMP_NIL; n = source_ask_at(source, n)->next) {
+    for (uint32_t n = item->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
         const struct source_ask *ask = source_ask_at(source, n);
         if (ask->requester == requester && rrmp_after(ask->id, close->id))
             return; /* older than the request we know */
@@ -390,9 +389,9 @@ static uint32_t watched_item(const struct rrmp_source *source, uint32_t requeste
     uint32_t number = source_handle_item(source, handle);
     bool is_active;
 
-    if (handle == RRMP_HANDLE_NONE || number == RRMP_NIL ||
+    if (handle == RRMP_HANDLE_NONE || number == MD_NIL ||
         !source_interest_get(source, source_item_at(source, number), requester, &is_active))
-        return RRMP_NIL;
+        return MD_NIL;
     return number;
 }
 
@@ -420,7 +419,7 @@ static void generic_in(struct rrmp_source *source, uint32_t requester,
 {
     uint32_t number = watched_item(source, requester, record->u.tick.handle);
 
-    if (number == RRMP_NIL) {
+    if (number == MD_NIL) {
         source->stats.unknown_handle++;
         return;
     }
@@ -437,7 +436,7 @@ static void dictreq_in(struct rrmp_source *source, uint32_t requester,
     uint32_t number =
         source_ask_add(source, ASK_DICTIONARY, requester, record->header.svc, request->id);
 
-    if (number == RRMP_NIL)
+    if (number == MD_NIL)
         return; /* asked again */
     struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_DICTIONARY);
     event->svc = record->header.svc;
@@ -478,13 +477,13 @@ static void upward_in(struct rrmp_source *source, uint64_t now_ns,
             source->stats.senders_ignored++;
         return;
     }
-    bool is_stranger = requester_find(source, message->session, message->src_port) == RRMP_NIL;
+    bool is_stranger = requester_find(source, message->session, message->src_port) == MD_NIL;
     if (record->header.type == RRMP_SUM && record->u.sum.count == 0 && is_stranger)
         return; /* he holds nothing, we know nothing of him: agreed */
     if (is_stranger && has_ended(source, message->session, message->src_port))
         return;
     uint32_t requester = requester_enter(source, now_ns, message->session, message->src_port);
-    if (requester == RRMP_NIL)
+    if (requester == MD_NIL)
         return; /* at the limit of requesters: he asks again; the counter of requesters tells */
     switch ((enum rrmp_type)record->header.type) {
     case RRMP_REQUEST:

@@ -122,7 +122,7 @@ void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, u
         if (!item->in_use || item->svc != svc)
             continue;
         source_unbind(source, now_ns, n, RRMP_UNBIND_WITHDRAWN);
-        for (uint32_t a = item->asks; a != RRMP_NIL; a = source_ask_at(source, a)->next)
+        for (uint32_t a = item->asks; a != MD_NIL; a = source_ask_at(source, a)->next)
             source_refuse(source, source_ask_at(source, a)->requester, svc,
                           source_ask_at(source, a)->id, source_key_hash(source, item), &ending);
         source_asks_drop_all(source, n);

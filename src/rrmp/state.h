@@ -1,7 +1,10 @@
-/* rrmp/state.h - the few RWF state and code numbers the engines say themselves. */
+/* rrmp/state.h - RWF states and codes that the engines send; the order of sequence numbers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RRMP_STATE_H
 #define RRMP_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Stream state << 3 | data state, as in the records; the numbers are those of the data format. */
 enum rrmp_state {
@@ -33,5 +36,11 @@ enum rrmp_nak {
     RRMP_NAK_NO_RESPONSE = 6,
     RRMP_NAK_GATEWAY_DOWN = 7,
 };
+
+/* a is later than b, for numbers that wrap. */
+static inline bool rrmp_after(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) > 0;
+}
 
 #endif
