@@ -1,4 +1,4 @@
-/* mount_stats.c - each mount, the services, and the queues, out to the statistics segment. */
+/* mount_stats.c - each mount and the queues, out to the statistics segment. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,48 +148,4 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
         *buffers += rssl_outq_depth(outq);
         *buffers_max += outq->config.max_buffers;
     }
-}
-
-static void show_service(struct stats_segment *segment, const struct rrmp_sink_service *service,
-                         uint16_t id, bool is_forgotten)
-{
-    const char *name = (const char *)service->name.bytes;
-    int length = (int)service->name.length;
-    struct stats_entry *state =
-        stats_entry_addf(segment, STATS_KIND_STRING, "p2ps.service.%.*s.state", length, name);
-
-    stats_string_set(segment, state,
-                     is_forgotten             ? "deleted"
-                     : !service->is_up        ? "down"
-                     : !service->is_accepting ? "not accepting"
-                                              : "up");
-    stats_gauge_set(
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.serviceId", length, name),
-        id);
-    stats_gauge_set(
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.service.%.*s.instances", length, name),
-        service->instance_count);
-}
-
-/* Every worker knows the same services: the first one shows them. */
-void p2ps_services_show(struct p2ps_worker *worker)
-{
-    struct stats_segment *segment = worker->config.daemon->stats;
-    struct rrmp_sink_service service;
-    uint64_t count = 0, down = 0;
-
-    for (unsigned network = 0; network < worker->config.core.network_count; network++) {
-        const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
-        for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
-            if (!p2ps_core_service_is_taken(worker->core, network, i))
-                continue;
-            bool is_forgotten = p2ps_core_service_is_forgotten(worker->core, network, i);
-            show_service(segment, &service, p2ps_core_service_id(worker->core, network, i),
-                         is_forgotten);
-            count += !is_forgotten;
-            down += !service.is_up && !is_forgotten;
-        }
-    }
-    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.services"), count);
-    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.servicesDown"), down);
 }

@@ -95,6 +95,7 @@ struct p2ps_worker {
     _Atomic uint32_t attached_now; /* a bit for each network */
     _Atomic uint64_t alive_ns;     /* the loop turned then */
     struct p2ps_worker_stats *stats;
+    struct p2ps_service_stats *service_stats;
     uint64_t refused_said; /* for want of memory, in the log */
     uint64_t refused_say_ns;
 };
@@ -125,6 +126,8 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker); /* ten times a second, 
 struct p2ps_mount_stats;
 /* Also sums up the output buffers of all mounts, in use and at most. */
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max);
+int p2ps_service_stats_create(struct p2ps_service_stats **out);
+void p2ps_service_stats_destroy(struct p2ps_service_stats *stats); /* NULL is allowed */
 void p2ps_services_show(struct p2ps_worker *worker);
 uint32_t p2ps_mount_stats_number(const struct p2ps_mount_stats *stats);
 void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats); /* NULL is allowed */

@@ -89,11 +89,13 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
     snprintf(path, sizeof(path), "p2ps.worker.%u.turnUs", index);
     md_loop_watch_turns(worker->loop, stats_histogram_add(segment, path));
     worker->stats = stats;
-    return MD_OK;
+    return p2ps_service_stats_create(&worker->service_stats);
 }
 
 void p2ps_worker_stats_destroy(struct p2ps_worker *worker)
 {
+    p2ps_service_stats_destroy(worker->service_stats);
+    worker->service_stats = NULL;
     free(worker->stats);
     worker->stats = NULL;
 }
@@ -105,8 +107,7 @@ static void show_many(struct p2ps_worker *worker)
     p2ps_mounts_show(worker, &buffers, &buffers_max);
     stats_gauge_set(worker->stats->buffers, buffers);
     stats_gauge_set(worker->stats->buffers_max, buffers_max);
-    if (worker->config.index == 0)
-        p2ps_services_show(worker);
+    p2ps_services_show(worker);
 }
 
 void p2ps_worker_stats_show(struct p2ps_worker *worker)

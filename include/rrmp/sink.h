@@ -139,6 +139,9 @@ struct rrmp_sink_service {
     bool is_accepting;
     uint32_t features; /* of any */
     uint32_t instance_count;
+    uint32_t items_now;
+    uint32_t live_now;     /* of these, in step with an instance */
+    uint32_t requests_now; /* sent, and not answered yet */
     uint32_t open_limit;
     uint32_t open_window;
     uint16_t load_factor;

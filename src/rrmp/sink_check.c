@@ -113,7 +113,7 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
     for (uint16_t s = 0; s < sink->service_count; s++) {
         const struct sink_service *service = &sink->services[s];
         uint32_t previous = MD_NIL;
-        uint32_t parked = 0;
+        uint32_t items = 0, parked = 0, live = 0;
 
         for (uint32_t n = service->items; n != MD_NIL; n = sink_item_at(sink, n)->service_next) {
             const struct sink_item *item = sink_item_at(sink, n);
@@ -121,10 +121,14 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
             MD_REQUIRE(n < sink->items.high && item->service == s && !item->is_dying);
             MD_REQUIRE(item->service_prev == previous);
             MD_REQUIRE_ALL(check_item(sink, n, tally));
+            items++;
             parked += item->state == RRMP_SINK_PARKED;
+            live += item->state == RRMP_SINK_LIVE;
             previous = n;
         }
+        MD_REQUIRE(service->item_count == items);
         MD_REQUIRE(service->parked_count == parked);
+        MD_REQUIRE(service->live_count == live);
     }
     for (uint32_t n = sink->dying; n != MD_NIL; n = sink_item_at(sink, n)->queue_next) {
         MD_REQUIRE(sink_item_at(sink, n)->is_dying);

@@ -230,7 +230,9 @@ struct sink_service {
     uint16_t id;
     uint32_t links;
     uint32_t items;
+    uint32_t item_count;
     uint32_t parked_count;
+    uint32_t live_count;
     bool was_up;
     bool is_event_due;
 };

@@ -247,18 +247,22 @@ void sink_unask(struct rrmp_sink *sink, struct sink_item *item)
 void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink_item_state state)
 {
     struct sink_item *item = sink_item_at(sink, number);
+    struct sink_service *service = &sink->services[item->service];
 
-    if (item->state == RRMP_SINK_LIVE)
+    if (item->state == RRMP_SINK_LIVE) {
         sink->stats.live_now--;
+        service->live_count--;
+    }
     if (item->state == RRMP_SINK_PARKED)
-        sink->services[item->service].parked_count--;
+        service->parked_count--;
     item->state = (unsigned)state & 7u;
     if (state == RRMP_SINK_LIVE) {
         sink->stats.live_now++;
+        service->live_count++;
         item->is_wait_told = false;
     }
     if (state == RRMP_SINK_PARKED)
-        sink->services[item->service].parked_count++;
+        service->parked_count++;
 }
 
 void sink_item_tell(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint8_t code,
@@ -387,6 +391,7 @@ void sink_item_remove(struct rrmp_sink *sink, uint32_t number)
         service->items = item->service_next;
     if (item->service_next != MD_NIL)
         sink_item_at(sink, item->service_next)->service_prev = item->service_prev;
+    service->item_count--;
     item->is_dying = true;
     item->queue_next = sink->dying;
     sink->dying = number;

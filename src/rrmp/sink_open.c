@@ -94,6 +94,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     if (service->items != MD_NIL)
         sink_item_at(sink, service->items)->service_prev = number;
     service->items = number;
+    service->item_count++;
     return number;
 fail:
     if (number != MD_NIL)

@@ -115,12 +115,15 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrm
     const struct sink_service *service = &sink->services[number];
     out->name = service->name;
     out->id = service->id;
+    out->items_now = service->item_count;
+    out->live_now = service->live_count;
     for (uint32_t n = service->links; n != MD_NIL; n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);
         out->instance_count++;
         out->is_up = out->is_up || (link->row_state & RRMP_SERVICE_UP);
         out->is_accepting = out->is_accepting || (link->row_state & RRMP_SERVICE_ACCEPTING);
         take_said_id(out, &link->description);
+        out->requests_now += link->window_used;
         out->features |= link->description.features;
         out->open_limit += link->description.open_limit;
         if (link->description.open_window > out->open_window)

@@ -134,6 +134,13 @@ const struct status_figure status_figures[] = {
     NAMED("p2ps.service", "serviceId", GAUGE, PLAIN, "id",
         "The id by which consumers know the service."),
     F("p2ps.service", "instances", GAUGE, PLAIN, "How many src_dist offer the service."),
+    F("p2ps.service", "active", GAUGE, PLAIN,
+        "Items of the service that are in step with a source, over all workers."),
+    F("p2ps.service", "pending", GAUGE, PLAIN,
+        "Items of the service that wait for their image or for a source."),
+    F("p2ps.service", "pendingOut", GAUGE, PLAIN,
+        "Requests for items of the service that were sent and have no answer yet."),
+    F("p2ps.service", "load", GAUGE, PLAIN, "Load factor that the service announces."),
 
     /* ---- src_dist ---- */
     F("src_dist.tls", "ends", TIME, PLAIN,

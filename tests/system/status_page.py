@@ -168,7 +168,12 @@ def tables_are_true(bed):
     until("the rate of the mount",
           lambda: 3000 < number(next(r for r in table(bed, "MOUNTS", "ID") if r["USER"] == "somebody")["PER-SEC"]) < 7500)
     service = table(bed, "SERVICES", "SERVICE")[0]
-    check((service["SERVICE"], service["STATE"]) == ("RDFD", "up"), f"the service: {service}")
+    known = {"SERVICE": "RDFD", "STATE": "up", "INSTANCES": "1", "ACTIVE": "100", "PENDING": "0", "PENDING-OUT": "0", "LOAD": "1"}
+    check(known.items() <= service.items(), f"the service: {service}")
+    collected = monitor(bed, "-mobprint")[1]
+    for name, value in (("active", 100), ("pending", 0), ("pendingOut", 0), ("load", 1)):
+        check(re.search(rf"Instance: \S+\.1\.p2ps\.service\.RDFD\n( +\w+: \w+: .*\n)* +{name}: Gauge: {value}\n", collected),
+              f"{name} of the service for collectors: {collected}")
     provider = table(bed, "ROUTES", "PROVIDER")[0]
     check(provider["SERVICES"] == "1" and number(provider["STREAMS"]) >= 100, f"the provider: {provider}")
     check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"}, "users of rrcpd")

@@ -142,6 +142,9 @@ static void collectors_find_objects_in_objects_and_values_last(void **state)
     expect_typed(f, "mainThreadCpu", "String", "none");
     expect_typed(f, "writeThreadCpu.0", "String", "none");
     expect_typed(f, "writeThreadCpu.1", "String", "3");
+    expect_typed(f, "itemThreadCpu.0", "String", "none");
+    expect_typed(f, "itemThreadCpu.1", "String", "3"); /* a worker is both */
+    expect_typed(f, "rrcpReadCpu", "String", "none");
     expect_typed(f, "poolSize", "Integer", "16000");
     expect_typed(f, "enableCache", "Boolean", "False");
     expect_typed(f, "pingTimeout", "String", "30");
@@ -155,6 +158,7 @@ static void collectors_find_objects_in_objects_and_values_last(void **state)
     segment = open_segment(f, "src_dist");
     run(f, "adhmon", "-mobprint");
     expect_typed(f, "sourceThreadCpu.0", "String", "none");
+    expect_typed(f, "filterThreadCpu", "String", "none");
     stats_segment_close(segment);
 }
 

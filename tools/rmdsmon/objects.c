@@ -151,26 +151,27 @@ static const char *find(const struct values *values, const char *name)
     return NULL;
 }
 
-/* Threads have a CPU or "none"; a loop without a line of its own has that of all of them. */
-static void add_cpu(struct values *values, const char *name, int number)
+/* Threads have a CPU or "none"; a loop without a line of its own has that of all of them, or that
+ * of `other`, which is the same thread. */
+static void add_cpu(struct values *values, const char *name, int number, const char *other)
 {
-    char own[64];
+    char own[64], same[64];
     const char *text;
 
-    if (number < 0)
-        snprintf(own, sizeof(own), "%s", name);
-    else
-        snprintf(own, sizeof(own), "%s.%d", name, number);
+    snprintf(own, sizeof(own), number < 0 ? "%s" : "%s.%d", name, number);
+    snprintf(same, sizeof(same), "%s.%d", other ? other : "", number);
     if (find(values, own))
         return;
     text = number < 0 ? NULL : find(values, name);
+    text = text || !other ? text : find(values, same);
+    text = text || !other ? text : find(values, other);
+    char cpu[320]; /* `text` stands in what add() may move */
+    snprintf(cpu, sizeof(cpu), "%s", text ? text : "none");
     struct value *value = add(values);
     if (!value)
         return;
-    /* `text` stands in what add() may have moved: look again. */
-    text = text ? find(values, name) : NULL;
     snprintf(value->name, sizeof(value->name), "%s", own);
-    snprintf(value->text, sizeof(value->text), "%s", text ? text : "none");
+    snprintf(value->text, sizeof(value->text), "%s", cpu);
 }
 
 /* How many objects worker.0, worker.1 ... there are; at least one. */
@@ -190,13 +191,31 @@ static int count_loops(const struct values *values)
     return (int)count;
 }
 
+/* The threads of which collectors ask the CPU; of `loops` there are several. */
+static void add_threads(struct values *values, const struct monitor_instance *instance)
+{
+    bool is_p2ps = strcmp(instance->process, "p2ps") == 0;
+
+    add_cpu(values, "mainThreadCpu", -1, NULL);
+    if (!is_p2ps && strcmp(instance->process, "src_dist") != 0)
+        return;
+    add_cpu(values, "rrcpReadCpu", -1, NULL);
+    if (!is_p2ps)
+        add_cpu(values, "filterThreadCpu", -1, NULL);
+    for (int i = 0, n = count_loops(values); i < n; i++) {
+        if (!is_p2ps) {
+            add_cpu(values, "sourceThreadCpu", i, NULL);
+            continue;
+        }
+        add_cpu(values, "writeThreadCpu", i, "itemThreadCpu");
+        add_cpu(values, "itemThreadCpu", i, "writeThreadCpu");
+    }
+}
+
 /* What collectors ask of every daemon, also where nothing is configured. */
 static void add_known(struct values *values, const struct monitor_instance *instance,
                       const char *section)
 {
-    const char *loops = strcmp(instance->process, "p2ps") == 0       ? "writeThreadCpu"
-                        : strcmp(instance->process, "src_dist") == 0 ? "sourceThreadCpu"
-                                                                     : NULL;
     struct value *value = add(values);
 
     if (value) {
@@ -209,9 +228,7 @@ static void add_known(struct values *values, const struct monitor_instance *inst
         snprintf(value->name, sizeof(value->name), "releaseVersion");
         snprintf(value->text, sizeof(value->text), "%s", RMDS_VERSION);
     }
-    add_cpu(values, "mainThreadCpu", -1);
-    for (int i = 0, n = loops ? count_loops(values) : 0; i < n; i++)
-        add_cpu(values, loops, i);
+    add_threads(values, instance);
 }
 
 /* An object stands before those in it: '.' is the least of all bytes but the end. */
