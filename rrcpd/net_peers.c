@@ -34,6 +34,7 @@ enum {
 };
 
 struct peer_name {
+    uint64_t session;
     char text[RRCP_NODE_NAME_MAX + 1];
     struct stats_entry *label; /* NULL: not shown */
     struct stats_entry *rows[STATS_ROW_COUNT(peer_rows)];
@@ -50,12 +51,12 @@ static const char *const gap_words[] = {
 
 int net_peers_create(struct net *net)
 {
-    return md_int_table_create(64, &net->peer_names);
+    return md_table_create(64, &net->peer_names);
 }
 
 static const char *name_of(const struct net *net, uint64_t session)
 {
-    const struct peer_name *name = md_int_table_get(net->peer_names, session);
+    const struct peer_name *name = md_table_get(net->peer_names, &session, sizeof(session));
 
     return name ? name->text : "without a name";
 }
@@ -92,7 +93,7 @@ void net_peers_update(struct net *net)
     struct rrcp_peer_info info;
 
     for (uint32_t i = 0; rrcp_peer_info(net->engine, i, &info); i++) {
-        struct peer_name *name = md_int_table_get(net->peer_names, info.session);
+        struct peer_name *name = md_table_get(net->peer_names, &info.session, sizeof(info.session));
 
         if (name && name->label)
             stats_rows_set(peer_rows, STATS_ROW_COUNT(peer_rows), name->rows, &info);
@@ -103,11 +104,14 @@ void net_peers_update(struct net *net)
 
 static void is_heard(struct net *net, const struct backbone_event *event)
 {
-    struct peer_name *name = md_int_table_get(net->peer_names, event->session);
+    struct peer_name *name = md_table_get(net->peer_names, &event->session, sizeof(event->session));
 
     if (!name) {
         name = calloc(1, sizeof(*name));
-        if (!name || md_int_table_put(net->peer_names, event->session, name) != 0) {
+        if (!name)
+            return;
+        name->session = event->session;
+        if (md_table_put(net->peer_names, &name->session, sizeof(name->session), name) != 0) {
             free(name);
             return;
         }
@@ -131,7 +135,8 @@ static void is_down(struct net *net, const struct backbone_event *event)
         md_log(MD_LOG_WARNING, "node %s is down: it was started anew", name);
     else
         md_log(MD_LOG_WARNING, "node %s is down: silent for peerTimeout", name);
-    struct peer_name *gone = md_int_table_remove(net->peer_names, event->session);
+    struct peer_name *gone =
+        md_table_remove(net->peer_names, &event->session, sizeof(event->session));
 
     forget(net, gone);
 }
@@ -163,9 +168,9 @@ void net_peers_destroy(struct net *net)
 
     if (!net->peer_names)
         return;
-    while ((name = md_int_table_next(net->peer_names, &walk, NULL)) != NULL)
+    while ((name = md_table_next(net->peer_names, &walk)) != NULL)
         forget(net, name);
-    md_int_table_destroy(net->peer_names);
+    md_table_destroy(net->peer_names);
 }
 
 void net_peers_event(struct net *net, const struct backbone_event *event)

@@ -9,7 +9,7 @@
 enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512 };
 
 struct net_stats;
-struct md_int_table;
+struct md_table;
 
 struct net {
     struct net_config config;
@@ -34,8 +34,8 @@ struct net {
     _Atomic uint64_t alive_ns;
     _Atomic bool must_end;
     struct net_stats *stats;
-    struct md_int_table *peer_names; /* by session */
-    int peers_shown;                 /* in the statistics */
+    struct md_table *peer_names; /* by session */
+    int peers_shown;             /* in the statistics */
     uint64_t strangers, strangers_at_ns;
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;

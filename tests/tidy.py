@@ -33,7 +33,7 @@ ONE_FOLDER = {
     "event2/": "src/base/",
     "numa.h": "src/base/",
     "openssl/": "src/netio/",
-    "xxhash.h": ("src/base/", "src/rrmp/"),
+    "xxhash.h": "src/rrmp/",
     "zlib.h": "src/rssl/",
     "lz4.h": "src/rssl/",
     "ncurses.h": "tools/rmdsmon/",

@@ -106,7 +106,6 @@ static void wall_reads(uint64_t count, void *arg)
 struct names {
     char (*text)[16];
     struct md_table *table;
-    struct md_int_table *int_table;
     uint64_t insert_max_ns;
 };
 
@@ -122,30 +121,16 @@ static void table_lookups(uint64_t count, void *arg)
     }
 }
 
-static void int_table_lookups(uint64_t count, void *arg)
-{
-    struct names *names = arg;
-    struct md_prng prng = md_prng_init(2);
-
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t key = md_prng_below(&prng, NAMES);
-        if (md_int_table_get(names->int_table, key) != names->text[key])
-            abort();
-    }
-}
-
 static void bench_tables(void)
 {
     struct names names = { .text = malloc(NAMES * sizeof(*names.text)) };
 
-    if (!names.text || md_table_create(NAMES, &names.table) ||
-        md_int_table_create(NAMES, &names.int_table))
+    if (!names.text || md_table_create(NAMES, &names.table))
         abort();
     uint64_t began = md_clock_mono_ns(), last = began;
     for (uint32_t i = 0; i < NAMES; i++) {
         snprintf(names.text[i], sizeof(names.text[i]), "IDN.R%07u.O", i);
-        if (md_table_put(names.table, names.text[i], 14, names.text[i]) ||
-            md_int_table_put(names.int_table, i, names.text[i]))
+        if (md_table_put(names.table, names.text[i], 14, names.text[i]))
             abort();
         uint64_t now = md_clock_mono_ns();
         if (now - last > names.insert_max_ns)
@@ -153,14 +138,10 @@ static void bench_tables(void)
         last = now;
     }
     bench("table, random lookup in 1M names", table_lookups, 2000000, &names);
-    bench("table, random lookup in 1M integers", int_table_lookups, 2000000, &names);
     if (!is_csv)
-        printf("    one M names and integers put in %.0f ms, longest single put %.0f us, %zu B per "
-               "name, %zu B per integer, no growth\n",
-               (double)(last - began) / 1e6, (double)names.insert_max_ns / 1e3,
-               md_table_bytes(names.table) / NAMES, md_int_table_bytes(names.int_table) / NAMES);
+        printf("    one M names put in %.0f ms, longest single put %.0f us, no growth\n",
+               (double)(last - began) / 1e6, (double)names.insert_max_ns / 1e3);
     md_table_destroy(names.table);
-    md_int_table_destroy(names.int_table);
     free(names.text);
 }
 

@@ -64,42 +64,37 @@ void *__wrap_mmap(void *where, size_t size, int protection, int flags, int fd, o
 static void the_counter_counts(void **state)
 {
     uint64_t before = calls;
-    struct md_int_table *table;
+    struct md_table *table;
 
     (void)state;
     void *volatile ours = malloc(100); /* a pair of these may be left out, too */
     free(ours);
     assert_int_equal(calls, before + 1);
     /* Of the base library, too. */
-    assert_int_equal(md_int_table_create(8, &table), MD_OK);
+    assert_int_equal(md_table_create(8, &table), MD_OK);
     assert_true(calls > before + 1);
-    md_int_table_destroy(table);
+    md_table_destroy(table);
 }
 
 static void tables_of_their_full_size_change_without(void **state)
 {
     static uint64_t keys[OBJECTS];
     struct md_table *names;
-    struct md_int_table *numbers;
 
     (void)state;
     assert_int_equal(md_table_create(OBJECTS, &names), MD_OK);
-    assert_int_equal(md_int_table_create(OBJECTS, &numbers), MD_OK);
     uint64_t before = calls;
     for (int turn = 0; turn < 20; turn++) {
         for (uint64_t i = 0; i < OBJECTS; i++) {
             keys[i] = i + (uint64_t)turn * OBJECTS;
             assert_int_equal(md_table_put(names, &keys[i], sizeof(keys[i]), &keys[i]), MD_OK);
-            assert_int_equal(md_int_table_put(numbers, keys[i], &keys[i]), MD_OK);
         }
         for (uint64_t i = 0; i < OBJECTS; i++) {
             assert_ptr_equal(md_table_remove(names, &keys[i], sizeof(keys[i])), &keys[i]);
-            assert_ptr_equal(md_int_table_remove(numbers, keys[i]), &keys[i]);
         }
     }
     assert_int_equal(calls, before);
     md_table_destroy(names);
-    md_int_table_destroy(numbers);
 }
 
 static void figures_clocks_and_log_lines_are_taken_without(void **state)

@@ -110,11 +110,13 @@ struct watch *sds_watch_add(struct client *client, struct item *item, int32_t st
 {
     struct watch *watch = calloc(1, sizeof(*watch));
 
-    if (!watch || md_int_table_put(client->streams, (uint32_t)stream_id, watch) != MD_OK) {
+    if (!watch)
+        return NULL;
+    *watch = (struct watch){ .client = client, .item = item, .stream_id = stream_id };
+    if (md_table_put(client->streams, &watch->stream_id, sizeof(stream_id), watch) != MD_OK) {
         free(watch);
         return NULL;
     }
-    *watch = (struct watch){ .client = client, .item = item, .stream_id = stream_id };
     struct watch **at = &item->watches;
     while (*at)
         at = &(*at)->next;
@@ -141,7 +143,7 @@ static void end_watch(struct watch *watch)
 
 void sds_watch_remove(struct watch *watch)
 {
-    (void)md_int_table_remove(watch->client->streams, (uint32_t)watch->stream_id);
+    (void)md_table_remove(watch->client->streams, &watch->stream_id, sizeof(watch->stream_id));
     end_watch(watch);
 }
 
@@ -153,9 +155,9 @@ void sds_client_forget(struct client *client)
 
     if (!client->streams)
         return;
-    while ((watch = md_int_table_next(client->streams, &walk, NULL)) != NULL)
+    while ((watch = md_table_next(client->streams, &walk)) != NULL)
         end_watch(watch);
-    md_int_table_destroy(client->streams);
+    md_table_destroy(client->streams);
     client->streams = NULL;
     client->outq = NULL;
 }
@@ -184,7 +186,7 @@ static void open_item(struct client *client, const struct omm_item_request *requ
     struct sds *sds = client->sds;
     struct omm_item_request one = *request;
     struct service *service = service_find(sds, request->key.service_id);
-    struct watch *watch = md_int_table_get(client->streams, (uint32_t)stream_id);
+    struct watch *watch = md_table_get(client->streams, &stream_id, sizeof(stream_id));
 
     one.stream_id = stream_id;
     if (!service || !(request->key.flags & RWF_KEY_HAS_SERVICE_ID)) {
@@ -274,7 +276,7 @@ static void on_request(struct client *client, const struct rwf_msg *msg)
 
 static void on_close(struct client *client, const struct rwf_msg *msg)
 {
-    struct watch *watch = md_int_table_get(client->streams, (uint32_t)msg->stream_id);
+    struct watch *watch = md_table_get(client->streams, &msg->stream_id, sizeof(msg->stream_id));
 
     client->sds->stats.closes++;
     if (watch)

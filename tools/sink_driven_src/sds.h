@@ -69,9 +69,9 @@ struct client {
     struct sds *sds;
     struct client *next;
     struct link *link;
-    struct rssl_outq *outq;       /* once it is open */
-    struct md_int_table *streams; /* stream id -> watch */
-    size_t unflushed;             /* bytes queued since the last flush */
+    struct rssl_outq *outq;   /* once it is open */
+    struct md_table *streams; /* stream id -> watch */
+    size_t unflushed;         /* bytes queued since the last flush */
     int32_t login_stream;
     int32_t directory_stream;
     uint32_t directory_filter;

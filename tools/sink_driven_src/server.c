@@ -59,10 +59,10 @@ struct client *sds_client_create(struct sds *sds, struct client_session *session
 {
     struct client *client = calloc(1, sizeof(*client));
 
-    if (!client || md_int_table_create(1024, &client->streams) != MD_OK ||
+    if (!client || md_table_create(1024, &client->streams) != MD_OK ||
         link_create(sds->loop, session, &link_ops, client, &client->link) != MD_OK) {
         if (client)
-            md_int_table_destroy(client->streams);
+            md_table_destroy(client->streams);
         free(client);
         client_session_destroy(session);
         return NULL;
