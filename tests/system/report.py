@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import random
 import sys
 import tempfile
 import xml.dom.minidom
@@ -16,6 +17,7 @@ import host  # noqa: E402
 import plot  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
+import where  # noqa: E402
 
 ROWS = [
     {"rate": 1000, "mean_us": 120.5, "rounds": [118.0, 120.5, 131.0], "lost": 0, "reached": True},
@@ -341,4 +343,28 @@ with tempfile.TemporaryDirectory() as folder:
 latency = report.published(sys.argv[1], "published-rmds-latency.csv")
 check(any(float(r["updates_per_s"]) == 1000 and float(r["mean_us"]) == 132 for r in latency),
       "the published figures")
+
+
+class Still:
+    """The trace of a program that never waited."""
+
+    def waited(self, *_):
+        return 0
+
+
+def steps_add_up(draws):
+    """The times between the steps of a tick make the time of its way, whatever the clocks said of
+    turns that had begun before it."""
+    trace, dice = Still(), random.Random(7)
+    for _ in range(draws):
+        marks = [(step, dice.randrange(100000), 0, 0, trace, 0)
+                 for step in (0, 20, 1, *range(2, 17), 21)]
+        way = where.monotone(marks)
+        parts = sum(sum(where.split(*pair).values()) for pair in zip(way, way[1:]))
+        total = (way[-1][1] - way[0][1]) / 1000
+        check(abs(parts - total) < 1e-6, f"steps of {parts} us make a way of {total}: {marks}")
+        check(way[-1][0] == 21 and way[0][0] == 0, f"the way has lost an end: {marks}")
+
+
+steps_add_up(2000)
 print("all good")

@@ -173,14 +173,16 @@ def split(before, this):
 
 
 def monotone(way):
-    """So that the times between steps add up to that of the way: a turn that began before the tick
-    was made is no step of it, and what a program still did when the next one had the tick already
-    cost the tick nothing."""
+    """So that the times between steps add up to that of the way: a turn that began before the step
+    ahead of it is no step of the way, and what a program still did when the next one had the tick
+    already cost the tick nothing."""
     out, latest = [], way[-1][1]
-    for step, ns, *rest in reversed(way):
-        latest = min(latest, ns) if step != 1 else latest
-        if step != 1 or way[0][1] <= ns <= latest:
-            out.append((step, min(ns, latest), *rest))
+    for index in range(len(way) - 1, -1, -1):
+        step, ns, *rest = way[index]
+        if step == 1 and index and not min(way[index - 1][1], latest) <= ns <= latest:
+            continue
+        latest = min(latest, ns)
+        out.append((step, latest, *rest))
     return out[::-1]
 
 
