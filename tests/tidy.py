@@ -40,7 +40,7 @@ ONE_FOLDER = {
 }
 # Headers of the compiler, the C library and the kernel.
 SYSTEM = re.compile(
-    r"(sys|netinet|net|arpa|linux)/\w+\.h|(assert|cpuid|ctype|dirent|errno|fcntl|ftw|getopt|glob|grp|ifaddrs|"
+    r"(sys|netinet|net|arpa|linux)/\w+\.h|(assert|cpuid|ctype|dirent|endian|errno|fcntl|ftw|getopt|glob|grp|ifaddrs|"
     r"inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|signal|spawn|"
     r"stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|syslog|termios|time|"
     r"unistd|wchar|x86intrin)\.h|rmds/\w+\.h"

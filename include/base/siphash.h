@@ -3,8 +3,10 @@
 #ifndef MD_SIPHASH_H
 #define MD_SIPHASH_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline uint64_t md_siphash_rotate(uint64_t x, int by)
 {
@@ -31,22 +33,19 @@ static inline uint64_t md_siphash(const uint64_t key[2], const void *bytes, size
     const uint8_t *p = bytes;
     uint64_t v[4] = { key[0] ^ 0x736f6d6570736575ull, key[1] ^ 0x646f72616e646f6dull,
                       key[0] ^ 0x6c7967656e657261ull, key[1] ^ 0x7465646279746573ull };
-    uint64_t word;
+    uint64_t word = 0;
 
-    for (size_t left = length;; left -= 8, p += 8) {
-        size_t take = left < 8 ? left : 8;
-
-        word = 0;
-        for (size_t i = 0; i < take; i++)
-            word |= (uint64_t)p[i] << (8 * i);
-        if (left < 8)
-            break;
+    for (size_t words = length / 8; words > 0; words--, p += 8) {
+        memcpy(&word, p, 8);
+        word = le64toh(word);
         v[3] ^= word;
         md_siphash_round(v);
         md_siphash_round(v);
         v[0] ^= word;
     }
-    word |= (uint64_t)length << 56;
+    word = 0;
+    memcpy(&word, p, length % 8);
+    word = le64toh(word) | (uint64_t)length << 56;
     v[3] ^= word;
     md_siphash_round(v);
     md_siphash_round(v);

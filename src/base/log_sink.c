@@ -101,6 +101,7 @@ static size_t quote(const char *text, size_t length, char *out)
 static size_t format_json(const char *identity, uint64_t wall_ns, enum md_log_severity severity,
                           const char *text, size_t length, char line[LINE_MAX_BYTES])
 {
+    static const char tail[] = { '"', '}', '\n' };
     char time[64], clean[MD_LOG_TEXT_MAX];
 
     format_time(wall_ns, time, sizeof(time));
@@ -111,8 +112,8 @@ static size_t format_json(const char *identity, uint64_t wall_ns, enum md_log_se
                              md_log_severity_name(severity));
     taken = md_log_escape(text, length, clean, sizeof(clean));
     used += quote(clean, taken, line + used);
-    memcpy(line + used, "\"}\n", 3);
-    return used + 3;
+    memcpy(line + used, tail, sizeof(tail));
+    return used + sizeof(tail);
 }
 
 static size_t format_line(const struct md_log_sink *sink, uint64_t wall_ns,

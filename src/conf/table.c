@@ -506,7 +506,8 @@ const struct md_conf_row md_conf_rows[] = {
  */
 #define ABSENT(name_, kinds_, programs_, flags_, instead)                                          \
     {                                                                                              \
-        .name = name_, .kinds = kinds_, .programs = programs_, .flags = flags_, .meaning = instead \
+        .name = (name_), .kinds = (kinds_), .programs = (programs_), .flags = (flags_),            \
+        .meaning = (instead)                                                                       \
     }
 
 const struct md_conf_row md_conf_absent[] = {

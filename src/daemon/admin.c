@@ -89,13 +89,11 @@ static void drop_request(struct daemon_request *request)
 static void end(struct connection *connection)
 {
     struct daemon_admin *admin = connection->admin;
+    struct connection **at = &admin->connections;
 
-    for (struct connection **at = &admin->connections; *at; at = &(*at)->next) {
-        if (*at == connection) {
-            *at = connection->next;
-            break;
-        }
-    }
+    while (*at != connection)
+        at = &(*at)->next;
+    *at = connection->next;
     admin->connection_count--;
     if (connection->request)
         connection->request->connection = NULL; /* its verb still has it */
@@ -528,10 +526,14 @@ void daemon_admin_close(struct daemon_admin *admin)
 {
     if (!admin)
         return;
-    while (admin->connections)
-        end(admin->connections);
-    while (admin->requests)
-        drop_request(admin->requests);
+    for (struct connection *next, *at = admin->connections; at; at = next) {
+        next = at->next;
+        end(at);
+    }
+    for (struct daemon_request *next, *at = admin->requests; at; at = next) {
+        next = at->next;
+        drop_request(at);
+    }
     md_loop_fd_remove(admin->watch);
     md_loop_timer_destroy(admin->pause);
     if (admin->fd >= 0) {

@@ -218,7 +218,7 @@ static void print_table(const struct monitor_instance *instance, const struct ta
     struct stats_value value;
     struct cell cell;
     size_t at = 0, count = 0, n = 0;
-    int widths[COLUMNS_MAX];
+    int widths[COLUMNS_MAX] = { 0 };
 
     while (stats_reader_next(instance->reader, &at, &value))
         count += place(instance, table, &value, &cell);

@@ -51,13 +51,13 @@ static void describe(const struct tc *tc, char *text, size_t size)
     else if (down > 0)
         snprintf(text, size, "%u of %u connections, one of them to %s", down, tc->options.conns,
                  conn->peer);
-    else if ((down = count_in(tc, CONN_LOGIN)) > 0)
+    else if (count_in(tc, CONN_LOGIN) > 0)
         snprintf(text, size, "the answer to the login of user %s at %s", tc->options.user,
                  first_in(tc, CONN_LOGIN)->peer);
-    else if ((down = count_in(tc, CONN_DIRECTORY)) > 0 && service)
+    else if (count_in(tc, CONN_DIRECTORY) > 0 && service)
         snprintf(text, size, "service %s, which is not offered at %s", service,
                  first_in(tc, CONN_DIRECTORY)->peer);
-    else if (down > 0)
+    else if (count_in(tc, CONN_DIRECTORY) > 0)
         snprintf(text, size, "the directory of %s", first_in(tc, CONN_DIRECTORY)->peer);
     else if (count_in(tc, CONN_DICTIONARY) > 0)
         snprintf(text, size, "the dictionary of %s", first_in(tc, CONN_DICTIONARY)->peer);
