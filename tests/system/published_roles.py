@@ -57,6 +57,11 @@ def check(folder):
     with open(f"{folder}/result", encoding="ascii") as text:
         head = text.readline()
     assert " item=RTRSY.O " in head, f"{head}: it was RTRSY.O that carried the times"
+    done = subprocess.run(program("testclient", "-S", "RDFD", "-p", "14902", "-items", "RTRSY.O", "-vnames", "BID,ASK",
+                                  "-X", "-e"), cwd=folder, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, timeout=300)
+    fields = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("        ")}
+    assert done.returncode == 0 and fields == {"BID", "ASK"}, f"{fields}: {done.stdout}"
     source, sink = log_of(folder, "rrcpd.net1.1"), log_of(folder, "rrcpd.net1.2")
     assert '"source" is a role: this is instance 1 of network net1' in source, source
     assert '"sink" is a role: this is instance 2 of network net1' in sink, sink

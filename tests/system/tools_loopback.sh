@@ -120,11 +120,22 @@ expect_in_time -secs 0 "latency \(all\): [1-9]" -md 6 decodeFormat 3 -l 1 -o 500
 grep -q "^# rmds-latency 1 host=.* service=RDFD item=RTRSY.O clock" "$dir/result" ||
     fail "the latency file does not name the item that carried the times"
 grep -q "^# summary count=[1-9]" "$dir/result" || fail "the latency file has no summary"
+said "as the published reports print it, at [0-9]+ updates/s, in us:" || fail "no latency as reports print it"
+value() { sed -n "s/^    $1 *\\([0-9.]*\\)$/\\1/p" "$dir/tc.out"; }
+figures="mean $(value Mean) us, stddev $(value "Standard Deviation"), min $(value Minimum), .* max $(value Maximum), "
+said "\(10 samples a second\): $(value "Number of Points"), $figures" ||
+    fail "the figures that reports print are not those of the samples"
 expect 0 "2 of 2 items" -il RTRSY.O,X -u USER -pw PW -I 1 -X -d 3 -rtt -tss -ct rssl -e
 said " BID +22 +[0-9]" || fail "-X does not print data"
 expect 0 "^UPDATE +X " -il X -X -et 0.03
 expect 0 "2 of 2 items" -items A,B -t -vfids 22,25 -X -e -md MarketPrice
 said " ASK +25 +[0-9]" || fail "-X does not print what -vfids chooses"
+expect 0 "4 of 4 items" -il A,B -vnames ASK,BID -e -conns 2
+expect 4 "the dictionary has no field \"BIDD\"" -il A -vnames BID,BIDD -e
+expect 1 "the dictionary has no field \"BIDD\"" -il A -vnames BIDD -dict "$source_dir/conf" -e
+expect 1 "-vfids is a list of at most 256 field ids.*: BID; -vnames takes names" -il A -vfids BID -e
+expect 0 "^SENT    REQUEST MARKET_PRICE stream 5 A, [0-9]+ bytes" -il A -ss -e
+said "^SENT    REQUEST LOGIN stream 1, " || fail "-ss does not print the login"
 expect_in_time -secs 0 "^time,upd/s" -il A -st 1
 printf '6|A\n# no item\n6|B\n\n6|C\n' >"$dir/domains"
 expect 0 "3 of 3 items" -ef "$dir/domains" -e

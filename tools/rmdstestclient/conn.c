@@ -30,7 +30,7 @@ static void on_messages(void *owner, const struct rssl_event *events, size_t cou
         if (events[i].kind == RSSL_EVENT_MESSAGE)
             data_message(conn, &events[i]);
     }
-    if (conn->tc->options.log >= 2)
+    if (conn->tc->options.log >= 2 || conn->tc->options.shows_states)
         fflush(stdout); /* a line is seen when it is written, also through a pipe */
     if (conn->tc->options.slow_us) {
         struct timespec pause = { .tv_sec = conn->tc->options.slow_us / 1000000,
@@ -147,11 +147,27 @@ void conn_again(struct conn *conn, struct slot *slot)
     (void)md_loop_timer_after(conn->timer, AGAIN_NS);
 }
 
+/* -ss: the head of what goes out, and for whom. */
+static void show_sent(struct rwf_bytes bytes)
+{
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
+        return;
+    bool has_name = (msg.key.flags & RWF_KEY_HAS_NAME) && msg.domain != RWF_DOMAIN_LOGIN;
+    printf("SENT    %s %s stream %d%s%.*s, %zu bytes\n", rwf_class_name(msg.msg_class),
+           rwf_domain_name(msg.domain), msg.stream_id, has_name ? " " : "",
+           has_name ? (int)msg.key.name.length : 0, (const char *)msg.key.name.data, bytes.length);
+    fflush(stdout);
+}
+
 int conn_send(struct conn *conn, const struct rwf_encoder *enc)
 {
     struct rwf_bytes bytes = rwf_encoder_bytes(enc);
     int rc = rwf_encoder_error(enc);
 
+    if (rc == RWF_OK && conn->outq && conn->tc->options.shows_sent)
+        show_sent(bytes);
     if (rc == RWF_OK && conn->outq)
         rc = rssl_outq_write(conn->outq, bytes.data, bytes.length);
     if (rc != RWF_OK)
@@ -159,22 +175,7 @@ int conn_send(struct conn *conn, const struct rwf_encoder *enc)
     return rc;
 }
 
-/* The elements :ViewType and :ViewData, and for a batch :ItemList. */
-static void add_view(struct tc *tc, struct rwf_encoder *enc)
-{
-    struct rwf_value value;
-
-    rwf_element_add_uint(enc, ":ViewType", OMM_VIEW_FIELDS);
-    rwf_element_start(enc, rwf_text(":ViewData"), RWF_TYPE_ARRAY);
-    rwf_array_start(enc, RWF_TYPE_INT, 2);
-    for (size_t i = 0; i < tc->options.view_count; i++) {
-        value = rwf_value_int(tc->options.view[i]);
-        rwf_array_add(enc, &value);
-    }
-    rwf_array_finish(enc);
-    rwf_element_finish(enc);
-}
-
+/* The element :ItemList of a batch. */
 static void add_names(struct conn *conn, struct rwf_encoder *enc, uint32_t first, uint32_t count)
 {
     rwf_element_start(enc, rwf_text(":ItemList"), RWF_TYPE_ARRAY);
@@ -219,7 +220,7 @@ static int send_request(struct conn *conn, uint32_t slot, bool is_batch, uint32_
         if (is_batch)
             add_names(conn, &enc, first, count);
         if (tc->options.view_count)
-            add_view(tc, &enc);
+            view_add(tc, &enc);
         rwf_element_list_finish(&enc);
     }
     rwf_msg_finish(&enc);

@@ -245,7 +245,7 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
     if (!slot || !(msg->flags & RWF_STATUS_HAS_STATE))
         return; /* the end of a batch, or of a stream we have closed */
     const struct tc_item *item = &tc->items[slot->item];
-    if (tc->options.log >= 2)
+    if (tc->options.log >= 2 || tc->options.shows_states)
         printf("STATUS  %s %s/%s/%s \"%.*s\"\n", item->name,
                rwf_stream_state_name(msg->state.stream_state),
                rwf_data_state_name(msg->state.data_state), rwf_state_code_name(msg->state.code),

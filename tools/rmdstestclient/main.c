@@ -27,11 +27,13 @@ struct words {
         *trace;
     const char *interval, *minutes, *log_file;
     struct md_option_list logs; /* levels, files */
-    const char *view, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout, *want, *slow;
+    const char *view, *view_names, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout,
+        *want, *slow;
     const char *drain, *what;
     const char *json, *stats, *seed, *dict, *counts;
     bool times, prints, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, pages,
         no_shuffle, nodelay;
+    bool shows_sent, shows_states;
     bool help, version;
 };
 
@@ -104,21 +106,6 @@ static int parse_hosts(char *text, uint16_t port, struct tc_options *o)
         o->ports[o->host_count++] = own;
     }
     return o->host_count ? TC_OK : usage("-h is HOST[:PORT],...", NULL);
-}
-
-static int parse_view(const char *text, struct tc_options *o)
-{
-    char *end;
-
-    while (text && *text) {
-        long fid = strtol(text, &end, 10);
-        if (end == text || (*end && *end != ',') || fid < INT16_MIN || fid > INT16_MAX ||
-            o->view_count == VIEW_MAX)
-            return usage("-view is a list of at most 256 field ids, as 22,25,6", text);
-        o->view[o->view_count++] = (int16_t)fid;
-        text = *end ? end + 1 : end;
-    }
-    return TC_OK;
 }
 
 static int understand_numbers(const struct words *w, struct tc_options *o)
@@ -214,6 +201,8 @@ static int understand(struct words *w, struct tc *tc)
         .split = w->split,
         .rtt = w->rtt,
         .no_shuffle = w->no_shuffle,
+        .shows_sent = w->shows_sent,
+        .shows_states = w->shows_states,
         .commands = true,
     };
     if (w->what && strcmp(w->what, "services") != 0)
@@ -234,7 +223,7 @@ static int understand(struct words *w, struct tc *tc)
     if (rc == TC_OK)
         rc = understand_log(w, o);
     if (rc == TC_OK)
-        rc = parse_view(w->view, o);
+        rc = view_parse(w->view, w->view_names, o) ? TC_OK : TC_OPTIONS;
     if (rc == TC_OK && w->counts && !(o->seqcheck && o->drain_s > 0))
         rc = usage("-counts needs -seqcheck and -drain", NULL);
     if (rc == TC_OK && w->what && w->conns)
@@ -307,14 +296,14 @@ static int load_dictionary(const struct words *w, struct tc *tc)
         return MD_EXIT_FILE;
     char error[512];
 
-    if (tc->options.decode < 2)
+    if (tc->options.decode < 2 && !tc->options.view_names)
         return TC_OK;
     tc->options.download = !w->dict;
     if (w->dict && tool_dictionary_load(w->dict, &tc->dictionary, error, sizeof(error)) != MD_OK) {
         fprintf(stderr, PROGRAM ": %s\n", error);
         return TC_FILE;
     }
-    return TC_OK;
+    return !w->dict || view_resolve(tc) ? TC_OK : TC_OPTIONS;
 }
 
 static int set_scheduling(const struct words *w)
@@ -514,6 +503,7 @@ int main(int argc, char **argv)
         { "snap", NULL, MD_OPTION_FLAG, &w.snapshot, NULL },
         { "vfids", "FID,...", MD_OPTION_STRING, &w.view, "only these fields (also -view)" },
         { "view", "FID,...", MD_OPTION_STRING, &w.view, NULL },
+        { "vnames", "NAME,...", MD_OPTION_STRING, &w.view_names, "the same by name, as BID,ASK" },
         { "conns", "N", MD_OPTION_STRING, &w.conns, "connections, each with the whole list (1)" },
         { "split", NULL, MD_OPTION_FLAG, &w.split, "each connection has its share of the list" },
         { "inorder", NULL, MD_OPTION_FLAG, &w.no_shuffle,
@@ -537,6 +527,8 @@ int main(int argc, char **argv)
         { "decodeFormat", "0..3", MD_OPTION_STRING, &w.decode, NULL },
         { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the server" },
         { "X", NULL, MD_OPTION_FLAG, &w.prints, "print what comes, decoded: -l 3, and -d 3" },
+        { "ss", NULL, MD_OPTION_FLAG, &w.shows_sent, "print what is sent, a line each" },
+        { "sos", NULL, MD_OPTION_FLAG, &w.shows_states, "print states of items that come" },
         { "l", "0..3|FILE", MD_OPTION_LIST, &w.logs,
           "print: nothing, statistics, images and states, every message (1); or: print into FILE" },
         { "I", "SECONDS", MD_OPTION_STRING, &w.interval,

@@ -292,6 +292,22 @@ static void print_latency(FILE *out, const char *what, const struct latency_summ
             (unsigned long long)s->max_us, (unsigned long long)s->negative);
 }
 
+/* The five figures that the published reports print of each rate, from samples as theirs. */
+static void print_published(FILE *out, const struct latency_summary *s, double rate)
+{
+    if (s->count == 0)
+        return;
+    fprintf(out,
+            "rmdstestclient: as the published reports print it, at %.0f updates/s, in us:\n"
+            "    Mean                %10.1f\n"
+            "    Standard Deviation  %10.1f\n"
+            "    Maximum             %10llu\n"
+            "    Minimum             %10llu\n"
+            "    Number of Points    %10llu\n",
+            rate, s->mean_us, s->stddev_us, (unsigned long long)s->max_us,
+            (unsigned long long)s->min_us, (unsigned long long)s->count);
+}
+
 static void close_lmfile(struct tc *tc, const struct latency_summary *s)
 {
     if (!tc->lmfile)
@@ -422,6 +438,7 @@ static void print_summary(struct tc *tc, double seconds, double rate)
         print_latency(stdout, "(all)", &lat);
         latency_summary(tc->sampled, &lat);
         print_latency(stdout, "(10 samples a second)", &lat);
+        print_published(stdout, &lat, rate);
     }
     if (tc->options.seqcheck)
         printf(

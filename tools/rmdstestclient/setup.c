@@ -130,11 +130,34 @@ static bool has_services(const struct conn *conn)
     return true;
 }
 
+/* With -vnames once the dictionary is there, which connection 0 fetches for all. */
 static void open_items(struct conn *conn)
 {
+    if (conn->tc->options.view_names) {
+        conn->state = CONN_DICTIONARY;
+        return;
+    }
     conn->state = CONN_UP;
     conn->next = 0;
     conn_ask(conn);
+}
+
+/* The dictionary is there, or there is none: those that wait for it go on. */
+static void dictionary_settled(struct tc *tc)
+{
+    if (!view_resolve(tc)) {
+        tc->is_over = true;
+        md_loop_stop(tc->loop);
+        return;
+    }
+    for (unsigned i = 0; i < tc->options.conns; i++) {
+        struct conn *conn = &tc->conns[i];
+
+        if (conn->state != CONN_DICTIONARY)
+            continue;
+        open_items(conn);
+        (void)link_flush(conn->link);
+    }
 }
 
 /* What the directory has is known once its last part is here. */
@@ -198,7 +221,7 @@ static void use_files(struct conn *conn)
         fprintf(stderr, "rmdstestclient: no dictionary: %s; fields are not decoded\n", error);
     tc->options.download = false;
     if (conn->state == CONN_DICTIONARY)
-        open_items(conn);
+        dictionary_settled(tc);
 }
 
 static void on_dictionary(struct conn *conn, const struct rwf_msg *msg)
@@ -221,7 +244,7 @@ static void on_dictionary(struct conn *conn, const struct rwf_msg *msg)
     if (msg->stream_id == FIELDS_STREAM)
         ask_dictionary(conn, ENUMS_STREAM, "RWFEnum");
     else
-        open_items(conn);
+        dictionary_settled(tc);
 }
 
 /* The server measures the round trip: back with it at once. */

@@ -148,6 +148,8 @@ struct tc_options {
     uint64_t seed;
     int16_t view[VIEW_MAX];
     size_t view_count;
+    const char *view_names; /* -vnames, until they are ids: see view.c */
+    bool shows_sent, shows_states;
     bool download;
     bool lists_services;
 };
@@ -226,6 +228,12 @@ int conn_send(struct conn *conn, const struct rwf_encoder *enc);
 void conn_pause(struct conn *conn, bool pause);
 void conn_close_item(struct conn *conn, struct slot *slot);
 void conn_post(struct conn *conn);
+
+/* view.c: the fields that are asked for */
+bool view_parse(const char *ids, const char *names, struct tc_options *options);
+/* Find the ids of -vnames in the dictionary. False: it has not all of them, told. */
+bool view_resolve(struct tc *tc);
+void view_add(const struct tc *tc, struct rwf_encoder *enc); /* to a request */
 
 /* setup.c: login, directory, dictionary */
 void setup_start(struct conn *conn);
