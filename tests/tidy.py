@@ -197,7 +197,7 @@ def check_parameters(files):
 
 def check_layers(files):
     """Each folder of src/ stands in CONTRIBUTING.md's list, above all that it USES."""
-    block = re.search(r"^    base <[^\n]*\n(?:     [^\n]*\n)*", text_of("CONTRIBUTING.md"), re.M)
+    block = re.search(r"^base <[^\n]*\n(?: [^\n]*\n)*", text_of("CONTRIBUTING.md"), re.M)
     level = {
         name: number
         for number, names in enumerate(block.group(0).split("<"))

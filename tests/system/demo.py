@@ -47,11 +47,25 @@ def plain(folder):
            r"0 · out of order 0",
            r"normal here: with \d+ cores? and load [\d.]+", r"undetected losses: 0$",
            r"everything stopped +nothing left behind")
+    as_the_readme_says(text)
     check(len(re.findall(PRICE, text, re.M)) == 8, f"not one table of eight prices:\n{text}")
     check("\x1b" not in text, f"escapes in plain text:\n{text!r}")
     left = [name for name in os.listdir(folder) if name != "state"]
     check(not left and not os.path.exists(os.path.join(folder, "state")), f"left behind: {left}")
     expect(text, r"tools/rmds up +starts this chain with a publisher")
+
+
+def as_the_readme_says(text):
+    """README.md shows lines of a demo: there are lines with these subjects, and the same columns, in that order."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as page:
+        shown = re.search(r"^```text\n(\[ok\].*?)^```", page.read(), re.M | re.S)[1]
+    at = 0
+    for line in filter(None, shown.split("\n")):
+        subject = re.match(r"\[ok\]  \S+| +RIC .*| +DEMO\d\.O| +latency, publisher to consumer", line)
+        check(subject, f"README.md shows a line of no known kind: {line}")
+        found = text.find("\n" + subject[0], at)
+        check(found >= 0, f"README.md shows '{line}', which the demo does not, at this place:\n{text}")
+        at = found + 1
 
 
 def terminal_text(near):

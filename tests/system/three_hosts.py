@@ -23,7 +23,8 @@ def ip(*words):
 def blocks():
     """The page's blocks of code: the configuration, the keys, the units, the commands."""
     with open(PAGE, encoding="ascii") as page:
-        return re.findall(r"^```\n(.*?)^```$", page.read(), re.M | re.S)
+        found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read(), re.M | re.S)
+    return [text for kind, text in found if not kind]
 
 
 class Host:
