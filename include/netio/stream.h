@@ -1,4 +1,4 @@
-/* netio/stream.h - byte streams: one interface over TCP, TLS and an in-memory pipe. */
+/* netio/stream.h - byte streams: one interface over TCP and TLS. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef NETIO_STREAM_H
 #define NETIO_STREAM_H
@@ -24,7 +24,6 @@
 struct net_stream;
 struct net_listener;
 struct net_tls;
-struct net_pipe_hub;
 
 #define NET_POLL_INTERVAL_NS 1000000u
 
@@ -33,16 +32,15 @@ struct net_pipe_hub;
 #define NET_WRITABLE 0x2u
 
 struct net_stream_options {
-    bool nodelay;             /* TCP_NODELAY */
-    uint32_t send_buffer;     /* bytes; 0 = the kernel tunes it */
-    uint32_t recv_buffer;     /* likewise */
-    uint32_t unsent_max;      /* bytes the kernel may hold before it has sent them; 0 = no bound */
-    const char *interface;    /* local address to bind; NULL = any */
-    struct net_tls *tls;      /* needed by net_tls_transport; must outlive the stream */
-    const char *tls_host;     /* client: the name the certificate must show; NULL = that dialed */
-    struct net_pipe_hub *hub; /* needed by the pipe transports */
-    uint32_t attempt;         /* dial: which of a name's addresses, counted round */
-    uint32_t backlog;         /* listener; 0 = 1024 */
+    bool nodelay;          /* TCP_NODELAY */
+    uint32_t send_buffer;  /* bytes; 0 = the kernel tunes it */
+    uint32_t recv_buffer;  /* likewise */
+    uint32_t unsent_max;   /* bytes the kernel may hold before it has sent them; 0 = no bound */
+    const char *interface; /* local address to bind; NULL = any */
+    struct net_tls *tls;   /* needed by net_tls_transport; must outlive the stream */
+    const char *tls_host;  /* client: the name the certificate must show; NULL = that dialed */
+    uint32_t attempt;      /* dial: which of a name's addresses, counted round */
+    uint32_t backlog;      /* listener; 0 = 1024 */
 };
 
 /*
@@ -61,11 +59,6 @@ struct net_transport {
 
 extern const struct net_transport net_tcp_transport;
 extern const struct net_transport net_tls_transport;
-extern const struct net_transport net_pipe_transport;        /* driven by descriptors */
-extern const struct net_transport net_pipe_polled_transport; /* driven by polling */
-
-/* By name: "tcp", "tls", "pipe", "pipe-polled"; NULL if there is none such. */
-const struct net_transport *net_transport_find(const char *name);
 
 void net_stream_close(struct net_stream *stream); /* at once; NULL is allowed */
 
@@ -101,7 +94,7 @@ unsigned net_stream_wants(const struct net_stream *stream, bool has_output);
  * tells of bytes held above the descriptor (TLS), else 0. */
 unsigned net_stream_poll(struct net_stream *stream);
 
-/* "127.0.0.1:40112", "[::1]:40112", "pipe:7"; the peer's, and for tls the version behind it. */
+/* "127.0.0.1:40112", "[::1]:40112"; the peer's, and for tls the version behind it. */
 const char *net_stream_peer(const struct net_stream *stream);
 
 /* The error, for a log line: "Connection refused", "certificate has expired". */
@@ -141,13 +134,5 @@ int net_tls_reload(struct net_tls *tls, char *error, size_t error_size);
 /* When the certificate in force ends, in seconds since 1970; 0: there is none. */
 int64_t net_tls_expires(struct net_tls *tls);
 void net_tls_destroy(struct net_tls *tls); /* NULL is allowed */
-
-/*
- * In-memory pipes, for one process. A hub is the network in which they listen and dial; both ends
- * may be on different threads. `capacity`: bytes held each way, which makes a peer that does not
- * read visible.
- */
-int net_pipe_hub_create(size_t capacity, struct net_pipe_hub **out);
-void net_pipe_hub_destroy(struct net_pipe_hub *hub); /* all its streams are closed before */
 
 #endif

@@ -124,7 +124,7 @@ static int settings_init(struct settings *settings, const struct rmds_options *o
         return MD_ERR_UNSUPPORTED;
     if (options->ping_timeout_s > 255 || options->ping_timeout_min_s > 255)
         return MD_ERR_RANGE;
-    settings->transport = net_transport_find(name);
+    settings->transport = strcmp(name, "tls") == 0 ? &net_tls_transport : &net_tcp_transport;
     settings->options = *options;
     copy_strings(&settings->options);
     return MD_OK;

@@ -10,22 +10,6 @@
 
 #include "stream_private.h"
 
-const struct net_transport *net_transport_find(const char *name)
-{
-    static const struct net_transport *const all[] = {
-        &net_tcp_transport,
-        &net_tls_transport,
-        &net_pipe_transport,
-        &net_pipe_polled_transport,
-    };
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    }
-    return NULL;
-}
-
 const char *net_error(void)
 {
     return strerror(errno);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "client/session.h"
+#include "pipe.h"
 
 #define COUNT 1000
 
@@ -35,17 +36,15 @@ static bool turn(struct client_session *session)
 static void a_thousand_idle_connections_cost_less_than_20_kb_each(void **state)
 {
     struct client_context *far, *near;
-    struct net_pipe_hub *hub;
     struct net_listener *listener;
-    struct client_dial dial = { .transport = &net_pipe_polled_transport,
+    struct client_dial dial = { .transport = &pipe_polled_transport,
                                 .rssl = rssl_config_default(RSSL_ROLE_CLIENT) };
     struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
     unsigned open = 0;
 
     (void)state;
-    assert_int_equal(net_pipe_hub_create(1024, &hub), MD_OK);
-    dial.options.hub = hub;
-    assert_int_equal(net_pipe_polled_transport.listen(&dial.options, NULL, 0, &listener), MD_OK);
+    pipe_network_open(1024);
+    assert_int_equal(pipe_polled_transport.listen(&dial.options, NULL, 0, &listener), MD_OK);
     dial.port = net_listener_port(listener);
     assert_int_equal(client_context_create(NULL, &far), MD_OK);
     assert_int_equal(client_context_create(NULL, &near), MD_OK);
@@ -81,7 +80,7 @@ static void a_thousand_idle_connections_cost_less_than_20_kb_each(void **state)
     net_listener_close(listener);
     client_context_destroy(near);
     client_context_destroy(far);
-    net_pipe_hub_destroy(hub);
+    pipe_network_close();
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "client/session.h"
+#include "pipe.h"
 #include "tls_files.h"
 
 #define BOTH_MAX 128
@@ -32,7 +33,6 @@ struct end {
 struct fixture {
     const struct net_transport *transport;
     struct client_context *context;
-    struct net_pipe_hub *hub;
     struct tls_files files;
     struct net_tls *server_tls;
     struct net_tls *client_tls;
@@ -53,10 +53,10 @@ static int set_up_with(void **state, const char *transport, size_t pipe_size)
     char error[160] = "";
 
     assert_non_null(f);
-    f->transport = net_transport_find(transport);
+    f->transport = transport_find(transport);
     assert_non_null(f->transport);
     assert_int_equal(client_context_create(NULL, &f->context), MD_OK);
-    assert_int_equal(net_pipe_hub_create(pipe_size, &f->hub), MD_OK);
+    pipe_network_open(pipe_size);
     assert_int_equal(tls_files_create(&f->files), 0);
     struct net_tls_config server_tls = { .certificate = f->files.certificate,
                                          .key = f->files.key,
@@ -64,12 +64,11 @@ static int set_up_with(void **state, const char *transport, size_t pipe_size)
     struct net_tls_config client_tls = { .ca = f->files.certificate };
     assert_int_equal(net_tls_create(&server_tls, error, sizeof(error), &f->server_tls), MD_OK);
     assert_int_equal(net_tls_create(&client_tls, error, sizeof(error), &f->client_tls), MD_OK);
-    f->server_options =
-        (struct net_stream_options){ .nodelay = true, .tls = f->server_tls, .hub = f->hub };
+    f->server_options = (struct net_stream_options){ .nodelay = true, .tls = f->server_tls };
     assert_int_equal(f->transport->listen(&f->server_options, "127.0.0.1", 0, &f->listener), MD_OK);
     f->dial = (struct client_dial){
         .transport = f->transport,
-        .options = { .nodelay = true, .tls = f->client_tls, .hub = f->hub },
+        .options = { .nodelay = true, .tls = f->client_tls },
         .host = "127.0.0.1",
         .port = net_listener_port(f->listener),
         .rssl = rssl_config_default(RSSL_ROLE_CLIENT),
@@ -121,7 +120,7 @@ static int tear_down(void **state)
     net_listener_close(f->listener);
     net_tls_destroy(f->server_tls);
     net_tls_destroy(f->client_tls);
-    net_pipe_hub_destroy(f->hub);
+    pipe_network_close();
     client_context_destroy(f->context);
     tls_files_remove(&f->files);
     free(f);

@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "netio/sim.h"
 #include "netio/udp.h"
+#include "sim.h"
 
 enum { ENDS = 3, PATIENCE = 200000 };
 

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "netio/stream.h"
+#include "pipe.h"
 
 #define TOTAL (4u << 20)
 
@@ -78,12 +79,10 @@ static void exchange(const struct net_transport *transport)
 {
     struct net_stream_options options = { 0 };
     struct end ends[2] = { 0 };
-    struct net_pipe_hub *hub;
     struct net_listener *listener;
     pthread_t threads[2];
 
-    assert_int_equal(net_pipe_hub_create(10000, &hub), MD_OK);
-    options.hub = hub;
+    pipe_network_open(10000);
     assert_int_equal(transport->listen(&options, NULL, 0, &listener), MD_OK);
     assert_int_equal(transport->dial(&options, NULL, net_listener_port(listener), &ends[0].stream),
                      MD_OK);
@@ -98,19 +97,19 @@ static void exchange(const struct net_transport *transport)
         net_stream_close(ends[i].stream);
     }
     net_listener_close(listener);
-    net_pipe_hub_destroy(hub);
+    pipe_network_close();
 }
 
 static void both_directions_at_once_driven_by_descriptors(void **state)
 {
     (void)state;
-    exchange(&net_pipe_transport);
+    exchange(&pipe_transport);
 }
 
 static void both_directions_at_once_driven_by_polling(void **state)
 {
     (void)state;
-    exchange(&net_pipe_polled_transport);
+    exchange(&pipe_polled_transport);
 }
 
 int main(void)

@@ -17,6 +17,7 @@
 #include "client/session.h"
 #include "p2ps/dictionaries.h"
 #include "p2ps/worker.h"
+#include "pipe.h"
 #include "tls_files.h"
 
 #define CONSUMERS_MAX 20
@@ -41,7 +42,6 @@ struct fixture {
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_worker *worker;
     const struct net_transport *transport;
-    struct net_pipe_hub *hub;
     struct net_tls *server_tls;
     struct net_tls *client_tls;
     struct net_listener *listener;
@@ -124,15 +124,15 @@ static int set_up(void **state, const char *transport)
     assert_int_equal(tls_files_create(&f->files), 0);
     start_daemon(f);
     start_worker(f);
-    f->transport = net_transport_find(transport);
-    assert_int_equal(net_pipe_hub_create(PIPE_BYTES, &f->hub), MD_OK);
+    f->transport = transport_find(transport);
+    pipe_network_open(PIPE_BYTES);
     create_tls(f);
-    const struct net_stream_options options = { .tls = f->server_tls, .hub = f->hub };
+    const struct net_stream_options options = { .tls = f->server_tls };
     assert_int_equal(f->transport->listen(&options, "127.0.0.1", 0, &f->listener), MD_OK);
     assert_int_equal(client_context_create(NULL, &f->context), MD_OK);
     f->dial = (struct client_dial){
         .transport = f->transport,
-        .options = { .tls = f->client_tls, .hub = f->hub },
+        .options = { .tls = f->client_tls },
         .host = "127.0.0.1",
         .port = net_listener_port(f->listener),
         .rssl = rssl_config_default(RSSL_ROLE_CLIENT),
@@ -186,7 +186,7 @@ static int tear_down(void **state)
     client_context_destroy(f->context);
     net_tls_destroy(f->server_tls);
     net_tls_destroy(f->client_tls);
-    net_pipe_hub_destroy(f->hub);
+    pipe_network_close();
     daemon_stop(&f->daemon);
     remove_files(f);
     tls_files_remove(&f->files);

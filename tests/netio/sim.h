@@ -1,7 +1,7 @@
-/* netio/sim.h - packet I/O within one process: a network made of memory, for tests. */
+/* sim.h - packet I/O within one process: a network made of memory, for tests. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef NETIO_SIM_H
-#define NETIO_SIM_H
+#ifndef TESTS_SIM_H
+#define TESTS_SIM_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-/* sim.c - see netio/sim.h. */
+/* sim.c - see tests/netio/sim.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "netio/sim.h"
+#include "sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
-/* pipe.c - byte streams within one process, driven by descriptors or by polling. */
+/* pipe.c - see tests/netio/pipe.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pipe.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,6 @@ struct pipe_stream {
 
 struct pipe_listener {
     struct net_listener base;
-    struct net_pipe_hub *hub;
     struct pipe_listener *next;
     struct pipe_stream *waiting[64];
     size_t waiting_count;
@@ -49,12 +50,12 @@ struct pipe_listener {
     int event;
 };
 
-struct net_pipe_hub {
+static struct {
     pthread_mutex_t lock;
-    size_t capacity;
+    size_t capacity; /* 0: closed */
     uint16_t next_port;
     struct pipe_listener *listeners;
-};
+} hub = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct pipe_stream *pipe_of(struct net_stream *stream)
 {
@@ -303,22 +304,19 @@ static struct pipe_pair *make_pair(size_t capacity, bool first_polls, bool secon
     return pair;
 }
 
-static int dial(const struct net_stream_options *options, uint16_t port, bool polls,
-                struct net_stream **out)
+static int dial(uint16_t port, bool polls, struct net_stream **out)
 {
-    struct net_pipe_hub *hub = options->hub;
     struct pipe_listener *listener;
     struct pipe_stream *near = NULL, *far = NULL;
     int rc = MD_ERR_SYS; /* nobody listens, or it has its hands full */
 
     *out = NULL;
-    if (!hub)
-        return MD_ERR_STATE;
-    pthread_mutex_lock(&hub->lock);
-    for (listener = hub->listeners; listener && listener->port != port;)
+    MD_ASSERT(hub.capacity != 0);
+    pthread_mutex_lock(&hub.lock);
+    for (listener = hub.listeners; listener && listener->port != port;)
         listener = listener->next;
     if (listener && listener->waiting_count < sizeof(listener->waiting) / sizeof(void *)) {
-        struct pipe_pair *pair = make_pair(hub->capacity, polls, listener->event < 0);
+        struct pipe_pair *pair = make_pair(hub.capacity, polls, listener->event < 0);
         rc = MD_ERR_NOMEM;
         if (pair) {
             near = make_end(pair, 0, port);
@@ -335,22 +333,24 @@ static int dial(const struct net_stream_options *options, uint16_t port, bool po
             destroy_pair(pair);
         }
     }
-    pthread_mutex_unlock(&hub->lock);
+    pthread_mutex_unlock(&hub.lock);
     return rc;
 }
 
 static int pipe_dial(const struct net_stream_options *options, const char *host, uint16_t port,
                      struct net_stream **out)
 {
+    (void)options;
     (void)host;
-    return dial(options, port, false, out);
+    return dial(port, false, out);
 }
 
 static int pipe_dial_polled(const struct net_stream_options *options, const char *host,
                             uint16_t port, struct net_stream **out)
 {
+    (void)options;
     (void)host;
-    return dial(options, port, true, out);
+    return dial(port, true, out);
 }
 
 static int pipe_accept(struct net_listener *base, struct net_stream **out)
@@ -359,7 +359,7 @@ static int pipe_accept(struct net_listener *base, struct net_stream **out)
     int rc = MD_ERR_AGAIN;
 
     *out = NULL;
-    pthread_mutex_lock(&listener->hub->lock);
+    pthread_mutex_lock(&hub.lock);
     if (listener->waiting_count > 0) {
         *out = &listener->waiting[0]->base;
         listener->waiting_count--;
@@ -369,7 +369,7 @@ static int pipe_accept(struct net_listener *base, struct net_stream **out)
     } else {
         clear_event(listener->event);
     }
-    pthread_mutex_unlock(&listener->hub->lock);
+    pthread_mutex_unlock(&hub.lock);
     return rc;
 }
 
@@ -386,13 +386,13 @@ static uint16_t pipe_listener_port(const struct net_listener *base)
 static void pipe_listener_close(struct net_listener *base)
 {
     struct pipe_listener *listener = listener_of(base);
-    struct pipe_listener **at = &listener->hub->listeners;
+    struct pipe_listener **at = &hub.listeners;
 
-    pthread_mutex_lock(&listener->hub->lock);
+    pthread_mutex_lock(&hub.lock);
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
-    pthread_mutex_unlock(&listener->hub->lock);
+    pthread_mutex_unlock(&hub.lock);
     for (size_t i = 0; i < listener->waiting_count; i++)
         net_stream_close(&listener->waiting[i]->base);
     if (listener->event >= 0)
@@ -407,44 +407,41 @@ static const struct net_listener_ops listener_ops = {
     .close = pipe_listener_close,
 };
 
-static bool is_taken(const struct net_pipe_hub *hub, uint16_t port)
+static bool is_taken(uint16_t port)
 {
-    for (const struct pipe_listener *at = hub->listeners; at; at = at->next) {
+    for (const struct pipe_listener *at = hub.listeners; at; at = at->next) {
         if (at->port == port)
             return true;
     }
     return false;
 }
 
-static int listen_on(const struct net_stream_options *options, uint16_t port, bool polls,
-                     struct net_listener **out)
+static int listen_on(uint16_t port, bool polls, struct net_listener **out)
 {
-    struct net_pipe_hub *hub = options->hub;
-    struct pipe_listener *listener = hub ? calloc(1, sizeof(*listener)) : NULL;
+    struct pipe_listener *listener = calloc(1, sizeof(*listener));
     int rc = MD_OK;
 
     *out = NULL;
     if (!listener)
-        return hub ? MD_ERR_NOMEM : MD_ERR_STATE;
+        return MD_ERR_NOMEM;
     listener->base.ops = &listener_ops;
-    listener->hub = hub;
     listener->event = polls ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (!polls && listener->event < 0) {
         free(listener);
         return MD_ERR_SYS;
     }
-    pthread_mutex_lock(&hub->lock);
-    while (port == 0 || (port >= 49152 && is_taken(hub, port)))
-        port = (uint16_t)(49152u + hub->next_port++ % 16384u);
-    if (is_taken(hub, port)) {
+    pthread_mutex_lock(&hub.lock);
+    while (port == 0 || (port >= 49152 && is_taken(port)))
+        port = (uint16_t)(49152u + hub.next_port++ % 16384u);
+    if (is_taken(port)) {
         rc = MD_ERR_EXISTS;
     } else {
         listener->port = port;
-        listener->next = hub->listeners;
-        hub->listeners = listener;
+        listener->next = hub.listeners;
+        hub.listeners = listener;
         *out = &listener->base;
     }
-    pthread_mutex_unlock(&hub->lock);
+    pthread_mutex_unlock(&hub.lock);
     if (rc != MD_OK) {
         if (listener->event >= 0)
             close(listener->event);
@@ -456,51 +453,55 @@ static int listen_on(const struct net_stream_options *options, uint16_t port, bo
 static int pipe_listen(const struct net_stream_options *options, const char *host, uint16_t port,
                        struct net_listener **out)
 {
+    (void)options;
     (void)host;
-    return listen_on(options, port, false, out);
+    return listen_on(port, false, out);
 }
 
 static int pipe_listen_polled(const struct net_stream_options *options, const char *host,
                               uint16_t port, struct net_listener **out)
 {
+    (void)options;
     (void)host;
-    return listen_on(options, port, true, out);
+    return listen_on(port, true, out);
 }
 
-const struct net_transport net_pipe_transport = {
+const struct net_transport pipe_transport = {
     .name = "pipe",
     .dial = pipe_dial,
     .listen = pipe_listen,
 };
 
-const struct net_transport net_pipe_polled_transport = {
+const struct net_transport pipe_polled_transport = {
     .name = "pipe-polled",
     .dial = pipe_dial_polled,
     .listen = pipe_listen_polled,
 };
 
-int net_pipe_hub_create(size_t capacity, struct net_pipe_hub **out)
+void pipe_network_open(size_t capacity)
 {
-    struct net_pipe_hub *hub = calloc(1, sizeof(*hub));
-
-    *out = NULL;
-    if (!hub)
-        return MD_ERR_NOMEM;
-    if (capacity == 0) {
-        free(hub);
-        return MD_ERR_RANGE;
-    }
-    pthread_mutex_init(&hub->lock, NULL);
-    hub->capacity = capacity;
-    *out = hub;
-    return MD_OK;
+    MD_ASSERT(capacity > 0 && hub.capacity == 0);
+    hub.capacity = capacity;
 }
 
-void net_pipe_hub_destroy(struct net_pipe_hub *hub)
+void pipe_network_close(void)
 {
-    if (!hub)
-        return;
-    MD_ASSERT(!hub->listeners);
-    pthread_mutex_destroy(&hub->lock);
-    free(hub);
+    MD_ASSERT(!hub.listeners);
+    hub.capacity = 0;
+}
+
+const struct net_transport *transport_find(const char *name)
+{
+    static const struct net_transport *const all[] = {
+        &net_tcp_transport,
+        &net_tls_transport,
+        &pipe_transport,
+        &pipe_polled_transport,
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    }
+    return NULL;
 }
