@@ -79,6 +79,12 @@ struct rrcp_key {
     uint8_t bytes[32];
 };
 
+/* Numbers as in the trailer of a packet. */
+enum rrcp_cipher {
+    RRCP_CIPHER_AES_128_GCM = 2,
+    RRCP_CIPHER_AES_256_GCM = 3,
+};
+
 /* rrcp_config_init() sets the defaults named here. The caller must set network and node. */
 struct rrcp_config {
     const char *network;   /* the same at all nodes of a network; copied */
@@ -144,11 +150,14 @@ struct rrcp_config {
     uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages */
     uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together */
 
-    /* Authentication: with key_count > 0 each packet carries a trailer, and the engine drops
-     * packets without one. keys[0] signs; all keys verify, so that a key can change without a
+    /* With key_count > 0 each packet carries a tag, and the engine drops packets without a valid
+     * one; env.seal must be set. keys[0] seals; all keys open, so that a key can change without a
      * pause. */
     struct rrcp_key keys[RRCP_KEY_MAX];
     uint32_t key_count;
+    enum rrcp_cipher cipher; /* AES-128; of what is sent: what comes may use either */
+    bool encrypts;           /* false: packets are authenticated only; what comes may be either */
+    uint64_t first_counter;  /* 0; of the first packet, for tests of large ones */
 };
 
 void rrcp_config_init(struct rrcp_config *config);
@@ -167,11 +176,43 @@ enum rrcp_note {
     RRCP_NOTE_REPAIRS_USELESS,    /* repairs arrive as duplicates: see switchReorderFixEnabled */
     RRCP_NOTE_FLOW_RECEIVER_LOST, /* flow control gave up a receiver without progress */
     RRCP_NOTE_USERS_EXHAUSTED,
+    RRCP_NOTE_COUNTER_EXHAUSTED, /* 2^47 packets are sealed: begin a new session */
     RRCP_NOTE_count
 };
 
 /* Fixed text for logs; never NULL. */
 const char *rrcp_note_text(enum rrcp_note note);
+
+/* Whose packets a state seals or opens. */
+struct rrcp_seal_id {
+    const struct rrcp_key *key;
+    uint64_t session; /* of the sender */
+    uint32_t network_id;
+    enum rrcp_cipher cipher;
+    bool is_sender; /* the state seals; false: it opens */
+};
+
+#define RRCP_TAG_BYTES 16
+
+/*
+ * The cipher, which is not the engine's: seal/seal.h has one. `clear` bytes at the beginning of a
+ * packet are authenticated only, the others are encrypted too. A counter is never used twice with
+ * the key of one session.
+ */
+struct rrcp_seal {
+    void *context;
+    /* Returns a state with the session key, NULL: no memory. `state`: an old one, which becomes the
+     * new one (and ends, if that fails); NULL: none. The engine calls it when it first hears a
+     * session or a key, never for each packet of a peer. */
+    void *(*begin)(void *context, void *state, const struct rrcp_seal_id *id);
+    void (*end)(void *context, void *state); /* NULL is allowed */
+    /* Writes all `length` bytes to `to`, which may be `from`, and the tag. */
+    void (*seal)(void *state, uint64_t counter, uint8_t *to, const uint8_t *from, uint32_t clear,
+                 uint32_t length, uint8_t tag[RRCP_TAG_BYTES]);
+    /* False: not sealed by a holder of the key. `to` is written if bytes are encrypted. */
+    bool (*open)(void *state, uint64_t counter, uint8_t *to, const uint8_t *from, uint32_t clear,
+                 uint32_t length, const uint8_t tag[RRCP_TAG_BYTES]);
+};
 
 struct rrcp_env {
     void *context;
@@ -183,6 +224,7 @@ struct rrcp_env {
     /* Reports an event to operators, at most once a second for each kind. May be NULL. */
     void (*note)(void *context, enum rrcp_note note, uint64_t session, uint64_t value);
     uint64_t seed[2]; /* of this node's random numbers: jitter, back-off, hash keys, session */
+    const struct rrcp_seal *seal; /* NULL without keys; lives as long as the engine */
 };
 
 /* Returns the bytes to reserve for config->packet_memory, best aligned to 64. */
@@ -198,7 +240,7 @@ void rrcp_destroy(struct rrcp *r); /* NULL is allowed */
 uint64_t rrcp_session(const struct rrcp *r);
 
 /*
- * Changes the keys: from now on keys[0] signs and all verify. To change a key without a pause, give
+ * Changes the keys: from now on keys[0] seals and all open. To change a key without a pause, give
  * each node {old, new}, then {new, old}, then {new}. MD_ERR_RANGE: more than RRCP_KEY_MAX;
  * MD_ERR_STATE: a running engine cannot switch authentication on or off.
  */
@@ -365,7 +407,8 @@ struct rrcp_counters {
     uint64_t retrans_req_sent, retrans_req_rcvd, retrans_pkts_sent, retrans_pkts_rcvd;
     uint64_t dup_packets, dup_repairs, reordered_packets, reorder_false_loss;
     uint64_t beacons_sent, beacons_rcvd, status_sent, status_rcvd, solicits_sent, solicits_rcvd;
-    uint64_t doubts; /* rounds of challenges to known peers */
+    uint64_t doubts;       /* rounds of challenges to known peers */
+    uint64_t keys_refused; /* packets of strangers beyond the budget for session keys */
     uint64_t challenges_refused, answers_sent, answers_refused, echoes_rcvd, byes_false, rejoins;
     uint64_t byes_sent, byes_rcvd, hsm_sent, hsm_rcvd;
     uint64_t ncf_sent[4], ncf_rcvd[4]; /* by reason 1..3 */
@@ -400,6 +443,7 @@ struct rrcp_peer_info {
     uint32_t their_lost;     /* our packets that it reports lost */
     uint64_t their_next_seq; /* our packet that it expects next; 0: no report yet */
     uint64_t heard_ns;
+    int key_id; /* of the key that seals its packets; -1: none */
 };
 
 /* Describes peer number `index` (0..peers_now-1). False: no such peer. */

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "seal/seal.h"
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
 
@@ -37,6 +38,7 @@ struct attach_node {
     bool was_empty; /* the last look at the network found nothing */
     uint8_t *packet_memory;
     size_t packet_memory_size;
+    struct rrcp_seal seal; /* with keys */
     attach_note_fn *note;
     void *note_argument;
 };
@@ -136,7 +138,11 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
     engine.unicast_port = unicast_port;
     engine.start_ms = md_clock_wall_ns() / MD_NS_PER_MS;
     node->completes_late = engine.completes_late;
-    if (config->seed)
+    if (engine.key_count > 0 && seal_open(&node->seal) != 0)
+        return MD_ERR_SYS;
+    env.seal = engine.key_count > 0 ? &node->seal : NULL;
+    /* With keys a session must never come twice: its counters are the cipher's nonces. */
+    if (config->seed && engine.key_count == 0)
         env.seed[0] = config->seed;
     else if (getrandom(env.seed, sizeof(env.seed), 0) != (ssize_t)sizeof(env.seed))
         return MD_ERR_SYS;
@@ -209,6 +215,7 @@ void attach_node_close(struct attach_node *node)
     if (!node)
         return;
     rrcp_destroy(node->engine);
+    seal_close(&node->seal);
     net_packet_close(node->io);
     if (node->packet_memory)
         munmap(node->packet_memory, node->packet_memory_size);

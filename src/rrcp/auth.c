@@ -1,77 +1,205 @@
-/* auth.c - the authentication trailer, which proves that a member of the group sent a packet. */
+/* auth.c - tags, encryption and the replay windows: who sent a packet, and whether it is new. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth.h"
 
 #include <string.h>
 
-#include "base/blake2s.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/siphash.h"
 #include "base/writer.h"
+#include "challenge.h"
+#include "common.h"
 
-#define ALGORITHM_BLAKE2S 1
-#define TAG_BYTES         16
-#define WINDOW            1024
+/*
+ * Each session has a key of its own, made of the group's key and the session's number. Every packet
+ * that leaves takes the next counter, whatever its type, on each path: with the session's key the
+ * counter is the cipher's nonce, which must never come twice.
+ */
 
-static const struct packet_trailer *trailer_of(const struct packet_view *view)
+#define WINDOW        1024
+#define COUNTER_RENEW (1ull << 47)           /* time for a new session */
+#define COUNTER_END   ((1ull << 48) - 65536) /* nothing is sealed any more */
+
+static const struct rrcp_seal *seal_of(const struct rrcp *r)
 {
-    return (const void *)(view->bytes + view->end);
+    return r->env.seal;
 }
 
-static uint64_t counter_of(const struct packet_view *view)
+static uint64_t counter_of(const struct packet_trailer *trailer)
 {
-    const uint8_t *p = trailer_of(view)->counter;
+    const uint8_t *p = trailer->counter;
 
     return (uint64_t)md_be16(p) << 32 | md_be32(p + 2);
 }
 
-/* `length` counts the packet without its trailer; the buffer has room for the trailer behind. */
-void rrcp_auth_sign(struct rrcp *r, uint8_t *bytes, uint32_t length)
+static void *begin(const struct rrcp *r, void *state, uint32_t key, uint64_t session,
+                   uint32_t cipher, bool is_sender)
 {
-    const struct rrcp_key *key = &r->config.keys[0];
-    struct packet_trailer *trailer = (void *)(bytes + length);
+    struct rrcp_seal_id id = { .key = &r->config.keys[key],
+                               .session = session,
+                               .network_id = r->rules.network_id,
+                               .cipher = (enum rrcp_cipher)cipher,
+                               .is_sender = is_sender };
+
+    return seal_of(r)->begin(seal_of(r)->context, state, &id);
+}
+
+static void end(const struct rrcp *r, void *state)
+{
+    if (state)
+        seal_of(r)->end(seal_of(r)->context, state);
+}
+
+/* ---- sealing ------------------------------------------------------------------------------ */
+
+static int take_sealer(struct rrcp *r)
+{
+    r->sealer = begin(r, r->sealer, 0, r->session, r->config.cipher, true);
+    return r->sealer ? MD_OK : MD_ERR_NOMEM;
+}
+
+int rrcp_auth_init(struct rrcp *r)
+{
+    if (r->config.key_count == 0)
+        return MD_OK;
+    r->auth_counter = r->config.first_counter;
+    r->opened_size = (size_t)r->config.arrivals_max * (r->config.packet_bytes_max + 64u);
+    r->opened = rrcp_take(r, r->opened_size);
+    if (!r->opened)
+        return MD_ERR_NOMEM;
+    if (r->config.encrypts && !r->config.completes_late) {
+        r->sealed = rrcp_take(r, (size_t)r->handed_max * r->pool.stride);
+        if (!r->sealed)
+            return MD_ERR_NOMEM;
+    }
+    return take_sealer(r);
+}
+
+bool rrcp_auth_is_exhausted(const struct rrcp *r)
+{
+    return r->config.key_count > 0 && (!r->sealer || r->auth_counter >= COUNTER_END);
+}
+
+void rrcp_auth_tick(struct rrcp *r)
+{
+    if (r->config.key_count > 0 && r->auth_counter >= COUNTER_RENEW)
+        rrcp_note(r, RRCP_NOTE_COUNTER_EXHAUSTED, r->session, r->auth_counter);
+}
+
+void rrcp_auth_seal(struct rrcp *r, uint8_t *to, const uint8_t *from, uint32_t length)
+{
+    struct packet_trailer *trailer = (void *)(to + length);
+    const struct packet_header *h = (const void *)from;
+    uint32_t clear = h->flags & PACKET_FLAG_SEALED ? rrcp_packet_clear(h->type, length) : length;
 
     r->auth_counter++;
-    trailer->key_id = key->id;
-    trailer->algorithm = ALGORITHM_BLAKE2S;
+    seal_of(r)->seal(r->sealer, r->auth_counter, to, from, clear, length, trailer->tag);
+    trailer->key_id = r->config.keys[0].id;
+    trailer->algorithm = (uint8_t)r->config.cipher;
     md_put_be16(trailer->counter, (uint16_t)(r->auth_counter >> 32));
     md_put_be32(trailer->counter + 2, (uint32_t)r->auth_counter);
-    md_blake2s(trailer->tag, TAG_BYTES, key->bytes, sizeof(key->bytes), bytes, length + 8);
 }
 
-int rrcp_auth_verify(struct rrcp *r, const struct packet_view *view)
+/* ---- opening ------------------------------------------------------------------------------ */
+
+/* A session without a peer: its key stays in a small table, and making one has a price. */
+static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uint32_t key,
+                             const struct rrcp_address *from)
 {
-    const struct packet_trailer *trailer = trailer_of(view);
-    uint8_t tag[TAG_BYTES];
+    struct rrcp_strangers *s = &r->strangers;
+    uint64_t at = md_siphash(r->hash_key, &view->session, sizeof(view->session));
+    uint8_t cipher = view->trailer->algorithm;
 
-    if (r->config.key_count == 0 || trailer->algorithm != ALGORITHM_BLAKE2S)
-        return r->config.key_count == 0 ? -1 : RRCP_DROP_AUTH_TAG;
-    for (uint32_t i = 0; i < r->config.key_count; i++) {
-        const struct rrcp_key *key = &r->config.keys[i];
+    at = (at + key) % OPENER_SLOTS;
+    if (s->openers[at].opener && s->openers[at].session == view->session &&
+        s->openers[at].key == key && s->openers[at].cipher == cipher)
+        return s->openers[at].opener;
+    if (!rrcp_key_pay(r, from))
+        return NULL;
+    s->openers[at].session = view->session;
+    s->openers[at].key = (uint8_t)key;
+    s->openers[at].cipher = cipher;
+    s->openers[at].opener = begin(r, s->openers[at].opener, key, view->session, cipher, false);
+    return s->openers[at].opener;
+}
 
-        if (key->id != trailer->key_id)
-            continue;
-        md_blake2s(tag, TAG_BYTES, key->bytes, sizeof(key->bytes), view->bytes, view->end + 8);
-        if (md_equal_constant_time(tag, trailer->tag, TAG_BYTES))
-            return -1;
+static void *opener(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                    uint32_t key, const struct rrcp_address *from)
+{
+    uint8_t cipher = view->trailer->algorithm;
+
+    if (!peer)
+        return stranger_opener(r, view, key, from);
+
+    void **place = &peer->openers[key][cipher - RRCP_CIPHER_AES_128_GCM];
+
+    if (!*place)
+        *place = begin(r, NULL, key, peer->session, cipher, false);
+    return *place;
+}
+
+/* Room for an encrypted packet until the next rrcp_input(). NULL: the packet is too long. */
+static uint8_t *take_opened(struct rrcp *r, uint32_t length)
+{
+    size_t room = (length + 63u) & ~(size_t)63;
+
+    if (r->opened_size - r->opened_use < room)
+        return NULL;
+    r->opened_use += room;
+    return r->opened + r->opened_use - room;
+}
+
+/* -1: the tag is right. Else an enum rrcp_drop. */
+static int opens(struct rrcp *r, void *state, struct packet_view *view)
+{
+    bool is_sealed = view->flags & PACKET_FLAG_SEALED;
+    uint32_t clear = is_sealed ? rrcp_packet_clear(view->type, view->end) : view->end;
+    size_t use = r->opened_use;
+    uint8_t *to = NULL;
+
+    if (clear < view->end) {
+        to = take_opened(r, view->end);
+        if (!to)
+            return RRCP_DROP_WINDOW;
     }
-    return RRCP_DROP_AUTH_TAG;
+    if (!seal_of(r)->open(state, counter_of(view->trailer), to, view->bytes, clear, view->end,
+                          view->trailer->tag)) {
+        r->opened_use = use;
+        return RRCP_DROP_AUTH_TAG;
+    }
+    if (to)
+        view->bytes = to;
+    return -1;
 }
 
-/* Sequence numbers find repeated data packets. Each other packet passes once, by its counter. */
-int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+int rrcp_auth_open(struct rrcp *r, struct rrcp_peer *peer, struct packet_view *view,
+                   const struct rrcp_address *from)
 {
-    bool is_unicast =
-        view->type == PACKET_UACK || view->type == PACKET_NAK || view->type == PACKET_STATUS;
-    struct rrcp_replay *replay;
-    uint64_t counter;
-    uint64_t bit;
+    uint8_t cipher = view->trailer->algorithm;
+    int drop = RRCP_DROP_AUTH_TAG;
 
-    if (!peer->replay || r->config.key_count == 0 || view->type == PACKET_DATA ||
-        view->type == PACKET_UDATA)
-        return -1;
-    replay = &peer->replay[is_unicast ? REPLAY_UNICAST : REPLAY_GROUP];
-    counter = counter_of(view);
+    if (cipher != RRCP_CIPHER_AES_128_GCM && cipher != RRCP_CIPHER_AES_256_GCM)
+        return RRCP_DROP_AUTH_TAG;
+    for (uint32_t i = 0; i < r->config.key_count && drop >= 0; i++) {
+        if (r->config.keys[i].id != view->trailer->key_id)
+            continue;
+        void *state = opener(r, peer, view, i, from);
+
+        if (state)
+            drop = opens(r, state, view);
+        else
+            return RRCP_DROP_UNKNOWN;
+    }
+    return drop;
+}
+
+/* ---- repetitions -------------------------------------------------------------------------- */
+
+static int window_check(struct rrcp_replay *replay, uint64_t counter)
+{
+    uint64_t bit = 1ull << (counter % 64);
+
     if (replay->is_begun && counter + WINDOW <= replay->highest)
         return RRCP_DROP_REPLAY;
     if (!replay->is_begun || counter > replay->highest + WINDOW) {
@@ -84,11 +212,67 @@ int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet
 
         replay->seen[next / 64] &= ~(1ull << (next % 64));
     }
-    bit = 1ull << (counter % 64);
     if (replay->seen[counter % WINDOW / 64] & bit)
         return RRCP_DROP_REPLAY;
     replay->seen[counter % WINDOW / 64] |= bit;
     return -1;
+}
+
+/*
+ * Sequence numbers find repeated DATA, which may come late. Only DATA with a counter beyond all
+ * earlier ones shows that its sender lives. Each other packet passes once, by its counter.
+ */
+int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
+{
+    bool is_unicast = view->type == PACKET_UDATA || view->type == PACKET_UACK ||
+                      view->type == PACKET_NAK || view->type == PACKET_STATUS;
+    int drop = -1;
+
+    r->is_fresh_arrival = true;
+    if (!peer->replay || r->config.key_count == 0)
+        return -1;
+    uint64_t counter = counter_of(view->trailer);
+
+    if (view->type == PACKET_DATA) {
+        r->is_fresh_arrival = counter > peer->data_counter[view->path];
+        if (r->is_fresh_arrival)
+            peer->data_counter[view->path] = counter;
+    } else {
+        drop = window_check(&peer->replay[is_unicast ? REPLAY_UNICAST : REPLAY_GROUP], counter);
+    }
+    if (drop < 0 && r->is_fresh_arrival)
+        peer->key_id = view->trailer->key_id;
+    return drop;
+}
+
+/* ---- keys --------------------------------------------------------------------------------- */
+
+void rrcp_auth_forget(struct rrcp *r, struct rrcp_peer *peer)
+{
+    for (int i = 0; i < RRCP_KEY_MAX; i++)
+        for (int j = 0; j < CIPHER_count; j++) {
+            end(r, peer->openers[i][j]);
+            peer->openers[i][j] = NULL;
+        }
+}
+
+static void forget_all(struct rrcp *r)
+{
+    for (uint32_t i = 0; r->peers && i < r->peer_slots && r->peers[i]; i++)
+        rrcp_auth_forget(r, r->peers[i]);
+    for (int i = 0; i < OPENER_SLOTS; i++) {
+        end(r, r->strangers.openers[i].opener);
+        r->strangers.openers[i].opener = NULL;
+    }
+}
+
+void rrcp_auth_fini(struct rrcp *r)
+{
+    forget_all(r);
+    end(r, r->sealer);
+    rrcp_give(r, r->opened, r->opened_size);
+    rrcp_give(r, r->sealed, (size_t)r->handed_max * r->pool.stride);
+    memset(r->config.keys, 0, sizeof(r->config.keys));
 }
 
 int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count)
@@ -98,7 +282,10 @@ int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count)
     if ((count == 0) != (r->config.key_count == 0))
         return MD_ERR_STATE;
     memset(r->config.keys, 0, sizeof(r->config.keys));
+    if (count == 0)
+        return 0;
     memcpy(r->config.keys, keys, count * sizeof(keys[0]));
     r->config.key_count = count;
-    return 0;
+    forget_all(r);
+    return take_sealer(r);
 }

@@ -110,6 +110,14 @@ bool rrcp_answer_pay(struct rrcp *r, const struct rrcp_address *from)
     return false;
 }
 
+bool rrcp_key_pay(struct rrcp *r, const struct rrcp_address *from)
+{
+    if (pay(r, r->strangers.key_by, &r->strangers.key_budget, from))
+        return true;
+    r->counters.keys_refused++;
+    return false;
+}
+
 bool rrcp_creation_pay(struct rrcp *r, const struct rrcp_address *from)
 {
     return rrcp_budget_take(&r->strangers.creation_by[bucket_of(r, from)], r->now_ns, 1,

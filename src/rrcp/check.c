@@ -447,7 +447,8 @@ static const char *check_memory(const struct rrcp *r, struct tally *t)
 
     t->memory_bytes += sizeof(*r);
     t->memory_bytes += r->pool.memory_is_ours ? r->pool.memory_bytes : 0;
-    t->memory_bytes += r->pool.count * sizeof(*r->pool.buffers);
+    t->memory_bytes += r->pool.count * sizeof(*r->pool.buffers) + r->opened_size;
+    t->memory_bytes += r->sealed ? (size_t)r->handed_max * r->pool.stride : 0;
     t->memory_bytes += (r->sender.slot_mask + 1) * sizeof(*r->sender.slots);
     t->memory_bytes += r->peer_slots * sizeof(struct rrcp_peer *) + r->config.peers_max * tables;
     t->memory_bytes += (r->hash_mask + 1) * sizeof(*r->hash);

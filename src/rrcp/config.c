@@ -41,6 +41,7 @@ void rrcp_config_init(struct rrcp_config *config)
         .unicast_tries = 7,
         .unicast_queue_max = 16u << 20,
         .unicast_bytes_max = 64u << 20,
+        .cipher = RRCP_CIPHER_AES_128_GCM,
     };
 }
 
@@ -77,6 +78,8 @@ int rrcp_config_check(const struct rrcp_config *c)
     if (!within(c->recover_timeout_ns, RRCP_MS, 60 * RRCP_S) ||
         !within(c->peer_timeout_ns, 10 * RRCP_MS, 3600 * RRCP_S))
         return MD_ERR_RANGE;
+    if (c->cipher != RRCP_CIPHER_AES_128_GCM && c->cipher != RRCP_CIPHER_AES_256_GCM)
+        return MD_ERR_RANGE;
     if (c->key_count > RRCP_KEY_MAX || (c->congestion && !c->data_rate))
         return MD_ERR_RANGE;
     return MD_OK;
@@ -111,6 +114,8 @@ const char *rrcp_note_text(enum rrcp_note note)
         return "flow control drops a receiver that makes no progress";
     case RRCP_NOTE_USERS_EXHAUSTED:
         return "all user ports of this run are used up: restart rrcpd";
+    case RRCP_NOTE_COUNTER_EXHAUSTED:
+        return "the packet counters of this session are nearly used up: a new session is needed";
     case RRCP_NOTE_count:
         break;
     }

@@ -52,6 +52,8 @@ int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, st
     int err = rrcp_config_check(config);
 
     *out = NULL;
+    if (!err && config->key_count > 0 && !env->seal)
+        err = MD_ERR_RANGE;
     if (err)
         return err;
     r = env->take(env->context, sizeof(*r));
@@ -77,6 +79,8 @@ int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, st
     r->chunks_end_max = config->packet_bytes_max - (config->key_count ? PACKET_TRAILER_BYTES : 0);
     r->next_port = 1;
     err = parts_init(r);
+    if (!err)
+        err = rrcp_auth_init(r);
     if (err) {
         rrcp_destroy(r);
         return err;
@@ -91,6 +95,7 @@ void rrcp_destroy(struct rrcp *r)
     if (!r)
         return;
     rrcp_unicast_close(r, NULL);
+    rrcp_auth_fini(r);
     rrcp_peers_fini(r);
     rrcp_deliver_fini(r);
     rrcp_sender_fini(r);
@@ -212,16 +217,17 @@ static void data_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         return;
     }
     r->counters.mcast_rcvd++;
-    if (view->flags & PACKET_FLAG_RETRANS)
+    if (view->flags & PACKET_FLAG_RETRANS) {
         r->counters.retrans_pkts_rcvd++;
-    else {
+    } else if (r->is_fresh_arrival) {
         peer->echo_tx_time = view->tx_time;
         peer->echo_ns = r->now_ns;
     }
     rrcp_receive_data(r, peer, view);
     if (peer->window.missing_count > 0 && held < seq && seq <= peer->window.highest)
         rrcp_receive_trail(r, peer, seq - held);
-    rrcp_status_data(r, peer);
+    if (r->is_fresh_arrival)
+        rrcp_status_data(r, peer);
 }
 
 static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
@@ -274,38 +280,61 @@ static void refuse(struct rrcp *r, int drop, const struct rrcp_arrival *arrival)
         rrcp_note(r, RRCP_NOTE_AUTH_FAILED, 0, 0);
 }
 
+/* -1: a member of the group sent the packet, if there are keys, and its fields are well formed.
+ * Before the tag is checked nothing behind the header is read. */
+static int check(struct rrcp *r, const struct rrcp_arrival *arrival, struct packet_view *view,
+                 struct rrcp_peer **peer)
+{
+    int drop = rrcp_packet_head(&r->rules, arrival->bytes, arrival->length, view);
+
+    if (drop >= 0)
+        return drop;
+    *peer = rrcp_peer_find(r, view->session);
+    if (r->rules.auth)
+        drop = rrcp_auth_open(r, *peer, view, arrival->from);
+    return drop < 0 ? rrcp_packet_body(view) : drop;
+}
+
+/* False: nothing comes of the packet. */
+static bool may_speak(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
+                      const struct rrcp_arrival *arrival)
+{
+    int drop;
+
+    if (!is_at_home(r, peer, view, arrival))
+        return false;
+    drop = rrcp_auth_replay(r, peer, view);
+    if (drop >= 0)
+        refuse(r, drop, arrival);
+    return drop < 0;
+}
+
 static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
 {
     struct packet_view view;
-    int drop = rrcp_packet_check(&r->rules, arrival->bytes, arrival->length, &view);
+    struct rrcp_peer *peer = NULL;
+    int drop = check(r, arrival, &view, &peer);
 
-    if (drop < 0 && (view.flags & PACKET_FLAG_AUTH))
-        drop = rrcp_auth_verify(r, &view);
     if (drop >= 0) {
         refuse(r, drop, arrival);
         return;
     }
-    struct rrcp_peer *peer = rrcp_peer_find(r, view.session);
-
     if (view.type == PACKET_SOLICIT)
         rrcp_solicit_input(r, &view, arrival);
     if (!peer)
         peer = meet(r, &view, arrival);
-    if (!peer || !is_at_home(r, peer, &view, arrival))
+    if (!peer || !may_speak(r, peer, &view, arrival))
         return;
-    drop = rrcp_auth_replay(r, peer, &view);
-    if (drop >= 0) {
-        refuse(r, drop, arrival);
-        return;
-    }
     r->counters.bytes_rcvd += arrival->length;
-    peer->heard_ns = r->now_ns;
-    peer->path = arrival->path & 1;
     r->is_group_arrival = arrival->is_group;
-    if (arrival->is_group)
-        peer->group_ns = r->now_ns;
-    if (r->config.path_count > 1)
-        path_heard(r, peer->path);
+    if (r->is_fresh_arrival) {
+        peer->heard_ns = r->now_ns;
+        peer->path = arrival->path & 1;
+        if (arrival->is_group)
+            peer->group_ns = r->now_ns;
+        if (r->config.path_count > 1)
+            path_heard(r, peer->path);
+    }
     dispatch(r, peer, &view, arrival);
     if (peer->state == PEER_LIVE)
         rrcp_peer_arm_earlier(r, peer);
@@ -315,6 +344,7 @@ void rrcp_input(struct rrcp *r, uint64_t now_ns, const struct rrcp_arrival in[],
 {
     MD_ASSERT(count >= 0 && (uint32_t)count <= r->config.arrivals_max);
     r->now_ns = now_ns;
+    rrcp_auth_begin(r);
     if (count == 0)
         r->input_empty_ns = now_ns;
     for (int i = 0; i < count; i++)
@@ -407,6 +437,7 @@ void rrcp_tick(struct rrcp *r, uint64_t now_ns)
     rrcp_sender_ready(r);
     check_paths(r);
     check_repairs(r);
+    rrcp_auth_tick(r);
 }
 
 uint64_t rrcp_deadline(const struct rrcp *r)

@@ -32,41 +32,75 @@ void rrcp_output_fini(struct rrcp *r)
     rrcp_give(r, r->handed_to, HANDED_MAX * sizeof(*r->handed_to));
 }
 
-/* Fills in the header fields that are known only now, and signs. Returns the whole length. */
-static uint16_t finish_packet(struct rrcp *r, struct packet_header *h, uint32_t length,
+/* Fills in the header fields that are known only now. Returns the length with the trailer. */
+static uint32_t finish_header(struct rrcp *r, struct packet_header *h, uint32_t length,
                               uint8_t path)
 {
     bool auth = r->config.key_count > 0;
-    uint16_t total = (uint16_t)(length + (auth ? PACKET_TRAILER_BYTES : 0));
+    uint32_t total = length + (auth ? PACKET_TRAILER_BYTES : 0);
 
-    h->flags = (uint8_t)(auth ? h->flags | PACKET_FLAG_AUTH : h->flags);
+    if (auth)
+        h->flags |= PACKET_FLAG_AUTH;
+    if (rrcp_auth_encrypts(r, h->type))
+        h->flags |= PACKET_FLAG_SEALED;
     h->path = path;
-    md_put_be16(h->length, total);
+    md_put_be16(h->length, (uint16_t)total);
     md_put_be32(h->tx_time, rrcp_us(r->now_ns));
     if (h->type == PACKET_DATA) {
         struct packet_data *data = (void *)h;
 
         md_put_be32(data->held, rrcp_sender_held(r, md_be64(data->seq)));
     }
-    if (auth)
-        rrcp_auth_sign(r, (uint8_t *)h, length);
     return total;
 }
 
-/* Hands one packet to the transport, with the caller's reference. */
-static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8_t path,
-                 const struct rrcp_address *to)
+/*
+ * Where an encrypted packet goes. The pool keeps the plaintext, for repairs and the second path. A
+ * transport that completes late gets another buffer of the pool, which becomes *buffer; others one
+ * of our own until the next rrcp_output(). NULL: there is none.
+ */
+static uint8_t *sealed_place(struct rrcp *r, uint32_t *buffer)
 {
-    struct rrcp_buffer *meta = rrcp_pool_buffer(r, buffer);
-    struct packet_header *h = rrcp_pool_header(r, buffer);
+    if (!r->config.completes_late)
+        return r->sealed + (size_t)r->handed_count * r->pool.stride;
+    *buffer = rrcp_pool_take(r, BUFFER_CONTROL);
+    return *buffer == RRCP_BUFFER_NONE ? NULL : rrcp_pool_bytes(r, *buffer);
+}
 
-    meta->in_flight++;
+/* Returns where the finished packet lies, and its buffer, which takes over the reference. NULL: no
+ * room to encrypt it, so it is lost. */
+static uint8_t *finish(struct rrcp *r, uint32_t *buffer, uint32_t length)
+{
+    uint8_t *plain = rrcp_pool_bytes(r, *buffer);
+    uint8_t *bytes = plain;
+    uint32_t before = *buffer;
+
+    if (rrcp_auth_encrypts(r, rrcp_pool_header(r, before)->type))
+        bytes = sealed_place(r, buffer);
+    if (bytes && r->config.key_count > 0)
+        rrcp_auth_seal(r, bytes, plain, length);
+    if (*buffer != before)
+        rrcp_pool_give(r, before);
+    return bytes;
+}
+
+/* Hands one packet to the transport, with the caller's reference. Returns 1, or 0: it is lost. */
+static int emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8_t path,
+                const struct rrcp_address *to)
+{
+    struct packet_header *h = rrcp_pool_header(r, buffer);
+    uint32_t length = rrcp_pool_buffer(r, buffer)->length;
+    uint32_t total = finish_header(r, h, length, path);
+    uint8_t type = h->type;
+    uint8_t *bytes = finish(r, &buffer, length);
+
+    if (!bytes) {
+        r->counters.control_dropped++;
+        return 0;
+    }
+    rrcp_pool_buffer(r, buffer)->in_flight++;
     *out = (struct rrcp_packet){
-        .bytes = (uint8_t *)h,
-        .length = finish_packet(r, h, meta->length, path),
-        .buffer = buffer,
-        .path = path,
-        .type = h->type,
+        .bytes = bytes, .length = total, .buffer = buffer, .path = path, .type = type
     };
     if (to) {
         r->handed_to[r->handed_count] = *to;
@@ -74,25 +108,36 @@ static void emit(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer, uint8
     }
     r->handed[r->handed_count++] = buffer;
     r->flight_count++;
-    r->counters.bytes_sent += out->length;
+    r->counters.bytes_sent += total;
+    return 1;
 }
 
-/* Hands out a packet for the group, on both paths of a redundant pair. Returns 1 or 2. */
-static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
+/* The second path's copy of a packet for the group. What is encrypted is copied as it is. */
+static uint32_t take_copy(struct rrcp *r, uint32_t buffer)
 {
     uint32_t length = rrcp_pool_buffer(r, buffer)->length;
-    uint32_t copy = RRCP_BUFFER_NONE;
-    int n = 0;
+    uint32_t copy;
 
-    if (r->config.path_count > 1)
-        copy = rrcp_pool_take(r, BUFFER_CONTROL);
+    if (rrcp_auth_encrypts(r, rrcp_pool_header(r, buffer)->type)) {
+        rrcp_pool_hold(r, buffer);
+        return buffer;
+    }
+    copy = rrcp_pool_take(r, BUFFER_CONTROL);
     if (copy != RRCP_BUFFER_NONE) {
         memcpy(rrcp_pool_bytes(r, copy), rrcp_pool_bytes(r, buffer), length);
         rrcp_pool_buffer(r, copy)->length = (uint16_t)length;
     }
-    emit(r, &out[n++], buffer, 0, NULL);
+    return copy;
+}
+
+/* Hands out a packet for the group, on both paths of a redundant pair. Returns how many. */
+static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
+{
+    uint32_t copy = r->config.path_count > 1 ? take_copy(r, buffer) : RRCP_BUFFER_NONE;
+    int n = emit(r, out, buffer, 0, NULL);
+
     if (copy != RRCP_BUFFER_NONE)
-        emit(r, &out[n++], copy, 1, NULL);
+        n += emit(r, &out[n], copy, 1, NULL);
     return n;
 }
 
@@ -101,8 +146,7 @@ static int emit_to(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer,
 {
     if (!peer)
         return emit_group(r, out, buffer);
-    emit(r, out, buffer, peer->path, &peer->address[peer->path]);
-    return 1;
+    return emit(r, out, buffer, peer->path, &peer->address[peer->path]);
 }
 
 static int control_output(struct rrcp *r, struct rrcp_packet *out)
@@ -113,8 +157,7 @@ static int control_output(struct rrcp *r, struct rrcp_packet *out)
     r->control_count--;
     if (control->is_group)
         return emit_group(r, out, control->buffer);
-    emit(r, out, control->buffer, control->path, &control->to);
-    return 1;
+    return emit(r, out, control->buffer, control->path, &control->to);
 }
 
 static void give_back(struct rrcp *r, uint32_t buffer)
@@ -167,6 +210,8 @@ int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int m
     while (n + paths <= max) {
         if (r->config.completes_late &&
             r->flight_count + (uint32_t)paths > r->config.send_queue_max)
+            break;
+        if (rrcp_auth_is_exhausted(r))
             break;
         int packets = output_one(r, &out[n], &has_data);
 

@@ -157,8 +157,45 @@ static int body_check(const struct packet_view *v)
     return RRCP_DROP_TYPE;
 }
 
-int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
-                      struct packet_view *out)
+uint32_t rrcp_packet_clear(uint8_t type, uint32_t length)
+{
+    switch ((enum packet_type)type) {
+    case PACKET_DATA:
+    case PACKET_NCF:
+    case PACKET_BYE:
+    case PACKET_HSM:
+        return PACKET_HEADER_BYTES;
+    case PACKET_UACK:
+    case PACKET_NAK:
+    case PACKET_STATUS:
+        return PACKET_HEADER_BYTES + 8;
+    case PACKET_UDATA:
+        return PACKET_HEADER_BYTES + 16;
+    case PACKET_BEACON:
+    case PACKET_SOLICIT:
+        break;
+    }
+    return length;
+}
+
+/* With keys every packet has a trailer; without them nobody looks into it. */
+static int trailer_check(const struct packet_rules *rules, struct packet_view *v)
+{
+    if (rules->auth && !(v->flags & PACKET_FLAG_AUTH))
+        return RRCP_DROP_AUTH_MISSING;
+    if ((v->flags & PACKET_FLAG_SEALED) && (!rules->auth || !(v->flags & PACKET_FLAG_AUTH)))
+        return RRCP_DROP_AUTH_TAG;
+    if (v->flags & PACKET_FLAG_AUTH) {
+        if (v->end < PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)
+            return RRCP_DROP_BODY;
+        v->end -= PACKET_TRAILER_BYTES;
+        v->trailer = (const void *)(v->bytes + v->end);
+    }
+    return v->end < body_bytes_min(v->type) ? RRCP_DROP_BODY : -1;
+}
+
+int rrcp_packet_head(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
+                     struct packet_view *out)
 {
     const struct packet_header *h = (const void *)bytes;
 
@@ -186,18 +223,15 @@ int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, si
         return RRCP_DROP_SESSION;
     if (out->session == rules->own_session)
         return RRCP_DROP_OWN;
-    if ((out->flags & ~(PACKET_FLAG_RETRANS | PACKET_FLAG_AUTH)) != 0 || out->path > 1)
+    if ((out->flags & ~(PACKET_FLAG_RETRANS | PACKET_FLAG_AUTH | PACKET_FLAG_SEALED)) != 0 ||
+        out->path > 1)
         return RRCP_DROP_FLAGS;
-    if (rules->auth && !(out->flags & PACKET_FLAG_AUTH))
-        return RRCP_DROP_AUTH_MISSING;
-    if (out->flags & PACKET_FLAG_AUTH) {
-        if (out->end < PACKET_HEADER_BYTES + PACKET_TRAILER_BYTES)
-            return RRCP_DROP_BODY;
-        out->end -= PACKET_TRAILER_BYTES;
-    }
-    if (out->end < body_bytes_min(out->type))
-        return RRCP_DROP_BODY;
-    return body_check(out);
+    return trailer_check(rules, out);
+}
+
+int rrcp_packet_body(const struct packet_view *view)
+{
+    return body_check(view);
 }
 
 void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk)

@@ -46,6 +46,7 @@ enum packet_type {
 
 #define PACKET_FLAG_RETRANS  0x01
 #define PACKET_FLAG_AUTH     0x02
+#define PACKET_FLAG_SEALED   0x04
 
 #define BEACON_STATE_OVER    1
 #define BEACON_STATE_LEAVING 2
@@ -196,7 +197,7 @@ struct packet_trailer {
     uint8_t key_id;
     uint8_t algorithm;
     uint8_t counter[6];
-    uint8_t tag[16]; /* over all bytes before it */
+    uint8_t tag[16];
 };
 
 #define PACKET_SIZE(name, bytes)                                                                   \
@@ -228,8 +229,9 @@ struct packet_chunk {
     const uint8_t *bytes;
 };
 
-/* A packet that passed all checks but that of the tag. */
+/* A packet that passed the checks. */
 struct packet_view {
+    const struct packet_trailer *trailer; /* where it arrived; NULL: it has none */
     union {
         const uint8_t *bytes;
         const struct packet_header *header;
@@ -258,10 +260,17 @@ struct packet_rules {
     bool auth; /* a trailer is required */
 };
 
-/* -1: the packet is good, and *out is set. Else an enum rrcp_drop. rrcp_auth_verify() checks the
- * tag. */
-int rrcp_packet_check(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
-                      struct packet_view *out);
+/*
+ * -1: the header is good, and *out is set. Else an enum rrcp_drop. With keys rrcp_auth_open() comes
+ * next: nothing behind the header is read before.
+ */
+int rrcp_packet_head(const struct packet_rules *rules, const uint8_t *bytes, size_t length,
+                     struct packet_view *out);
+/* -1: the rest is good, too. Else an enum rrcp_drop. */
+int rrcp_packet_body(const struct packet_view *view);
+
+/* So many bytes stay readable in a sealed packet: the header, and for whom the packet is. */
+uint32_t rrcp_packet_clear(uint8_t type, uint32_t length);
 
 /* Reads the chunk at *pos of checked bytes. `chunk` is the one before, to which SAME refers. */
 void rrcp_chunk_next(const uint8_t *bytes, uint32_t *pos, struct packet_chunk *chunk);

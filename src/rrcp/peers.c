@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "auth.h"
 #include "base/assert.h"
 #include "base/cursor.h"
 #include "base/err.h"
@@ -51,6 +52,7 @@ static void release_memory(struct rrcp *r, struct rrcp_peer *peer)
     rrcp_unicast_close(r, peer);
     rrcp_assembly_give(r, &peer->assembly[STREAM_MULTICAST]);
     rrcp_assembly_give(r, &peer->assembly[STREAM_UNICAST]);
+    rrcp_auth_forget(r, peer);
     rrcp_give(r, peer->replay, REPLAY_count * sizeof(*peer->replay));
     peer->replay = NULL;
 }
@@ -295,5 +297,6 @@ bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info 
     out->their_lost = peer->their_lost;
     out->their_next_seq = peer->their_next;
     out->heard_ns = peer->heard_ns;
+    out->key_id = r->config.key_count > 0 ? peer->key_id : -1;
     return true;
 }

@@ -162,6 +162,8 @@ enum peer_state {
 
 enum replay_class { REPLAY_GROUP, REPLAY_UNICAST, REPLAY_count };
 
+enum { CIPHER_count = 2 };
+
 struct rrcp_replay {
     uint64_t highest;
     uint64_t seen[1024 / 64];
@@ -213,7 +215,10 @@ struct rrcp_peer {
     bool is_group_silent;
     uint16_t beacon_state;
     struct rrcp_doubt doubt;
-    struct rrcp_replay *replay; /* REPLAY_count of them; NULL without keys */
+    struct rrcp_replay *replay;                /* REPLAY_count of them; NULL without keys */
+    void *openers[RRCP_KEY_MAX][CIPHER_count]; /* env.seal's states, made when first needed */
+    uint64_t data_counter[2];                  /* highest of its DATA, by path */
+    uint8_t key_id;                            /* of its last packet */
 
     struct rrcp_window window;
     struct rrcp_assembly assembly[2];
@@ -373,6 +378,7 @@ struct rrcp_sender {
 /* Limits what strangers may cause: one bucket for each of so many groups of addresses. */
 #define ADDRESS_BUCKETS 256
 #define RECENT_SLOTS    256
+#define OPENER_SLOTS    64
 
 struct rrcp_strangers {
     struct rrcp_budget challenge_budget; /* in all */
@@ -380,6 +386,15 @@ struct rrcp_strangers {
     struct rrcp_budget challenge_by[ADDRESS_BUCKETS];
     struct rrcp_budget answer_by[ADDRESS_BUCKETS];
     struct rrcp_budget creation_by[ADDRESS_BUCKETS];
+    struct rrcp_budget key_budget; /* session keys made for packets of strangers */
+    struct rrcp_budget key_by[ADDRESS_BUCKETS];
+    /* Session keys of sessions that are no peers yet. */
+    struct {
+        uint64_t session;
+        uint8_t key;
+        uint8_t cipher;
+        void *opener;
+    } openers[OPENER_SLOTS];
     struct {
         uint64_t session;
         uint64_t sent_ns;
@@ -406,6 +421,7 @@ struct rrcp {
     struct rrcp_counters counters;
     uint64_t now_ns;
     bool is_group_arrival;   /* the present packet came by the group */
+    bool is_fresh_arrival;   /* and, with keys, is no repetition of an earlier one */
     uint64_t input_empty_ns; /* when the network was last found empty */
     uint32_t chunks_end_max; /* packet limit without trailer */
 
@@ -462,7 +478,13 @@ struct rrcp {
     uint32_t handed_max;
     uint32_t flight_count; /* buffers that the transport has */
     struct rrcp_address *handed_to;
+    void *sealer; /* env.seal's state of our own session */
     uint64_t auth_counter;
+    uint8_t *
+        sealed; /* with `encrypts`, unless the transport completes late: packets on their way out */
+    uint8_t *opened; /* encrypted packets of the present arrivals */
+    size_t opened_size;
+    size_t opened_use;
     uint64_t note_ns[RRCP_NOTE_count];
 };
 

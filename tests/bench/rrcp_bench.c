@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "rrcp/rrcp.h"
+#include "seal/seal.h"
 
 /*
  * One engine sends, another receives; packets go from array to array. Three costs are told apart:
@@ -33,9 +34,13 @@ static void give(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-static struct rrcp *engine(uint64_t session, bool with_key)
+enum security { PLAIN, AUTHENTICATED, ENCRYPTED };
+
+static struct rrcp_seal seal;
+
+static struct rrcp *engine(uint64_t session, enum security security)
 {
-    struct rrcp_env env = { .take = take, .give = give, .seed = { session, 1 } };
+    struct rrcp_env env = { .take = take, .give = give, .seed = { session, 1 }, .seal = &seal };
     struct rrcp_config config;
     struct rrcp *r;
 
@@ -43,7 +48,8 @@ static struct rrcp *engine(uint64_t session, bool with_key)
     config.network = "bench";
     config.node = session == 1 ? "a" : "b";
     config.session = session;
-    config.key_count = with_key;
+    config.key_count = security != PLAIN;
+    config.encrypts = security == ENCRYPTED;
     config.hold_ns = 100 * MS;
     MD_ASSERT(rrcp_create(&config, &env, &r) == 0);
     return r;
@@ -118,10 +124,10 @@ static void round_trip(struct bench *bench, int port, const struct rrcp_msg *msg
     bench->now_ns += MS / 10;
 }
 
-static void measure(const char *name, uint32_t size, uint32_t loss_every, bool with_key)
+static void measure(const char *name, uint32_t size, uint32_t loss_every, enum security security)
 {
     static uint8_t bytes[65536];
-    struct bench bench = { .a = engine(1, with_key), .b = engine(2, with_key) };
+    struct bench bench = { .a = engine(1, security), .b = engine(2, security) };
     struct rrcp_msg msg = { .bytes = bytes, .length = size, .topic = 7 };
     const struct rrcp_user user = { .receives = false };
     int port = rrcp_user_add(bench.a, &user);
@@ -149,9 +155,15 @@ static void measure(const char *name, uint32_t size, uint32_t loss_every, bool w
 
 int main(void)
 {
-    measure("no loss", 64, 0, false);
-    measure("no loss", 1024, 0, false);
-    measure("one packet in 100 lost", 64, 100, false);
-    measure("signed", 64, 0, true);
+    if (seal_open(&seal) != 0)
+        return 1;
+    measure("no loss", 64, 0, PLAIN);
+    measure("no loss", 1024, 0, PLAIN);
+    measure("one packet in 100 lost", 64, 100, PLAIN);
+    measure("authenticated", 64, 0, AUTHENTICATED);
+    measure("authenticated", 1024, 0, AUTHENTICATED);
+    measure("encrypted", 64, 0, ENCRYPTED);
+    measure("encrypted", 1024, 0, ENCRYPTED);
+    seal_close(&seal);
     return 0;
 }

@@ -122,6 +122,9 @@ class Rrcp(unittest.TestCase):
     def test_every_packet_with_a_key_has_the_tag_that_the_document_describes(self):
         self.check_messages("key")
 
+    def test_every_encrypted_packet_opens_as_the_document_describes(self):
+        self.check_messages("sealed")
+
     def test_all_ten_types_of_packets_were_seen(self):
         seen = collections.Counter()
         for receiver in self.replay("loss").values():

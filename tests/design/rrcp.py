@@ -1,10 +1,11 @@
 """rrcp.py - a receiver of RRCP written from docs/design/rrcp.md alone."""
 # SPDX-License-Identifier: Apache-2.0
-import hashlib
-
+import aesgcm
 from wire import Malformed
 
 TOPIC_USER_DOWN = 0xFFFFFFFE
+# Section 12: bytes that stay readable; BEACON and SOLICIT are never encrypted.
+CLEAR = {"DATA": 24, "NCF": 24, "BYE": 24, "HSM": 24, "UACK": 32, "NAK": 32, "STATUS": 32, "UDATA": 40}
 
 
 def fnv1a(text):
@@ -36,17 +37,16 @@ class Decoder:
             raise Refused("size")
         self._head(head)
         end = len(data)
-        trailer = None
+        name = self.types[head["type"]]
         if head["flags"] & self.flags["AUTH"]:
             if end < body_at + 24:
                 raise Refused("body")
             end -= 24
-            trailer, _ = self.doc.decode("Trailer", data, end)
-        name = self.types[head["type"]]
-        body = self._body(name, data, body_at, end)
+        if end < self.doc.fixed_size(name):
+            raise Refused("body")
         if self.keys:
-            self._tag(data, trailer)
-        return name, head, body
+            data = self._opened(name, head, data, end)
+        return name, head, self._body(name, data, body_at, end)
 
     def _head(self, head):
         if head["magic"] != 0x5252:
@@ -63,19 +63,32 @@ class Decoder:
             raise Refused("own")
         if head["flags"] & ~sum(self.flags.values()) or head["path"] > 1:
             raise Refused("flags")
-        if self.keys and not head["flags"] & self.flags["AUTH"]:
+        has_tag = head["flags"] & self.flags["AUTH"]
+        if self.keys and not has_tag:
             raise Refused("auth missing")
+        if head["flags"] & self.flags["SEALED"] and not (self.keys and has_tag):
+            raise Refused("auth tag")
 
-    def _tag(self, data, trailer):
-        for key in self.keys:
-            tag = hashlib.blake2s(data[:-16], digest_size=16, key=key[1]).digest()
-            if trailer["algorithm"] == 1 and trailer["key_id"] == key[0] and tag == trailer["tag"]:
-                return
+    def _opened(self, name, head, data, end):
+        """Section 12: the packet as it was before it was encrypted, without its trailer."""
+        trailer, _ = self.doc.decode("Trailer", data, end)
+        is_sealed = head["flags"] & self.flags["SEALED"]
+        clear = CLEAR.get(name, end) if is_sealed else end
+        algorithm = trailer["algorithm"]
+        if algorithm not in (2, 3):
+            raise Refused("auth tag")
+        for number, key in self.keys:
+            info = b"rrcp1" + self.network.to_bytes(4, "big") + bytes([number, algorithm])
+            session_key = aesgcm.hkdf(key, head["session"].to_bytes(8, "big"), info,
+                                      16 if algorithm == 2 else 32)
+            nonce = bytes(6) + data[end + 2:end + 8]
+            plain = aesgcm.opened(session_key, nonce, data[:clear], data[clear:end],
+                                  trailer["tag"])
+            if number == trailer["key_id"] and plain is not None:
+                return data[:clear] + plain
         raise Refused("auth tag")
 
     def _body(self, name, data, start, end):
-        if end < self.doc.fixed_size(name):
-            raise Refused("body")
         fixed = {f.name: f for f in self.doc.layouts[name]}
         if name in ("DATA", "UDATA"):
             return self._data(name, data, end)

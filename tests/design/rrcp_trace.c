@@ -10,6 +10,7 @@
 #include "base/prng.h"
 #include "lines.h"
 #include "rrcp/rrcp.h"
+#include "seal/seal.h"
 
 /*
  * Prints one line for each thing that happens, for documents.py, which decodes the packets with
@@ -39,9 +40,13 @@ static struct md_prng prng;
 static uint64_t now;
 static uint32_t loss_per_mille;
 
-static void open_node(int n, uint32_t incarnation, const uint8_t *key)
+static struct rrcp_seal seal;
+
+static void open_node(int n, uint32_t incarnation, const uint8_t *key, bool encrypts)
 {
-    struct rrcp_env env = { .take = lines_take, .give = lines_give, .seed = { 7, incarnation } };
+    struct rrcp_env env = {
+        .take = lines_take, .give = lines_give, .seed = { 7, incarnation }, .seal = &seal
+    };
     const struct rrcp_user user = { .receives = true };
     struct rrcp_config config;
     char name[32];
@@ -65,6 +70,8 @@ static void open_node(int n, uint32_t incarnation, const uint8_t *key)
         config.key_count = 1;
         config.keys[0].id = 9;
         memcpy(config.keys[0].bytes, key, 32);
+        config.encrypts = encrypts;
+        config.cipher = encrypts && n == 1 ? RRCP_CIPHER_AES_256_GCM : RRCP_CIPHER_AES_128_GCM;
     }
     nodes[n].address = (struct rrcp_address){ .length = 1, .bytes = { (uint8_t)n } };
     if (rrcp_create(&config, &env, &nodes[n].engine) != 0)
@@ -183,14 +190,14 @@ static void close_all(void)
     }
 }
 
-static void run(const char *name, uint32_t per_mille, const uint8_t *key)
+static void run(const char *name, uint32_t per_mille, const uint8_t *key, bool encrypts)
 {
     printf("run %s ", name);
     print_hex(key, key ? 32 : 0);
     now = 61000 * MS; /* the first beacons are padded */
     loss_per_mille = 0;
     for (int n = 0; n < NODES; n++)
-        open_node(n, per_mille, key);
+        open_node(n, per_mille, key, encrypts);
     run_for(200 * MS);
     loss_per_mille = per_mille;
     for (uint32_t i = 0; i < 400; i++) {
@@ -265,11 +272,15 @@ int main(int argc, char **argv)
     for (int i = 0; i < 32; i++)
         key[i] = (uint8_t)(i * 7);
     prng = md_prng_init(20260101);
-    run("no-loss", 0, NULL);
-    run("loss", 30, NULL);
-    run("key", 30, key);
+    if (seal_open(&seal) != 0)
+        return 1;
+    run("no-loss", 0, NULL, false);
+    run("loss", 30, NULL, false);
+    run("key", 30, key, false);
+    run("sealed", 30, key, true);
     printf("run damage -\n");
     for (int i = 1; i < argc; i++)
         damage(argv[i]);
+    seal_close(&seal);
     return 0;
 }

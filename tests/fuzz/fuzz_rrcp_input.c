@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/blake2s.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 #include "rrcp/rrcp.h"
+#include "seal/seal.h"
 
 /*
  * The input is a list of steps: u8 kind, u8 length, bytes. A packet is taken as it stands, or its
  * header is put right first, so that the fuzzer gets past the outer checks: as one of four
  * sessions, to one of two networks' addresses, with the right length. Other steps let time pass
- * and let local users send. The first byte says whether there are keys (1: one, 3: two); then a
+ * and let local users send. The first byte says whether there are keys (1: one, 3: two) and
+ * whether the engine encrypts (4); then a
  * packet put right is signed, too, unless its kind has bit 2; one taken as it stands only if it
  * has.
  */
@@ -23,7 +24,6 @@
 #define POOL       256
 #define MEMORY_MAX (16u << 20)
 #define TRAILER    24u
-#define TAG        16u
 
 /* I17: what came in, and what went out because of it. */
 struct traffic {
@@ -38,6 +38,8 @@ struct traffic {
 
 static const struct rrcp_key keys[2] = { { .id = 1, .bytes = { 1, 2, 3 } },
                                          { .id = 2, .bytes = { 4, 5, 6 } } };
+
+static struct rrcp_seal seal;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -83,18 +85,37 @@ static uint32_t network_id(const char *name)
     return hash;
 }
 
-/* As a member of the group does; returns the length with the trailer. */
+/* So much of a packet of this type stays readable when it is encrypted. */
+static uint32_t clear_bytes(uint8_t type, uint32_t length)
+{
+    static const uint8_t clear[] = { 0, 24, 40, 32, 0, 32, 24, 24, 0, 32, 24 };
+    uint32_t bytes = type < sizeof(clear) && clear[type] ? clear[type] : length;
+
+    return bytes < length ? bytes : length;
+}
+
+/* As a member of the group does, with the second key encrypted, too; returns the length with the
+ * trailer. */
 static uint32_t sign(uint8_t *packet, uint32_t length, const struct rrcp_key *key, uint32_t counter)
 {
     uint8_t *trailer = packet + length;
+    struct rrcp_seal_id id = { .key = key,
+                               .session = md_be64(packet + 8),
+                               .network_id = network_id("fuzz"),
+                               .cipher = RRCP_CIPHER_AES_128_GCM,
+                               .is_sender = true };
+    void *state = seal.begin(seal.context, NULL, &id);
+    uint32_t clear = key->id == 2 ? clear_bytes(packet[3], length) : length;
 
-    packet[4] |= 2;
+    MD_ASSERT(state);
+    packet[4] |= clear < length ? 6 : 2;
     md_put_be16(packet + 6, (uint16_t)(length + TRAILER));
     trailer[0] = key->id;
-    trailer[1] = 1;
+    trailer[1] = RRCP_CIPHER_AES_128_GCM;
     md_put_be16(trailer + 2, 0);
     md_put_be32(trailer + 4, counter);
-    md_blake2s(trailer + 8, TAG, key->bytes, sizeof(key->bytes), packet, length + 8);
+    seal.seal(state, counter, packet, packet, clear, length, trailer + 8);
+    seal.end(seal.context, state);
     return length + TRAILER;
 }
 
@@ -230,7 +251,9 @@ static void check_output(const struct traffic *traffic, const struct rrcp_config
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t used = 0;
-    struct rrcp_env env = { .context = &used, .take = take, .give = give, .seed = { 1, 2 } };
+    struct rrcp_env env = {
+        .context = &used, .take = take, .give = give, .seed = { 1, 2 }, .seal = &seal
+    };
     struct rrcp_user user = { .receives = true };
     struct rrcp_config config;
     struct md_rd rd = md_rd_init(data, size);
@@ -238,6 +261,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct traffic traffic = { 0 };
     struct rrcp *r;
 
+    if (!seal.context && seal_open(&seal) != 0)
+        abort();
     rrcp_config_init(&config);
     config.network = "fuzz";
     config.node = "fuzz";
@@ -254,6 +279,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.assembly_bytes_max = 1u << 20;
     uint8_t options = md_rd_u8(&rd);
     config.key_count = (options & 1) * (1u + (options >> 1 & 1));
+    config.encrypts = options >> 2 & 1;
     traffic.key_count = config.key_count;
     memcpy(config.keys, keys, config.key_count * sizeof(keys[0]));
     if (rrcp_create(&config, &env, &r) != 0)

@@ -70,7 +70,7 @@ void forger_hear(struct sim *sim, int node, const struct rrcp_packet *packet)
 
     if (!f || packet->length > PACKET_MAX || (!is_group && sim->options.config.key_count == 0))
         return;
-    if (packet->type == 1)
+    if (packet->type == 1 && !(packet->bytes[4] & 4))
         f->lead[node] = md_be64(packet->bytes + 24) + 1;
     if (packet->type == 1 && below(f, 8))
         return; /* the others are fewer and tell more */

@@ -212,6 +212,8 @@ static void reorder(struct sim *sim, int nodes, struct md_prng *prng)
 static void keys_setup(struct sim_options *o, struct md_prng *prng)
 {
     o->config.key_count = between(prng, 1, 2);
+    o->config.encrypts = md_prng_below(prng, 2);
+    o->config.cipher = md_prng_below(prng, 4) ? RRCP_CIPHER_AES_128_GCM : RRCP_CIPHER_AES_256_GCM;
     for (uint32_t i = 0; i < o->config.key_count; i++) {
         o->config.keys[i].id = (uint8_t)i;
         for (int j = 0; j < 32; j++)

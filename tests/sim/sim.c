@@ -167,7 +167,8 @@ static void life_begin(struct sim *sim, struct sim_node *node)
                             .take = node_take,
                             .give = node_give,
                             .note = node_note,
-                            .seed = { md_prng_u64(&sim->prng), md_prng_u64(&sim->prng) } };
+                            .seed = { md_prng_u64(&sim->prng), md_prng_u64(&sim->prng) },
+                            .seal = &sim->seal };
     uint64_t session = (md_prng_u64(&sim->prng) | 1ull << 63) << 16 | sim->check.life_count;
 
     if (session >> 16 == 0)
@@ -249,6 +250,8 @@ struct sim *sim_create(const struct sim_options *options, struct sim_coverage *c
     sim->coverage = coverage;
     sim->prng = md_prng_init(options->seed);
     sim->net = simnet_create(&net);
+    if (options->config.key_count > 0)
+        sim->cipher = sealed_begin(sim, &sim->seal);
     sim->nodes = calloc((size_t)options->nodes, sizeof(*sim->nodes));
     sim->latency = calloc(LATENCY_STEPS, sizeof(*sim->latency));
     sim->scratch = calloc(1, 1u << 20);
@@ -312,6 +315,7 @@ void sim_destroy(struct sim *sim)
             life_end(sim, &sim->nodes[i]);
     check_fini(&sim->check);
     forger_end(sim->forger);
+    sealed_end(sim->cipher);
     simnet_destroy(sim->net);
     free(sim->nodes);
     free(sim->latency);
@@ -448,7 +452,10 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
 
     hash_number(sim, p->length);
     hash_bytes(sim, p->bytes, p->length < 64 ? p->length : 64);
-    check_wire(&sim->check, node->life, p);
+    struct rrcp_packet plain = *p;
+
+    plain.bytes = sealed_plain(sim->cipher, p);
+    check_wire(&sim->check, node->life, &plain);
     limits_sent(node, p);
     forger_hear(sim, node->number, p);
     if (sim->options.personality == SIMNET_VERBS) {

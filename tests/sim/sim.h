@@ -66,6 +66,8 @@ struct sim {
     bool has_hostile;
     bool is_forged; /* a hostile node without a key to stop it: nothing is promised yet */
     struct sim_forger *forger;
+    struct sim_cipher *cipher; /* with keys */
+    struct rrcp_seal seal;
     bool is_settling;
     bool is_long_settle;
     char failure[256];
@@ -85,6 +87,12 @@ struct sim_users *users_begin(struct sim *sim, uint64_t session);
 void users_event(struct sim *sim, struct sim_users *users, const struct backbone_event *event);
 void users_run(struct sim *sim, struct sim_users *users, struct rrcp *r, uint64_t now_ns, int port);
 void users_end(struct sim *sim, struct sim_users *users);
+
+/* sealed.c: the engines' cipher, which asserts that no nonce comes twice. */
+struct sim_cipher *sealed_begin(struct sim *sim, struct rrcp_seal *out);
+void sealed_end(struct sim_cipher *c);
+/* The bytes of a packet that an engine has just handed out, before they were encrypted. */
+uint8_t *sealed_plain(struct sim_cipher *c, const struct rrcp_packet *packet);
 
 /* forger.c: the hostile node. */
 extern const char forger_mark[8];

@@ -49,6 +49,7 @@ expect "DATA seq 8, 2 chunks; DATA seq 9, 2 chunks, sent again; BYE next 9" \
     "$(sed -n 17p "$dir/info" | cut -f 2 | sed 's/ \[[A-Z].*//')"
 expect "" "$(field 17 rmds_rrcp.broken)"
 sed -n 18p "$dir/info" | grep -q RRCP && { echo "took a batch that does not fit"; bad=1; }
+expect "DATA encrypted" "$(sed -n 19p "$dir/info" | cut -f 2)"
 expect net1 "$(field 9 rmds_rrcp.network.name)"
 expect 221000030000004d72657374,6f6b "$(field 2 rmds_rrcp.chunk.payload)"
 expect 34 "$(field 2 rmds_rrcp.rrmp.type)"

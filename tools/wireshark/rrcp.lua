@@ -374,6 +374,8 @@ local function packet(tvb, root)
     elseif length < least[kind] then
         tree:add_proto_expert_info(broken)
         text = name .. " broken"
+    elseif bit.band(tvb(4, 1):uint(), 4) ~= 0 then
+        text = name .. " encrypted"
     else
         text = name .. " " .. body[name](tvb(0, length):tvb(), tree)
     end

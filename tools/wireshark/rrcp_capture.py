@@ -32,7 +32,7 @@ def packets():
     yield packet(1, data())
     yield packet(1, data(), flags=1)
     yield packet(1, data(2 ** 63 + 5, 1), flags=2,
-                 trailer=struct.pack(">BBHI", 1, 1, 0, 5) + bytes(16))
+                 trailer=struct.pack(">BBHI", 1, 2, 0, 5) + bytes(16))
     long = struct.pack(">HBBIHHQI", 3, 0x90, 0, 9, 2, 3, OTHER, 1000) + b"abc"
     yield packet(2, struct.pack(">QQQHH", 2 << 48 | 1, OTHER, 0, 1, 52) + long)
     yield packet(3, struct.pack(">QQQIHH", OTHER, 1 << 48 | 4, 5, 99, 256, 1))
@@ -51,6 +51,7 @@ def packets():
     yield b"something else on this port"
     yield packet(1, data(8)) + packet(1, data(9), flags=1) + packet(7, struct.pack(">QB", 9, 1))
     yield packet(1, data(10)) + packet(1, data(11), length=1000)
+    yield packet(1, bytes(40), flags=6, trailer=struct.pack(">BBHI", 1, 2, 0, 6) + bytes(16))
 
 
 def main():

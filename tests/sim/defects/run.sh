@@ -17,10 +17,10 @@ seeds=${SEEDS:-0..499}
 mkdir -p "$work/src" "$work/inc"
 cp -r "$root/src/rrcp" "$work/src/"
 cp -r "$root/tests/sim" "$work/sim"
-for module in backbone base rrcp attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
+for module in backbone base rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
-(cd "$work" && for file in "$root"/src/base/{assert,blake2s,err}.c "$root"/src/attach/{inbound,reader}.c \
-    sim/{simnet,sim,check,limits,users,forger,scenario,figures,rrcpsim}.c; do
+(cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/seal.c "$root"/src/attach/{inbound,reader}.c \
+    sim/{simnet,sim,check,limits,users,forger,sealed,scenario,figures,rrcpsim}.c; do
     ${CC:-cc} -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1
 
@@ -34,7 +34,7 @@ for name in "$@"; do
         echo "$name: the patch does not apply"; missed=$((missed + 1)); continue
     fi
     if ! (cd "$work" && ${CC:-cc} -std=c17 -O2 -w -D_GNU_SOURCE -I inc -I tree/src/rrcp \
-            -o broken ./*.o tree/src/rrcp/*.c -lm); then
+            -o broken ./*.o tree/src/rrcp/*.c -lcrypto -lm); then
         echo "$name: does not build"; missed=$((missed + 1)); continue
     fi
     scenario=${SCENARIO:-$(sed -n 's/^scenario: //p' "$here/$name.patch")}

@@ -1,0 +1,18 @@
+/* seal/seal.h - the cipher of the backbone's packets: AES-GCM by OpenSSL, for rrcp/rrcp.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEAL_SEAL_H
+#define SEAL_SEAL_H
+
+#include "rrcp/rrcp.h"
+
+/*
+ * The session's key is HKDF-SHA256 of the group's key: salt is the session's number, info "rrcp1",
+ * network id, key id and algorithm. The nonce is 32 zero bits and the counter.
+ *
+ * One struct serves any number of engines, of one thread.
+ */
+/* MD_ERR_SYS: OpenSSL has no AES-GCM or HKDF. */
+int seal_open(struct rrcp_seal *out);
+void seal_close(struct rrcp_seal *seal); /* a zeroed one is allowed */
+
+#endif

@@ -1,0 +1,171 @@
+/* test_seal.c - AES-GCM of packets against vectors and a second implementation. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "seal/seal.h"
+
+/* By Python's `cryptography`: HKDF-SHA256 and AESGCM as docs/design/rrcp.md, section 12, says.
+ * Key 00 01 .. 1f with id 7, network id 0x99bfe84b, session 0x0123456789abcdef, counter
+ * 0x123456789a, packet 00 01 .. 3f of which 24 bytes are clear. */
+static const uint8_t vector_128_bytes[40] = {
+    0x49, 0xfa, 0x10, 0x4d, 0x27, 0xbf, 0x22, 0xc9, 0x3c, 0xf0, 0x1c, 0xeb, 0x42, 0xcb,
+    0x18, 0x51, 0x14, 0x4d, 0x50, 0x07, 0x1b, 0x4f, 0x2c, 0x63, 0x11, 0x70, 0x70, 0xc0,
+    0xde, 0xa2, 0x49, 0x9c, 0x48, 0xe3, 0xb6, 0xc6, 0x8a, 0x1c, 0x9e, 0xda,
+};
+
+static const uint8_t vector_128_tag[16] = {
+    0xe2, 0x4f, 0x62, 0x08, 0x4a, 0x0f, 0xb5, 0x6e, 0x7a, 0x67, 0xbf, 0x47, 0x6f, 0x02, 0x6f, 0xaf,
+};
+
+static const uint8_t vector_128_auth_tag[16] = {
+    0x5f, 0x7b, 0x8d, 0xf9, 0x69, 0x6c, 0x4b, 0x14, 0x41, 0xf4, 0xfc, 0x5e, 0x1a, 0xe4, 0xfe, 0x97,
+};
+
+static const uint8_t vector_256_bytes[40] = {
+    0x4d, 0x93, 0x1c, 0x80, 0xea, 0xc3, 0x9f, 0xb1, 0xd4, 0x66, 0x0f, 0xa5, 0xd6, 0x5b,
+    0xd5, 0xd7, 0xc0, 0x17, 0xdc, 0x59, 0x77, 0xb6, 0x28, 0x00, 0xb8, 0x5e, 0x14, 0x1c,
+    0x6b, 0xb3, 0x5c, 0x93, 0x83, 0x2a, 0x25, 0x35, 0x4f, 0x79, 0x14, 0xee,
+};
+
+static const uint8_t vector_256_tag[16] = {
+    0xc9, 0xd3, 0x88, 0xd7, 0xd1, 0xd5, 0x41, 0xc7, 0xcb, 0x65, 0x6b, 0x80, 0x47, 0xc3, 0xe0, 0x2f,
+};
+
+static const uint8_t vector_256_auth_tag[16] = {
+    0x8c, 0xe4, 0xf7, 0x02, 0x62, 0x63, 0xed, 0xc1, 0x4b, 0x1e, 0x7c, 0xb5, 0xa2, 0x15, 0x74, 0x39,
+};
+
+#define LENGTH 64
+#define CLEAR  24
+
+static const uint64_t counter = 0x123456789aull;
+
+static struct rrcp_key key;
+static uint8_t packet[LENGTH];
+static struct rrcp_seal seal;
+
+static struct rrcp_seal_id identity(enum rrcp_cipher cipher, bool is_sender)
+{
+    return (struct rrcp_seal_id){ .key = &key,
+                                  .session = 0x0123456789abcdefull,
+                                  .network_id = 0x99bfe84b,
+                                  .cipher = cipher,
+                                  .is_sender = is_sender };
+}
+
+static void *state_of(enum rrcp_cipher cipher, bool is_sender)
+{
+    struct rrcp_seal_id id = identity(cipher, is_sender);
+    void *state = seal.begin(seal.context, NULL, &id);
+
+    assert_non_null(state);
+    return state;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    key.id = 7;
+    for (int i = 0; i < 32; i++)
+        key.bytes[i] = (uint8_t)i;
+    for (int i = 0; i < LENGTH; i++)
+        packet[i] = (uint8_t)i;
+    return seal_open(&seal);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    seal_close(&seal);
+    return 0;
+}
+
+static void seals_as(enum rrcp_cipher cipher, uint32_t clear, const uint8_t *bytes,
+                     const uint8_t *tag)
+{
+    void *sender = state_of(cipher, true);
+    uint8_t out[LENGTH];
+    uint8_t made[RRCP_TAG_BYTES];
+
+    seal.seal(sender, counter, out, packet, clear, LENGTH, made);
+    assert_memory_equal(out, packet, clear);
+    if (clear < LENGTH)
+        assert_memory_equal(out + clear, bytes, LENGTH - clear);
+    assert_memory_equal(made, tag, RRCP_TAG_BYTES);
+    seal.end(seal.context, sender);
+}
+
+static void packets_are_sealed_as_another_implementation_does(void **state)
+{
+    (void)state;
+    seals_as(RRCP_CIPHER_AES_128_GCM, CLEAR, vector_128_bytes, vector_128_tag);
+    seals_as(RRCP_CIPHER_AES_128_GCM, LENGTH, NULL, vector_128_auth_tag);
+    seals_as(RRCP_CIPHER_AES_256_GCM, CLEAR, vector_256_bytes, vector_256_tag);
+    seals_as(RRCP_CIPHER_AES_256_GCM, LENGTH, NULL, vector_256_auth_tag);
+}
+
+static void a_sealed_packet_opens_and_one_with_any_bit_flipped_does_not(void **state)
+{
+    void *sender = state_of(RRCP_CIPHER_AES_128_GCM, true);
+    void *receiver = state_of(RRCP_CIPHER_AES_128_GCM, false);
+    uint8_t wire[LENGTH + RRCP_TAG_BYTES];
+    uint8_t out[LENGTH];
+
+    (void)state;
+    seal.seal(sender, counter, wire, packet, CLEAR, LENGTH, wire + LENGTH);
+    for (size_t bit = 0; bit < 8 * sizeof(wire); bit++) {
+        wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(seal.open(receiver, counter, out, wire, CLEAR, LENGTH, wire + LENGTH));
+        wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    assert_false(seal.open(receiver, counter + 1, out, wire, CLEAR, LENGTH, wire + LENGTH));
+    assert_false(seal.open(receiver, counter, out, wire, CLEAR + 1, LENGTH, wire + LENGTH));
+    assert_true(seal.open(receiver, counter, out, wire, CLEAR, LENGTH, wire + LENGTH));
+    assert_memory_equal(out, packet, LENGTH);
+    seal.end(seal.context, sender);
+    seal.end(seal.context, receiver);
+}
+
+static void another_session_network_key_or_cipher_has_another_key(void **state)
+{
+    struct rrcp_key other = key;
+    void *sender = state_of(RRCP_CIPHER_AES_128_GCM, true);
+    uint8_t wire[LENGTH + RRCP_TAG_BYTES];
+    uint8_t out[LENGTH];
+    void *receiver = NULL;
+
+    (void)state;
+    other.id = 8;
+    seal.seal(sender, counter, wire, packet, CLEAR, LENGTH, wire + LENGTH);
+    for (int i = 0; i < 5; i++) {
+        struct rrcp_seal_id id = identity(RRCP_CIPHER_AES_128_GCM, false);
+
+        id.session += i == 1;
+        id.network_id += i == 2;
+        id.key = i == 3 ? &other : &key;
+        id.cipher = i == 4 ? RRCP_CIPHER_AES_256_GCM : RRCP_CIPHER_AES_128_GCM;
+        receiver = seal.begin(seal.context, receiver, &id); /* one state, used again and again */
+        assert_non_null(receiver);
+        assert_int_equal(seal.open(receiver, counter, out, wire, CLEAR, LENGTH, wire + LENGTH),
+                         i == 0);
+    }
+    seal.end(seal.context, sender);
+    seal.end(seal.context, receiver);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_are_sealed_as_another_implementation_does),
+        cmocka_unit_test(a_sealed_packet_opens_and_one_with_any_bit_flipped_does_not),
+        cmocka_unit_test(another_session_network_key_or_cipher_has_another_key),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
