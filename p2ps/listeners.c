@@ -57,12 +57,14 @@ static void on_listener(void *owner, int fd, unsigned events)
             md_ctr_inc(p2ps->mounts_rejected);
             md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
                    net_stream_peer(stream), p2ps->mounts_max);
-            p2ps_worker_hand(worker, stream, "Maximum number of mounts reached");
+            p2ps_worker_hand(worker, listener->protocol, stream,
+                             "Maximum number of mounts reached");
         } else if (p2ps->is_draining) {
             md_ctr_inc(p2ps->mounts_rejected);
-            p2ps_worker_hand(worker, stream, "This p2ps is draining: connect to another one");
+            p2ps_worker_hand(worker, listener->protocol, stream,
+                             "This p2ps is draining: connect to another one");
         } else {
-            p2ps_worker_hand(worker, stream, NULL);
+            p2ps_worker_hand(worker, listener->protocol, stream, NULL);
         }
     }
     if (err == MD_ERR_AGAIN)
@@ -72,8 +74,8 @@ static void on_listener(void *owner, int fd, unsigned events)
     md_loop_timer_after(p2ps->accept_pause, 1000000000ull);
 }
 
-static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_transport *transport,
-                         const char *param)
+static int open_listener(struct p2ps *p2ps, unsigned slot, const struct p2ps_protocol *protocol,
+                         const struct net_transport *transport, const char *param)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     struct listener *listener = &p2ps->listeners[slot];
@@ -81,6 +83,7 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct net_tran
 
     options.unsent_max = UNSENT_MAX;
     listener->p2ps = p2ps;
+    listener->protocol = protocol;
     int code =
         daemon_listen(daemon, param, transport, &options, "serving consumers", &listener->listener);
     if (listener->listener &&
@@ -117,9 +120,9 @@ int p2ps_open_listeners(struct p2ps *p2ps)
                                          &p2ps->accept_pause) != MD_OK)
         code = MD_EXIT_FILE;
     if (code < 0 && md_conf_bool(daemon, "allowRSSLConnections"))
-        code = open_listener(p2ps, 0, &net_tcp_transport, "rsslPort");
+        code = open_listener(p2ps, 0, &p2ps_rssl_protocol, &net_tcp_transport, "rsslPort");
     if (code < 0)
-        code = open_listener(p2ps, 1, &net_tls_transport, "tlsPort");
+        code = open_listener(p2ps, 1, &p2ps_rssl_protocol, &net_tls_transport, "tlsPort");
     return code;
 }
 

@@ -10,10 +10,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "names.h"
-#include "rssl_front.h"
 #include "worker.h"
 
-#define EVENTS_MAX   64
 #define SLICES_MAX   64
 #define READS_A_TURN 4 /* then others have their turn */
 #define LINGER_NS    2000000000ull
@@ -22,7 +20,7 @@
 
 /* ---- life ---- */
 
-static void bury(struct p2ps_mount *mount)
+void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
 
@@ -51,23 +49,11 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
 {
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
-    rssl_channel_destroy(mount->channel);
+    mount->protocol->destroy(mount);
     net_stream_close(mount->stream);
     p2ps_mount_stats_destroy(mount->stats);
     p2ps_name_release(mount->name);
     free(mount);
-}
-
-static void log_end(const struct p2ps_mount *mount)
-{
-    enum rssl_reason reason = rssl_channel_reason(mount->channel);
-    const char *detail = rssl_channel_reason_detail(mount->channel);
-
-    if (mount->is_closing)
-        return; /* said when it was decided */
-    md_log(reason == RSSL_REASON_PEER_CLOSED ? MD_LOG_INFO : MD_LOG_WARNING,
-           "mount: host=%s ended: %s%s%s", net_stream_peer(mount->stream), rssl_reason_text(reason),
-           detail[0] ? ": " : "", detail);
 }
 
 /* ---- input ---- */
@@ -85,55 +71,19 @@ static uint32_t address_v4(const char *peer)
     return inet_pton(AF_INET, text, &address) == 1 ? ntohl(address.s_addr) : 0;
 }
 
-static void opened(struct p2ps_mount *mount, uint64_t now_ns)
+void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p2ps_front *front,
+                       const char *said)
 {
     const char *peer = net_stream_peer(mount->stream);
-    const struct rssl_info *info = rssl_channel_info(mount->channel);
 
-    if (p2ps_client_add(mount->worker->core, now_ns, &p2ps_rssl_front, mount, peer,
-                        address_v4(peer), &mount->client) != MD_OK) {
+    if (p2ps_client_add(mount->worker->core, now_ns, front, mount, peer, address_v4(peer),
+                        &mount->client) != MD_OK) {
         p2ps_mount_close(mount, "no room for another mount");
         return;
     }
-    md_log(MD_LOG_INFO, "mount: host=%s connected, %s", peer, info->component);
+    md_log(MD_LOG_INFO, "mount: host=%s connected, %s", peer, said);
     if (mount->worker->config.names)
         mount->name = p2ps_names_ask(mount->worker->config.names, peer);
-}
-
-static void message(struct p2ps_mount *mount, uint64_t now_ns, const struct rssl_event *event)
-{
-    if (mount->client == NO_CLIENT)
-        return;
-    if (p2ps_rssl_message(mount->worker->core, now_ns, mount->client,
-                          rwf_bytes(event->bytes, event->length)) != RWF_OK)
-        p2ps_mount_close(mount, "a message cannot be decoded");
-}
-
-static void take_events(struct p2ps_mount *mount, uint64_t now_ns)
-{
-    struct rssl_event events[EVENTS_MAX];
-    size_t count;
-
-    while (!mount->is_dead &&
-           (count = rssl_channel_events(mount->channel, events, EVENTS_MAX)) > 0) {
-        for (size_t i = 0; i < count && !mount->is_dead; i++) {
-            switch (events[i].kind) {
-            case RSSL_EVENT_OPENED:
-                opened(mount, now_ns);
-                break;
-            case RSSL_EVENT_MESSAGE:
-                message(mount, now_ns, &events[i]);
-                break;
-            case RSSL_EVENT_PING:
-                break;
-            case RSSL_EVENT_CLOSED:
-                log_end(mount);
-                if (rssl_channel_is_finished(mount->channel)) /* else it has last words to send */
-                    bury(mount);
-                break;
-            }
-        }
-    }
 }
 
 static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
@@ -149,13 +99,11 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
         if (got == MD_ERR_AGAIN)
             return;
         if (got <= 0) {
-            rssl_channel_input_end(mount->channel, got != MD_ERR_CLOSED);
-            take_events(mount, now_ns);
-            bury(mount);
+            mount->protocol->input_end(mount, now_ns, got != MD_ERR_CLOSED);
+            p2ps_mount_bury(mount);
             return;
         }
-        rssl_channel_input(mount->channel, now_ns, worker->input, (size_t)got);
-        take_events(mount, now_ns);
+        mount->protocol->input(mount, now_ns, worker->input, (size_t)got);
         if ((size_t)got < worker->input_size && !net_stream_poll(mount->stream))
             return;
     }
@@ -165,8 +113,7 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
 
 static void want(struct p2ps_mount *mount)
 {
-    bool has_output = !rssl_outq_is_empty(rssl_channel_outq(mount->channel));
-    unsigned wants = net_stream_wants(mount->stream, has_output);
+    unsigned wants = net_stream_wants(mount->stream, mount->protocol->has_output(mount));
 
     if (mount->watch)
         md_loop_fd_set(mount->watch, (wants & NET_READABLE ? MD_LOOP_READ : 0) |
@@ -180,7 +127,7 @@ static void finish(struct p2ps_mount *mount, uint64_t now_ns)
     if (!mount->is_lingering)
         net_stream_shutdown(mount->stream);
     if (!mount->is_closing) {
-        bury(mount);
+        p2ps_mount_bury(mount);
         return;
     }
     if (!mount->is_lingering && now_ns + END_NS < mount->closing_until_ns)
@@ -197,7 +144,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
 
     if (mount->is_dead)
         return;
-    while ((count = rssl_channel_output(mount->channel, slices, SLICES_MAX)) > 0) {
+    while ((count = mount->protocol->output(mount, slices, SLICES_MAX)) > 0) {
         size_t offered = 0;
 
         for (size_t i = 0; i < count; i++)
@@ -206,16 +153,16 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         if (taken < 0) {
             md_log(MD_LOG_INFO, "mount: host=%s ended: %s", net_stream_peer(mount->stream),
                    net_stream_error(mount->stream));
-            bury(mount);
+            p2ps_mount_bury(mount);
             return;
         }
-        rssl_channel_sent(mount->channel, now_ns, (size_t)taken);
+        mount->protocol->sent(mount, now_ns, (size_t)taken);
         if ((size_t)taken < offered)
             break;
     }
-    if (mount->is_leaving && rssl_outq_is_empty(rssl_channel_outq(mount->channel)))
-        rssl_channel_close(mount->channel);
-    if (rssl_channel_is_finished(mount->channel))
+    if (mount->is_leaving && !mount->protocol->has_output(mount))
+        mount->protocol->close(mount, true);
+    if (mount->protocol->is_finished(mount))
         finish(mount, now_ns);
     else
         want(mount);
@@ -232,7 +179,7 @@ void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
         p2ps_client_gone(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
         mount->client = NO_CLIENT;
     }
-    rssl_channel_close(mount->channel);
+    mount->protocol->close(mount, false);
     p2ps_mount_flush(mount);
 }
 
@@ -278,14 +225,15 @@ void p2ps_mount_poll(struct p2ps_mount *mount)
 
 void p2ps_mount_watch(struct p2ps_mount *mount)
 {
-    const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
+    struct p2ps_mount_figures figures;
 
-    if (outq->is_slow == mount->is_slow || mount->is_closing)
+    mount->protocol->figures(mount, &figures);
+    if (figures.is_slow == mount->is_slow || mount->is_closing)
         return;
-    mount->is_slow = outq->is_slow;
+    mount->is_slow = figures.is_slow;
     if (mount->is_slow)
         md_log(MD_LOG_WARNING, "mount: host=%s slow: %u of %u buffers in use",
-               net_stream_peer(mount->stream), rssl_outq_depth(outq), outq->config.max_buffers);
+               net_stream_peer(mount->stream), figures.buffers, figures.buffers_max);
     else
         md_log(MD_LOG_NOTICE, "mount: host=%s keeps up again", net_stream_peer(mount->stream));
 }
@@ -293,25 +241,25 @@ void p2ps_mount_watch(struct p2ps_mount *mount)
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns)
 {
     if (mount->is_closing && now_ns > mount->closing_until_ns) {
-        bury(mount);
+        p2ps_mount_bury(mount);
         return;
     }
-    rssl_channel_tick(mount->channel, now_ns);
-    take_events(mount, now_ns);
+    mount->protocol->tick(mount, now_ns);
     if (!mount->is_dead)
         p2ps_mount_flush(mount);
 }
 
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount)
 {
-    uint64_t deadline = rssl_channel_deadline(mount->channel);
+    uint64_t deadline = mount->protocol->deadline(mount);
 
     if (mount->is_closing && mount->closing_until_ns < deadline)
         deadline = mount->closing_until_ns;
     return deadline;
 }
 
-int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal)
+int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                      struct net_stream *stream, const char *refusal)
 {
     struct p2ps_mount *mount = calloc(1, sizeof(*mount));
     int fd = net_stream_descriptor(stream);
@@ -320,9 +268,9 @@ int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, con
     if (err == MD_OK) {
         mount->worker = worker;
         mount->stream = stream;
+        mount->protocol = protocol;
         mount->client = NO_CLIENT;
-        err = rssl_channel_create(&worker->config.channel, worker->pool, md_loop_now(worker->loop),
-                                  &mount->channel);
+        err = protocol->open(mount, refusal);
     }
     if (err == MD_OK && fd >= 0)
         err = md_loop_fd_add(worker->loop, fd, MD_LOOP_READ, on_stream, mount, &mount->watch);
@@ -330,15 +278,13 @@ int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, con
         md_log(MD_LOG_ERROR, "mount: host=%s refused: %s", net_stream_peer(stream),
                md_err_name(err));
         if (mount)
-            rssl_channel_destroy(mount->channel);
+            protocol->destroy(mount);
         free(mount);
         net_stream_close(stream);
         return err;
     }
     if (fd < 0)
         worker->polled_mounts++;
-    if (refusal)
-        rssl_channel_refuse(mount->channel, refusal);
     mount->next = worker->mounts;
     if (mount->next)
         mount->next->previous = mount;

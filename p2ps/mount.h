@@ -1,20 +1,54 @@
-/* mount.h - one consumer's connection: byte stream, RSSL channel, client of the core. */
+/* mount.h - one consumer's connection: byte stream, its protocol, client of the core. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_MOUNT_H
 #define P2PS_MOUNT_H
 
 #include "base/loop.h"
+#include "base/slice.h"
 #include "core.h"
 #include "netio/stream.h"
 #include "rssl/channel.h"
 
+struct p2ps_mount;
 struct p2ps_worker;
+struct p2ps_ws_mount;
+
+/* What monitors show of a mount's traffic. */
+struct p2ps_mount_figures {
+    uint32_t buffers, buffers_max; /* of its output */
+    bool is_slow;                  /* above outputThresholdBreach */
+    uint64_t messages_in, bytes_in, messages_out, bytes_out;
+};
+
+/* A protocol between the byte stream and the core: what mount.c asks of it. */
+struct p2ps_protocol {
+    const char *name;
+    /* `refusal` not NULL: the handshake is answered with it. */
+    int (*open)(struct p2ps_mount *mount, const char *refusal);
+    void (*destroy)(struct p2ps_mount *mount);
+    /* May change the bytes. */
+    void (*input)(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length);
+    void (*input_end)(struct p2ps_mount *mount, uint64_t now_ns, bool is_broken);
+    size_t (*output)(struct p2ps_mount *mount, struct md_slice *slices, size_t max);
+    void (*sent)(struct p2ps_mount *mount, uint64_t now_ns, size_t length);
+    bool (*has_output)(const struct p2ps_mount *mount);
+    /* Queues the last words. `is_leaving`: p2ps stops. */
+    void (*close)(struct p2ps_mount *mount, bool is_leaving);
+    bool (*is_finished)(const struct p2ps_mount *mount);
+    void (*tick)(struct p2ps_mount *mount, uint64_t now_ns);
+    uint64_t (*deadline)(const struct p2ps_mount *mount);
+    void (*figures)(const struct p2ps_mount *mount, struct p2ps_mount_figures *out);
+};
 
 /* Owned by its worker's thread. */
 struct p2ps_mount {
     struct p2ps_worker *worker;
+    const struct p2ps_protocol *protocol;
     struct net_stream *stream;
-    struct rssl_channel *channel;
+    union {
+        struct rssl_channel *channel;
+        struct p2ps_ws_mount *ws;
+    };
     struct md_loop_fd *watch; /* NULL: poll-driven */
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
     bool is_dead;             /* to be freed at the end of the turn */
@@ -33,9 +67,19 @@ struct p2ps_mount {
 
 /* How RSSL plugs in to the core. */
 extern const struct p2ps_front p2ps_rssl_front;
+extern const struct p2ps_protocol p2ps_rssl_protocol;
 
 /* Takes the stream over, whatever the result. `refusal`: answer the handshake with a nak. */
-int p2ps_mount_create(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal);
+int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                      struct net_stream *stream, const char *refusal);
+
+/* ---- for protocols ---- */
+
+/* The handshake is done: `said` is what the peer says of itself, for the log. */
+void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p2ps_front *front,
+                       const char *said);
+/* The core hears of it no more; it is freed at the end of the turn. */
+void p2ps_mount_bury(struct p2ps_mount *mount);
 void p2ps_mount_destroy(struct p2ps_mount *mount);
 
 /* Time has passed, or a poll-driven stream may have something. */

@@ -102,30 +102,28 @@ static void show_host(struct p2ps_mount *mount, const char *address)
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
-    const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
-    const struct rssl_channel_stats *in = rssl_channel_stats(mount->channel);
-    struct rssl_outq_stats out;
+    struct p2ps_mount_figures now;
 
-    rssl_outq_stats(outq, &out);
+    mount->protocol->figures(mount, &now);
     stats_string_set(stats->segment, stats->user, client->user);
     stats_string_set(stats->segment, stats->position, client->position);
     stats_string_set(stats->segment, stats->application_id, client->application_id);
     show_host(mount, client->address);
     struct shown shown = {
         .items = client->streams,
-        .buffers = rssl_outq_depth(outq),
-        .buffers_max = outq->config.max_buffers,
-        .is_slow = outq->is_slow || client->is_slow,
+        .buffers = now.buffers,
+        .buffers_max = now.buffers_max,
+        .is_slow = now.is_slow || client->is_slow,
         .rtt_us = client->rtt_us,
-        .messages_in = in->message_count,
-        .bytes_in = in->bytes_in,
-        .messages_out = out.message_count,
-        .bytes_out = out.wire_bytes,
+        .messages_in = now.messages_in,
+        .bytes_in = now.bytes_in,
+        .messages_out = now.messages_out,
+        .bytes_out = now.bytes_out,
         .since_ns = stats->since_ns,
     };
     const uint64_t totals[P2PS_RATES] = {
-        [P2PS_RATE_MSGS] = out.message_count,
-        [P2PS_RATE_BYTES] = out.wire_bytes,
+        [P2PS_RATE_MSGS] = now.messages_out,
+        [P2PS_RATE_BYTES] = now.bytes_out,
     };
     p2ps_rates_take(&stats->rates, md_loop_now(mount->worker->loop), totals, shown.rates);
     stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, &shown);
@@ -137,7 +135,7 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
 
     *buffers = *buffers_max = 0;
     for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
-        const struct rssl_outq *outq = rssl_channel_outq(mount->channel);
+        struct p2ps_mount_figures now;
 
         if (!p2ps_client_info(worker->core, mount->client, &client) || !client.is_used)
             continue;
@@ -145,7 +143,8 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
             mount->stats = create(worker);
         if (mount->stats)
             show_mount(mount, &client);
-        *buffers += rssl_outq_depth(outq);
-        *buffers_max += outq->config.max_buffers;
+        mount->protocol->figures(mount, &now);
+        *buffers += now.buffers;
+        *buffers_max += now.buffers_max;
     }
 }

@@ -12,6 +12,7 @@
 _Static_assert(DAEMON_NETWORKS_MAX == P2PS_NETWORKS_MAX, "a core has a sink for each network");
 
 struct listener {
+    const struct p2ps_protocol *protocol;
     struct net_listener *listener;
     struct md_loop_fd *watch;
     struct p2ps *p2ps;

@@ -329,7 +329,8 @@ static void on_wake(void *owner)
         take_tuning(worker, &tuning);
     for (unsigned i = 0; i < count; i++) {
         net_stream_nodelay_set(handed[i].stream, worker->tuning.tcp_nodelay);
-        if (p2ps_mount_create(worker, handed[i].stream, handed[i].refusal) != MD_OK)
+        if (p2ps_mount_create(worker, handed[i].protocol, handed[i].stream, handed[i].refusal) !=
+            MD_OK)
             atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
     }
     if (entitle_again && !is_leaving(worker))
@@ -339,14 +340,15 @@ static void on_wake(void *owner)
         leave(worker);
 }
 
-int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal)
+int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                     struct net_stream *stream, const char *refusal)
 {
     bool is_full;
 
     pthread_mutex_lock(&worker->lock);
     is_full = worker->handed_count == P2PS_HANDED_MAX;
     if (!is_full) {
-        worker->handed[worker->handed_count++] = (struct p2ps_handed){ stream, refusal };
+        worker->handed[worker->handed_count++] = (struct p2ps_handed){ protocol, stream, refusal };
         /* Counted now: else a burst would all go to one worker, and past maxMounts. */
         atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
     }

@@ -49,6 +49,7 @@ struct p2ps_tuning {
 
 /* A connection on its way from the control loop. */
 struct p2ps_handed {
+    const struct p2ps_protocol *protocol;
     struct net_stream *stream;
     const char *refusal;
 };
@@ -110,7 +111,8 @@ void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
 
 /* From the control loop: take this connection, or, when `refusal` is not NULL, refuse it with that
  * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
-int p2ps_worker_hand(struct p2ps_worker *worker, struct net_stream *stream, const char *refusal);
+int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                     struct net_stream *stream, const char *refusal);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
 /* Since it was told to, last: it asks only what the authority says since then. */
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker);

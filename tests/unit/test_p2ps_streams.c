@@ -297,7 +297,8 @@ static void run_until(struct fixture *f, done_fn done)
 
     while (md_clock_mono_ns() < end_ns) {
         while (net_listener_accept(f->listener, &stream) == MD_OK)
-            assert_int_equal(p2ps_worker_hand(f->worker, stream, f->refusal), MD_OK);
+            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, stream, f->refusal),
+                             MD_OK);
         for (size_t i = 0; i < f->consumer_count; i++)
             turn(&f->consumers[i]);
         if (done(f))
@@ -380,7 +381,7 @@ static void a_connection_counts_as_soon_as_it_is_handed_over(void **state)
         connect_one(f);
     for (int i = 0; i < 60000 && handed < CONSUMERS_MAX; i++) {
         while (net_listener_accept(f->listener, &stream) == MD_OK) {
-            assert_int_equal(p2ps_worker_hand(f->worker, stream, NULL), MD_OK);
+            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, stream, NULL), MD_OK);
             handed++;
             assert_int_equal(mount_count(f), handed);
         }
@@ -412,7 +413,8 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
     for (int i = 0; i < 60000 && net_stream_ready(stream) == MD_ERR_AGAIN; i++) {
         struct net_stream *accepted;
         if (net_listener_accept(f->listener, &accepted) == MD_OK)
-            assert_int_equal(p2ps_worker_hand(f->worker, accepted, NULL), MD_OK);
+            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, accepted, NULL),
+                             MD_OK);
         poll(NULL, 0, 1);
     }
     assert_int_equal(net_stream_write(stream, &slice, 1), (int64_t)slice.length);
