@@ -3,7 +3,7 @@
 # usage: tools/rmds build [PRESET [TARGET]...]
 #
 # Without PRESET only what is installed and run: no test is compiled, no package for tests is needed.
-# TARGET is a target of CMake, as p2ps.
+# TARGET is a target of CMake, as p2ps; chain is what demo and up start.
 # SPDX-License-Identifier: Apache-2.0
 
 preset_folder() {
@@ -60,7 +60,7 @@ configure_build() {
     shift
     folder=$(preset_folder "$preset")
     log=$folder/log/build.log
-    [ "$*" != product ] || kind=programs
+    case $* in product | chain) kind=programs ;; esac
     mkdir -p "$folder/log"
     if command -v ccache >/dev/null; then
         export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -90,11 +90,10 @@ build_targets() {
     shift
     folder=$(preset_folder "$preset")
     # shellcheck disable=SC2046
-    if [ "$*" = product ]; then
-        setup_for run
-    else
-        setup_for $(tiers_of "$preset")
-    fi || return 1
+    case $* in
+    product | chain) setup_for run ;;
+    *) setup_for $(tiers_of "$preset") ;;
+    esac || return 1
     start=$SECONDS
     say .. build "$preset${*:+: $*}"
     if configure_build "$preset" "$@"; then

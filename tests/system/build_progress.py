@@ -82,7 +82,7 @@ case "$*" in *=OFF) echo RMDS_TESTS:BOOL=OFF ;; *) echo RMDS_TESTS:BOOL=ON ;; es
         with open(path, "w", encoding="ascii") as file:
             file.write(f"#!/bin/sh\n{text}\n")
         os.chmod(path, 0o755)
-    for target in ("product", "product", "test_x", "product"):
+    for target in ("chain", "product", "test_x", "product"):
         subprocess.run(["bash", "-c",
                         f'root={folder}; . "{SOURCE}/tools/rmds-lib.sh"; . '
                         f'"{SOURCE}/tools/rmds-build.sh"; '
@@ -93,7 +93,7 @@ case "$*" in *=OFF) echo RMDS_TESTS:BOOL=OFF ;; *) echo RMDS_TESTS:BOOL=ON ;; es
     with open(os.path.join(folder, "asked"), encoding="ascii") as file:
         asked = file.read().replace(folder, "").splitlines()
     build = "--build /build --target "
-    wanted = ["--preset release -DRMDS_TESTS=OFF", build + "product", build + "product",
+    wanted = ["--preset release -DRMDS_TESTS=OFF", build + "chain", build + "product",
               "--preset release -DRMDS_TESTS=ON",
               build + "test_x", build + "product"]
     check(asked == wanted, f"CMake was asked {asked}")
