@@ -448,7 +448,8 @@ const struct md_conf_row md_conf_rows[] = {
       "none." },
     { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
       "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
-      "limit that is 0 = none; at it new work is refused while what is open flows on. 0 = a "
+      "limit that is 0 = none; when it is reached, new work is refused and open items keep "
+      "updating. 0 = a "
       "part of the machine's memory or of the cgroup's limit: p2ps 40 %, src_dist 20 %, rrcpd "
       "10 %, so that one of each fits a host." },
 

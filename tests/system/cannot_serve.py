@@ -22,6 +22,7 @@ CONF = """\
 *p2ps*statusPort : 18081
 *p2ps*rrcpdInstance : 2
 *src_dist*serverPort : 14203
+*src_dist*serviceList : RDFD
 """
 
 
@@ -91,15 +92,19 @@ def nothing_to_serve(bed):
     provider = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-host", "127.0.0.1:14203", "-f",
                                   items,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    other = conf_examples.tool("sink_driven_src", "-S", "IDNS", "-host", "127.0.0.1:14203", "-f", items,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        bed.said("src_dist.1", r'WARNING .*service IDNS is not offered: serviceList is "RDFD"')
         bed.said("src_dist.1", r"NOTICE a provider is connected, after \d+ s")
         bed.said("p2ps.1", r"NOTICE services are offered, after \d+ s")
         bed.shown("src_dist.1", "ok", "")
         bed.shown("p2ps.1", "ok", "")
         assert probe(18081, "ready") == (200, "ready\n"), probe(18081, "ready")
     finally:
-        provider.terminate()
-        provider.wait()
+        for publisher in (provider, other):
+            publisher.terminate()
+            publisher.wait()
 
 
 def lost(bed):

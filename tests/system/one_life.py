@@ -191,6 +191,13 @@ class Life:
         assert not os.path.exists(self.pid_file), "the pid file stays"
 
 
+def gives_up_without_rrcpd(life):
+    """-noretry: for those who start daemons in order, and want to know."""
+    ended = life.run("-fg", "-noretry", "-set", "*attachTimeout : 200ms")
+    assert ended.returncode == 4, ended
+    assert "CRITICAL backbone: no rrcpd within attachTimeout, and -noretry was given" in ended.stderr, ended
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in DAEMONS:
@@ -201,6 +208,8 @@ def main():
             life.logs_to_the_file_of_the_option_alone()
             life.logs_with_priorities_to_the_journal()
             life.hands_its_exit_code_to_the_shell()
+            if name != "rrcpd":
+                gives_up_without_rrcpd(life)
         rrcpd = Life(folder, "rrcpd", "unplugged")
         away = rrcpd.run("-fg", "-set", "*rrcp*interface : nosuch0")
         assert away.returncode == 2 and "nosuch0" in away.stderr, away
