@@ -67,25 +67,41 @@ static char *read_all(FILE *file, size_t *length)
     return text;
 }
 
-static char *read_path(const char *path, size_t *length)
+/* Where the mistakes of one file go: the first to the caller, the others to the log. */
+struct mistakes {
+    const char *path;
+    char *why;
+    size_t size;
+};
+
+static void say(struct mistakes *mistakes, const char *text)
 {
-    FILE *file = fopen(path, "rb");
+    if (mistakes->why[0])
+        md_log(MD_LOG_ERROR, "accessFile %s", text);
+    else
+        snprintf(mistakes->why, mistakes->size, "%s", text);
+}
+
+static char *read_path(struct mistakes *mistakes, size_t *length)
+{
+    FILE *file = fopen(mistakes->path, "rb");
     enum md_secret_state state = MD_SECRET_FINE;
     char why[640] = "";
+    char *text = NULL;
 
     if (file)
-        state = md_secret_look(fileno(file), path, MD_SECRET_RULES, why, sizeof(why));
+        state = md_secret_look(fileno(file), mistakes->path, MD_SECRET_RULES, why, sizeof(why));
     if (state == MD_SECRET_REFUSED) {
-        md_log(MD_LOG_ERROR, "accessFile %s", why);
+        say(mistakes, why);
         fclose(file);
         return NULL;
     }
-    char *text = file ? read_all(file, length) : NULL;
-
-    if (text && state == MD_SECRET_OPEN)
+    if (!file || !(text = read_all(file, length))) {
+        snprintf(why, sizeof(why), "%s: %s", mistakes->path, strerror(errno));
+        say(mistakes, why);
+    } else if (state == MD_SECRET_OPEN) {
         md_log(MD_LOG_WARNING, "accessFile %s", why);
-    if (!text)
-        md_log(MD_LOG_ERROR, "accessFile %s: %s", path, strerror(errno));
+    }
     if (file)
         fclose(file);
     return text;
@@ -93,37 +109,62 @@ static char *read_path(const char *path, size_t *length)
 
 static void on_mistake(void *closure, int line, const char *text)
 {
-    const char *const *path = closure;
+    struct mistakes *mistakes = closure;
+    char sentence[640];
 
-    md_log(MD_LOG_ERROR, "%s:%d: %s", *path, line, text);
+    snprintf(sentence, sizeof(sentence), "%s:%d: %s", mistakes->path, line, text);
+    say(mistakes, sentence);
+}
+
+int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
+                     struct entitle_rules **fresh)
+{
+    struct mistakes mistakes = { path, why, size };
+    size_t length;
+
+    *fresh = NULL;
+    why[0] = '\0';
+    if (!path[0])
+        return MD_OK;
+    if (access->old_count == OLD_MAX) {
+        snprintf(why, size,
+                 "%s: not read, a worker has not taken the rules of %d reloads before; see which "
+                 "one hangs, then reload again",
+                 path, OLD_MAX);
+        return MD_ERR_FULL;
+    }
+    char *text = read_path(&mistakes, &length);
+    if (!text)
+        return MD_ERR_SYS;
+    int err = entitle_rules_create(text, length, on_mistake, &mistakes, fresh);
+    free(text);
+    if (err != MD_OK && !why[0])
+        snprintf(why, size, "%s: %s", path, md_err_name(err));
+    return err;
+}
+
+void p2ps_access_take(struct p2ps_access *access, struct entitle_rules *fresh)
+{
+    if (access->rules)
+        access->old[access->old_count++] = access->rules;
+    access->rules = fresh;
+    atomic_store_explicit(&access->slot, fresh, memory_order_release);
 }
 
 int p2ps_access_load(struct p2ps_access *access, const char *path)
 {
-    struct entitle_rules *rules;
-    size_t length;
+    struct entitle_rules *fresh;
+    char why[640];
+    int err = p2ps_access_read(access, path, why, sizeof(why), &fresh);
 
-    if (!path[0])
-        return MD_OK;
-    if (access->old_count == OLD_MAX) {
-        md_log(MD_LOG_ERROR,
-               "accessFile %s: not read, a worker has not taken the rules of %d reloads before; "
-               "see which one hangs, then reload again",
-               path, OLD_MAX);
-        return MD_ERR_FULL;
-    }
-    char *text = read_path(path, &length);
-    if (!text)
-        return MD_ERR_SYS;
-    int err = entitle_rules_create(text, length, on_mistake, &path, &rules);
-    free(text);
-    if (err != MD_OK)
+    if (err != MD_OK) {
+        md_log(MD_LOG_ERROR, "accessFile %s", why);
         return err;
-    if (access->rules)
-        access->old[access->old_count++] = access->rules;
-    access->rules = rules;
-    atomic_store_explicit(&access->slot, rules, memory_order_release);
-    md_log(MD_LOG_NOTICE, "access rules read from %s", path);
+    }
+    if (fresh) {
+        p2ps_access_take(access, fresh);
+        md_log(MD_LOG_NOTICE, "access rules read from %s", path);
+    }
     return MD_OK;
 }
 

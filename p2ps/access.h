@@ -13,6 +13,12 @@ void p2ps_access_destroy(struct p2ps_access *access); /* NULL is allowed */
  * old rules stay in force: half a file is never taken, its `deny` lines may be in the other half.
  */
 int p2ps_access_load(struct p2ps_access *access, const char *path);
+/* The two halves of a load, for a reload. Reads the file into *fresh, and changes nothing; NULL:
+ * the path is "". Anything but MD_OK: `why` has the first mistake, the log all others. */
+int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
+                     struct entitle_rules **fresh);
+/* Puts them in force, and owns them from now on. */
+void p2ps_access_take(struct p2ps_access *access, struct entitle_rules *fresh);
 /* No thread can be reading rules any more that a load has replaced: they go. Without it a few
  * loads are possible, then MD_ERR_FULL. */
 void p2ps_access_forget(struct p2ps_access *access);

@@ -17,6 +17,7 @@
 #include "netio/stream.h"
 #include "p2ps.h"
 #include "plan.h"
+#include "reload.h"
 #include "users.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
@@ -24,25 +25,6 @@
 #define NO_SERVICE    DAEMON_NETWORKS_MAX
 #define DRAINING      (DAEMON_NETWORKS_MAX + 1)
 #define NO_SERVICE_NS 10000000000ull
-
-/* ---- permissions ---- */
-
-/* No worker can be reading rules that are not in force any more. */
-static bool all_entitled_again(struct p2ps *p2ps)
-{
-    for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        if (!p2ps_worker_entitled_again(p2ps->workers[i]))
-            return false;
-    }
-    return true;
-}
-
-static int load_rules(struct p2ps *p2ps)
-{
-    if (all_entitled_again(p2ps))
-        p2ps_access_forget(p2ps->access);
-    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->daemon.object, "accessFile"));
-}
 
 /* ---- networks ---- */
 
@@ -149,52 +131,6 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
     };
 }
 
-static void add_user(void *arg, const char *name)
-{
-    struct p2ps_tuning *tuning = arg;
-    struct p2ps_user_line *users =
-        realloc(tuning->users, (tuning->user_count + 1) * sizeof(*users));
-
-    if (!users)
-        return;
-    tuning->users = users;
-    snprintf(users[tuning->user_count++].name, sizeof(users->name), "%s", name);
-}
-
-/* Sends every worker the parameters that a reload may change. */
-static void tune_workers(struct p2ps *p2ps)
-{
-    const struct daemon *daemon = &p2ps->daemon;
-    struct md_conf_object any = md_conf_object(daemon->conf, MD_CONF_USER, "");
-
-    for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        struct p2ps_tuning tuning = {
-            .user_items = md_conf_u64(&any, "itemLimit"),
-            .mount_items = md_conf_u64(&daemon->object, "itemLimitPerMount"),
-            .aggregate_items = md_conf_u64(&daemon->object, "aggregateItemLimit"),
-            .flush_interval_ns = md_conf_bool(&daemon->object, "timedWrites")
-                                     ? md_conf_time_ns(&daemon->object, "flushInterval")
-                                     : 0,
-            .tcp_nodelay = md_conf_bool(&daemon->object, "tcpNoDelay"),
-            .packing = md_conf_bool(&daemon->object, "rsslMsgPacking"),
-            .ripples = md_conf_bool(&daemon->object, "rippleFields")
-                           ? p2ps_dictionary_ripples(p2ps->dictionaries)
-                           : NULL,
-            .keeps_pages = md_conf_bool(&daemon->object, "cacheAnsiPages"),
-            .allows_native = md_conf_bool(&daemon->object, "allowDisableDataConversion"),
-            .user_native = md_conf_bool(&any, "disableDataConversion"),
-        };
-        md_conf_names(daemon->conf, MD_CONF_USER, add_user, &tuning);
-        for (unsigned u = 0; u < tuning.user_count; u++) {
-            struct md_conf_object user =
-                md_conf_object(daemon->conf, MD_CONF_USER, tuning.users[u].name);
-            tuning.users[u].items = md_conf_u64(&user, "itemLimit");
-            tuning.users[u].is_native = md_conf_bool(&user, "disableDataConversion");
-        }
-        p2ps_worker_tune(p2ps->workers[i], &tuning);
-    }
-}
-
 static int create_workers(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
@@ -225,7 +161,8 @@ static int create_workers(struct p2ps *p2ps)
         }
         p2ps->worker_count = i + 1;
     }
-    tune_workers(p2ps);
+    if (p2ps_tune_workers(p2ps) != MD_OK)
+        return MD_EXIT_FILE;
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         if (p2ps_worker_start(p2ps->workers[i]) != MD_OK)
             return MD_EXIT_FILE;
@@ -233,22 +170,7 @@ static int create_workers(struct p2ps *p2ps)
     return -1;
 }
 
-/* ---- signals ---- */
-
-static void on_reload(void *owner)
-{
-    struct p2ps *p2ps = owner;
-
-    daemon_tls_reload(&p2ps->daemon, p2ps->tls, "server");
-    p2ps_dictionary_store_read(p2ps->dictionaries, &p2ps->daemon.object);
-    tune_workers(p2ps);
-    if (load_rules(p2ps) != MD_OK) {
-        md_log(MD_LOG_ERROR, "access rules: the old ones stay in force");
-        return;
-    }
-    for (unsigned i = 0; i < p2ps->worker_count; i++)
-        p2ps_worker_entitle_again(p2ps->workers[i]);
-}
+/* ---- once a second ---- */
 
 static bool has_attached(const struct p2ps *p2ps)
 {
@@ -328,7 +250,7 @@ static int build(void *owner)
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (p2ps_access_create(&p2ps->access) != MD_OK || load_rules(p2ps) != MD_OK ||
+    if (p2ps_access_create(&p2ps->access) != MD_OK || p2ps_load_rules(p2ps) != MD_OK ||
         p2ps_users_create(&p2ps->users) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
@@ -378,7 +300,7 @@ int main(int argc, char **argv)
     const struct daemon_hooks hooks = { .owner = &p2ps,
                                         .build = build,
                                         .take_down = take_down,
-                                        .reload = on_reload,
+                                        .reload = p2ps_reload,
                                         .beat = on_beat,
                                         .can_serve = can_serve };
 

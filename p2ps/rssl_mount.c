@@ -18,6 +18,8 @@ static void log_end(const struct p2ps_mount *mount)
 
     if (mount->is_closing)
         return; /* said when it was decided */
+    if (reason == RSSL_REASON_STREAM_FAILED)
+        detail = net_stream_error(mount->stream);
     md_log(reason == RSSL_REASON_PEER_CLOSED ? MD_LOG_INFO : MD_LOG_WARNING,
            "mount: host=%s ended: %s%s%s", net_stream_peer(mount->stream), rssl_reason_text(reason),
            detail[0] ? ": " : "", detail);

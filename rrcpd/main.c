@@ -124,32 +124,51 @@ static bool can_serve(void *owner)
     return health_look(d->health, md_clock_mono_ns(), users_have_both_sides(d->users));
 }
 
-static void send_keys(struct rrcpd *d, const struct rrcp_config *engine)
-{
-    struct net_keys *keys = calloc(1, sizeof(*keys));
+/* The keys of a reload, and the faults of tests. */
+struct fresh {
+    struct rrcpd *d;
+    struct net_keys *keys;
+    struct net_shim_config shim;
+};
 
-    if (!keys)
-        return;
-    memcpy(keys->keys, engine->keys, sizeof(keys->keys));
-    keys->count = engine->key_count;
-    net_mail_send(d->net, (struct net_mail){ .kind = NET_KEYS, .keys = keys });
+static void commit(void *arg)
+{
+    struct fresh *fresh = arg;
+    struct net *net = fresh->d->net;
+
+    net_mail_send(net, (struct net_mail){ .kind = NET_KEYS, .keys = fresh->keys });
+    net_mail_send(net, (struct net_mail){ .kind = NET_SHIM, .shim = fresh->shim });
+    free(fresh);
 }
 
-static void on_reload(void *owner)
+static void discard(void *arg)
+{
+    struct fresh *fresh = arg;
+
+    free(fresh->keys);
+    free(fresh);
+}
+
+static void on_reload(void *owner, struct daemon_reload *reload)
 {
     struct rrcpd *d = owner;
-    char why[WHY_BYTES];
+    char why[WHY_BYTES] = "no memory";
     struct attach_settings *settings = calloc(1, sizeof(*settings));
-    int err = settings ? attach_settings_read(d->daemon.conf, d->settings.network, settings, why,
-                                              WHY_BYTES)
-                       : MD_ERR_NOMEM;
+    struct fresh *fresh = calloc(1, sizeof(*fresh));
+    struct net_keys *keys = calloc(1, sizeof(*keys));
 
-    if (err) {
-        md_log(MD_LOG_ERROR, "reload: %s; the old keys stay in force",
-               settings ? why : "out of memory");
+    if (!settings || !fresh || !keys ||
+        attach_settings_read(reload->conf, d->settings.network, settings, why, WHY_BYTES) !=
+            MD_OK) {
+        daemon_reload_refuse(reload, "%s", why);
+        free(keys);
+        free(fresh);
     } else {
-        send_keys(d, &settings->node.engine);
-        net_mail_send(d->net, (struct net_mail){ .kind = NET_SHIM, .shim = settings->node.shim });
+        const struct rrcp_config *engine = &settings->node.engine;
+        memcpy(keys->keys, engine->keys, sizeof(keys->keys));
+        keys->count = engine->key_count;
+        *fresh = (struct fresh){ .d = d, .keys = keys, .shim = settings->node.shim };
+        daemon_reload_add(reload, &(struct daemon_reload_step){ commit, discard, fresh });
     }
     free(settings);
 }

@@ -200,17 +200,11 @@ static void take_down(void *owner)
     net_tls_destroy(sd->server_tls);
 }
 
-static void on_reload(void *owner)
+static void commit_parameters(void *fresh)
 {
-    struct src_dist *sd = owner;
+    struct src_dist *sd = fresh;
     const struct srcdist_rules rules = rules_of(&sd->daemon.object);
 
-    daemon_tls_reload(&sd->daemon, sd->server_tls, "server");
-    for (unsigned i = 0; i <= ROUTES_MAX; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "route%u", i);
-        daemon_tls_reload(&sd->daemon, sd->route_tls[i], name);
-    }
     pthread_mutex_lock(&sd->lock);
     sd->live_conf = sd->daemon.conf;
     for (unsigned i = 0; i < sd->network_count; i++) {
@@ -221,6 +215,23 @@ static void on_reload(void *owner)
         src_dist_choose_flush_interval(sd->networks[i]);
     }
     pthread_mutex_unlock(&sd->lock);
+}
+
+static void on_reload(void *owner, struct daemon_reload *reload)
+{
+    struct src_dist *sd = owner;
+
+    daemon_tls_reload(reload, sd->server_tls, &reload->object, "server");
+    for (unsigned i = 0; i <= ROUTES_MAX; i++) {
+        char number[16], name[16];
+
+        snprintf(number, sizeof(number), "%u", i);
+        snprintf(name, sizeof(name), "route%u", i);
+        struct md_conf_object route = md_conf_object(reload->conf, MD_CONF_ROUTE, number);
+        daemon_tls_reload(reload, sd->route_tls[i], &route, name);
+    }
+    daemon_reload_add(reload,
+                      &(struct daemon_reload_step){ .commit = commit_parameters, .fresh = sd });
 }
 
 static bool has_attached(const struct src_dist *sd)

@@ -19,9 +19,11 @@ struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_co
  * behind `before`, e.g. "route 2: ". */
 int daemon_tls_create(const struct md_conf_object *object, bool is_server, const char *before,
                       struct net_tls **out);
-/* Reads the files again; the old certificate stays in force if they cannot be used. `name` is
- * "server" or "route1". NULL is allowed. */
-void daemon_tls_reload(struct daemon *daemon, struct net_tls *tls, const char *name);
+/* Reads the files again, of which `object` of the new configuration names those that may change;
+ * they are in force with all the rest of the reload. `name` is "server" or "route1". A `tls` of
+ * NULL is allowed. */
+void daemon_tls_reload(struct daemon_reload *reload, struct net_tls *tls,
+                       const struct md_conf_object *object, const char *name);
 /* Shows when the certificate ends as <process>.tls.<name>.ends, and logs it when that is near. */
 void daemon_tls_show(struct daemon *daemon, struct net_tls *tls, const char *name);
 

@@ -9,6 +9,7 @@
 #include "conf/conf.h"
 #include "conf/options.h"
 #include "daemon/admin.h"
+#include "daemon/reload.h"
 #include "daemon/trouble.h"
 #include "stats/segment.h"
 #include "status/status.h"
@@ -43,8 +44,9 @@ struct daemon_hooks {
     int (*build)(void *owner);
     /* Also after a build that failed half way. */
     void (*take_down)(void *owner);
-    /* SIGHUP: the configuration was read again; daemon->conf is the new one. May be NULL. */
-    void (*reload)(void *owner);
+    /* SIGHUP: reads every other file into new objects, and adds their steps; see reload.h. May be
+     * NULL. */
+    void (*reload)(void *owner, struct daemon_reload *reload);
     /* Once a second on the control loop; false: a part of the daemon hangs, so neither heart nor
      * watchdog is beaten and whoever looks sees it. May be NULL. */
     bool (*beat)(void *owner);
@@ -77,6 +79,7 @@ struct daemon {
     struct md_log_watch watch;
     struct stats_entry *ready;
     struct daemon_troubles troubles;
+    struct daemon_reloads reloads;
     char told[STATS_STRING_BYTES + 16]; /* the service manager, last */
     int parent_fd;                      /* of the launch: >= 0 while a parent waits for us */
     char log_place[512];                /* the log file, or "syslog" */

@@ -36,7 +36,7 @@ enum net_interface_state net_interface_look(const char *wanted, int family);
 /* The same as a sentence: "there is no interface eth7 on this host", with the list. */
 void net_interface_why(const char *wanted, int family, char *out, size_t size);
 
-enum net_tls_file { NET_TLS_CERTIFICATE, NET_TLS_KEY, NET_TLS_CA };
+enum net_tls_file { NET_TLS_CERTIFICATE, NET_TLS_KEY, NET_TLS_CA, NET_TLS_CRL };
 
 typedef void (*net_tls_finding_fn)(void *arg, bool is_error, enum net_tls_file file,
                                    const char *text);

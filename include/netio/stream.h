@@ -120,6 +120,7 @@ struct net_tls_config {
     const char *certificate; /* PEM file, with chain; servers need it */
     const char *key;         /* PEM file */
     const char *ca;          /* PEM file of trusted roots; NULL for a client: the system's */
+    const char *crl;         /* PEM file of revoked certificates, of every issuer; NULL: none */
     const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: AEAD suites only */
     bool is_server;
     bool require_client_certificate; /* server; needs `ca` */
@@ -131,8 +132,17 @@ struct net_tls_config {
 int net_tls_create(const struct net_tls_config *config, char *error, size_t error_size,
                    struct net_tls **out);
 int net_tls_reload(struct net_tls *tls, char *error, size_t error_size);
+/* A reload in two halves: prepare reads the files and changes nothing, commit puts them in force
+ * and cannot fail. `crl` is the path of now; NULL or "": none. */
+struct net_tls_fresh;
+int net_tls_prepare(struct net_tls *tls, const char *crl, char *error, size_t error_size,
+                    struct net_tls_fresh **out);
+void net_tls_commit(struct net_tls_fresh *fresh);
+void net_tls_discard(struct net_tls_fresh *fresh);
 /* When the certificate in force ends, in seconds since 1970; 0: there is none. */
 int64_t net_tls_expires(struct net_tls *tls);
+/* The same of the list of revoked certificates that ends first: then its peers are refused. */
+int64_t net_tls_crl_expires(struct net_tls *tls);
 void net_tls_destroy(struct net_tls *tls); /* NULL is allowed */
 
 #endif

@@ -294,6 +294,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "tlsCaFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
       "Certificates of the authorities the other side is checked against, PEM. Re-read on "
       "SIGHUP." },
+    { "tlsCrlFile", DAEMON | ROUTE, P2PS | SRC, DYN, PATH(""),
+      "Lists of revoked certificates, PEM, of every issuer in the chain of the other side; one "
+      "that "
+      "has ended refuses the peers of its issuer. Re-read on SIGHUP." },
     { "tlsRequireClientCert", DAEMON, P2PS | SRC, 0, BOOL("False"),
       "A client must show a certificate signed by tlsCaFile." },
     { "tlsMinVersion", DAEMON | ROUTE, P2PS | SRC, 0, WORD("1.2|1.3", "1.2"),
@@ -404,7 +408,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
       "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
       "are "
-      "not authenticated; off loopback this must be written down. Re-read on SIGHUP." },
+      "not authenticated; off loopback this must be written down. rrcpd re-reads it on SIGHUP." },
     { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
     { "inProcess", RRCP, ALL, 0, BOOL("False"),

@@ -20,7 +20,7 @@
 #include "base/runfile.h"
 #include "daemon/daemon.h"
 
-enum { OUTCOME_BYTES = 200, WHO_BYTES = 96, LINE_BYTES = 640 };
+enum { OUTCOME_BYTES = 560, WHO_BYTES = 96, LINE_BYTES = 1200 };
 enum { CHANGE_SITES = 8, CHANGES_A_SECOND = 4 * CHANGE_SITES };
 
 #define PAUSE_NS MD_NS_PER_S /* without a descriptor for the next client */

@@ -16,6 +16,7 @@ static void show_status(void *owner, struct daemon_request *request)
     const struct daemon *daemon = owner;
     struct daemon_text *text = daemon_request_text(request);
     const char *note = daemon_trouble_note(&daemon->troubles);
+    char words[DAEMON_RELOAD_WHY + 120];
     uint64_t start_ns = stats_segment_header(daemon->stats)->start_ns, now_ns = md_clock_wall_ns();
 
     daemon_text_add(text, "%s  version %s  pid %ld  up %.0f s  %s\n", daemon->identity,
@@ -24,6 +25,8 @@ static void show_status(void *owner, struct daemon_request *request)
                     note[0] || !md_ctr_get(&daemon->ready->value) ? "not ready" : "ready");
     if (note[0])
         daemon_text_add(text, "  %s\n", note);
+    daemon_reload_words(daemon, words, sizeof(words));
+    daemon_text_add(text, "  %s\n", words);
     daemon_request_done(request, "shown");
 }
 
@@ -55,9 +58,13 @@ static void set_level(void *owner, struct daemon_request *request)
 
 static void reload(void *owner, struct daemon_request *request)
 {
-    if (!signals_reload(owner)) {
-        daemon_request_refuse(request, "the configuration has errors, which the log names; the old "
-                                       "values stay in force");
+    struct daemon *daemon = owner;
+
+    if (!daemon_reload(daemon)) {
+        daemon_request_refuse(request,
+                              "nothing is taken, all of the old configuration stays in "
+                              "force: %s",
+                              daemon->reloads.why);
         return;
     }
     daemon_text_add(daemon_request_text(request),

@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/connections.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -50,7 +53,8 @@ static void log_finding(void *arg, bool is_error, enum net_tls_file file, const 
 {
     static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
                                           [NET_TLS_KEY] = "tlsKeyFile",
-                                          [NET_TLS_CA] = "tlsCaFile" };
+                                          [NET_TLS_CA] = "tlsCaFile",
+                                          [NET_TLS_CRL] = "tlsCrlFile" };
     const struct refusal *refusal = arg;
     struct md_conf_value value = md_conf_value(refusal->object, params[file]);
 
@@ -92,6 +96,7 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
         .require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert"),
         .require_tls13 = md_conf_word(object, "tlsMinVersion") == 1,
         .ciphers = file_of(object, "tlsCiphers", false),
+        .crl = file_of(object, "tlsCrlFile", false),
     };
     char error[256];
     int err = net_tls_create(&config, error, sizeof(error), out);
@@ -101,30 +106,78 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
     return err;
 }
 
+static int64_t show_end(struct daemon *daemon, int64_t ends_s, const char *name, const char *leaf)
+{
+    if (ends_s <= 0)
+        return INT64_MAX;
+    struct stats_entry *entry = stats_entry_addf(daemon->stats, STATS_KIND_TIME, "%s.tls.%s.%s",
+                                                 daemon->process, name, leaf);
+    md_ctr_set(&entry->value, (uint64_t)ends_s * MD_NS_PER_S);
+    return ends_s - (int64_t)(md_clock_wall_ns() / MD_NS_PER_S);
+}
+
 void daemon_tls_show(struct daemon *daemon, struct net_tls *tls, const char *name)
 {
-    int64_t ends_s = tls ? net_tls_expires(tls) : 0;
-    int64_t left_s = ends_s - (int64_t)(md_clock_wall_ns() / MD_NS_PER_S);
-
-    if (ends_s <= 0)
+    if (!tls)
         return;
-    struct stats_entry *entry =
-        stats_entry_addf(daemon->stats, STATS_KIND_TIME, "%s.tls.%s.ends", daemon->process, name);
-    md_ctr_set(&entry->value, (uint64_t)ends_s * MD_NS_PER_S);
+    int64_t left_s = show_end(daemon, net_tls_expires(tls), name, "ends");
     if (left_s < 0)
         md_log(MD_LOG_ERROR, "tls: %s: the certificate has expired; peers refuse it", name);
     else if (left_s < EXPIRY_WARNING_S)
         md_log(MD_LOG_WARNING, "tls: %s: the certificate ends in %d days; renew it", name,
                (int)(left_s / DAY_S));
+    left_s = show_end(daemon, net_tls_crl_expires(tls), name, "crlEnds");
+    if (left_s < 0)
+        md_log(MD_LOG_ERROR,
+               "tls: %s: a list of tlsCrlFile has ended; peers of its issuer are refused until the "
+               "file has a new one",
+               name);
 }
 
-void daemon_tls_reload(struct daemon *daemon, struct net_tls *tls, const char *name)
-{
-    char error[256];
+/* ---- TLS: reload ---- */
 
-    if (tls && net_tls_reload(tls, error, sizeof(error)) != MD_OK)
-        md_log(MD_LOG_ERROR, "tls: %s: %s; the old certificate stays in force", name, error);
-    daemon_tls_show(daemon, tls, name);
+struct tls_step {
+    struct daemon *daemon;
+    struct net_tls *tls;
+    struct net_tls_fresh *fresh;
+    char name[32];
+};
+
+static void commit_tls(void *arg)
+{
+    struct tls_step *step = arg;
+
+    net_tls_commit(step->fresh);
+    daemon_tls_show(step->daemon, step->tls, step->name);
+    free(step);
+}
+
+static void discard_tls(void *arg)
+{
+    struct tls_step *step = arg;
+
+    net_tls_discard(step->fresh);
+    free(step);
+}
+
+void daemon_tls_reload(struct daemon_reload *reload, struct net_tls *tls,
+                       const struct md_conf_object *object, const char *name)
+{
+    char error[256] = "no memory";
+    struct tls_step *step = tls ? calloc(1, sizeof(*step)) : NULL;
+
+    if (!tls)
+        return;
+    if (!step || net_tls_prepare(tls, md_conf_string(object, "tlsCrlFile"), error, sizeof(error),
+                                 &step->fresh) != MD_OK) {
+        daemon_reload_refuse(reload, "tls: %s: %s", name, error);
+        free(step);
+        return;
+    }
+    step->daemon = reload->daemon;
+    step->tls = tls;
+    snprintf(step->name, sizeof(step->name), "%s", name);
+    daemon_reload_add(reload, &(struct daemon_reload_step){ commit_tls, discard_tls, step });
 }
 
 /* ---- ports ---- */

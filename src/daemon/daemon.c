@@ -240,6 +240,7 @@ int daemon_start(struct daemon *daemon, const struct md_program *program,
     }
     stats_segment_beat(daemon->stats, md_clock_mono_ns());
     daemon_troubles_init(&daemon->troubles, daemon->stats);
+    daemon_reloads_init(daemon);
     md_log_watch_time(md_clock_mono_ns(), &daemon->watch);
     return -1;
 }

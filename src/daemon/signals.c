@@ -12,30 +12,6 @@
 #include "notify.h"
 #include "output.h"
 
-bool signals_reload(struct daemon *daemon)
-{
-    struct md_conf *fresh, *old;
-    int err;
-
-    md_log_reopen();
-    err = md_conf_reload(daemon->conf, &fresh);
-    if (err != MD_OK) {
-        md_log(MD_LOG_ERROR, "reload: the configuration has errors; the old values stay in force");
-        return false;
-    }
-    old = daemon->conf;
-    daemon->conf = fresh;
-    daemon->object = md_conf_object(fresh, MD_CONF_DAEMON, NULL);
-    md_log_severity_set(output_level(daemon));
-    status_show_config(daemon->stats, daemon->process, fresh);
-    md_log(MD_LOG_NOTICE, "reload: configuration read again");
-    if (daemon->hooks.reload)
-        daemon->hooks.reload(daemon->hooks.owner);
-    if (old != daemon->boot_conf)
-        md_conf_destroy(old);
-    return true;
-}
-
 static void next_log_level(void)
 {
     static const enum md_log_severity cycle[] = { MD_LOG_INFO, MD_LOG_DEBUG, MD_LOG_NOTICE };
@@ -108,7 +84,7 @@ static void on_signal(void *owner, int signal)
 
     switch (signal) {
     case SIGHUP:
-        (void)signals_reload(daemon);
+        (void)daemon_reload(daemon);
         break;
     case SIGUSR1:
         log_statistics(daemon);

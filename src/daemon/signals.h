@@ -14,7 +14,4 @@
 int signals_watch(struct daemon *daemon);
 void signals_release(struct daemon *daemon);
 
-/* Does the work of SIGHUP. False: the configuration has errors, and the old one stays in force. */
-bool signals_reload(struct daemon *daemon);
-
 #endif

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -10,15 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
-#include "base/secret.h"
-#include "netio/diagnose.h"
 #include "stream_private.h"
-
-/* Of TLS 1.2, with forward secrecy and AEAD only; those of 1.3 are all like that. */
-#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!PSK"
+#include "tls_context.h"
 
 struct net_tls {
     struct net_tls_config config; /* strings are ours */
@@ -27,10 +21,18 @@ struct net_tls {
     BIO_METHOD *bio_method;
 };
 
+/* The files as they were read anew, not in force yet. */
+struct net_tls_fresh {
+    struct net_tls *tls;
+    SSL_CTX *context;
+    char *crl;
+};
+
 struct tls_stream {
     struct net_stream base;
     struct net_stream *inner;
     SSL *ssl;
+    char refused[80]; /* the subject of the certificate that was not accepted */
     bool established;
     bool wants_write; /* TLS has to write before it can go on */
     bool peer_closed;
@@ -108,27 +110,18 @@ static BIO_METHOD *make_bio_method(void)
     return method;
 }
 
-/* The oldest reason OpenSSL has, in words. */
-static void describe(char *text, size_t size, const char *what)
-{
-    unsigned long code = ERR_get_error();
-    const char *reason = code ? ERR_reason_error_string(code) : NULL;
-
-    snprintf(text, size, "%s%s%s", what, reason ? ": " : "", reason ? reason : "");
-    ERR_clear_error();
-}
-
 static int fail(struct tls_stream *stream, const char *what)
 {
     long verified = SSL_get_verify_result(stream->ssl);
 
     if (verified != X509_V_OK && !stream->established)
-        snprintf(stream->base.error, sizeof(stream->base.error), "TLS: %s",
-                 X509_verify_cert_error_string(verified));
+        snprintf(stream->base.error, sizeof(stream->base.error), "TLS: %s%s%s",
+                 X509_verify_cert_error_string(verified), stream->refused[0] ? ": " : "",
+                 stream->refused);
     else if (stream->inner->error[0])
         snprintf(stream->base.error, sizeof(stream->base.error), "%s", stream->inner->error);
     else
-        describe(stream->base.error, sizeof(stream->base.error), what);
+        tls_describe(stream->base.error, sizeof(stream->base.error), what);
     ERR_clear_error();
     return MD_ERR_SYS;
 }
@@ -284,6 +277,19 @@ static int set_name(SSL *ssl, const char *name)
     return SSL_set_tlsext_host_name(ssl, host) == 1 && SSL_set1_host(ssl, host) == 1;
 }
 
+/* Keeps the name of a certificate that is refused, for the log line; changes nothing. */
+static int note_refused(int is_good, X509_STORE_CTX *verification)
+{
+    SSL *ssl = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct tls_stream *stream = ssl ? SSL_get_app_data(ssl) : NULL;
+    X509 *certificate = X509_STORE_CTX_get_current_cert(verification);
+
+    if (!is_good && stream && certificate)
+        (void)X509_NAME_oneline(X509_get_subject_name(certificate), stream->refused,
+                                sizeof(stream->refused));
+    return is_good;
+}
+
 /* The connection holds the context, so the lock is only about taking it. */
 static SSL *new_connection(struct net_tls *tls)
 {
@@ -313,6 +319,8 @@ int net_tls_wrap(struct net_tls *tls, struct net_stream *inner, const char *name
     stream->inner = inner;
     stream->ssl = ssl;
     BIO_set_data(bio, stream);
+    SSL_set_app_data(ssl, stream);
+    SSL_set_verify(ssl, SSL_get_verify_mode(ssl), note_refused);
     SSL_set_bio(ssl, bio, bio);
     if (tls->config.is_server)
         SSL_set_accept_state(ssl);
@@ -395,107 +403,6 @@ const struct net_transport net_tls_transport = {
     .listen = tls_listen,
 };
 
-struct first_finding {
-    char *text;
-    size_t size;
-};
-
-static void take_first(void *arg, bool is_error, enum net_tls_file file, const char *text)
-{
-    static const char *const names[] = {
-        [NET_TLS_CERTIFICATE] = "certificate", [NET_TLS_KEY] = "key", [NET_TLS_CA] = "CA"
-    };
-    struct first_finding *first = arg;
-
-    if (is_error && !first->text[0])
-        snprintf(first->text, first->size, "%s %s", names[file], text);
-}
-
-/* Names a fault that the files show. OpenSSL's own reason stays for all other faults. */
-static void explain(char *error, size_t size, const struct net_tls_config *config, const char *what)
-{
-    char reason[256];
-    struct first_finding first = { error, size };
-
-    describe(reason, sizeof(reason), what);
-    if (size)
-        error[0] = '\0';
-    if (size && net_tls_examine(config, take_first, &first) == 0)
-        snprintf(error, size, "%s", reason);
-}
-
-/* Trust: the given roots, or for a client the system's. */
-static bool load_trust(SSL_CTX *context, const struct net_tls_config *config)
-{
-    if (config->ca)
-        return SSL_CTX_load_verify_locations(context, config->ca, NULL) == 1;
-    return config->is_server || config->skip_verify ||
-           SSL_CTX_set_default_verify_paths(context) == 1;
-}
-
-/* A private key that every user of the host can read is nobody's identity. */
-static bool is_open_to_all(const char *path)
-{
-    char why[640];
-    FILE *file = fopen(path, "re");
-    bool is_open = file && md_secret_look(fileno(file), path, MD_SECRET_KEY, why, sizeof(why)) ==
-                               MD_SECRET_REFUSED;
-
-    if (file)
-        fclose(file);
-    return is_open;
-}
-
-static int make_context(const struct net_tls_config *config, char *error, size_t error_size,
-                        SSL_CTX **out)
-{
-    SSL_CTX *context = SSL_CTX_new(config->is_server ? TLS_server_method() : TLS_client_method());
-    int oldest = config->require_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION;
-    char what[160] = "TLS";
-
-    *out = NULL;
-    ERR_clear_error();
-    if (!context || SSL_CTX_set_min_proto_version(context, oldest) != 1)
-        goto fail;
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                  SSL_MODE_RELEASE_BUFFERS);
-    /* Peers that just close are the rule; a cut stream shows in the frames above. */
-    SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
-    snprintf(what, sizeof(what), "ciphers");
-    if (SSL_CTX_set_cipher_list(context, config->ciphers ? config->ciphers : CIPHERS) != 1)
-        goto fail;
-    snprintf(what, sizeof(what), "certificate %s", config->certificate ? config->certificate : "");
-    if (config->is_server && !config->certificate)
-        goto fail;
-    if (config->certificate &&
-        SSL_CTX_use_certificate_chain_file(context, config->certificate) != 1)
-        goto fail;
-    snprintf(what, sizeof(what), "key %s", config->key ? config->key : "");
-    if (config->key && is_open_to_all(config->key))
-        goto fail;
-    if (config->certificate &&
-        (!config->key || SSL_CTX_use_PrivateKey_file(context, config->key, SSL_FILETYPE_PEM) != 1 ||
-         SSL_CTX_check_private_key(context) != 1))
-        goto fail;
-    snprintf(what, sizeof(what), "CA %s", config->ca ? config->ca : "");
-    if (!load_trust(context, config) || (config->require_client_certificate && !config->ca))
-        goto fail;
-    int verify = SSL_VERIFY_NONE;
-    if (config->require_client_certificate)
-        verify = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-    else if (!config->is_server && !config->skip_verify)
-        verify = SSL_VERIFY_PEER;
-    SSL_CTX_set_verify(context, verify, NULL);
-    if (config->is_server)
-        (void)SSL_CTX_set_session_id_context(context, (const uint8_t *)"rmds", 4);
-    *out = context;
-    return MD_OK;
-fail:
-    explain(error, error_size, config, what);
-    SSL_CTX_free(context);
-    return MD_ERR_SYS;
-}
-
 static char *copy(const char *text)
 {
     return text ? strdup(text) : NULL;
@@ -514,9 +421,10 @@ int net_tls_create(const struct net_tls_config *config, char *error, size_t erro
     tls->config.key = copy(config->key);
     tls->config.ca = copy(config->ca);
     tls->config.ciphers = copy(config->ciphers);
+    tls->config.crl = copy(config->crl);
     pthread_mutex_init(&tls->lock, NULL);
     tls->bio_method = make_bio_method();
-    int rc = make_context(config, error, error_size, &tls->context);
+    int rc = tls_context_create(config, error, error_size, &tls->context);
     if (rc == MD_OK && !tls->bio_method)
         rc = MD_ERR_NOMEM;
     if (rc != MD_OK) {
@@ -527,30 +435,73 @@ int net_tls_create(const struct net_tls_config *config, char *error, size_t erro
     return MD_OK;
 }
 
-int net_tls_reload(struct net_tls *tls, char *error, size_t error_size)
+int net_tls_prepare(struct net_tls *tls, const char *crl, char *error, size_t error_size,
+                    struct net_tls_fresh **out)
 {
-    SSL_CTX *context, *old;
-    int rc = make_context(&tls->config, error, error_size, &context);
+    struct net_tls_fresh *fresh = calloc(1, sizeof(*fresh));
+    struct net_tls_config config = tls->config;
 
-    if (rc != MD_OK)
+    *out = NULL;
+    config.crl = crl && crl[0] ? crl : NULL;
+    if (!fresh || (config.crl && !(fresh->crl = strdup(crl)))) {
+        snprintf(error, error_size, "no memory");
+        free(fresh);
+        return MD_ERR_NOMEM;
+    }
+    fresh->tls = tls;
+    int rc = tls_context_create(&config, error, error_size, &fresh->context);
+    if (rc != MD_OK) {
+        net_tls_discard(fresh);
         return rc;
+    }
+    *out = fresh;
+    return MD_OK;
+}
+
+void net_tls_commit(struct net_tls_fresh *fresh)
+{
+    struct net_tls *tls = fresh->tls;
+    SSL_CTX *old;
+
     pthread_mutex_lock(&tls->lock);
     old = tls->context;
-    tls->context = context;
+    tls->context = fresh->context;
     pthread_mutex_unlock(&tls->lock);
     SSL_CTX_free(old); /* connections made with it hold it themselves */
-    return MD_OK;
+    free((char *)(uintptr_t)tls->config.crl);
+    tls->config.crl = fresh->crl;
+    free(fresh);
+}
+
+void net_tls_discard(struct net_tls_fresh *fresh)
+{
+    SSL_CTX_free(fresh->context);
+    free(fresh->crl);
+    free(fresh);
+}
+
+int net_tls_reload(struct net_tls *tls, char *error, size_t error_size)
+{
+    struct net_tls_fresh *fresh;
+    int rc = net_tls_prepare(tls, tls->config.crl, error, error_size, &fresh);
+
+    if (rc == MD_OK)
+        net_tls_commit(fresh);
+    return rc;
 }
 
 int64_t net_tls_expires(struct net_tls *tls)
 {
-    struct tm tm;
-    int64_t seconds = 0;
-
     pthread_mutex_lock(&tls->lock);
-    const X509 *certificate = SSL_CTX_get0_certificate(tls->context);
-    if (certificate && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1)
-        seconds = timegm(&tm);
+    int64_t seconds = tls_context_expires(tls->context);
+    pthread_mutex_unlock(&tls->lock);
+    return seconds;
+}
+
+int64_t net_tls_crl_expires(struct net_tls *tls)
+{
+    pthread_mutex_lock(&tls->lock);
+    int64_t seconds = tls_context_crl_expires(tls->context);
     pthread_mutex_unlock(&tls->lock);
     return seconds;
 }
@@ -565,6 +516,7 @@ void net_tls_destroy(struct net_tls *tls)
     free((char *)(uintptr_t)tls->config.key);
     free((char *)(uintptr_t)tls->config.ca);
     free((char *)(uintptr_t)tls->config.ciphers);
+    free((char *)(uintptr_t)tls->config.crl);
     pthread_mutex_destroy(&tls->lock);
     free(tls);
 }

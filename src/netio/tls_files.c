@@ -73,6 +73,7 @@ static const char *first_block(const char *path)
         { "CERTIFICATE REQUEST-----", "a certificate request is in it" },
         { "PUBLIC KEY-----", "a public key is in it" },
         { "CERTIFICATE-----", "a certificate is in it" },
+        { "X509 CRL-----", "a list of revoked certificates is in it" },
     };
     char line[256];
     const char *found = "nothing in PEM form is in it";
@@ -128,6 +129,38 @@ static X509 *examine_certificate(struct examination *examination, enum net_tls_f
     return certificate;
 }
 
+/* A list that has ended refuses every peer: to be warned of in time. Each list of the file. */
+static void examine_revoked(struct examination *examination, const char *path)
+{
+    FILE *stream = open_file(examination, NET_TLS_CRL, path);
+    unsigned count = 0;
+    X509_CRL *list;
+    char why[640];
+
+    if (!stream)
+        return;
+    if (md_secret_look(fileno(stream), path, MD_SECRET_RULES, why, sizeof(why)) ==
+        MD_SECRET_REFUSED)
+        find(examination, true, NET_TLS_CRL, "%s", why);
+    while ((list = PEM_read_X509_CRL(stream, NULL, NULL, NULL)) != NULL) {
+        const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+        char *issuer = X509_NAME_oneline(X509_CRL_get_issuer(list), NULL, 0);
+        count++;
+        if (next && X509_cmp_current_time(next) < 0)
+            find(examination, false, NET_TLS_CRL,
+                 "%s: the list of %.200s has ended; every peer whose certificate is of that issuer "
+                 "is refused until a new one is here",
+                 path, issuer ? issuer : "?");
+        OPENSSL_free(issuer);
+        X509_CRL_free(list);
+    }
+    if (count == 0)
+        find(examination, true, NET_TLS_CRL,
+             "%s: %s; expected a list of revoked certificates (BEGIN X509 CRL)", path,
+             first_block(path));
+    fclose(stream);
+}
+
 static EVP_PKEY *examine_key(struct examination *examination, const char *path)
 {
     FILE *stream = open_file(examination, NET_TLS_KEY, path);
@@ -180,6 +213,8 @@ unsigned net_tls_examine(const struct net_tls_config *config, net_tls_finding_fn
         find(&examination, true, NET_TLS_CA,
              "no file is named, but tlsRequireClientCert is True; name the certificates of the "
              "authorities that sign those of clients");
+    if (config->crl && config->crl[0])
+        examine_revoked(&examination, config->crl);
     EVP_PKEY_free(key);
     X509_free(certificate);
     ERR_clear_error();

@@ -47,8 +47,12 @@ class Bed:
 
     def value(self, name, path):
         """One statistic of a daemon."""
+        return self.values(name)[path]
+
+    def values(self, name):
+        """All statistics of a daemon."""
         instances = json.loads(self.monitor("-once", "-json")[1])["instances"]
-        return next(one["values"] for one in instances if one["name"] == name)[path]
+        return next(one["values"] for one in instances if one["name"] == name)
 
     def shown(self, name, state, note):
         """State and note of its line in rmdsmon."""

@@ -99,8 +99,7 @@ def check_broken(conf, items, system):
     reload(conf, BROKEN, system)
     for name, wrong in own.items():
         wait_for(
-            lambda name=name: "the configuration has errors; the old values stay" in log_of(system,
-                                                                                            name),
+            lambda name=name: "reload: nothing is taken" in log_of(system, name),
                  f"{name} takes a broken file")
         assert re.search("ERROR .*" + re.escape(wrong), log_of(system, name)), log_of(system, name)
     for user, wanted in (("demo", 12), ("alice", 20)):

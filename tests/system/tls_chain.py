@@ -5,11 +5,13 @@ nobody, is refused and told why."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 
 import conf_examples
+import reload
 
 PAGE = os.path.join(conf_examples.ROOT, "docs", "tls.md")
 SAMPLE = os.path.join(conf_examples.ROOT, "conf", "sample.xml")
@@ -54,10 +56,24 @@ def check_refusals(line):
         assert code != 0 and word in said, f"{words}: {code}, without '{word}':\n{said}"
 
 
+def check_revoked(system, folder, revocation, conf, line):
+    """As the page says: the list is made, a reload takes it, and the client is refused."""
+    shell(revocation, folder)
+    with open(conf, "a", encoding="ascii") as out:
+        out.write(f"*p2ps*tlsCrlFile : {folder}/crl.pem\n")
+    check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "-files", "check", conf], text=True,
+                           capture_output=True, check=False)
+    assert check.returncode == 0, check.stdout + check.stderr
+    os.kill(next(one["pid"] for one in system.load()["programs"] if one["name"] == "p2ps.1"), signal.SIGHUP)
+    reload.wait_for(lambda: "reload: configuration read again" in reload.log_of(system, "p2ps.1"), "the list is taken")
+    code, said = consume(line, "1")
+    assert code != 0 and "revoked" in said, f"{code}\n{said}"
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
-        authority, server, client, lines, providers, consumers, keystore = blocks(folder)
+        authority, server, client, lines, providers, consumers, keystore, revocation = blocks(folder)
         for text in (authority, server, client):
             shell(text, folder)
         conf = os.path.join(folder, "c.cnf")
@@ -77,6 +93,7 @@ def main():
                 found = re.search(r"([\d,]+) updates in .* ([\d,]+) refreshes", said)
                 assert code == 0 and found and "0" not in found.groups(), f"{line}: {code}\n{said}"
             check_refusals(consumers.splitlines()[0])
+            check_revoked(system, folder, revocation, conf, consumers.splitlines()[0])
         finally:
             run.down(system)
             for child in children:

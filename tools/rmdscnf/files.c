@@ -46,7 +46,8 @@ static void find_tls(void *arg, bool is_error, enum net_tls_file file, const cha
 {
     static const char *const params[] = { [NET_TLS_CERTIFICATE] = "tlsCertFile",
                                           [NET_TLS_KEY] = "tlsKeyFile",
-                                          [NET_TLS_CA] = "tlsCaFile" };
+                                          [NET_TLS_CA] = "tlsCaFile",
+                                          [NET_TLS_CRL] = "tlsCrlFile" };
     const struct tls_object *tls = arg;
 
     look_find(tls->look, is_error ? MD_CONF_ERROR : MD_CONF_WARNING, tls->object, params[file],
@@ -62,6 +63,7 @@ static void look_at_tls(const struct look *look, const struct md_conf_object *ob
         .certificate = md_conf_string(object, "tlsCertFile"),
         .key = md_conf_string(object, "tlsKeyFile"),
         .ca = md_conf_string(object, "tlsCaFile"),
+        .crl = md_conf_string(object, "tlsCrlFile"),
         .is_server = is_server,
     };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -101,6 +102,25 @@ static unsigned routes_down(const struct monitor_instance *instance)
     return down;
 }
 
+/* Its configuration is not that of the files. */
+static bool note_reload(struct monitor_instance *instance)
+{
+    struct stats_value why, since;
+    char clock[16] = "the start";
+
+    if (!stats_reader_find(instance->reader, "reloadFailed", &why))
+        return false;
+    if (stats_reader_find(instance->reader, "configTaken", &since)) {
+        time_t seconds = (time_t)(since.value / 1000000000u);
+        struct tm tm;
+        gmtime_r(&seconds, &tm);
+        strftime(clock, sizeof(clock), "%H:%MZ", &tm);
+    }
+    snprintf(instance->note, sizeof(instance->note),
+             "runs the configuration of %s, the last reload failed: %s", clock, why.text);
+    return instance->is_warning = true;
+}
+
 /* What one line should say of trouble; the first thing found. */
 static void take_notes(struct monitor_instance *instance)
 {
@@ -132,6 +152,8 @@ static void take_notes(struct monitor_instance *instance)
         instance->is_warning = instance->has_trouble = true;
         return;
     }
+    if (note_reload(instance))
+        return;
     for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
         if (!monitor_sum(instance, troubles[i].name, &sum) || sum == 0)
             continue;

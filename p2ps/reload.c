@@ -1,0 +1,210 @@
+/* reload.c - see reload.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "access.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "daemon/connections.h"
+#include "dictionaries.h"
+
+/* ---- parameters ---- */
+
+/* One tuning for each worker, as a worker owns its own. */
+struct tunings {
+    struct p2ps *p2ps;
+    struct p2ps_tuning list[WORKERS_MAX];
+    bool has_no_memory;
+};
+
+struct user_list {
+    struct p2ps_tuning *tuning;
+    bool has_no_memory;
+};
+
+static void add_user(void *arg, const char *name)
+{
+    struct user_list *list = arg;
+    struct p2ps_tuning *tuning = list->tuning;
+    struct p2ps_user_line *users =
+        realloc(tuning->users, (tuning->user_count + 1) * sizeof(*users));
+
+    if (!users) {
+        list->has_no_memory = true;
+        return;
+    }
+    tuning->users = users;
+    snprintf(users[tuning->user_count++].name, sizeof(users->name), "%s", name);
+}
+
+static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
+                        const struct md_conf_object *object, struct p2ps_tuning *tuning)
+{
+    struct md_conf_object any = md_conf_object(conf, MD_CONF_USER, "");
+    struct user_list list = { .tuning = tuning };
+
+    *tuning = (struct p2ps_tuning){
+        .user_items = md_conf_u64(&any, "itemLimit"),
+        .mount_items = md_conf_u64(object, "itemLimitPerMount"),
+        .aggregate_items = md_conf_u64(object, "aggregateItemLimit"),
+        .flush_interval_ns =
+            md_conf_bool(object, "timedWrites") ? md_conf_time_ns(object, "flushInterval") : 0,
+        .tcp_nodelay = md_conf_bool(object, "tcpNoDelay"),
+        .packing = md_conf_bool(object, "rsslMsgPacking"),
+        .ripples = md_conf_bool(object, "rippleFields")
+                       ? p2ps_dictionary_ripples(p2ps->dictionaries)
+                       : NULL,
+        .keeps_pages = md_conf_bool(object, "cacheAnsiPages"),
+        .allows_native = md_conf_bool(object, "allowDisableDataConversion"),
+        .user_native = md_conf_bool(&any, "disableDataConversion"),
+    };
+    md_conf_names(conf, MD_CONF_USER, add_user, &list);
+    for (unsigned u = 0; u < tuning->user_count; u++) {
+        struct md_conf_object user = md_conf_object(conf, MD_CONF_USER, tuning->users[u].name);
+        tuning->users[u].items = md_conf_u64(&user, "itemLimit");
+        tuning->users[u].is_native = md_conf_bool(&user, "disableDataConversion");
+    }
+    return !list.has_no_memory;
+}
+
+static void discard_tunings(void *fresh)
+{
+    struct tunings *tunings = fresh;
+
+    for (unsigned i = 0; i < WORKERS_MAX; i++)
+        free(tunings->list[i].users);
+    free(tunings);
+}
+
+/* NULL: no memory. */
+static struct tunings *read_tunings(struct p2ps *p2ps, const struct md_conf *conf,
+                                    const struct md_conf_object *object)
+{
+    struct tunings *tunings = calloc(1, sizeof(*tunings));
+
+    for (unsigned i = 0; tunings && i < p2ps->worker_count; i++) {
+        if (read_tuning(p2ps, conf, object, &tunings->list[i]))
+            continue;
+        discard_tunings(tunings);
+        tunings = NULL;
+    }
+    if (tunings)
+        tunings->p2ps = p2ps;
+    return tunings;
+}
+
+static void commit_tunings(void *fresh)
+{
+    struct tunings *tunings = fresh;
+    struct p2ps *p2ps = tunings->p2ps;
+
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_tune(p2ps->workers[i], &tunings->list[i]);
+    free(tunings);
+}
+
+int p2ps_tune_workers(struct p2ps *p2ps)
+{
+    struct tunings *tunings = read_tunings(p2ps, p2ps->daemon.conf, &p2ps->daemon.object);
+
+    if (!tunings)
+        return MD_ERR_NOMEM;
+    commit_tunings(tunings);
+    return MD_OK;
+}
+
+static void prepare_parameters(struct p2ps *p2ps, struct daemon_reload *reload)
+{
+    struct tunings *tunings = read_tunings(p2ps, reload->conf, &reload->object);
+
+    if (tunings)
+        daemon_reload_add(reload,
+                          &(struct daemon_reload_step){ commit_tunings, discard_tunings, tunings });
+    else
+        daemon_reload_refuse(reload, "no memory for the parameters of the workers");
+}
+
+static void commit_dictionaries(void *fresh)
+{
+    struct p2ps *p2ps = fresh;
+
+    p2ps_dictionary_store_read(p2ps->dictionaries, &p2ps->daemon.object);
+}
+
+/* ---- rules ---- */
+
+struct rules {
+    struct p2ps *p2ps;
+    struct entitle_rules *fresh;
+};
+
+/* No worker can be reading rules that are not in force any more. */
+static bool all_entitled_again(const struct p2ps *p2ps)
+{
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        if (!p2ps_worker_entitled_again(p2ps->workers[i]))
+            return false;
+    }
+    return true;
+}
+
+int p2ps_load_rules(struct p2ps *p2ps)
+{
+    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->daemon.object, "accessFile"));
+}
+
+/* Every login and open item is asked for again. */
+static void commit_rules(void *fresh)
+{
+    struct rules *rules = fresh;
+    struct p2ps *p2ps = rules->p2ps;
+
+    p2ps_access_take(p2ps->access, rules->fresh);
+    for (unsigned i = 0; i < p2ps->worker_count; i++)
+        p2ps_worker_entitle_again(p2ps->workers[i]);
+    md_log(MD_LOG_NOTICE, "access rules read from %s",
+           md_conf_string(&p2ps->daemon.object, "accessFile"));
+    free(rules);
+}
+
+static void discard_rules(void *fresh)
+{
+    struct rules *rules = fresh;
+
+    entitle_rules_destroy(rules->fresh);
+    free(rules);
+}
+
+static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload)
+{
+    char why[DAEMON_RELOAD_WHY] = "no memory";
+    struct rules *rules = calloc(1, sizeof(*rules));
+
+    if (all_entitled_again(p2ps))
+        p2ps_access_forget(p2ps->access);
+    if (!rules || p2ps_access_read(p2ps->access, md_conf_string(&reload->object, "accessFile"), why,
+                                   sizeof(why), &rules->fresh) != MD_OK) {
+        daemon_reload_refuse(reload, "accessFile %s", why);
+        free(rules);
+    } else if (rules->fresh) {
+        rules->p2ps = p2ps;
+        daemon_reload_add(reload,
+                          &(struct daemon_reload_step){ commit_rules, discard_rules, rules });
+    } else {
+        free(rules);
+    }
+}
+
+void p2ps_reload(void *owner, struct daemon_reload *reload)
+{
+    struct p2ps *p2ps = owner;
+
+    daemon_tls_reload(reload, p2ps->tls, &reload->object, "server");
+    prepare_rules(p2ps, reload);
+    prepare_parameters(p2ps, reload);
+    daemon_reload_add(reload,
+                      &(struct daemon_reload_step){ .commit = commit_dictionaries, .fresh = p2ps });
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""reload_whole.py - a reload takes all of a new configuration, or nothing of it, whichever of its files is bad.
+
+Each attempt brings new values, a new certificate, new rules and a new list of revoked certificates;
+one file of them is bad. The daemon names that file, and everything is as before. At last all are
+good, and everything is new, the certificates of routes, too.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import hashlib
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+
+import conf_examples
+import daemons
+
+CONF = """*rrcp*interface : lo
+*rrcp*authKeyFile : {folder}/now/group.key
+*runDir : {folder}/run
+*p2ps*rsslPort : 0
+*p2ps*tlsPort : 14443
+*tlsRequireClientCert : True
+*p2ps*accessFile : {folder}/now/access
+*src_dist*serverPort : 0
+*src_dist*tlsServerPort : 14444
+*src_dist*1.route*hostList : 127.0.0.1:14445
+*src_dist*1.route*encrypted : True
+*src_dist*1.route*tlsCertFile : {folder}/now/route.pem
+*src_dist*1.route*tlsKeyFile : {folder}/now/route.key
+*tlsCertFile : {folder}/now/server.pem
+*tlsKeyFile : {folder}/now/server.key
+*tlsCaFile : {folder}/now/ca.pem
+#include "{folder}/now/more.cnf"
+"""
+AUTHORITY = """[ca]
+default_ca = it
+[it]
+database = {folder}/index
+default_md = sha256
+default_crl_days = {days}
+"""
+NAMES = ("rrcpd.net1.1", "src_dist.1", "p2ps.1")
+
+
+class Files:
+    """Two good sets of files, old and new, beside the one that the daemons read."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.now = os.path.join(folder, "now")
+        with open(os.path.join(folder, "index"), "w", encoding="ascii"):
+            pass
+        self.sign(None, "ca")
+        for name in ("old", "new"):
+            os.mkdir(self.at(name))
+            for which in ("server", "route"):
+                self.sign("ca", f"{name}/{which}")
+            shutil.copy(self.at("ca.pem"), self.at(name))
+            self.write(f"{name}/group.key", f"1 {'ab' * 32}\n", 0o600)
+            self.revoked(f"{name}/crl.pem", 30)
+        for name in ("alice", "bob"):
+            self.sign("ca", name)
+        self.write("old/access", "user *\n", 0o640)
+        self.write("new/access", "user alice\n", 0o640)
+        self.write("old/more.cnf", "*itemLimit : 30\n")
+        self.write("new/more.cnf", f"*itemLimit : 12\n*p2ps*tlsCrlFile : {self.now}/crl.pem\n"
+                                   f"*src_dist*tlsCrlFile : {self.now}/crl.pem\n")
+        self.take("old")
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text, mode=0o644):
+        with open(self.at(name), "w", encoding="ascii") as out:
+            out.write(text)
+        os.chmod(self.at(name), mode)
+
+    def openssl(self, *words, stdin=None):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, input=stdin, text=True)
+
+    def sign(self, authority, name):
+        key, out = self.at(name + ".key"), self.at(name + ".pem")
+        signed = ["-CA", self.at(authority + ".pem"), "-CAkey", self.at(authority + ".key"),
+                  "-addext", "basicConstraints=CA:FALSE"] if authority else []
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "9",
+                     "-subj", "/CN=" + os.path.basename(name), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
+                     "-keyout", key, "-out", out, *signed)
+        os.chmod(key, 0o600)
+
+    def revoked(self, name, days, *certificates):
+        """The list of the authority, with these in it."""
+        conf = self.at("ca.cnf")
+        self.write("ca.cnf", AUTHORITY.format(folder=self.folder, days=days))
+        for one in certificates:
+            self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert", self.at("ca.pem"),
+                         "-revoke", self.at(one + ".pem"))
+        end = [] if days else ["-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200102000000Z"]
+        self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert", self.at("ca.pem"),
+                     "-gencrl", *end, "-out", self.at(name))
+
+    def take(self, name):
+        shutil.rmtree(self.now, ignore_errors=True)
+        shutil.copytree(self.at(name), self.now)
+
+
+class Provider:
+    """What src_dist dials: it notes the certificate that is shown, and says nothing."""
+
+    def __init__(self, files):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(files.at("old/server.pem"), files.at("old/server.key"))
+        self.context.load_verify_locations(files.at("ca.pem"))
+        self.context.verify_mode = ssl.CERT_REQUIRED
+        self.socket = socket.create_server(("127.0.0.1", 14445))
+        self.shown, self.peer = None, None
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            plain, _ = self.socket.accept()
+            try:
+                self.peer = self.context.wrap_socket(plain, server_side=True)
+                self.shown = print_of(self.peer)
+            except OSError:
+                plain.close()
+
+
+    def hang_up(self):
+        self.peer.close()
+
+
+def print_of(secret):
+    return hashlib.sha256(secret.getpeercert(True)).hexdigest()
+
+
+def served(files, port, user="alice"):
+    """The certificate of a port; None: `user` is refused with his own."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(files.at(user + ".pem"), files.at(user + ".key"))
+    with socket.create_connection(("127.0.0.1", port), 60) as plain:
+        try:
+            with context.wrap_socket(plain) as secret:
+                shown = print_of(secret)
+                secret.settimeout(0.05)  # a refusal by TLS 1.3 comes behind the handshake
+                try:
+                    return shown if secret.recv(1) else None
+                except TimeoutError:
+                    return shown
+        except OSError:
+            return None
+
+
+def may_log_in(files, user):
+    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdstestclient"), "-h", "127.0.0.1", "-p", "14443", "-u", user,
+                          "-ct", "tls", "-tlsCaFile", files.at("ca.pem"), "-tlsCertFile", files.at("alice.pem"),
+                          "-tlsKeyFile", files.at("alice.key"), "-list", "services", "-timeout", "1"],
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    return run.returncode != 3, run.stdout + run.stderr
+
+
+def ctl(bed, *words):
+    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsctl"), "-run", bed.run_dir, *words],
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    return run.returncode, run.stdout + run.stderr
+
+
+def observe(bed, files):
+    limit = {value for path, value in bed.values("p2ps.1").items() if path.endswith("itemLimit")}
+    return {"limit": limit, "consumers": served(files, 14443), "publishers": served(files, 14444),
+            "bob": may_log_in(files, "bob")[0]}
+
+
+def bad_files(files):
+    """Daemon, file that is bad, and what the daemon says of it."""
+    other = files.at("old/route.key")
+    return (
+        ("p2ps", lambda: files.write("now/more.cnf", "*itemLimit : 12\n*itemLimit : many\n"), r'more\.cnf:2: .*"many"'),
+        ("src_dist", lambda: os.unlink(files.at("now/more.cnf")), r"c\.cnf:\d+: .*more\.cnf"),
+        ("p2ps", lambda: files.write("now/server.pem", "nothing\n"), r"tls: server: .*server\.pem: nothing in PEM form"),
+        ("src_dist", lambda: shutil.copy(other, files.at("now/server.key")), r"server\.key: the key does not fit"),
+        ("p2ps", lambda: os.chmod(files.at("now/server.key"), 0o604), r"server\.key: every user can read this key"),
+        ("p2ps", lambda: os.unlink(files.at("now/ca.pem")), r"ca\.pem: No such file"),
+        ("p2ps", lambda: shutil.copy(files.at("ca.pem"), files.at("now/crl.pem")), r"crl\.pem: a certificate is in it"),
+        ("src_dist", lambda: os.unlink(files.at("now/crl.pem")), r"crl\.pem: No such file"),
+        ("p2ps", lambda: files.write("now/access", "user alice\nalow alice * *\n"), r'accessFile .*access:2: user, allow or deny'),
+        ("p2ps", lambda: os.chmod(files.at("now/access"), 0o642), r"accessFile .*access: every user can write it"),
+        ("src_dist", lambda: files.write("now/route.pem", ""), r"tls: route1: .*route\.pem: nothing in PEM form"),
+        ("rrcpd.net1", lambda: files.write("now/group.key", "1 abc\n", 0o600), r"group\.key:1: expected"),
+        ("rrcpd.net1", lambda: os.chmod(files.at("now/group.key"), 0o640 | 2), r"group\.key: others can"),
+    )
+
+
+def nothing_is_taken(bed, files, provider):
+    before, shown = observe(bed, files), provider.shown
+    failed = dict.fromkeys(NAMES, 0)
+    for daemon, spoil, said in bad_files(files):
+        files.take("new")
+        spoil()
+        name = daemon + ".1"
+        code, answer = ctl(bed, daemon, "reload")
+        failed[name] += 1
+        assert code == 3 and re.search(said, answer) and "old configuration stays" in answer, (said, code, answer)
+        if daemon != "rrcpd.net1":
+            assert observe(bed, files) == before, (said, before, observe(bed, files))
+        lines = [line for line in bed.log(name).splitlines() if "ERROR reload: nothing is taken" in line]
+        assert len(lines) == failed[name] and re.search(said, lines[-1]), (said, lines)
+        assert bed.value(name, "reloadsFailed") == failed[name] and bed.value(name, "reloads") == 0, name
+    assert re.search(r"last reload failed: .*access: every user can", ctl(bed, "p2ps", "status")[1])
+    note = bed.monitor("-once")[1]
+    assert re.search(r"p2ps\.1 .*runs the configuration of \d\d:\d\dZ, the last reload failed: accessFile", note), note
+    assert provider.shown == shown, "the route shows what it had"
+
+
+def all_is_taken(bed, files, provider):
+    before, shown = observe(bed, files), provider.shown
+    files.take("new")
+    for daemon in ("rrcpd.net1", "src_dist", "p2ps"):
+        code, answer = ctl(bed, daemon, "reload")
+        assert code == 0 and "configuration read again" in answer, (code, answer)
+        assert bed.value(daemon + ".1", "reloads") == 1 and "reloadFailed" not in bed.values(daemon + ".1")
+    after = observe(bed, files)
+    assert not [key for key in before if before[key] == after[key]], (before, after)
+    assert (before["bob"], after["bob"]) == (True, False)
+    provider.hang_up()
+    daemons.until(lambda: "the route shows its new certificate", lambda: provider.shown != shown)
+
+
+def revoked_are_refused(bed, files, provider):
+    """The list is in force since all is taken; now bob's certificate comes into it, and that of the provider."""
+    ports = {"p2ps": 14443, "src_dist": 14444}
+    files.revoked("now/crl.pem", 30, "bob", "old/server")
+    for daemon, port in ports.items():
+        assert served(files, port, "bob"), "no reload yet"
+        assert ctl(bed, daemon, "reload")[0] == 0
+        assert not served(files, port, "bob") and served(files, port), f"{daemon}: bob alone is refused"
+        bed.said(daemon + ".1", "certificate revoked: /CN=bob")
+    provider.hang_up()
+    bed.said("src_dist.1", "certificate revoked: /CN=server; route 1 failed")
+    files.revoked("now/crl.pem", 0)
+    for daemon, port in ports.items():
+        assert ctl(bed, daemon, "reload")[0] == 0
+        assert not served(files, port), "a list that has ended refuses everybody"
+        bed.said(daemon + ".1", "ERROR tls: server: a list of tlsCrlFile has ended")
+        bed.said(daemon + ".1", "CRL has expired")
+
+
+def check(bed):
+    files = Files(bed.folder)
+    with open(bed.conf, "r", encoding="ascii") as conf:
+        assert files.now in conf.read()
+    provider = Provider(files)
+    bed.start("rrcpd.net1.1", "rrcpd", "net1")
+    bed.start("src_dist.1", "src_dist")
+    bed.start("p2ps.1", "p2ps")
+    daemons.until(lambda: f"the route has dialled: {bed.log('src_dist.1')}", lambda: provider.shown)
+    daemons.until(lambda: f"p2ps serves: {bed.log('p2ps.1')}",
+                  lambda: all(ctl(bed, name, "status")[0] == 0 for name in ("p2ps", "src_dist", "rrcpd.net1")))
+    nothing_is_taken(bed, files, provider)
+    all_is_taken(bed, files, provider)
+    revoked_are_refused(bed, files, provider)
+
+
+if __name__ == "__main__":
+    conf_examples.enter_namespace()
+    daemons.run(CONF, check)
