@@ -8,7 +8,6 @@ CIRCLES = {
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"},
                    "an image grows its own arena")],
     "src/rrmp": [
-        ({"record", "record_down", "record_up"}, "one codec in three files: both directions of it"),
         ({"sink", "sink_directory", "sink_events", "sink_images", "sink_items", "sink_loss",
           "sink_mirror", "sink_open", "sink_posts", "sink_queue", "sink_records"},
          "the sink is one state machine: an image may requeue, a refusal may close"),
@@ -30,7 +29,6 @@ SHARED_HEADERS = {
                              "lines",
     "src/cache/image.h": "the arena and its fields",
     "src/conf/internal.h": "one language in five files",
-    "src/rrmp/codec.h": "one codec in three files",
     "src/rrmp/sink_impl.h": "the sink's state machine",
     "src/rrmp/source_impl.h": "the source's state machine",
     "src/rssl/channel_private.h": "one channel in three files",

@@ -1,69 +1,15 @@
-/* record.c - see rrmp/record.h: header, dispatch, and what all records share. */
+/* record.c - see rrmp/record.h: header, ticks, what is legal, rows and TLVs. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rrmp/record.h"
 
+#include <string.h>
+
 #include "base/cursor.h"
 #include "base/err.h"
+#include "rrmp/key.h"
 
 #include "codec.h"
-
-struct rrmp_view rrmp_rd_view(struct md_rd *rd, size_t length)
-{
-    const uint8_t *p = md_rd_bytes(rd, length);
-
-    return (struct rrmp_view){ .bytes = p, .length = p ? length : 0 };
-}
-
-struct rrmp_view rrmp_rd_rest(struct md_rd *rd)
-{
-    return rrmp_rd_view(rd, md_rd_left(rd));
-}
-
-struct rrmp_view rrmp_rd_name(struct md_rd *rd)
-{
-    uint8_t length = md_rd_u8(rd);
-
-    return rrmp_rd_view(rd, length);
-}
-
-struct rrmp_view rrmp_rd_padded(struct md_rd *rd, size_t length)
-{
-    struct rrmp_view view = rrmp_rd_view(rd, length);
-
-    md_rd_bytes(rd, (4 - length % 4) % 4);
-    return view;
-}
-
-void rrmp_wr_view(struct md_wr *wr, struct rrmp_view view)
-{
-    uint8_t *p = md_wr_take(wr, view.length);
-
-    if (p && view.bytes && view.length)
-        memcpy(p, view.bytes, view.length);
-}
-
-void rrmp_wr_padded(struct md_wr *wr, struct rrmp_view view)
-{
-    static const uint8_t zero[4];
-
-    rrmp_wr_view(wr, view);
-    md_wr_bytes(wr, zero, (4 - view.length % 4) % 4);
-}
-
-void rrmp_wr_name(struct md_wr *wr, struct rrmp_view view)
-{
-    if (view.length > RRMP_NAME_MAX)
-        wr->failed = true;
-    md_wr_u8(wr, (uint8_t)view.length);
-    rrmp_wr_view(wr, view);
-}
-
-void rrmp_wr_length16(struct md_wr *wr, size_t length)
-{
-    if (length > UINT16_MAX)
-        wr->failed = true;
-    md_wr_u16(wr, (uint16_t)length);
-}
+#include "layout.h"
 
 static void header_decode(struct md_rd *rd, struct rrmp_header *out, uint8_t *version)
 {
@@ -74,6 +20,101 @@ static void header_decode(struct md_rd *rd, struct rrmp_header *out, uint8_t *ve
     out->svc = md_rd_u16(rd);
     out->svc_seq = md_rd_u32(rd);
 }
+
+/* ---- ticks, whose way is short ---- */
+
+static bool is_tick(uint8_t type)
+{
+    return (type >= RRMP_UPDATE && type <= RRMP_GENERIC) || type == RRMP_GENERICUP;
+}
+
+static bool has_group(const struct rrmp_header *header)
+{
+    return header->type == RRMP_STATUS && (header->flags & RRMP_FLAG_GROUP);
+}
+
+static void tick_decode(struct md_rd *rd, struct rrmp_record *out)
+{
+    struct rrmp_tick *tick = &out->u.tick;
+
+    tick->handle = md_rd_u32(rd);
+    tick->item_seq = md_rd_u32(rd);
+    tick->group = has_group(&out->header) ? md_rd_u16(rd) : RRMP_GROUP_NONE;
+    tick->message = rrmp_rd_rest(rd);
+}
+
+static void tick_encode(struct md_wr *wr, const struct rrmp_record *record)
+{
+    const struct rrmp_tick *tick = &record->u.tick;
+
+    md_wr_u32(wr, tick->handle);
+    md_wr_u32(wr, tick->item_seq);
+    if (has_group(&record->header))
+        md_wr_u16(wr, tick->group);
+    rrmp_wr_view(wr, tick->message);
+}
+
+/* ---- what the bytes may say ---- */
+
+/* Walks the TLVs once, so that the view handed out holds exactly tlv_count whole ones. */
+static int service_check(struct rrmp_service *service)
+{
+    struct rrmp_view rest = service->tlvs;
+
+    if (service->name.length == 0)
+        return MD_ERR_MALFORMED;
+    for (uint16_t i = 0; i < service->tlv_count; i++) {
+        struct rrmp_view value;
+        uint8_t type;
+
+        if (!rrmp_tlv_next(&rest, &type, &value))
+            return MD_ERR_SHORT;
+    }
+    service->tlvs.length -= rest.length;
+    return MD_OK;
+}
+
+/* FIRST, part 0 and the key go together; only a snapshot has no handle. */
+static bool is_image_legal(const struct rrmp_image *image)
+{
+    bool is_first = image->flags & RRMP_IMAGE_FIRST;
+    bool is_snapshot = image->flags & RRMP_IMAGE_SNAPSHOT;
+
+    return is_first == (image->part == 0) && is_first == (image->key.length > 0) &&
+           is_snapshot == (image->handle == RRMP_HANDLE_NONE);
+}
+
+static bool is_legal(const struct rrmp_record *record)
+{
+    switch ((enum rrmp_type)record->header.type) {
+    case RRMP_REQUEST:
+        return record->u.request.id != 0 && record->u.request.key.length > 0 &&
+               record->u.request.key.length <= RRMP_KEY_SIZE_MAX;
+    case RRMP_CLOSE:
+        /* A requester that has forgotten the key names the private stream by its handle. */
+        return (record->u.close.key.length > 0 || record->u.close.handle != RRMP_HANDLE_NONE) &&
+               record->u.close.key.length <= RRMP_KEY_SIZE_MAX;
+    case RRMP_POST:
+        return record->u.post.key.length <= RRMP_KEY_SIZE_MAX;
+    case RRMP_AUDIT:
+        return record->u.audit.id != 0 && record->u.audit.to >= record->u.audit.from;
+    case RRMP_BIND:
+        return record->u.bind.handle != RRMP_HANDLE_NONE && record->u.bind.key.length > 0;
+    case RRMP_IMAGE:
+        return is_image_legal(&record->u.image);
+    case RRMP_UPDATE:
+    case RRMP_STATUS:
+    case RRMP_GENERIC:
+        return record->u.tick.handle != RRMP_HANDLE_NONE;
+    case RRMP_REFUSE:
+        return record->u.refuse.scope >= RRMP_REFUSE_FINAL &&
+               record->u.refuse.scope <= RRMP_REFUSE_LATER;
+    default:
+        return true;
+    }
+}
+
+/* ---- whole records ---- */
 
 int rrmp_record_decode(const uint8_t *bytes, size_t length, struct rrmp_record *out)
 {
@@ -86,13 +127,15 @@ int rrmp_record_decode(const uint8_t *bytes, size_t length, struct rrmp_record *
         return MD_ERR_SHORT;
     if (version != RRMP_VERSION)
         return MD_ERR_UNSUPPORTED;
-
-    int err = out->header.type < RRMP_BIND && out->header.type >= RRMP_REQUEST
-                  ? rrmp_decode_upward(&rd, out)
-                  : rrmp_decode_downward(&rd, out);
-    if (err)
-        return err;
-    return md_rd_ok(&rd) ? MD_OK : MD_ERR_SHORT;
+    if (is_tick(out->header.type))
+        tick_decode(&rd, out);
+    else if (!rrmp_body_read(&rd, out))
+        return MD_ERR_UNSUPPORTED;
+    if (!md_rd_ok(&rd))
+        return MD_ERR_SHORT;
+    if (out->header.type == RRMP_SERVICE)
+        return service_check(&out->u.service);
+    return is_legal(out) ? MD_OK : MD_ERR_MALFORMED;
 }
 
 void rrmp_record_encode(struct md_wr *wr, const struct rrmp_record *record)
@@ -103,65 +146,18 @@ void rrmp_record_encode(struct md_wr *wr, const struct rrmp_record *record)
     md_wr_u8(wr, (uint8_t)(RRMP_VERSION << 4 | (header->flags & 0x0f)));
     md_wr_u16(wr, header->svc);
     md_wr_u32(wr, header->svc_seq);
-    if (header->type < RRMP_BIND && header->type >= RRMP_REQUEST)
-        rrmp_encode_upward(wr, record);
-    else
-        rrmp_encode_downward(wr, record);
+    if (is_tick(header->type))
+        tick_encode(wr, record);
+    else if (!rrmp_body_write(wr, record))
+        wr->failed = true;
 }
 
 size_t rrmp_record_size(const struct rrmp_record *record)
 {
     const size_t fixed = 64; /* the longest fixed part, header and padding included */
 
-    switch ((enum rrmp_type)record->header.type) {
-    case RRMP_INSTANCE:
-        return fixed + record->u.instance.name.length + 16u * record->u.instance.service_count;
-    case RRMP_SERVICE:
-        return fixed + record->u.service.name.length + record->u.service.mirror_group.length +
-               record->u.service.tlvs.length;
-    case RRMP_SVCSTATE:
-        return fixed + record->u.svcstate.text.length;
-    case RRMP_GROUP:
-        return fixed + record->u.group.text.length;
-    case RRMP_REQUEST:
-        return fixed + record->u.request.key.length + record->u.request.message.length;
-    case RRMP_CLOSE:
-        return fixed + record->u.close.key.length;
-    case RRMP_POST:
-        return fixed + record->u.post.key.length + record->u.post.message.length;
-    case RRMP_AUDIT:
-        return fixed + 8u * record->u.audit.count;
-    case RRMP_DICTREQ:
-        return fixed + record->u.dictreq.name.length;
-    case RRMP_BIND:
-        return fixed + record->u.bind.key.length;
-    case RRMP_IMAGE:
-        return fixed + record->u.image.key.length + record->u.image.message.length;
-    case RRMP_UPDATE:
-    case RRMP_STATUS:
-    case RRMP_GENERIC:
-    case RRMP_GENERICUP:
-        return fixed + record->u.tick.message.length;
-    case RRMP_REFUSE:
-        return fixed + record->u.refuse.text.length;
-    case RRMP_ACK:
-        return fixed + record->u.ack.message.length;
-    case RRMP_GAPITEMS:
-        return fixed + 8u * record->u.gapitems.count;
-    case RRMP_AUDITDIFF:
-        return fixed + 12u * record->u.auditdiff.count;
-    case RRMP_REPLAY:
-        return fixed + record->u.replay.message.length;
-    case RRMP_DICTPART:
-        return fixed + record->u.dictpart.name.length + record->u.dictpart.version.length +
-               record->u.dictpart.message.length;
-    case RRMP_QUERY:
-    case RRMP_GAPQUERY:
-    case RRMP_SUM:
-    case RRMP_UNBIND:
-        return fixed;
-    }
-    return fixed;
+    return fixed +
+           (is_tick(record->header.type) ? record->u.tick.message.length : rrmp_body_bytes(record));
 }
 
 struct rrmp_instance_row rrmp_instance_row(const struct rrmp_instance *instance, size_t index)
