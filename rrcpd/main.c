@@ -94,6 +94,9 @@ static void on_mail(void *owner)
     while (d->net && net_mail_take(d->net, &mail)) {
         if (mail.kind == NET_STOPPED)
             md_loop_stop(d->daemon.loop);
+        else if (mail.kind == NET_EXHAUSTED)
+            rejoin(d, "stopping (2^47 packets are sealed; joining the network anew, with a new "
+                      "session key)");
         else if (mail.kind == NET_GAP)
             rejoin(d, "stopping (a gap that cannot be mended; joining the network anew)");
         else if (d->users)

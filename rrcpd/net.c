@@ -61,8 +61,12 @@ static void change_keys(struct net *net, struct net_keys *keys)
     if (err == MD_ERR_STATE)
         md_log(MD_LOG_ERROR, "authKeyFile: authentication is switched on or off by a restart only; "
                              "the old keys stay");
-    else if (err == 0 && keys->count > 0)
-        md_log(MD_LOG_NOTICE, "key %u signs now, %u accepted", keys->keys[0].id, keys->count);
+    else if (err)
+        md_log(MD_LOG_ERROR, "authKeyFile: %s", md_err_name(err));
+    else if (keys->count > 0) {
+        md_log(MD_LOG_NOTICE, "key %u seals now, %u accepted", keys->keys[0].id, keys->count);
+        net->config.node.engine.keys[0].id = keys->keys[0].id;
+    }
     memset(keys, 0, sizeof(*keys));
     free(keys);
 }

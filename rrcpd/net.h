@@ -53,7 +53,8 @@ enum net_mail_kind {
     NET_VIOLATED, /* user broke its ring; NET_REMOVE is expected in answer */
     NET_REMOVED,  /* user: the control loop's again */
     NET_STOPPED,
-    NET_GAP, /* packets were lost for good; value = enum backbone_gap_reason */
+    NET_EXHAUSTED, /* the packet counters of the session are used up */
+    NET_GAP,       /* packets were lost for good; value = enum backbone_gap_reason */
 };
 
 struct net_keys {

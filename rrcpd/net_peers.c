@@ -37,6 +37,7 @@ struct peer_name {
     uint64_t session;
     char text[RRCP_NODE_NAME_MAX + 1];
     struct stats_entry *label; /* NULL: not shown */
+    struct stats_entry *key;   /* NULL without keys */
     struct stats_entry *rows[STATS_ROW_COUNT(peer_rows)];
 };
 
@@ -74,6 +75,9 @@ static void show(struct net *net, struct peer_name *name, uint64_t session)
     net->peers_shown++;
     snprintf(prefix, sizeof(prefix), "%s.peer.%016llx.", process, (unsigned long long)session);
     stats_rows_add(peer_rows, STATS_ROW_COUNT(peer_rows), segment, prefix, name->rows);
+    if (net->config.node.engine.key_count > 0)
+        name->key = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.peer.%016llx.keyId", process,
+                                     (unsigned long long)session);
     name->label = stats_entry_addf(segment, STATS_KIND_STRING, "%s.peer.%016llx.name", process,
                                    (unsigned long long)session);
 }
@@ -84,6 +88,8 @@ static void forget(struct net *net, struct peer_name *name)
         net->peers_shown--;
         stats_rows_remove(name->rows, STATS_ROW_COUNT(peer_rows), net->config.stats);
         stats_entry_remove(net->config.stats, name->label);
+        if (name->key)
+            stats_entry_remove(net->config.stats, name->key);
     }
     free(name);
 }
@@ -97,6 +103,8 @@ void net_peers_update(struct net *net)
 
         if (name && name->label)
             stats_rows_set(peer_rows, STATS_ROW_COUNT(peer_rows), name->rows, &info);
+        if (name && name->key && info.key_id >= 0)
+            stats_gauge_set(name->key, (uint64_t)info.key_id);
     }
 }
 

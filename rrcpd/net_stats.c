@@ -46,6 +46,7 @@ static const struct stats_row engine_rows[] = {
     ENGINE("challengesSent", solicits_sent),
     ENGINE("challengesRcvd", solicits_rcvd),
     ENGINE("challengesRefused", challenges_refused),
+    ENGINE("keysRefused", keys_refused),
     ENGINE("answersSent", answers_sent),
     ENGINE("answersRefused", answers_refused),
     ENGINE("doubts", doubts),
@@ -121,6 +122,7 @@ struct net_stats {
     struct stats_entry *packet[STATS_ROW_COUNT(packet_rows)];
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
+    struct stats_entry *key; /* which seals; NULL without keys */
     struct stats_entry *users, *violated, *given_up, *loop_max_us, *turns, *sleeps, *position,
         *pool_size, *ring, *over;
 };
@@ -143,6 +145,8 @@ int net_stats_create(struct net *net)
     for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
         stats->recover_us[i] = stats_entry_addf(segment, STATS_KIND_COUNTER,
                                                 "%s.recoverUs.below%lu", process, 1ul << i);
+    if (net->config.node.engine.key_count > 0)
+        stats->key = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.keyId", process);
     stats->users = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.users", process);
     stats->violated = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersViolated", process);
     stats->given_up = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersGivenUp", process);
@@ -192,6 +196,8 @@ void net_stats_update(struct net *net, uint64_t now_ns)
         md_ctr_set(&stats->drops[i]->value, engine->drop[i]);
     for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
         md_ctr_set(&stats->recover_us[i]->value, engine->recover_us[i]);
+    if (stats->key)
+        stats_gauge_set(stats->key, net->config.node.engine.keys[0].id);
     stats_gauge_set(stats->users, (uint64_t)net->user_count);
     md_ctr_set(&stats->violated->value, net->users_violated);
     md_ctr_set(&stats->given_up->value, net->users_given_up);
@@ -236,8 +242,15 @@ void net_stats_user_remove(struct net *net, struct net_user *user)
 void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t value)
 {
     enum md_log_severity severity = MD_LOG_WARNING;
+    struct net *net = argument;
 
-    (void)argument;
+    if (note ==
+        RRCP_NOTE_COUNTER_EXHAUSTED) { /* the control loop leaves the network and joins it anew */
+        if (!net->is_stopping)
+            net_box_put(&net->out, (struct net_mail){ .kind = NET_EXHAUSTED });
+        net->config.mail_here(net->config.owner);
+        return;
+    }
     if (note == RRCP_NOTE_NAME_DUPLICATE || note == RRCP_NOTE_USERS_EXHAUSTED)
         severity = MD_LOG_ERROR;
     else if (note == RRCP_NOTE_OVER_LEFT || note == RRCP_NOTE_PATH_BACK)

@@ -95,6 +95,9 @@ static int read_keys(const struct md_conf_object *object, struct attach_node_con
     const char *path = md_conf_string(object, "authKeyFile");
 
     node->is_open = strcmp(path, ATTACH_KEYS_NONE) == 0;
+    node->engine.encrypts = md_conf_word(object, "packetSecurity") == 1;
+    node->engine.cipher = md_conf_word(object, "packetCipher") == 1 ? RRCP_CIPHER_AES_256_GCM
+                                                                    : RRCP_CIPHER_AES_128_GCM;
     if (!*path || node->is_open)
         return 0;
     return attach_keys_read(path, node->engine.keys, &node->engine.key_count, why, why_size);

@@ -409,6 +409,12 @@ const struct md_conf_row md_conf_rows[] = {
       "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
       "are "
       "not authenticated; off loopback this must be written down. rrcpd re-reads it on SIGHUP." },
+    { "packetSecurity", RRCP, ALL, 0, WORD("auth|encrypt", "auth"),
+      "With a key. auth: a tag in each packet proves that a member of the group sent it. encrypt: "
+      "others cannot read it, either. Members with one and the other work together." },
+    { "packetCipher", RRCP, ALL, 0, WORD("aes128|aes256", "aes128"),
+      "With a key: AES-GCM with session keys of so many bits. Members with one and the other work "
+      "together." },
     { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
     { "inProcess", RRCP, ALL, 0, BOOL("False"),

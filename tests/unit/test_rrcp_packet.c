@@ -56,6 +56,7 @@ static void give(void *context, void *memory, size_t bytes)
 }
 
 static struct rrcp_seal seal;
+static enum rrcp_note last_note;
 
 static struct rrcp *engine(uint64_t session, bool with_key)
 {
@@ -317,6 +318,54 @@ static void two_keys_are_accepted_while_one_is_replaced(void **state)
     rrcp_destroy(r);
 }
 
+static void remember_note(void *context, enum rrcp_note note, uint64_t session, uint64_t value)
+{
+    (void)context;
+    (void)session;
+    (void)value;
+    last_note = note;
+}
+
+/* What an engine says in its first 200 ms whose first packet has this counter. */
+static int packets_from(uint64_t counter)
+{
+    struct rrcp_env env = {
+        .take = take, .give = give, .note = remember_note, .seed = { 1, 1 }, .seal = &seal
+    };
+    struct rrcp_config config;
+    struct rrcp_packet out[16];
+    struct rrcp *r;
+    int count = 0;
+
+    rrcp_config_init(&config);
+    config.network = "net1";
+    config.node = "b";
+    config.pool_packets = 256;
+    config.key_count = 1;
+    config.first_counter = counter;
+    last_note = RRCP_NOTE_count;
+    assert_int_equal(rrcp_create(&config, &env, &r), 0);
+    for (uint64_t now = NOW; now < NOW + 200 * MS; now += 10 * MS) {
+        int n;
+
+        rrcp_tick(r, now);
+        while ((n = rrcp_output(r, now, out, 16)) > 0)
+            count += n;
+    }
+    rrcp_destroy(r);
+    return count;
+}
+
+static void a_session_asks_for_a_new_one_long_before_its_counters_end(void **state)
+{
+    (void)state;
+    assert_true(packets_from((1ull << 47) - 1000) >= 3);
+    assert_int_equal(last_note, RRCP_NOTE_count);
+    assert_true(packets_from(1ull << 47) >= 3);
+    assert_int_equal(last_note, RRCP_NOTE_COUNTER_EXHAUSTED);
+    assert_int_equal(packets_from((1ull << 48) - 1000), 0); /* silent sooner than a nonce again */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +376,7 @@ int main(void)
         cmocka_unit_test(requests_and_confirmations_are_well_formed),
         cmocka_unit_test(every_shortened_or_flipped_packet_is_dropped_or_harmless),
         cmocka_unit_test(two_keys_are_accepted_while_one_is_replaced),
+        cmocka_unit_test(a_session_asks_for_a_new_one_long_before_its_counters_end),
     };
 
     if (seal_open(&seal) != 0)

@@ -487,21 +487,27 @@ def keys_are_changed_without_a_pause(bed):
 
     for number in (0, 1):
         write(number, old)
-    daemons = [bed.rrcpd(i, f"*rrcp*authKeyFile : {files[i - 1]}") for i in (1, 2)]
+    # One encrypts with 256 bits, the other only authenticates with 128.
+    daemons = [bed.rrcpd(1, f"*rrcp*authKeyFile : {files[0]}", "*rrcp*packetSecurity : encrypt",
+                         "*rrcp*packetCipher : aes256"),
+               bed.rrcpd(2, f"*rrcp*authKeyFile : {files[1]}")]
     sub = bed.perf("sub", 2, "-seconds", 5)
     pub = bed.perf("pub", 1, "-rate", 10000, "-seconds", 5)
     time.sleep(1)
     for text in (old + new, new + old, new):
         for number, daemon in enumerate(daemons):
-            lines = daemon.text().count("signs now")
+            lines = daemon.text().count("seals now")
             write(number, text)
             daemon.kill(signal.SIGHUP)
-            until(lambda: daemon.text().count("signs now") > lines, daemon.text)
+            until(lambda: daemon.text().count("seals now") > lines, daemon.text)
+        for i in (1, 2):
+            until(lambda i=i, text=text: of_peers(bed.counters(i), "keyId") == [int(text[0])],
+                  lambda i=i, text=text: f"{i} does not show who seals with {text}")
     pub.result()
     figures = sub.result()
     clean(figures)
     assert figures["gaps"] == 0, figures
-    assert "key 2 signs now, 1 accepted" in daemons[0].text()
+    assert "key 2 seals now, 1 accepted" in daemons[0].text()
 
 
 def the_statistics_are_written_to_the_log(bed):
