@@ -12,6 +12,7 @@
 #include "stats/rows.h"
 
 #define STRANGERS_NS 10000000000ull
+#define MINUTE_NS    60000000000ull
 
 /* Per node, so that a bad link or a greedy receiver can be told from the others. */
 #define PEER(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct rrcp_peer_info, member)
@@ -149,16 +150,59 @@ static void is_down(struct net *net, const struct backbone_event *event)
     forget(net, gone);
 }
 
+/* True: it grew, and the last line about it is a minute old. */
+static bool must_tell(uint64_t count, uint64_t *told, uint64_t *at_ns, uint64_t now_ns)
+{
+    if (count == *told || now_ns < *at_ns)
+        return false;
+    *told = count;
+    *at_ns = now_ns + MINUTE_NS;
+    return true;
+}
+
+static void tell_outside(struct net *net, uint64_t now_ns)
+{
+    const struct net_packet_counters *packets = &attach_node_io(net->node)->counters;
+    char from[80];
+
+    if (!must_tell(packets->outside, &net->outside_told, &net->outside_at_ns, now_ns))
+        return;
+    net_packet_address_text(&packets->outside_from, from, sizeof(from));
+    md_log(MD_LOG_WARNING,
+           "packets from %s are dropped (%llu so far): the source is outside the subnet of %s and "
+           "there "
+           "is no key; set authKeyFile on all hosts, or name the source in peerAddresses",
+           from, (unsigned long long)packets->outside, net->interfaces[0]);
+}
+
+static void tell_version(struct net *net, uint64_t now_ns)
+{
+    struct rrcp_address address;
+    uint8_t version = rrcp_other_version(net->engine, &address);
+    char from[80];
+
+    if (!must_tell(rrcp_counters(net->engine)->drop[RRCP_DROP_VERSION], &net->version_told,
+                   &net->version_at_ns, now_ns))
+        return;
+    net_packet_address_text(&address, from, sizeof(from));
+    md_log(MD_LOG_WARNING,
+           "the node at %s speaks protocol version %u.%u, this one 1.1: its packets are dropped; "
+           "run the "
+           "same release on all hosts of the network",
+           from, version >> 4, version & 15u);
+}
+
 /* Dropped without a peer that could be named: said at once, then not all the time. */
 void net_strangers_tell(struct net *net, uint64_t now_ns)
 {
-    static const enum rrcp_drop kinds[] = { RRCP_DROP_SIZE,  RRCP_DROP_MAGIC, RRCP_DROP_VERSION,
-                                            RRCP_DROP_TYPE,  RRCP_DROP_FLAGS, RRCP_DROP_SESSION,
-                                            RRCP_DROP_BODY,  RRCP_DROP_COUNT, RRCP_DROP_CHUNKS,
-                                            RRCP_DROP_RANGES };
+    static const enum rrcp_drop kinds[] = { RRCP_DROP_SIZE,  RRCP_DROP_MAGIC,   RRCP_DROP_TYPE,
+                                            RRCP_DROP_FLAGS, RRCP_DROP_SESSION, RRCP_DROP_BODY,
+                                            RRCP_DROP_COUNT, RRCP_DROP_CHUNKS,  RRCP_DROP_RANGES };
     const struct rrcp_counters *counters = rrcp_counters(net->engine);
     uint64_t count = 0;
 
+    tell_outside(net, now_ns);
+    tell_version(net, now_ns);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         count += counters->drop[kinds[i]];
     if (count == net->strangers || now_ns < net->strangers_at_ns)

@@ -37,6 +37,8 @@ struct net {
     struct md_table *peer_names; /* by session */
     int peers_shown;             /* in the statistics */
     uint64_t strangers, strangers_at_ns;
+    uint64_t outside_told, outside_at_ns;
+    uint64_t version_told, version_at_ns;
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;
     struct md_hist *turn_us; /* of those that did something */

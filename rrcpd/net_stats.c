@@ -108,6 +108,7 @@ static const struct stats_row packet_rows[] = {
     PACKET("shim.duplicated", shim_duplicated),
     PACKET("truncated", truncated),
     PACKET("foreign", foreign),
+    PACKET("outsideSubnet", outside),
 };
 
 static const struct stats_row user_rows[NET_USER_ROWS] = {
@@ -251,6 +252,8 @@ void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t va
         net->config.mail_here(net->config.owner);
         return;
     }
+    if (note == RRCP_NOTE_VERSION_UNKNOWN)
+        return; /* net_strangers_tell() names its sender */
     if (note == RRCP_NOTE_NAME_DUPLICATE || note == RRCP_NOTE_USERS_EXHAUSTED)
         severity = MD_LOG_ERROR;
     else if (note == RRCP_NOTE_OVER_LEFT || note == RRCP_NOTE_PATH_BACK)

@@ -34,6 +34,7 @@ struct attach_node_config {
     char node[RRCP_NODE_NAME_MAX + 1];
     char interface[2][64];
     char group[2][64];
+    char peers[1024]; /* peerAddresses */
     attach_note_fn *note;
     void *note_argument;
     /* Not NULL: use this network instead of opening UDP; the node's, closed with it. */

@@ -60,8 +60,13 @@ struct net_packet_counters {
     uint64_t receive_errors; /* reported by receive calls */
     uint64_t truncated;      /* longer than payload_max: dropped */
     uint64_t foreign;        /* to another group on our port: dropped */
+    uint64_t outside;        /* of a source outside the interface's subnet: dropped */
+    struct rrcp_address outside_from; /* the last of those */
     uint64_t shim_dropped, shim_delayed, shim_duplicated;
 };
+
+/* "10.1.2.3:4000", "[fd00::7]:4000"; "?" for an address of another transport. */
+void net_packet_address_text(const struct rrcp_address *address, char *out, size_t size);
 
 struct net_packet_io;
 

@@ -24,6 +24,8 @@ struct net_udp_config {
     size_t payload_max;                 /* 0 = 1472 on IPv4, 1452 on IPv6 */
     size_t receive_buffer, send_buffer; /* bytes asked of the kernel */
     uint32_t busy_poll_us;              /* SO_BUSY_POLL, 0 = off */
+    bool any_source;                    /* false: sources outside the subnet are dropped */
+    const char *peers;                  /* addresses and prefixes that are taken all the same */
     bool no_segmentation;               /* do without GSO and GRO even where the kernel has them */
 };
 

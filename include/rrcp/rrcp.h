@@ -449,6 +449,10 @@ struct rrcp_peer_info {
 /* Describes peer number `index` (0..peers_now-1). False: no such peer. */
 bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info *out);
 
+/* Where the last packet of another protocol version came from, and its version. 0: there was none.
+ */
+uint8_t rrcp_other_version(const struct rrcp *r, struct rrcp_address *from);
+
 /*
  * For simulators, unit tests and fuzzers, between two calls of the engine: walks every table. NULL
  * when all invariants hold; else the broken one, as fixed text. Programs do not call it: it takes

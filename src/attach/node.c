@@ -95,6 +95,8 @@ static int open_io(const struct attach_node_config *config, struct net_udp_repor
             if (!udp.paths[i].group)
                 udp.paths[i].group = config->group[i];
         }
+        udp.any_source = config->engine.key_count > 0;
+        udp.peers = config->peers;
         int err = net_udp_open(&udp, report ? report : &unused, why, why_size, out);
         if (err)
             return err;

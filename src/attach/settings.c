@@ -71,6 +71,7 @@ static void read_udp(const struct md_conf_object *object, struct attach_node_con
     udp->path_count = *md_conf_string(object, "secondInterface") ? 2 : 1;
     copy(node->interface[0], sizeof(node->interface[0]), md_conf_string(object, "interface"));
     copy(node->interface[1], sizeof(node->interface[1]), md_conf_string(object, "secondInterface"));
+    copy(node->peers, sizeof(node->peers), md_conf_string(object, "peerAddresses"));
     copy(node->group[0], sizeof(node->group[0]), md_conf_string(object, "multicastAddress"));
     copy(node->group[1], sizeof(node->group[1]), md_conf_string(object, "secondAddress"));
     if (!*node->group[1])

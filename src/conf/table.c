@@ -409,6 +409,10 @@ const struct md_conf_row md_conf_rows[] = {
       "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
       "are "
       "not authenticated; off loopback this must be written down. rrcpd re-reads it on SIGHUP." },
+    { "peerAddresses", RRCP, ALL, 0, TEXT(""),
+      "Without a key: addresses and prefixes outside the interface's subnet whose packets are "
+      "taken "
+      "too, for a router on the way or a /32 interface. With a key every source is heard." },
     { "packetSecurity", RRCP, ALL, 0, WORD("auth|encrypt", "auth"),
       "With a key. auth: a tag in each packet proves that a member of the group sent it. encrypt: "
       "others cannot read it, either. Members with one and the other work together." },

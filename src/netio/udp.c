@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "netio/udp.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -56,6 +57,7 @@ struct udp_io {
     uint32_t offset;        /* in message `taken`: where its next packet begins */
     uint32_t segment_bytes; /* in message `taken`: length of its packets but the last */
     uint8_t in_path;
+    bool any_source;
     bool in_is_group;
     uint8_t drained; /* bit per socket: the last look left nothing there */
     uint8_t *buffers;
@@ -108,6 +110,21 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
         out->host_length = 20;
         out->length = 22;
     }
+}
+
+void net_packet_address_text(const struct rrcp_address *address, char *out, size_t size)
+{
+    char text[INET6_ADDRSTRLEN] = "?";
+    uint16_t port;
+
+    snprintf(out, size, "?");
+    if (address->length != 6 && address->length != 22)
+        return;
+    bool is_v4 = address->length == 6;
+
+    memcpy(&port, address->bytes + address->host_length, sizeof(port));
+    if (inet_ntop(is_v4 ? AF_INET : AF_INET6, address->bytes, text, sizeof(text)))
+        snprintf(out, size, is_v4 ? "%s:%u" : "[%s]:%u", text, ntohs(port));
 }
 
 static socklen_t address_use(const struct rrcp_address *address, struct sockaddr_storage *out)
@@ -389,6 +406,11 @@ static bool begin_message(struct udp_io *udp)
     if (udp->segment_bytes == 0)
         udp->segment_bytes = message->msg_len;
     address_make(&udp->slots[udp->taken].from, &udp->slots[udp->taken].address);
+    if (!udp->any_source && !udp_sources_allow(&path->sources, &udp->slots[udp->taken].from)) {
+        udp->io.counters.outside++;
+        udp->io.counters.outside_from = udp->slots[udp->taken].address;
+        return false;
+    }
     udp->io.counters.bytes_received += message->msg_len;
     return message->msg_len > 0;
 }
@@ -514,6 +536,7 @@ int net_udp_open(const struct net_udp_config *config, struct net_udp_report *rep
     if (!udp)
         return err;
     udp->io.table = &udp_table;
+    udp->any_source = config->any_source;
     for (int i = 0; i < 2; i++)
         udp->paths[i].group_fd = udp->paths[i].unicast_fd = -1;
     udp->buffers = malloc((size_t)RECEIVE_MAX * RECEIVE_BYTES);

@@ -397,6 +397,10 @@ int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted, st
         err = join_group(setup, path);
     if (err)
         return err;
+    udp_sources_interface(&path->sources, path->name);
+    err = udp_sources_list(&path->sources, setup->config->peers, setup->why, setup->why_size);
+    if (err)
+        return err;
     set_receiving(setup, path, path->unicast_fd);
     set_receiving(setup, path, path->group_fd);
     setup->report->send_buffer_got =

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "netio/udp.h"
+#include "udp_sources.h"
 
 /*
  * Two sockets: the group socket only receives; the unicast socket receives what is for this node
@@ -26,6 +27,7 @@ struct udp_path {
     uint32_t overflow_group, overflow_unicast; /* drops counted so far */
     uint32_t own_filtered; /* our own packets the filter dropped: the kernel counts them as drops */
     bool has_filter;
+    struct udp_sources sources;
 };
 
 struct udp_setup {

@@ -273,9 +273,11 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
 static void refuse(struct rrcp *r, int drop, const struct rrcp_arrival *arrival)
 {
     rrcp_drop(r, (enum rrcp_drop)drop);
-    if (drop == RRCP_DROP_VERSION)
-        rrcp_note(r, RRCP_NOTE_VERSION_UNKNOWN, 0,
-                  ((const struct packet_header *)(const void *)arrival->bytes)->version);
+    if (drop == RRCP_DROP_VERSION) {
+        r->other_version = ((const struct packet_header *)(const void *)arrival->bytes)->version;
+        r->other_version_from = *arrival->from;
+        rrcp_note(r, RRCP_NOTE_VERSION_UNKNOWN, 0, r->other_version);
+    }
     if (drop == RRCP_DROP_AUTH_MISSING || drop == RRCP_DROP_AUTH_TAG)
         rrcp_note(r, RRCP_NOTE_AUTH_FAILED, 0, 0);
 }
@@ -349,6 +351,12 @@ void rrcp_input(struct rrcp *r, uint64_t now_ns, const struct rrcp_arrival in[],
         r->input_empty_ns = now_ns;
     for (int i = 0; i < count; i++)
         arrive(r, &in[i]);
+}
+
+uint8_t rrcp_other_version(const struct rrcp *r, struct rrcp_address *from)
+{
+    *from = r->other_version_from;
+    return r->other_version;
 }
 
 /* ---- time --------------------------------------------------------------------------------- */

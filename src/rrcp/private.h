@@ -420,6 +420,8 @@ struct rrcp {
     struct md_prng prng;
     struct rrcp_counters counters;
     uint64_t now_ns;
+    uint8_t other_version; /* of the last packet that was refused for it; 0: none */
+    struct rrcp_address other_version_from;
     bool is_group_arrival;   /* the present packet came by the group */
     bool is_fresh_arrival;   /* and, with keys, is no repetition of an earlier one */
     uint64_t input_empty_ns; /* when the network was last found empty */

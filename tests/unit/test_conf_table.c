@@ -65,7 +65,8 @@ static const struct {
       "usePointToPointData switchReorderFixEnabled reorderDelay reorderPackets retry ndata tdata "
       "nrreq trreq twait tbchold tpphold nmissing recoverTimeout peerTimeout fcTimeout hbMin hbMax "
       "rxWindow maxPeers maxJump maxDataRate maxRetransRate flowControl congestionControl "
-      "authKeyFile packetSecurity packetCipher hsmInterface hsmMultAddress hsmPort hsmInterval "
+      "authKeyFile peerAddresses packetSecurity packetCipher hsmInterface hsmMultAddress hsmPort "
+      "hsmInterval "
       "tcpControlPort inProcess "
       "rrcpdInstance lossPct reorderPct delayUs faultSeed schedPolicy schedPriority" },
     { MD_CONF_RRCP, MD_CONF_RRCPD, "disconnectOnGaps rrcpThreadCpu" },

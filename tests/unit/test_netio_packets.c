@@ -333,6 +333,29 @@ static void a_wrong_address_or_interface_is_explained(void **state)
     refused(config, "\"fe80::1\" is neither");
 }
 
+/* ---- from whom packets are taken ------------------------------------------------------------- */
+
+static void only_sources_of_the_subnet_and_named_ones_are_heard(void **state)
+{
+    struct net_udp_config config = udp_config();
+
+    (void)state;
+    config.peers = "10.1.0.0/16 fd00::/64, 10.9.8.7";
+    struct net_udp_report report;
+    struct net_packet_io *io;
+    char why[256];
+
+    assert_int_equal(net_udp_open(&config, &report, why, sizeof(why), &io), 0);
+    net_packet_close(io);
+    config = udp_config();
+    config.peers = "10.1.0.0/33";
+    refused(config, "peerAddresses: \"10.1.0.0/33\" is neither an address nor a prefix");
+    config.peers = "hostb";
+    refused(config, "peerAddresses: \"hostb\" is neither");
+    config.peers = "10.0.0.0/";
+    refused(config, "is neither");
+}
+
 static void a_taken_unicast_port_is_roamed_from(void **state)
 {
     struct net_udp_config config = udp_config();
@@ -463,6 +486,7 @@ int main(void)
         cmocka_unit_test(the_shim_delays_and_doubles_but_loses_nothing),
         cmocka_unit_test(the_shim_takes_other_faults_while_it_runs),
         cmocka_unit_test(a_wrong_address_or_interface_is_explained),
+        cmocka_unit_test(only_sources_of_the_subnet_and_named_ones_are_heard),
         cmocka_unit_test(a_taken_unicast_port_is_roamed_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

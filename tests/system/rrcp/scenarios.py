@@ -459,6 +459,43 @@ def an_open_network_has_to_be_said(bed):
     bed.rrcpd(2, interface="eth0", space=name)  # "none" is written down
 
 
+def an_open_network_hears_its_subnet_only(bed):
+    """Node 2 has a second subnet on the same wire; it is heard only where it is named."""
+    if bed.in_process:
+        skip("rrcpd says it")
+    names = bed.namespaces(2)
+    run("ip", "-n", names[1], "addr", "del", "10.66.0.2/24", "dev", "eth0")
+    run("ip", "-n", names[1], "addr", "add", "10.77.0.2/24", "dev", "eth0")
+    run("ip", "-n", names[1], "route", "add", "10.66.0.0/24", "dev", "eth0")
+    run("ip", "-n", names[1], "route", "add", "224.0.0.0/4", "dev", "eth0", check=False)
+    run("ip", "-n", names[0], "route", "add", "10.77.0.0/24", "dev", "eth0")
+    deaf = bed.rrcpd(1, interface="eth0", space=names[0])
+    bed.rrcpd(2, "*rrcp*peerAddresses : 10.66.0.0/24", interface="eth0", space=names[1])
+    until(lambda: "packets from 10.77.0.2:" in deaf.text(), deaf.text)
+    assert "outside the subnet of eth0" in deaf.text() and "peerAddresses" in deaf.text()
+    assert "is heard" not in deaf.text(), deaf.text()
+    deaf.kill(signal.SIGTERM)
+    deaf.wait(PATIENCE_S)
+    ears = bed.rrcpd(3, "*rrcp*peerAddresses : 10.1.2.3, 10.77.0.0/24", interface="eth0",
+                     space=names[0])
+    until(lambda: "2.rrcpd is heard" in ears.text(), ears.text)
+    assert "WARNING packets from" not in ears.text(), ears.text()
+
+
+def a_node_of_another_version_is_named(bed):
+    if bed.in_process:
+        skip("rrcpd says it")
+    daemon = bed.rrcpd(1)
+    old = struct.pack(">HBBBBHQIIQB", 0x5252, 0x10, 7, 0, 0, 33, 77, 0, 0, 1, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind(("127.0.0.1", 0))
+        port = int(daemon.text().split("unicast port ")[1].split(",")[0])
+        sender.sendto(old, ("127.0.0.1", port))
+        place = f"127.0.0.1:{sender.getsockname()[1]}"
+        until(lambda: f"the node at {place} speaks protocol version 1.0" in daemon.text(),
+              daemon.text)
+
+
 def with_keys_only_members_are_heard(bed):
     keys, other = os.path.join(bed.dir, "keys"), os.path.join(bed.dir, "other")
     for path, text in ((keys, "# id key\n1 " + "ab" * 32), (other, "1 " + "cd" * 32)):
