@@ -39,6 +39,7 @@ ELSEWHERE = [
     (r"docs/operating\.md", r"tools/rmds package deb", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/upgrading\.md", r"sudo apt", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/pages-and-marketfeed\.md", r"build/bin/marketfeed_vectors", "marketfeed_vectors"),
+    (r"docs/getting-started\.md", r"java -cp", "interop_getting_started"),
     (r"tests/interop/README\.md", r"tests/interop/run\.sh|CHAIN_ONLY", "interop_chain_items"),
     (r"tests/sim/rrmp/README\.md", r"rrmpsim --seeds 1\.\.2000 --coverage", "rrmpsim_seeds"),
     (r"tools/wireshark/README\.md", r"tshark .*rssl\.lua", "wireshark_rssl"),
@@ -47,6 +48,7 @@ ELSEWHERE = [
 
 # (page, command, reason)
 NOT_HERE = [
+    (r"docs/getting-started\.md", r"mvn ", "it fetches from Maven Central; interop_getting_started has its libraries from there"),
     (r".*", r"tools/rmds test$", "it is all tests, this one among them"),
     (r".*", r"journalctl ", "a namespace has no journal"),
     (r".*", r"sysctl -w ", "it sets a value of the whole host"),
@@ -59,6 +61,7 @@ STAND_INS = {
     "apt-get": "echo: packages of the host",
     "sudo": "the user who may do all is played by whoever runs the test",
     "systemctl": "starts and stops what the units name",
+    "systemd-sysusers": "echo: users of the host",
     "dpkg-deb": "unpacks the programs that were built here",
     "cmake": "echo: what it would compile is compiled already",
     "ctest": "echo: it would run the tests inside a test",
@@ -284,6 +287,8 @@ def perform(world, command, exports):
     if text.startswith("export "):
         exports.append(text + "; ")
     done = world.run("".join(exports) + text)
+    if " /etc/rmds/rmds.cnf" in text and "install " in text:
+        world.write("/etc/rmds/rmds.cnf", HOST)  # the reader writes his own
     if re.search(r"\bdrain\b", text):
         world.run("rmdsctl p2ps drain off")
     return done.returncode, done.stdout
