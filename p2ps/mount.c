@@ -20,6 +20,21 @@
 
 /* ---- life ---- */
 
+/* The input that waited is done, or nobody wants it any more. */
+static void release(struct p2ps_mount *mount)
+{
+    struct p2ps_worker *worker = mount->worker;
+
+    if (!mount->held)
+        return;
+    if (worker->spare)
+        free(mount->held);
+    else
+        worker->spare = mount->held;
+    mount->held = NULL;
+    worker->held_count--;
+}
+
 void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
@@ -32,6 +47,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
         p2ps_client_gone(worker->core, md_loop_now(worker->loop), mount->client);
         mount->client = NO_CLIENT;
     }
+    release(mount);
     md_loop_fd_remove(mount->watch);
     mount->watch = NULL;
     if (mount->previous)
@@ -47,6 +63,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
 
 void p2ps_mount_destroy(struct p2ps_mount *mount)
 {
+    release(mount);
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
     mount->protocol->destroy(mount);
@@ -86,39 +103,88 @@ void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p
         mount->name = p2ps_names_ask(mount->worker->config.names, peer);
 }
 
-static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
+/* The consumer's turn is over: what was read of it stays where it is, and its socket is not read
+ * until that is done. The worker reads the others to another place. */
+static void hold(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
+    uint8_t *other = worker->spare ? worker->spare : malloc(worker->input_size);
+
+    if (!other) {
+        md_log(MD_LOG_ERROR, "mount: host=%s: no memory to keep its requests",
+               net_stream_peer(mount->stream));
+        p2ps_mount_bury(mount);
+        return;
+    }
+    worker->spare = NULL;
+    mount->held = worker->input;
+    worker->input = other;
+    worker->held_count++;
+}
+
+/* False: nothing more is there, or it is not the consumer's turn any more. */
+static bool read_once(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    struct p2ps_worker *worker = mount->worker;
+    int64_t got = net_stream_read(mount->stream, worker->input, worker->input_size);
+
+    if (got == MD_ERR_AGAIN)
+        return false;
+    if (got <= 0) {
+        mount->protocol->input_end(mount, now_ns, got != MD_ERR_CLOSED);
+        p2ps_mount_bury(mount);
+        return false;
+    }
+    bool is_taken = mount->protocol->input(mount, now_ns, worker->input, (size_t)got);
+    if (mount->is_dead)
+        return false;
+    if (!is_taken) {
+        hold(mount);
+        return false;
+    }
+    return (size_t)got == worker->input_size || net_stream_poll(mount->stream) != 0;
+}
+
+static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    bool goes_on = true;
 
     /* What TLS holds above the descriptor must be read now: nothing would wake us for it. */
     for (int i = 0;
-         !mount->is_dead && (i < READS_A_TURN || (mount->watch && net_stream_poll(mount->stream)));
-         i++) {
-        int64_t got = net_stream_read(mount->stream, worker->input, worker->input_size);
-
-        if (got == MD_ERR_AGAIN)
-            return;
-        if (got <= 0) {
-            mount->protocol->input_end(mount, now_ns, got != MD_ERR_CLOSED);
-            p2ps_mount_bury(mount);
-            return;
-        }
-        mount->protocol->input(mount, now_ns, worker->input, (size_t)got);
-        if ((size_t)got < worker->input_size && !net_stream_poll(mount->stream))
-            return;
-    }
+         goes_on && (i < READS_A_TURN || (mount->watch && net_stream_poll(mount->stream))); i++)
+        goes_on = read_once(mount, now_ns);
 }
 
-/* ---- output ---- */
-
+/* Says to the loop which events to tell us of. */
 static void want(struct p2ps_mount *mount)
 {
     unsigned wants = net_stream_wants(mount->stream, mount->protocol->has_output(mount));
 
     if (mount->watch)
-        md_loop_fd_set(mount->watch, (wants & NET_READABLE ? MD_LOOP_READ : 0) |
+        md_loop_fd_set(mount->watch, (wants & NET_READABLE && !mount->held ? MD_LOOP_READ : 0) |
                                          (wants & NET_WRITABLE ? MD_LOOP_WRITE : 0));
 }
+
+bool p2ps_mount_resume(void *self)
+{
+    struct p2ps_mount *mount = self;
+    uint64_t now_ns = md_loop_now(mount->worker->loop);
+
+    if (mount->is_dead)
+        return false;
+    if (mount->protocol->resume(mount, now_ns))
+        return !mount->is_dead;
+    if (!mount->held || mount->is_dead)
+        return false;
+    release(mount);
+    if (net_stream_poll(mount->stream)) /* TLS holds it, as above */
+        read_some(mount, now_ns);
+    if (!mount->is_dead && !mount->held)
+        want(mount);
+    return mount->held != NULL;
+}
+
+/* ---- output ---- */
 
 /* All has gone out. A peer with input of which we have not read would lose our last words if we
  * closed at once: it is given time to end the connection itself. */
@@ -180,6 +246,7 @@ void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
         mount->client = NO_CLIENT;
     }
     mount->protocol->close(mount, false);
+    release(mount);
     p2ps_mount_flush(mount);
 }
 
@@ -191,6 +258,9 @@ void p2ps_mount_leave(struct p2ps_mount *mount, uint64_t until_ns)
     mount->is_leaving = true;
     mount->closing_until_ns = until_ns;
     mount->client = NO_CLIENT;
+    while (mount->held && mount->protocol->resume(mount, until_ns))
+        continue; /* nobody hears what waits */
+    release(mount);
     p2ps_mount_flush(mount);
 }
 
@@ -204,7 +274,7 @@ static void on_stream(void *owner, int fd, unsigned events)
     (void)fd;
     if (mount->is_dead)
         return;
-    if (events & MD_LOOP_READ)
+    if (events & MD_LOOP_READ && !mount->held)
         read_some(mount, now_ns);
     if (mount->is_dead)
         return;

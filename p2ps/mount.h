@@ -26,8 +26,11 @@ struct p2ps_protocol {
     /* `refusal` not NULL: the handshake is answered with it. */
     int (*open)(struct p2ps_mount *mount, const char *refusal);
     void (*destroy)(struct p2ps_mount *mount);
-    /* May change the bytes. */
-    void (*input)(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length);
+    /* May change the bytes. False: it is not the consumer's turn (p2ps_client_takes), some of the
+     * input waits; the bytes stay where they are until resume() has said false. */
+    bool (*input)(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length);
+    /* The next message of the input that waits; false: none does. NULL: input() is always true. */
+    bool (*resume)(struct p2ps_mount *mount, uint64_t now_ns);
     void (*input_end)(struct p2ps_mount *mount, uint64_t now_ns, bool is_broken);
     size_t (*output)(struct p2ps_mount *mount, struct md_slice *slices, size_t max);
     void (*sent)(struct p2ps_mount *mount, uint64_t now_ns, size_t length);
@@ -35,6 +38,7 @@ struct p2ps_protocol {
     /* Queues the last words. `is_leaving`: p2ps stops. */
     void (*close)(struct p2ps_mount *mount, bool is_leaving);
     bool (*is_finished)(const struct p2ps_mount *mount);
+    /* While input waits, no silence is the peer's. */
     void (*tick)(struct p2ps_mount *mount, uint64_t now_ns);
     uint64_t (*deadline)(const struct p2ps_mount *mount);
     void (*figures)(const struct p2ps_mount *mount, struct p2ps_mount_figures *out);
@@ -50,6 +54,7 @@ struct p2ps_mount {
         struct p2ps_ws_mount *ws;
     };
     struct md_loop_fd *watch; /* NULL: poll-driven */
+    uint8_t *held;            /* input that waits for the consumer's turn; NULL: none */
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
     bool is_dead;             /* to be freed at the end of the turn */
     bool is_closing;          /* what is queued still goes out */
@@ -90,6 +95,8 @@ void p2ps_mount_watch(struct p2ps_mount *mount);
 void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
+/* For the resume() of a front: the next request that waits, or the socket is read again. */
+bool p2ps_mount_resume(void *mount);
 /* Write what is queued, as far as the stream takes it. */
 void p2ps_mount_flush(struct p2ps_mount *mount);
 /* End it: what is queued goes out first, as far as that is possible in two seconds. */

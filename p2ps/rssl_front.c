@@ -201,6 +201,7 @@ const struct p2ps_front p2ps_rssl_front = {
     .is_full = is_full,
     .fill = fill,
     .close = close_mount,
+    .resume = p2ps_mount_resume,
 };
 
 /* ---- what a client says ---- */

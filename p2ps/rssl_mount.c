@@ -6,8 +6,7 @@
 #include "rssl_front.h"
 #include "worker.h"
 
-#define EVENTS_MAX 64
-#define NO_CLIENT  UINT32_MAX
+#define NO_CLIENT UINT32_MAX
 
 /* ---- input ---- */
 
@@ -34,32 +33,44 @@ static void message(struct p2ps_mount *mount, uint64_t now_ns, const struct rssl
         p2ps_mount_close(mount, "a message cannot be decoded");
 }
 
-static void take_events(struct p2ps_mount *mount, uint64_t now_ns)
+static void take_event(struct p2ps_mount *mount, uint64_t now_ns, const struct rssl_event *event)
 {
-    struct rssl_event events[EVENTS_MAX];
-    size_t count;
-
-    while (!mount->is_dead &&
-           (count = rssl_channel_events(mount->channel, events, EVENTS_MAX)) > 0) {
-        for (size_t i = 0; i < count && !mount->is_dead; i++) {
-            switch (events[i].kind) {
-            case RSSL_EVENT_OPENED:
-                p2ps_mount_opened(mount, now_ns, &p2ps_rssl_front,
-                                  rssl_channel_info(mount->channel)->component);
-                break;
-            case RSSL_EVENT_MESSAGE:
-                message(mount, now_ns, &events[i]);
-                break;
-            case RSSL_EVENT_PING:
-                break;
-            case RSSL_EVENT_CLOSED:
-                log_end(mount);
-                if (rssl_channel_is_finished(mount->channel)) /* else it has last words to send */
-                    p2ps_mount_bury(mount);
-                break;
-            }
-        }
+    switch (event->kind) {
+    case RSSL_EVENT_OPENED:
+        p2ps_mount_opened(mount, now_ns, &p2ps_rssl_front,
+                          rssl_channel_info(mount->channel)->component);
+        break;
+    case RSSL_EVENT_MESSAGE:
+        message(mount, now_ns, event);
+        break;
+    case RSSL_EVENT_PING:
+        break;
+    case RSSL_EVENT_CLOSED:
+        log_end(mount);
+        if (rssl_channel_is_finished(mount->channel)) /* else it has last words to send */
+            p2ps_mount_bury(mount);
+        break;
     }
+}
+
+static bool take_one(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    struct rssl_event event;
+
+    if (mount->is_dead || rssl_channel_events(mount->channel, &event, 1) == 0)
+        return false;
+    take_event(mount, now_ns, &event);
+    return true;
+}
+
+/* One by one: each may be the last of the consumer's turn. */
+static bool take_events(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    do {
+        if (mount->client != NO_CLIENT && !p2ps_client_takes(mount->worker->core, mount->client))
+            return false;
+    } while (take_one(mount, now_ns));
+    return true;
 }
 
 /* ---- what mount.c asks ---- */
@@ -80,16 +91,16 @@ static void destroy(struct p2ps_mount *mount)
     rssl_channel_destroy(mount->channel);
 }
 
-static void input(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length)
+static bool input(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length)
 {
     rssl_channel_input(mount->channel, now_ns, bytes, length);
-    take_events(mount, now_ns);
+    return take_events(mount, now_ns);
 }
 
 static void input_end(struct p2ps_mount *mount, uint64_t now_ns, bool is_broken)
 {
     rssl_channel_input_end(mount->channel, is_broken);
-    take_events(mount, now_ns);
+    take_one(mount, now_ns); /* that it has ended */
 }
 
 static size_t output(struct p2ps_mount *mount, struct md_slice *slices, size_t max)
@@ -120,6 +131,8 @@ static bool is_finished(const struct p2ps_mount *mount)
 
 static void tick(struct p2ps_mount *mount, uint64_t now_ns)
 {
+    if (mount->held)
+        rssl_channel_heard(mount->channel, now_ns);
     rssl_channel_tick(mount->channel, now_ns);
     take_events(mount, now_ns);
 }
@@ -152,6 +165,7 @@ const struct p2ps_protocol p2ps_rssl_protocol = {
     .open = open_channel,
     .destroy = destroy,
     .input = input,
+    .resume = take_one,
     .input_end = input_end,
     .output = output,
     .sent = sent,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "daemon/threads.h"
+#include "work.h"
 #include "worker_orders.h"
 
 #define POLLS_A_TURN 32
@@ -73,9 +74,11 @@ static int poll_network(struct p2ps_worker_network *network)
 {
     struct p2ps_worker *worker = network->worker;
     struct backbone_event events[EVENTS_MAX];
+    const struct p2ps_core_stats *stats = p2ps_core_stats(worker->core);
+    uint64_t images = stats->refresh_in;
     int total = 0;
 
-    for (int i = 0; i < POLLS_A_TURN; i++) {
+    for (int i = 0; i < POLLS_A_TURN && stats->refresh_in - images < P2PS_TURN_IMAGES; i++) {
         uint64_t now_ns = md_loop_now(worker->loop);
         int count = attach_poll(network->attach, now_ns, events, EVENTS_MAX);
         if (count == 0) {
@@ -512,6 +515,7 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
     p2ps_worker_stats_destroy(worker);
     p2ps_core_destroy(worker->core);
     free(worker->input);
+    free(worker->spare);
     free(worker->tuning.users);
     if (worker->has_tuning)
         free(worker->new_tuning.users);

@@ -80,6 +80,8 @@ struct p2ps_worker {
     uint32_t polled_mounts; /* those without a descriptor */
     uint8_t *input;         /* what is being read; of the connections one at a time */
     size_t input_size;
+    uint8_t *spare;          /* another one, for when a consumer's input has to wait; NULL: none */
+    uint32_t held_count;     /* consumers whose input waits */
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;

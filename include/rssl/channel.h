@@ -200,6 +200,9 @@ void rssl_channel_refuse(struct rssl_channel *ch, const char *text);
 void rssl_channel_input(struct rssl_channel *ch, uint64_t now_ns, const uint8_t *bytes,
                         size_t length);
 
+/* Its owner does not read now: the silence is not the peer's, and no ping is missed. */
+void rssl_channel_heard(struct rssl_channel *ch, uint64_t now_ns);
+
 /* The stream ended (`failed`: with an error). Ask for events afterwards. */
 void rssl_channel_input_end(struct rssl_channel *ch, bool failed);
 

@@ -131,7 +131,7 @@ static const char *check_streams(const struct p2ps_core *core, uint32_t client, 
 /* Counters of a user that workers share may hold more than this worker has. */
 static const char *check_user(const struct p2ps_client *c)
 {
-    MD_REQUIRE(c->tally || (!c->is_mount && c->item_streams == 0));
+    MD_REQUIRE(c->tally || (!c->is_mount && (c->item_streams == 0 || c->is_gone)));
     MD_REQUIRE(c->tally || c->login_state != P2PS_LOGIN_OPEN);
     MD_REQUIRE(!c->tally ||
                atomic_load_explicit(&c->tally->items, memory_order_relaxed) >= c->item_streams);
@@ -149,11 +149,14 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
     MD_REQUIRE_ALL(check_user(c));
     MD_REQUIRE(c->owed_count == owed);
     /* A client that is owed something is slow: it catches up or is disconnected. */
-    MD_REQUIRE((owed == 0 && !c->directory_owed) || c->is_slow);
+    MD_REQUIRE((owed == 0 && !c->directory_owed) || c->is_slow || c->is_gone);
+    MD_REQUIRE(!c->is_gone || (c->is_dropping && !c->batch));
+    MD_REQUIRE(!c->is_dropping == !c->door);
+    MD_REQUIRE(!c->is_slow || c->is_slow_listed);
     MD_REQUIRE(!c->closing || c->is_touched);
     MD_REQUIRE(c->directory_stream == 0 ||
                p2ps_idmap_get(&c->streams, c->directory_stream) == P2PS_STREAM_DIRECTORY);
-    tally->clients++;
+    tally->clients += !c->is_gone;
     tally->slow += c->is_slow;
     tally->streams += c->item_streams;
     tally->watch_bytes += p2ps_idmap_bytes(&c->streams);

@@ -1,6 +1,7 @@
 /* client.c - connections: their slots, their timers, their end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -13,20 +14,36 @@ struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
     return &core->clients[client];
 }
 
+/* They are taken in turn: the search is short however many there are. */
+static uint32_t free_slot(struct p2ps_core *core)
+{
+    if (core->stats.mounts_now >= core->config.client_limit)
+        return P2PS_NONE;
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        uint32_t slot = core->client_next;
+
+        core->client_next = slot + 1 < core->client_room ? slot + 1 : 0;
+        if (!core->clients[slot].is_used)
+            return slot;
+    }
+    return P2PS_NONE;
+}
+
 int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_front *front,
                     void *self, const char *address, uint32_t address_v4, uint32_t *client)
 {
-    uint32_t slot = 0;
+    uint32_t slot = free_slot(core);
 
     *client = P2PS_NONE;
-    while (slot < core->client_room && core->clients[slot].is_used)
-        slot++;
-    if (slot == core->client_room)
+    if (slot == P2PS_NONE)
         return MD_ERR_FULL;
     struct p2ps_client *c = &core->clients[slot];
     *c = (struct p2ps_client){
         .is_used = true,
-        .is_touched = c->is_touched, /* the slot may be in the list still */
+        .is_touched = c->is_touched, /* the slot may be in these lists still */
+        .is_slow_listed = c->is_slow_listed,
+        .is_busy = c->is_busy,
+        .busy_next = c->busy_next,
         .serial = ++core->client_serial,
         .opened_ns = now_ns,
         .front = front,
@@ -35,7 +52,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
         .directory_service = -1,
     };
     snprintf(c->address, sizeof(c->address), "%s", address);
-    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
+    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now, core->idmap_key);
     core->stats.mounts_now++;
     core->stats.mounts_total++;
     *client = slot;
@@ -67,7 +84,16 @@ void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client)
         return;
     c->is_slow = true;
     c->slow_since_ns = core->now_ns;
+    if (!c->is_slow_listed)
+        core->slow[core->slow_count++] = client;
+    c->is_slow_listed = true;
     core->stats.mounts_slow_now++;
+}
+
+void p2ps_batch_forget(struct p2ps_client *c)
+{
+    free(c->batch);
+    c->batch = NULL;
 }
 
 bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps_client_info *out)
@@ -76,7 +102,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
     if (client >= core->client_room)
         return false;
     const struct p2ps_client *c = &core->clients[client];
-    if (c->is_used) {
+    if (c->is_used && !c->is_gone) {
         *out = (struct p2ps_client_info){
             .is_used = true,
             .user = c->user,
@@ -89,7 +115,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .rtt_us = c->rtt_latency_us,
             .is_slow = c->is_slow,
             .misuse = c->misuse,
-            .self = c->self,
+            .self = c->door ? c->door_self : c->self,
         };
     }
     return true;

@@ -12,4 +12,7 @@ void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
 /* It has no room: from now on it is watched. */
 void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
 
+/* The rest of its batch is not opened. */
+void p2ps_batch_forget(struct p2ps_client *c);
+
 #endif

@@ -5,17 +5,20 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/prng.h"
 #include "base/trace.h"
 #include "client.h"
 #include "core.h"
 #include "deliver.h"
 #include "dictionary.h"
 #include "directory.h"
+#include "drop.h"
 #include "entitle.h"
 #include "item.h"
 #include "login.h"
 #include "network.h"
 #include "private.h"
+#include "slice.h"
 #include "tally.h"
 #include "turn.h"
 
@@ -56,11 +59,14 @@ static void chain_posts(struct p2ps_core *core)
 
 static bool take_tables(struct p2ps_core *core)
 {
-    core->client_room = core->config.client_limit;
+    /* As many again may have hung up, and their streams are still being let go. */
+    core->client_room =
+        core->config.client_limit < CLIENTS_MAX / 2 ? 2 * core->config.client_limit : CLIENTS_MAX;
     core->post_room = core->config.sink.post_limit ? core->config.sink.post_limit : POSTS_DEFAULT;
     core->make_size = (size_t)core->config.message_max * MAKE_FORMS_AT_ONCE;
     core->clients = calloc(core->client_room, sizeof(*core->clients));
     core->touched = calloc(core->client_room, sizeof(*core->touched));
+    core->slow = calloc(core->client_room, sizeof(*core->slow));
     core->posts = calloc(core->post_room, sizeof(*core->posts));
     core->forms = calloc(P2PS_FORMS_MAX, sizeof(*core->forms));
     core->made = calloc(P2PS_FORMS_MAX, sizeof(*core->made));
@@ -70,8 +76,8 @@ static bool take_tables(struct p2ps_core *core)
     core->part = malloc(core->part_size);
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
-    return core->waits && core->clients && core->touched && core->posts && core->forms &&
-           core->made && core->made_epoch && core->make_buffer && core->part &&
+    return core->waits && core->clients && core->touched && core->slow && core->posts &&
+           core->forms && core->made && core->made_epoch && core->make_buffer && core->part &&
            core->directory_scratch;
 }
 
@@ -90,6 +96,10 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
     core->empty_item = P2PS_NONE;
     core->forget_ns = UINT64_MAX;
     core->epoch = 1;
+    uint64_t secret = config->random;
+    core->idmap_key[0] = md_splitmix64(&secret);
+    core->idmap_key[1] = md_splitmix64(&secret);
+    p2ps_work_start(core);
     struct cache_config cache = {
         .bytes_max = config->image_bytes_max,
         .field_type = config->field_type,
@@ -118,6 +128,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
             continue;
         p2ps_tally_items(&core->clients[i], -(int64_t)core->clients[i].item_streams);
         p2ps_tally_leave(core, i);
+        p2ps_batch_forget(&core->clients[i]);
         p2ps_idmap_fini(&core->clients[i].streams);
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
@@ -131,6 +142,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     p2ps_networks_destroy(core);
     free(core->clients);
     free(core->touched);
+    free(core->slow);
     free(core->posts);
     free(core->forms);
     free(core->made);
@@ -155,7 +167,7 @@ static void take_answers(struct p2ps_core *core)
             uint32_t client = (uint32_t)answers[i].ticket;
             if (client & P2PS_TICKET_ITEM)
                 p2ps_entitle_item_answer(core, &answers[i]);
-            else if (client < core->client_room && core->clients[client].is_used &&
+            else if (client < core->client_room && p2ps_client_is_here(&core->clients[client]) &&
                      core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))
                 p2ps_login_answer(core, client, &answers[i]);
         }
@@ -222,13 +234,14 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
+    p2ps_slice_turn(core);
     p2ps_deliver_events(core);
     p2ps_turn_sweep(core);
 }
 
 uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 {
-    uint64_t deadline = core->sweep_ns;
+    uint64_t deadline = p2ps_core_has_work(core) ? 0 : core->sweep_ns;
 
     if (core->wait_count && core->wait_due_ns < deadline)
         deadline = core->wait_due_ns;
@@ -244,10 +257,7 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
-    for (uint32_t item = 0; item < core->item_room; item++) {
-        if (core->items[item].watch_count)
-            p2ps_entitle_item_again(core, item);
-    }
+    p2ps_slice_check(core);
     p2ps_turn_sweep(core);
 }
 
@@ -255,7 +265,7 @@ static void logout(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
 
-    p2ps_client_drop_streams(core, client);
+    p2ps_drop_streams(core, client);
     p2ps_tally_unmount(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
     c->opened_ns = core->now_ns;
@@ -268,6 +278,7 @@ void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
 
     core->now_ns = now_ns;
     core->stats.closes_in++;
+    p2ps_work_spend(core, 1, 0);
     switch (index) {
     case P2PS_IDMAP_NONE:
         return;

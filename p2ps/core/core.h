@@ -216,6 +216,9 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
+/* Some of what clients asked for waits for the next turn (work.h), which should be soon: the
+ * deadline has come, too. */
+bool p2ps_core_has_work(const struct p2ps_core *core);
 void p2ps_core_flush(struct p2ps_core *core);
 /* Only those with a full frame or more; the others wait for p2ps_core_flush(). */
 void p2ps_core_flush_full(struct p2ps_core *core);
@@ -231,7 +234,15 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 /* There is room in the client's output again, or it made progress. */
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 
-/* Requests of the client. Views need to live for the call only. */
+/*
+ * Asked before each request: false says that the client's turn is over, or that a batch of its is
+ * half done. The request, and all behind it, is kept back then, and so is the client's input; the
+ * core calls the front's resume() when it is the client's turn again.
+ */
+bool p2ps_client_takes(struct p2ps_core *core, uint32_t client);
+
+/* Requests of the client. Views need to live for the call only; those of a batch until
+ * p2ps_client_takes() is true again, or resume() is called, or the client is gone. */
 void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                        const struct omm_login_request *request);
 void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t client,

@@ -95,6 +95,7 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
 
     core->now_ns = now_ns;
     core->stats.requests_in++;
+    p2ps_work_spend(core, 1, 0);
     if (c->login_state != P2PS_LOGIN_OPEN)
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_USAGE_ERROR,
                "log in first");

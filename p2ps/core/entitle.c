@@ -69,23 +69,28 @@ static bool perm_data_changed(struct p2ps_core *core, struct p2ps_item *it, stru
     return true;
 }
 
-void p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item)
+void p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct entitle_answer answer;
+
+    if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone)
+        return;
+    enum entitle_verdict verdict = p2ps_entitle_item(core, item, watch, &answer);
+
+    /* The answer it waited for is to an old question. */
+    if (verdict == ENTITLE_DENY)
+        p2ps_watch_denied(core, item, watch, answer.text);
+    else if (verdict == ENTITLE_ALLOW)
+        p2ps_watch_permitted(core, item, watch);
+}
+
+static void ask_again(struct p2ps_core *core, uint32_t item)
 {
     const struct p2ps_item *it = &core->items[item];
 
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        struct entitle_answer answer;
-
-        if (it->watches[i].state == P2PS_WATCH_ENDED)
-            continue;
-        enum entitle_verdict verdict = p2ps_entitle_item(core, item, i, &answer);
-
-        /* The answer it waited for is to an old question. */
-        if (verdict == ENTITLE_DENY)
-            p2ps_watch_denied(core, item, i, answer.text);
-        else if (verdict == ENTITLE_ALLOW)
-            p2ps_watch_permitted(core, item, i);
-    }
+    for (uint32_t i = 0; i < it->watch_count; i++)
+        p2ps_entitle_watch_again(core, item, i);
 }
 
 static bool has_perm_data(const struct rwf_peek *peek)
@@ -110,7 +115,7 @@ void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record
         return;
     if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
         return;
-    p2ps_entitle_item_again(core, record->item);
+    ask_again(core, record->item);
     p2ps_record_next(core); /* images may have been given out meanwhile */
 }
 
@@ -120,7 +125,7 @@ void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answe
     uint16_t question = (uint16_t)(answer->ticket >> 16) & TICKET_QUESTIONS;
     int32_t stream_id = (int32_t)(answer->ticket >> 32);
 
-    if (client >= core->client_room || !core->clients[client].is_used)
+    if (client >= core->client_room || !p2ps_client_is_here(&core->clients[client]))
         return;
     uint32_t item = p2ps_idmap_get(&core->clients[client].streams, stream_id);
     if (item >= P2PS_STREAM_DICTIONARY)

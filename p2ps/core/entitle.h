@@ -13,8 +13,8 @@
 
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer);
-/* Asks the authority again for every watch. */
-void p2ps_entitle_item_again(struct p2ps_core *core, uint32_t item);
+/* Asks the authority again for a watch. */
+void p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* Looks at the permission data of a record before it is given to anybody. */
 void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record);
 /* Of a question about an item: its ticket has P2PS_TICKET_ITEM. */

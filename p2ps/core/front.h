@@ -89,6 +89,10 @@ struct p2ps_front {
     unsigned (*fill)(const void *self);
     /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */
     void (*close)(void *self, const char *reason);
+
+    /* Hands over the next request of the client that was kept back, because p2ps_client_takes() had
+     * said no; false: none is left. May be NULL: no request is ever kept back. */
+    bool (*resume)(void *self);
 };
 
 #endif

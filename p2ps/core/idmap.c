@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/siphash.h"
 
 #define SLOTS_MIN   16
 #define DENSE_STEP  64 /* the array grows by so many places at least, */
@@ -20,10 +21,10 @@ static void count_memory(const struct p2ps_idmap *map, size_t more, size_t less)
 
 /* ---- the table ---- */
 
-/* Ids are mostly consecutive; the multiplier spreads those that a hostile client may choose. */
+/* A client chooses its ids: without the key it cannot choose such as collide. */
 static uint32_t home_of(const struct p2ps_idmap *map, int32_t id)
 {
-    return (uint32_t)(((uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull) >> 32) & map->mask;
+    return (uint32_t)md_siphash(map->key, &id, sizeof(id)) & map->mask;
 }
 
 /* The slot that holds `id`, or the free one where it would go. */
@@ -142,9 +143,9 @@ static bool reach(struct p2ps_idmap *map, int32_t id)
 
 /* ---- both ---- */
 
-void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory)
+void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory, const uint64_t key[2])
 {
-    *map = (struct p2ps_idmap){ .memory = memory };
+    *map = (struct p2ps_idmap){ .memory = memory, .key = key };
 }
 
 size_t p2ps_idmap_bytes(const struct p2ps_idmap *map)
@@ -159,7 +160,7 @@ void p2ps_idmap_fini(struct p2ps_idmap *map)
     count_memory(map, 0, p2ps_idmap_bytes(map));
     free(map->slots);
     free(map->dense);
-    p2ps_idmap_init(map, map->memory);
+    p2ps_idmap_init(map, map->memory, map->key);
 }
 
 /* The entry of `id`, or NULL. */
@@ -239,6 +240,41 @@ int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t
             *index = slot->entry.index;
             return slot->id;
         }
+    }
+    return 0;
+}
+
+/* The id at a place of the walk over both, and its entry; 0: none is there. */
+static int32_t take_at(struct p2ps_idmap *map, uint32_t place, struct p2ps_idmap_entry *entry)
+{
+    if (place < map->dense_room) {
+        *entry = map->dense[place];
+        map->dense[place].index = P2PS_IDMAP_NONE;
+        return entry->index != P2PS_IDMAP_NONE ? (int32_t)place : 0;
+    }
+    MD_ASSERT(map->slots);
+    struct p2ps_idmap_slot slot = map->slots[place - map->dense_room];
+    *entry = slot.entry;
+    if (slot.id != 0)
+        close_hole(map, place - map->dense_room);
+    return slot.id;
+}
+
+int32_t p2ps_idmap_pop(struct p2ps_idmap *map, uint32_t *cursor, uint32_t *places,
+                       struct p2ps_idmap_entry *entry)
+{
+    while (map->count > 0 && *places > 0) {
+        uint32_t end = map->dense_room + (map->slots ? map->mask + 1 : 0);
+
+        if (*cursor >= end)
+            *cursor = 0; /* a slot may have moved to a place that was passed */
+        int32_t id = take_at(map, *cursor, entry);
+        --*places;
+        if (id != 0) {
+            map->count--;
+            return id;
+        }
+        ++*cursor;
     }
     return 0;
 }

@@ -11,7 +11,8 @@
  * (of an item) and a place there (of the watch), so that nobody has to search. Applications count
  * their ids up from a small number: such ids are places in an array, eight bytes each, which is as
  * long as the ids are dense. Any other id goes into an open-addressing table, twelve bytes a slot,
- * at most three quarters full. Both grow when an id is added and give everything back in fini.
+ * at most three quarters full, hashed with a secret key: no client can choose ids that collide.
+ * Both grow when an id is added and give everything back in fini.
  */
 struct p2ps_idmap_entry {
     uint32_t index; /* P2PS_IDMAP_NONE: free */
@@ -30,12 +31,14 @@ struct p2ps_idmap {
     struct p2ps_idmap_slot *slots;
     uint32_t mask; /* slots - 1; 0 before the first */
     uint32_t slot_count;
-    uint64_t *memory; /* where the bytes are counted; NULL: nowhere */
+    uint64_t *memory;    /* where the bytes are counted; NULL: nowhere */
+    const uint64_t *key; /* two words, of SipHash */
 };
 
 #define P2PS_IDMAP_NONE UINT32_MAX
 
-void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory);
+/* `key`: two secret words that outlive the map. */
+void p2ps_idmap_init(struct p2ps_idmap *map, uint64_t *memory, const uint64_t key[2]);
 void p2ps_idmap_fini(struct p2ps_idmap *map);
 
 /* Bytes of memory it takes. */
@@ -59,5 +62,11 @@ uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id);
 /* Walks all ids: start with *cursor = 0; returns 0 at the end. An id that is taken out while the
  * walk goes on may make it pass over another one. */
 int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index);
+
+/* Takes any id out, for one who takes out all of them: start with *cursor = 0. It looks at
+ * `*places` places at most and counts them down there. 0: the map is empty, or there are no more
+ * places to look at. */
+int32_t p2ps_idmap_pop(struct p2ps_idmap *map, uint32_t *cursor, uint32_t *places,
+                       struct p2ps_idmap_entry *entry);
 
 #endif

@@ -210,17 +210,19 @@ static void mark_ended(struct p2ps_core *core, uint32_t item, uint32_t watch)
     core->ended_place = watch;
 }
 
-void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
+void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    mark_ended(core, item, watch);
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    p2ps_idmap_take(&p2ps_client_at(core, w->client)->streams, w->stream_id);
+    p2ps_item_watch_forget(core, item, watch);
 }
 
-void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch)
+void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     const struct p2ps_watch *w = &core->items[item].watches[watch];
     struct p2ps_client *c = p2ps_client_at(core, w->client);
 
-    p2ps_idmap_take(&c->streams, w->stream_id);
     c->item_streams--;
     p2ps_tally_items(c, -1);
     if (w->flags & P2PS_WATCH_OWED)

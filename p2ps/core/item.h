@@ -27,7 +27,7 @@ void p2ps_item_image_set(struct p2ps_item *it, enum p2ps_watch_state state);
 /* The watch has ended: its stream id is free, nothing is delivered to it. Its place and the item
  * stay until p2ps_items_sweep(). */
 void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* The same when the client gives up all its streams and counts them itself. */
+/* The same when its stream id is out of the client's map already. */
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* At the end of a batch: takes out the watches that have ended, and the items without a watch. */
 void p2ps_items_sweep(struct p2ps_core *core);

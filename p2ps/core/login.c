@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "client.h"
+#include "drop.h"
 #include "item.h"
 #include "login.h"
 #include "private.h"
@@ -68,7 +69,7 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     core->stats.login_rejected++;
     p2ps_tally_unmount(core, client);
     send_login_end(core, client, stream_state, code, text);
-    p2ps_client_drop_streams(core, client);
+    p2ps_drop_streams(core, client);
     c->login_state = P2PS_LOGIN_REFUSED;
     c->opened_ns = core->now_ns; /* two seconds to leave by itself */
 }
@@ -252,6 +253,7 @@ void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
 
     core->now_ns = now_ns;
     core->stats.requests_in++;
+    p2ps_work_spend(core, 1, 0);
     c->misuse.logins += c->login_state != P2PS_LOGIN_NONE;
     if (c->login_state == P2PS_LOGIN_NONE) {
         first_login(core, client, request);

@@ -167,6 +167,7 @@ void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
 
     core->now_ns = now_ns;
     core->stats.posts_in++;
+    p2ps_work_spend(core, 1, bytes.length);
     if (c->login_state != P2PS_LOGIN_OPEN)
         return;
     if (index == P2PS_STREAM_LOGIN) {
@@ -195,6 +196,7 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
 
     core->now_ns = now_ns;
     core->stats.generic_in++;
+    p2ps_work_spend(core, 1, bytes.length);
     if (c->login_state != P2PS_LOGIN_OPEN)
         return;
     if (index == P2PS_STREAM_LOGIN) {
@@ -230,7 +232,7 @@ void p2ps_post_answer(struct p2ps_core *core, const struct rrmp_sink_event *even
     };
 
     forget(core, (uint32_t)event->cookie);
-    if (!core->clients[post.client].is_used ||
+    if (!p2ps_client_is_here(&core->clients[post.client]) ||
         core->clients[post.client].serial != post.client_serial)
         return;
     if (event->kind == RRMP_SINK_POST_LOST) {

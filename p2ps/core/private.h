@@ -6,6 +6,7 @@
 #include "cache/cache.h"
 #include "core.h"
 #include "idmap.h"
+#include "work.h"
 
 #define P2PS_NONE 0xFFFFFFFFu
 
@@ -99,6 +100,8 @@ enum p2ps_login_state {
     P2PS_LOGIN_REFUSED, /* closed; the connection goes when the status is out */
 };
 
+struct p2ps_batch;
+
 struct p2ps_client {
     /* Each update reads these: they stand together. */
     const struct p2ps_front *front;
@@ -118,6 +121,9 @@ struct p2ps_client {
     bool directory_streaming;
     bool directory_owed;
     bool closing;
+    bool is_busy;        /* in the ring of clients whose requests wait */
+    bool is_dropping;    /* in the ring of clients whose streams are let go */
+    bool is_gone;        /* hung up; the slot is free when its streams are */
     bool is_standby;     /* for all services: it follows another p2ps */
     uint8_t login_state; /* enum p2ps_login_state */
     uint8_t login_name_type;
@@ -137,6 +143,13 @@ struct p2ps_client {
     uint64_t rtt_latency_us;
     struct p2ps_misuse misuse;
     uint32_t address_v4;
+    uint32_t busy_next; /* in the ring */
+    uint32_t drop_next;
+    uint32_t drop_cursor;          /* in `streams` */
+    struct p2ps_batch *batch;      /* half done; NULL: none */
+    const struct p2ps_front *door; /* while its streams are let go: `front` and `self` before */
+    void *door_self;
+    bool is_slow_listed;                               /* in the list of slow ones */
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     struct p2ps_tally *tally; /* of its user; NULL before the login */
@@ -207,7 +220,8 @@ struct p2ps_core {
     struct rrmp_sink *sinks[P2PS_NETWORKS_MAX]; /* network_count of them */
     struct p2ps_core_stats stats;
     struct p2ps_client *clients;
-    uint32_t client_room;
+    uint32_t client_room; /* more than may be connected: some are being let go */
+    uint32_t client_next; /* where to look for a free slot */
     uint32_t client_serial;
     struct p2ps_item *items;
     uint32_t item_room;
@@ -218,8 +232,12 @@ struct p2ps_core {
     uint32_t empty_item; /* those without a watch; P2PS_NONE but within a sweep */
     struct p2ps_form *forms;
     uint32_t form_count;
+    struct p2ps_work work;
+    uint64_t idmap_key[2];
     uint32_t *touched;
     uint32_t touched_count;
+    uint32_t *slow; /* clients that are slow, and some that were */
+    uint32_t slow_count;
     struct p2ps_post *posts;
     uint32_t post_room;
     uint32_t post_free;
@@ -256,6 +274,12 @@ struct p2ps_core {
     _Atomic uint64_t own_items;               /* when nothing is shared */
     uint64_t now_ns;
 };
+
+/* A client whose connection is there. */
+static inline bool p2ps_client_is_here(const struct p2ps_client *c)
+{
+    return c->is_used && !c->is_gone;
+}
 
 static inline struct rrmp_view p2ps_view(struct rwf_bytes bytes)
 {

@@ -1,5 +1,6 @@
 /* request.c - requests for items: from the client's words to a watch on an item. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -11,6 +12,7 @@
 #include "itemkey/itemkey.h"
 #include "network.h"
 #include "private.h"
+#include "request.h"
 #include "standby.h"
 #include "status.h"
 #include "watch.h"
@@ -316,45 +318,87 @@ static void open_one(struct p2ps_core *core, struct opening *open)
         open_watch(core, open);
 }
 
+/* ---- batches ---- */
+
+/* The views of the request are the front's: it keeps them for so long. */
+struct p2ps_batch {
+    struct omm_item_request request;
+    struct omm_batch names;
+    int32_t stream_id; /* of the name before */
+    bool is_suspect;   /* one could not be opened */
+};
+
+static void open_name(struct p2ps_core *core, uint32_t client, struct p2ps_batch *batch,
+                      struct rwf_bytes name)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    struct opening open = {
+        .client = client,
+        .request = &batch->request,
+        .key = batch->request.key,
+        .stream_id = ++batch->stream_id,
+    };
+
+    if (p2ps_idmap_get(&c->streams, open.stream_id) != P2PS_IDMAP_NONE) {
+        batch->is_suspect = true; /* in use for something else: not disturbed */
+        return;
+    }
+    open.key.flags |= RWF_KEY_HAS_NAME;
+    open.key.name = name;
+    open_one(core, &open);
+    batch->is_suspect |= p2ps_idmap_get(&c->streams, open.stream_id) == P2PS_IDMAP_NONE;
+}
+
+bool p2ps_batch_next(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    struct p2ps_batch *batch = c->batch;
+    struct rwf_bytes name;
+    int rc = batch->stream_id < INT32_MAX ? omm_batch_next(&batch->names, &name) : 0;
+
+    if (rc > 0) {
+        p2ps_work_spend(core, 1, 0);
+        open_name(core, client, batch, name);
+        return true;
+    }
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED, rc < 0 || batch->is_suspect ? RWF_DATA_SUSPECT : RWF_DATA_OK,
+                   RWF_CODE_NONE, "The batch was taken");
+    p2ps_status_send(core, client, batch->request.stream_id, batch->request.domain, 0, &state);
+    p2ps_batch_forget(c);
+    return false;
+}
+
 static void open_batch(struct p2ps_core *core, uint32_t client,
                        const struct omm_item_request *request)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    struct opening batch = { .client = client,
-                             .request = request,
-                             .stream_id = request->stream_id };
-    struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_OK, RWF_CODE_NONE, "The batch was taken");
+    struct opening refused = { .client = client,
+                               .request = request,
+                               .stream_id = request->stream_id };
     struct omm_batch names;
-    struct rwf_bytes name;
-    int32_t stream_id = request->stream_id;
-    int rc = omm_batch_start(request, &names);
 
-    if (rc != RWF_OK) {
-        close_with(core, &batch, RWF_CODE_UNABLE_TO_REQUEST_AS_BATCH,
+    if (omm_batch_start(request, &names) != RWF_OK) {
+        close_with(core, &refused, RWF_CODE_UNABLE_TO_REQUEST_AS_BATCH,
                    "The batch has no readable list of items");
         return;
     }
-    while ((rc = omm_batch_next(&names, &name)) > 0 && stream_id < INT32_MAX) {
-        struct opening open = {
-            .client = client,
-            .request = request,
-            .key = request->key,
-            .stream_id = ++stream_id,
-        };
-        if (p2ps_idmap_get(&c->streams, stream_id) != P2PS_IDMAP_NONE) {
-            state.data_state = RWF_DATA_SUSPECT; /* in use for something else: not disturbed */
-            continue;
-        }
-        open.key.flags |= RWF_KEY_HAS_NAME;
-        open.key.name = name;
-        open_one(core, &open);
-        if (p2ps_idmap_get(&c->streams, stream_id) == P2PS_IDMAP_NONE)
-            state.data_state = RWF_DATA_SUSPECT;
+    struct p2ps_batch *batch = c->batch ? NULL : malloc(sizeof(*batch));
+    if (!batch) {
+        close_with(core, &refused, RWF_CODE_NO_RESOURCES, "No room for another batch");
+        return;
     }
-    if (rc < 0)
-        state.data_state = RWF_DATA_SUSPECT;
-    p2ps_status_send(core, client, request->stream_id, request->domain, 0, &state);
+    *batch =
+        (struct p2ps_batch){ .request = *request, .names = names, .stream_id = request->stream_id };
+    c->batch = batch;
+    /* A front that keeps nothing back does not keep the views of the batch either. */
+    bool is_sliced = c->front->resume != NULL;
+    for (unsigned i = 0; !is_sliced || (i < P2PS_SHARE_ASKS && core->work.asks > 0); i++) {
+        if (!p2ps_batch_next(core, client))
+            return;
+    }
+    if (core->work.resuming != client)
+        p2ps_work_wait(core, client);
 }
 
 /* ---- re-issue ---- */
@@ -448,6 +492,7 @@ void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     core->now_ns = now_ns;
     core->are_ids_known = true;
     core->stats.requests_in++;
+    p2ps_work_spend(core, 1, 0);
     if (c->login_state == P2PS_LOGIN_REFUSED)
         return;
     if (c->login_state != P2PS_LOGIN_OPEN)
@@ -476,5 +521,6 @@ void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t st
         p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_INVALID_ARGUMENT, text);
 
     core->stats.decode_errors++;
+    p2ps_work_spend(core, 1, 0);
     p2ps_status_send(core, client, stream_id, domain, 0, &state);
 }

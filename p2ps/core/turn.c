@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "client.h"
 #include "directory.h"
+#include "drop.h"
 #include "item.h"
 #include "private.h"
 #include "tally.h"
@@ -14,46 +15,29 @@
 
 /* ---- a client's end ---- */
 
-void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    struct p2ps_idmap streams = c->streams;
-    uint32_t cursor = 0;
-    uint32_t index;
-
-    p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now);
-    for (int32_t id; (id = p2ps_idmap_next(&streams, &cursor, &index)) != 0;) {
-        if (index >= P2PS_STREAM_DICTIONARY)
-            continue;
-        p2ps_item_watch_forget(core, index, p2ps_idmap_place(&streams, id));
-    }
-    p2ps_idmap_fini(&streams);
-    p2ps_tally_items(c, -(int64_t)c->item_streams);
-    c->item_streams = 0;
-    c->owed_count = 0;
-    c->directory_stream = 0;
-}
-
 void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->now_ns = now_ns;
-    p2ps_client_drop_streams(core, client);
+    p2ps_tally_items(c, -(int64_t)c->item_streams);
     p2ps_tally_leave(core, client);
     if (c->is_slow)
         core->stats.mounts_slow_now--;
     core->stats.mounts_now--;
-    p2ps_idmap_fini(&c->streams);
-    c->is_used = false;
-    p2ps_items_sweep(core);
+    c->is_slow = false;
+    c->closing = false;
+    c->directory_owed = false;
+    c->login_state = P2PS_LOGIN_REFUSED;
+    c->is_gone = true;
+    p2ps_drop_streams(core, client);
 }
 
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    const struct p2ps_front *front = c->front;
-    void *self = c->self;
+    const struct p2ps_front *front = c->door ? c->door : c->front;
+    void *self = c->door ? c->door_self : c->self;
 
     p2ps_client_gone(core, core->now_ns, client);
     front->close(self, reason);
@@ -64,7 +48,7 @@ void p2ps_turn_sweep(struct p2ps_core *core)
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];
 
-        if (!core->clients[client].is_used || !core->clients[client].closing)
+        if (!p2ps_client_is_here(&core->clients[client]) || !core->clients[client].closing)
             continue;
         core->stats.mounts_cut_slow++;
         p2ps_client_cut(core, client, "output buffer overflow");
@@ -104,9 +88,24 @@ static void catch_up(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = &core->clients[client];
 
-    if (c->is_used && c->is_slow && !c->closing &&
+    if (p2ps_client_is_here(c) && c->is_slow && !c->closing &&
         c->front->fill(c->self) < core->config.owed_fill_percent)
         p2ps_client_writable(core, core->now_ns, client);
+}
+
+/* Takes those that are not slow any more out of the list. */
+static void forget_fast(struct p2ps_core *core)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < core->slow_count; i++) {
+        struct p2ps_client *c = &core->clients[core->slow[i]];
+
+        c->is_slow_listed = p2ps_client_is_here(c) && c->is_slow;
+        if (c->is_slow_listed)
+            core->slow[kept++] = core->slow[i];
+    }
+    core->slow_count = kept;
 }
 
 static void flush_touched(struct p2ps_core *core)
@@ -122,8 +121,9 @@ void p2ps_core_flush(struct p2ps_core *core)
     flush_touched(core);
     /* All may have gone out at once: then nothing else would wake us for what is owed. */
     for (int round = 0; core->stats.mounts_slow_now && round < CATCH_UP_ROUNDS; round++) {
-        for (uint32_t i = 0; i < core->client_room; i++)
-            catch_up(core, i);
+        for (uint32_t i = 0; i < core->slow_count; i++)
+            catch_up(core, core->slow[i]);
+        forget_fast(core);
         if (core->touched_count == 0)
             return;
         flush_touched(core);
@@ -207,7 +207,7 @@ void p2ps_clients_tick(struct p2ps_core *core)
         forgive_absence(core, core->now_ns - core->sweep_ns);
     core->sweep_ns = core->now_ns + SECOND_NS;
     for (uint32_t i = 0; i < core->client_room; i++) {
-        if (core->clients[i].is_used)
+        if (p2ps_client_is_here(&core->clients[i]))
             tick_client(core, i);
     }
 }

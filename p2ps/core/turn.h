@@ -5,7 +5,6 @@
 
 #include "private.h"
 
-void p2ps_client_drop_streams(struct p2ps_core *core, uint32_t client);
 /* Ends the connection from our side: all its streams are dropped, the front closes it. */
 void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason);
 /* The end of a batch: clients for which a mandatory message did not fit are disconnected,

@@ -224,6 +224,7 @@ static int give_parts(struct p2ps_core *core, uint32_t item, struct p2ps_watch *
                           (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK)
             return MD_ERR_FULL;
         core->stats.refresh_out++;
+        p2ps_work_spend(core, 0, made->length);
         p2ps_client_touch(core, w->client);
     }
     return MD_OK;

@@ -221,6 +221,11 @@ void rssl_channel_input(struct rssl_channel *ch, uint64_t now_ns, const uint8_t 
     ch->stats.bytes_in += length;
 }
 
+void rssl_channel_heard(struct rssl_channel *ch, uint64_t now_ns)
+{
+    ch->received_ns = now_ns;
+}
+
 void rssl_channel_input_end(struct rssl_channel *ch, bool failed)
 {
     rssl_channel_fail(ch, failed ? RSSL_REASON_STREAM_FAILED : RSSL_REASON_PEER_CLOSED, false);

@@ -368,7 +368,9 @@ static double leave(struct bench *bench, uint32_t count, bool is_together)
         if (!is_together)
             p2ps_core_settle(bench->core, bench->now_ns);
     }
-    p2ps_core_settle(bench->core, bench->now_ns);
+    do {
+        p2ps_core_settle(bench->core, bench->now_ns);
+    } while (p2ps_core_has_work(bench->core));
     double each_ns = (double)(clock_ns() - start) / count;
     must(p2ps_core_stats(bench->core)->items_now == 0, "the item is still there");
     to_source(bench);

@@ -175,6 +175,7 @@ void pair_settle(struct pair *pair)
         p2ps_core_flush(pair->sink);
         moved |= pair_move(pair, &pair->down, pair_session(pair), pair->lose_down || pair->is_dead);
         moved |= pair_move(pair, &pair->up, 2, false);
+        moved |= p2ps_core_has_work(pair->sink);
     }
     assert_false(moved);
     pair_check(pair, i > 1);
@@ -216,6 +217,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     struct pair *pair = self;
     enum entitle_verdict verdict = pair_judge(pair, query);
 
+    pair->authority_asked++;
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
     out->mounts_max = pair->authority_mounts;
     if (!pair->authority_is_late)

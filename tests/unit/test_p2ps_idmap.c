@@ -11,12 +11,14 @@
 #include "base/err.h"
 #include "idmap.h"
 
+static const uint64_t key[2] = { 0x0706050403020100ull, 0x0f0e0d0c0b0a0908ull };
+
 static void an_empty_map_knows_nothing(void **state)
 {
     struct p2ps_idmap map;
 
     (void)state;
-    p2ps_idmap_init(&map, NULL);
+    p2ps_idmap_init(&map, NULL, key);
     assert_true(p2ps_idmap_get(&map, 5) == P2PS_IDMAP_NONE);
     assert_true(p2ps_idmap_take(&map, 5) == P2PS_IDMAP_NONE);
     assert_int_equal(p2ps_idmap_put(&map, 0, 1, 0), MD_ERR_RANGE);
@@ -28,7 +30,7 @@ static void ids_of_both_signs_are_kept_apart(void **state)
     struct p2ps_idmap map;
 
     (void)state;
-    p2ps_idmap_init(&map, NULL);
+    p2ps_idmap_init(&map, NULL, key);
     assert_int_equal(p2ps_idmap_put(&map, 5, 50, 1), MD_OK);
     assert_int_equal(p2ps_idmap_put(&map, -5, 60, 2), MD_OK);
     assert_int_equal(p2ps_idmap_put(&map, INT32_MIN, 70, 3), MD_OK);
@@ -58,7 +60,7 @@ static void it_agrees_with_an_array_under_any_mix_of_calls(void **state)
 
     (void)state;
     memset(truth, 0, sizeof(truth));
-    p2ps_idmap_init(&map, NULL);
+    p2ps_idmap_init(&map, NULL, key);
     for (uint32_t step = 0; step < 200000; step++) {
         random = random * 1664525u + 1013904223u;
         uint32_t slot = (random >> 8) % 4096;
@@ -94,7 +96,7 @@ static void ids_that_are_counted_up_take_nine_bytes(void **state)
     uint64_t memory = 0;
 
     (void)state;
-    p2ps_idmap_init(&map, &memory);
+    p2ps_idmap_init(&map, &memory, key);
     for (int32_t id = 5; id < 100005; id++)
         assert_int_equal(p2ps_idmap_put(&map, id, (uint32_t)id, 0), MD_OK);
     assert_true(memory <= 9 * 100000 + 1024);
@@ -106,6 +108,70 @@ static void ids_that_are_counted_up_take_nine_bytes(void **state)
     assert_int_equal(memory, 0);
 }
 
+static uint32_t longest_run(const struct p2ps_idmap *map)
+{
+    uint32_t longest = 0;
+    uint32_t run = 0;
+
+    for (uint32_t i = 0; i <= map->mask; i++) {
+        run = map->slots[i].id ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* A table that hashed by this multiplier, as this one did once, had them in one run. */
+static void ids_that_collide_in_a_table_without_a_key_do_not_here(void **state)
+{
+    struct p2ps_idmap map;
+    uint32_t put = 0;
+
+    (void)state;
+    p2ps_idmap_init(&map, NULL, key);
+    for (int32_t id = 1 << 30; put < 20000; id += 1 << 4) {
+        uint64_t product = (uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull;
+
+        if ((product >> 32 & 0xfff) != 0)
+            continue; /* 4,096 homes would become one */
+        assert_int_equal(p2ps_idmap_put(&map, id, 1, 0), MD_OK);
+        put++;
+        if (id > INT32_MAX - (1 << 5))
+            break;
+    }
+    assert_true(put > 10000);
+    assert_true(longest_run(&map) < 200);
+    p2ps_idmap_fini(&map);
+}
+
+static void all_ids_are_taken_out_a_few_places_at_a_time(void **state)
+{
+    struct p2ps_idmap map;
+    struct p2ps_idmap_entry entry;
+    uint32_t cursor = 0;
+    uint32_t taken = 0;
+    uint64_t sum = 0;
+
+    (void)state;
+    p2ps_idmap_init(&map, NULL, key);
+    for (int32_t id = 1; id <= 1000; id++)
+        assert_int_equal(p2ps_idmap_put(&map, id % 2 ? id : id * 1000003, (uint32_t)id, 0), MD_OK);
+    for (unsigned turns = 0; map.count > 0; turns++) {
+        uint32_t places = 7;
+
+        assert_true(turns < 2000);
+        while (p2ps_idmap_pop(&map, &cursor, &places, &entry) != 0) {
+            taken++;
+            sum += entry.index;
+        }
+        assert_true(places == 0 || map.count == 0);
+        if (map.count == 500) /* others come and go meanwhile */
+            assert_int_equal(p2ps_idmap_put(&map, -7, 0, 0), MD_OK);
+    }
+    assert_true(taken >= 1000);
+    assert_int_equal(sum, 500500);
+    p2ps_idmap_fini(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +179,8 @@ int main(void)
         cmocka_unit_test(ids_of_both_signs_are_kept_apart),
         cmocka_unit_test(it_agrees_with_an_array_under_any_mix_of_calls),
         cmocka_unit_test(ids_that_are_counted_up_take_nine_bytes),
+        cmocka_unit_test(ids_that_collide_in_a_table_without_a_key_do_not_here),
+        cmocka_unit_test(all_ids_are_taken_out_a_few_places_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,67 @@
+/* work.c - what is left of a turn, and who waits. See work.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "work.h"
+#include "client.h"
+#include "private.h"
+
+void p2ps_work_refill(struct p2ps_core *core)
+{
+    core->work.asks = P2PS_TURN_ASKS;
+    core->work.watches = P2PS_TURN_WATCHES;
+    core->work.places = P2PS_TURN_PLACES;
+    core->work.checks = P2PS_TURN_CHECKS;
+}
+
+void p2ps_work_start(struct p2ps_core *core)
+{
+    struct p2ps_work *work = &core->work;
+
+    work->busy_first = work->busy_last = P2PS_NONE;
+    work->drop_first = work->drop_last = P2PS_NONE;
+    work->resuming = P2PS_NONE;
+    work->check_item = P2PS_NONE;
+    p2ps_work_refill(core);
+}
+
+void p2ps_work_spend(struct p2ps_core *core, uint32_t asks, uint64_t bytes)
+{
+    uint64_t cost = asks + bytes / P2PS_ASK_BYTES;
+
+    core->work.asks -= cost < core->work.asks ? (uint32_t)cost : core->work.asks;
+}
+
+void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_work *work = &core->work;
+    struct p2ps_client *c = &core->clients[client];
+
+    if (c->is_busy)
+        return;
+    c->is_busy = true;
+    c->busy_next = P2PS_NONE;
+    if (work->busy_first == P2PS_NONE)
+        work->busy_first = client;
+    else
+        core->clients[work->busy_last].busy_next = client;
+    work->busy_last = client;
+}
+
+bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    const struct p2ps_work *work = &core->work;
+    bool is_its_turn =
+        work->resuming == client || (work->busy_first == P2PS_NONE && work->resuming == P2PS_NONE);
+
+    if (!c->batch && !c->is_busy && is_its_turn && work->asks > 0)
+        return true;
+    if (work->resuming != client)
+        p2ps_work_wait(core, client);
+    return false;
+}
+
+bool p2ps_core_has_work(const struct p2ps_core *core)
+{
+    return core->work.busy_first != P2PS_NONE || core->work.drop_first != P2PS_NONE ||
+           core->work.check_item != P2PS_NONE;
+}

@@ -1,0 +1,53 @@
+/* work.h - how much a turn does at most, and who waits for the next one. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_WORK_H
+#define P2PS_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Between two flushes a worker does a counted amount of what clients ask for, so that no client
+ * holds up the updates of the others for long: the rest waits for the next turn. Clients with
+ * requests left stand in a ring, each has its share, then it is the next one's turn; what one
+ * client asks for is done in the order in which it asked.
+ *
+ *     ask     a request, a name of a batch, 4 KiB of images out of the cache, of posts or
+ * dictionaries watch   a stream that is let go because its client hung up or logged out place   of
+ * a map of stream ids, looked at for such streams check   a question to the authority because the
+ * access rules were read again image   a record of the backbone that belongs to an image
+ */
+#define P2PS_TURN_ASKS    32
+#define P2PS_SHARE_ASKS   8
+#define P2PS_TURN_WATCHES 512
+#define P2PS_TURN_PLACES  8192
+#define P2PS_TURN_CHECKS  64
+#define P2PS_TURN_IMAGES  64
+#define P2PS_ASK_BYTES    4096
+
+struct p2ps_core;
+
+struct p2ps_work {
+    uint32_t asks; /* left in this turn */
+    uint32_t watches;
+    uint32_t places;
+    uint32_t checks;
+    uint32_t busy_first; /* rings of clients; P2PS_NONE: empty */
+    uint32_t busy_last;
+    uint32_t drop_first;
+    uint32_t drop_last;
+    uint32_t resuming;     /* the client whose share it is; P2PS_NONE: nobody's */
+    uint32_t check_item;   /* whose watches are asked for next after a reload; P2PS_NONE: done */
+    uint32_t check_watch;  /* and so many of them are left */
+    bool is_check_started; /* check_watch is of check_item */
+};
+
+void p2ps_work_start(struct p2ps_core *core);
+/* A new turn. */
+void p2ps_work_refill(struct p2ps_core *core);
+/* Something that clients ask for was done. */
+void p2ps_work_spend(struct p2ps_core *core, uint32_t asks, uint64_t bytes);
+/* The client has requests left. */
+void p2ps_work_wait(struct p2ps_core *core, uint32_t client);
+
+#endif

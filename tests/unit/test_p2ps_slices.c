@@ -1,0 +1,450 @@
+/* test_p2ps_slices.c - what one client asks for holds up no other: a turn does a counted amount. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+#include "p2ps/core/work.h"
+
+#define NAMES_MAX 5000
+#define KEPT_MAX  8
+
+/* A client that counts what it gets, and whose front keeps requests back. */
+struct crowd {
+    struct pair *pair;
+    uint32_t id;
+    uint32_t puts;
+    uint32_t statuses;
+    bool closed;
+    uint8_t names[64 * 1024]; /* of its batch: they live as long as the batch */
+    struct kept {
+        bool is_close;
+        int32_t stream_id;
+        const char *name;
+    } kept[KEPT_MAX];
+    unsigned kept_count;
+    unsigned kept_next;
+};
+
+static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
+               bool snapshot)
+{
+    struct crowd *c = self;
+
+    (void)made;
+    (void)stream_id;
+    (void)solicited;
+    (void)snapshot;
+    c->puts++;
+    return MD_OK;
+}
+
+static int login_refresh(void *self, const struct omm_login_refresh *refresh)
+{
+    (void)self;
+    (void)refresh;
+    return MD_OK;
+}
+
+static int status(void *self, const struct omm_status *message)
+{
+    struct crowd *c = self;
+
+    (void)message;
+    c->statuses++;
+    return MD_OK;
+}
+
+static void flush(void *self)
+{
+    (void)self;
+}
+
+static bool is_full(const void *self)
+{
+    (void)self;
+    return false;
+}
+
+static unsigned fill(const void *self)
+{
+    (void)self;
+    return 0;
+}
+
+static void close_it(void *self, const char *reason)
+{
+    struct crowd *c = self;
+
+    (void)reason;
+    c->closed = true;
+}
+
+static void ask(struct crowd *c, const struct kept *what)
+{
+    struct omm_item_request request;
+
+    if (what->is_close) {
+        p2ps_client_close(c->pair->sink, c->pair->now_ns, c->id, what->stream_id);
+        return;
+    }
+    request = pair_request(what->stream_id, what->name);
+    p2ps_client_item(c->pair->sink, c->pair->now_ns, c->id, &request);
+}
+
+static bool resume(void *self)
+{
+    struct crowd *c = self;
+
+    if (c->kept_next == c->kept_count)
+        return false;
+    ask(c, &c->kept[c->kept_next++]);
+    return true;
+}
+
+/* As a front does it: in order, and only when the core takes it. */
+static void say(struct crowd *c, struct kept what)
+{
+    if (c->kept_next == c->kept_count && p2ps_client_takes(c->pair->sink, c->id)) {
+        ask(c, &what);
+        return;
+    }
+    assert_true(c->kept_count < KEPT_MAX);
+    c->kept[c->kept_count++] = what;
+}
+
+static const struct p2ps_front front = {
+    .name = "crowd",
+    .make = p2ps_rwf_make,
+    .put = put,
+    .login_refresh = login_refresh,
+    .status = status,
+    .flush = flush,
+    .is_full = is_full,
+    .fill = fill,
+    .close = close_it,
+    .resume = resume,
+};
+
+static struct crowd *come(struct pair *pair)
+{
+    struct crowd *c = calloc(1, sizeof(*c));
+    struct omm_login_request login = pair_login_request();
+
+    assert_non_null(c);
+    c->pair = pair;
+    assert_int_equal(
+        p2ps_client_add(pair->sink, pair->now_ns, &front, c, "10.1.1.1:5", 0x0a010101, &c->id),
+        MD_OK);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    return c;
+}
+
+/* A turn in which the backbone takes all and answers nothing. */
+static void turn(struct pair *pair)
+{
+    p2ps_core_settle(pair->sink, pair->now_ns);
+    p2ps_core_flush(pair->sink);
+    pair->up.count = 0;
+    assert_null(p2ps_core_check(pair->sink));
+}
+
+static unsigned turns_until_done(struct pair *pair)
+{
+    unsigned turns = 0;
+
+    while (p2ps_core_has_work(pair->sink)) {
+        assert_true(turns < 10000);
+        turn(pair);
+        turns++;
+    }
+    return turns;
+}
+
+/* A batch of `count` names on the streams behind `stream_id`. */
+static void batch(struct crowd *c, int32_t stream_id, int first, int count)
+{
+    struct omm_item_request request = pair_request(stream_id, "");
+    struct rwf_encoder enc;
+    char name[16];
+
+    rwf_encoder_init(&enc, c->names, sizeof(c->names));
+    rwf_element_list_start(&enc, NULL);
+    rwf_element_start(&enc, rwf_text(":ItemList"), RWF_TYPE_ARRAY);
+    rwf_array_start(&enc, RWF_TYPE_ASCII, 0);
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "N%d", first + i);
+        rwf_array_add_bytes(&enc, rwf_text(name));
+    }
+    rwf_array_finish(&enc);
+    rwf_element_finish(&enc);
+    rwf_element_list_finish(&enc);
+    assert_int_equal(rwf_encoder_error(&enc), RWF_OK);
+    request.key.flags = RWF_KEY_HAS_SERVICE_ID;
+    request.is_batch = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = rwf_encoder_bytes(&enc);
+    p2ps_client_item(c->pair->sink, c->pair->now_ns, c->id, &request);
+}
+
+static uint32_t watches(const struct pair *pair)
+{
+    return p2ps_core_stats(pair->sink)->watches_now;
+}
+
+static uint32_t streams(const struct crowd *c)
+{
+    struct p2ps_client_info info;
+
+    return p2ps_client_info(c->pair->sink, c->id, &info) ? info.streams : 0;
+}
+
+static int setup(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = true });
+}
+
+/* ---- requests ---- */
+
+static void a_turn_opens_a_counted_number_of_names(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    batch(c, 10, 0, NAMES_MAX);
+    assert_true(watches(pair) <= P2PS_SHARE_ASKS);
+    assert_true(p2ps_core_has_work(pair->sink));
+    assert_int_equal(p2ps_core_deadline(pair->sink), 0);
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = watches(pair);
+
+        turn(pair);
+        assert_true(watches(pair) - before <= P2PS_TURN_ASKS);
+        assert_true(watches(pair) > before || !p2ps_core_has_work(pair->sink));
+    }
+    assert_int_equal(watches(pair), NAMES_MAX);
+    assert_int_equal(c->statuses, 1); /* of the batch */
+    free(c);
+}
+
+static void clients_with_work_left_take_turns(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *many[3];
+
+    for (int i = 0; i < 3; i++)
+        many[i] = come(pair);
+    turn(pair);
+    for (int i = 0; i < 3; i++)
+        batch(many[i], 10, 1000 * i, 600);
+    for (unsigned turns = 0; turns < 40; turns++) {
+        turn(pair);
+        uint32_t least = UINT32_MAX, most = 0;
+        for (int i = 0; i < 3; i++) {
+            least = streams(many[i]) < least ? streams(many[i]) : least;
+            most = streams(many[i]) > most ? streams(many[i]) : most;
+        }
+        assert_true(most - least <= 2 * P2PS_SHARE_ASKS);
+    }
+    turns_until_done(pair);
+    assert_int_equal(watches(pair), 1800);
+    for (int i = 0; i < 3; i++)
+        free(many[i]);
+}
+
+static void a_single_request_waits_for_a_share_and_not_for_a_batch(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *greedy = come(pair);
+    struct crowd *modest = come(pair);
+
+    turn(pair);
+    batch(greedy, 10, 0, NAMES_MAX);
+    turn(pair);
+    say(modest, (struct kept){ .stream_id = 5, .name = "MODEST" });
+    turn(pair);
+    assert_int_equal(streams(modest), 1);
+    assert_true(streams(greedy) < NAMES_MAX / 10);
+    free(greedy);
+    free(modest);
+}
+
+static void requests_behind_a_batch_are_done_behind_it(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    batch(c, 10, 0, 500);
+    say(c, (struct kept){ .is_close = true, .stream_id = 400 });
+    say(c, (struct kept){ .stream_id = 400, .name = "AGAIN" });
+    say(c, (struct kept){ .is_close = true, .stream_id = 401 });
+    turn(pair);
+    assert_int_equal(c->kept_next, 0);
+    turns_until_done(pair);
+    assert_int_equal(c->kept_next, 3);
+    assert_int_equal(streams(c), 499);
+    free(c);
+}
+
+static void who_hangs_up_in_the_middle_of_a_batch_leaves_nothing(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *next;
+
+    turn(pair);
+    batch(c, 10, 0, NAMES_MAX);
+    for (int i = 0; i < 20; i++)
+        turn(pair);
+    assert_true(watches(pair) > 0 && watches(pair) < NAMES_MAX);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    memset(c->names, 0xee, sizeof(c->names)); /* its input is given back */
+    turns_until_done(pair);
+    assert_int_equal(watches(pair), 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+    next = come(pair);
+    turn(pair);
+    assert_int_equal(streams(next), 0);
+    free(c);
+    free(next);
+}
+
+/* ---- streams that are let go ---- */
+
+static void a_turn_lets_a_counted_number_of_streams_go(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *other = come(pair);
+    unsigned turns = 0;
+
+    turn(pair);
+    batch(c, 10, 0, NAMES_MAX);
+    turns_until_done(pair);
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_now, 2);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_now, 1);
+    assert_true(watches(pair) >= NAMES_MAX - P2PS_TURN_WATCHES);
+    for (; watches(pair) > 0; turns++) {
+        uint32_t before = watches(pair);
+
+        if (turns == 2)
+            say(other, (struct kept){ .stream_id = 5, .name = "N4999" });
+        turn(pair);
+        assert_true(before - watches(pair) <= P2PS_TURN_WATCHES);
+        if (turns > 2 && watches(pair) == 1)
+            break;
+    }
+    assert_true(turns >= NAMES_MAX / P2PS_TURN_WATCHES - 1);
+    assert_int_equal(streams(other), 1);
+    free(c);
+    free(other);
+}
+
+static void nothing_goes_to_a_client_that_is_being_let_go(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    pair_settle(pair);
+    for (int i = 0; i < 40; i++) {
+        static char names[40][8];
+
+        snprintf(names[i], sizeof(names[i]), "I%d", i);
+        ask(c, &(struct kept){ .stream_id = 5 + i, .name = names[i] });
+        pair_settle(pair);
+    }
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_int_equal(c->puts, 40);
+    batch(c, 1000, 0, 2 * P2PS_TURN_WATCHES);
+    turns_until_done(pair);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 1); /* logs out */
+    assert_true(watches(pair) > 0);
+    uint32_t puts = c->puts, statuses = c->statuses;
+    for (int i = 0; i < 40; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "I%d", i);
+        pair_update(pair, name);
+    }
+    pair_provider_goes(pair); /* a status for each item that is left */
+    srcdist_core_settle(pair->source, pair->now_ns);
+    pair_move(pair, &pair->down, 1, false);
+    assert_int_equal(c->puts, puts);
+    assert_int_equal(c->statuses, statuses);
+    turns_until_done(pair);
+    assert_int_equal(watches(pair), 0);
+    free(c);
+}
+
+/* ---- a reload of the rules ---- */
+
+static void a_turn_asks_the_authority_a_counted_number_of_questions(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *other = come(pair);
+
+    turn(pair);
+    batch(c, 10, 0, 1000);
+    batch(other, 10, 500, 1000);
+    turns_until_done(pair);
+    pair->authority_asked = 0;
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    assert_true(pair->authority_asked <= P2PS_TURN_CHECKS);
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = pair->authority_asked;
+
+        turn(pair);
+        assert_true(pair->authority_asked - before <= P2PS_TURN_CHECKS);
+    }
+    assert_int_equal(pair->authority_asked, 2000);
+    free(c);
+    free(other);
+}
+
+static void a_reload_reaches_streams_that_change_places_meanwhile(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *other = come(pair);
+
+    turn(pair);
+    batch(c, 10, 0, 600);
+    batch(other, 10, 0, 600);
+    turns_until_done(pair);
+    pair->authority_denies_item = "N599";
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    for (int i = 0; i < 3; i++) {
+        ask(c, &(struct kept){ .is_close = true, .stream_id = 11 + i });
+        turn(pair);
+    }
+    turns_until_done(pair);
+    assert_int_equal(streams(c), 596);
+    assert_int_equal(streams(other), 599);
+    free(c);
+    free(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_turn_opens_a_counted_number_of_names, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(clients_with_work_left_take_turns, setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(a_single_request_waits_for_a_share_and_not_for_a_batch,
+                                        setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(requests_behind_a_batch_are_done_behind_it, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(who_hangs_up_in_the_middle_of_a_batch_leaves_nothing, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_lets_a_counted_number_of_streams_go, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(nothing_goes_to_a_client_that_is_being_let_go, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_asks_the_authority_a_counted_number_of_questions,
+                                        setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(a_reload_reaches_streams_that_change_places_meanwhile,
+                                        setup, pair_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
