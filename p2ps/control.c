@@ -8,52 +8,20 @@
 #include "base/err.h"
 
 static const struct daemon_order_kind kinds[] = {
-    [P2PS_ORDER_MOUNTS] = { "ID USER HOST POSITION APPLICATION ITEMS UPDATES SLOW", "listed",
-                            "no consumer is connected" },
-    [P2PS_ORDER_SERVICES] = { "SERVICE ID STATE SOURCES", "listed", "no service is offered" },
-    [P2PS_ORDER_ITEMS] = { "SERVICE ITEM WORKER DOMAIN STATE SOURCE HANDLE SEQUENCE WATCHERS",
+    [P2PS_ORDER_MOUNTS] = { "mounts", "ID USER HOST POSITION APPLICATION ITEMS UPDATES SLOW",
+                            "listed", "no consumer is connected" },
+    [P2PS_ORDER_SERVICES] = { "services", "SERVICE ID STATE SOURCES", "listed",
+                              "no service is offered" },
+    [P2PS_ORDER_ITEMS] = { "items",
+                           "SERVICE ITEM WORKER DOMAIN STATE SOURCE HANDLE SEQUENCE WATCHERS",
                            "listed", "no such item is open" },
-    [P2PS_ORDER_TRACE] = { "SERVICE ITEM WORKER DOMAIN STATE SOURCE HANDLE SEQUENCE WATCHERS",
+    [P2PS_ORDER_TRACE] = { NULL, "SERVICE ITEM WORKER DOMAIN STATE SOURCE HANDLE SEQUENCE WATCHERS",
                            "found", "no consumer of this p2ps has that item open" },
-    [P2PS_ORDER_KICK] = { "ID USER HOST", "disconnected",
+    [P2PS_ORDER_KICK] = { NULL, "ID USER HOST", "disconnected",
                           "no such consumer is connected; list mounts has them" },
 };
 
 /* ---- verbs ---- */
-
-static struct daemon_order *create(struct p2ps *p2ps, struct daemon_request *request,
-                                   enum p2ps_order kind)
-{
-    return daemon_order_create(atomic_load(&p2ps->daemon.orders), request, kind);
-}
-
-static void take_word(struct daemon_order *order, unsigned number, const char *word)
-{
-    snprintf(order->words[number], sizeof(order->words[number]), "%s", word ? word : "");
-}
-
-static void act_list(void *owner, struct daemon_request *request)
-{
-    static const struct {
-        const char *name;
-        enum p2ps_order kind;
-    } lists[] = { { "mounts", P2PS_ORDER_MOUNTS },
-                  { "services", P2PS_ORDER_SERVICES },
-                  { "items", P2PS_ORDER_ITEMS } };
-    const char *what = daemon_request_word(request, 0);
-
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        if (strcmp(lists[i].name, what) != 0)
-            continue;
-        struct daemon_order *order = create(owner, request, lists[i].kind);
-        if (!order)
-            return;
-        take_word(order, 0, daemon_request_word(request, 1));
-        daemon_order_post(order);
-        return;
-    }
-    daemon_request_refuse(request, "p2ps lists mounts, services and items, not \"%.40s\"", what);
-}
 
 static void act_kick(void *owner, struct daemon_request *request)
 {
@@ -62,6 +30,7 @@ static void act_kick(void *owner, struct daemon_request *request)
     unsigned worker = 0, number = 0;
     int end = 0;
 
+    (void)owner;
     if (is_user && !user) {
         daemon_request_refuse(request, "kick user wants a name; list mounts has them");
         return;
@@ -74,24 +43,13 @@ static void act_kick(void *owner, struct daemon_request *request)
                               what);
         return;
     }
-    struct daemon_order *order = create(owner, request, P2PS_ORDER_KICK);
+    struct daemon_order *order = daemon_order_create(request, P2PS_ORDER_KICK);
     if (!order)
         return;
-    take_word(order, 0, is_user ? user : NULL);
+    daemon_order_word(order, 0, is_user ? user : NULL);
     order->is_all = is_all;
     order->numbers[0] = worker;
     order->numbers[1] = number;
-    daemon_order_post(order);
-}
-
-static void act_trace(void *owner, struct daemon_request *request)
-{
-    struct daemon_order *order = create(owner, request, P2PS_ORDER_TRACE);
-
-    if (!order)
-        return;
-    take_word(order, 0, daemon_request_word(request, 0));
-    take_word(order, 1, daemon_request_word(request, 1));
     daemon_order_post(order);
 }
 
@@ -136,9 +94,9 @@ bool p2ps_control_drains(struct p2ps *p2ps, unsigned trouble)
 
 static const struct daemon_verb verbs[] = {
     { "list", "mounts|services|items [SERVICE]", "what there is; at most 1,000 items a worker", 1,
-      false, act_list },
+      false, daemon_orders_list },
     { "trace", "SERVICE ITEM", "where an item is: source, handle, last record, watchers", 2, false,
-      act_trace },
+      daemon_orders_trace },
     { "kick", "ID | user NAME | all", "disconnect consumers", 1, true, act_kick },
     { "drain", "[on|off]", "refuse new consumers; /ready says 503", 0, true, act_drain },
 };
@@ -156,7 +114,10 @@ void p2ps_control_open(struct p2ps *p2ps)
                                                  .thread_count = p2ps->worker_count,
                                                  .wake = wake,
                                                  .owner = p2ps,
-                                                 .kinds = kinds };
+                                                 .kinds = kinds,
+                                                 .kind_count = sizeof(kinds) / sizeof(kinds[0]),
+                                                 .trace = P2PS_ORDER_TRACE,
+                                                 .lists = "p2ps lists mounts, services and items" };
 
     if (daemon_orders_open(&config) == MD_OK)
         daemon_admin_open(&p2ps->daemon, verbs, sizeof(verbs) / sizeof(verbs[0]), p2ps);

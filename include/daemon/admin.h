@@ -73,6 +73,7 @@ bool daemon_admin_path(const char *run_dir, const char *folder, char *out, size_
 /* ---- for verbs ---- */
 
 /* The words behind the verb; NULL past the last. */
+struct daemon *daemon_request_daemon(const struct daemon_request *request);
 const char *daemon_request_word(const struct daemon_request *request, unsigned number);
 /* The answer's text so far. */
 struct daemon_text *daemon_request_text(struct daemon_request *request);

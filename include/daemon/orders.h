@@ -39,6 +39,7 @@ struct daemon_order {
 
 /* One kind of order, for its answer. */
 struct daemon_order_kind {
+    const char *list;    /* "list LIST" asks for it; NULL: another verb does */
     const char *header;  /* first line */
     const char *outcome; /* of the log, behind the number found: "listed" */
     const char *missing; /* the answer when nothing was found */
@@ -50,6 +51,9 @@ struct daemon_orders_config {
     void (*wake)(void *owner, unsigned thread); /* so that it calls daemon_orders_work() */
     void *owner;
     const struct daemon_order_kind *kinds;
+    unsigned kind_count;
+    unsigned trace;    /* the kind that daemon_orders_trace() asks for */
+    const char *lists; /* of the error: "p2ps lists mounts and items" */
 };
 
 /* On the control loop; daemon->orders is set. MD_ERR_NOMEM or MD_ERR_SYS. */
@@ -58,10 +62,14 @@ int daemon_orders_open(const struct daemon_orders_config *config);
 void daemon_orders_close(struct daemon *daemon);
 
 /* A new order for the request, to be filled in; NULL: too many wait, the request was refused. */
-struct daemon_order *daemon_order_create(struct daemon_orders *orders,
-                                         struct daemon_request *request, unsigned kind);
+struct daemon_order *daemon_order_create(struct daemon_request *request, unsigned kind);
+void daemon_order_word(struct daemon_order *order, unsigned number, const char *word); /* or NULL */
 /* On its way; the request is answered when all threads are done. */
 void daemon_order_post(struct daemon_order *order);
+
+/* Verbs for the table of daemon_admin_open(): "list LIST [SERVICE]", "trace SERVICE ITEM". */
+void daemon_orders_list(void *owner, struct daemon_request *request);
+void daemon_orders_trace(void *owner, struct daemon_request *request);
 
 /*
  * On the loop of that thread, when it was woken: `step` does a bounded part and says whether the

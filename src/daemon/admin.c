@@ -167,6 +167,11 @@ static void on_timeout(void *owner)
 
 /* ---- requests ---- */
 
+struct daemon *daemon_request_daemon(const struct daemon_request *request)
+{
+    return request->admin->daemon;
+}
+
 const char *daemon_request_word(const struct daemon_request *request, unsigned number)
 {
     return number + 1 < request->word_count ? request->words[number + 1] : NULL;

@@ -3,7 +3,9 @@
 #include "daemon/orders.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -90,9 +92,9 @@ static void on_done(void *owner)
         start(orders);
 }
 
-struct daemon_order *daemon_order_create(struct daemon_orders *orders,
-                                         struct daemon_request *request, unsigned kind)
+struct daemon_order *daemon_order_create(struct daemon_request *request, unsigned kind)
 {
+    struct daemon_orders *orders = atomic_load(&daemon_request_daemon(request)->orders);
     struct daemon_order *order = NULL;
 
     if (orders->count < DAEMON_ORDERS_MAX)
@@ -123,6 +125,48 @@ void daemon_order_post(struct daemon_order *order)
     if (orders->first == order)
         start(orders);
 }
+
+/* ---- verbs ---- */
+
+void daemon_order_word(struct daemon_order *order, unsigned number, const char *word)
+{
+    snprintf(order->words[number], sizeof(order->words[number]), "%s", word ? word : "");
+}
+
+void daemon_orders_list(void *owner, struct daemon_request *request)
+{
+    const struct daemon_orders *orders = atomic_load(&daemon_request_daemon(request)->orders);
+    const char *what = daemon_request_word(request, 0);
+
+    (void)owner;
+    for (unsigned i = 0; i < orders->config.kind_count; i++) {
+        const char *list = orders->config.kinds[i].list;
+        if (!list || strcmp(list, what) != 0)
+            continue;
+        struct daemon_order *order = daemon_order_create(request, i);
+        if (!order)
+            return;
+        daemon_order_word(order, 0, daemon_request_word(request, 1));
+        daemon_order_post(order);
+        return;
+    }
+    daemon_request_refuse(request, "%s, not \"%.40s\"", orders->config.lists, what);
+}
+
+void daemon_orders_trace(void *owner, struct daemon_request *request)
+{
+    const struct daemon_orders *orders = atomic_load(&daemon_request_daemon(request)->orders);
+    struct daemon_order *order = daemon_order_create(request, orders->config.trace);
+
+    (void)owner;
+    if (!order)
+        return;
+    daemon_order_word(order, 0, daemon_request_word(request, 0));
+    daemon_order_word(order, 1, daemon_request_word(request, 1));
+    daemon_order_post(order);
+}
+
+/* ---- life ---- */
 
 int daemon_orders_open(const struct daemon_orders_config *config)
 {
