@@ -72,9 +72,10 @@ void md_log_reopen(void); /* at SIGHUP: the log thread opens the file anew; may 
                              signal handler */
 void md_log_stats(struct md_log_stats *out);
 
-/* Recent trouble, for readers who cannot see the file: the last lines of WARNING or worse,
- * oldest first, escaped and cut. Returns how many. Any thread. */
-#define MD_LOG_RECENT_MAX 50
+/* Recent events, for readers who cannot see the file: the last lines of WARNING or worse, and as
+ * many of NOTICE, which drive no warning out; oldest first, escaped and cut. Returns how many. Any
+ * thread. */
+#define MD_LOG_RECENT_MAX 100
 struct md_log_line {
     uint64_t wall_ns;
     enum md_log_severity severity;

@@ -53,15 +53,34 @@ void status_show_config(struct stats_segment *segment, const char *process,
 /* ---- who else is on this host ---- */
 
 #define STATUS_DAEMONS_MAX 64
+#define STATUS_FIGURES_MAX 16
+#define STATUS_NODES_MAX   16
+
+/* A node of the backbone that an rrcpd hears, or a process that is attached to it. */
+struct status_node {
+    char name[STATS_STRING_BYTES];
+    uint64_t rtt_us, missing_now;
+};
 
 struct status_daemon {
     char name[STATS_NAME_BYTES]; /* "src_dist.1" */
     enum stats_liveness liveness;
-    bool has_trouble; /* it lives, and something keeps it from its work: daemon/trouble.h */
-    uint16_t port;    /* of its page, 0: none */
+    bool has_trouble;                 /* it lives, and something keeps it from its work */
+    char trouble[STATS_STRING_BYTES]; /* what: daemon/trouble.h */
+    uint16_t port;                    /* of its page, 0: none */
+    uint64_t read_ns;                 /* when the figures below were read */
+    /* The sums that a picture of the chain needs, by status_figure_name(); bit n of `known`. */
+    uint64_t figures[STATUS_FIGURES_MAX];
+    uint32_t known;
+    struct status_node users[STATUS_NODES_MAX], nodes[STATUS_NODES_MAX]; /* of an rrcpd */
+    unsigned user_count, node_count;
 };
 
-/* All with statistics in that folder, the asking one too, by name; at most STATUS_DAEMONS_MAX. */
+/* "updatesIn" and so on; NULL past the last. */
+const char *status_figure_name(unsigned figure);
+
+/* All with statistics in that folder, the asking one too, by name; at most STATUS_DAEMONS_MAX.
+ * Segments are read, nobody is asked: a daemon that hangs holds nothing up. */
 unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_daemon *out);
 
 /* ---- the texts, from a reader that was refreshed ---- */
@@ -73,6 +92,8 @@ struct status_facts {
     uint64_t mono_ns, wall_ns;
     double cpu_s;
     uint64_t resident_bytes;
+    double load1; /* of the host, over a minute */
+    unsigned cpus;
     const struct md_log_line *lines; /* oldest first */
     unsigned line_count;
     const struct status_daemon *daemons; /* of this host */

@@ -66,8 +66,10 @@ static struct {
     pthread_cond_t bell;
     _Atomic bool is_asleep;
     pthread_mutex_t recent_lock;
-    struct md_log_line recent[MD_LOG_RECENT_MAX];
-    uint64_t recent_count; /* ever */
+    struct recent {
+        struct md_log_line lines[MD_LOG_RECENT_MAX / 2];
+        uint64_t count; /* ever */
+    } recent[2];        /* of trouble; of what is only noted, which drives no trouble out */
 } the_log = {
     .severity_max = MD_LOG_INFO,
     .recent_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -75,16 +77,33 @@ static struct {
     .bell = PTHREAD_COND_INITIALIZER,
 };
 
+/* The line behind `at` of one kind, and NULL at its end. */
+static const struct md_log_line *recent_at(const struct recent *recent, uint64_t at)
+{
+    return at < recent->count ? &recent->lines[at % (MD_LOG_RECENT_MAX / 2)] : NULL;
+}
+
+/* Both kinds, merged by time; of lines of one time trouble stands first. */
 unsigned md_log_recent(struct md_log_line *out, unsigned max)
 {
-    unsigned count = 0;
+    const struct recent *recent = the_log.recent;
+    uint64_t at[2];
+    unsigned all = 0, count = 0;
 
     pthread_mutex_lock(&the_log.recent_lock);
-    uint64_t have =
-        the_log.recent_count < MD_LOG_RECENT_MAX ? the_log.recent_count : MD_LOG_RECENT_MAX;
-    uint64_t from = the_log.recent_count - (have < max ? have : max);
-    for (; from < the_log.recent_count; from++)
-        out[count++] = the_log.recent[from % MD_LOG_RECENT_MAX];
+    for (int i = 0; i < 2; i++) {
+        uint64_t held = MD_LOG_RECENT_MAX / 2;
+        at[i] = recent[i].count > held ? recent[i].count - held : 0;
+        all += (unsigned)(recent[i].count - at[i]);
+    }
+    for (; all > 0; all--) {
+        const struct md_log_line *a = recent_at(&recent[0], at[0]);
+        const struct md_log_line *b = recent_at(&recent[1], at[1]);
+        bool is_noted = b && (!a || b->wall_ns < a->wall_ns);
+        at[is_noted]++;
+        if (all <= max) /* the oldest are left out */
+            out[count++] = is_noted ? *b : *a;
+    }
     pthread_mutex_unlock(&the_log.recent_lock);
     return count;
 }
@@ -232,8 +251,10 @@ void md_log_write(struct md_log_site *site, enum md_log_severity severity, const
 static void remember(uint64_t wall_ns, enum md_log_severity severity, const char *text,
                      size_t length)
 {
+    struct recent *recent = &the_log.recent[severity > MD_LOG_WARNING];
+
     pthread_mutex_lock(&the_log.recent_lock);
-    struct md_log_line *line = &the_log.recent[the_log.recent_count++ % MD_LOG_RECENT_MAX];
+    struct md_log_line *line = &recent->lines[recent->count++ % (MD_LOG_RECENT_MAX / 2)];
     line->wall_ns = wall_ns;
     line->severity = severity;
     line->text[md_log_escape(text, length, line->text, sizeof(line->text) - 1)] = 0;
@@ -243,7 +264,7 @@ static void remember(uint64_t wall_ns, enum md_log_severity severity, const char
 static void write_line(uint64_t wall_ns, enum md_log_severity severity, const char *text,
                        size_t length)
 {
-    if (severity <= MD_LOG_WARNING)
+    if (severity <= MD_LOG_NOTICE)
         remember(wall_ns, severity, text, length);
     md_log_sink_write(&the_log.sink, wall_ns, severity, text, length);
 }

@@ -1,25 +1,115 @@
-/* host.c - the other daemons of this host: how each is, and where its page is. */
+/* host.c - the daemons of this host: how each is, what goes through it, and where its page is. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "status/status.h"
 
-/* What the configuration says of its page, "18081  rmds.cnf:12"; 0: it has none. */
-static uint16_t port_of(const struct stats_reader *reader)
+/* A sum over the workers and loops of a daemon, by the last word of the path. */
+static const char *const figure_names[] = {
+    "updatesIn", "updatesOut", "mounts",       "mountsSlowNow", "itemsOpen",
+    "providers", "services",   "servicesDown", "users",         "peersNow",
+    "msgsSent",  "msgsRcvd",   "routesDown",
+};
+
+#define FIGURES     (sizeof(figure_names) / sizeof(figure_names[0]))
+#define ROUTES_DOWN (FIGURES - 1) /* counted here, out of the states of the routes */
+
+_Static_assert(FIGURES <= STATUS_FIGURES_MAX, "a bit of `known` for each");
+
+const char *status_figure_name(unsigned figure)
 {
-    static const char name[] = ".statusPort";
+    return figure < FIGURES ? figure_names[figure] : NULL;
+}
+
+static void add_figure(struct status_daemon *daemon, unsigned figure, uint64_t value)
+{
+    daemon->figures[figure] += value;
+    daemon->known |= 1u << figure;
+}
+
+/* True: a part of what the whole has counted, or bytes of a part of the memory. */
+static bool is_part(const char *path)
+{
+    static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
+                                         ".service.", ".config.", ".memory.",   ".peer." };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strstr(path, parts[i]))
+            return true;
+    }
+    return strncmp(path, "memory.", 7) == 0;
+}
+
+static void take_sum(struct status_daemon *daemon, const struct stats_value *value,
+                     const char *leaf)
+{
+    if (is_part(value->path))
+        return;
+    for (unsigned i = 0; i < ROUTES_DOWN; i++) {
+        if (strcmp(leaf, figure_names[i]) == 0)
+            add_figure(daemon, i, value->value);
+    }
+}
+
+/* What the configuration says of its page, "18081  rmds.cnf:12". */
+static void take_text(struct status_daemon *daemon, const struct stats_value *value,
+                      const char *leaf)
+{
+    if (strcmp(leaf, "statusPort") == 0 && strstr(value->path, ".config."))
+        daemon->port = (uint16_t)strtoul(value->text, NULL, 10);
+    if (strcmp(leaf, "state") == 0 && strstr(value->path, ".route."))
+        add_figure(daemon, ROUTES_DOWN, strcmp(value->text, "up") != 0);
+}
+
+/* The value `leaf` beside the name at `path`: rrcpd.net1.peer.7.name, rrcpd.net1.peer.7.rttUs. */
+static uint64_t beside(const struct stats_reader *reader, const char *path, const char *leaf)
+{
+    char other[STATS_PATH_BYTES];
+    struct stats_value value;
+    int length =
+        snprintf(other, sizeof(other), "%.*s%s", (int)(strlen(path) - strlen("name")), path, leaf);
+
+    if (length < 0 || (size_t)length >= sizeof(other))
+        return 0;
+    return stats_reader_find(reader, other, &value) ? value.value : 0;
+}
+
+static void add_node(const struct stats_reader *reader, const struct stats_value *value,
+                     struct status_node *nodes, unsigned *count)
+{
+    if (*count == STATUS_NODES_MAX)
+        return;
+    struct status_node *node = &nodes[(*count)++];
+    size_t length = strnlen(value->text, sizeof(node->name) - 1);
+
+    memcpy(node->name, value->text, length);
+    node->name[length] = 0;
+    node->rtt_us = beside(reader, value->path, "rttUs");
+    node->missing_now = beside(reader, value->path, "missingNow");
+}
+
+static void take_values(const struct stats_reader *reader, struct status_daemon *daemon)
+{
     struct stats_value value;
     size_t at = 0;
 
     while (stats_reader_next(reader, &at, &value)) {
-        size_t length = strlen(value.path);
-        if (value.kind == STATS_KIND_STRING && length >= sizeof(name) &&
-            strstr(value.path, ".config.") &&
-            strcmp(value.path + length - (sizeof(name) - 1), name) == 0)
-            return (uint16_t)strtoul(value.text, NULL, 10);
+        const char *leaf = strrchr(value.path, '.');
+
+        if (!leaf++)
+            continue;
+        if (value.kind == STATS_KIND_COUNTER || value.kind == STATS_KIND_GAUGE)
+            take_sum(daemon, &value, leaf);
+        else if (value.kind == STATS_KIND_STRING && strcmp(leaf, "name") != 0)
+            take_text(daemon, &value, leaf);
+        else if (value.kind == STATS_KIND_STRING && strstr(value.path, ".user."))
+            add_node(reader, &value, daemon->users, &daemon->user_count);
+        else if (value.kind == STATS_KIND_STRING && strstr(value.path, ".peer."))
+            add_node(reader, &value, daemon->nodes, &daemon->node_count);
     }
-    return 0;
 }
 
 unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_daemon *out)
@@ -34,10 +124,13 @@ unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_
         if (stats_reader_open(run_dir, names[i], &reader) != 0)
             continue;
         struct status_daemon *daemon = &out[found++];
+        *daemon = (struct status_daemon){ .read_ns = md_clock_mono_ns() };
         memcpy(daemon->name, names[i], sizeof(daemon->name));
         daemon->liveness = stats_reader_liveness(reader, now_ns);
-        daemon->port = port_of(reader);
         daemon->has_trouble = stats_reader_find(reader, "trouble", &trouble);
+        if (daemon->has_trouble)
+            memcpy(daemon->trouble, trouble.text, strnlen(trouble.text, STATS_STRING_BYTES - 1));
+        take_values(reader, daemon);
         stats_reader_close(reader);
     }
     return found;

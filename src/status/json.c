@@ -90,17 +90,53 @@ static void add_lines(const struct status_facts *facts, struct http_answer *answ
     http_answer_add(answer, "]");
 }
 
+static void add_nodes(struct http_answer *answer, const char *what, const struct status_node *nodes,
+                      unsigned count)
+{
+    http_answer_add(answer, ",\"%s\":[", what);
+    for (unsigned i = 0; i < count; i++) {
+        http_answer_add(answer, "%s{\"name\":\"", i ? "," : "");
+        text_add_json(answer, nodes[i].name);
+        http_answer_add(answer, "\",\"rttUs\":%llu,\"missingNow\":%llu}",
+                        (unsigned long long)nodes[i].rtt_us,
+                        (unsigned long long)nodes[i].missing_now);
+    }
+    http_answer_add(answer, "]");
+}
+
+static void add_daemon(struct http_answer *answer, const struct status_daemon *daemon)
+{
+    const char *comma = "", *name;
+
+    http_answer_add(answer, "{\"name\":\"");
+    text_add_json(answer, daemon->name);
+    http_answer_add(answer, "\",\"state\":\"%s\",\"port\":%u,\"note\":\"",
+                    daemon->liveness != STATS_ALIVE ? stats_liveness_name(daemon->liveness)
+                    : daemon->has_trouble           ? "warn"
+                                                    : "ok",
+                    daemon->port);
+    text_add_json(answer, daemon->trouble);
+    http_answer_add(answer, "\",\"mono_ns\":%llu,\"figures\":{",
+                    (unsigned long long)daemon->read_ns);
+    for (unsigned i = 0; (name = status_figure_name(i)); i++) {
+        if (!(daemon->known >> i & 1))
+            continue;
+        http_answer_add(answer, "%s\"%s\":%llu", comma, name,
+                        (unsigned long long)daemon->figures[i]);
+        comma = ",";
+    }
+    http_answer_add(answer, "}");
+    add_nodes(answer, "users", daemon->users, daemon->user_count);
+    add_nodes(answer, "nodes", daemon->nodes, daemon->node_count);
+    http_answer_add(answer, "}");
+}
+
 static void add_daemons(const struct status_facts *facts, struct http_answer *answer)
 {
     http_answer_add(answer, ",\n\"host\":[");
     for (unsigned i = 0; i < facts->daemon_count; i++) {
-        http_answer_add(answer, "%s{\"name\":\"", i ? ",\n " : "\n ");
-        text_add_json(answer, facts->daemons[i].name);
-        bool is_well = facts->daemons[i].liveness == STATS_ALIVE;
-        const char *well = facts->daemons[i].has_trouble ? "warn" : "ok";
-        http_answer_add(answer, "\",\"state\":\"%s\",\"port\":%u}",
-                        is_well ? well : stats_liveness_name(facts->daemons[i].liveness),
-                        facts->daemons[i].port);
+        http_answer_add(answer, i ? ",\n " : "\n ");
+        add_daemon(answer, &facts->daemons[i]);
     }
     http_answer_add(answer, "]");
 }
@@ -124,14 +160,15 @@ void status_write_json(const struct stats_reader *reader, const struct status_fa
     http_answer_add(answer,
                     ",\n\"state\":\"%s\",\n\"pid\":%ld,\n\"time_ns\":%llu,\n\"mono_ns\":%llu,"
                     "\n\"uptime_s\":%.1f,\n\"heartbeat_age_s\":%.1f,\n\"cpu_s\":%.3f,"
-                    "\n\"resident_bytes\":%llu,\n\"values\":{",
+                    "\n\"resident_bytes\":%llu,\n\"load1\":%.2f,\n\"cpus\":%u,\n\"values\":{",
                     age_ns > STATS_HUNG_NS ? "hung"
                     : has_trouble          ? "warn"
                                            : "ok",
                     (long)stats_reader_pid(reader), (unsigned long long)facts->wall_ns,
                     (unsigned long long)facts->mono_ns,
                     facts->wall_ns > start_ns ? (double)(facts->wall_ns - start_ns) / 1e9 : 0,
-                    (double)age_ns / 1e9, facts->cpu_s, (unsigned long long)facts->resident_bytes);
+                    (double)age_ns / 1e9, facts->cpu_s, (unsigned long long)facts->resident_bytes,
+                    facts->load1, facts->cpus);
     while (stats_reader_next(reader, &at, &value)) {
         add_path(answer, &comma, value.path);
         add_value(answer, &value);

@@ -53,6 +53,7 @@ static uint64_t resident_bytes(void)
 static struct status_facts look(struct status *status)
 {
     uint64_t now_ns = md_clock_mono_ns();
+    double load = 0;
 
     if (now_ns - status->read_ns > FRESH_NS) {
         (void)stats_reader_refresh(status->reader);
@@ -70,6 +71,8 @@ static struct status_facts look(struct status *status)
         .wall_ns = md_clock_wall_ns(),
         .cpu_s = cpu_seconds(),
         .resident_bytes = resident_bytes(),
+        .load1 = getloadavg(&load, 1) == 1 ? load : 0,
+        .cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
         .lines = status->lines,
         .line_count = md_log_recent(status->lines, STATUS_LOG_LINES),
         .daemons = status->daemons,

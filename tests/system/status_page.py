@@ -23,8 +23,9 @@ import chain  # noqa: E402
 
 PORTS = {"p2ps.1": 18081, "src_dist.1": 18082, "rrcpd.net1.1": 18083, "rrcpd.net1.2": 18084}
 # Few and small buffers, so that a consumer is soon a slow one.
-LINES = ["*p2ps*maxOutputBuffers : 40", "*p2ps*guaranteedOutputBuffers : 20", "*p2ps*tcpSendBufSize : 16384",
-         "*p2ps*slowTimeout : 60", "*p2ps*statusPort : 18081", "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
+LINES = ["*p2ps*maxOutputBuffers : 40", "*p2ps*guaranteedOutputBuffers : 20",
+         "*p2ps*tcpSendBufSize : 16384", "*p2ps*slowTimeout : 60", "*p2ps*statusPort : 18081",
+         "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
          "*2.rrcpd*statusPort : 18084", "*p2ps*statusConnections : 3"]
 
 
@@ -72,7 +73,8 @@ def metrics(port):
             lint(family, shape)
             done.add(family)
             continue
-        match = re.fullmatch(r'([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})?) ([0-9.e+-]+)', line)
+        match = re.fullmatch(r'([a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\]|\\.)*",?)*\})?) ([0-9.e+-]+)',
+                             line)
         check(match and match.group(1).startswith(family), f"not a sample of {family}: {line}")
         check(match.group(1) not in found, f"twice: {line}")
         found[match.group(1)] = float(match.group(2))
@@ -84,9 +86,12 @@ def lint(name, shape):
     words = name.split("_")
     check(re.fullmatch("[a-z][a-z0-9_]*", name), f"{name}: not in lower case")
     check((shape == "counter") == name.endswith("_total"), f"{name} is a {shape}")
-    check(shape == "histogram" or words[-1] not in ("count", "sum", "bucket"), f"{name}: the suffix of a histogram")
-    check(not {"gauge", "counter", "histogram", "summary"} & set(words), f"{name}: the type in the name")
-    units = {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d", "milliseconds", "microseconds"}
+    check(shape == "histogram" or words[-1] not in ("count", "sum", "bucket"),
+          f"{name}: the suffix of a histogram")
+    check(not {"gauge", "counter", "histogram", "summary"} & set(words),
+          f"{name}: the type in the name")
+    units = {"s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d",
+             "milliseconds", "microseconds"}
     check(not units & set(words), f"{name}: not a base unit")
 
 
@@ -98,10 +103,12 @@ def judged_by_promtool():
         print("no promtool here: judged by its rules only")
         return
     for name, port in PORTS.items():
-        run = subprocess.run([tool, "check", "metrics"], input=get(port, "/metrics")[2], capture_output=True, text=True,
+        run = subprocess.run([tool, "check", "metrics"], input=get(port, "/metrics")[2],
+                             capture_output=True, text=True,
                              check=False, timeout=90)
         check(run.returncode == 0, f"promtool of {name}: {run.stdout}{run.stderr}")
-    run = subprocess.run([tool, "check", "rules", os.path.join(SOURCE, "conf/monitoring/alerts.yml")], capture_output=True,
+    run = subprocess.run([tool, "check", "rules",
+                         os.path.join(SOURCE, "conf/monitoring/alerts.yml")], capture_output=True,
                          text=True, check=False, timeout=90)
     check(run.returncode == 0, f"promtool check rules: {run.stdout}{run.stderr}")
 
@@ -125,7 +132,8 @@ def served(bed):
         now = json.loads(body)
         check(f"{now['process']}.{now['instance']}" == name and now["state"] == "ok", name)
         check(now["pid"] == bed.pids()[name], f"{name}: the pid")
-        check({d["name"]: (d["state"], d["port"]) for d in now["host"]} == {n: ("ok", p) for n, p in PORTS.items()},
+        check({d["name"]: (d["state"], d["port"]) for d in now["host"]} ==
+              {n: ("ok", p) for n, p in PORTS.items()},
               f"{name}: the others of this host: {now['host']}")
         check(len(metrics(port)) > 20, name)
     check(get(18081, "/nothing")[0] == 404 and get(18081, "/", "POST")[0] == 405, "refusals")
@@ -158,32 +166,41 @@ def number(text):
 
 def tables_are_true(bed):
     """Overview and tables of rmdsmon say what this chain carries: one consumer of 100 items of one provider."""
-    seen_now = {one["name"]: one for one in json.loads(monitor(bed, "-json", "-once", "-watch", "1")[1])["instances"]}
+    seen_now = {one["name"]: one for one in
+                json.loads(monitor(bed, "-json", "-once", "-watch", "1")[1])["instances"]}
     for name, clients, items, peers in (("p2ps.1", 1, 100, None), ("src_dist.1", 1, 100, None),
                                         ("rrcpd.net1.1", 1, None, 1), ("rrcpd.net1.2", 1, None, 1)):
         one = seen_now[name]
-        check((one["clients"], one["items"], one["peers"], one["ready"]) == (clients, items, peers, 1), f"{name}: {one}")
+        check((one["clients"], one["items"], one["peers"], one["ready"]) ==
+              (clients, items, peers, 1), f"{name}: {one}")
     mount = next(row for row in table(bed, "MOUNTS", "ID") if row["USER"] == "somebody")
-    check(mount["ITEMS"] == "100" and mount["SLOW"] == "-" and number(mount["OF"]) == 40, f"the mount: {mount}")
+    check(mount["ITEMS"] == "100" and mount["SLOW"] == "-" and number(mount["OF"]) == 40,
+          f"the mount: {mount}")
     until("the rate of the mount",
-          lambda: 3000 < number(next(r for r in table(bed, "MOUNTS", "ID") if r["USER"] == "somebody")["PER-SEC"]) < 7500)
+          lambda: 3000 < number(next(r for r in table(bed, "MOUNTS", "ID")
+                                     if r["USER"] == "somebody")["PER-SEC"]) < 7500)
     service = table(bed, "SERVICES", "SERVICE")[0]
-    known = {"SERVICE": "RDFD", "STATE": "up", "INSTANCES": "1", "ACTIVE": "100", "PENDING": "0", "PENDING-OUT": "0", "LOAD": "1"}
+    known = {"SERVICE": "RDFD", "STATE": "up", "INSTANCES": "1", "ACTIVE": "100", "PENDING": "0",
+             "PENDING-OUT": "0", "LOAD": "1"}
     check(known.items() <= service.items(), f"the service: {service}")
     collected = monitor(bed, "-mobprint")[1]
     for name, value in (("active", 100), ("pending", 0), ("pendingOut", 0), ("load", 1)):
         check(re.search(rf"Instance: \S+\.1\.p2ps\.service\.RDFD\n( +\w+: \w+: .*\n)* +{name}: Gauge: {value}\n", collected),
               f"{name} of the service for collectors: {collected}")
     provider = table(bed, "ROUTES", "PROVIDER")[0]
-    check(provider["SERVICES"] == "1" and number(provider["STREAMS"]) >= 100, f"the provider: {provider}")
-    check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"}, "users of rrcpd")
+    check(provider["SERVICES"] == "1" and number(provider["STREAMS"]) >= 100,
+          f"the provider: {provider}")
+    check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"},
+          "users of rrcpd")
     until("the totals", lambda: all(3000 < number(n) < 7500 for n in re.findall(
-        r"in ([0-9,]+)/s  out ([0-9,]+)/s", monitor(bed, "-once", "-watch", "1")[1].splitlines()[0])[0]))
+        r"in ([0-9,]+)/s  out ([0-9,]+)/s",
+        monitor(bed, "-once", "-watch", "1")[1].splitlines()[0])[0]))
 
 
 def rules_name_metrics():
     """Each metric that the alert rules and the dashboard ask for is one that these daemons show."""
-    known = {re.sub(r"_(?:bucket|sum|count)$", "", sample.split("{")[0]) for port in PORTS.values() for sample in metrics(port)}
+    known = {re.sub(r"_(?:bucket|sum|count)$", "", sample.split("{")[0])
+             for port in PORTS.values() for sample in metrics(port)}
     folder = os.path.join(SOURCE, "conf/monitoring")
     with open(os.path.join(folder, "alerts.yml"), encoding="ascii") as file:
         asked = re.findall(r"^ +expr: '(.*)'$", file.read(), re.M)
@@ -191,7 +208,8 @@ def rules_name_metrics():
         asked += [target["expr"] for panel in json.load(file)["panels"] for target in panel["targets"]]
     check(len(asked) > 30, f"{len(asked)} expressions")
     for expression in asked:
-        names = {name.removesuffix("_bucket") for name in re.findall(r"(?:rmds|process)_[a-z0-9_]+", expression)}
+        names = {name.removesuffix("_bucket") for name in
+                 re.findall(r"(?:rmds|process)_[a-z0-9_]+", expression)}
         check(names <= known or expression.startswith("up{"), f"{expression}: no {names - known}")
 
 
@@ -205,7 +223,8 @@ def figures(bed):
     check(users == ["somebody"], f"the mounts: {users}")
     check([v for k, v in now.items() if k.endswith(".items") and ".mount." in k] == [100], "items")
     check(now["p2ps.service.RDFD.state"] == "up", "the service")
-    until("each shows what goes through once", lambda: all(3000 < rate < 7500 for rate in rates(bed).values()))
+    until("each shows what goes through once",
+          lambda: all(3000 < rate < 7500 for rate in rates(bed).values()))
     check(now["p2ps.worker.0.turnUs"]["count"] > 100, "turns of the loop")
     source = json.loads(get(18082, "/status.json")[2])["values"]
     check(source["src_dist.route.1.state"] == "up" and source["src_dist.service.RDFD.state"] == "up",
@@ -250,13 +269,19 @@ def slow(bed, page):
             bed.command("ur 20000")
             until("a slow consumer", lambda: "1 slow consumer" in monitor(bed, "-once")[1])
             until("the state in rmdsmon", lambda: "p2ps.1         WARN" in monitor(bed, "-once")[1])
-            until("SLOW in its line", lambda: re.search(r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
+            until("SLOW in its line", lambda: re.search(
+                r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
             until("conflation", lambda: bed.counters()["conflated"] > 0)
             if page:
                 page.open("http://127.0.0.1:18081/")
-                page.wait("document.getElementById('state').textContent === 'WARN'", "the page warns")
-                page.wait("/1 slow consumer/.test(document.getElementById('note').textContent)", "it says why")
-                page.wait("/slow\\s+sleeper/.test(document.getElementById('mounts').innerText)", "who it is")
+                page.wait("document.getElementById('state').textContent === 'WARN'",
+                          "the page warns")
+                page.wait("/1 slow consumer/.test(document.getElementById('note').textContent)",
+                          "it says why")
+                page.wait("/^Not all is well: 1 slow consumer\\. /.test(document.getElementById('health').textContent)", "in words")
+                page.wait("/p2ps.1\\s+WARN\\s+1 slow consumer/.test(document.getElementById('flow').innerText)", "in the chain")
+                page.wait("/slow\\s+sleeper/.test(document.getElementById('mounts').innerText)",
+                          "who it is")
                 if os.environ.get("RMDS_PICTURES"):
                     time.sleep(3)
                     page.picture(os.path.join(os.environ["RMDS_PICTURES"], "slow.png"))
@@ -266,37 +291,59 @@ def slow(bed, page):
     until("all well again", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
 
 
-def boxes(page):
-    """The texts of the three boxes and the rates on the two arrows."""
-    picture = "[...document.getElementById('flow').children].map(e => e.innerText.trim())"
-    left, into, own, out, right = page.evaluate(picture)
-    rate = [[float(n.replace(",", "")) for n in re.findall(r"([0-9][0-9,.]*) /s", text)] for text in (into, out)]
-    return left, rate[0], own, rate[1], right
+def picture(page):
+    """The chain as drawn: the lines of each box, which of them is this daemon's, the rates on the arrows."""
+    stages = page.evaluate("[...document.querySelectorAll('#flow .box')].map(e => e.innerText.trim().split(/\\n+/))")
+    own = page.evaluate("[...document.querySelectorAll('#flow .own b')].map(e => e.textContent)")
+    rates = page.evaluate("[...document.querySelectorAll('#flow .arrow')].map(e => e.innerText.trim())")
+    return stages, own, [number(text.split(" /s")[0]) if text[0].isdigit() else None for text in rates]
 
 
-def boxes_are_true(page):
-    """Every number of the picture is what this chain carries: one provider with 100 items at 5,000 updates a
-    second, one consumer of them, two nodes with a user each."""
+def picture_is_true(page):
+    """Every page has the whole chain, and every number of it is what this chain carries: one provider with 100 items
+    at 5,000 updates a second, one consumer of them, two nodes with their users."""
     users = {name: len({k for k in json.loads(get(port, "/status.json")[2])["values"]
-                        if re.fullmatch(re.escape(name.rpartition(".")[0]) + r"\.user\.\d+\.name", k)})
+                        if re.fullmatch(re.escape(name.rpartition(".")[0]) + r"\.user\.\d+\.name",
+                                        k)})
              for name, port in PORTS.items() if name.startswith("rrcpd")}
     check(all(users.values()), f"local users: {users}")
-    plural = {n: f"{count} local user{'' if count == 1 else 's'}" for n, count in users.items()}
-    expected = {"p2ps.1": ("backbone", "100 items", "1 consumer", (1, 1)),
-                "src_dist.1": ("1 provider", "100 items", "backbone", (1, 1)),
-                "rrcpd.net1.1": (plural["rrcpd.net1.1"], "", "1 other node", None),
-                "rrcpd.net1.2": (plural["rrcpd.net1.2"], "", "1 other node", None)}
-    for name, (left, mine, right, flow) in expected.items():
-        page.open(f"http://127.0.0.1:{PORTS[name]}/")
-        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)", f"{name}: a rate")
-        found = boxes(page)
-        check(found[0] == left and found[4] == right, f"{name}: the boxes are {found}")
-        lines = found[2].replace("\n", " · ").split(" · ")
-        check(lines[:2] == [name, "OK"] and (not mine or lines[2] == mine), f"{name}: its own box is {found[2]}")
-        check(all(re.fullmatch(r"turn [0-9.,]+ us", text) for text in lines[2 + bool(mine):]), f"{name}: {found[2]}")
-        until(f"{name}: 5,000 updates a second",
-              lambda: all(bool(rate) and 3000 < max(rate) < 7500 for rate in boxes(page)[1:4:2]) if flow else
-              all(len(rate) == 2 and max(rate) > 0 for rate in boxes(page)[1:4:2]))
+    net = {n: [n, "OK", f"{count} local user{'' if count == 1 else 's'}", "1 other node"]
+           for n, count in users.items()}
+    expected = [["1 publisher"], ["src_dist.1", "OK", "100 items", "1 service"],
+                net["rrcpd.net1.1"], net["rrcpd.net1.2"], ["p2ps.1", "OK", "100 items"], ["1 consumer"]]
+    for name, port in PORTS.items():
+        page.open(f"http://127.0.0.1:{port}/")
+        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)",
+                  f"{name}: a rate")
+        stages, own, _ = picture(page)
+        check(stages == expected and own == [name],
+              f"{name}: the boxes are {stages}, its own {own}")
+        until(f"{name}: what goes through", lambda: all(
+            rate is not None and (i == 2 or 3000 < rate < 7500)
+            for i, rate in enumerate(picture(page)[2])))
+        until(f"{name}: messages on the backbone", lambda: picture(page)[2][2] > 100)
+        words_are_true(page, name)
+
+
+def words_are_true(page, name):
+    """The sentences on top say what the charts below end with, and what this chain carries."""
+    def said():
+        return page.evaluate("[document.getElementById('health').textContent, document.getElementById('load').textContent,"
+                             " [...document.querySelectorAll('#charts .key')].map(e => e.textContent)]")
+
+    words = {"p2ps": "come in, ([0-9.,]+)/s go out to 1 consumer; 100 items open",
+             "src_dist": "come in from 1 publisher, ([0-9.,]+)/s go to the backbone; 100 items open",
+             "rrcpd": r"are sent, ([0-9.,]+)/s received; \d+ local users?, 1 other node heard"}[name.split(".")[0]]
+    health, load, keys = said()
+    found = re.fullmatch(rf"All is well: ([0-9.,]+) (?:updates|messages)/s {words}(?:; in the last second: [a-z, ]+)?\.", health)
+    check(found, f"{name}: {health}")
+    check(keys[0] in (f"in {found[1]}out {found[2]}", f"sent {found[1]}received {found[2]}"),
+          f"{name}: {health}: {keys[0]}")
+    found = re.fullmatch(r"(Light|Moderate|Heavy) load: [0-9.]+ % of one CPU; the fullest queue is (\d+) % full; 99 % of the turns "
+                         r"of its loops took at most ([0-9.,]+) us; memory \d+ MiB of at most [0-9.]+ GiB; host load [0-9.]+ on "
+                         r"\d+ CPUs?( \(more than it has: latencies suffer\))?\.", load)
+    check(found, f"{name}: {load}")
+    check(f"turn p99 {found[3]}l" in keys[1], f"{name}: {load}: {keys[1]}")
 
 
 def same_words(page):
@@ -305,43 +352,104 @@ def same_words(page):
         now = json.dumps({"process": "src_dist", "state": state, "note": note, "values": values})
         return page.evaluate(f"trouble({now}, {{queue: [null, null]}})")
 
-    check(judged("warn", "no provider is connected", {}) == ["warn", "WARN", "no provider is connected"], "a trouble")
+    check(judged("warn", "no provider is connected", {}) ==
+          ["warn", "WARN", "no provider is connected"], "a trouble")
     check(judged("ok", "", {"src_dist.route.1.state": "up", "src_dist.route.2.state": "waiting"}) ==
           ["warn", "WARN", "1 route without provider"], "a route that is down")
     check(judged("ok", "", {"src_dist.route.1.state": "up"}) == ["ok", "OK", ""], "nothing")
+    other_chains(page)
     left = page.evaluate("draw(chart(0), 'x', '', ['x'], () => [100000], 10);"
                          "Math.min(...[...chart(0).querySelectorAll('text')].map(t => t.getBBox().x))")
     check(left >= 0, f"a label of the axis begins at {left}")
 
 
+def other_chains(page):
+    """Pictures of hosts that have only one end of the chain, or several of one kind; and what is wrong with a neighbour."""
+    def drawn(*host):
+        daemons = [{"state": "ok", "port": 0, "note": "", "mono_ns": 1, "figures": {}, "users": [],
+                    "nodes": [], **one} for one in host]
+        now = json.dumps({"identity": "vega.9.p2ps", "process": "p2ps", "instance": "9",
+                         "state": "ok", "values": {}, "host": daemons})
+        return page.evaluate(f"(c => [c.stages.map(s => s.boxes.map(b => [b.name, ...(b.state || []).slice(1, 3), ...b.lines].join(' ').trim()))"
+                             f", c.beside])(chainOf({now}))")
+
+    far = [{"name": "lyra.1.rrcpd", "rttUs": 3, "missingNow": 0},
+           {"name": "vega.1.rrcpd", "rttUs": 3, "missingNow": 0}]
+    net = {"name": "rrcpd.net1.1", "nodes": far, "figures": {"users": 1, "peersNow": 1}}
+    p2ps = {"name": "p2ps.1", "figures": {"mounts": 2, "mountsSlowNow": 1, "itemsOpen": 5}}
+    source = {"name": "src_dist.1", "figures": {"providers": 3, "itemsOpen": 5, "services": 2,
+                                                   "routesDown": 1}}
+    boxes, beside = drawn(p2ps, {**net, "users": [{"name": "p2ps.1.worker0"}]})
+    check(boxes == [["1 other host lyra.1.rrcpd"], ["rrcpd.net1.1 OK  1 local user 1 other node"],
+                    ["p2ps.1 WARN 1 slow consumer 5 items"], ["2 consumers"]] and not beside,
+                    f"one end: {boxes} {beside}")
+    boxes, _ = drawn(source, {**net, "users": [{"name": "src_dist.1"}], "state": "warn",
+                     "note": "interface eth0 is down"})
+    check(boxes == [["3 publishers"],
+          ["src_dist.1 WARN 1 route without provider 5 items 2 services"],
+                    ["rrcpd.net1.1 WARN interface eth0 is down 1 local user 1 other node"],
+                    ["1 other host lyra.1.rrcpd"]], f"the other end: {boxes}")
+    boxes, beside = drawn(source, {**p2ps, "name": "p2ps.2", "state": "dead"},
+                          {**net, "users": [{"name": "src_dist.1"}, {"name": "p2ps.2"}]})
+    check([len(stage) for stage in boxes] == [1, 1, 1, 1, 1] and
+          boxes[3] == ["p2ps.2 DEAD  5 items"] and
+          beside == ["lyra.1.rrcpd"], f"all on one rrcpd: {boxes} {beside}")
+
+
+def used(page):
+    """What a person does with the page: point at a chart, sort a table, come back later."""
+    page.open("http://127.0.0.1:18081/")
+    page.wait("document.querySelectorAll('#charts path').length >= 6", "charts")
+    page.wait("history.length >= 3", "three looks")
+    page.evaluate("(svg => { const a = svg.getBoundingClientRect(); svg.dispatchEvent(new PointerEvent('pointermove', {bubbles: true,"
+                  " clientX: a.left + a.width * (460 - 8 - 2 * (460 - CHART_LEFT - 8) / 59) / 460, clientY: a.top + 9})); })"
+                  "(document.querySelector('#charts svg'))")
+    at, shown = page.evaluate("[hover, document.querySelector('#charts .key').textContent]")
+    rate = page.evaluate("history[history.length - 3].rate.map(figure)")
+    check(at == 2 and (rate[0] == "-" or shown == f"2 s ago:in {rate[0]}out {rate[1]}"),
+          f"the chart at {at}: {shown}, not {rate}")
+    page.evaluate("[...document.querySelectorAll('#mounts th button')].find(b => b.textContent === 'user').click()")
+    check(page.evaluate("document.querySelector('#mounts th[aria-sort=ascending]').textContent") == "user", "sorted by user")
+    now = page.evaluate("history.length")
+    page.open("http://127.0.0.1:18081/")
+    page.wait(f"history.length > {now}", "the charts go on where they were")
+
+
 def seen(page):
     """What a person sees, while all is well and while it is not."""
-    boxes_are_true(page)
+    picture_is_true(page)
+    used(page)
     pictures = os.environ.get("RMDS_PICTURES")
     for name, port in PORTS.items():
         page.open(f"http://127.0.0.1:{port}/")
         page.wait("document.getElementById('state').textContent === 'OK'", f"{name} is well")
         page.wait("document.querySelectorAll('#charts path').length >= 6", f"{name}: charts")
-        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)", f"{name}: a rate")
+        page.wait("/[1-9][0-9,]* \\/s/.test(document.getElementById('flow').textContent)",
+                  f"{name}: a rate")
         if pictures:
             time.sleep(8)
             page.picture(os.path.join(pictures, name + ".png"))
     same_words(page)
-    page.wait("document.querySelectorAll('#host a').length === 3", "links to the other daemons")
-    page.evaluate("[...document.querySelectorAll('#host a')].find(a => a.textContent === 'src_dist.1').click()")
-    page.wait("/src_dist/.test(document.getElementById('name').textContent)", "the page of src_dist")
+    page.wait("document.querySelectorAll('#flow a').length === 3", "links to the other daemons")
+    page.evaluate("[...document.querySelectorAll('#flow a')].find(a => /src_dist.1/.test(a.textContent)).click()")
+    page.wait("/src_dist/.test(document.getElementById('name').textContent)",
+              "the page of src_dist")
     page.open("http://127.0.0.1:18081/", width=400, height=2400, dark=True)
     page.wait("/somebody/.test(document.getElementById('mounts').innerText)", "the mount")
-    page.wait("/RDFD/.test(document.getElementById('services').innerText)", "the service")
+    page.wait("/RDFD\\s+1\\s+1\\s+100\\s+0\\s+0\\s+1/.test(document.getElementById('services').innerText)", "the service")
+    page.wait("/NOTICE\\s+service RDFD is up/.test(document.getElementById('log').innerText)",
+              "a notice in the log")
     page.wait("document.documentElement.scrollWidth <= 400", "it fits on a phone")
     light = "rgb(246, 247, 249)"
     check(page.evaluate("getComputedStyle(document.body).backgroundColor") != light, "a dark page")
     page.evaluate("document.getElementById('all').open = true")
-    page.wait("/p2ps.worker.0.updatesOut/.test(document.getElementById('values').innerText)", "all values")
+    page.wait("/p2ps.worker.0.updatesOut/.test(document.getElementById('values').innerText)",
+              "all values")
     if pictures:
         time.sleep(8)
         page.picture(os.path.join(pictures, "phone.png"))
-    foreign = [u for u in page.requests if not u.startswith(("http://127.0.0.1:", "data:", "about:"))]
+    foreign = [u for u in page.requests if not u.startswith(
+        ("http://127.0.0.1:", "data:", "about:"))]
     check(not foreign, f"it asked elsewhere: {foreign}")
     check(not page.errors, f"it complained: {page.errors}")
 
@@ -357,16 +465,24 @@ def gone(bed, page):
         until("rmdsmon says HUNG", lambda: "p2ps.1         HUNG" in monitor(bed, "-once")[1])
         check(monitor(bed, "-once")[0] == 4, "rmdsmon's exit code")
         if page:
-            page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
+            page.wait("document.getElementById('state').textContent === 'GONE'",
+                      "the page says GONE")
+            page.open("http://127.0.0.1:18082/")
+            page.wait("/p2ps.1\\s+HUNG/.test(document.getElementById('flow').innerText)",
+                      "the pages of the others say HUNG")
     finally:
         os.kill(pid, signal.SIGCONT)
     until("rmdsmon says ok", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
     if page:
+        page.open("http://127.0.0.1:18081/")
         page.wait("document.getElementById('state').textContent === 'OK'", "it is well again")
     os.kill(pid, signal.SIGKILL)
     until("rmdsmon says DEAD", lambda: "p2ps.1         DEAD" in monitor(bed, "-once")[1])
     if page:
         page.wait("document.getElementById('state').textContent === 'GONE'", "the page says GONE")
+        page.open("http://127.0.0.1:18082/")
+        page.wait("/p2ps.1\\s+DEAD/.test(document.getElementById('flow').innerText)",
+                  "the pages of the others say DEAD")
 
 
 def main():

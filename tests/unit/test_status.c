@@ -335,16 +335,28 @@ static void the_daemons_of_the_host_are_listed_with_their_pages(void **state)
     assert_int_equal(stats_segment_open(&config, &other, NULL), MD_OK);
     stats_string_add(other, "rrcpd.net1.config.x.2.rrcpd.statusPortable", "1  t.cnf:1");
     stats_string_add(other, "rrcpd.net1.config.x.2.rrcpd.statusPort", "18083  t.cnf:12");
+    stats_gauge_set(stats_entry_add(other, STATS_KIND_GAUGE, "rrcpd.net1.peersNow"), 2);
+    md_ctr_set(stats_counter(other, "rrcpd.net1.msgsSent"), 77);
+    md_ctr_set(stats_counter(other, "rrcpd.net1.user.1.msgsSent"), 77); /* a part of it */
+    stats_string_add(other, "rrcpd.net1.user.1.name", "src_dist.1");
+    stats_string_add(other, "rrcpd.net1.peer.7.name", "vega.1.rrcpd");
+    stats_gauge_set(stats_entry_add(other, STATS_KIND_GAUGE, "rrcpd.net1.peer.7.rttUs"), 41);
+    stats_gauge_set(stats_entry_add(other, STATS_KIND_GAUGE, "rrcpd.net1.peer.7.missingNow"), 3);
     uint64_t now_ns = md_clock_mono_ns();
     stats_segment_beat(other, now_ns);
     assert_int_equal(status_look_around(folder, now_ns, found), 1);
     f->facts.daemons = found;
     f->facts.daemon_count = 1;
     write_text(f, status_write_json);
-    expect(f, "\"host\":[\n {\"name\":\"rrcpd.net1.2\",\"state\":\"ok\",\"port\":18083}]");
+    expect(
+        f,
+        "\"host\":[\n {\"name\":\"rrcpd.net1.2\",\"state\":\"ok\",\"port\":18083,\"note\":\"\",");
+    expect(f, "\"figures\":{\"peersNow\":2,\"msgsSent\":77},\"users\":[{\"name\":\"src_dist.1\","
+              "\"rttUs\":0,\"missingNow\":0}],\"nodes\":[{\"name\":\"vega.1.rrcpd\",\"rttUs\":41,"
+              "\"missingNow\":3}]}]");
     assert_int_equal(status_look_around(folder, now_ns + 60 * MD_NS_PER_S, found), 1);
     write_text(f, status_write_json);
-    expect(f, "\"state\":\"hung\",\"port\":18083}]");
+    expect(f, "\"state\":\"hung\",\"port\":18083,");
     stats_segment_close(other);
     snprintf(path, sizeof(path), "%s/rrcpd.net1.2", folder);
     assert_int_equal(rmdir(path), 0);
@@ -420,7 +432,7 @@ static void a_daemon_with_a_thread_that_hangs_is_neither_well_nor_ready(void **s
     expect(f, "not ready: a thread of vega.1.p2ps hangs, no heartbeat for 7 s");
 }
 
-static void warnings_are_remembered_and_notices_are_not(void **state)
+static void warnings_and_notices_are_remembered_in_order(void **state)
 {
     struct md_log_config config = { .identity = "t", .severity_max = MD_LOG_DEBUG };
     struct md_log_line lines[MD_LOG_RECENT_MAX];
@@ -430,12 +442,47 @@ static void warnings_are_remembered_and_notices_are_not(void **state)
     md_log(MD_LOG_NOTICE, "all is well");
     md_log(MD_LOG_WARNING, "mount: \x1b slow");
     md_log(MD_LOG_ERROR, "worse");
+    md_log(MD_LOG_INFO, "not worth a line");
     md_log_flush();
-    assert_int_equal(md_log_recent(lines, MD_LOG_RECENT_MAX), 2);
-    assert_string_equal(lines[0].text, "mount: \\x1b slow");
-    assert_int_equal(lines[1].severity, MD_LOG_ERROR);
+    assert_int_equal(md_log_recent(lines, MD_LOG_RECENT_MAX), 3);
+    assert_string_equal(lines[0].text, "all is well");
+    assert_string_equal(lines[1].text, "mount: \\x1b slow");
+    assert_int_equal(lines[2].severity, MD_LOG_ERROR);
     assert_int_equal(md_log_recent(lines, 1), 1);
     assert_string_equal(lines[0].text, "worse");
+    md_log_close();
+}
+
+/* A static place may log five lines a second: each of these is a place of its own. */
+#define NOTICE(n)                                                                                  \
+    md_log(MD_LOG_NOTICE, "note " #n "0");                                                         \
+    md_log(MD_LOG_NOTICE, "note " #n "1");                                                         \
+    md_log(MD_LOG_NOTICE, "note " #n "2");                                                         \
+    md_log(MD_LOG_NOTICE, "note " #n "3")
+
+static void notices_drive_no_warning_out(void **state)
+{
+    struct md_log_config config = { .identity = "t", .severity_max = MD_LOG_DEBUG };
+    struct md_log_line lines[MD_LOG_RECENT_MAX];
+    unsigned warnings = 0;
+
+    (void)state;
+    assert_int_equal(md_log_open(&config), MD_OK);
+    md_log(MD_LOG_WARNING, "before them all");
+    for (int i = 0; i < 4; i++) {
+        NOTICE(1);
+        NOTICE(2);
+        NOTICE(3);
+        NOTICE(4);
+    }
+    md_log_flush();
+    unsigned count = md_log_recent(lines, MD_LOG_RECENT_MAX);
+    for (unsigned i = 0; i < count; i++)
+        warnings += strcmp(lines[i].text, "before them all") == 0;
+    assert_int_equal(warnings, 1);
+    assert_string_equal(lines[count - 1].text, "note 43");
+    for (unsigned i = 1; i < count; i++)
+        assert_true(lines[i - 1].wall_ns <= lines[i].wall_ns);
     md_log_close();
 }
 
@@ -593,7 +640,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_with_a_thread_that_hangs_is_neither_well_nor_ready,
                                         set_up, tear_down),
-        cmocka_unit_test(warnings_are_remembered_and_notices_are_not),
+        cmocka_unit_test(warnings_and_notices_are_remembered_in_order),
+        cmocka_unit_test(notices_drive_no_warning_out),
         cmocka_unit_test_setup_teardown(five_things_are_served_and_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_port_nothing_listens, set_up, tear_down),
         cmocka_unit_test(the_page_needs_nothing_from_elsewhere),
