@@ -84,7 +84,6 @@ FOR_TESTS = {
 UNCALLED = {
     "p2ps_view": "R4",
     "cache_ripples_forget": "the work on ripples is under way",
-    "rrmp_source_service_withdraw": "R7",
 }
 
 # Comments that begin with What, Who, Said or Told: at most this many may be left. Lower it.

@@ -513,8 +513,11 @@ void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *messag
     if (link->version == description->version)
         return;
     uint16_t service = service_enter(sink, description);
-    bool is_renamed = link->service != RRMP_SERVICE_NONE && link->service != service;
-    if (service == RRMP_SERVICE_NONE || is_renamed || !blob_keep(sink, link, message))
+    if (link->service != RRMP_SERVICE_NONE && link->service != service) {
+        link_gone(sink, at, 0); /* its index is another service's now; the next INSTANCE has it */
+        return;
+    }
+    if (service == RRMP_SERVICE_NONE || !blob_keep(sink, link, message))
         return;
     if (link->service == RRMP_SERVICE_NONE) {
         link->service = service;

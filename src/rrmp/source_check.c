@@ -99,8 +99,7 @@ static const char *check_item(const struct rrmp_source *source, uint32_t number,
     tally->images_due += (item->news & NEWS_IMAGE) != 0;
     MD_REQUIRE(item->svc < source->service_count && source->services[item->svc].in_use);
     if (!item->is_private)
-        MD_REQUIRE(source_item_lookup(source, item->svc, source_key(source, item),
-                                      source_key_hash(source, item)) == number);
+        MD_REQUIRE(source_item_lookup(source, item->svc, source_key(source, item)) == number);
     if (item->handle != RRMP_HANDLE_NONE) {
         tally->bound++;
         MD_REQUIRE(source_handle_item(source, item->handle) == number);

@@ -166,6 +166,7 @@ struct source_requester {
 struct source_service {
     bool in_use;
     bool is_withdrawn;
+    uint64_t withdrawn_ns;
     uint32_t svc_seq;
     uint32_t topic;
     uint32_t version;
@@ -367,10 +368,9 @@ void source_image_count(struct rrmp_source *source, enum backbone_path path);
 void source_image_done(struct rrmp_source *source, uint32_t number);
 
 /* source_items.c: items, interest, handles */
-uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
-                            uint64_t key_hash);
+uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key);
 uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
-                            uint64_t key_hash, bool is_private);
+                            bool is_private);
 void source_item_free(struct rrmp_source *source, uint32_t number);
 void source_item_news(struct rrmp_source *source, uint32_t number, enum item_news news);
 /* From now on it is not at rest. */

@@ -7,15 +7,17 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/siphash.h"
 
 /* ---- the table ---- */
 
-/* Names come from outside, so the table's hash mixes in this process's seed. */
-static uint64_t table_hash(const struct rrmp_source *source, uint16_t svc, uint64_t key_hash)
+/* Providers and consumers choose names, and the hash on the wire has no key: names that share it
+ * can be made. The table's own hash has this process's seed for its key. */
+static uint64_t table_hash(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key)
 {
-    uint64_t state = key_hash ^ source->seed ^ ((uint64_t)svc << 48);
+    const uint64_t secret[2] = { source->seed, ~source->seed ^ svc };
 
-    return md_splitmix64(&state);
+    return md_siphash(secret, key.bytes, key.length);
 }
 
 static bool key_equal(const struct rrmp_source *source, const struct source_item *item,
@@ -25,10 +27,9 @@ static bool key_equal(const struct rrmp_source *source, const struct source_item
            memcmp(source_key(source, item).bytes, key.bytes, key.length) == 0;
 }
 
-uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
-                            uint64_t key_hash)
+uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key)
 {
-    uint64_t hash = table_hash(source, svc, key_hash);
+    uint64_t hash = table_hash(source, svc, key);
     uint32_t cursor = 0;
     uint32_t number;
 
@@ -41,13 +42,13 @@ uint32_t source_item_lookup(const struct rrmp_source *source, uint16_t svc, stru
 }
 
 uint32_t source_item_create(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
-                            uint64_t key_hash, bool is_private)
+                            bool is_private)
 {
     uint32_t string = md_strings_take(&source->keys, key.length);
     uint32_t number = string != MD_NIL ? md_slots_take(&source->items) : MD_NIL;
 
     if (number == MD_NIL || md_slots_reserve(&source->works, source->items.count) != 0 ||
-        md_map_put(&source->item_map, table_hash(source, svc, key_hash), number) != 0)
+        md_map_put(&source->item_map, table_hash(source, svc, key), number) != 0)
         goto fail;
     struct source_item *item = source_item_at(source, number);
     memcpy(md_strings_at(&source->keys, string, key.length), key.bytes, key.length);
@@ -143,7 +144,7 @@ void source_item_free(struct rrmp_source *source, uint32_t number)
         md_wheel_cancel(&source->wheel, item->work);
         md_slots_give(&source->works, item->work);
     }
-    uint64_t hash = table_hash(source, item->svc, source_key_hash(source, item));
+    uint64_t hash = table_hash(source, item->svc, source_key(source, item));
     md_map_remove(&source->item_map, hash, number);
     if (item->wide != MD_NIL)
         md_slots_give(&source->wides, item->wide);
@@ -423,8 +424,7 @@ int rrmp_source_item_add(struct rrmp_source *source, uint16_t svc, struct rrmp_v
         return MD_ERR_NOT_FOUND;
     if (key.length > RRMP_KEY_SIZE_MAX || rrmp_key_decode(key.bytes, key.length, &decoded) != 0)
         return MD_ERR_MALFORMED;
-    uint64_t hash = rrmp_key_hash(key.bytes, key.length);
-    *out = source_item_lookup(source, svc, key, hash);
+    *out = source_item_lookup(source, svc, key);
     if (*out != RRMP_ITEM_NONE) {
         source_item_at(source, *out)->is_kept = true;
         source_item_settle(source, source->now_ns, *out);
@@ -432,7 +432,7 @@ int rrmp_source_item_add(struct rrmp_source *source, uint16_t svc, struct rrmp_v
     }
     if (rrmp_source_is_full(source))
         return MD_ERR_FULL;
-    *out = source_item_create(source, svc, key, hash, false);
+    *out = source_item_create(source, svc, key, false);
     if (*out == RRMP_ITEM_NONE)
         return MD_ERR_FULL;
     source_item_at(source, *out)->is_kept = true;
@@ -443,7 +443,7 @@ uint32_t rrmp_source_item_find(const struct rrmp_source *source, uint16_t svc, s
 {
     if (svc >= source->service_count || key.length == 0)
         return RRMP_ITEM_NONE;
-    return source_item_lookup(source, svc, key, rrmp_key_hash(key.bytes, key.length));
+    return source_item_lookup(source, svc, key);
 }
 
 bool rrmp_source_item_info(const struct rrmp_source *source, uint32_t number,

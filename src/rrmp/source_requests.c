@@ -224,9 +224,8 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
                "another item makes room");
         return MD_NIL;
     }
-    uint32_t number = is_full ? MD_NIL
-                              : source_item_create(source, record->header.svc, request->key,
-                                                   request->key_hash, is_private);
+    uint32_t number =
+        is_full ? MD_NIL : source_item_create(source, record->header.svc, request->key, is_private);
     if (number == MD_NIL) {
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_TOO_MANY_ITEMS,
                "too many items open at this source");
@@ -270,7 +269,7 @@ static void snapshot_in(struct rrmp_source *source, uint32_t requester,
     struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_SNAPSHOT);
     event->svc = svc;
     event->ask = number;
-    event->item = source_item_lookup(source, svc, request->key, request->key_hash);
+    event->item = source_item_lookup(source, svc, request->key);
     event->key = (struct rrmp_view){ .bytes = ask->key, .length = ask->key_length };
     event->key_hash = request->key_hash;
     event->message = request->message;
@@ -335,7 +334,7 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     }
     uint32_t number = is_private
                           ? private_known(source, requester, svc, request->handle, request->id)
-                          : source_item_lookup(source, svc, request->key, request->key_hash);
+                          : source_item_lookup(source, svc, request->key);
     if (number == MD_NIL)
         number = item_for(source, now_ns, requester, record);
     if (number == MD_NIL)
@@ -370,7 +369,7 @@ static void close_in(struct rrmp_source *source, uint64_t now_ns, uint32_t reque
         return;
     uint32_t number = record->header.flags & RRMP_FLAG_PRIVATE
                           ? private_known(source, requester, svc, close->handle, close->id)
-                          : source_item_lookup(source, svc, close->key, close->key_hash);
+                          : source_item_lookup(source, svc, close->key);
     if (number == MD_NIL)
         return;
     struct source_item *item = source_item_at(source, number);

@@ -10,6 +10,9 @@
 
 #include "state.h"
 
+#define SEC     1000000000ull
+#define REST_NS (60 * SEC) /* each requester has seen by then that the index stands for nothing */
+
 /* Keep the description as encoded bytes, and views into them. */
 /* MD_ERR_EXISTS: it is the one that is kept already. */
 static int description_keep(struct rrmp_source *source, struct source_service *service,
@@ -43,30 +46,77 @@ static int description_keep(struct rrmp_source *source, struct source_service *s
     return MD_OK;
 }
 
+static bool has_items(const struct rrmp_source *source, uint16_t svc)
+{
+    for (uint32_t n = 0; n < source->items.high; n++) {
+        const struct source_item *item = source_item_at(source, n);
+        if (item->in_use && item->svc == svc)
+            return true;
+    }
+    return false;
+}
+
+static bool is_named(const struct source_service *service, struct rrmp_view name)
+{
+    const struct rrmp_view *its = &service->description.name;
+
+    return its->length == name.length && memcmp(its->bytes, name.bytes, name.length) == 0;
+}
+
+/* The index of a withdrawn service, or the next new one. Another name waits until no requester can
+ * take the index for the old one's. RRMP_SVC_NONE: all are taken. */
+static uint16_t index_take(const struct rrmp_source *source, uint64_t now_ns, struct rrmp_view name)
+{
+    uint16_t found = RRMP_SVC_NONE;
+
+    for (uint16_t svc = 0; svc < source->service_count; svc++) {
+        const struct source_service *service = &source->services[svc];
+
+        if (!service->is_withdrawn || has_items(source, svc))
+            continue;
+        if (is_named(service, name))
+            return svc;
+        if (found == RRMP_SVC_NONE && now_ns - service->withdrawn_ns >= REST_NS)
+            found = svc;
+    }
+    if (found == RRMP_SVC_NONE && source->service_count < source->config.service_limit)
+        found = source->service_count;
+    return found;
+}
+
+/* Numbers of records and versions go on from those of the service that had the index before. */
 int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
                               const struct rrmp_service *description, uint16_t *out)
 {
     *out = RRMP_SVC_NONE;
-    if (source->service_count >= source->config.service_limit)
+    uint16_t svc = index_take(source, now_ns, description->name);
+    if (svc == RRMP_SVC_NONE)
         return MD_ERR_FULL;
-    struct source_service *service = &source->services[source->service_count];
-    *service = (struct source_service){ .linger = source->config.linger };
+    struct source_service *service = &source->services[svc];
     int err = description_keep(source, service, description);
-    if (err)
+    if (err && err != MD_ERR_EXISTS)
         return err;
-    service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
     if (!service->gap_log) {
-        source->stats.memory_now -= service->blob_length;
-        free(service->blob);
-        service->blob = NULL;
-        return MD_ERR_NOMEM;
+        service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
+        if (!service->gap_log) {
+            source->stats.memory_now -= service->blob_length;
+            free(service->blob);
+            *service = (struct source_service){ 0 };
+            return MD_ERR_NOMEM;
+        }
+        source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
     }
-    source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
+    service->linger = source->config.linger;
     service->in_use = true;
-    service->version = 1;
+    service->is_withdrawn = false;
+    service->partner_ns = 0;
+    service->sent_ns = 0;
+    service->version++;
     service->topic = rrmp_topic(description->name.bytes, description->name.length);
     service->is_due = true;
-    *out = source->service_count++;
+    if (svc == source->service_count)
+        source->service_count++;
+    *out = svc;
     source->beat_wanted = true;
     source_heartbeat(source, now_ns);
     return MD_OK;
@@ -133,6 +183,7 @@ void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, u
         source_item_news(source, n, NEWS_UNWANTED);
     }
     source->services[svc].is_withdrawn = true;
+    source->services[svc].withdrawn_ns = now_ns;
     source->beat_wanted = true;
     source_heartbeat(source, now_ns);
 }
