@@ -3,6 +3,7 @@
 #ifndef ENTITLE_ENTITLE_H
 #define ENTITLE_ENTITLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +30,9 @@ enum entitle_verdict {
 };
 
 enum entitle_kind {
-    ENTITLE_LOGIN, /* may `user` log in with this password or token? */
-    ENTITLE_ITEM,  /* may `user` see `item` of `service`, given its permission data? */
+    ENTITLE_LOGIN,   /* may `user` log in with this password or token? */
+    ENTITLE_ITEM,    /* may `user` see `item` of `service`, given its permission data? */
+    ENTITLE_PUBLISH, /* may `user` publish the items of `service`? */
 };
 
 struct entitle_query {
@@ -40,7 +42,7 @@ struct entitle_query {
     struct entitle_view password;        /* ENTITLE_LOGIN */
     struct entitle_view token;           /* ENTITLE_LOGIN, authentication token */
     struct entitle_view host;            /* address of the client, as text */
-    struct entitle_view service;         /* ENTITLE_ITEM */
+    struct entitle_view service;         /* ENTITLE_ITEM, ENTITLE_PUBLISH */
     struct entitle_view item;            /* ENTITLE_ITEM */
     struct entitle_view permission_data; /* ENTITLE_ITEM, empty before the first image */
 };
@@ -50,7 +52,11 @@ struct entitle_query {
 struct entitle_answer {
     uint64_t ticket;
     enum entitle_verdict verdict;
-    uint32_t mounts_max;         /* connections this user may have, 0 = no limit (ENTITLE_LOGIN) */
+    /* What this user may have (ENTITLE_LOGIN); 0 = no limit. */
+    uint32_t mounts_max;         /* connections */
+    uint32_t items_max;          /* items that are published at a time, by all of them */
+    uint32_t messages_per_s;     /* that each of them may send */
+    uint32_t messages_burst;     /* at once */
     char text[ENTITLE_TEXT_MAX]; /* why not; shown to the user */
 };
 
@@ -70,14 +76,18 @@ struct entitle_authority {
 /* ------------------------------------------------------------------------------------------
  * The rules of an access file. Format, one entry a line, `!` or `#` starts a comment line:
  *
- *     user  NAME [password=WORD] [token=WORD] [mounts=N]
- *     allow USER SERVICE ITEM
- *     deny  USER SERVICE ITEM
+ *     user  NAME [password=WORD] [token=WORD] [mounts=N] [items=N] [messages=N[/BURST]]
+ *     allow USER SERVICE ITEM [do=view,publish]
+ *     deny  USER SERVICE ITEM [do=view,publish]
  *
  * NAME and the three patterns may hold `*` (any run of characters) and `?` (any one). The first
  * `user` line that fits the name decides a login: the password (or token) must be equal if the
- * line has one; a name that no line fits is refused. The first `allow` or `deny` line that fits
- * decides an item; an item that no line fits is allowed. A user without a password line needs none.
+ * line has one; a name that no line fits is refused. A user without a password line needs none.
+ * The first `allow` or `deny` line with do=view, or without do=, that fits decides an item; an item
+ * that no line fits is allowed. The first one with do=publish decides whether a service may be
+ * published; its ITEM is `*`, and a service that no line fits may not.
+ *
+ * items= and messages= bound what a user publishes; they say nothing about what he sees.
  */
 struct entitle_rules;
 
@@ -96,6 +106,9 @@ void entitle_rules_destroy(struct entitle_rules *rules); /* NULL is allowed */
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
                                          const struct entitle_query *query,
                                          struct entitle_answer *out);
+
+/* False: the rules let nobody log in, or nobody publish anything (ENTITLE_PUBLISH). */
+bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind);
 
 /* Rules to swap on reload while other threads ask: store with release. NULL allows everything. */
 typedef _Atomic(const struct entitle_rules *) entitle_rules_slot;

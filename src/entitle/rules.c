@@ -1,4 +1,4 @@
-/* rules.c - the access file: who may log in, and who may see what. See entitle/entitle.h. */
+/* rules.c - the access file: who may log in, see, and publish. See entitle/entitle.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,12 +21,19 @@ struct user_rule {
     bool has_password;
     bool has_token;
     uint32_t mounts_max;
+    uint32_t items_max;
+    uint32_t messages_per_s;
+    uint32_t messages_burst;
 };
+
+/* What a line is about, a bit each. */
+enum { DO_VIEW = 1, DO_PUBLISH = 2 };
 
 struct item_rule {
     struct entitle_view user;
     struct entitle_view service;
     struct entitle_view item;
+    uint8_t rights;
     bool allow;
 };
 
@@ -112,7 +119,7 @@ static void *grow(void **array, size_t *count, size_t *room, size_t size)
     return slot;
 }
 
-static bool parse_mounts(struct entitle_view value, uint32_t *out)
+static bool parse_number(struct entitle_view value, uint32_t *out)
 {
     uint64_t number = 0;
 
@@ -125,6 +132,48 @@ static bool parse_mounts(struct entitle_view value, uint32_t *out)
     }
     *out = (uint32_t)number;
     return true;
+}
+
+/* "N" or "N/BURST"; absent, the burst is what comes in a second. */
+static bool parse_rate(struct entitle_view value, uint32_t *rate, uint32_t *burst)
+{
+    const char *slash = memchr(value.data, '/', value.length);
+    struct entitle_view first = { value.data, slash ? (size_t)(slash - value.data) : value.length };
+
+    if (!parse_number(first, rate))
+        return false;
+    *burst = *rate;
+    if (!slash)
+        return true;
+    return parse_number((struct entitle_view){ slash + 1, value.length - first.length - 1 },
+                        burst) &&
+           *burst > 0;
+}
+
+static void parse_user_key(struct parse *parse, struct user_rule *user, struct entitle_view word)
+{
+    struct entitle_view password = value_of(word, "password=");
+    struct entitle_view token = value_of(word, "token=");
+    struct entitle_view mounts = value_of(word, "mounts=");
+    struct entitle_view items = value_of(word, "items=");
+    struct entitle_view messages = value_of(word, "messages=");
+
+    if ((password.data && password.length == 0) || (token.data && token.length == 0)) {
+        complain(parse, "user: a word is expected behind password= and token=; leave the key out "
+                        "if the user needs none");
+    } else if (password.data) {
+        user->password = password;
+        user->has_password = true;
+    } else if (token.data) {
+        user->token = token;
+        user->has_token = true;
+    } else if (!(mounts.data && parse_number(mounts, &user->mounts_max)) &&
+               !(items.data && parse_number(items, &user->items_max)) &&
+               !(messages.data &&
+                 parse_rate(messages, &user->messages_per_s, &user->messages_burst))) {
+        complain(parse, "user: password=WORD, token=WORD, mounts=NUMBER, items=NUMBER or "
+                        "messages=NUMBER[/BURST] is expected here");
+    }
 }
 
 static void parse_user(struct parse *parse, const struct entitle_view words[], int count)
@@ -142,30 +191,49 @@ static void parse_user(struct parse *parse, const struct entitle_view words[], i
         return;
     }
     user->name = words[1];
-    for (int i = 2; i < count; i++) {
-        struct entitle_view password = value_of(words[i], "password=");
-        struct entitle_view token = value_of(words[i], "token=");
-        struct entitle_view mounts = value_of(words[i], "mounts=");
+    for (int i = 2; i < count; i++)
+        parse_user_key(parse, user, words[i]);
+}
 
-        if (password.data) {
-            user->password = password;
-            user->has_password = true;
-        } else if (token.data) {
-            user->token = token;
-            user->has_token = true;
-        } else if (!mounts.data || !parse_mounts(mounts, &user->mounts_max)) {
-            complain(parse, "user: password=WORD, token=WORD or mounts=NUMBER is expected here");
-        }
+/* "do=view,publish"; 0: it is none. */
+static uint8_t parse_rights(struct entitle_view word)
+{
+    struct entitle_view rest = value_of(word, "do=");
+    uint8_t rights = 0;
+
+    while (rest.data) {
+        const char *comma = memchr(rest.data, ',', rest.length);
+        struct entitle_view name = { rest.data, comma ? (size_t)(comma - rest.data) : rest.length };
+
+        if (word_is(name, "view"))
+            rights |= DO_VIEW;
+        else if (word_is(name, "publish"))
+            rights |= DO_PUBLISH;
+        else
+            return 0;
+        if (!comma)
+            break;
+        rest = (struct entitle_view){ comma + 1, rest.length - name.length - 1 };
     }
+    return rights;
 }
 
 static void parse_item(struct parse *parse, const struct entitle_view words[], int count,
                        bool allow)
 {
     struct entitle_rules *rules = parse->rules;
+    uint8_t rights = count == 5 ? parse_rights(words[4]) : DO_VIEW;
 
-    if (count != 4) {
+    if (count != 4 && count != 5) {
         complain(parse, "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N");
+        return;
+    }
+    if (rights == 0) {
+        complain(parse, "do=view, do=publish or do=view,publish is expected behind the item");
+        return;
+    }
+    if (rights & DO_PUBLISH && !word_is(words[3], "*")) {
+        complain(parse, "do=publish is about a whole service: * is expected as the item");
         return;
     }
     struct item_rule *item =
@@ -177,6 +245,7 @@ static void parse_item(struct parse *parse, const struct entitle_view words[], i
     item->user = words[1];
     item->service = words[2];
     item->item = words[3];
+    item->rights = rights;
     item->allow = allow;
 }
 
@@ -304,6 +373,9 @@ static enum entitle_verdict judge_login(const struct entitle_rules *rules,
         if (user->has_password && !same_secret(user->password, query->password))
             return deny(out, "user name or password refused");
         out->mounts_max = user->mounts_max;
+        out->items_max = user->items_max;
+        out->messages_per_s = user->messages_per_s;
+        out->messages_burst = user->messages_burst;
         return out->verdict;
     }
     return deny(out, "user name or password refused");
@@ -316,12 +388,27 @@ static enum entitle_verdict judge_item(const struct entitle_rules *rules,
     for (size_t i = 0; i < rules->item_count; i++) {
         const struct item_rule *rule = &rules->items[i];
 
-        if (!matches(rule->user, query->user) || !matches(rule->service, query->service) ||
-            !matches(rule->item, query->item))
+        if (!(rule->rights & DO_VIEW) || !matches(rule->user, query->user) ||
+            !matches(rule->service, query->service) || !matches(rule->item, query->item))
             continue;
         return rule->allow ? out->verdict : deny(out, "not entitled to this item");
     }
     return out->verdict;
+}
+
+static enum entitle_verdict judge_publish(const struct entitle_rules *rules,
+                                          const struct entitle_query *query,
+                                          struct entitle_answer *out)
+{
+    for (size_t i = 0; i < rules->item_count; i++) {
+        const struct item_rule *rule = &rules->items[i];
+
+        if (!(rule->rights & DO_PUBLISH) || !matches(rule->user, query->user) ||
+            !matches(rule->service, query->service))
+            continue;
+        return rule->allow ? out->verdict : deny(out, "not entitled to publish this service");
+    }
+    return deny(out, "not entitled to publish this service");
 }
 
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
@@ -334,7 +421,22 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
         return out->verdict;
     if (query->kind == ENTITLE_LOGIN)
         return judge_login(rules, query, out);
+    if (query->kind == ENTITLE_PUBLISH)
+        return judge_publish(rules, query, out);
     return judge_item(rules, query, out);
+}
+
+bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind)
+{
+    uint8_t right = kind == ENTITLE_PUBLISH ? DO_PUBLISH : DO_VIEW;
+
+    if (kind == ENTITLE_LOGIN)
+        return rules->user_count > 0;
+    for (size_t i = 0; i < rules->item_count; i++) {
+        if (rules->items[i].allow && rules->items[i].rights & right)
+            return true;
+    }
+    return kind == ENTITLE_ITEM; /* what no line fits is allowed */
 }
 
 static enum entitle_verdict ask_rules(void *self, const struct entitle_query *query,

@@ -148,7 +148,17 @@ static void each_mistake_is_told_with_its_line(void **state)
     } cases[] = {
         { "user a\nuser\n", 2, "user: a name is expected; example: user alice password=secret" },
         { "user a mounts=many\n", 1,
-          "user: password=WORD, token=WORD or mounts=NUMBER is expected here" },
+          "user: password=WORD, token=WORD, mounts=NUMBER, items=NUMBER or "
+          "messages=NUMBER[/BURST] is expected here" },
+        { "user a password=\n", 1,
+          "user: a word is expected behind password= and token=; leave the key out if the user "
+          "needs none" },
+        { "allow a S * do=write\n", 1,
+          "do=view, do=publish or do=view,publish is expected behind the item" },
+        { "allow a S * do=view,\n", 1,
+          "do=view, do=publish or do=view,publish is expected behind the item" },
+        { "allow a S X.* do=publish\n", 1,
+          "do=publish is about a whole service: * is expected as the item" },
         { "\n\ndeny bob RDFD\n", 3,
           "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N" },
         { "permit bob RDFD *\n", 1, "user, allow or deny is expected at the start of a line" },
@@ -166,6 +176,79 @@ static void each_mistake_is_told_with_its_line(void **state)
         assert_int_equal(said.count, 1);
         assert_int_equal(said.line, cases[i].line);
         assert_string_equal(said.text, cases[i].said);
+    }
+}
+
+static enum entitle_verdict may_publish(const struct entitle_rules *rules, const char *user,
+                                        const char *service)
+{
+    struct entitle_answer answer;
+    struct entitle_query query = {
+        .kind = ENTITLE_PUBLISH,
+        .user = view(user),
+        .service = view(service),
+    };
+    return entitle_rules_judge(rules, &query, &answer);
+}
+
+static void only_lines_about_publishing_let_a_user_publish(void **state)
+{
+    struct entitle_rules *rules = rules_of("user *\n"
+                                           "allow bob  *     *\n"
+                                           "deny  bob  NEWS  * do=publish\n"
+                                           "allow bob  N*    * do=publish\n"
+                                           "allow ann  RDFD  * do=view,publish\n"
+                                           "deny  *    RDFD  *\n");
+
+    (void)state;
+    assert_int_equal(may_publish(rules, "bob", "RDFD"), ENTITLE_DENY);
+    assert_int_equal(may_publish(rules, "bob", "NEWS"), ENTITLE_DENY);
+    assert_int_equal(may_publish(rules, "bob", "NYSE"), ENTITLE_ALLOW);
+    assert_int_equal(may_publish(rules, "ann", "RDFD"), ENTITLE_ALLOW);
+    assert_int_equal(may_publish(rules, "eve", "RDFD"), ENTITLE_DENY);
+    assert_int_equal(item(rules, "ann", "RDFD", "X"), ENTITLE_ALLOW);
+    assert_int_equal(item(rules, "eve", "RDFD", "X"), ENTITLE_DENY);
+    assert_int_equal(item(rules, "bob", "NEWS", "X"), ENTITLE_ALLOW);
+    entitle_rules_destroy(rules);
+}
+
+static void a_user_has_the_limits_of_its_line(void **state)
+{
+    struct entitle_rules *rules = rules_of("user feed items=500 messages=1000/5000\n"
+                                           "user slow messages=10\n");
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_int_equal(login(rules, "feed", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.items_max, 500);
+    assert_int_equal(answer.messages_per_s, 1000);
+    assert_int_equal(answer.messages_burst, 5000);
+    assert_int_equal(login(rules, "slow", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.items_max, 0);
+    assert_int_equal(answer.messages_burst, 10);
+    entitle_rules_destroy(rules);
+}
+
+static void a_file_that_lets_nobody_publish_is_known(void **state)
+{
+    static const struct {
+        const char *text;
+        bool logs_in, publishes;
+    } cases[] = {
+        { "", false, false },
+        { "user a\n", true, false },
+        { "allow a S *\n", false, false },
+        { "user a\ndeny a S * do=publish\n", true, false },
+        { "user a\nallow a S * do=publish\n", true, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct entitle_rules *rules = rules_of(cases[i].text);
+
+        assert_true(entitle_rules_open_to_any(rules, ENTITLE_LOGIN) == cases[i].logs_in);
+        assert_true(entitle_rules_open_to_any(rules, ENTITLE_PUBLISH) == cases[i].publishes);
+        entitle_rules_destroy(rules);
     }
 }
 
@@ -195,6 +278,9 @@ int main(void)
         cmocka_unit_test(the_first_rule_that_fits_decides_an_item),
         cmocka_unit_test(patterns_match_as_people_expect),
         cmocka_unit_test(each_mistake_is_told_with_its_line),
+        cmocka_unit_test(only_lines_about_publishing_let_a_user_publish),
+        cmocka_unit_test(a_user_has_the_limits_of_its_line),
+        cmocka_unit_test(a_file_that_lets_nobody_publish_is_known),
         cmocka_unit_test(the_authority_follows_a_reload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
