@@ -103,6 +103,8 @@ static void show_services(struct stats_segment *segment, const struct srcdist_co
     struct srcdist_service_info service;
 
     for (uint32_t i = 0; srcdist_service_info(core, i, &service); i++) {
+        if (!service.is_used)
+            continue;
         struct stats_entry *state =
             stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", service.name);
         stats_string_set(segment, state, service.is_up ? "up" : "down");

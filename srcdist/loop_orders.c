@@ -45,6 +45,8 @@ static bool list_services(struct daemon_order_part *part, const struct route_loo
     struct srcdist_service_info service;
 
     for (uint32_t i = 0; srcdist_service_info(loop->core, i, &service); i++) {
+        if (!service.is_used)
+            continue;
         part->found++;
         part->shown++;
         add_word(&part->text, service.name);

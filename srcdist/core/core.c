@@ -6,8 +6,10 @@
 
 #include "ask.h"
 #include "base/err.h"
+#include "base/prng.h"
 #include "dictionary.h"
 #include "dictionary_table.h"
+#include "grant.h"
 #include "image_queue.h"
 #include "login.h"
 #include "marketfeed.h"
@@ -17,6 +19,7 @@
 #include "private.h"
 #include "publish.h"
 #include "service.h"
+#include "service_forget.h"
 #include "service_state.h"
 #include "turn.h"
 
@@ -25,6 +28,8 @@
 #define SWEEP_NS         100000000ull
 #define PROVIDERS        64
 #define POSTS            10000
+#define OFFERS           64 /* of one publisher */
+#define LOGIN_NS         (10 * SECOND_NS)
 #define MESSAGE_BYTES    (4u << 20)
 #define DICTIONARY_BYTES (64u << 20)
 /* Of an item, its stream, its places in queues: arrays that double. */
@@ -36,6 +41,12 @@ static void take_defaults(struct srcdist_core_config *config)
         config->open_window = 500;
     if (config->provider_limit == 0)
         config->provider_limit = PROVIDERS;
+    if (config->publisher_limit == 0)
+        config->publisher_limit = config->provider_limit;
+    if (config->provider_services_max == 0)
+        config->provider_services_max = OFFERS;
+    if (config->login_ns == 0)
+        config->login_ns = LOGIN_NS;
     if (config->post_limit == 0)
         config->post_limit = POSTS;
     if (config->message_max == 0)
@@ -78,6 +89,8 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
     core->config = *config;
     take_defaults(&core->config);
     core->config.source.item_bytes_extra = ITEM_BYTES;
+    uint64_t random = ~config->source.random;
+    core->secret = md_splitmix64(&random);
     core->provider_room = core->config.provider_limit;
     core->post_room = core->config.post_limit;
     core->part_size = (size_t)core->config.message_max + RWF_SPLICE_GROWTH;
@@ -120,6 +133,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         free(core->providers[i].closes);
     }
     srcdist_services_destroy(core);
+    entitle_rules_destroy(core->access);
     for (uint32_t i = 0; i < core->item_room; i++)
         cache_image_free(core->cache, core->items[i].image);
     srcdist_dictionaries_destroy(core);
@@ -141,6 +155,15 @@ void srcdist_core_rules_set(struct srcdist_core *core, const struct srcdist_rule
     cache_rules_set(core->cache, rules->ripples ? core->ripples : NULL, rules->keeps_pages);
     if (core->marketfeed.table)
         mf_table_options_set(core->marketfeed.table, &rules->marketfeed);
+}
+
+void srcdist_core_access_set(struct srcdist_core *core, uint64_t now_ns,
+                             struct entitle_rules *access)
+{
+    core->now_ns = now_ns;
+    entitle_rules_destroy(core->access);
+    core->access = access;
+    srcdist_grants_review(core);
 }
 
 static void take_events(struct srcdist_core *core)
@@ -197,6 +220,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
         srcdist_services_tick(core);
+        srcdist_services_forget_tick(core);
         srcdist_mirror_tick(core);
         srcdist_items_tick(core);
         srcdist_asks_tick(core);

@@ -43,6 +43,7 @@ enum srcdist_cache_location {
 /* The configuration of a service. */
 struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
+    bool is_configured;      /* the configuration names it: never forgotten */
     bool takes_dictionaries; /* those the provider lists with the service */
     uint16_t id;             /* 0: automatic */
     uint8_t data_type;       /* its domain, if the provider names none; 0: none */
@@ -70,15 +71,24 @@ struct srcdist_core_config {
     /* A sentence for the operator. May be NULL. */
     void (*tell)(void *owner, bool is_error, const char *text);
     struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
-    const char *user;                    /* our login at providers */
-    const char *position;                /* "address/host" */
-    const char *application_name;        /* "src_dist" */
-    const char *instance_id;             /* NULL: not sent */
-    uint32_t open_window;                /* providerOpenWindow, 0: 500 */
-    uint32_t provider_limit;             /* connections, 0: 64 */
-    uint32_t post_limit;                 /* 0: 10000 */
-    uint32_t message_max;                /* 0: 4 MiB */
-    uint64_t image_bytes_max;            /* of all images kept, 0: no limit */
+    /* A service is known now, or is forgotten. May be NULL. */
+    void (*service_news)(void *owner, const char *name, bool is_known);
+    uint64_t service_forget_ns;     /* serviceForget: what publishers left; 0: never */
+    const char *user;               /* our login at providers */
+    const char *position;           /* "address/host" */
+    const char *application_name;   /* "src_dist" */
+    const char *instance_id;        /* NULL: not sent */
+    uint32_t open_window;           /* providerOpenWindow, 0: 500 */
+    uint32_t provider_limit;        /* connections, 0: 64 */
+    uint32_t publisher_limit;       /* of these, that connected to us; 0: all */
+    bool has_access;                /* providerAccessFile: nobody without rules, see access_set() */
+    uint32_t user_sessions_max;     /* of a user without mounts=, 0: no limit */
+    uint32_t provider_services_max; /* that one of them may offer, 0: 64 */
+    uint32_t provider_items_max;    /* that one of them may publish, 0: no limit */
+    uint64_t login_ns;              /* they have that long to log in, 0: 10 s */
+    uint32_t post_limit;            /* 0: 10000 */
+    uint32_t message_max;           /* 0: 4 MiB */
+    uint64_t image_bytes_max;       /* of all images kept, 0: no limit */
     const struct rwf_dictionary *fields; /* until providers have their own; may be NULL */
     bool converts_marketfeed;            /* convertMarketfeed: with the fields that are known */
     struct srcdist_rules rules;
@@ -112,6 +122,13 @@ struct srcdist_core_stats {
     uint64_t pages_now;      /* of the images, ANSI pages */
     uint64_t page_bytes_now;
     struct mf_counts marketfeed;
+    uint64_t logins_refused; /* of publishers, as the following */
+    uint64_t services_refused;
+    uint64_t descriptions_refused;
+    uint64_t services_forgotten;
+    uint64_t items_refused;
+    uint64_t messages_held; /* times that one had sent more than its user may */
+    uint64_t places_given;  /* connections without login that made room */
     uint64_t dictionaries_failed;
     uint64_t dictionary_conflicts; /* a provider has another version of one */
     uint64_t dictionary_bytes;
@@ -132,6 +149,12 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
 void srcdist_core_destroy(struct srcdist_core *core); /* NULL is allowed */
 void srcdist_core_rules_set(struct srcdist_core *core, const struct srcdist_rules *rules);
 
+struct entitle_rules;
+/* The rules of providerAccessFile, which the core destroys; NULL: there are none that can be used,
+ * nobody publishes. Who is logged in and what he offers is judged anew. */
+void srcdist_core_access_set(struct srcdist_core *core, uint64_t now_ns,
+                             struct entitle_rules *access);
+
 /* ---- the backbone ---- */
 
 void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
@@ -151,7 +174,7 @@ enum srcdist_provider_kind {
 };
 
 /* The channel is open. `rank`: which of several providers of a service is preferred, 0 best.
- * MD_ERR_FULL at provider_limit. */
+ * MD_ERR_FULL at the limit; a publisher that has not logged in makes room for another one. */
 int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
                          enum srcdist_provider_kind kind, unsigned rank, const char *name,
                          const struct srcdist_link *link, void *self, uint32_t *provider);
@@ -183,7 +206,9 @@ struct srcdist_misuse {
 
 struct srcdist_provider_info {
     bool is_used;
+    bool is_logged_in;
     const char *name;
+    const char *user; /* of a publisher */
     const char *state;
     enum srcdist_provider_kind kind;
     uint32_t services;
@@ -195,8 +220,9 @@ struct srcdist_provider_info {
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);
 
-/* Services in the order in which they became known; false past the last. */
+/* False past the last place of a service. */
 struct srcdist_service_info {
+    bool is_used;
     const char *name;
     uint16_t id;
     bool is_up;

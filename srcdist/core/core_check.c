@@ -126,12 +126,20 @@ static const char *check_offers(const struct srcdist_core *core, uint32_t provid
 {
     const struct srcdist_provider *p = &core->providers[provider];
 
+    uint32_t published = 0;
+
     MD_REQUIRE(p->offer_count <= SRCDIST_SERVICES);
+    for (uint32_t k = 0; p->kind == SRCDIST_NON_INTERACTIVE && k < core->item_room; k++)
+        published +=
+            core->items[k].state != SRCDIST_ITEM_FREE && core->items[k].provider == provider;
+    MD_REQUIRE(p->item_count == published);
     for (uint32_t i = 0; i < p->offer_count; i++) {
         const struct srcdist_offer *offer = &p->offers[i];
         uint32_t open = 0;
 
         MD_REQUIRE(offer->service < SRCDIST_SERVICES && core->services[offer->service].is_used);
+        MD_REQUIRE(core->services[offer->service].is_broadcast ==
+                   (p->kind == SRCDIST_NON_INTERACTIVE));
         for (uint32_t k = 0; k < i; k++)
             MD_REQUIRE(p->offers[k].provider_id != offer->provider_id);
         for (uint32_t k = 0; k < core->item_room; k++)
@@ -293,6 +301,8 @@ static const char *check_services(const struct srcdist_core *core, const struct 
         MD_REQUIRE(s->is_used || (!s->is_up && !s->is_offered));
         MD_REQUIRE(!s->is_offered || srcdist_service_find(core, s->svc) == i);
         MD_REQUIRE(s->active_count == tally->active[i]);
+        MD_REQUIRE(!s->is_used ||
+                   (s->left_ns == 0) == (srcdist_service_offerer(core, i) != SRCDIST_NONE));
         MD_REQUIRE(s->is_up || srcdist_service_provider(core, i) == SRCDIST_NONE);
         MD_REQUIRE_ALL(check_said(core, &s->load));
         MD_REQUIRE_ALL(check_said(core, &s->links));

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "dictionary.h"
+#include "offer.h"
 #include "provider.h"
 #include "recovery.h"
 #include "service.h"
@@ -35,35 +36,6 @@ static struct srcdist_offer *offer_by_id(struct srcdist_provider *p, uint16_t pr
             return &p->offers[i];
     }
     return NULL;
-}
-
-static void remove_offer(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer)
-{
-    struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    uint32_t service = offer->service;
-
-    *offer = p->offers[--p->offer_count];
-    srcdist_service_unsay(core, service, provider);
-    srcdist_items_orphaned(core, provider, service);
-    srcdist_service_refresh_state(core, service);
-}
-
-static struct srcdist_offer *add_offer(struct srcdist_core *core, uint32_t provider,
-                                       const struct omm_service *service)
-{
-    struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    uint32_t index = srcdist_service_take(core, service->name);
-
-    if (index == SRCDIST_NONE || p->offer_count == SRCDIST_SERVICES)
-        return NULL;
-    struct srcdist_offer *offer = &p->offers[p->offer_count++];
-    *offer = (struct srcdist_offer){
-        .provider_id = service->id,
-        .service = (uint16_t)index,
-        .is_accepting = true,
-        .open_limit = UINT64_MAX,
-    };
-    return offer;
 }
 
 static void apply_load(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
@@ -153,15 +125,15 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
 
     if (service->action == RWF_MAP_DELETE) {
         if (offer)
-            remove_offer(core, provider, offer);
+            srcdist_offer_remove(core, provider, offer);
         return MD_OK;
     }
     if (!offer && service->filters & OMM_FILTER_INFO)
-        offer = add_offer(core, provider, service);
+        offer = srcdist_offer_add(core, provider, service);
     if (!offer)
         return MD_OK; /* not one of ours */
     if (service->filters & OMM_FILTER_INFO) {
-        srcdist_service_describe(core, offer->service, service, p->kind == SRCDIST_NON_INTERACTIVE);
+        srcdist_service_describe(core, offer->service, provider, service);
         offer->accepts_status = service->accepting_consumer_status;
         offer->counts_snapshots = !service->supports_out_of_band_snapshots;
     }
@@ -194,7 +166,7 @@ static void forget_unnamed(struct srcdist_core *core, uint32_t provider, const u
         if (named[id / 64] >> (id % 64) & 1)
             i++;
         else
-            remove_offer(core, provider, &p->offers[i]); /* the last one takes its place */
+            srcdist_offer_remove(core, provider, &p->offers[i]); /* the last one takes its place */
     }
 }
 
@@ -241,5 +213,5 @@ void srcdist_directory_lost(struct srcdist_core *core, uint32_t provider)
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
     while (p->offer_count > 0)
-        remove_offer(core, provider, &p->offers[p->offer_count - 1]);
+        srcdist_offer_remove(core, provider, &p->offers[p->offer_count - 1]);
 }

@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
+#include "access.h"
 #include "base/err.h"
 #include "directory.h"
 #include "provider.h"
+#include "tell.h"
 
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {
@@ -135,10 +137,9 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
         .permission_profile = true,
     };
 
-    snprintf(p->user, sizeof(p->user), "%.*s", (int)request->user.length,
-             (const char *)request->user.data);
     p->login_stream = request->stream_id;
     if (p->state == SRCDIST_PROVIDER_LOGIN) {
+        srcdist_tell(core, false, "provider %s is logged in", srcdist_party(p).text);
         srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);
         p->grace_until_ns = core->now_ns + core->config.grace_ns;
     }
@@ -147,6 +148,19 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_login_refresh_encode(&enc, &refresh);
     srcdist_provider_send(core, provider, &enc);
+}
+
+/* It is heard no more, and cut in a while: who tries passwords has few connections to try on. */
+static void refuse_login(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                         uint8_t code, const char *text)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    refuse(core, provider, stream_id, RWF_STREAM_CLOSED, code, text);
+    p->refused_ns = core->now_ns;
+    core->stats.logins_refused++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_LOGIN, "provider %s: its login is refused: %s",
+                        srcdist_party(p).text, text);
 }
 
 static int publisher_login(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
@@ -160,22 +174,33 @@ static int publisher_login(struct srcdist_core *core, uint32_t provider, const s
     if (msg->msg_class != RWF_CLASS_REQUEST)
         return MD_OK;
     if (omm_login_request_decode(msg, &request) != RWF_OK) {
-        refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
-               "The login request cannot be read");
+        refuse_login(core, provider, msg->stream_id, RWF_CODE_USAGE_ERROR,
+                     "The login request cannot be read");
         return MD_OK;
     }
     if (request.role != OMM_ROLE_PROVIDER) {
-        refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
-               "this port is for providers; consumers connect to p2ps");
+        refuse_login(core, provider, msg->stream_id, RWF_CODE_USAGE_ERROR,
+                     "this port is for providers; consumers connect to p2ps");
         return MD_OK;
     }
-    bool is_new = srcdist_provider_at(core, provider)->state == SRCDIST_PROVIDER_LOGIN;
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    bool is_new = p->state == SRCDIST_PROVIDER_LOGIN;
+    if (!is_new && !rwf_bytes_equal(request.user, rwf_text(p->user))) {
+        srcdist_provider_drop(core, provider, "it is logged in, and comes with another user name");
+        return MD_OK;
+    }
     if (is_new && rrmp_source_is_full(core->source)) {
         refuse(core, provider, msg->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
                "No room for the items of another provider now");
         return MD_OK;
     }
-    accept_login(core, provider, &request);
+    const char *why = srcdist_access_login(core, p, &request);
+    if (why && is_new)
+        refuse_login(core, provider, msg->stream_id, RWF_CODE_NOT_ENTITLED, why);
+    else if (why)
+        srcdist_provider_drop(core, provider, why);
+    else
+        accept_login(core, provider, &request);
     return MD_OK;
 }
 

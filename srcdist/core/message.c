@@ -1,5 +1,6 @@
 /* message.c - a provider's message: to the directory, the login, a snapshot, an item. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "access.h"
 #include "ask.h"
 #include "base/err.h"
 #include "dictionary.h"
@@ -12,6 +13,7 @@
 #include "private.h"
 #include "provider.h"
 #include "publish.h"
+#include "tell.h"
 #include "upstream.h"
 
 /* ---- items that a provider publishes unasked ---- */
@@ -33,11 +35,33 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
     if (err != MD_OK)
         return err;
     srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
+    p->item_count += it->provider == SRCDIST_NONE;
     it->provider = provider;
     it->service = service;
     it->stream_id = peek->stream_id;
     it->must_republish = false;
     return srcdist_publish_message(core, provider, item, peek, bytes);
+}
+
+/* False: the item is not the provider's yet, and it has as many as it may. */
+static bool has_room_for(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg,
+                         uint32_t service, struct rrmp_view key)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (srcdist_access_item_fits(core, p))
+        return true;
+    uint32_t item = rrmp_source_item_find(core->source, core->services[service].svc, key);
+    const struct srcdist_item *it = item == RRMP_ITEM_NONE ? NULL : srcdist_item_at(core, item);
+    if (it && it->provider == provider)
+        return true;
+    core->stats.items_refused++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_ITEMS,
+                        "item %.*s of provider %s is refused: it publishes %u, as many as it may "
+                        "(itemLimitPerProvider, items= of its user)",
+                        (int)(msg->key.name.length < 64 ? msg->key.name.length : 64),
+                        (const char *)msg->key.name.data, srcdist_party(p).text, p->item_count);
+    return false;
 }
 
 /* A refresh on a new negative stream makes an item of a non-interactive provider. */
@@ -69,7 +93,8 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
     if (!offer || !core->services[offer->service].is_offered) {
         core->stats.unknown_streams++;
         return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_SOURCE_UNKNOWN,
-                                              "The service is not in your directory");
+                                              "The service is not in your directory, or src_dist "
+                                              "has refused it");
     }
     if (msg.flags & RWF_REFRESH_HAS_QOS)
         qos = msg.qos;
@@ -77,7 +102,9 @@ static int publish_new(struct srcdist_core *core, uint32_t provider, const struc
         qos = core->services[offer->service].info.qos[0];
     if (itemkey_encode(msg.domain, &msg.key, &qos, key, sizeof(key), &length) != RWF_OK)
         return MD_OK;
-    int err = rrmp_source_item_add(core->source, core->services[offer->service].svc,
+    int err = MD_ERR_FULL;
+    if (has_room_for(core, provider, &msg, offer->service, (struct rrmp_view){ key, length }))
+        err = rrmp_source_item_add(core->source, core->services[offer->service].svc,
                                    (struct rrmp_view){ key, length }, &item);
     if (err != MD_OK && err != MD_ERR_EXISTS)
         return srcdist_provider_refuse_stream(core, provider, &msg, RWF_CODE_TOO_MANY_ITEMS,
@@ -270,13 +297,11 @@ static int record_for(struct srcdist_core *core, uint32_t provider, uint32_t tar
     return err;
 }
 
-int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
-                             struct rwf_bytes bytes)
+static int take_message(struct srcdist_core *core, uint32_t provider, struct rwf_bytes bytes)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     struct rwf_peek peek;
 
-    core->now_ns = now_ns;
     if (rwf_peek(bytes, &peek) != RWF_OK) {
         core->stats.decode_errors++;
         return MD_ERR_MALFORMED;
@@ -290,4 +315,22 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     if (srcdist_marketfeed_is_for(core, &peek))
         return record_for(core, provider, target, bytes);
     return message_for(core, provider, target, &peek, bytes);
+}
+
+int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_t provider,
+                             struct rwf_bytes bytes)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    core->now_ns = now_ns;
+    if (p->refused_ns != 0)
+        return MD_OK;
+    if (p->pace.cost_ns == 0)
+        return take_message(core, provider, bytes);
+    if (!srcdist_pace_allows(core, p))
+        return MD_ERR_FULL;
+    int err = take_message(core, provider, bytes);
+    if (err != MD_ERR_FULL)
+        srcdist_pace_charge(core, p);
+    return err;
 }

@@ -5,15 +5,20 @@
 
 #include "cache/cache.h"
 #include "core.h"
+#include "entitle/entitle.h"
 #include "omm/directory.h"
 #include "omm/item.h"
 #include "omm/login.h"
 #include "streams.h"
 
-#define SRCDIST_NONE       0xFFFFFFFFu
-#define SRCDIST_SERVICES   256
-#define SRCDIST_NAME_MAX   256
-#define SRCDIST_GROUPS_MAX 65000 /* of all providers together */
+#define SRCDIST_NONE                0xFFFFFFFFu
+#define SRCDIST_SERVICES            256
+#define SRCDIST_NAME_MAX            256
+#define SRCDIST_GROUPS_MAX          65000 /* of all providers together */
+#define SRCDIST_GROUPS_OF_PUBLISHER 4096
+/* Services that publishers name and the configuration does not: room is left for routes. */
+#define SRCDIST_SERVICES_INVENTED 192
+#define SRCDIST_SECRET_MAX        256
 
 /* ---- providers ---- */
 
@@ -65,6 +70,14 @@ struct srcdist_pending {
     uint32_t count;
 };
 
+/* So many messages a second: a message costs its share of it, and some may come ahead of time. */
+struct srcdist_pace {
+    uint64_t cost_ns; /* 0: no limit */
+    uint64_t ahead_ns;
+    uint64_t due_ns; /* all messages so far are paid for then */
+    bool is_held;    /* counted as held back */
+};
+
 struct srcdist_provider {
     bool is_used;
     bool supports_post;
@@ -77,14 +90,18 @@ struct srcdist_provider {
     uint32_t serial;
     int32_t login_stream;
     int32_t directory_stream;
-    uint64_t since_ns; /* of the state */
+    uint64_t since_ns;   /* of the state */
+    uint64_t refused_ns; /* its login was refused: it is heard no more, and is cut later */
     uint64_t grace_until_ns;
     uint64_t updates;
     struct srcdist_misuse misuse;
     uint32_t outstanding;        /* requests not answered yet */
     uint32_t open_window;        /* LOAD of the provider; UINT32_MAX: none */
     uint32_t dictionaries_asked; /* a bit for each of the core's */
-    bool has_fields;             /* the field dictionary kept here is this provider's, too */
+    uint32_t item_count;         /* of a publisher: items it publishes */
+    uint32_t user_items_max;     /* that its user may publish, 0: no limit */
+    struct srcdist_pace pace;
+    bool has_fields; /* the field dictionary kept here is this provider's, too */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];
@@ -100,6 +117,9 @@ struct srcdist_provider {
     uint32_t close_count;
     char name[SRCDIST_NAME_MAX];
     char user[SRCDIST_NAME_MAX];
+    /* As it logged in, to be judged again by new rules. */
+    char password[SRCDIST_SECRET_MAX];
+    char token[SRCDIST_SECRET_MAX];
 };
 
 /* ---- services ---- */
@@ -117,10 +137,14 @@ struct srcdist_service {
     bool is_used;
     bool is_offered; /* to the backbone */
     bool is_up;
-    bool is_broadcast;     /* from non-interactive providers */
+    bool is_broadcast;     /* from non-interactive providers; stays until it is forgotten */
     bool is_complete;      /* what is not published by now does not exist */
     uint16_t svc;          /* the source engine's index */
     uint32_t active_count; /* items somebody takes now */
+    uint64_t left_ns;      /* no provider offers it any more since then; 0: one does */
+    uint32_t describer;    /* the provider that `info` is from, */
+    uint32_t describer_serial;
+    char holder[SRCDIST_NAME_MAX + 64]; /* and its name */
     struct srcdist_service_config config;
     struct omm_service info; /* views point to `text` */
     uint8_t *text;
@@ -245,10 +269,29 @@ struct srcdist_marketfeed {
     struct mf_counts before; /* of the last message, which may come again */
 };
 
+/* Sentences that a provider can cause, told at growing distance: see tell.h. */
+enum srcdist_tale_kind {
+    SRCDIST_TALE_LOGIN,
+    SRCDIST_TALE_SERVICE,
+    SRCDIST_TALE_DESCRIPTION,
+    SRCDIST_TALE_ITEMS,
+    SRCDIST_TALE_PLACE,
+    SRCDIST_TALES,
+};
+
+struct srcdist_tale {
+    uint64_t next_ns;
+    uint64_t pause_ns;
+    uint64_t kept; /* not told since the last one */
+};
+
 struct srcdist_core {
     struct srcdist_core_config config;
     struct srcdist_core_stats stats;
     struct rrmp_source *source;
+    struct entitle_rules *access; /* NULL: none can be used */
+    uint64_t secret;              /* of tables whose keys providers choose */
+    struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
     struct srcdist_stage_chain chain;
     uint64_t groups_taken[(SRCDIST_GROUPS_MAX + 63) / 64]; /* bits */

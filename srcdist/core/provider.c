@@ -104,6 +104,8 @@ void srcdist_provider_give_groups(struct srcdist_core *core, struct srcdist_prov
 static struct srcdist_group *add_group(struct srcdist_core *core, struct srcdist_provider *p,
                                        struct rwf_bytes group)
 {
+    if (p->kind == SRCDIST_NON_INTERACTIVE && p->group_count == SRCDIST_GROUPS_OF_PUBLISHER)
+        return NULL; /* groups are found one by one, and all providers share their numbers */
     if (p->group_count == p->group_room) {
         uint32_t room = p->group_room ? p->group_room * 2 : 16;
         struct srcdist_group *groups = realloc(p->groups, room * sizeof(*groups));
@@ -150,7 +152,9 @@ bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
     if (p->is_used) {
         *out = (struct srcdist_provider_info){
             .is_used = true,
+            .is_logged_in = p->state != SRCDIST_PROVIDER_LOGIN,
             .name = p->name,
+            .user = p->user,
             .state = state_names[p->state],
             .kind = (enum srcdist_provider_kind)p->kind,
             .services = p->offer_count,

@@ -39,6 +39,27 @@ static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t s
     }
 }
 
+/* What a publisher brought goes with it, unless a consumer has it. */
+static bool end_unwanted(struct srcdist_core *core, uint32_t item)
+{
+    static const struct rrmp_ending ending = { .scope = RRMP_REFUSE_NOT_HERE };
+    struct rrmp_source_item info;
+
+    if (!rrmp_source_item_info(core->source, item, &info) || info.requester_count > 0)
+        return false;
+    srcdist_item_forget(core, item);
+    rrmp_source_item_close(core->source, core->now_ns, item, &ending);
+    return true;
+}
+
+void srcdist_items_become_asked(struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        if (core->items[i].state != SRCDIST_ITEM_FREE && core->items[i].service == service)
+            core->items[i].must_republish = false;
+    }
+}
+
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service)
 {
     struct rwf_state state = {
@@ -62,6 +83,8 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
             continue;
         }
         srcdist_item_detach(core, i, core->providers[provider].must_go ? false : true);
+        if (core->services[service].is_broadcast && end_unwanted(core, i))
+            continue;
         it->suspect_sent = true;
         it->must_republish = core->services[service].is_broadcast;
         it->due_ns = core->now_ns + core->config.republish_ns;

@@ -13,4 +13,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
 void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
                        uint16_t group);
 
+/* A route offers now what was published: none of its items waits for a publisher. */
+void srcdist_items_become_asked(struct srcdist_core *core, uint32_t service);
+
 #endif

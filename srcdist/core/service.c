@@ -3,13 +3,16 @@
 #include "service.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/writer.h"
 #include "dictionary_table.h"
 #include "itemkey/itemkey.h"
+#include "tell.h"
 
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
 {
@@ -20,29 +23,67 @@ uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
     return SRCDIST_NONE;
 }
 
-uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name)
+uint32_t srcdist_service_known(const struct srcdist_core *core, struct rwf_bytes name)
 {
-    uint32_t free_slot = SRCDIST_NONE;
-
-    if (name.length == 0 || name.length >= SRCDIST_NAME_MAX)
-        return SRCDIST_NONE;
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
         const struct srcdist_service *s = &core->services[i];
         if (s->is_used && rwf_bytes_equal(rwf_text(s->name), name))
             return i;
-        if (!s->is_used && free_slot == SRCDIST_NONE)
-            free_slot = i;
     }
-    if (free_slot == SRCDIST_NONE)
+    return SRCDIST_NONE;
+}
+
+static uint32_t free_place(const struct srcdist_core *core, bool is_invented)
+{
+    uint32_t found = SRCDIST_NONE;
+    uint32_t invented = 0;
+
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
+        const struct srcdist_service *s = &core->services[i];
+
+        invented += s->is_used && s->is_broadcast && !s->config.is_configured;
+        if (!s->is_used && found == SRCDIST_NONE)
+            found = i;
+    }
+    return is_invented && invented >= SRCDIST_SERVICES_INVENTED ? SRCDIST_NONE : found;
+}
+
+uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name, bool is_broadcast,
+                              bool *is_full)
+{
+    *is_full = false;
+    if (name.length == 0 || name.length >= SRCDIST_NAME_MAX || memchr(name.data, 0, name.length))
         return SRCDIST_NONE;
     struct srcdist_service_config config = core->config.service(core->config.service_owner, name);
     if (config.is_refused)
         return SRCDIST_NONE;
-    struct srcdist_service *s = &core->services[free_slot];
-    *s = (struct srcdist_service){ .is_used = true, .config = config };
+    uint32_t service = free_place(core, is_broadcast && !config.is_configured);
+    if (service == SRCDIST_NONE) {
+        *is_full = true;
+        return SRCDIST_NONE;
+    }
+    struct srcdist_service *s = &core->services[service];
+    *s = (struct srcdist_service){
+        .is_used = true, .is_broadcast = is_broadcast, .config = config, .describer = SRCDIST_NONE
+    };
     memcpy(s->name, name.data, name.length);
     core->stats.services_now++;
-    return free_slot;
+    if (core->config.service_news)
+        core->config.service_news(core->config.service_owner, s->name, true);
+    return service;
+}
+
+uint32_t srcdist_service_offerer(const struct srcdist_core *core, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        for (uint32_t k = 0; p->is_used && k < p->offer_count; k++) {
+            if (p->offers[k].service == service)
+                return i;
+        }
+    }
+    return SRCDIST_NONE;
 }
 
 /* False: this provider cannot be used for the service now. */
@@ -138,17 +179,63 @@ static bool is_same_info(const struct omm_service *a, const struct omm_service *
     return true;
 }
 
-bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
-                              const struct omm_service *info, bool is_broadcast)
+/* False: who described the service still offers it, and goes before this provider. */
+static bool may_describe(const struct srcdist_core *core, uint32_t service, uint32_t provider)
+{
+    const struct srcdist_service *s = &core->services[service];
+
+    if (s->describer == provider || s->describer == SRCDIST_NONE)
+        return true;
+    const struct srcdist_provider *before = &core->providers[s->describer];
+    if (!before->is_used || before->serial != s->describer_serial ||
+        core->providers[provider].rank < before->rank)
+        return true;
+    for (uint32_t i = 0; i < before->offer_count; i++) {
+        if (before->offers[i].service == service)
+            return false;
+    }
+    return true;
+}
+
+static void note_describer(struct srcdist_core *core, uint32_t service, uint32_t provider)
+{
+    struct srcdist_service *s = &core->services[service];
+    struct srcdist_party party = srcdist_party(&core->providers[provider]);
+
+    s->describer = provider;
+    s->describer_serial = core->providers[provider].serial;
+    snprintf(s->holder, sizeof(s->holder), "%.*s", (int)sizeof(s->holder) - 1, party.text);
+}
+
+static void refuse_description(struct srcdist_core *core, uint32_t service, uint32_t provider)
+{
+    core->stats.descriptions_refused++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_DESCRIPTION,
+                        "service %s: the description of provider %s is refused: it is not that of "
+                        "%s",
+                        core->services[service].name,
+                        srcdist_party(&core->providers[provider]).text,
+                        core->services[service].holder);
+}
+
+void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint32_t provider,
+                              const struct omm_service *info)
 {
     struct srcdist_service *s = &core->services[service];
     size_t at = 0;
+    bool is_same = s->text && is_same_info(&s->info, info);
 
-    if (s->text && s->is_broadcast == is_broadcast && is_same_info(&s->info, info))
-        return false;
+    if (!may_describe(core, service, provider)) {
+        if (!is_same)
+            refuse_description(core, service, provider);
+        return;
+    }
+    note_describer(core, service, provider);
+    if (is_same)
+        return;
     uint8_t *text = malloc(text_size(info) + 1);
     if (!text)
-        return false;
+        return;
     struct omm_service copy = *info;
     copy.name = rwf_text(s->name);
     copy.vendor = keep(text, &at, info->vendor);
@@ -161,8 +248,6 @@ bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
     s->text = text;
     s->text_length = at;
     s->info = copy;
-    s->is_broadcast = is_broadcast;
-    return true;
 }
 
 static size_t put_text(uint8_t *out, struct rwf_bytes text)
@@ -241,13 +326,27 @@ void srcdist_service_unsay(struct srcdist_core *core, uint32_t service, uint32_t
         forget_said(&s->links);
 }
 
+static void free_texts(struct srcdist_service *s)
+{
+    free(s->text);
+    forget_said(&s->load);
+    forget_said(&s->links);
+}
+
+void srcdist_service_give(struct srcdist_core *core, uint32_t service)
+{
+    struct srcdist_service *s = &core->services[service];
+
+    MD_ASSERT(!s->is_up && !s->is_offered && s->active_count == 0);
+    free_texts(s);
+    *s = (struct srcdist_service){ .is_used = false };
+    core->stats.services_now--;
+}
+
 void srcdist_services_destroy(struct srcdist_core *core)
 {
-    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
-        free(core->services[i].text);
-        forget_said(&core->services[i].load);
-        forget_said(&core->services[i].links);
-    }
+    for (uint32_t i = 0; i < SRCDIST_SERVICES; i++)
+        free_texts(&core->services[i]);
 }
 
 static void put_said(struct md_wr *wr, uint16_t *count, uint8_t type,
@@ -387,11 +486,13 @@ bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
                           struct srcdist_service_info *out)
 {
     *out = (struct srcdist_service_info){ 0 };
-    if (service >= SRCDIST_SERVICES || !core->services[service].is_used)
+    if (service >= SRCDIST_SERVICES)
         return false;
     const struct srcdist_service *s = &core->services[service];
-    *out = (struct srcdist_service_info){
-        .name = s->name, .id = s->info.id, .is_up = s->is_up, .is_broadcast = s->is_broadcast
-    };
+    *out = (struct srcdist_service_info){ .is_used = s->is_used,
+                                          .name = s->name,
+                                          .id = s->info.id,
+                                          .is_up = s->is_up,
+                                          .is_broadcast = s->is_broadcast };
     return true;
 }

@@ -6,7 +6,15 @@
 #include "private.h"
 
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc);
-uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name);
+uint32_t srcdist_service_known(const struct srcdist_core *core, struct rwf_bytes name);
+/* A new one. SRCDIST_NONE: it is not to be offered, or *is_full. */
+uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name, bool is_broadcast,
+                              bool *is_full);
+/* Nothing refers to it any more. */
+void srcdist_service_give(struct srcdist_core *core, uint32_t service);
+
+/* A provider that offers it, up or not, or SRCDIST_NONE. */
+uint32_t srcdist_service_offerer(const struct srcdist_core *core, uint32_t service);
 
 /* The best provider that has the service up, or SRCDIST_NONE. */
 uint32_t srcdist_service_provider(const struct srcdist_core *core, uint32_t service);
@@ -16,9 +24,10 @@ uint32_t srcdist_service_asked(const struct srcdist_core *core, uint32_t service
 /* The same, among those whose OpenLimit allows one more item. */
 uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32_t service);
 
-/* INFO of a provider: capabilities and the rest. True when something changed. */
-bool srcdist_service_describe(struct srcdist_core *core, uint32_t service,
-                              const struct omm_service *info, bool is_broadcast);
+/* INFO of a provider: capabilities and the rest. While the provider that described the service
+ * offers it, another one's description is refused, unless that one is of a better rank. */
+void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint32_t provider,
+                              const struct omm_service *info);
 
 /* Keeps LOAD and LINK as the provider sends them, for consumers. */
 void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,

@@ -41,7 +41,9 @@ void srcdist_services_tick(struct srcdist_core *core)
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
         const struct srcdist_service *s = &core->services[i];
 
-        if (s->is_used && s->is_offered && s->is_complete != srcdist_service_is_complete(core, i))
+        /* One that found no room on the backbone tries again. */
+        if (s->is_used &&
+            (s->is_offered ? s->is_complete != srcdist_service_is_complete(core, i) : s->is_up))
             srcdist_service_announce(core, i);
     }
 }

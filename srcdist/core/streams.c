@@ -6,22 +6,23 @@
 
 #include "base/check.h"
 #include "base/err.h"
+#include "base/prng.h"
 
 #define SLOTS_MIN       64
 #define SLOT_STEP       8 /* they grow by an eighth */
 #define FREE            0x8000u
 #define GENERATION_MASK ((1u << (31 - SRCDIST_SLOT_BITS)) - 1)
 
-void srcdist_streams_init(struct srcdist_streams *streams)
+void srcdist_streams_init(struct srcdist_streams *streams, uint64_t secret)
 {
-    *streams = (struct srcdist_streams){ .slot_free = SRCDIST_STREAM_NONE };
+    *streams = (struct srcdist_streams){ .slot_free = SRCDIST_STREAM_NONE, .secret = secret };
 }
 
 void srcdist_streams_fini(struct srcdist_streams *streams)
 {
     free(streams->slots);
     free(streams->nodes);
-    srcdist_streams_init(streams);
+    srcdist_streams_init(streams, streams->secret);
 }
 
 static int grow_slots(struct srcdist_streams *streams)
@@ -74,7 +75,7 @@ bool srcdist_streams_was_open(const struct srcdist_streams *streams, int32_t id)
 
 static uint32_t home_of(const struct srcdist_streams *streams, int32_t id)
 {
-    return (uint32_t)(((uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull) >> 32) & streams->node_mask;
+    return (uint32_t)md_mix64(streams->secret ^ (uint32_t)id) & streams->node_mask;
 }
 
 static uint32_t find_node(const struct srcdist_streams *streams, int32_t id)

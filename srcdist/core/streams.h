@@ -38,11 +38,13 @@ struct srcdist_streams {
     struct srcdist_stream_node *nodes; /* of negative ids */
     uint32_t node_mask;
     uint32_t node_count;
+    uint64_t secret;
 };
 
 #define SRCDIST_STREAM_NONE UINT32_MAX
 
-void srcdist_streams_init(struct srcdist_streams *streams);
+/* `secret`: nobody else knows it, so ids that collide in the table cannot be chosen. */
+void srcdist_streams_init(struct srcdist_streams *streams, uint64_t secret);
 void srcdist_streams_fini(struct srcdist_streams *streams);
 
 /* A new id for `target`; 0 when there is no memory or no slot left. */

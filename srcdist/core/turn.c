@@ -21,14 +21,57 @@
 #include "provider.h"
 #include "publish.h"
 #include "service.h"
+#include "tell.h"
 #include "upstream.h"
 
 #define SECOND_NS        1000000000ull
 #define LOGIN_TIMEOUT_NS (45 * SECOND_NS)
+#define REFUSED_NS       (3 * SECOND_NS)  /* a connection whose login was refused holds its place */
 #define ANSWER_MORE_NS   (30 * SECOND_NS) /* further silence before the status is sent again */
 #define SWEEP_ITEMS      65536
 
 /* ---- providers come and go ---- */
+
+static uint32_t publishers_now(const struct srcdist_core *core)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < core->provider_room; i++)
+        count += core->providers[i].is_used && core->providers[i].kind == SRCDIST_NON_INTERACTIVE;
+    return count;
+}
+
+static void cut(struct srcdist_core *core, uint32_t provider, const char *reason)
+{
+    const struct srcdist_link *link = core->providers[provider].link;
+    void *self = core->providers[provider].self;
+
+    srcdist_provider_gone(core, core->now_ns, provider);
+    link->close(self, reason);
+}
+
+/* The connection that has waited longest without a login; who is logged in makes room for nobody.
+ */
+static bool make_room(struct srcdist_core *core)
+{
+    uint32_t oldest = SRCDIST_NONE;
+
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+        if (p->is_used && p->kind == SRCDIST_NON_INTERACTIVE &&
+            p->state == SRCDIST_PROVIDER_LOGIN &&
+            (oldest == SRCDIST_NONE || p->since_ns < core->providers[oldest].since_ns))
+            oldest = i;
+    }
+    if (oldest == SRCDIST_NONE)
+        return false;
+    core->stats.places_given++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_PLACE,
+                        "provider %s makes room: it has not logged in, and another one has come",
+                        core->providers[oldest].name);
+    cut(core, oldest, "no login, and another provider needs the place");
+    return true;
+}
 
 int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
                          enum srcdist_provider_kind kind, unsigned rank, const char *name,
@@ -38,6 +81,9 @@ int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
 
     core->now_ns = now_ns;
     *provider = SRCDIST_NONE;
+    if (kind == SRCDIST_NON_INTERACTIVE && publishers_now(core) >= core->config.publisher_limit &&
+        !make_room(core))
+        return MD_ERR_FULL;
     while (slot < core->provider_room && core->providers[slot].is_used)
         slot++;
     if (slot == core->provider_room)
@@ -54,7 +100,7 @@ int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
         .self = self,
     };
     snprintf(p->name, sizeof(p->name), "%s", name);
-    srcdist_streams_init(&p->streams);
+    srcdist_streams_init(&p->streams, core->secret);
     core->stats.providers_now++;
     *provider = slot;
     if (kind == SRCDIST_INTERACTIVE)
@@ -91,7 +137,10 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     bool is_known = srcdist_item_at(core, event->item) != NULL;
     struct srcdist_item *it = srcdist_item_make(core, event->item);
 
-    MD_ASSERT(service != SRCDIST_NONE);
+    if (service == SRCDIST_NONE) { /* it was forgotten meanwhile, and UNWANTED follows */
+        srcdist_item_forget(core, event->item);
+        return;
+    }
     if (!it) {
         srcdist_item_end(core, event->item, RRMP_REFUSE_LATER, RWF_CODE_NO_RESOURCES,
                          "No memory for another item now");
@@ -259,6 +308,13 @@ void srcdist_items_tick(struct srcdist_core *core)
         core->sweep_item = 0;
 }
 
+static uint64_t patience_with(const struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    bool is_stranger = p->kind == SRCDIST_NON_INTERACTIVE && p->state == SRCDIST_PROVIDER_LOGIN;
+
+    return is_stranger ? core->config.login_ns : LOGIN_TIMEOUT_NS;
+}
+
 void srcdist_providers_tick(struct srcdist_core *core)
 {
     for (uint32_t i = 0; i < core->provider_room; i++) {
@@ -267,16 +323,14 @@ void srcdist_providers_tick(struct srcdist_core *core)
         if (!p->is_used)
             continue;
         if (!p->must_go && p->state != SRCDIST_PROVIDER_READY &&
-            core->now_ns - p->since_ns > LOGIN_TIMEOUT_NS)
+            core->now_ns - p->since_ns > patience_with(core, p))
             srcdist_provider_drop(core, i, "no login or directory in time");
+        if (!p->must_go && p->refused_ns != 0 && core->now_ns - p->refused_ns > REFUSED_NS)
+            srcdist_provider_drop(core, i, "its login was refused");
         if (!p->must_go) {
             srcdist_items_pump(core, i);
             continue;
         }
-        const struct srcdist_link *link = p->link;
-        void *self = p->self;
-        const char *reason = p->go_reason;
-        srcdist_provider_gone(core, core->now_ns, i);
-        link->close(self, reason);
+        cut(core, i, p->go_reason);
     }
 }

@@ -136,6 +136,9 @@ void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell)
 
     srcdist_item_uncount(core, it);
     srcdist_item_leave_offer(core, it);
+    if (it->provider != SRCDIST_NONE &&
+        core->providers[it->provider].kind == SRCDIST_NON_INTERACTIVE)
+        core->providers[it->provider].item_count--;
     if (it->stream_id != 0 && it->provider != SRCDIST_NONE) {
         if (tell)
             tell_close(core, item);

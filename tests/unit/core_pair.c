@@ -243,7 +243,7 @@ static int pair_answers(void *self, struct entitle_answer out[], int max)
 
 void pair_create_source(struct pair *pair)
 {
-    const struct srcdist_core_config source = {
+    struct srcdist_core_config source = {
         .source = { .name = pair->mirror ? pair->name : "test",
                     .item_bytes_max = pair->source_item_bytes,
                     .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
@@ -268,6 +268,8 @@ void pair_create_source(struct pair *pair)
     pair->provider.answers = true;
     pair->provider.service_up = true;
     pair->provider.parts = 1;
+    if (pair->tune)
+        pair->tune(&source);
     assert_int_equal(srcdist_core_create(&source, &pair->source), MD_OK);
     srcdist_core_backbone(pair->source, pair->now_ns, &notice, 1);
 }

@@ -37,7 +37,7 @@
 #define PAIR_MS          1000000ull
 #define PAIR_SEC         1000000000ull
 #define PAIR_RECORDS     4096
-#define PAIR_RECORD_SIZE 2048
+#define PAIR_RECORD_SIZE 4096
 #define PAIR_STREAMS     64
 #define PAIR_ITEMS       64
 #define PAIR_CLIENTS     4
@@ -191,7 +191,8 @@ struct pair {
     uint64_t source_item_bytes;          /* item_bytes_max */
     const struct srcdist_stage_ops *const *stages;
     void *const *stage_selves;
-    bool lose_down;      /* records of src_dist are lost */
+    void (*tune)(struct srcdist_core_config *source); /* before the source is made; may be NULL */
+    bool lose_down;                                   /* records of src_dist are lost */
     uint32_t elsewhere;  /* parts of images that went to another requester alone */
     uint32_t resumes;    /* p2ps asked so often to go on behind a sequence number, */
     uint32_t resume_seq; /* and last behind this one */

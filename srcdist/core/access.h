@@ -1,0 +1,24 @@
+/* access.h - what providerAccessFile says of those who connect: logins, services, limits. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SRCDIST_ACCESS_H
+#define SRCDIST_ACCESS_H
+
+#include "private.h"
+
+/* NULL: this user may log in, and the provider has its limits; else why not. Without an access file
+ * everybody may. */
+const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
+                                 const struct omm_login_request *request);
+/* The same for one that is logged in, by what it presented then. */
+const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p);
+bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,
+                                struct rwf_bytes service);
+
+/* False: the provider sends more than its user may; the same message is to come again. */
+bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p);
+void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provider *p);
+
+/* False: the provider, or its user, publishes as many items as it may. */
+bool srcdist_access_item_fits(const struct srcdist_core *core, const struct srcdist_provider *p);
+
+#endif

@@ -1,0 +1,45 @@
+/* grant.c - see grant.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "grant.h"
+
+#include "access.h"
+#include "offer.h"
+#include "provider.h"
+#include "tell.h"
+
+static void review_offers(struct srcdist_core *core, uint32_t provider)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    for (uint32_t i = 0; i < p->offer_count;) {
+        const char *name = core->services[p->offers[i].service].name;
+
+        if (srcdist_access_may_publish(core, p, rwf_text(name))) {
+            i++;
+            continue;
+        }
+        srcdist_tell(core, true,
+                     "service %s of provider %s ends: providerAccessFile no longer lets it publish "
+                     "it",
+                     name, srcdist_party(p).text);
+        core->stats.services_refused++;
+        srcdist_offer_remove(core, provider, &p->offers[i]); /* the last one takes its place */
+    }
+}
+
+void srcdist_grants_review(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        struct srcdist_provider *p = &core->providers[i];
+
+        if (!p->is_used || p->must_go || p->kind != SRCDIST_NON_INTERACTIVE ||
+            p->state == SRCDIST_PROVIDER_LOGIN)
+            continue;
+        if (srcdist_access_again(core, p) != NULL) {
+            core->stats.logins_refused++;
+            srcdist_provider_drop(core, i, "providerAccessFile no longer lets it in");
+            continue;
+        }
+        review_offers(core, i);
+    }
+}

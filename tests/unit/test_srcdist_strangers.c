@@ -1,0 +1,629 @@
+/* test_srcdist_strangers.c - providers that nobody invited: what they cannot take or break. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+#include "entitle/entitle.h"
+
+#define STRANGERS 80
+#define PATIENCE  (300 * PAIR_SEC)
+
+struct bed;
+
+struct stranger {
+    struct bed *bed;
+    uint32_t id;
+    bool is_closed;
+    uint8_t msg_class; /* of the last message it was sent */
+    struct rwf_state state;
+};
+
+struct bed {
+    struct pair pair;
+    struct stranger strangers[STRANGERS];
+};
+
+static int hear(void *self, struct rwf_bytes bytes)
+{
+    struct stranger *s = self;
+    struct rwf_msg msg;
+
+    assert_int_equal(rwf_msg_decode(bytes, &msg), RWF_OK);
+    s->msg_class = msg.msg_class;
+    s->state = msg.state;
+    s->state.text = rwf_bytes(NULL, 0);
+    return MD_OK;
+}
+
+static void on_close(void *self, const char *reason)
+{
+    struct stranger *s = self;
+
+    (void)reason;
+    s->is_closed = true;
+}
+
+static const struct srcdist_link link_ops = { hear, on_close };
+
+static void tune(struct srcdist_core_config *config)
+{
+    config->service_forget_ns = PATIENCE;
+    config->provider_limit = STRANGERS;
+    config->publisher_limit = 64;
+}
+
+static void tune_access(struct srcdist_core_config *config)
+{
+    tune(config);
+    config->has_access = true;
+}
+
+static int setup_tuned(void **state, void (*how)(struct srcdist_core_config *config))
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+
+    assert_non_null(bed);
+    bed->pair.tune = how;
+    bed->pair.is_id_automatic = true;
+    pair_create(&bed->pair, (struct p2ps_core_config){ 0 });
+    *state = bed;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_tuned(state, tune);
+}
+
+static int setup_access(void **state)
+{
+    return setup_tuned(state, tune_access);
+}
+
+static int teardown(void **state)
+{
+    struct bed *bed = *state;
+
+    pair_destroy(&bed->pair);
+    free(bed);
+    return 0;
+}
+
+static const struct srcdist_core_stats *stats(const struct bed *bed)
+{
+    return srcdist_core_stats(bed->pair.source);
+}
+
+static int arrive(struct bed *bed, unsigned n, enum srcdist_provider_kind kind, unsigned rank)
+{
+    struct stranger *s = &bed->strangers[n];
+    char name[32];
+
+    *s = (struct stranger){ .bed = bed };
+    snprintf(name, sizeof(name), "10.0.0.%u:99", n);
+    return srcdist_provider_add(bed->pair.source, bed->pair.now_ns, kind, rank, name, &link_ops, s,
+                                &s->id);
+}
+
+static struct stranger *come(struct bed *bed, unsigned n)
+{
+    assert_int_equal(arrive(bed, n, SRCDIST_NON_INTERACTIVE, 0), MD_OK);
+    return &bed->strangers[n];
+}
+
+static void go(struct stranger *s)
+{
+    srcdist_provider_gone(s->bed->pair.source, s->bed->pair.now_ns, s->id);
+    s->is_closed = true;
+    pair_settle(&s->bed->pair);
+}
+
+static int offer_message(struct stranger *s, struct rwf_encoder *enc)
+{
+    assert_int_equal(rwf_encoder_error(enc), RWF_OK);
+    int err = srcdist_provider_message(s->bed->pair.source, s->bed->pair.now_ns, s->id,
+                                       rwf_encoder_bytes(enc));
+    pair_settle(&s->bed->pair);
+    return err;
+}
+
+static void log_in(struct stranger *s, const char *user, const char *password)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    struct omm_login_request request = pair_login_request();
+
+    request.role = OMM_ROLE_PROVIDER;
+    request.user = rwf_text(user);
+    request.password = rwf_text(password);
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_login_request_encode(&enc, &request);
+    assert_int_equal(offer_message(s, &enc), MD_OK);
+}
+
+/* The services PREFIX first, first + 1, ..., whose ids are their numbers. */
+static void say_services(struct stranger *s, const char *prefix, unsigned first, unsigned count,
+                         const char *vendor)
+{
+    static uint8_t bytes[65536];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = {
+        .stream_id = 0, .is_first = true, .is_complete = true, .is_streaming = true, .filter = 3
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    for (unsigned i = 0; i < count; i++) {
+        char name[64];
+        struct omm_service service = {
+            .id = (uint16_t)(first + i),
+            .action = RWF_MAP_ADD,
+            .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
+            .vendor = rwf_text(vendor),
+            .capability_count = 1,
+            .capabilities = { 6 },
+            .is_up = true,
+            .is_accepting = true,
+        };
+        snprintf(name, sizeof(name), count > 1 ? "%s%u" : "%s", prefix, first + i);
+        service.name = rwf_text(name);
+        omm_directory_encode_service(&enc, &service);
+    }
+    omm_directory_encode_finish(&enc);
+    assert_int_equal(offer_message(s, &enc), MD_OK);
+}
+
+static struct stranger *publisher(struct bed *bed, unsigned n, const char *service)
+{
+    struct stranger *s = come(bed, n);
+
+    log_in(s, "feed", "");
+    say_services(s, service, 3, 1, "");
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+    return s;
+}
+
+static int publish(struct stranger *s, const char *name)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    static int32_t stream_id = -1;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_REFRESH,
+        .domain = 6,
+        .stream_id = stream_id--,
+        .container = RWF_TYPE_FIELD_LIST,
+        .flags = RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .group_id = rwf_bytes((const uint8_t *)"\0", 2),
+        .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_SERVICE_ID,
+                 .service_id = 3,
+                 .name = rwf_text(name) },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, 1, true);
+    rwf_msg_finish(&enc);
+    return offer_message(s, &enc);
+}
+
+static bool is_known(const struct bed *bed, const char *name, struct srcdist_service_info *out)
+{
+    for (uint32_t i = 0; srcdist_service_info(bed->pair.source, i, out); i++) {
+        if (out->is_used && strcmp(out->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_up(const struct bed *bed, const char *name)
+{
+    struct srcdist_service_info info;
+
+    return is_known(bed, name, &info) && info.is_up;
+}
+
+static bool knows(const struct bed *bed, const char *name)
+{
+    struct srcdist_service_info info;
+
+    return is_known(bed, name, &info);
+}
+
+static void set_rules(struct bed *bed, const char *text)
+{
+    struct entitle_rules *rules;
+
+    assert_int_equal(entitle_rules_create(text, strlen(text), NULL, NULL, &rules), MD_OK);
+    srcdist_core_access_set(bed->pair.source, bed->pair.now_ns, rules);
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+}
+
+/* ---- services ---- */
+
+static void a_service_ends_with_its_publisher_and_is_forgotten_later(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = publisher(bed, 0, "SENT");
+
+    assert_true(is_up(bed, "SENT"));
+    go(s);
+    assert_false(is_up(bed, "SENT"));
+    pair_pass(&bed->pair, PATIENCE - PAIR_SEC);
+    assert_true(knows(bed, "SENT"));
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    assert_false(knows(bed, "SENT"));
+    assert_int_equal(stats(bed)->services_forgotten, 1);
+    publisher(bed, 1, "SENT");
+    assert_true(is_up(bed, "SENT"));
+}
+
+static uint16_t id_of(struct pair *pair, const char *service)
+{
+    const struct rrmp_view name = { (const uint8_t *)service, strlen(service) };
+    uint16_t number = rrmp_sink_service_find(p2ps_core_sink(pair->sink, 0), name);
+
+    assert_true(number != RRMP_SERVICE_NONE);
+    return p2ps_core_service_id(pair->sink, 0, number);
+}
+
+static void open_item(struct pair_client *c, int32_t stream_id, const char *service,
+                      const char *name)
+{
+    struct omm_item_request request = pair_request(stream_id, name);
+
+    request.key.service_id = id_of(c->pair, service);
+    pair_ask_item(c, &request);
+}
+
+static void the_place_of_a_forgotten_service_is_another_ones(void **state)
+{
+    struct bed *bed = *state;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+
+    go(publisher(bed, 0, "SENT"));
+    pair_pass(&bed->pair, PATIENCE + 62 * PAIR_SEC);
+    publish(publisher(bed, 1, "OTHER"), "X");
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    open_item(c, 5, "OTHER", "X");
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
+static void a_service_with_a_provider_is_never_forgotten(void **state)
+{
+    struct bed *bed = *state;
+
+    publisher(bed, 0, "SENT");
+    bed->pair.provider.service_up = false;
+    pair_say_directory(&bed->pair.provider, true);
+    pair_pass(&bed->pair, 100 * PAIR_MS);
+    pair_provider_goes(&bed->pair);
+    pair_pass(&bed->pair, 2 * PATIENCE);
+    assert_true(is_up(bed, "SENT"));
+    assert_true(knows(bed, "RDFD")); /* of a route, which is configured */
+}
+
+static void items_that_nobody_has_end_with_their_publisher(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = publisher(bed, 0, "SENT");
+    char name[16];
+
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "I%u", i);
+        publish(s, name);
+    }
+    assert_int_equal(stats(bed)->items_now, 100);
+    go(s);
+    assert_int_equal(stats(bed)->items_now, 0);
+}
+
+static void three_hundred_invented_services_leave_room(void **state)
+{
+    struct bed *bed = *state;
+
+    for (unsigned n = 0; n < 5; n++) {
+        struct stranger *s = come(bed, n);
+
+        log_in(s, "mallory", "");
+        say_services(s, "JUNK", 100 + 60 * n, 60, "");
+        pair_pass(&bed->pair, 100 * PAIR_MS);
+    }
+    assert_int_equal(stats(bed)->services_now, 1 + 192);
+    assert_true(stats(bed)->services_refused >= 300 - 192);
+    assert_int_equal(arrive(bed, 9, SRCDIST_INTERACTIVE, 2), MD_OK);
+    pair_settle(&bed->pair);
+    assert_true(is_up(bed, "RDFD"));
+    go(&bed->strangers[0]);
+    publisher(bed, 0, "SENT"); /* the oldest that is down makes room */
+    assert_true(is_up(bed, "SENT"));
+    assert_false(knows(bed, "JUNK100"));
+    for (unsigned n = 1; n < 5; n++)
+        go(&bed->strangers[n]);
+    pair_pass(&bed->pair, PATIENCE + PAIR_SEC);
+    assert_int_equal(stats(bed)->services_now, 2);
+}
+
+static void one_publisher_offers_so_many_services_and_no_more(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+
+    log_in(s, "mallory", "");
+    say_services(s, "JUNK", 100, 250, "");
+    assert_int_equal(stats(bed)->services_now, 1 + 64);
+    assert_int_equal(stats(bed)->services_refused, 250 - 64);
+}
+
+/* ---- kinds, descriptions ---- */
+
+static void a_stranger_cannot_take_over_a_service_of_a_route(void **state)
+{
+    struct bed *bed = *state;
+    struct srcdist_service_info info;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+    struct stranger *s = come(bed, 0);
+
+    log_in(s, "mallory", "");
+    say_services(s, "RDFD", 3, 1, "evil");
+    publish(s, "TRI.N");
+    assert_int_equal(s->state.code, RWF_CODE_SOURCE_UNKNOWN);
+    assert_true(is_known(bed, "RDFD", &info));
+    assert_false(info.is_broadcast);
+    open_item(c, 5, "RDFD", "TRI.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    go(s);
+    open_item(c, 6, "RDFD", "IBM.N");
+    assert_string_equal(pair_heard(c, 6), "I");
+    /* Nor while the route is down. */
+    pair_provider_goes(&bed->pair);
+    s = come(bed, 0);
+    log_in(s, "mallory", "");
+    say_services(s, "RDFD", 3, 1, "evil");
+    assert_int_equal(stats(bed)->services_refused, 2);
+    assert_false(is_up(bed, "RDFD"));
+}
+
+static void a_route_takes_its_service_back(void **state)
+{
+    struct bed *bed = *state;
+    struct srcdist_service_info info;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+
+    pair_provider_goes(&bed->pair);
+    bed->pair.service = "LATE";
+    struct stranger *s = publisher(bed, 0, "LATE");
+    publish(s, "X");
+    pair_provider_comes(&bed->pair);
+    pair_pass(&bed->pair, PAIR_SEC);
+    assert_true(is_known(bed, "LATE", &info));
+    assert_true(info.is_up && !info.is_broadcast);
+    assert_int_equal(stats(bed)->services_refused, 1);
+    open_item(c, 5, "LATE", "X");
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(pair_stream(c, 5)->counter, 100); /* the model provider's */
+}
+
+static void a_publisher_with_rights_is_not_pushed_out_by_a_route(void **state)
+{
+    struct bed *bed = *state;
+    struct srcdist_service_info info;
+
+    set_rules(bed, "user feed\nallow feed LATE * do=publish\n");
+    pair_provider_goes(&bed->pair);
+    bed->pair.service = "LATE";
+    publisher(bed, 0, "LATE");
+    pair_provider_comes(&bed->pair);
+    pair_pass(&bed->pair, PAIR_SEC);
+    assert_true(is_known(bed, "LATE", &info));
+    assert_true(info.is_up && info.is_broadcast);
+    assert_int_equal(stats(bed)->services_refused, 1);
+}
+
+static void who_described_a_service_first_decides_while_it_offers_it(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *first = publisher(bed, 0, "SENT");
+    struct stranger *second = come(bed, 1);
+
+    log_in(second, "mallory", "");
+    say_services(second, "SENT", 3, 1, "evil");
+    assert_int_equal(stats(bed)->descriptions_refused, 1);
+    say_services(second, "SENT", 3, 1, ""); /* the same: nothing to refuse */
+    assert_int_equal(stats(bed)->descriptions_refused, 1);
+    go(first);
+    say_services(second, "SENT", 3, 1, "evil");
+    assert_int_equal(stats(bed)->descriptions_refused, 1);
+}
+
+/* ---- connections ---- */
+
+static void who_does_not_log_in_makes_room_and_is_cut_in_time(void **state)
+{
+    struct bed *bed = *state;
+
+    for (unsigned n = 0; n < 64; n++) {
+        come(bed, n);
+        pair_pass(&bed->pair, 20 * PAIR_MS);
+    }
+    come(bed, 64);
+    assert_true(bed->strangers[0].is_closed);
+    assert_false(bed->strangers[1].is_closed);
+    assert_int_equal(stats(bed)->places_given, 1);
+    log_in(&bed->strangers[64], "feed", "");
+    pair_pass(&bed->pair, 11 * PAIR_SEC);
+    assert_true(bed->strangers[1].is_closed && bed->strangers[63].is_closed);
+    assert_false(bed->strangers[64].is_closed);
+}
+
+static void who_is_logged_in_makes_room_for_nobody(void **state)
+{
+    struct bed *bed = *state;
+
+    for (unsigned n = 0; n < 64; n++)
+        log_in(come(bed, n), "feed", "");
+    assert_int_equal(arrive(bed, 64, SRCDIST_NON_INTERACTIVE, 0), MD_ERR_FULL);
+    assert_int_equal(arrive(bed, 65, SRCDIST_INTERACTIVE, 2), MD_OK); /* a route finds a place */
+    for (unsigned n = 0; n < 64; n++)
+        assert_false(bed->strangers[n].is_closed);
+}
+
+static void another_name_on_a_connection_that_is_logged_in_ends_it(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = publisher(bed, 0, "SENT");
+
+    log_in(s, "feed", "");
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+    assert_false(s->is_closed);
+    log_in(s, "root", "");
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+    assert_true(s->is_closed);
+}
+
+/* ---- the access file ---- */
+
+static const char rules[] = "user feed password=secret mounts=2 items=3 messages=10/20\n"
+                            "user open\n"
+                            "allow feed SENT * do=publish\n"
+                            "allow * OPEN* * do=publish\n";
+
+static void without_rules_that_can_be_used_nobody_publishes(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+
+    log_in(s, "feed", "secret");
+    assert_int_equal(s->state.code, RWF_CODE_NOT_ENTITLED);
+    assert_int_equal(s->state.stream_state, RWF_STREAM_CLOSED);
+    set_rules(bed, "");
+    s = come(bed, 1);
+    log_in(s, "feed", "secret");
+    assert_int_equal(s->state.code, RWF_CODE_NOT_ENTITLED);
+    assert_int_equal(stats(bed)->logins_refused, 2);
+}
+
+static void a_refused_login_is_heard_no_more_and_cut(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+
+    set_rules(bed, rules);
+    log_in(s, "feed", "guess");
+    assert_int_equal(s->state.code, RWF_CODE_NOT_ENTITLED);
+    s->state.code = 0;
+    log_in(s, "feed", "secret");
+    say_services(s, "SENT", 3, 1, "");
+    assert_int_equal(s->state.code, 0);
+    assert_false(knows(bed, "SENT"));
+    pair_pass(&bed->pair, 4 * PAIR_SEC);
+    assert_true(s->is_closed);
+}
+
+static void a_user_publishes_what_its_lines_say(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+
+    set_rules(bed, rules);
+    log_in(s, "feed", "secret");
+    assert_int_equal(s->msg_class, RWF_CLASS_REFRESH);
+    say_services(s, "OTHER", 4, 1, "");
+    say_services(s, "SENT", 3, 1, "");
+    assert_true(is_up(bed, "SENT"));
+    assert_false(knows(bed, "OTHER"));
+    assert_int_equal(stats(bed)->services_refused, 1);
+}
+
+static void a_user_has_so_many_sessions_and_items(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+
+    set_rules(bed, rules);
+    log_in(s, "feed", "secret");
+    log_in(come(bed, 1), "feed", "secret");
+    log_in(come(bed, 2), "feed", "secret");
+    assert_int_equal(bed->strangers[1].msg_class, RWF_CLASS_REFRESH);
+    assert_int_equal(bed->strangers[2].msg_class, RWF_CLASS_STATUS);
+    say_services(s, "SENT", 3, 1, "");
+    publish(s, "A");
+    publish(s, "B");
+    publish(s, "C");
+    assert_int_equal(stats(bed)->items_refused, 0);
+    publish(s, "D");
+    assert_int_equal(stats(bed)->items_refused, 1);
+    assert_int_equal(s->state.code, RWF_CODE_TOO_MANY_ITEMS);
+    publish(s, "A"); /* its own */
+    assert_int_equal(stats(bed)->items_refused, 1);
+}
+
+static void a_user_that_sends_too_fast_is_held_back(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = come(bed, 0);
+    unsigned taken = 0;
+
+    set_rules(bed, rules);
+    log_in(s, "feed", "secret");
+    say_services(s, "SENT", 3, 1, "");
+    pair_pass(&bed->pair, 5 * PAIR_SEC);
+    while (taken < 100 && publish(s, "A") == MD_OK)
+        taken++;
+    assert_int_equal(taken, 20);
+    assert_int_equal(publish(s, "A"), MD_ERR_FULL);
+    assert_int_equal(stats(bed)->messages_held, 1);
+    pair_pass(&bed->pair, PAIR_SEC);
+    for (taken = 0; taken < 100 && publish(s, "A") == MD_OK;)
+        taken++;
+    assert_int_equal(taken, 10);
+}
+
+static void new_rules_hold_for_who_is_connected(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *feed = come(bed, 0);
+    struct stranger *open = come(bed, 1);
+
+    set_rules(bed, rules);
+    log_in(feed, "feed", "secret");
+    log_in(open, "open", "");
+    say_services(feed, "SENT", 3, 1, "");
+    say_services(open, "OPEN", 4, 1, "");
+    assert_true(is_up(bed, "SENT") && is_up(bed, "OPEN"));
+    set_rules(bed, "user feed password=secret\nuser open\nallow feed SENT * do=publish\n");
+    assert_true(is_up(bed, "SENT"));
+    assert_false(is_up(bed, "OPEN"));
+    assert_false(open->is_closed);
+    set_rules(bed, "user feed password=changed\nallow feed SENT * do=publish\n");
+    assert_true(feed->is_closed && open->is_closed);
+    assert_false(is_up(bed, "SENT"));
+}
+
+int main(void)
+{
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_ACCESS(name) cmocka_unit_test_setup_teardown(name, setup_access, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_service_ends_with_its_publisher_and_is_forgotten_later),
+        TEST(the_place_of_a_forgotten_service_is_another_ones),
+        TEST(a_service_with_a_provider_is_never_forgotten),
+        TEST(items_that_nobody_has_end_with_their_publisher),
+        TEST(three_hundred_invented_services_leave_room),
+        TEST(one_publisher_offers_so_many_services_and_no_more),
+        TEST(a_stranger_cannot_take_over_a_service_of_a_route),
+        TEST(a_route_takes_its_service_back),
+        TEST_ACCESS(a_publisher_with_rights_is_not_pushed_out_by_a_route),
+        TEST(who_described_a_service_first_decides_while_it_offers_it),
+        TEST(who_does_not_log_in_makes_room_and_is_cut_in_time),
+        TEST(who_is_logged_in_makes_room_for_nobody),
+        TEST(another_name_on_a_connection_that_is_logged_in_ends_it),
+        TEST_ACCESS(without_rules_that_can_be_used_nobody_publishes),
+        TEST_ACCESS(a_refused_login_is_heard_no_more_and_cut),
+        TEST_ACCESS(a_user_publishes_what_its_lines_say),
+        TEST_ACCESS(a_user_has_so_many_sessions_and_items),
+        TEST_ACCESS(a_user_that_sends_too_fast_is_held_back),
+        TEST_ACCESS(new_rules_hold_for_who_is_connected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
