@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "listeners.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/connections.h"
@@ -84,8 +86,8 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct p2ps_pro
     options.unsent_max = UNSENT_MAX;
     listener->p2ps = p2ps;
     listener->protocol = protocol;
-    int code =
-        daemon_listen(daemon, param, transport, &options, "serving consumers", &listener->listener);
+    int code = daemon_listen(daemon, param, md_conf_string(daemon, "listenAddress"), transport,
+                             &options, "serving consumers", &listener->listener);
     if (listener->listener &&
         md_loop_fd_add(p2ps->daemon.loop, net_listener_descriptor(listener->listener), MD_LOOP_READ,
                        on_listener, listener, &listener->watch) != MD_OK)
@@ -99,6 +101,22 @@ static bool is_open_by_mistake(const struct md_conf_object *daemon)
     return md_conf_port(daemon, "tlsPort") != 0 && md_conf_bool(daemon, "tlsRequireClientCert") &&
            md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections") &&
            !md_conf_is_set(daemon, "allowRSSLConnections");
+}
+
+/* Consumers come from other hosts: that is what the ports are for, and it has to be known. */
+static void tell_openness(const struct md_conf_object *daemon)
+{
+    const char *address = md_conf_string(daemon, "listenAddress");
+    bool has_port =
+        md_conf_port(daemon, "tlsPort") != 0 ||
+        (md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections"));
+
+    if (has_port && !md_conf_string(daemon, "accessFile")[0] && strncmp(address, "127.", 4) != 0 &&
+        strcmp(address, "::1") != 0)
+        md_log(
+            MD_LOG_WARNING,
+            "accessFile is not set: whoever reaches the ports for consumers sees everything, and "
+            "may post; name a file of users, or see listenAddress");
 }
 
 int p2ps_open_listeners(struct p2ps *p2ps)
@@ -123,6 +141,8 @@ int p2ps_open_listeners(struct p2ps *p2ps)
         code = open_listener(p2ps, 0, &p2ps_rssl_protocol, &net_tcp_transport, "rsslPort");
     if (code < 0)
         code = open_listener(p2ps, 1, &p2ps_rssl_protocol, &net_tls_transport, "tlsPort");
+    if (code < 0)
+        tell_openness(daemon);
     return code;
 }
 

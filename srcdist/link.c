@@ -303,9 +303,9 @@ void link_leave(struct link *link)
 
 void link_give_way(struct link *link)
 {
-    md_log(MD_LOG_WARNING,
-           "provider: host=%s ended: no handshake, and too many others wait for theirs",
-           client_session_peer(link->session));
+    if (link->provider != NO_PROVIDER)
+        srcdist_provider_gone(link->loop->core, md_loop_now(link->loop->loop), link->provider);
+    link->provider = NO_PROVIDER;
     hang_up(link);
 }
 

@@ -10,7 +10,8 @@
 
 struct route_loop;
 
-#define LINK_EVENTS 64
+#define LINK_EVENTS   64
+#define LINK_HOST_MAX 64
 
 /* Owned by its loop's thread. A link of a route dials again for ever; one that was accepted ends.
  */
@@ -26,7 +27,8 @@ struct link {
     bool is_leaving;  /* src_dist stops: nothing is said or heard any more */
     bool is_greeting; /* accepted, and its handshake is not done */
     uint64_t accepted_ns;
-    bool is_blocked; /* the backbone takes no more: events[event_at] is offered again */
+    char host[LINK_HOST_MAX]; /* of one that was accepted: whose connections are counted together */
+    bool is_blocked;          /* the backbone takes no more: events[event_at] is offered again */
     struct rssl_event events[LINK_EVENTS];
     size_t event_count;
     size_t event_at;
@@ -58,7 +60,7 @@ struct link *link_accept(struct route_loop *loop, struct net_stream *stream,
                          const struct rssl_config *config);
 /* src_dist stops: what is queued goes out, then the connection ends and is not dialed again. */
 void link_leave(struct link *link);
-/* Of one that was accepted and has said nothing: it makes room, and is gone with the next turn. */
+/* Of one that was accepted and is not logged in: it makes room, and is gone with the next turn. */
 void link_give_way(struct link *link);
 void link_destroy(struct link *link);
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "route_loop.h"
 #include "stats/rows.h"
@@ -55,7 +56,7 @@ static const struct stats_row rows[] = {
 };
 
 struct provider_stats {
-    struct stats_entry *name, *kind, *state;
+    struct stats_entry *name, *user, *kind, *state;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
 };
 
@@ -69,6 +70,7 @@ static struct provider_stats *create_provider(const struct route_loop *loop, uin
         return NULL;
     snprintf(prefix, sizeof(prefix), "src_dist.provider.%s%u.", loop->config.stats_group, number);
     stats->name = stats_entry_addf(segment, STATS_KIND_STRING, "%sname", prefix);
+    stats->user = stats_entry_addf(segment, STATS_KIND_STRING, "%suser", prefix);
     stats->kind = stats_entry_addf(segment, STATS_KIND_STRING, "%skind", prefix);
     stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "%sstate", prefix);
     stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
@@ -80,6 +82,7 @@ static void destroy_provider(struct stats_segment *segment, struct provider_stat
     if (!stats)
         return;
     stats_entry_remove(segment, stats->name);
+    stats_entry_remove(segment, stats->user);
     stats_entry_remove(segment, stats->kind);
     stats_entry_remove(segment, stats->state);
     stats_rows_remove(stats->entries, STATS_ROW_COUNT(rows), segment);
@@ -90,6 +93,7 @@ static void show_provider(struct stats_segment *segment, struct provider_stats *
                           const struct srcdist_provider_info *info)
 {
     stats_string_set(segment, stats->name, info->name);
+    stats_string_set(segment, stats->user, info->user);
     stats_string_set(segment, stats->kind,
                      info->kind == SRCDIST_INTERACTIVE ? "interactive" : "non-interactive");
     stats_string_set(segment, stats->state, info->state);
@@ -98,19 +102,51 @@ static void show_provider(struct stats_segment *segment, struct provider_stats *
 
 /* ---- services: src_dist.service.<name>.<name> ---- */
 
-static void show_services(struct stats_segment *segment, const struct srcdist_core *core)
+struct service_stats {
+    struct stats_entry *state, *id;
+    char name[256];
+};
+
+static void destroy_service(struct stats_segment *segment, struct service_stats *stats)
 {
+    if (!stats)
+        return;
+    stats_entry_remove(segment, stats->state);
+    stats_entry_remove(segment, stats->id);
+    free(stats);
+}
+
+static struct service_stats *create_service(struct stats_segment *segment, const char *name)
+{
+    struct service_stats *stats = calloc(1, sizeof(*stats));
+
+    if (!stats)
+        return NULL;
+    snprintf(stats->name, sizeof(stats->name), "%s", name);
+    stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", name);
+    stats->id = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.serviceId", name);
+    return stats;
+}
+
+/* Another service may have the place of one that was forgotten. */
+static void show_services(struct route_loop *loop)
+{
+    struct stats_segment *segment = loop->config.daemon->stats;
     struct srcdist_service_info service;
 
-    for (uint32_t i = 0; srcdist_service_info(core, i, &service); i++) {
-        if (!service.is_used)
+    for (uint32_t i = 0; i < LINK_STATS_SERVICES && srcdist_service_info(loop->core, i, &service);
+         i++) {
+        struct service_stats **stats = &loop->service_stats[i];
+        if (*stats && (!service.is_used || strcmp((*stats)->name, service.name) != 0)) {
+            destroy_service(segment, *stats);
+            *stats = NULL;
+        }
+        if (service.is_used && !*stats)
+            *stats = create_service(segment, service.name);
+        if (!service.is_used || !*stats)
             continue;
-        struct stats_entry *state =
-            stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", service.name);
-        stats_string_set(segment, state, service.is_up ? "up" : "down");
-        stats_gauge_set(stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.serviceId",
-                                         service.name),
-                        service.id);
+        stats_string_set(segment, (*stats)->state, service.is_up ? "up" : "down");
+        stats_gauge_set((*stats)->id, service.id);
     }
 }
 
@@ -138,7 +174,7 @@ void link_stats_show(struct route_loop *loop)
         if (*stats)
             show_provider(segment, *stats, &info);
     }
-    show_services(segment, loop->core);
+    show_services(loop);
 }
 
 void link_stats_destroy(struct route_loop *loop)
@@ -150,5 +186,9 @@ void link_stats_destroy(struct route_loop *loop)
     for (uint32_t i = 0; i < LINK_STATS_PROVIDERS; i++) {
         free(loop->provider_stats[i]); /* the segment goes, too */
         loop->provider_stats[i] = NULL;
+    }
+    for (uint32_t i = 0; i < LINK_STATS_SERVICES; i++) {
+        free(loop->service_stats[i]);
+        loop->service_stats[i] = NULL;
     }
 }

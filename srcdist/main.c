@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "access.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -93,6 +94,14 @@ static struct srcdist_core_config core_config(struct network *network)
         },
         .service_owner = network,
         .service = src_dist_service_config,
+        .service_news = src_dist_service_news,
+        .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
+        .provider_limit = SRC_DIST_PUBLISHERS + ROUTES_MAX,
+        .publisher_limit = SRC_DIST_PUBLISHERS,
+        .has_access = src_dist_has_access(daemon),
+        .user_sessions_max = md_conf_u32(daemon, "providerLimitPerUser"),
+        .provider_services_max = md_conf_u32(daemon, "serviceLimitPerProvider"),
+        .provider_items_max = md_conf_u32(daemon, "itemLimitPerProvider"),
         .tell = tell_operator,
         .dictionary_bytes_max = sd->dictionary_bytes,
         .user = "src_dist",
@@ -140,6 +149,7 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         .attach = network->settings->config,
         .accepted = src_dist_server_channel(sd, bus),
         .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
+        .host_limit = md_conf_u32(&sd->daemon.object, "providerLimitPerHost"),
         .busy_poll_ns = md_conf_time_ns(&sd->daemon.object, "busyPoll"),
         .input_budget = (int)md_conf_u64(bus, "inputBias") * TURN_MESSAGES / 100,
         .tcp_nodelay = md_conf_bool(&sd->daemon.object, "tcpNoDelay"),
@@ -230,6 +240,7 @@ static void on_reload(void *owner, struct daemon_reload *reload)
         struct md_conf_object route = md_conf_object(reload->conf, MD_CONF_ROUTE, number);
         daemon_tls_reload(reload, sd->route_tls[i], &route, name);
     }
+    src_dist_access_reload(sd, reload);
     daemon_reload_add(reload,
                       &(struct daemon_reload_step){ .commit = commit_parameters, .fresh = sd });
 }

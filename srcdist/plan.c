@@ -8,7 +8,6 @@
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
 #define LOOP_BYTES    (16u << 20) /* tables that are made at start */
 #define MESSAGES      4           /* buffers of maxDecodedMsgSize a loop holds */
-#define PROVIDERS     64          /* connections of a loop, at most */
 
 uint64_t src_dist_round_up_power(uint64_t value)
 {
@@ -53,6 +52,7 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     const struct md_conf_object *daemon = &sd->daemon.object;
     struct daemon_memory *memory = &sd->memory;
     uint64_t loops = sd->network_count;
+    uint64_t providers = SRC_DIST_PUBLISHERS + md_conf_u64(daemon, "routeCount");
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t own = md_conf_u64(bus, "guaranteedOutputBuffers") * buffer + 3 * RSSL_CHUNK_SIZE;
     uint64_t input =
@@ -68,8 +68,8 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     sd->gap_logs = (uint32_t)(daemon_memory_grant(memory, "gapLogs", 256 * loops * gap_log, 8) /
                               loops / gap_log);
     if (unread_bytes(sd, bus) > 0)
-        daemon_memory_add(memory, "unread", loops * PROVIDERS * unread_bytes(sd, bus));
-    daemon_memory_grant(memory, "providers", loops * PROVIDERS * own, 8);
+        daemon_memory_add(memory, "unread", loops * providers * unread_bytes(sd, bus));
+    daemon_memory_grant(memory, "providers", loops * providers * own, 8);
     uint64_t pool = md_conf_u64(bus, "poolSize") * buffer;
     sd->pool_bytes = daemon_memory_grant(memory, "output", pool, 8) / loops;
     sd->assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / loops;

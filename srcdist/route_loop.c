@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "daemon/threads.h"
+#include "door.h"
+#include "entitle/entitle.h"
 #include "loop_orders.h"
 
 #define POLLS_A_TURN 32
@@ -18,7 +20,6 @@
 #define DRAIN_NS     3500000000ull
 #define FULL_SHOWS   2  /* refused in so many shows running: told */
 #define ROOM_SHOWS   30 /* nothing refused in so many: over */
-#define GREETING_MAX 64 /* accepted connections whose handshake is not done */
 
 /* ---- the backbone ---- */
 
@@ -244,6 +245,9 @@ static void take_rules(struct route_loop *loop)
     if (loop->has_rules)
         srcdist_core_rules_set(loop->core, &loop->new_rules);
     loop->has_rules = false;
+    if (loop->new_access)
+        srcdist_core_access_set(loop->core, md_loop_now(loop->loop), loop->new_access);
+    loop->new_access = NULL;
     pthread_mutex_unlock(&loop->lock);
 }
 
@@ -264,26 +268,6 @@ static void on_wake(void *owner)
     loop->stop_at_ns = md_loop_now(loop->loop) + STOP_NS;
 }
 
-/* Who connects and says nothing may not keep publishers out: the one that has been silent longest
- * makes room. A publisher's handshake takes no longer than the way to it. */
-static void make_room(struct route_loop *loop)
-{
-    struct link *oldest = NULL;
-    unsigned count = 0;
-
-    for (struct link *link = loop->links; link; link = link->next) {
-        if (!link->is_greeting || link->is_dead)
-            continue;
-        count++;
-        if (!oldest || link->accepted_ns <= oldest->accepted_ns)
-            oldest = link;
-    }
-    if (count < GREETING_MAX)
-        return;
-    loop->greeting_ended++;
-    link_give_way(oldest);
-}
-
 static void on_listener(void *owner, int fd, unsigned events)
 {
     struct route_loop *loop = owner;
@@ -293,10 +277,9 @@ static void on_listener(void *owner, int fd, unsigned events)
     (void)events;
     for (unsigned i = 0; i < 2; i++) {
         while (loop->listeners[i] && net_listener_accept(loop->listeners[i], &stream) == MD_OK) {
-            make_room(loop);
             loop->config.accepted.packing = atomic_load(&loop->packing);
             net_stream_nodelay_set(stream, atomic_load(&loop->tcp_nodelay));
-            struct link *link = link_accept(loop, stream, &loop->config.accepted);
+            struct link *link = door_admit(loop, stream);
             if (!link)
                 continue;
             link->next = loop->links;
@@ -408,6 +391,15 @@ void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *r
     md_loop_wake_ring(loop->wake);
 }
 
+void route_loop_access_set(struct route_loop *loop, struct entitle_rules *access)
+{
+    pthread_mutex_lock(&loop->lock);
+    entitle_rules_destroy(loop->new_access);
+    loop->new_access = access;
+    pthread_mutex_unlock(&loop->lock);
+    md_loop_wake_ring(loop->wake);
+}
+
 int route_loop_start(struct route_loop *loop)
 {
     return md_thread_start(&loop->thread, run, loop);
@@ -445,6 +437,7 @@ void route_loop_destroy(struct route_loop *loop)
     if (loop->loop)
         md_loop_destroy(loop->loop);
     attach_close(loop->attach);
+    entitle_rules_destroy(loop->new_access);
     pthread_mutex_destroy(&loop->lock);
     free(loop);
 }

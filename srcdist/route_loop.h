@@ -12,6 +12,7 @@
 #include "link.h"
 
 #define LINK_STATS_PROVIDERS 256 /* as many are shown one by one */
+#define LINK_STATS_SERVICES  256
 
 struct route_loop_config {
     const struct daemon *daemon;
@@ -22,7 +23,8 @@ struct route_loop_config {
     struct rssl_config accepted; /* channels of providers that connect to us */
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
-    int input_budget; /* events of providers a turn, then the backbone has its turn */
+    unsigned host_limit; /* providerLimitPerHost, 0: none */
+    int input_budget;    /* events of providers a turn, then the backbone has its turn */
     bool tcp_nodelay;
 };
 
@@ -42,6 +44,8 @@ struct route_loop {
     struct md_loop_fd *listener_watches[2];
     bool input_is_empty;
     uint64_t greeting_ended; /* connections that made room before their handshake */
+    uint64_t hosts_ended;    /* those that did so before their login, for others of their host */
+    uint64_t hosts_refused;  /* those that found all of their host logged in */
     uint64_t input_cut;      /* turns that ended because the budget was used up */
     uint64_t flush_at_ns;
     uint64_t stop_at_ns;
@@ -52,6 +56,7 @@ struct route_loop {
     pthread_mutex_t lock;
     struct srcdist_rules new_rules; /* by a reload, until the loop takes them over */
     bool has_rules;
+    struct entitle_rules *new_access; /* likewise; NULL: none */
     _Atomic bool stop;
     bool is_full; /* said in the log */
     struct {
@@ -64,6 +69,7 @@ struct route_loop {
     _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;
     struct provider_stats *provider_stats[LINK_STATS_PROVIDERS];
+    struct service_stats *service_stats[LINK_STATS_SERVICES];
 };
 
 int route_loop_create(const struct route_loop_config *config, struct route_loop **out);
@@ -75,6 +81,8 @@ int route_loop_start(struct route_loop *loop);
 void route_loop_flush_interval_set(struct route_loop *loop, uint64_t interval_ns);
 void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool packing);
 void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *rules);
+/* providerAccessFile, which the loop destroys. */
+void route_loop_access_set(struct route_loop *loop, struct entitle_rules *access);
 /* All take leave of their providers in at most four seconds: stop each, then wait for each. */
 void route_loop_stop(struct route_loop *loop);
 void route_loop_join(struct route_loop *loop);

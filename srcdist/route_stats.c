@@ -42,6 +42,13 @@ static const struct stats_row rows[] = {
     COUNTER("cacheFailed", cache_failed),
     COUNTER("fieldsRippled", fields_rippled),
     MF_COUNTERS(COUNTER, marketfeed),
+    COUNTER("loginsRefused", logins_refused),
+    COUNTER("servicesRefused", services_refused),
+    COUNTER("descriptionsRefused", descriptions_refused),
+    COUNTER("servicesForgotten", services_forgotten),
+    COUNTER("itemsRefused", items_refused),
+    COUNTER("messagesHeld", messages_held),
+    COUNTER("placesGiven", places_given),
     LEVEL("dictionaries", dictionaries_now),
     COUNTER("dictionariesFailed", dictionaries_failed),
     COUNTER("dictionaryConflicts", dictionary_conflicts),
@@ -53,6 +60,7 @@ struct route_loop_stats {
     struct stats_entry *loop_max_us;
     struct stats_entry *input_cut;
     struct stats_entry *greeting_ended;
+    struct stats_entry *hosts_ended, *hosts_refused;
     struct stats_entry *outbound_use, *outbound_size;
     unsigned calls;
 };
@@ -77,6 +85,10 @@ int route_loop_stats_create(struct route_loop *loop)
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "inputCut");
     stats->greeting_ended =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "handshakesEnded");
+    stats->hosts_ended =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "connectionsEnded");
+    stats->hosts_refused =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.%s%s", group, "connectionsRefused");
     stats->outbound_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.%soutboundUse", group);
     stats->outbound_size =
@@ -103,6 +115,8 @@ void route_loop_stats_show(struct route_loop *loop)
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(loop->loop) / 1000);
     md_ctr_set(&stats->input_cut->value, loop->input_cut);
     md_ctr_set(&stats->greeting_ended->value, loop->greeting_ended);
+    md_ctr_set(&stats->hosts_ended->value, loop->hosts_ended);
+    md_ctr_set(&stats->hosts_refused->value, loop->hosts_refused);
     attach_fill(loop->attach, &used, &size);
     stats_gauge_set(stats->outbound_use, used);
     stats_gauge_set(stats->outbound_size, size);

@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "netio/stream.h"
+
+#define HANDSHAKE_NS 5000000000ull /* of a provider that connects */
 
 /* ---- routes ---- */
 
@@ -164,17 +167,18 @@ struct rssl_config src_dist_server_channel(const struct src_dist *sd,
     if (config.max_buffers < config.guaranteed_buffers)
         config.max_buffers = config.guaranteed_buffers;
     config.input_buffers = md_conf_u32(bus, "numInputBuffers");
+    config.handshake_timeout_ns = HANDSHAKE_NS;
     return config;
 }
 
 static int listen_on(struct src_dist *sd, struct network *network,
                      const struct net_transport *transport, const struct md_conf_object *bus,
-                     const char *param)
+                     const char *param, const char *address)
 {
     struct net_stream_options options = daemon_stream_options(&sd->daemon.object, sd->server_tls);
     struct net_listener *listener;
-    int code = daemon_listen(bus, param, transport, &options, "accepting non-interactive providers",
-                             &listener);
+    int code = daemon_listen(bus, param, address, transport, &options,
+                             "accepting non-interactive providers", &listener);
 
     if (listener && route_loop_add_listener(network->loop, listener) != MD_OK)
         return MD_EXIT_FILE;
@@ -192,6 +196,12 @@ int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
         daemon_tls_create(daemon, true, "", &sd->server_tls) != MD_OK)
         return MD_EXIT_FILE;
     daemon_tls_show(&sd->daemon, sd->server_tls, "server");
-    int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort");
-    return code < 0 ? listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort") : code;
+    bool has_port = md_conf_port(bus, "serverPort") != 0 || md_conf_port(bus, "tlsServerPort") != 0;
+    const char *address = has_port ? src_dist_port_address(daemon) : "";
+    int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort", address);
+    if (code < 0)
+        code = listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort", address);
+    if (code < 0)
+        src_dist_access_load(sd);
+    return code;
 }

@@ -42,18 +42,54 @@ void src_dist_choose_flush_interval(struct network *network)
     route_loop_flush_interval_set(network->loop, least == UINT64_MAX ? 0 : least);
 }
 
-static void remember_service(struct network *network, const char *name)
+static unsigned find_service(const struct network *network, const char *name)
 {
-    bool is_known = false;
+    unsigned i = 0;
+
+    while (i < network->service_count && strcmp(network->services[i], name) != 0)
+        i++;
+    return i;
+}
+
+void src_dist_service_news(void *owner, const char *name, bool is_known)
+{
+    struct network *network = owner;
 
     pthread_mutex_lock(&network->sd->lock);
-    for (unsigned i = 0; i < network->service_count; i++)
-        is_known |= strcmp(network->services[i], name) == 0;
-    if (!is_known && network->service_count < SERVICES_MAX)
+    unsigned at = find_service(network, name);
+    bool is_there = at < network->service_count;
+    if (is_known && !is_there && at < SERVICES_MAX)
         snprintf(network->services[network->service_count++], sizeof(network->services[0]), "%s",
                  name);
+    else if (!is_known && is_there && at < --network->service_count)
+        memcpy(network->services[at], network->services[network->service_count],
+               sizeof(network->services[0]));
     src_dist_choose_flush_interval(network);
     pthread_mutex_unlock(&network->sd->lock);
+    if (is_known)
+        md_log(MD_LOG_NOTICE, "service %s is known now", name);
+}
+
+struct named {
+    const char *name;
+    bool is_it;
+};
+
+static void on_service(void *arg, const char *name)
+{
+    struct named *named = arg;
+
+    named->is_it |= strcmp(named->name, name) == 0;
+}
+
+/* serviceList has its name, or a line is about it. */
+static bool is_configured(const struct src_dist *sd, const struct md_conf_object *daemon,
+                          struct rwf_bytes name, const char *text)
+{
+    struct named named = { .name = text };
+
+    md_conf_names(sd->conf, MD_CONF_SERVICE, on_service, &named);
+    return named.is_it || (md_conf_string(daemon, "serviceList")[0] && is_listed(daemon, name));
 }
 
 /* The core takes 0 for its own default; the parameter means at once by it. */
@@ -82,6 +118,7 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
     const char *mirror_group = md_conf_string(&service, "mirrorGroup");
     struct srcdist_service_config config = {
         .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
+        .is_configured = is_configured(sd, &daemon, name, text),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
         .data_type = (uint8_t)md_conf_u64(&service, "dataType"),
         .cache_location = locations[md_conf_word(&service, "cacheLocation")],
@@ -106,9 +143,5 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
             text, md_conf_string(&daemon, "serviceList"),
             md_conf_string(&service, "network")[0] ? md_conf_string(&service, "network") : "any",
             network->settings->network);
-    else
-        md_log(MD_LOG_NOTICE, "service %s is known now", text);
-    if (!config.is_refused)
-        remember_service(network, text);
     return config;
 }

@@ -11,4 +11,7 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
 /* From live_conf, under the lock of src_dist. */
 void src_dist_choose_flush_interval(struct network *network);
 
+/* For the core: a service is known now, or is forgotten. */
+void src_dist_service_news(void *owner, const char *name, bool is_known);
+
 #endif

@@ -13,7 +13,7 @@
 struct src_dist;
 
 /* One network of the backbone and the loop that serves it, an instance of its own. */
-enum { ROUTES_MAX = 64 };
+enum { ROUTES_MAX = 64, SRC_DIST_PUBLISHERS = 64 };
 
 struct network {
     struct src_dist *sd;

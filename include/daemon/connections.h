@@ -28,10 +28,11 @@ void daemon_tls_reload(struct daemon_reload *reload, struct net_tls *tls,
 void daemon_tls_show(struct daemon *daemon, struct net_tls *tls, const char *name);
 
 /*
- * Listens on the port that `param` names, and logs "`purpose` on port ...". -1: *out is the
- * listener, or NULL when the port is 0; else the exit code, the failure is logged.
+ * Listens on the port that `param` names, at `address`, "" for all of them, and logs "`purpose` on
+ * port ...". -1: *out is the listener, or NULL when the port is 0; else the exit code, the failure
+ * is logged.
  */
-int daemon_listen(const struct md_conf_object *object, const char *param,
+int daemon_listen(const struct md_conf_object *object, const char *param, const char *address,
                   const struct net_transport *transport, const struct net_stream_options *options,
                   const char *purpose, struct net_listener **out);
 

@@ -52,7 +52,7 @@ struct entitle_query {
 struct entitle_answer {
     uint64_t ticket;
     enum entitle_verdict verdict;
-    /* What this user may have (ENTITLE_LOGIN); 0 = no limit. */
+    /* Limits of this user (ENTITLE_LOGIN); 0 = none. */
     uint32_t mounts_max;         /* connections */
     uint32_t items_max;          /* items that are published at a time, by all of them */
     uint32_t messages_per_s;     /* that each of them may send */
@@ -101,6 +101,14 @@ typedef void (*entitle_diag_fn)(void *closure, int line, const char *text);
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
                          struct entitle_rules **out);
 void entitle_rules_destroy(struct entitle_rules *rules); /* NULL is allowed */
+
+/*
+ * The rules of the file at `path`, which `param` names. A file that every user may write is
+ * refused; one that every user may read is a WARNING in the log. Anything but MD_OK: `why` has the
+ * first mistake, with file and line, and the log the others.
+ */
+int entitle_rules_read(const char *param, const char *path, char *why, size_t size,
+                       struct entitle_rules **out);
 
 /* The verdict of the rules; never ENTITLE_PENDING. `rules` NULL allows everything. */
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,

@@ -58,6 +58,8 @@ const struct md_conf_row md_conf_rows[] = {
     /* ---- p2ps: ports and connections ---- */
     { "rsslPort", DAEMON, P2PS, 0, PORTNO(0, "14002"),
       "TCP port on which RSSL consumers are served; 0 opens none." },
+    { "listenAddress", DAEMON, P2PS | SRC, 0, ADDRESS(""),
+      "Address of the ports for consumers and providers; empty = all." },
     { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"), "False: rsslPort is not opened." },
     { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
       "True: a client may negotiate compression. False: the answer is always no compression." },
@@ -77,33 +79,33 @@ const struct md_conf_row md_conf_rows[] = {
     { "aggregateItemLimit", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most distinct items in the watch list of the whole daemon, 0 = no limit." },
     { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("places", 16, 1 << 26, "65536"),
-      "Places the item table starts with; when four of five are taken it grows by a quarter. "
-      "If it is sized for the expected number of items, it never has to pause to grow." },
+      "Places the item table starts with; when four of five are taken it grows by a quarter. If "
+      "it is sized for the expected number of items, it never has to pause to grow." },
     { "enableCache", DAEMON, P2PS, 0, BOOL("True"),
       "True: keep the last image of each open item, so that a second request is answered at "
       "once. False: each new request goes to the source." },
     { "rippleFields", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "True: in kept images a field that an update changes gives its old value to the field that "
-      "the dictionary names (RIPPLES TO), as applications do: a trade moves TRDPRC_1 to TRDPRC_2. "
-      "False: for feeds that send the moved values themselves and do not say so. An image is right "
-      "by a new value from its next refresh on." },
+      "the dictionary names (RIPPLES TO), as applications do: a trade moves TRDPRC_1 to "
+      "TRDPRC_2. False: for feeds that send the moved values themselves and do not say so. An "
+      "image is right by a new value from its next refresh on." },
     { "cacheAnsiPages", DAEMON, P2PS | SRC, DYN, BOOL("True"),
-      "True: kept images of ANSI pages follow their updates. False: such an image is invalid after "
-      "the first update, and further requests go to the source." },
+      "True: kept images of ANSI pages follow their updates. False: such an image is invalid "
+      "after the first update, and further requests go to the source." },
     { "convertMarketfeed", DAEMON, P2PS, 0, BOOL("True"),
-      "True: Marketfeed records (container type 139) go to consumers as field lists, but to those "
-      "that say DisableDataConversion at their login. False: as they come." },
+      "True: Marketfeed records (container type 139) go to consumers as field lists, but to "
+      "those that say DisableDataConversion at their login. False: as they come." },
     { "convertMarketfeed", DAEMON, SRC, 0, BOOL("False"),
-      "True: Marketfeed records become field lists before they are kept and sent; no consumer gets "
-      "them as they come. Needs a field dictionary at the start. False: as they come." },
+      "True: Marketfeed records become field lists before they are kept and sent; no consumer "
+      "gets them as they come. Needs a field dictionary at the start. False: as they come." },
     { "allowDisableDataConversion", DAEMON, P2PS, DYN, BOOL("True"),
       "False: DisableDataConversion of a login to come, and disableDataConversion, are ignored." },
     { "disableDataConversion", USER, P2PS, DYN, BOOL("False"),
       "True: logins to come of this user count as if they said DisableDataConversion 1; for "
       "applications whose library does not send the element (EMA)." },
     { "marketfeedZeroIsBlank", DAEMON, P2PS | SRC, DYN, BOOL("True"),
-      "True: +0 and 0 of signed Marketfeed numbers are blank, and -0 is zero. False: all three are "
-      "zero." },
+      "True: +0 and 0 of signed Marketfeed numbers are blank, and -0 is zero. False: all three "
+      "are zero." },
     { "marketfeedBlankNumber", DAEMON, P2PS, DYN, WORD("plusZero|empty", "plusZero"),
       "How a blank signed number is written in Marketfeed: plusZero is +0." },
     { "marketfeedDictionaryId", DAEMON, P2PS | SRC, DYN, INT("", 0, 32767, "1"),
@@ -137,8 +139,7 @@ const struct md_conf_row md_conf_rows[] = {
       "A client with full output buffers (maxOutputBuffers, poolSize) whose socket takes nothing "
       "for this long is cut. The time does not begin at outputThresholdBreach." },
     { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
-      "Most items of which a slow client's updates are conflated; when more are needed it is "
-      "cut." },
+      "Most items of which a slow client's updates are conflated; it is cut if it needs more." },
     { "timedWrites", DAEMON, P2PS, DYN, BOOL("False"),
       "True: output is flushed each flushInterval or when a buffer is full (throughput). False: "
       "at the end of each turn of the loop (latency)." },
@@ -166,9 +167,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "serverToClientPings", DAEMON | PORT, P2PS, 0, BOOL("True"),
       "False: no pings are announced or sent." },
     { "disableHostLookup", DAEMON, P2PS, 0, BOOL("True"),
-      "True: addresses of clients are never resolved to names. False: a thread of its own does it, "
-      "for at most 256 new clients at a time; the name comes to the log (at INFO) and to the host "
-      "of the mount in the statistics." },
+      "True: addresses of clients are never resolved to names. False: a thread of its own does "
+      "it, for at most 256 new clients at a time; the name comes to the log (at INFO) and to the "
+      "host of the mount in the statistics." },
     { "minimumOpenWindow", DAEMON, P2PS, 0, INT("requests", 1, MANY, "500"),
       "Least number of item requests outstanding at the sources of one service; a larger "
       "OpenWindow they announce is used." },
@@ -183,8 +184,8 @@ const struct md_conf_row md_conf_rows[] = {
       "never." },
     { "dictionaryPath", DAEMON, P2PS | SRC, 0, LIST(""),
       "Files of field and enumeration dictionaries, comma separated. p2ps serves them, whatever "
-      "providers offer; src_dist keeps images by them, until a provider has its own. Empty = those "
-      "of the providers, and until one comes the files beside the program." },
+      "providers offer; src_dist keeps images by them, until a provider has its own. Empty = "
+      "those of the providers, and until one comes the files beside the program." },
     { "dictionaryDownload", SERVICE, SRC, 0, BOOL("True"),
       "True: dictionaries that a provider lists with the service are downloaded from it and "
       "offered to p2ps; the service comes up when they are here." },
@@ -213,8 +214,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Return to an instance of better priority after it was up for this long; 0 = never." },
     { "serviceForget", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "0"),
       "Delete a service from the directory, and close its items, when no src_dist has offered it "
-      "for this long; 0 = never. Until then it is down. It comes back with its old id. One that is "
-      "offered on another network, with no network configured, is taken from there instead." },
+      "for this long; 0 = never. Until then it is down. It comes back with its old id. One that "
+      "is offered on another network, with no network configured, is taken from there instead." },
     { "gapVerify", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "How long the answer to a gap query is waited for before the whole service is recovered." },
     { "instanceTimeout", DAEMON, P2PS, 0, TIME("ms", 100 * MS, 60 * SEC, "3500"),
@@ -226,25 +227,35 @@ const struct md_conf_row md_conf_rows[] = {
     { "routeCount", DAEMON, SRC, 0, INT("routes", 1, 64, "1"),
       "Routes 1 to n exist; so does every route that a line names by its number." },
     { "hostList", ROUTE, SRC, 0, LIST(""),
-      "Providers to connect to, host or host:port, tried in turn; empty = the route is not "
-      "used. Reconnects wait 1 s, then longer, at most 3 s for all hosts together." },
+      "Providers to connect to, host or host:port, tried in turn; empty = the route is not used. "
+      "Reconnects wait 1 s, then longer, at most 3 s for all hosts together." },
     { "port", ROUTE, SRC, 0, PORTNO(1, "14002"), "Port of the hosts in hostList that name none." },
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
     { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),
       "5 = RSSL. 4 = legacy SSL, which is not spoken: an error." },
     { "numIpcInputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 10000, "10"),
-      "What one read of a connection to a provider can take, in buffers of the fragment size that "
-      "the provider announces: at least 128 KiB (21 of 6144), at most 16 MiB." },
+      "What one read of a connection to a provider can take, in buffers of the fragment size "
+      "that the provider announces: at least 128 KiB (21 of 6144), at most 16 MiB." },
     { "numIpcOutputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 100000, "100"),
       "Output buffers of a connection to a provider." },
-    { "serverPort", BUS, SRC, 0, PORTNO(0, "14003"),
-      "TCP port on which non-interactive providers connect; 0 opens none." },
+    { "serverPort", BUS, SRC, 0, PORTNO(0, "0"),
+      "TCP port of non-interactive providers; 0 opens none. See providerAccessFile." },
+    { "providerAccessFile", DAEMON, SRC, 0, PATH(""),
+      "Who may publish what; empty = all, from this host; none = all. Re-read on SIGHUP." },
+    { "providerLimitPerHost", DAEMON, SRC, 0, INT("connections", 0, 1000, "16"),
+      "Most providers from one address, 0 = no limit. Who is not logged in makes room." },
+    { "providerLimitPerUser", DAEMON, SRC, 0, INT("connections", 0, 1000, "32"),
+      "Most providers of one user without mounts= in providerAccessFile, 0 = no limit." },
+    { "serviceLimitPerProvider", DAEMON, SRC, 0, INT("services", 1, 256, "64"),
+      "Most services that one non-interactive provider may offer." },
+    { "itemLimitPerProvider", DAEMON, SRC, 0, INT("items", 0, 16777215, "1000000"),
+      "Most items that one non-interactive provider may publish, 0 = no limit." },
+    { "serviceForget", DAEMON, SRC, 0, TIME("s", 0, 86400 * SEC, "300"),
+      "Forget a service so long after its last publisher has left; 0 = never." },
     { "inputBias", BUS, SRC, 0, INT("%", 1, 99, "60"),
       "Share of each turn of the loop spent reading providers, routes and inbound ones together: "
-      "at "
-      "most this many per cent of 1,000 messages, in whole batches of 64; then the backbone has "
-      "its "
-      "turn, and the next one begins with who had to wait." },
+      "at most this many per cent of 1,000 messages, in whole batches of 64; then the backbone "
+      "has its turn, and the next one begins with who had to wait." },
     { "serviceList", DAEMON, SRC, 0, LIST(""),
       "Accept only these services from providers; empty = all they announce." },
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
@@ -269,8 +280,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "providerOpenWindow", DAEMON, SRC, 0, INT("requests", 1, MANY, "500"),
       "Requests outstanding at a provider that announces no OpenWindow." },
     { "gapLog", DAEMON, SRC, 0, INT("records", 1024, 1 << 26, "262144"),
-      "Updates of a service whose item is remembered, to tell a p2ps which items a gap "
-      "touched." },
+      "Updates of a service whose item is remembered, to tell a p2ps which items a gap touched." },
     { "mirrorGroup", DAEMON | SERVICE, SRC, 0, TEXT(""),
       "Instances of a service with the same word mirror each other; empty = they only share the "
       "load, and each takes over from the others." },
@@ -285,26 +295,23 @@ const struct md_conf_row md_conf_rows[] = {
 
     /* ---- TLS ---- */
     { "tlsPort", DAEMON, P2PS, 0, PORTNO(0, "0"), "TCP port of RSSL over TLS; 0 opens none." },
-    { "tlsServerPort", BUS, SRC, 0, PORTNO(0, "0"),
-      "TCP port of non-interactive providers over TLS; 0 opens none." },
+    { "tlsServerPort", BUS, SRC, 0, PORTNO(0, "0"), "serverPort over TLS; 0 opens none." },
     { "tlsCertFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
       "Certificate chain, PEM. Re-read on SIGHUP." },
     { "tlsKeyFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
       "Private key, PEM. Re-read on SIGHUP." },
     { "tlsCaFile", DAEMON | ROUTE, P2PS | SRC, 0, PATH(""),
-      "Certificates of the authorities the other side is checked against, PEM. Re-read on "
-      "SIGHUP." },
+      "Certificates of the authorities of the other side, PEM. Re-read on SIGHUP." },
     { "tlsCrlFile", DAEMON | ROUTE, P2PS | SRC, DYN, PATH(""),
       "Lists of revoked certificates, PEM, of every issuer in the chain of the other side; one "
-      "that "
-      "has ended refuses the peers of its issuer. Re-read on SIGHUP." },
+      "that has ended refuses the peers of its issuer. Re-read on SIGHUP." },
     { "tlsRequireClientCert", DAEMON, P2PS | SRC, 0, BOOL("False"),
       "A client must show a certificate signed by tlsCaFile." },
     { "tlsMinVersion", DAEMON | ROUTE, P2PS | SRC, 0, WORD("1.2|1.3", "1.2"),
       "Oldest TLS version accepted." },
     { "tlsCiphers", DAEMON | ROUTE, P2PS | SRC, 0, TEXT(""),
-      "Cipher suites of TLS 1.2, as OpenSSL names them; empty: those with forward secrecy and AEAD "
-      "(AES-GCM, ChaCha20). TLS 1.3 has no others." },
+      "Cipher suites of TLS 1.2, as OpenSSL names them; empty: those with forward secrecy and "
+      "AEAD (AES-GCM, ChaCha20). TLS 1.3 has no others." },
 
     /* ---- the backbone ---- */
     { "networkName", DAEMON | RRCP, ALL, 0, TEXT("net1"),
@@ -336,8 +343,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "maxPktPoolSize", RRCP, ALL, 0, INT("packets", 1000, MANY, "80000"),
       "Packet pool of rrcpd, allocated as it is used." },
     { "pktPoolLimitHigh", RRCP, ALL, 0, INT("packets", 1, MANY, "70000"),
-      "High-water mark: from here only input and control get packets. Not above "
-      "maxPktPoolSize." },
+      "High-water mark: from here only input and control get packets. Not above maxPktPoolSize." },
     { "pktPoolLimitLow", RRCP, ALL, 0, INT("packets", 1, MANY, "60000"),
       "Low-water mark, which ends that state. Less than pktPoolLimitHigh." },
     { "userQLimit", RRCP, ALL, 0, INT("packets", 128, 65535, "32768"),
@@ -362,8 +368,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Newer packets after which that wait ends." },
     { "retry", RRCP, ALL, 0, WORD("fast|fixed", "fast"),
       "Spacing of requests: fast = from the measured round trip, with trreq and twait as upper "
-      "bounds, and the sooner the fewer receivers there are; fixed = from trreq alone, and as in a "
-      "large group." },
+      "bounds, and the sooner the fewer receivers there are; fixed = from trreq alone, and as in "
+      "a large group." },
     { "ndata", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
       "Retransmissions of a unicast packet that is not acknowledged." },
     { "tdata", RRCP, ALL, 0, TIME("100ms", 1 * MS, 60 * SEC, "1"),
@@ -397,8 +403,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },
     { "maxRetransRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
-      "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is "
-      "unknown." },
+      "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is unknown." },
     { "flowControl", RRCP, ALL, 0, WORD("max|min", "max"),
       "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
     { "congestionControl", RRCP, ALL, 0, WORD("off|aimd", "off"),
@@ -407,25 +412,24 @@ const struct md_conf_row md_conf_rows[] = {
       "True: leave and rejoin the network on a gap that cannot be mended." },
     { "authKeyFile", RRCP, ALL, 0, PATH(""),
       "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
-      "are "
-      "not authenticated; off loopback this must be written down. rrcpd re-reads it on SIGHUP." },
+      "are not authenticated; off loopback this must be written down. rrcpd re-reads it on "
+      "SIGHUP." },
     { "peerAddresses", RRCP, ALL, 0, TEXT(""),
       "Without a key: addresses and prefixes outside the interface's subnet whose packets are "
-      "taken "
-      "too, for a router on the way or a /32 interface. With a key every source is heard." },
+      "taken too, for a router on the way or a /32 interface. With a key every source is heard." },
     { "packetSecurity", RRCP, ALL, 0, WORD("auth|encrypt", "auth"),
-      "With a key. auth: a tag in each packet proves that a member of the group sent it. encrypt: "
-      "others cannot read it, either. Members with one and the other work together." },
+      "With a key. auth: a tag in each packet proves that a member of the group sent it. "
+      "encrypt: others cannot read it, either. Members with one and the other work together." },
     { "packetCipher", RRCP, ALL, 0, WORD("aes128|aes256", "aes128"),
-      "With a key: AES-GCM with session keys of so many bits. Members with one and the other work "
-      "together." },
+      "With a key: AES-GCM with session keys of so many bits. Members with one and the other "
+      "work together." },
     { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
     { "inProcess", RRCP, ALL, 0, BOOL("False"),
       "True: run the RRCP engine inside this process instead of attaching to rrcpd." },
     { "rrcpdInstance", RRCP, ALL, 0, TEXT("1"),
-      "Which rrcpd of the network on this host to attach to. Not set: that of `rrcpd source` (for "
-      "src_dist) or `rrcpd sink` (for p2ps) where one was started so, else 1." },
+      "Which rrcpd of the network on this host to attach to. Not set: that of `rrcpd source` "
+      "(for src_dist) or `rrcpd sink` (for p2ps) where one was started so, else 1." },
     { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
       "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
     { "lossPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
@@ -463,32 +467,28 @@ const struct md_conf_row md_conf_rows[] = {
     { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
       "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
       "limit that is 0 = none; when it is reached, new work is refused and open items keep "
-      "updating. 0 = a "
-      "part of the machine's memory or of the cgroup's limit: p2ps 40 %, src_dist 20 %, rrcpd "
-      "10 %, so that one of each fits a host." },
+      "updating. 0 = a part of the machine's memory or of the cgroup's limit: p2ps 40 %, "
+      "src_dist 20 %, rrcpd 10 %, so that one of each fits a host." },
 
     /* ---- log, statistics, places ---- */
     { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"),
-      "Folder in which each daemon has a folder of its own, with its pid file, its statistics and, "
-      "of "
-      "rrcpd, the attach socket; mode 0750, group rmds. Without a line, a user who may not write "
-      "to "
-      "/run/rmds gets $XDG_RUNTIME_DIR/openrmds, else /run/user/UID/openrmds or "
+      "Folder in which each daemon has a folder of its own, with its pid file, its statistics "
+      "and, of rrcpd, the attach socket; mode 0750, group rmds. Without a line, a user who may "
+      "not write to /run/rmds gets $XDG_RUNTIME_DIR/openrmds, else /run/user/UID/openrmds or "
       "/tmp/openrmds-UID." },
     { "user", DAEMON, ALL, 0, TEXT("rmds"),
       "The user that a daemon becomes which root starts; without that user it needs -allow-root." },
     { "logDir", DAEMON | LOGGER, ALL, 0, PATH("/var/log/rmds"), "Folder of the log files." },
     { "logTarget", DAEMON | LOGGER, ALL, 0, WORDS("file|stderr|syslog|journal", "file"),
-      "Where log lines go, comma separated: file, stderr, syslog, or journal, which is stderr with "
-      "a "
-      "priority for systemd in front of each line; -fg is stderr alone, -log FILE that file." },
+      "Where log lines go, comma separated: file, stderr, syslog, or journal, which is stderr "
+      "with a priority for systemd in front of each line; -fg is stderr alone, -log FILE that "
+      "file." },
     { "logLevel", DAEMON | LOGGER, ALL, DYN,
       WORD("EMERGENCY|ALERT|CRITICAL|ERROR|WARNING|NOTICE|INFO|DEBUG", "INFO"),
       "Least severe line that is written." },
     { "logFormat", DAEMON | LOGGER, ALL, 0, WORD("text|json", "text"),
-      "Lines of the log file and of standard error as text, or as a JSON object each; the journal "
-      "and "
-      "syslog have fields of their own." },
+      "Lines of the log file and of standard error as text, or as a JSON object each; the "
+      "journal and syslog have fields of their own." },
     { "logMaxSize", DAEMON | LOGGER, ALL, 0, INT("bytes", 0, BYTES_MAX, "100M"),
       "A log file that grows over this is put aside; 0 = never." },
     { "logKeep", DAEMON | LOGGER, ALL, 0, INT("files", 1, 1000, "5"),
@@ -498,8 +498,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
     { "statusConnections", DAEMON, ALL, 0, INT("connections", 1, 1000, "8"),
       "Connections to statusPort at a time; when all are in use, the one idle longest is closed; "
-      "if "
-      "none is idle, the new one is refused." },
+      "if none is idle, the new one is refused." },
     { "statusRequestMax", DAEMON, ALL, 0, INT("bytes", 256, 65536, "8192"),
       "Longest request on statusPort, its headers included." },
     { "statusTimeout", DAEMON, ALL, 0, TIME("s", 100 * MS, 3600 * SEC, "10"),

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -182,7 +184,7 @@ void daemon_tls_reload(struct daemon_reload *reload, struct net_tls *tls,
 
 /* ---- ports ---- */
 
-int daemon_listen(const struct md_conf_object *object, const char *param,
+int daemon_listen(const struct md_conf_object *object, const char *param, const char *address,
                   const struct net_transport *transport, const struct net_stream_options *options,
                   const char *purpose, struct net_listener **out)
 {
@@ -191,10 +193,15 @@ int daemon_listen(const struct md_conf_object *object, const char *param,
     *out = NULL;
     if (port == 0)
         return -1;
-    if (transport->listen(options, NULL, port, out) != MD_OK) {
-        daemon_port_refused(object, param);
+    if (transport->listen(options, address[0] ? address : NULL, port, out) != MD_OK) {
+        if (address[0] && errno != EADDRINUSE)
+            md_log(MD_LOG_CRITICAL, "%s: address %s: %s; write one of this host in listenAddress",
+                   param, address, net_error());
+        else
+            daemon_port_refused(object, param);
         return MD_EXIT_PORT;
     }
-    md_log(MD_LOG_NOTICE, "%s on port %u (%s)", purpose, net_listener_port(*out), transport->name);
+    md_log(MD_LOG_NOTICE, "%s on port %u (%s)%s%s", purpose, net_listener_port(*out),
+           transport->name, address[0] ? ", address " : "", address);
     return -1;
 }

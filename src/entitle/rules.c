@@ -26,7 +26,7 @@ struct user_rule {
     uint32_t messages_burst;
 };
 
-/* What a line is about, a bit each. */
+/* Each right that a line can be about has a bit. */
 enum { DO_VIEW = 1, DO_PUBLISH = 2 };
 
 struct item_rule {

@@ -39,7 +39,7 @@ static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t s
     }
 }
 
-/* What a publisher brought goes with it, unless a consumer has it. */
+/* An item that a publisher brought goes with it, unless a consumer has it. */
 static bool end_unwanted(struct srcdist_core *core, uint32_t item)
 {
     static const struct rrmp_ending ending = { .scope = RRMP_REFUSE_NOT_HERE };

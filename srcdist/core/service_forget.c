@@ -27,7 +27,7 @@ static void forget(struct srcdist_core *core, uint32_t service, const char *why)
     srcdist_service_give(core, service);
 }
 
-/* What a route or the configuration names is not a stranger's to push out. */
+/* A stranger pushes out nothing that a route or the configuration names. */
 static bool may_go(const struct srcdist_service *s, bool for_broadcast)
 {
     return s->is_used && s->left_ns != 0 && !s->config.is_configured &&

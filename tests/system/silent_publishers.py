@@ -17,6 +17,7 @@ CONF = """*rmds*startList : src_dist.1
 *rrcp*interface : lo
 *rrcp*inProcess : True
 *src_dist*serverPort : 14403
+*src_dist*providerLimitPerHost : 0
 """
 SILENT_MAX = 64
 
