@@ -111,8 +111,8 @@ int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
 /* A new description (state included); announced at once, version +1. The name stays. */
 int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint16_t svc,
                                const struct rrmp_service *description);
-/* UNBIND of all its items, which end with UNWANTED events. The same name may be offered again; another
- * one gets the index a minute later. */
+/* UNBIND of all its items, which end with UNWANTED events. The same name may be offered again;
+ * another one gets the index a minute later. */
 void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, uint16_t svc);
 /* How long the service waits, where that differs from the configuration of the source. */
 void rrmp_source_service_linger(struct rrmp_source *source, uint16_t svc,

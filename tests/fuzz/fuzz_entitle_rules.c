@@ -17,7 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (entitle_rules_create(text, size, NULL, NULL, &rules) != 0)
         return 0;
     struct entitle_query query = {
-        .kind = size % 3 == 0 ? ENTITLE_LOGIN : size % 3 == 1 ? ENTITLE_ITEM : ENTITLE_PUBLISH,
+        .kind = size % 3 == 0   ? ENTITLE_LOGIN
+                : size % 3 == 1 ? ENTITLE_ITEM
+                                : ENTITLE_PUBLISH,
         .user = { text, third },
         .password = { text + third, third },
         .service = { text + third, third },
