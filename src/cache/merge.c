@@ -475,7 +475,7 @@ static int merge_filters(const struct cache *cache, struct rwf_encoder *enc, str
     struct rwf_filter_list list;
     struct rwf_filter_list changes;
     struct rwf_filter_entry entry;
-    struct rwf_filter_entry other;
+    struct rwf_filter_entry other = { 0 };
     int rc = rwf_filter_list_decode(old, &list);
 
     if (rc >= 0)
