@@ -332,14 +332,8 @@ def treatment(command):
 
 
 def names_of_tests():
-    """The text of all CMakeLists.txt: a name that stands in none is no test."""
-    paths = [path for top in ("tests", "cmake", "docs", "tools", "src") for path in
-             glob.glob(f"{SOURCE}/{top}/**/CMakeLists.txt", recursive=True)]
-    text = ""
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            text += file.read()
-    return set(re.findall(r"\w+", text))
+    said = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True, timeout=WAIT_S)
+    return set(re.findall(r"^ +Test +#\d+: (\S+)", said.stdout, re.M))
 
 
 def collect():
@@ -356,11 +350,22 @@ def collect():
                 used.add(row)
             else:
                 commands.append(command)
+    check_proofs(tests)
     for row in ELSEWHERE:
         check(row[2] in tests, f"there is no test {row[2]}")
     for row in ELSEWHERE + NOT_HERE:
         check(row in used, f"no command fits {row[:2]}")
     return commands, spans
+
+
+def check_proofs(tests):
+    """docs/hardening.md names the test that proves a point in the last column of its tables."""
+    with open(os.path.join(SOURCE, "docs", "hardening.md"), encoding="utf-8") as page:
+        rows = re.findall(r"^\| .* \| (.*) \|$", page.read(), re.M)
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    check(len(named) > 5, f"docs/hardening.md: only {len(named)} tests are named")
+    for name in sorted(named - tests):
+        check(False, f"docs/hardening.md: there is no test {name}")
 
 
 def check_spans(world, spans):
