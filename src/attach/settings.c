@@ -143,7 +143,10 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
         out->config.in_process = node;
     if (out->lag_max < 2ull * node->engine.message_bytes_max)
         out->lag_max = 2ull * node->engine.message_bytes_max;
-    return read_keys(&object, node, why, why_size);
+    /* The keys are rrcpd's alone: a program that attaches may not read them, and needs none. */
+    bool has_engine =
+        out->config.in_process || md_conf_program_bit(md_conf_program(conf)) == MD_CONF_RRCPD;
+    return has_engine ? read_keys(&object, node, why, why_size) : MD_OK;
 }
 
 /* See "Memory" in the README of rrcp. */

@@ -85,7 +85,10 @@ for case in untouched edited; do
         cmp -s "$cnf" "$source/packaging/rmds.cnf" || fail "an rmds.cnf that nobody edited is not the new one"
     fi
     inside dpkg --verify openrmds openrmds-tools librmds0 librmds-dev openrmds-doc || fail "dpkg --verify"
-    inside getent passwd rmds || fail "there is no user rmds"
+    for user in rmds rmds-rrcpd rmds-src-dist rmds-p2ps; do
+        inside getent passwd $user || fail "there is no user $user"
+        inside sh -c "id -nG $user | tr ' ' '\n' | grep -qx rmds" || fail "$user is not in the group rmds"
+    done
     if [ $case = untouched ]; then
         apt purge openrmds openrmds-tools librmds0 librmds-dev openrmds-doc || fail "purge"
         [ ! -e "$cnf" ] || fail "a purge leaves rmds.cnf"

@@ -18,6 +18,18 @@ for unit in "$work"/usr/lib/systemd/system/*; do
             grep -qx "$line" "$unit" || { echo "$unit lacks $line"; exit 1; }
         done ;;
     esac
+    case $unit in
+    *@.service) # a user for each daemon, in the group of the attach socket; a folder that is its own
+        daemon=$(basename "$unit" @.service)
+        user=rmds-$(echo "$daemon" | tr _ -)
+        for line in "User=$user" "Group=$user" SupplementaryGroups=rmds RuntimeDirectoryMode=0750 LimitMEMLOCK=infinity NoNewPrivileges=yes; do
+            grep -qx "$line" "$unit" || { echo "$unit lacks $line"; exit 1; }
+        done
+        grep -q "^RuntimeDirectory=rmds/$daemon\.%i" "$unit" || { echo "$unit has no folder of its own"; exit 1; }
+        grep -q "^u $user " "$work/usr/lib/sysusers.d/openrmds.conf" && grep -q "^m $user *rmds$" "$work/usr/lib/sysusers.d/openrmds.conf" ||
+            { echo "nobody makes $user"; exit 1; }
+        [ "$daemon" = rrcpd ] || ! grep -q CAP_NET_ADMIN "$unit" || { echo "$unit has CAP_NET_ADMIN"; exit 1; } ;;
+    esac
     # Programs and manual pages need not be installed where the tests run.
     sed -e 's#^ExecStart=[^ ]*#ExecStart=/bin/true#' -e '/^Documentation=/d' "$unit" \
         >"$work/$(basename "$unit")"

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import conf_examples
 
@@ -44,7 +45,7 @@ def status(path):
 class Running:
     """A daemon that has said that it is ready."""
 
-    def __init__(self, folder, name, conf, *words):
+    def __init__(self, folder, name, conf, *words, before=(), **environment):
         address = os.path.join(folder, "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.bind(address)
@@ -53,9 +54,9 @@ class Running:
             self.log = os.path.join(folder, name + ".log")
             with open(self.log, "wb") as log:
                 self.process = subprocess.Popen(
-                    [os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg",
+                    [*before, os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg",
                      *words],
-                    stderr=log, env={**ENVIRONMENT, "NOTIFY_SOCKET": address})
+                    stderr=log, env={**ENVIRONMENT, "NOTIFY_SOCKET": address, **environment})
             while b"READY=1" not in manager.recv(4096):
                 pass
         os.unlink(address)
@@ -154,13 +155,63 @@ def default_folder_is_given():
         assert os.listdir("/run/rmds") == []
 
 
+def each_has_a_user_of_its_own(folder):
+    """As the units start them: folders that the service manager made, and one group for the attach socket."""
+    group, key = 2000, os.path.join(folder, "key")
+    conf = write(folder, "nobody")
+    with open("/etc/group", encoding="utf-8") as old, open(os.path.join(folder, "group"), "w", encoding="utf-8") as new:
+        new.writelines(line for line in old if not line.startswith("rmds:"))
+        new.write(f"rmds:x:{group}:\n")
+    subprocess.run(["mount", "--bind", os.path.join(folder, "group"), "/etc/group"], check=True)
+    subprocess.run([os.path.join(conf_examples.BIN, "rrcpd"), "--make-key", key], check=True, stdout=subprocess.DEVNULL)
+    os.chown(key, group + 1, group + 1)
+    with open(conf, "a", encoding="ascii") as out:
+        out.write(f"*rrcp*authKeyFile : {key}\n*runDir : /run/rmds\n")
+    os.mkdir("/run/rmds", 0o755)
+    running, users = {}, {}
+    try:
+        for uid, (name, place) in enumerate({"rrcpd": "rrcpd.net1.1", "src_dist": "src_dist.1",
+                                             "p2ps": "p2ps.1"}.items(), group + 1):
+            users[name] = ["setpriv", f"--reuid={uid}", f"--regid={uid}", f"--groups={group}", "--inh-caps=-all"]
+            os.mkdir(f"/run/rmds/{place}", 0o750)
+            os.chown(f"/run/rmds/{place}", uid, uid)
+            running[name] = Running(folder, name, conf, before=users[name], RUNTIME_DIRECTORY=f"/run/rmds/{place}")
+            assert os.stat(f"/run/rmds/{place}").st_gid == group, place
+        for uid, name in enumerate(("src_dist", "p2ps"), group + 2):
+            until_logged(running["rrcpd"].log, rf"user {name}\S* attached: .* uid={uid}")
+            assert not may_read([*users[name]], key), f"{name} reads the key of rrcpd"
+        assert may_read([*users["rrcpd"]], key)
+        seen = subprocess.run([*users["p2ps"], os.path.join(conf_examples.BIN, "rmdsmon"), "-once"], check=False,
+                              capture_output=True, text=True, env=ENVIRONMENT, timeout=60).stdout
+        assert all(name in seen for name in ("rrcpd.net1.1", "src_dist.1", "p2ps.1")), seen
+    finally:
+        for one in reversed(running.values()):
+            one.process.terminate()
+            assert one.process.wait(90) == 0
+
+
+def may_read(user, path):
+    return subprocess.run([*user, "cat", path], check=False, capture_output=True, timeout=60).returncode == 0
+
+
+def until_logged(path, pattern):
+    for _ in range(900):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if re.search(pattern, text):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{pattern} is not in\n{text}")
+
+
 def in_a_run_of_its_own():
     private = ["unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /run"]
     if subprocess.run(private, check=False, stderr=subprocess.DEVNULL).returncode != 0:
         print("no /run of our own can be made here")
         return
-    subprocess.run([*private[:4], private[4] + ' && exec "$@"', "sh", sys.executable,
-                    os.path.abspath(__file__), "run"], check=True, env=ENVIRONMENT)
+    for what in ("run", "users"):
+        subprocess.run([*private[:4], private[4] + ' && exec "$@"', "sh", sys.executable,
+                        os.path.abspath(__file__), what], check=True, env=ENVIRONMENT)
 
 
 def root_of_a_namespace_is_no_root(folder):
@@ -196,6 +247,11 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:] == ["run"]:
         default_folder_is_given()
+        sys.exit(0)
+    if sys.argv[1:] == ["users"]:
+        with tempfile.TemporaryDirectory() as inside:
+            os.chmod(inside, 0o777)
+            each_has_a_user_of_its_own(inside)
         sys.exit(0)
     conf_examples.enter_namespace()
     sys.exit(main())
