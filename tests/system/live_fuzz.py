@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """live_fuzz.py SECONDS [SEED] - hostile bytes at every port of running daemons, for so long.
 
-Genuine programs talk through a recorder first. Then each port gets their sessions again, with bytes, lengths and
-the order of messages changed: RSSL of consumers, of publishers and of a provider that src_dist dials, the same within
-TLS and as broken TLS, the status page, the admin sockets, the attach socket with its rings, and the backbone's group and
-unicast ports by raw UDP in the name of live nodes. At the end every daemon still runs, no sanitizer has said a word, a
-consumer gets its images, memory has not grown, and all daemons end in order.
+Genuine programs talk through a recorder first. Then each port gets their sessions again, with
+bytes, lengths and the order of messages changed: RSSL of consumers, of publishers and of a provider
+that src_dist dials, the same within TLS and as broken TLS, the status page, the admin sockets, the
+attach socket with its rings, and the backbone's group and unicast ports by raw UDP in the name of
+live nodes. At the end every daemon still runs, no sanitizer has said a word, a consumer gets its
+images, memory has not grown, and all daemons end in order.
 """
 # SPDX-License-Identifier: Apache-2.0
 import mmap
@@ -44,15 +45,20 @@ CONF = """*rrcp*interface : lo
 *tlsCertFile : {folder}/server.pem
 *tlsKeyFile : {folder}/server.key
 """
-DAEMONS = {"rrcpd.net1.1": ("rrcpd", "source"), "rrcpd.net1.2": ("rrcpd", "sink"), "src_dist.1": ("src_dist",),
-           "p2ps.1": ("p2ps",)}
+DAEMONS = {
+    "rrcpd.net1.1": ("rrcpd", "source"),
+    "rrcpd.net1.2": ("rrcpd", "sink"),
+    "src_dist.1": ("src_dist", ),
+    "p2ps.1": ("p2ps", )
+}
 SAMPLE = os.path.join(conf_examples.ROOT, "conf", "sample.xml")
 FOUND = re.compile(r"(AddressSanitizer|LeakSanitizer|runtime error|assertion|Assertion).*")
-WORDS = (0, 1, 2, 0x7f, 0x80, 0xfe, 0xff, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff)
+WORDS = (0, 1, 2, 0x7f, 0x80, 0xfe, 0xff, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x7fffffff, 0x80000000,
+         0xffffffff)
 GROWTH = 1.25, 48 << 20  # of resident memory, from the end of the first third to the end
 
-
 # ---- changing bytes ----
+
 
 class Mutator:
     def __init__(self, seed):
@@ -84,7 +90,7 @@ class Mutator:
         return bytes(data)
 
     def frame(self, frame):
-        """A message of RSSL; most times its length is true, as else nothing behind it would be read."""
+        """A message of RSSL; most times its length is true: else nothing behind it is read."""
         body = self.bytes(frame[2:])
         if self.random.random() < 0.05:
             return self.bytes(frame)
@@ -116,9 +122,9 @@ def frames_of(stream):
 
 # ---- recording ----
 
+
 class Recorder:
     """Stands between two programs and keeps what each says, one pair for each connection."""
-
     def __init__(self, port, target):
         self.pairs, self.target = [], target
         self.socket = socket.create_server(("127.0.0.1", port))
@@ -155,7 +161,10 @@ class Recorder:
             far.close()
 
     def sessions(self, side):
-        return [frames for frames in (frames_of(bytes(pair[side])) for pair in self.pairs) if len(frames) > 2]
+        return [
+            frames for frames in (frames_of(bytes(pair[side])) for pair in self.pairs)
+            if len(frames) > 2
+        ]
 
     def close(self):
         self.socket.shutdown(socket.SHUT_RDWR)  # accept() in the thread would keep the port
@@ -164,10 +173,14 @@ class Recorder:
 
 def record_consumers():
     recorder = Recorder(14302, 14202)
-    common = ["-S", "RDFD", "-h", "127.0.0.1", "-p", "14302", "-il", "A.N,B.N,C.N", "-secs", "1", "-timeout", "20"]
-    runs = [conf_examples.tool("rmdstestclient", *common, *more, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for more in ([], ["-batch", "3"], ["-vfids", "22,25"], ["-post", "50"], ["-rtt"], ["-t"],
-                         ["-md", "SymbolList"], ["-d", "3"], ["-md", "MarketByOrder"])]
+    common = [
+        "-S", "RDFD", "-h", "127.0.0.1", "-p", "14302", "-il", "A.N,B.N,C.N", "-secs", "1",
+        "-timeout", "20"
+    ]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    kinds = ([], ["-batch", "3"], ["-vfids", "22,25"], ["-post", "50"], ["-rtt"], ["-t"],
+             ["-md", "SymbolList"], ["-d", "3"], ["-md", "MarketByOrder"])
+    runs = [conf_examples.tool("rmdstestclient", *common, *more, **silent) for more in kinds]
     for run in runs:
         run.wait(120)
     recorder.close()
@@ -176,8 +189,18 @@ def record_consumers():
 
 def record_publisher():
     recorder = Recorder(14303, 14103)
-    publisher = conf_examples.tool("sink_driven_src", "-S", "IDNS", "-host", "127.0.0.1:14303", "-Q", SAMPLE, "-K", "-U",
-                                   "100", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    publisher = conf_examples.tool("sink_driven_src",
+                                   "-S",
+                                   "IDNS",
+                                   "-host",
+                                   "127.0.0.1:14303",
+                                   "-Q",
+                                   SAMPLE,
+                                   "-K",
+                                   "-U",
+                                   "100",
+                                   stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
     daemons.until(lambda: "the publisher's session is recorded",
                   lambda: recorder.pairs and len(frames_of(bytes(recorder.pairs[0][0]))) > 20)
     publisher.terminate()
@@ -214,9 +237,17 @@ def record_attach(folder):
         listener.bind(os.path.join(place, "attach"))
         listener.listen()
         listener.settimeout(60)
-        with subprocess.Popen([os.path.join(conf_examples.BIN, "p2ps"), "-c", os.path.join(folder, "c.cnf"), "-fg", "-set",
-                               f"*runDir : {folder}/fake", "-set", "*p2ps*rsslPort : 0", "-set", "*p2ps*tlsPort : 0", "-set",
-                               "*p2ps*statusPort : 0", "-set", "*rrcpdInstance : 1"], stderr=subprocess.DEVNULL) as asker:
+        lines = [
+            f"*runDir : {folder}/fake", "*p2ps*rsslPort : 0", "*p2ps*tlsPort : 0",
+            "*p2ps*statusPort : 0", "*rrcpdInstance : 1"
+        ]
+        words = [word for line in lines for word in ("-set", line)]
+        with conf_examples.tool("p2ps",
+                                "-c",
+                                os.path.join(folder, "c.cnf"),
+                                "-fg",
+                                *words,
+                                stderr=subprocess.DEVNULL) as asker:
             try:
                 with listener.accept()[0] as one:
                     return one.recv(4096)
@@ -225,6 +256,7 @@ def record_attach(folder):
 
 
 # ---- attackers: each a process, until the deadline ----
+
 
 def connect(port, mutator):
     """From one of many addresses, so that limits for each of them let some in."""
@@ -286,15 +318,22 @@ def attack_dialler(mutator, listener, sessions):
 
 
 def attack_http(mutator, port):
-    lines = [b"GET %s HTTP/1.1\r\nHost: localhost:%d\r\nAccept: */*\r\n\r\n" % (path, port)
-             for path in (b"/", b"/status.json", b"/metrics", b"/ready", b"/healthz?x=%41")]
+    lines = [
+        b"GET %s HTTP/1.1\r\nHost: localhost:%d\r\nAccept: */*\r\n\r\n" % (path, port)
+        for path in (b"/", b"/status.json", b"/metrics", b"/ready", b"/healthz?x=%41")
+    ]
     with connect(port, mutator) as one:
-        talk(one, mutator, b"".join(mutator.bytes(mutator.random.choice(lines)) for _ in range(mutator.random.randrange(1, 5))))
+        talk(
+            one, mutator, b"".join(
+                mutator.bytes(mutator.random.choice(lines))
+                for _ in range(mutator.random.randrange(1, 5))))
 
 
 def attack_admin(mutator, path):
-    lines = [b"status\n", b"help\n", b"list\titems\tRDFD\n", b"list\tmounts\n", b"trace\tRDFD\tA.N\n", b"kick\t0.1\n",
-             b"kick\tuser\tx\n", b"list\tproviders\n", b"loglevel\tERROR\n"]
+    lines = [
+        b"status\n", b"help\n", b"list\titems\tRDFD\n", b"list\tmounts\n", b"trace\tRDFD\tA.N\n",
+        b"kick\t0.1\n", b"kick\tuser\tx\n", b"list\tproviders\n", b"loglevel\tERROR\n"
+    ]
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(2)
         one.connect(path)
@@ -328,9 +367,11 @@ def spoil_ring(mutator, fds):
     size = os.fstat(fds[1]).st_size
     with mmap.mmap(fds[1], size) as ring:
         for _ in range(mutator.random.randrange(1, 40)):
-            at = mutator.random.choice((mutator.random.randrange(0, 512), mutator.random.randrange(size - 8))) & ~7
-            word = mutator.random.choice((mutator.random.randrange(1 << 64), mutator.random.choice(WORDS),
-                                          mutator.random.randrange(4096) * 8))
+            at = mutator.random.choice(
+                (mutator.random.randrange(0, 512), mutator.random.randrange(size - 8))) & ~7
+            word = mutator.random.choice(
+                (mutator.random.randrange(1 << 64), mutator.random.choice(WORDS),
+                 mutator.random.randrange(4096) * 8))
             ring[at:at + 8] = struct.pack("<Q", word)
             os.write(fds[3], struct.pack("<Q", 1))
 
@@ -347,7 +388,8 @@ def attack_backbone(mutator, sender, packets):
             _, _, target, to_port, _ = mutator.random.choice(packets)
         payload = mutator.bytes(payload)[:60000]
         udp = struct.pack(">HHHH", from_port, to_port, 8 + len(payload), 0)
-        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 0, 0, 0, 1, socket.IPPROTO_UDP, 0, source, target)
+        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 0, 0, 0, 1, socket.IPPROTO_UDP, 0, source,
+                           target)
         sender.sendto(head + udp + payload, (socket.inet_ntoa(target), 0))
     time.sleep(0.002)
 
@@ -368,19 +410,26 @@ def attackers(folder, recorded, listener):
     consumers, publishers, provider, packets, request = recorded
     sender = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
-    found = {"consumers": (attack_stream, 14202, consumers, False), "consumers, TLS": (attack_stream, 14203, consumers, True),
-             "publishers": (attack_stream, 14103, publishers, False), "publishers, TLS": (attack_stream, 14104, publishers, True),
-             "provider": (attack_dialler, listener, provider), "backbone": (attack_backbone, sender, packets)}
+    found = {
+        "consumers": (attack_stream, 14202, consumers, False),
+        "consumers, TLS": (attack_stream, 14203, consumers, True),
+        "publishers": (attack_stream, 14103, publishers, False),
+        "publishers, TLS": (attack_stream, 14104, publishers, True),
+        "provider": (attack_dialler, listener, provider),
+        "backbone": (attack_backbone, sender, packets)
+    }
     for port in (14204, 14105):
         found[f"status {port}"] = (attack_http, port)
     for name in DAEMONS:
         found[f"admin {name}"] = (attack_admin, os.path.join(folder, "run", name, "ctl"))
         if name.startswith("rrcpd"):
-            found[f"attach {name}"] = (attack_attach, os.path.join(folder, "run", name, "attach"), request)
+            found[f"attach {name}"] = (attack_attach, os.path.join(folder, "run", name,
+                                                                   "attach"), request)
     return found
 
 
 # ---- looking at the daemons ----
+
 
 def resident(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
@@ -402,9 +451,15 @@ def look(bed):
 
 
 def serves(seconds, *more):
-    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p", "14202",
-                          "-il", "A.N,B.N,NEW.N", "-e", "-timeout", seconds, *more], stdin=subprocess.DEVNULL,
-                         capture_output=True, text=True, check=False, timeout=300)
+    run = subprocess.run([
+        os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
+        "14202", "-il", "A.N,B.N,NEW.N", "-e", "-timeout", seconds, *more
+    ],
+                         stdin=subprocess.DEVNULL,
+                         capture_output=True,
+                         text=True,
+                         check=False,
+                         timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -413,8 +468,10 @@ def attack(bed, recorded, listener, seconds, seed):
     counters, processes, before = {}, [], None
     for number, (name, words) in enumerate(attackers(bed.folder, recorded, listener).items()):
         counters[name] = multiprocessing.Value("Q", 0)
-        processes.append(multiprocessing.Process(target=attack_until, daemon=True,
-                                                 args=(end, seed * 1000 + number, counters[name], *words)))
+        processes.append(
+            multiprocessing.Process(target=attack_until,
+                                    daemon=True,
+                                    args=(end, seed * 1000 + number, counters[name], *words)))
         processes[-1].start()
     while any(one.is_alive() for one in processes):
         after = look(bed)
@@ -431,19 +488,37 @@ def attack(bed, recorded, listener, seconds, seed):
 
 
 def check(bed, seconds, seed):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                    "/CN=x", "-keyout", f"{bed.folder}/server.key", "-out", f"{bed.folder}/server.pem"], check=True,
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        "-subj", "/CN=x", "-keyout", f"{bed.folder}/server.key", "-out", f"{bed.folder}/server.pem"
+    ],
+                   check=True,
                    capture_output=True)
-    providers = [conf_examples.tool("sink_driven_src", "-S", service, "-N", port, "-L", "127.0.0.1", "-U", "200", "-Q", SAMPLE,
-                                    "-K", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                 for service, port in (("RDFD", "14102"), ("EVIL", "14101"))]
+    providers = [
+        conf_examples.tool("sink_driven_src",
+                           "-S",
+                           service,
+                           "-N",
+                           port,
+                           "-L",
+                           "127.0.0.1",
+                           "-U",
+                           "200",
+                           "-Q",
+                           SAMPLE,
+                           "-K",
+                           stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+        for service, port in (("RDFD", "14102"), ("EVIL", "14101"))
+    ]
     try:
         dialled = Recorder(14109, 14101)
         for name, words in DAEMONS.items():
             bed.start(name, *words)
         serves("60")
         daemons.until(lambda: "route 2 is recorded", lambda: dialled.sessions(1))
-        recorded = (record_consumers(), record_publisher(), dialled.sessions(1), record_packets(), record_attach(bed.folder))
+        recorded = (record_consumers(), record_publisher(), dialled.sessions(1), record_packets(),
+                    record_attach(bed.folder))
         dialled.close()
         attack(bed, recorded, socket.create_server(("127.0.0.1", 14109)), seconds, seed)
         serves("60")
@@ -455,7 +530,8 @@ def check(bed, seconds, seed):
 
 
 def main():
-    seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
+    seconds, seed = float(
+        sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
     print(f"{seconds:.0f} s, seed {seed}")
     os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=16:detect_leaks=1")
     with tempfile.TemporaryDirectory() as folder:

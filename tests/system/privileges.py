@@ -54,8 +54,8 @@ class Running:
             self.log = os.path.join(folder, name + ".log")
             with open(self.log, "wb") as log:
                 self.process = subprocess.Popen(
-                    [*before, os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c", conf, "-fg",
-                     *words],
+                    [*before, os.path.join(conf_examples.BIN, name), *DAEMONS[name][1:], "-c",
+                     conf, "-fg", *words],
                     stderr=log, env={**ENVIRONMENT, "NOTIFY_SOCKET": address, **environment})
             while b"READY=1" not in manager.recv(4096):
                 pass
@@ -122,7 +122,8 @@ def takes_a_dead_roots_folder_only(folder):
     first = Running(folder, "p2ps", conf, "-allow-root", *words)
     try:
         said = subprocess.run([os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg", *words],
-                              check=False, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, timeout=60)
+                              check=False, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+                              timeout=60)
         assert said.returncode == 3 and f"held by pid {first.pid}" in said.stderr, said
         assert os.stat(place).st_uid == 0
     finally:
@@ -151,19 +152,22 @@ def default_folder_is_given():
         with Running(folder, "rrcpd", conf) as daemon:
             assert os.stat("/run/rmds").st_uid == NOBODY
             assert os.path.islink("/run/rmds/rrcpd.net1.source"), os.listdir("/run/rmds")
-            assert os.stat(f"/run/rmds/{os.readlink('/run/rmds/rrcpd.net1.source')}/pid").st_uid == NOBODY, daemon.log
+            pid_file = f"/run/rmds/{os.readlink('/run/rmds/rrcpd.net1.source')}/pid"
+            assert os.stat(pid_file).st_uid == NOBODY, daemon.log
         assert os.listdir("/run/rmds") == []
 
 
 def each_has_a_user_of_its_own(folder):
-    """As the units start them: folders that the service manager made, and one group for the attach socket."""
+    """As the units start them: folders of the service manager, one group for the attach socket."""
     group, key = 2000, os.path.join(folder, "key")
     conf = write(folder, "nobody")
-    with open("/etc/group", encoding="utf-8") as old, open(os.path.join(folder, "group"), "w", encoding="utf-8") as new:
-        new.writelines(line for line in old if not line.startswith("rmds:"))
-        new.write(f"rmds:x:{group}:\n")
+    with open("/etc/group", encoding="utf-8") as old:
+        lines = [line for line in old if not line.startswith("rmds:")]
+    with open(os.path.join(folder, "group"), "w", encoding="utf-8") as new:
+        new.writelines([*lines, f"rmds:x:{group}:\n"])
     subprocess.run(["mount", "--bind", os.path.join(folder, "group"), "/etc/group"], check=True)
-    subprocess.run([os.path.join(conf_examples.BIN, "rrcpd"), "--make-key", key], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([os.path.join(conf_examples.BIN, "rrcpd"), "--make-key", key],
+                   check=True, stdout=subprocess.DEVNULL)
     os.chown(key, group + 1, group + 1)
     with open(conf, "a", encoding="ascii") as out:
         out.write(f"*rrcp*authKeyFile : {key}\n*runDir : /run/rmds\n")
@@ -172,17 +176,20 @@ def each_has_a_user_of_its_own(folder):
     try:
         for uid, (name, place) in enumerate({"rrcpd": "rrcpd.net1.1", "src_dist": "src_dist.1",
                                              "p2ps": "p2ps.1"}.items(), group + 1):
-            users[name] = ["setpriv", f"--reuid={uid}", f"--regid={uid}", f"--groups={group}", "--inh-caps=-all"]
+            users[name] = ["setpriv", f"--reuid={uid}", f"--regid={uid}", f"--groups={group}",
+                           "--inh-caps=-all"]
             os.mkdir(f"/run/rmds/{place}", 0o750)
             os.chown(f"/run/rmds/{place}", uid, uid)
-            running[name] = Running(folder, name, conf, before=users[name], RUNTIME_DIRECTORY=f"/run/rmds/{place}")
+            running[name] = Running(folder, name, conf, before=users[name],
+                                    RUNTIME_DIRECTORY=f"/run/rmds/{place}")
             assert os.stat(f"/run/rmds/{place}").st_gid == group, place
         for uid, name in enumerate(("src_dist", "p2ps"), group + 2):
             until_logged(running["rrcpd"].log, rf"user {name}\S* attached: .* uid={uid}")
             assert not may_read([*users[name]], key), f"{name} reads the key of rrcpd"
         assert may_read([*users["rrcpd"]], key)
-        seen = subprocess.run([*users["p2ps"], os.path.join(conf_examples.BIN, "rmdsmon"), "-once"], check=False,
-                              capture_output=True, text=True, env=ENVIRONMENT, timeout=60).stdout
+        seen = subprocess.run([*users["p2ps"], os.path.join(conf_examples.BIN, "rmdsmon"), "-once"],
+                              check=False, capture_output=True, text=True, env=ENVIRONMENT,
+                              timeout=60).stdout
         assert all(name in seen for name in ("rrcpd.net1.1", "src_dist.1", "p2ps.1")), seen
     finally:
         for one in reversed(running.values()):
@@ -191,7 +198,8 @@ def each_has_a_user_of_its_own(folder):
 
 
 def may_read(user, path):
-    return subprocess.run([*user, "cat", path], check=False, capture_output=True, timeout=60).returncode == 0
+    return subprocess.run([*user, "cat", path], check=False,
+                          capture_output=True, timeout=60).returncode == 0
 
 
 def until_logged(path, pattern):

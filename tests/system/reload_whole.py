@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reload_whole.py - a reload takes all of a new configuration, or nothing of it, whichever of its files is bad.
+"""reload_whole.py - a reload takes all of a new configuration, or nothing, whichever file is bad.
 
 Each attempt brings new values, a new certificate, new rules and a new list of revoked certificates;
 one file of them is bad. The daemon names that file, and everything is as before. At last all are
@@ -48,7 +48,6 @@ NAMES = ("rrcpd.net1.1", "src_dist.1", "p2ps.1")
 
 class Files:
     """Two good sets of files, old and new, beside the one that the daemons read."""
-
     def __init__(self, folder):
         self.folder = folder
         self.now = os.path.join(folder, "now")
@@ -67,8 +66,9 @@ class Files:
         self.write("old/access", "user *\n", 0o640)
         self.write("new/access", "user alice\n", 0o640)
         self.write("old/more.cnf", "*itemLimit : 30\n")
-        self.write("new/more.cnf", f"*itemLimit : 12\n*p2ps*tlsCrlFile : {self.now}/crl.pem\n"
-                                   f"*src_dist*tlsCrlFile : {self.now}/crl.pem\n")
+        self.write(
+            "new/more.cnf", f"*itemLimit : 12\n*p2ps*tlsCrlFile : {self.now}/crl.pem\n"
+            f"*src_dist*tlsCrlFile : {self.now}/crl.pem\n")
         self.take("old")
 
     def at(self, name):
@@ -84,11 +84,15 @@ class Files:
 
     def sign(self, authority, name):
         key, out = self.at(name + ".key"), self.at(name + ".pem")
-        signed = ["-CA", self.at(authority + ".pem"), "-CAkey", self.at(authority + ".key"),
-                  "-addext", "basicConstraints=CA:FALSE"] if authority else []
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "9",
-                     "-subj", "/CN=" + os.path.basename(name), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
-                     "-keyout", key, "-out", out, *signed)
+        signed = [
+            "-CA",
+            self.at(authority + ".pem"), "-CAkey",
+            self.at(authority + ".key"), "-addext", "basicConstraints=CA:FALSE"
+        ] if authority else []
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-days", "9", "-subj", "/CN=" + os.path.basename(name), "-addext",
+                     "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", out,
+                     *signed)
         os.chmod(key, 0o600)
 
     def revoked(self, name, days, *certificates):
@@ -96,11 +100,13 @@ class Files:
         conf = self.at("ca.cnf")
         self.write("ca.cnf", AUTHORITY.format(folder=self.folder, days=days))
         for one in certificates:
-            self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert", self.at("ca.pem"),
-                         "-revoke", self.at(one + ".pem"))
-        end = [] if days else ["-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200102000000Z"]
-        self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert", self.at("ca.pem"),
-                     "-gencrl", *end, "-out", self.at(name))
+            self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert",
+                         self.at("ca.pem"), "-revoke", self.at(one + ".pem"))
+        end = [] if days else [
+            "-crl_lastupdate", "20200101000000Z", "-crl_nextupdate", "20200102000000Z"
+        ]
+        self.openssl("ca", "-config", conf, "-keyfile", self.at("ca.key"), "-cert",
+                     self.at("ca.pem"), "-gencrl", *end, "-out", self.at(name))
 
     def take(self, name):
         shutil.rmtree(self.now, ignore_errors=True)
@@ -109,7 +115,6 @@ class Files:
 
 class Provider:
     """What src_dist dials: it notes the certificate that is shown, and says nothing."""
-
     def __init__(self, files):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(files.at("old/server.pem"), files.at("old/server.key"))
@@ -127,7 +132,6 @@ class Provider:
                 self.shown = print_of(self.peer)
             except OSError:
                 plain.close()
-
 
     def hang_up(self):
         self.peer.close()
@@ -156,63 +160,93 @@ def served(files, port, user="alice"):
 
 
 def may_log_in(files, user):
-    run = subprocess.run([os.path.join(conf_examples.BIN, "rmdstestclient"), "-h", "127.0.0.1", "-p", "14443", "-u", user,
-                          "-ct", "tls", "-tlsCaFile", files.at("ca.pem"), "-tlsCertFile", files.at("alice.pem"),
-                          "-tlsKeyFile", files.at("alice.key"), "-list", "services", "-timeout", "1"],
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run([
+        os.path.join(conf_examples.BIN, "rmdstestclient"), "-h", "127.0.0.1", "-p", "14443", "-u",
+        user, "-ct", "tls", "-tlsCaFile",
+        files.at("ca.pem"), "-tlsCertFile",
+        files.at("alice.pem"), "-tlsKeyFile",
+        files.at("alice.key"), "-list", "services", "-timeout", "1"
+    ],
+                         stdin=subprocess.DEVNULL,
+                         capture_output=True,
+                         text=True,
+                         check=False,
+                         timeout=60)
     return run.returncode != 3, run.stdout + run.stderr
 
 
 def ctl(bed, *words):
     run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsctl"), "-run", bed.run_dir, *words],
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+                         stdin=subprocess.DEVNULL,
+                         capture_output=True,
+                         text=True,
+                         check=False,
+                         timeout=60)
     return run.returncode, run.stdout + run.stderr
 
 
 def observe(bed, files):
     limit = {value for path, value in bed.values("p2ps.1").items() if path.endswith("itemLimit")}
-    return {"limit": limit, "consumers": served(files, 14443), "publishers": served(files, 14444),
-            "bob": may_log_in(files, "bob")[0]}
+    return {
+        "limit": limit,
+        "consumers": served(files, 14443),
+        "publishers": served(files, 14444),
+        "bob": may_log_in(files, "bob")[0]
+    }
 
 
 def bad_files(files):
-    """Daemon, file that is bad, and what the daemon says of it."""
-    other = files.at("old/route.key")
+    """Daemon, what it says, and what is done to a file."""
+    write, at = files.write, files.at
     return (
-        ("p2ps", lambda: files.write("now/more.cnf", "*itemLimit : 12\n*itemLimit : many\n"), r'more\.cnf:2: .*"many"'),
-        ("src_dist", lambda: os.unlink(files.at("now/more.cnf")), r"c\.cnf:\d+: .*more\.cnf"),
-        ("p2ps", lambda: files.write("now/server.pem", "nothing\n"), r"tls: server: .*server\.pem: nothing in PEM form"),
-        ("src_dist", lambda: shutil.copy(other, files.at("now/server.key")), r"server\.key: the key does not fit"),
-        ("p2ps", lambda: os.chmod(files.at("now/server.key"), 0o604), r"server\.key: every user can read this key"),
-        ("p2ps", lambda: os.unlink(files.at("now/ca.pem")), r"ca\.pem: No such file"),
-        ("p2ps", lambda: shutil.copy(files.at("ca.pem"), files.at("now/crl.pem")), r"crl\.pem: a certificate is in it"),
-        ("src_dist", lambda: os.unlink(files.at("now/crl.pem")), r"crl\.pem: No such file"),
-        ("p2ps", lambda: files.write("now/access", "user alice\nalow alice * *\n"), r'accessFile .*access:2: user, allow or deny'),
-        ("p2ps", lambda: os.chmod(files.at("now/access"), 0o642), r"accessFile .*access: every user can write it"),
-        ("src_dist", lambda: files.write("now/route.pem", ""), r"tls: route1: .*route\.pem: nothing in PEM form"),
-        ("rrcpd.net1", lambda: files.write("now/group.key", "1 abc\n", 0o600), r"group\.key:1: expected"),
-        ("rrcpd.net1", lambda: os.chmod(files.at("now/group.key"), 0o640 | 2), r"group\.key: others can"),
+        ("p2ps", r'more\.cnf:2: .*"many"',
+         lambda: write("now/more.cnf", "*itemLimit : 12\n*itemLimit : many\n")),
+        ("src_dist", r"c\.cnf:\d+: .*more\.cnf", lambda: os.unlink(at("now/more.cnf"))),
+        ("p2ps", r"tls: server: .*server\.pem: nothing in PEM form",
+         lambda: write("now/server.pem", "nothing\n")),
+        ("src_dist", r"server\.key: the key does not fit",
+         lambda: shutil.copy(at("old/route.key"), at("now/server.key"))),
+        ("p2ps", r"server\.key: every user can read this key",
+         lambda: os.chmod(at("now/server.key"), 0o604)),
+        ("p2ps", r"ca\.pem: No such file", lambda: os.unlink(at("now/ca.pem"))),
+        ("p2ps", r"crl\.pem: a certificate is in it",
+         lambda: shutil.copy(at("ca.pem"), at("now/crl.pem"))),
+        ("src_dist", r"crl\.pem: No such file", lambda: os.unlink(at("now/crl.pem"))),
+        ("p2ps", r"accessFile .*access:2: user, allow or deny",
+         lambda: write("now/access", "user alice\nalow alice * *\n")),
+        ("p2ps", r"accessFile .*access: every user can write it",
+         lambda: os.chmod(at("now/access"), 0o642)),
+        ("src_dist", r"tls: route1: .*route\.pem: nothing in PEM form",
+         lambda: write("now/route.pem", "")),
+        ("rrcpd.net1", r"group\.key:1: expected", lambda: write("now/group.key", "1 abc\n", 0o600)),
+        ("rrcpd.net1", r"group\.key: others can", lambda: os.chmod(at("now/group.key"), 0o642)),
     )
 
 
 def nothing_is_taken(bed, files, provider):
     before, shown = observe(bed, files), provider.shown
     failed = dict.fromkeys(NAMES, 0)
-    for daemon, spoil, said in bad_files(files):
+    for daemon, said, spoil in bad_files(files):
         files.take("new")
         spoil()
         name = daemon + ".1"
         code, answer = ctl(bed, daemon, "reload")
         failed[name] += 1
-        assert code == 3 and re.search(said, answer) and "old configuration stays" in answer, (said, code, answer)
+        assert code == 3 and re.search(
+            said, answer) and "old configuration stays" in answer, (said, code, answer)
         if daemon != "rrcpd.net1":
             assert observe(bed, files) == before, (said, before, observe(bed, files))
-        lines = [line for line in bed.log(name).splitlines() if "ERROR reload: nothing is taken" in line]
+        lines = [
+            line for line in bed.log(name).splitlines() if "ERROR reload: nothing is taken" in line
+        ]
         assert len(lines) == failed[name] and re.search(said, lines[-1]), (said, lines)
-        assert bed.value(name, "reloadsFailed") == failed[name] and bed.value(name, "reloads") == 0, name
+        assert bed.value(name, "reloadsFailed") == failed[name] and bed.value(name,
+                                                                              "reloads") == 0, name
     assert re.search(r"last reload failed: .*access: every user can", ctl(bed, "p2ps", "status")[1])
     note = bed.monitor("-once")[1]
-    assert re.search(r"p2ps\.1 .*runs the configuration of \d\d:\d\dZ, the last reload failed: accessFile", note), note
+    assert re.search(
+        r"p2ps\.1 .*runs the configuration of \d\d:\d\dZ, the last reload"
+        r" failed: accessFile", note), note
     assert provider.shown == shown, "the route shows what it had"
 
 
@@ -222,7 +256,8 @@ def all_is_taken(bed, files, provider):
     for daemon in ("rrcpd.net1", "src_dist", "p2ps"):
         code, answer = ctl(bed, daemon, "reload")
         assert code == 0 and "configuration read again" in answer, (code, answer)
-        assert bed.value(daemon + ".1", "reloads") == 1 and "reloadFailed" not in bed.values(daemon + ".1")
+        assert bed.value(daemon + ".1",
+                         "reloads") == 1 and "reloadFailed" not in bed.values(daemon + ".1")
     after = observe(bed, files)
     assert not [key for key in before if before[key] == after[key]], (before, after)
     assert (before["bob"], after["bob"]) == (True, False)
@@ -231,13 +266,14 @@ def all_is_taken(bed, files, provider):
 
 
 def revoked_are_refused(bed, files, provider):
-    """The list is in force since all is taken; now bob's certificate comes into it, and that of the provider."""
+    """The list is in force; now bob's certificate comes into it, and that of the provider."""
     ports = {"p2ps": 14443, "src_dist": 14444}
     files.revoked("now/crl.pem", 30, "bob", "old/server")
     for daemon, port in ports.items():
         assert served(files, port, "bob"), "no reload yet"
         assert ctl(bed, daemon, "reload")[0] == 0
-        assert not served(files, port, "bob") and served(files, port), f"{daemon}: bob alone is refused"
+        assert not served(files, port, "bob") and served(files,
+                                                         port), f"{daemon}: bob alone is refused"
         bed.said(daemon + ".1", "certificate revoked: /CN=bob")
     provider.hang_up()
     bed.said("src_dist.1", "certificate revoked: /CN=server; route 1 failed")
@@ -258,8 +294,9 @@ def check(bed):
     bed.start("src_dist.1", "src_dist")
     bed.start("p2ps.1", "p2ps")
     daemons.until(lambda: f"the route has dialled: {bed.log('src_dist.1')}", lambda: provider.shown)
-    daemons.until(lambda: f"p2ps serves: {bed.log('p2ps.1')}",
-                  lambda: all(ctl(bed, name, "status")[0] == 0 for name in ("p2ps", "src_dist", "rrcpd.net1")))
+    daemons.until(
+        lambda: f"p2ps serves: {bed.log('p2ps.1')}", lambda: all(
+            ctl(bed, name, "status")[0] == 0 for name in ("p2ps", "src_dist", "rrcpd.net1")))
     nothing_is_taken(bed, files, provider)
     all_is_taken(bed, files, provider)
     revoked_are_refused(bed, files, provider)

@@ -61,11 +61,13 @@ def check_revoked(system, folder, revocation, conf, line):
     shell(revocation, folder)
     with open(conf, "a", encoding="ascii") as out:
         out.write(f"*p2ps*tlsCrlFile : {folder}/crl.pem\n")
-    check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "-files", "check", conf], text=True,
-                           capture_output=True, check=False)
+    check = subprocess.run([os.path.join(conf_examples.BIN, "rmdscnf"), "-files", "check", conf],
+                           text=True, capture_output=True, check=False)
     assert check.returncode == 0, check.stdout + check.stderr
-    os.kill(next(one["pid"] for one in system.load()["programs"] if one["name"] == "p2ps.1"), signal.SIGHUP)
-    reload.wait_for(lambda: "reload: configuration read again" in reload.log_of(system, "p2ps.1"), "the list is taken")
+    p2ps = next(one for one in system.load()["programs"] if one["name"] == "p2ps.1")
+    os.kill(p2ps["pid"], signal.SIGHUP)
+    reload.wait_for(lambda: "configuration read again" in reload.log_of(system, "p2ps.1"),
+                    "the list is taken")
     code, said = consume(line, "1")
     assert code != 0 and "revoked" in said, f"{code}\n{said}"
 
@@ -73,7 +75,8 @@ def check_revoked(system, folder, revocation, conf, line):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
-        authority, server, client, lines, providers, consumers, keystore, revocation = blocks(folder)
+        (authority, server, client, lines, providers, consumers, keystore,
+         revocation) = blocks(folder)
         for text in (authority, server, client):
             shell(text, folder)
         conf = os.path.join(folder, "c.cnf")
