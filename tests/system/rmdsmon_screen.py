@@ -28,7 +28,7 @@ CONF = """\
 *runDir : {folder}
 *logDir : {folder}
 """
-KEYS = " enter open  b back  / filter  p pause  ? help  q end"
+KEYS = " enter open  b back  / filter  s sort  p pause  ? help  q end"
 SEQUENCE = re.compile(
     r"\x1b\[([?>]?)([0-9;]*)([A-Za-z@`])|\x1b[()].|\x1b[=>78M]|[\r\n\b\x0e\x0f\x07]|[^\x00-\x1f\x7f]")
 
@@ -264,6 +264,23 @@ def one_instance(terminal):
     overview(terminal)
 
 
+def sorted_and_trends(terminal):
+    """s takes the next order; below stands the last minute of the chosen instance, its nodes."""
+    terminal.press("s")
+    terminal.until("sorted by name", lambda text: text[0].endswith("  by name") and
+                   text[2].startswith(" p2ps.1 ") and text[3].startswith(" rrcpd.net1.1 "))
+    terminal.until("the minute of the first", lambda text: any(
+        re.match(r" p2ps\.1, the last [1-9]\d* s +now +least +most$", line) for line in text) and
+        any(re.match(r" in/s +s+ +0 +0 +0$", line) for line in text) and
+        any(re.match(r" turn p99 us  .*[0-9]$", line) for line in text))
+    terminal.press("\x1bOB")
+    terminal.until("the minute of the next", lambda text: any(
+        re.match(r" rrcpd\.net1\.1, the last \d+ s ", line) for line in text))
+    terminal.press("s" * 8)
+    terminal.until("by trouble again", lambda text: "  by " not in text[0])
+    terminal.press("\x1bOA")
+
+
 def main():
     rmdsmon = os.path.join(conf_examples.BIN, "rmdsmon")
     xterm = subprocess.run(["infocmp", "xterm"], capture_output=True, check=False)
@@ -280,6 +297,7 @@ def main():
             terminal = Terminal(40, 120, rmdsmon, "-run", folder, "-watch", "0.2")
             overview(terminal)
             sizes(terminal)
+            sorted_and_trends(terminal)
             one_instance(terminal)
             terminal.press("?")
             terminal.until("the help", lambda text: any("any key goes on" in line for line in text))

@@ -192,6 +192,7 @@ def tables_are_true(bed):
           f"the provider: {provider}")
     check({row["NAME"].split(".")[0] for row in table(bed, "RRCP", "PORT")} <= {"src_dist", "p2ps"},
           "users of rrcpd")
+    check("  1 publisher  1 consumer" in monitor(bed, "-once")[1].splitlines()[0], "who takes part")
     until("the totals", lambda: all(3000 < number(n) < 7500 for n in re.findall(
         r"in ([0-9,]+)/s  out ([0-9,]+)/s",
         monitor(bed, "-once", "-watch", "1")[1].splitlines()[0])[0]))

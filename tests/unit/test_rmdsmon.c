@@ -221,11 +221,48 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_null(strstr(f->output, "p2ps.mount.")); /* not a second time, value by value */
+    expect(f, " SUM ");
+    run(f, "p2psmon", "-print MOUNTS -sort ITEMS"); /* the most first, what has none last */
+    assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
+    gauge(segment, "p2ps.mount.0.9.items", 3);
+    run(f, "p2psmon", "-print MOUNTS -sort items");
+    assert_true(strstr(f->output, "tenth") < strstr(f->output, "ninth"));
+    expect(f, " 1,203 "); /* of both */
+    run(f, "p2psmon", "-print MOUNTS -sort USER");
+    assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
+    run(f, "p2psmon", "-print MOUNTS -sort COLOUR");
+    assert_int_equal(f->rc, 1);
+    expect(f, "-sort COLOUR: no table has this column");
     run(f, "p2psmon", "--csv");
     expect(f, ",71.0,"); /* the fullest queue */
     run(f, "p2psmon", "--once");
     expect(f, "queues are 71 % full");
     stats_segment_close(segment);
+}
+
+static void the_overview_is_sorted_by_what_is_asked_for(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *p2ps = open_segment(f, "p2ps");
+    struct stats_segment *source = open_segment(f, "src_dist");
+
+    gauge(p2ps, "p2ps.worker.0.mounts", 2);
+    gauge(p2ps, "p2ps.worker.0.itemsOpen", 5);
+    gauge(source, "src_dist.providers", 1);
+    gauge(source, "src_dist.itemsOpen", 70);
+    run(f, "rmdsmon", "--once");
+    expect(f, "  1 publisher  2 consumers\n");
+    assert_true(strstr(f->output, "p2ps.1") < strstr(f->output, "src_dist.1"));
+    run(f, "rmdsmon", "--once -sort items");
+    expect(f, "  by items\n");
+    assert_true(strstr(f->output, "src_dist.1") < strstr(f->output, "p2ps.1"));
+    run(f, "rmdsmon", "--once -sort clients");
+    assert_true(strstr(f->output, "p2ps.1") < strstr(f->output, "src_dist.1"));
+    run(f, "rmdsmon", "--once -sort colour");
+    assert_int_equal(f->rc, 1);
+    expect(f, "-sort colour: it is one of trouble name in out");
+    stats_segment_close(p2ps);
+    stats_segment_close(source);
 }
 
 static void what_parts_count_is_not_counted_again(void **state)
@@ -467,6 +504,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_nodes_and_readiness_of_rrcpd_are_shown, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(mounts_are_a_table_with_one_line_each, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_overview_is_sorted_by_what_is_asked_for, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_parts_count_is_not_counted_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_route_without_its_provider_is_a_warning, set_up,
                                         tear_down),

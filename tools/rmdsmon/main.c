@@ -14,7 +14,7 @@
 #define PROGRAM "rmdsmon"
 
 struct words {
-    const char *config, *instance, *run_dir, *section, *watch, *process;
+    const char *config, *instance, *run_dir, *section, *watch, *process, *sort;
     bool once, json, csv, objects, help, version;
 };
 
@@ -159,6 +159,10 @@ int main(int argc, char **argv)
           "interval (1); with a plain form: print it again and again" },
         { "print", "SECTION", MD_OPTION_STRING, &w.section,
           "MOUNTS SERVICES ITEMS RRCP ROUTES CONFIG MEMORY ALL" },
+        { "sort", "ORDER", MD_OPTION_STRING, &w.sort,
+          "the overview by trouble, name, in, out, turn, rtt, queues, clients or items; with "
+          "-print "
+          "tables by a column, as PER-SEC" },
         { "mobprint", NULL, MD_OPTION_FLAG, &w.objects,
           "managed objects, as collectors read them" },
         { "json", NULL, MD_OPTION_FLAG, &w.json, "everything as JSON" },
@@ -194,10 +198,20 @@ int main(int argc, char **argv)
                           : "-watch is a number of seconds");
         return 1;
     }
+    enum monitor_order order;
+    if (w.sort && (w.section ? !rows_has_title(w.sort) : !monitor_order_find(w.sort, &order))) {
+        fprintf(stderr, PROGRAM ": -sort %s: %s; -help lists the options\n", w.sort,
+                w.section ? "no table has this column; it is a title as -print shows it"
+                          : "it is one of trouble name in out turn rtt queues clients items");
+        return 1;
+    }
     int rc = find_run_dir(&w, &run_dir, &conf);
     struct monitor *monitor = rc == 0 ? calloc(1, sizeof(*monitor)) : NULL;
     if (monitor) {
         monitor_init(monitor, run_dir, w.process, w.instance);
+        monitor->sort = w.section ? w.sort : NULL;
+        if (w.sort && !w.section)
+            (void)monitor_order_find(w.sort, &monitor->order);
         bool is_plain = w.once || w.section || w.objects || w.json || w.csv ||
                         !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
         rc = is_plain ? run_plain(monitor, &w, interval_s) : screen_run(monitor, interval_s);

@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -334,6 +335,7 @@ static void take_figures(struct monitor_instance *instance, uint64_t now_ns)
     f->rtt_max_us = farthest(instance);
     take_turns(instance);
     take_repairs(instance);
+    trend_add(instance, now_ns);
 }
 
 /* True: only the permission is missing; the note says who has it. */
@@ -403,12 +405,63 @@ static bool is_wanted(const struct monitor *monitor, const struct monitor_instan
                            (instance->process[length] == 0 || instance->process[length] == '.'));
 }
 
-static int compare(const void *a, const void *b)
+static const char *const orders[MONITOR_ORDERS] = {
+    [MONITOR_BY_TROUBLE] = "trouble", [MONITOR_BY_NAME] = "name",
+    [MONITOR_BY_IN] = "in",           [MONITOR_BY_OUT] = "out",
+    [MONITOR_BY_TURN] = "turn",       [MONITOR_BY_RTT] = "rtt",
+    [MONITOR_BY_QUEUES] = "queues",   [MONITOR_BY_CLIENTS] = "clients",
+    [MONITOR_BY_ITEMS] = "items",
+};
+
+const char *monitor_order_name(enum monitor_order order)
+{
+    return orders[order];
+}
+
+bool monitor_order_find(const char *name, enum monitor_order *out)
+{
+    for (int i = 0; i < MONITOR_ORDERS; i++) {
+        if (strcasecmp(name, orders[i]) == 0) {
+            *out = (enum monitor_order)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static double sort_value(const struct monitor_instance *instance, enum monitor_order order)
+{
+    const struct monitor_figures *f = &instance->figures;
+
+    switch (order) {
+    case MONITOR_BY_IN:
+        return f->in_per_s;
+    case MONITOR_BY_OUT:
+        return f->out_per_s;
+    case MONITOR_BY_TURN:
+        return f->turn_p99_us;
+    case MONITOR_BY_RTT:
+        return f->rtt_max_us;
+    case MONITOR_BY_QUEUES:
+        return f->queue_percent;
+    case MONITOR_BY_CLIENTS:
+        return f->clients;
+    case MONITOR_BY_ITEMS:
+        return f->items;
+    case MONITOR_BY_NAME:
+        return 0;
+    default:
+        return monitor_rank(instance);
+    }
+}
+
+static int compare(const void *a, const void *b, void *argument)
 {
     const struct monitor_instance *x = a, *y = b;
-    int by_rank = monitor_rank(y) - monitor_rank(x);
+    const enum monitor_order *order = argument;
+    double left = sort_value(x, *order), right = sort_value(y, *order);
 
-    return by_rank ? by_rank : strcmp(x->name, y->name);
+    return left > right ? -1 : left < right ? 1 : strcmp(x->name, y->name);
 }
 
 /* Forget those whose file is gone. */
@@ -462,7 +515,8 @@ int monitor_look(struct monitor *monitor, uint64_t now_ns)
             add_new(monitor, names[i]);
         for (size_t i = 0; i < monitor->count; i++)
             look_at(monitor, &monitor->instances[i], now_ns);
-        qsort(monitor->instances, monitor->count, sizeof(monitor->instances[0]), compare);
+        qsort_r(monitor->instances, monitor->count, sizeof(monitor->instances[0]), compare,
+                &monitor->order);
     }
     free(names);
     return count < 0 ? MD_ERR_SYS : MD_OK;

@@ -28,6 +28,23 @@ struct monitor_figures {
     double repair_p50_us, repair_p99_us; /* less than this: a power of two */
 };
 
+/* A minute's history, one value for each look, which are a second apart or more. */
+#define MONITOR_TREND_LOOKS 60
+
+enum monitor_trend_of {
+    MONITOR_TREND_IN,
+    MONITOR_TREND_OUT,
+    MONITOR_TREND_TURN, /* the 99th percentile */
+    MONITOR_TREND_QUEUE,
+    MONITOR_TRENDS,
+};
+
+struct monitor_trend {
+    double values[MONITOR_TRENDS][MONITOR_TREND_LOOKS]; /* negative: not known */
+    uint64_t at_ns[MONITOR_TREND_LOOKS];
+    uint64_t count; /* ever */
+};
+
 struct monitor_instance {
     char name[STATS_NAME_BYTES]; /* "p2ps.1", "rrcpd.net1.1" */
     char process[STATS_NAME_BYTES];
@@ -46,7 +63,22 @@ struct monitor_instance {
     uint64_t *turns; /* all turns of its loops so far, by bucket; NULL: it tells of none */
     uint64_t repairs[MONITOR_REPAIR_BUCKETS]; /* the same, of packets that were missing */
     struct monitor_figures figures;
+    struct monitor_trend trend;
     char note[160];
+};
+
+/* The order of the overview: what is most of it stands first. */
+enum monitor_order {
+    MONITOR_BY_TROUBLE,
+    MONITOR_BY_NAME,
+    MONITOR_BY_IN,
+    MONITOR_BY_OUT,
+    MONITOR_BY_TURN,
+    MONITOR_BY_RTT,
+    MONITOR_BY_QUEUES,
+    MONITOR_BY_CLIENTS,
+    MONITOR_BY_ITEMS,
+    MONITOR_ORDERS,
 };
 
 struct monitor {
@@ -55,14 +87,19 @@ struct monitor {
     const char *number;
     struct monitor_instance instances[MONITOR_MAX];
     size_t count;
+    enum monitor_order order;
+    const char *sort; /* of the tables: the title of a column; NULL: by id */
 };
+
+const char *monitor_order_name(enum monitor_order order); /* "trouble", "in", ... */
+bool monitor_order_find(const char *name, enum monitor_order *out);
 
 void monitor_init(struct monitor *monitor, const char *run_dir, const char *process,
                   const char *number);
 void monitor_fini(struct monitor *monitor);
 
 /* Look at all of them: those that are new are opened, those that went are forgotten. Sorted by
- * trouble, then by name. MD_OK, or MD_ERR_SYS when the folder cannot be read. */
+ * `order`, then by name. MD_OK, or MD_ERR_SYS when the folder cannot be read. */
 int monitor_look(struct monitor *monitor, uint64_t now_ns);
 
 /* "ok", "WARN", "HUNG", "DEAD", "?" */
@@ -85,7 +122,8 @@ int find_system(const char *conf, char *out, size_t size);
 
 /* print.c */
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width);
-void print_instance(const struct monitor_instance *instance, FILE *out, const char *section);
+void print_instance(const struct monitor_instance *instance, FILE *out, const char *section,
+                    const char *sort);
 void print_section(const struct monitor *monitor, FILE *out, const char *section);
 void print_json(const struct monitor *monitor, FILE *out);
 void print_csv(const struct monitor *monitor, FILE *out);
@@ -99,8 +137,26 @@ void print_uptime(char *out, size_t size, uint64_t seconds);
 /* objects.c: as public collectors read them */
 void print_objects(const struct monitor *monitor, FILE *out, const char *section);
 
-/* rows.c: the tables of a section, and whether a value stands in one of them */
-void rows_print(const struct monitor_instance *instance, FILE *out, const char *section);
+/* trend.c: what is kept of a look; the level of a value among `levels` between 0 and the most */
+void trend_add(struct monitor_instance *instance, uint64_t now_ns);
+struct trend_span {
+    double least, most, now; /* negative: not known */
+    double seconds;
+    uint32_t looks;
+};
+void trend_span(const struct monitor_trend *trend, enum monitor_trend_of of, uint32_t looks,
+                struct trend_span *out);
+/* `ago` 0 is the newest. -1: nothing is known of it. */
+int trend_level(const struct monitor_trend *trend, enum monitor_trend_of of, uint32_t ago,
+                double most, int levels);
+
+/* rows.c: the tables of a section, and whether a value stands in one of them. `sort` is the title
+ * of the column by which they are sorted, NULL for the id. */
+void rows_print(const struct monitor_instance *instance, FILE *out, const char *section,
+                const char *sort);
+/* The title behind `title` in the tables of the section, NULL past the last; NULL: the first. */
+const char *rows_next_title(const char *section, const char *title);
+bool rows_has_title(const char *title);
 bool rows_take(const struct monitor_instance *instance, const char *section,
                const struct stats_value *value);
 

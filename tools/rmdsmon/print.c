@@ -102,40 +102,54 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
         fprintf(out, "%.*s\n", width, line);
 }
 
-/* "  in 5,000/s  out 10.0 M/s": from all providers, to all consumers. */
+/* "  in 5,000/s  out 10.0 M/s  1 publisher  50 consumers": from all providers, to all consumers. */
 static void add_total(const struct monitor *monitor, char *out, size_t size)
 {
-    double in = -1, sent = -1;
+    static const char *const processes[] = { "src_dist", "p2ps" };
+    static const char *const clients[] = { "publisher", "consumer" };
+    double rates[2] = { -1, -1 }, counts[2] = { -1, -1 };
     char text[24];
 
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
         const struct monitor_figures *f = &instance->figures;
-        if (strcmp(instance->process, "src_dist") == 0 && f->in_per_s >= 0)
-            in = f->in_per_s + (in < 0 ? 0 : in);
-        if (strcmp(instance->process, "p2ps") == 0 && f->out_per_s >= 0)
-            sent = f->out_per_s + (sent < 0 ? 0 : sent);
+        for (int k = 0; k < 2; k++) {
+            double rate = k ? f->out_per_s : f->in_per_s;
+            if (strcmp(instance->process, processes[k]) != 0)
+                continue;
+            if (rate >= 0)
+                rates[k] = rate + (rates[k] < 0 ? 0 : rates[k]);
+            if (f->clients >= 0)
+                counts[k] = f->clients + (counts[k] < 0 ? 0 : counts[k]);
+        }
     }
     out[0] = 0;
-    print_count(text, sizeof(text), in);
-    if (in >= 0)
-        snprintf(out, size, "  in %s/s", text);
-    print_count(text, sizeof(text), sent);
-    if (sent >= 0)
-        snprintf(out + strlen(out), size - strlen(out), "  out %s/s", text);
+    for (int k = 0; k < 2; k++) {
+        print_count(text, sizeof(text), rates[k]);
+        if (rates[k] >= 0)
+            snprintf(out + strlen(out), size - strlen(out), "  %s %s/s", k ? "out" : "in", text);
+    }
+    for (int k = 0; k < 2; k++) {
+        print_count(text, sizeof(text), counts[k]);
+        if (counts[k] >= 0)
+            snprintf(out + strlen(out), size - strlen(out), "  %s %s%s", text, clients[k],
+                     counts[k] > 1 || counts[k] < 1 ? "s" : "");
+    }
 }
 
 void print_overview(const struct monitor *monitor, FILE *out, bool colour, int width)
 {
-    char host[64] = "localhost", total[80], head[256];
+    char host[64] = "localhost", total[128], head[320];
     size_t troubled = 0;
 
     (void)gethostname(host, sizeof(host) - 1);
     for (size_t i = 0; i < monitor->count; i++)
         troubled += monitor_rank(&monitor->instances[i]) > 0;
     add_total(monitor, total, sizeof(total));
-    snprintf(head, sizeof(head), "rmdsmon  host %s  %zu instance%s  %zu in trouble%s", host,
-             monitor->count, monitor->count == 1 ? "" : "s", troubled, total);
+    snprintf(head, sizeof(head), "rmdsmon  host %s  %zu instance%s  %zu in trouble%s%s%s", host,
+             monitor->count, monitor->count == 1 ? "" : "s", troubled, total,
+             monitor->order == MONITOR_BY_TROUBLE ? "" : "  by ",
+             monitor->order == MONITOR_BY_TROUBLE ? "" : monitor_order_name(monitor->order));
     fprintf(out, "%.*s\n", width, head);
     fprintf(out, "%.*s\n", width,
             width < WIDE
@@ -224,13 +238,14 @@ static void print_repairs(const struct monitor_instance *instance, FILE *out)
     fputc('\n', out);
 }
 
-void print_instance(const struct monitor_instance *instance, FILE *out, const char *section)
+void print_instance(const struct monitor_instance *instance, FILE *out, const char *section,
+                    const char *sort)
 {
     struct stats_value value;
     char text[256];
     size_t at = 0;
 
-    rows_print(instance, out, section);
+    rows_print(instance, out, section, sort);
     if (strcmp(section, "RRCP") == 0)
         print_repairs(instance, out);
     while (instance->reader && stats_reader_next(instance->reader, &at, &value)) {
@@ -251,7 +266,7 @@ void print_section(const struct monitor *monitor, FILE *out, const char *section
     for (size_t i = 0; i < monitor->count; i++) {
         const struct monitor_instance *instance = &monitor->instances[i];
         fprintf(out, "%s %s %s\n", instance->name, monitor_state(instance), instance->note);
-        print_instance(instance, out, section);
+        print_instance(instance, out, section, monitor->sort);
     }
     fflush(out);
 }

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "monitor.h"
@@ -201,24 +202,101 @@ static void print_row(FILE *out, const struct table *table, const struct cell *c
         fputc('\n', out);
 }
 
-static void print_rows(FILE *out, const struct table *table, const struct cell *cells, size_t count,
-                       int *widths)
+/* A row: cells[from] to cells[to - 1], and what it is sorted by. */
+struct row {
+    size_t from, to;
+    double number; /* negative: there is none */
+    const char *text;
+};
+
+static int compare_rows(const void *a, const void *b)
 {
+    const struct row *x = a, *y = b;
+    int by_text = x->text && y->text ? strcmp(x->text, y->text) : 0;
+
+    if (x->number > y->number || x->number < y->number)
+        return x->number > y->number ? -1 : 1;
+    return by_text ? by_text : x->from < y->from ? -1 : x->from > y->from;
+}
+
+static size_t find_rows(const struct cell *cells, size_t count, int column, struct row *rows)
+{
+    size_t found = 0;
+
     for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && cells[to].id_length == cells[from].id_length &&
-                            memcmp(cells[to].id, cells[from].id, cells[from].id_length) == 0;)
-            to++;
-        print_row(out, table, cells + from, to - from, widths);
+        struct row *row = &rows[found++];
+        *row = (struct row){ .from = from, .number = -1 };
+        for (to = from; to < count && cells[to].id_length == cells[from].id_length &&
+                        memcmp(cells[to].id, cells[from].id, cells[from].id_length) == 0;
+             to++) {
+            if (cells[to].column != column || column < 0)
+                continue;
+            row->text = cells[to].value.text;
+            row->number = cells[to].value.text ? 0 : (double)cells[to].value.value;
+        }
+        row->to = to;
     }
+    return found;
+}
+
+/* Below several rows: the sums of what can be added. */
+static void print_sums(FILE *out, const struct table *table, const struct cell *cells, size_t count,
+                       const int *widths)
+{
+    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++) {
+        bool is_sum = table->columns[c].format == FORMAT_COUNT && table->columns[c].leaf;
+        double sum = is_sum ? 0 : -1;
+        char text[32];
+
+        for (size_t i = 0; i < count && is_sum; i++)
+            sum += cells[i].column == c ? (double)cells[i].value.value : 0;
+        print_count(text, sizeof(text), sum);
+        fprintf(out, " %*s", table->columns[c].width < 0 ? -widths[c] : widths[c],
+                table->columns[c].leaf ? text : "SUM");
+    }
+    fputc('\n', out);
+}
+
+static int column_of(const struct table *table, const char *title)
+{
+    for (int c = 0; title && c < COLUMNS_MAX && table->columns[c].title; c++) {
+        if (strcasecmp(table->columns[c].title, title) == 0)
+            return c;
+    }
+    return -1;
+}
+
+static void print_cells(FILE *out, const struct table *table, const struct cell *cells, size_t n,
+                        const char *sort)
+{
+    int widths[COLUMNS_MAX];
+    struct row *rows = calloc(n, sizeof(*rows));
+
+    if (!rows)
+        return;
+    size_t count = find_rows(cells, n, column_of(table, sort), rows);
+    qsort(rows, count, sizeof(*rows), compare_rows);
+    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
+        widths[c] = abs(table->columns[c].width);
+    for (size_t i = 0; i < count; i++)
+        print_row(NULL, table, cells + rows[i].from, rows[i].to - rows[i].from, widths);
+    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
+        fprintf(out, " %*s", table->columns[c].width < 0 ? -widths[c] : widths[c],
+                table->columns[c].title);
+    fputc('\n', out);
+    for (size_t i = 0; i < count; i++)
+        print_row(out, table, cells + rows[i].from, rows[i].to - rows[i].from, widths);
+    if (count > 1)
+        print_sums(out, table, cells, n, widths);
+    free(rows);
 }
 
 static void print_table(const struct monitor_instance *instance, const struct table *table,
-                        FILE *out)
+                        FILE *out, const char *sort)
 {
     struct stats_value value;
     struct cell cell;
     size_t at = 0, count = 0, n = 0;
-    int widths[COLUMNS_MAX] = { 0 };
 
     while (stats_reader_next(instance->reader, &at, &value))
         count += place(instance, table, &value, &cell);
@@ -228,21 +306,42 @@ static void print_table(const struct monitor_instance *instance, const struct ta
     for (at = 0; n < count && stats_reader_next(instance->reader, &at, &value);)
         n += place(instance, table, &value, &cells[n]);
     qsort(cells, n, sizeof(*cells), compare);
-    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
-        widths[c] = abs(table->columns[c].width);
-    print_rows(NULL, table, cells, n, widths);
-    for (int c = 0; c < COLUMNS_MAX && table->columns[c].title; c++)
-        fprintf(out, " %*s", table->columns[c].width < 0 ? -widths[c] : widths[c],
-                table->columns[c].title);
-    fputc('\n', out);
-    print_rows(out, table, cells, n, widths);
+    print_cells(out, table, cells, n, sort);
     free(cells);
 }
 
-void rows_print(const struct monitor_instance *instance, FILE *out, const char *section)
+void rows_print(const struct monitor_instance *instance, FILE *out, const char *section,
+                const char *sort)
 {
     for (size_t i = 0; instance->reader && i < TABLE_COUNT; i++) {
         if (strcmp(tables[i].section, section) == 0)
-            print_table(instance, &tables[i], out);
+            print_table(instance, &tables[i], out, sort);
     }
+}
+
+const char *rows_next_title(const char *section, const char *title)
+{
+    bool is_next = !title;
+
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        for (int c = 0; c < COLUMNS_MAX && tables[i].columns[c].title; c++) {
+            const char *here = tables[i].columns[c].title;
+
+            if (strcmp(tables[i].section, section) != 0 || !tables[i].columns[c].leaf)
+                continue;
+            if (is_next)
+                return here;
+            is_next = strcmp(here, title) == 0;
+        }
+    }
+    return NULL;
+}
+
+bool rows_has_title(const char *title)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        if (column_of(&tables[i], title) >= 0)
+            return true;
+    }
+    return false;
 }

@@ -38,6 +38,68 @@ static int colour_of(const struct monitor_instance *instance)
     return rank >= 2 ? COLOR_PAIR(1) | A_BOLD : rank == 1 ? COLOR_PAIR(2) | A_BOLD : A_NORMAL;
 }
 
+/* A minute of the chosen instance: scan lines are there in every terminal, from low to high. */
+static void draw_graph(int row, int column, const struct monitor_trend *trend,
+                       enum monitor_trend_of of, const struct trend_span *span)
+{
+    const chtype levels[] = { ACS_S9, ACS_S7, ACS_HLINE, ACS_S3, ACS_S1 };
+    const int count = (int)(sizeof(levels) / sizeof(levels[0]));
+
+    for (uint32_t i = 0; i < span->looks; i++) {
+        int level = trend_level(trend, of, span->looks - 1 - i, span->most, count);
+        mvaddch(row, column + (int)i, level < 0 ? ' ' : levels[level]);
+    }
+}
+
+/* The other nodes that an rrcpd hears: "vm.2.rrcpd 108 us". */
+static void draw_nodes(const struct monitor_instance *instance, int row)
+{
+    char line[512] = " other nodes ", path[STATS_PATH_BYTES], rtt[24];
+    struct stats_value value, other;
+    size_t at = 0, found = 0;
+
+    while (stats_reader_next(instance->reader, &at, &value)) {
+        const char *leaf = strrchr(value.path, '.');
+        if (value.kind != STATS_KIND_STRING || !strstr(value.path, ".peer.") ||
+            strcmp(leaf, ".name") != 0)
+            continue;
+        snprintf(path, sizeof(path), "%.*s.rttUs", (int)(leaf - value.path), value.path);
+        bool is_measured = stats_reader_find(instance->reader, path, &other) && other.value > 0;
+        print_count(rtt, sizeof(rtt), is_measured ? (double)other.value : -1);
+        snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%.40s %s us",
+                 found++ ? ", " : "", value.text, rtt);
+    }
+    if (found > 0)
+        put_line(row, A_NORMAL, line);
+}
+
+#define TREND_LINES 7
+
+static void draw_trends(const struct monitor_instance *instance, int row)
+{
+    static const char *const names[MONITOR_TRENDS] = { "in/s", "out/s", "turn p99 us", "queue %" };
+    int width = COLS - 50 < MONITOR_TREND_LOOKS ? COLS - 50 : MONITOR_TREND_LOOKS;
+    char head[160], now[24], least[24], most[24];
+    struct trend_span span;
+
+    if (width < 10 || row + TREND_LINES > LINES - 1 || !instance->is_readable)
+        return;
+    trend_span(&instance->trend, MONITOR_TREND_IN, (uint32_t)width, &span);
+    snprintf(head, sizeof(head), " %-.60s, the last %.0f s", instance->name, span.seconds);
+    put_line(row + 1, A_BOLD, head);
+    mvprintw(row + 1, COLS - 33, "%10s %10s %10s", "now", "least", "most");
+    for (int i = 0; i < MONITOR_TRENDS; i++) {
+        trend_span(&instance->trend, (enum monitor_trend_of)i, (uint32_t)width, &span);
+        print_count(now, sizeof(now), span.now);
+        print_count(least, sizeof(least), span.least);
+        print_count(most, sizeof(most), span.most);
+        mvprintw(row + 2 + i, 1, "%-12s", names[i]);
+        draw_graph(row + 2 + i, 14, &instance->trend, (enum monitor_trend_of)i, &span);
+        mvprintw(row + 2 + i, COLS - 33, "%10s %10s %10s", now, least, most);
+    }
+    draw_nodes(instance, row + 2 + MONITOR_TRENDS);
+}
+
 /* The text that --once would print, line by line, with the colours of the terminal. */
 static void draw_overview(struct screen *screen)
 {
@@ -62,6 +124,8 @@ static void draw_overview(struct screen *screen)
         put_line(row++, attributes, line);
     }
     free(text);
+    if (screen->selected >= 0 && screen->selected < (int)monitor->count)
+        draw_trends(&monitor->instances[screen->selected], row);
 }
 
 static void draw_tabs(const struct screen *screen)
@@ -83,13 +147,15 @@ static void draw_instance(struct screen *screen, const struct monitor_instance *
     int row = 2, skipped = 0;
     FILE *out = open_memstream(&text, &length);
 
-    snprintf(head, sizeof(head), "%s  %s  %s%s%s", instance->name, monitor_state(instance),
-             instance->note, screen->filter[0] ? "  /" : "", screen->filter);
+    snprintf(head, sizeof(head), "%s  %s  %s%s%s%s%s", instance->name, monitor_state(instance),
+             instance->note, screen->monitor->sort ? "  by " : "",
+             screen->monitor->sort ? screen->monitor->sort : "", screen->filter[0] ? "  /" : "",
+             screen->filter);
     put_line(0, colour_of(instance), head);
     draw_tabs(screen);
     if (!out)
         return;
-    print_instance(instance, out, tabs[screen->tab]);
+    print_instance(instance, out, tabs[screen->tab], screen->monitor->sort);
     fclose(out);
     for (char *line = strtok_r(text, "\n", &rest); line && row < LINES - 1;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -106,7 +172,11 @@ static void draw_help(void)
         "  up, down   choose an instance, or scroll",
         "  enter      open it          left, right   the next tab      b, escape   back",
         "  /          show only lines that contain a text (enter ends it)",
+        "  s          sort by the next column: the instances, or the table that is open",
         "  p          pause            q   end",
+        "",
+        "  Below the instances: the last minute of the one chosen, from low to high, and the other",
+        "  nodes that an rrcpd hears, with their round trips.",
         "",
         "  DEAD: the process is gone, what it counted last is shown.",
         "  HUNG: the process is there, and has not moved for 5 s.",
@@ -141,7 +211,7 @@ static void draw(struct screen *screen)
     put_line(LINES - 1, A_DIM,
              screen->is_typing   ? screen->filter
              : screen->is_paused ? " paused: p goes on"
-                                 : " enter open  b back  / filter  p pause  ? help  q end");
+                                 : " enter open  b back  / filter  s sort  p pause  ? help  q end");
     refresh();
 }
 
@@ -159,12 +229,29 @@ static void type_filter(struct screen *screen, int key)
     }
 }
 
+static void sort_by_next(struct screen *screen)
+{
+    struct monitor *monitor = screen->monitor;
+
+    if (screen->opened[0])
+        monitor->sort = rows_next_title(tabs[screen->tab], monitor->sort);
+    else
+        monitor->order = (enum monitor_order)((monitor->order + 1) % MONITOR_ORDERS);
+}
+
+/* The next or the former tab; its tables have other columns. */
+static void turn_to(struct screen *screen, size_t tab)
+{
+    screen->tab = tab % (sizeof(tabs) / sizeof(tabs[0]));
+    screen->top = 0;
+    screen->monitor->sort = NULL;
+}
+
 /* False: end. */
 static bool on_key(struct screen *screen, int key)
 {
     struct monitor *monitor = screen->monitor;
     int *at = screen->opened[0] ? &screen->top : &screen->selected;
-    size_t tab_count = sizeof(tabs) / sizeof(tabs[0]);
 
     if (screen->is_helping) {
         screen->is_helping = false;
@@ -185,12 +272,10 @@ static bool on_key(struct screen *screen, int key)
         break;
     case KEY_RIGHT:
     case '\t':
-        screen->tab = (screen->tab + 1) % tab_count;
-        screen->top = 0;
+        turn_to(screen, screen->tab + 1);
         break;
     case KEY_LEFT:
-        screen->tab = (screen->tab + tab_count - 1) % tab_count;
-        screen->top = 0;
+        turn_to(screen, screen->tab + sizeof(tabs) / sizeof(tabs[0]) - 1);
         break;
     case '\n':
     case KEY_ENTER:
@@ -201,10 +286,14 @@ static bool on_key(struct screen *screen, int key)
     case 'b':
     case 27:
         screen->opened[0] = 0;
+        monitor->sort = NULL;
         break;
     case '/':
         screen->filter[0] = 0;
         screen->is_typing = true;
+        break;
+    case 's':
+        sort_by_next(screen);
         break;
     case 'p':
         screen->is_paused = !screen->is_paused;
