@@ -68,6 +68,7 @@ FOR_TESTS = {
     "md_loop_turn": "tests turn a loop by hand",
     "md_loop_wake_fd": "tests of wake-ups",
     "p2ps_core_check": "rrmpsim and the unit tests of both cores, when they settle",
+    "rrcp_digest": "the simulator: a hostile packet changes nothing",
     "rrcp_check": "simulators and unit tests, after every step",
     "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
     "rrmp_source_check": "the same",

@@ -460,4 +460,8 @@ uint8_t rrcp_other_version(const struct rrcp *r, struct rrcp_address *from);
  */
 const char *rrcp_check(const struct rrcp *r);
 
+/* For the same: all that packets may change but counters, limits and the queue of packets that
+ * leave, as a number. */
+uint64_t rrcp_digest(const struct rrcp *r);
+
 #endif

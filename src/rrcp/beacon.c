@@ -20,13 +20,15 @@
  * notice a lost tail at once. While data flows it sends one beacon a second.
  */
 
-#define START_BEACONS 3
-#define START_NS      (50 * RRCP_MS)
-#define PAD_NS        (60 * RRCP_S)
-#define BYE_COUNT     3
-#define BYE_NS        (10 * RRCP_MS)
-#define FLUSH_NS_MAX  (1 * RRCP_S)
-#define LINGER_NS     (200 * RRCP_MS) /* after the last BYE, for those who ask if it is true */
+#define START_BEACONS  3
+#define START_NS       (50 * RRCP_MS)
+#define PAD_NS         (60 * RRCP_S)
+#define HASTE_NS       (20 * RRCP_MS)  /* many may have met the same new peer */
+#define HASTE_APART_NS (250 * RRCP_MS) /* however many peers are new */
+#define BYE_COUNT      3
+#define BYE_NS         (10 * RRCP_MS)
+#define FLUSH_NS_MAX   (1 * RRCP_S)
+#define LINGER_NS      (200 * RRCP_MS) /* after the last BYE, for those who ask if it is true */
 
 static uint64_t jittered(struct rrcp *r, uint64_t ns)
 {
@@ -148,6 +150,16 @@ void rrcp_beacon_data_sent(struct rrcp *r)
     s->data_ns = r->now_ns;
     s->beacon_wait_ns = r->config.beacon_min_ns;
     s->beacon_due_ns = rrcp_min(r->now_ns + jittered(r, s->beacon_wait_ns), latest_ns);
+}
+
+void rrcp_beacon_hasten(struct rrcp *r)
+{
+    struct rrcp_sender *s = &r->sender;
+    uint64_t due_ns = r->now_ns + rrcp_random(r, HASTE_NS);
+
+    if (due_ns < s->beacon_sent_ns + HASTE_APART_NS)
+        due_ns = s->beacon_sent_ns + HASTE_APART_NS;
+    s->beacon_due_ns = rrcp_min(s->beacon_due_ns, due_ns);
 }
 
 static void next_beacon(struct rrcp *r)
@@ -308,14 +320,30 @@ void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     rrcp_peer_lose(r, peer, BACKBONE_DOWN_BYE);
 }
 
-void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view,
-                        const struct rrcp_arrival *arrival)
+/*
+ * Whoever forges challenges in the name of a peer must not use up what that peer is owed: it would
+ * take our silence for our end. The answer goes to where the peer is, and is not longer than the
+ * question, so it needs no bucket; it leaves half of the queue to other packets.
+ */
+static bool may_answer(struct rrcp *r, const struct rrcp_peer *peer,
+                       const struct rrcp_arrival *arrival)
+{
+    if (!peer)
+        return rrcp_answer_pay(r, arrival->from);
+    if (r->control_count < CONTROL_QUEUE / 2)
+        return true;
+    r->counters.answers_refused++;
+    return false;
+}
+
+void rrcp_solicit_input(struct rrcp *r, const struct rrcp_peer *peer,
+                        const struct packet_view *view, const struct rrcp_arrival *arrival)
 {
     r->counters.solicits_rcvd++;
     if (md_be64(view->solicit->target) != r->session || arrival->is_group || r->sender.is_stopped) {
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
-    if (rrcp_answer_pay(r, arrival->from))
+    if (may_answer(r, peer, arrival))
         answer(r, view, arrival);
 }

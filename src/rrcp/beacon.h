@@ -12,7 +12,11 @@ uint64_t rrcp_beacon_deadline(const struct rrcp *r);
 void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                        const struct rrcp_arrival *arrival);
 void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
-void rrcp_solicit_input(struct rrcp *r, const struct packet_view *view,
-                        const struct rrcp_arrival *arrival);
+/* `peer`: it came from the address of this peer. NULL: from anywhere. */
+void rrcp_solicit_input(struct rrcp *r, const struct rrcp_peer *peer,
+                        const struct packet_view *view, const struct rrcp_arrival *arrival);
+
+/* A new peer shall soon hear us, too: until it knows us it repairs nothing for us. */
+void rrcp_beacon_hasten(struct rrcp *r);
 
 #endif

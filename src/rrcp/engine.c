@@ -143,6 +143,11 @@ static void ask_stranger(struct rrcp *r, const struct packet_view *view,
         rrcp_challenge_stranger(r, view->session, arrival);
 }
 
+static bool is_home(const struct rrcp_peer *peer, const struct rrcp_arrival *arrival)
+{
+    return peer && is_same(&peer->address[arrival->path & 1], arrival->from);
+}
+
 /* False: the session has another address on this path, or has not proved this one yet. */
 static bool is_at_home(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
                        const struct rrcp_arrival *arrival)
@@ -190,8 +195,13 @@ static struct rrcp_peer *meet(struct rrcp *r, const struct packet_view *view,
         return NULL;
     }
     namesake = find_namesake(r, view);
-    if (!namesake)
-        return rrcp_peer_meet(r, view, arrival);
+    if (!namesake) {
+        struct rrcp_peer *peer = rrcp_peer_meet(r, view, arrival);
+
+        if (peer)
+            rrcp_beacon_hasten(r);
+        return peer;
+    }
     rrcp_drop(r, RRCP_DROP_NAME);
     rrcp_doubt_rival(r, namesake, view->session, arrival);
     rrcp_peer_arm_earlier(r, namesake);
@@ -256,7 +266,8 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         rrcp_bye_input(r, peer, view);
         break;
     case PACKET_SOLICIT:
-        break; /* arrive() answers it, since unknown nodes may send it too */
+        rrcp_solicit_input(r, peer, view, arrival);
+        break;
     case PACKET_STATUS:
         if (peer->echo_tx_time == 0) {
             peer->echo_tx_time = view->tx_time;
@@ -321,8 +332,8 @@ static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
         refuse(r, drop, arrival);
         return;
     }
-    if (view.type == PACKET_SOLICIT)
-        rrcp_solicit_input(r, &view, arrival);
+    if (view.type == PACKET_SOLICIT && !is_home(peer, arrival))
+        rrcp_solicit_input(r, NULL, &view, arrival); /* unknown nodes may ask, too */
     if (!peer)
         peer = meet(r, &view, arrival);
     if (!peer || !may_speak(r, peer, &view, arrival))

@@ -429,6 +429,7 @@ void check_event(struct sim_check *check, int node, uint32_t index,
     if (check->sim->is_forged) {
         if (event->type == BACKBONE_PEER_UP || event->type == BACKBONE_PEER_DOWN)
             view->is_up = event->type == BACKBONE_PEER_UP;
+        view->downs += event->type == BACKBONE_PEER_DOWN;
         return;
     }
     if (event->type == BACKBONE_PEER_UP) {

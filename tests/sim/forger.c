@@ -268,7 +268,9 @@ static void replay(struct sim *sim, struct sim_forger *f, int to)
     h = &f->heard[below(f, (uint32_t)most)];
     if (below(f, 4))
         from = h->from;
+    simnet_hostile(sim->net, SIMNET_REPLAYED);
     simnet_inject(sim->net, to, &from, h->bytes, h->length, below(f, 4) ? h->is_group : true);
+    simnet_hostile(sim->net, SIMNET_HONEST);
 }
 
 /* `type` 0: any. */
@@ -297,8 +299,58 @@ void sim_forge(struct sim *sim, int packets, int type)
             from.bytes[0] = 99;
             from.bytes[1] = (uint8_t)below(f, 256);
         }
+        simnet_hostile(sim->net, SIMNET_FORGED);
         simnet_inject(sim->net, to, &from, bytes, length, below(f, 2));
+        simnet_hostile(sim->net, SIMNET_HONEST);
     }
+}
+
+void sim_forge_as(struct sim *sim, int to, int as, int packets, int type)
+{
+    struct sim_forger *f = sim->forger;
+    struct rrcp_address from = { .length = 6 };
+    uint8_t bytes[PACKET_MAX];
+
+    simnet_address(sim->net, as, 0, &from);
+    simnet_hostile(sim->net, SIMNET_FORGED);
+    for (int i = 0; i < packets && sim->nodes[to].r && sim->nodes[as].r; i++) {
+        uint32_t length = make(sim, f, bytes, as, to, (uint8_t)type);
+
+        md_put_be64(bytes + 8, rrcp_session(sim->nodes[as].r));
+        bytes[4] &= 0xfe;
+        simnet_inject(sim->net, to, &from, bytes, length, type == 7);
+        sim->coverage->forged++;
+    }
+    simnet_hostile(sim->net, SIMNET_HONEST);
+}
+
+void sim_forge_crowd(struct sim *sim, int packets)
+{
+    struct sim_forger *f = sim->forger;
+    uint8_t bytes[PACKET_MAX];
+
+    simnet_hostile(sim->net, SIMNET_FORGED);
+    for (int i = 0; i < packets; i++) {
+        struct rrcp_address from = { .length = 6, .bytes = { 99 } };
+        uint32_t length = make(sim, f, bytes, 0, 0, 4);
+
+        md_put_be64(bytes + 8, md_prng_u64(&f->prng) | 0xffff);
+        md_put_be32(from.bytes + 1, md_prng_u32(&f->prng));
+        for (int to = 0; to < sim->options.nodes; to++)
+            simnet_inject(sim->net, to, &from, bytes, length, true);
+        sim->coverage->forged++;
+    }
+    simnet_hostile(sim->net, SIMNET_HONEST);
+}
+
+int sim_strangers(const struct sim *sim)
+{
+    int count = 0;
+
+    for (int i = 0; i < sim->options.nodes; i++)
+        for (int j = 0; j < sim->options.nodes; j++)
+            count += i != j && !check_is_up(&sim->check, i, sim->nodes[j].life);
+    return count;
 }
 
 /* ---- what is promised --------------------------------------------------------------------- */

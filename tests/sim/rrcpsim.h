@@ -82,6 +82,15 @@ void sim_forger_begin(struct sim *sim);
 void sim_forge(struct sim *sim, int packets, int type);
 void sim_forger_over(struct sim *sim);
 void sim_forger_heard(struct sim *sim);
+/* Invented BEACONs to the group. */
+void sim_forge_crowd(struct sim *sim, int packets);
+/* Packets of one type to `to` from the address of `as`, in its name. */
+void sim_forge_as(struct sim *sim, int to, int as, int packets, int type);
+/* How many pairs of nodes do not see each other. */
+int sim_strangers(const struct sim *sim);
+void sim_sleep_until(struct sim *sim, int node, uint64_t at_ns); /* as if it had not started */
+void sim_rotate(struct sim *sim, int node, const struct rrcp_key keys[], uint32_t count);
+bool sim_seals_with(const struct sim *sim, int node, int of, int key_id);
 void sim_rename(struct sim *sim, int node, int as); /* at its next restart */
 void sim_partition(struct sim *sim, int node);
 void sim_heal(struct sim *sim);
@@ -125,6 +134,18 @@ struct sim_scenario {
 };
 
 extern const struct sim_scenario sim_scenarios[];
+
+/* scenario.c and hostile.c */
+void sim_load_all(struct sim *sim, int nodes, struct md_prng *prng, uint32_t per_s);
+uint32_t sim_between(struct md_prng *prng, uint32_t low, uint32_t high);
+void sim_keys_setup(struct sim_options *o, struct md_prng *prng);
+void sim_answers_setup(struct sim_options *o, struct md_prng *prng);
+void sim_answers(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_rotation_setup(struct sim_options *o, struct md_prng *prng);
+void sim_rotation(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_crowd_setup(struct sim_options *o, struct md_prng *prng);
+void sim_crowd(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_crowd_forged(struct sim *sim, int nodes, struct md_prng *prng);
 extern const int sim_scenario_count;
 extern const int sim_scenarios_drawn; /* the first so many; others are run by name */
 

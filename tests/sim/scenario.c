@@ -26,6 +26,16 @@ static void load_all(struct sim *sim, int nodes, struct md_prng *prng, uint32_t 
     }
 }
 
+void sim_load_all(struct sim *sim, int nodes, struct md_prng *prng, uint32_t per_s)
+{
+    load_all(sim, nodes, prng, per_s);
+}
+
+uint32_t sim_between(struct md_prng *prng, uint32_t low, uint32_t high)
+{
+    return (uint32_t)between(prng, low, high);
+}
+
 static void set_in(struct sim *sim, int nodes, const struct simnet_faults *faults)
 {
     for (int i = 0; i < nodes; i++) {
@@ -209,7 +219,7 @@ static void reorder(struct sim *sim, int nodes, struct md_prng *prng)
     sim_run(sim, 2 * SEC);
 }
 
-static void keys_setup(struct sim_options *o, struct md_prng *prng)
+void sim_keys_setup(struct sim_options *o, struct md_prng *prng)
 {
     o->config.key_count = between(prng, 1, 2);
     o->config.encrypts = md_prng_below(prng, 2);
@@ -613,7 +623,7 @@ static void forger(struct sim *sim, int nodes, struct md_prng *prng)
 static void forger_keys_setup(struct sim_options *o, struct md_prng *prng)
 {
     forger_setup(o, prng);
-    keys_setup(o, prng);
+    sim_keys_setup(o, prng);
     o->no_gaps = true;
 }
 
@@ -853,7 +863,7 @@ static void chaos_setup(struct sim_options *o, struct md_prng *prng)
     if (md_prng_below(prng, 2))
         o->drain_per_s = 20000;
     if (md_prng_below(prng, 3) == 0)
-        keys_setup(o, prng);
+        sim_keys_setup(o, prng);
     if (md_prng_below(prng, 3) == 0)
         o->config.path_count = 2;
     o->config.hsm_interval_ns = md_prng_below(prng, 2) * SEC;
@@ -912,7 +922,7 @@ const struct sim_scenario sim_scenarios[] = {
     { "sender-loss", loss_setup, sender_loss },
     { "bad-receiver", bad_receiver_setup, bad_receiver },
     { "reorder", reorder_setup, reorder },
-    { "damage", keys_setup, damage },
+    { "damage", sim_keys_setup, damage },
     { "mtu", NULL, mtu },
     { "partition", NULL, partition },
     { "one-way", NULL, one_way },
@@ -931,6 +941,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "hostile", hostile_setup, hostile },
     { "forger", forger_setup, forger },
     { "forger-keys", forger_keys_setup, forger_keys },
+    { "answers", sim_answers_setup, sim_answers },
+    { "rotation", sim_rotation_setup, sim_rotation },
     { "late-repairs", late_repairs_setup, late_repairs },
     { "large-numbers", large_numbers_setup, loss },
     { "redundant", redundant_setup, redundant },
@@ -943,7 +955,9 @@ const struct sim_scenario sim_scenarios[] = {
     { "large", large_setup, large },
     { "chaos", chaos_setup, chaos },
     { "million", million_setup, million },
+    { "crowd", sim_crowd_setup, sim_crowd },
+    { "crowd-forged", sim_crowd_setup, sim_crowd_forged },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 1;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 3;

@@ -582,11 +582,52 @@ static void schedule(struct sim *sim, struct sim_node *node, int received)
     simnet_wake(sim->net, node->number, next_ns);
 }
 
+/*
+ * With a key a hostile packet changes no state: one that is forged never, one that is replayed not
+ * once the node has had it, so it comes twice. Before that time passes, or it would not show that
+ * the packet tells of a living sender.
+ */
+static void feed_hostile(struct sim *sim, struct sim_node *node, const struct rrcp_arrival *in,
+                         bool is_forged)
+{
+    for (int i = is_forged; i < 2; i++) {
+        uint64_t before = rrcp_digest(node->r);
+
+        node->clock_offset_ns++;
+        rrcp_input(node->r, local_ns(node, simnet_now(sim->net)), in, 1);
+        take_events(sim, node);
+        if (i == 1 && rrcp_digest(node->r) != before)
+            sim_fail(sim, "a %s packet of type %u changed the state of node %d",
+                     is_forged ? "forged" : "replayed", in->bytes[3], node->number);
+    }
+}
+
+static void feed(struct sim *sim, struct sim_node *node, const struct rrcp_arrival in[], int count)
+{
+    uint64_t now_ns = local_ns(node, simnet_now(sim->net));
+
+    if (!sim->forger || !sim->cipher || count == 0) {
+        rrcp_input(node->r, now_ns, in, count);
+        take_events(sim, node);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        enum simnet_hostile kind = simnet_is_hostile(sim->net, node->number, i);
+
+        if (kind != SIMNET_HONEST) {
+            feed_hostile(sim, node, &in[i], kind == SIMNET_FORGED);
+            continue;
+        }
+        rrcp_input(node->r, local_ns(node, simnet_now(sim->net)), &in[i], 1);
+        take_events(sim, node);
+    }
+}
+
 static void run_node(struct sim *sim, struct sim_node *node)
 {
     struct rrcp_arrival in[SIM_BATCH];
     struct rrcp_packet out[SIM_BATCH];
-    uint64_t now_ns = local_ns(node, simnet_now(sim->net));
+    uint64_t now_ns;
     int received;
     int n;
 
@@ -597,8 +638,8 @@ static void run_node(struct sim *sim, struct sim_node *node)
     complete(sim, node);
     received = simnet_receive(sim->net, node->number, in, SIM_BATCH);
     limits_received(node, in, received);
-    rrcp_input(node->r, now_ns, in, received);
-    take_events(sim, node);
+    feed(sim, node, in, received);
+    now_ns = local_ns(node, simnet_now(sim->net));
     submit_due(sim, node);
     rrcp_tick(node->r, now_ns);
     while ((n = rrcp_output(node->r, now_ns, out, SIM_BATCH)) > 0)
@@ -640,6 +681,11 @@ void sim_load(struct sim *sim, int node, const struct sim_load *load)
         simnet_wake(sim->net, node, n->next_message_ns);
 }
 
+void sim_sleep_until(struct sim *sim, int node, uint64_t at_ns)
+{
+    simnet_busy(sim->net, node, at_ns);
+}
+
 void sim_pause(struct sim *sim, int node, uint64_t for_ns)
 {
     trace(sim, node, "pauses for %llu ms", (unsigned long long)(for_ns / MS));
@@ -654,6 +700,23 @@ void sim_crash(struct sim *sim, int node)
     trace(sim, node, "crashes");
     sim->coverage->crashes++;
     life_end(sim, &sim->nodes[node]);
+}
+
+void sim_rotate(struct sim *sim, int node, const struct rrcp_key keys[], uint32_t count)
+{
+    if (sim->nodes[node].r)
+        MD_ASSERT(rrcp_keys_set(sim->nodes[node].r, keys, count) == MD_OK);
+}
+
+bool sim_seals_with(const struct sim *sim, int node, int of, int key_id)
+{
+    struct rrcp_peer_info info;
+    uint64_t session = rrcp_session(sim->nodes[of].r);
+
+    for (uint32_t i = 0; rrcp_peer_info(sim->nodes[node].r, i, &info); i++)
+        if (info.session == session)
+            return info.key_id == key_id;
+    return false;
 }
 
 void sim_restart(struct sim *sim, int node)

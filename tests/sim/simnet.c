@@ -13,6 +13,7 @@ struct packet {
     struct rrcp_address from;
     uint8_t path;
     bool is_group;
+    uint8_t hostile; /* enum simnet_hostile */
     uint8_t bytes[];
 };
 
@@ -51,6 +52,7 @@ struct simnet {
     uint64_t *link_ns; /* last delivery from -> to: links keep order */
     struct event *heap;
     size_t heap_count, heap_size;
+    enum simnet_hostile hostile; /* what is injected now */
 };
 
 const char *simnet_fault_name(enum simnet_fault fault)
@@ -364,6 +366,7 @@ void simnet_inject(struct simnet *net, int to, const struct rrcp_address *from,
 
     packet->from = *from;
     packet->is_group = is_group;
+    packet->hostile = (uint8_t)net->hostile;
     heap_push(net, (struct event){
                        .at_ns = net->now_ns, .node = to, .kind = EVENT_DELIVER, .packet = packet });
 }
@@ -392,6 +395,16 @@ static void socket_put(struct simnet *net, struct node *node, struct packet *pac
     node->socket[(node->head + node->count++) % node->socket_size] = packet;
     node->bytes += packet->length + 256;
     net->counters.delivered++;
+}
+
+void simnet_hostile(struct simnet *net, enum simnet_hostile kind)
+{
+    net->hostile = kind;
+}
+
+enum simnet_hostile simnet_is_hostile(const struct simnet *net, int index, int arrival)
+{
+    return (enum simnet_hostile)net->nodes[index].lent[arrival]->hostile;
 }
 
 int simnet_receive(struct simnet *net, int index, struct rrcp_arrival out[], int max)

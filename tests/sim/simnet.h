@@ -92,6 +92,13 @@ void simnet_heal(struct simnet *net); /* no blocks, no faults but the delays */
 void simnet_address(const struct simnet *net, int node, int path, struct rrcp_address *out);
 int simnet_node_of(const struct simnet *net, const struct rrcp_address *address, int *path);
 
+/* What simnet_inject() puts into the network from now on. */
+enum simnet_hostile { SIMNET_HONEST, SIMNET_FORGED, SIMNET_REPLAYED };
+
+void simnet_hostile(struct simnet *net, enum simnet_hostile kind);
+/* Of an arrival that the last simnet_receive() of this node returned. */
+enum simnet_hostile simnet_is_hostile(const struct simnet *net, int index, int arrival);
+
 void simnet_send(struct simnet *net, int from, int path, int to, const uint8_t *bytes,
                  uint32_t length);
 /* A packet out of nowhere, with any sender's address. */

@@ -5,7 +5,7 @@
 # usage: run.sh [NAME...]      names without .patch; none = all; SEEDS=A..B and SCENARIO=NAME narrow it
 #
 # Each patch is applied to a copy of the engine, built with the simulator and run until a seed
-# fails, all of one scenario if the patch names it: with one seed in 34 a defect that needs it would be
+# fails, all of one scenario if the patch names it: with one seed in 38 a defect that needs it would be
 # found by luck. Prints one line each; exit status 1 if any defect was not found.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ cp -r "$root/tests/sim" "$work/sim"
 for module in backbone base rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
 (cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/seal.c "$root"/src/attach/{inbound,reader}.c \
-    sim/{simnet,sim,check,limits,users,forger,sealed,scenario,figures,rrcpsim}.c; do
+    sim/{simnet,sim,check,limits,users,forger,hostile,sealed,scenario,figures,rrcpsim}.c; do
     ${CC:-cc} -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1
 
