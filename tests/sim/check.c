@@ -481,6 +481,11 @@ bool check_has_heard(const struct sim_check *check, int node, uint32_t life)
     return check->views[node][life].has_base;
 }
 
+bool check_has_unicast(const struct sim_check *check, int node, uint32_t life)
+{
+    return check->views[node][life].unicast_last > 0;
+}
+
 void check_forget(struct sim_check *check, int node)
 {
     for (uint32_t i = 0; i < check->life_count; i++) {

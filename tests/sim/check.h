@@ -100,6 +100,7 @@ void check_forget(struct sim_check *check, int node);
 void check_calm(struct sim_check *check);
 bool check_is_up(const struct sim_check *check, int node, uint32_t life);
 bool check_has_heard(const struct sim_check *check, int node, uint32_t life); /* since calm */
+bool check_has_unicast(const struct sim_check *check, int node, uint32_t life);
 /* At the end: everything sent was delivered or told. */
 void check_end(struct sim_check *check, int node, uint32_t life, struct rrcp *r);
 

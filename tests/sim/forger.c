@@ -385,4 +385,11 @@ void sim_forger_heard(struct sim *sim)
                 !check_has_heard(&sim->check, i, sim->nodes[j].life))
                 sim_fail(sim, "I9: after the last forged packet node %d gets no message of node %d",
                          i, j);
+    for (int i = 0; i < sim->options.nodes; i++)
+        for (int j = 0; j < sim->options.nodes; j++)
+            if (i != j && sim->nodes[i].r && sim->nodes[j].r &&
+                sim->nodes[j].load.unicast_ppm >= SIM_UNICAST_HEARD &&
+                !check_has_unicast(&sim->check, i, sim->nodes[j].life))
+                sim_fail(sim, "I9: after the last forged packet node %d gets no unicast of node %d",
+                         i, j);
 }

@@ -81,6 +81,7 @@ void sim_hostile(struct sim *sim, int packets);
 void sim_forger_begin(struct sim *sim);
 void sim_forge(struct sim *sim, int packets, int type);
 void sim_forger_over(struct sim *sim);
+#define SIM_UNICAST_HEARD 500000 /* with so much unicast_ppm some is expected everywhere */
 void sim_forger_heard(struct sim *sim);
 /* Invented BEACONs to the group. */
 void sim_forge_crowd(struct sim *sim, int packets);

@@ -616,7 +616,12 @@ static void forger(struct sim *sim, int nodes, struct md_prng *prng)
     }
     sim_run(sim, HEAL_NS);
     sim_forger_over(sim);
-    sim_run(sim, 1 * SEC);
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load load = { .per_s = 500, .bytes_max = 200, .unicast_ppm = SIM_UNICAST_HEARD };
+
+        sim_load(sim, i, &load);
+    }
+    sim_run(sim, 2 * SEC);
     sim_forger_heard(sim);
 }
 
