@@ -309,33 +309,37 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         md_loop_timer_stop(worker->flush_timer);
 }
 
+/* What the control loop sends: the newest of each kind counts. */
+struct p2ps_worker_letter {
+    enum { LETTER_TUNING, LETTER_ENTITLE, LETTER_KINDS } kind;
+    struct p2ps_tuning tuning;
+};
+
+static void take_handed(struct p2ps_worker *worker)
+{
+    struct p2ps_handed handed;
+
+    for (unsigned i = 0; i < P2PS_HANDED_MAX && md_mailbox_take(&worker->handed, &handed); i++) {
+        net_stream_nodelay_set(handed.stream, worker->tuning.tcp_nodelay);
+        if (p2ps_mount_create(worker, handed.protocol, handed.stream, handed.refusal) != MD_OK)
+            atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    }
+}
+
 static void on_wake(void *owner)
 {
     struct p2ps_worker *worker = owner;
-    struct p2ps_handed handed[P2PS_HANDED_MAX];
-    unsigned count;
-    bool entitle_again, has_tuning;
-    struct p2ps_tuning tuning;
+    struct p2ps_worker_letter letter;
+    bool entitle_again = false;
 
-    pthread_mutex_lock(&worker->lock);
-    has_tuning = worker->has_tuning;
-    tuning = worker->new_tuning;
-    worker->has_tuning = false;
-    count = worker->handed_count;
-    memcpy(handed, worker->handed, count * sizeof(handed[0]));
-    worker->handed_count = 0;
-    entitle_again = worker->entitle_again;
-    worker->entitle_again = false;
-    worker->stop_asked |= worker->stop;
-    pthread_mutex_unlock(&worker->lock);
-    if (has_tuning)
-        take_tuning(worker, &tuning);
-    for (unsigned i = 0; i < count; i++) {
-        net_stream_nodelay_set(handed[i].stream, worker->tuning.tcp_nodelay);
-        if (p2ps_mount_create(worker, handed[i].protocol, handed[i].stream, handed[i].refusal) !=
-            MD_OK)
-            atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    worker->stop_asked |= atomic_load_explicit(&worker->stop, memory_order_acquire);
+    while (md_mailbox_take(&worker->orders, &letter)) {
+        if (letter.kind == LETTER_TUNING)
+            take_tuning(worker, &letter.tuning);
+        else
+            entitle_again = true;
     }
+    take_handed(worker);
     if (entitle_again && !is_leaving(worker))
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
     p2ps_worker_orders(worker);
@@ -346,17 +350,12 @@ static void on_wake(void *owner)
 int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                      struct net_stream *stream, const char *refusal)
 {
-    bool is_full;
+    const struct p2ps_handed handed = { protocol, stream, refusal };
 
-    pthread_mutex_lock(&worker->lock);
-    is_full = worker->handed_count == P2PS_HANDED_MAX;
-    if (!is_full) {
-        worker->handed[worker->handed_count++] = (struct p2ps_handed){ protocol, stream, refusal };
-        /* Counted now: else a burst would all go to one worker, and past maxMounts. */
-        atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&worker->lock);
-    if (is_full) {
+    /* Counted now: else a burst would all go to one worker, and past maxMounts. */
+    atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    if (!md_mailbox_put(&worker->handed, &handed)) {
+        atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
         net_stream_close(stream);
         return MD_ERR_FULL;
     }
@@ -364,31 +363,28 @@ int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *pro
     return MD_OK;
 }
 
+static void send_letter(struct p2ps_worker *worker, const struct p2ps_worker_letter *letter)
+{
+    struct p2ps_worker_letter old;
+
+    if (md_mailbox_replace(&worker->orders, letter, &old) && old.kind == LETTER_TUNING)
+        free(old.tuning.users);
+    md_loop_wake_ring(worker->wake);
+}
+
 void p2ps_worker_entitle_again(struct p2ps_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
-    worker->entitle_again = true;
-    pthread_mutex_unlock(&worker->lock);
-    md_loop_wake_ring(worker->wake);
+    send_letter(worker, &(struct p2ps_worker_letter){ .kind = LETTER_ENTITLE });
 }
 
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
-    bool is_pending = worker->entitle_again;
-    pthread_mutex_unlock(&worker->lock);
-    return !is_pending;
+    return !md_mailbox_holds(&worker->orders, LETTER_ENTITLE);
 }
 
 void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
 {
-    pthread_mutex_lock(&worker->lock);
-    if (worker->has_tuning)
-        free(worker->new_tuning.users);
-    worker->new_tuning = *tuning;
-    worker->has_tuning = true;
-    pthread_mutex_unlock(&worker->lock);
-    md_loop_wake_ring(worker->wake);
+    send_letter(worker, &(struct p2ps_worker_letter){ .kind = LETTER_TUNING, .tuning = *tuning });
 }
 
 /* ---- life ---- */
@@ -440,11 +436,16 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
     worker->config = *config;
     if (worker->config.core.network_count == 0)
         worker->config.core.network_count = 1;
-    pthread_mutex_init(&worker->lock, NULL);
     worker->input_size = rssl_read_size(config->channel.input_buffers,
                                         config->channel.message_size_max, P2PS_READ_LEAST);
     worker->input = malloc(worker->input_size);
-    err = worker->input ? open_networks(worker) : MD_ERR_NOMEM;
+    err = worker->input ? MD_OK : MD_ERR_NOMEM;
+    if (err == MD_OK)
+        err = md_mailbox_init(&worker->handed, sizeof(struct p2ps_handed), P2PS_HANDED_MAX, 0);
+    if (err == MD_OK)
+        err = md_mailbox_init(&worker->orders, sizeof(struct p2ps_worker_letter), 0, LETTER_KINDS);
+    if (err == MD_OK)
+        err = open_networks(worker);
     worker->config.core.note = on_note;
     worker->config.core.note_owner = worker;
     if (err == MD_OK)
@@ -488,9 +489,7 @@ int p2ps_worker_start(struct p2ps_worker *worker)
 
 void p2ps_worker_stop(struct p2ps_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
-    worker->stop = true;
-    pthread_mutex_unlock(&worker->lock);
+    atomic_store_explicit(&worker->stop, true, memory_order_release);
     md_loop_wake_ring(worker->wake);
 }
 
@@ -510,15 +509,19 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
         p2ps_mount_destroy(mount);
     }
     reap(worker);
-    for (unsigned i = 0; i < worker->handed_count; i++)
-        net_stream_close(worker->handed[i].stream);
+    struct p2ps_handed handed;
+    while (md_mailbox_take(&worker->handed, &handed))
+        net_stream_close(handed.stream);
+    struct p2ps_worker_letter letter;
+    while (md_mailbox_take(&worker->orders, &letter)) {
+        if (letter.kind == LETTER_TUNING)
+            free(letter.tuning.users);
+    }
     p2ps_worker_stats_destroy(worker);
     p2ps_core_destroy(worker->core);
     free(worker->input);
     free(worker->spare);
     free(worker->tuning.users);
-    if (worker->has_tuning)
-        free(worker->new_tuning.users);
     rssl_pool_destroy(worker->pool);
     md_loop_source_remove(worker->source);
     for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)
@@ -531,6 +534,7 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
         md_loop_destroy(worker->loop);
     for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)
         attach_close(worker->networks[i].attach);
-    pthread_mutex_destroy(&worker->lock);
+    md_mailbox_fini(&worker->handed);
+    md_mailbox_fini(&worker->orders);
     free(worker);
 }

@@ -3,10 +3,9 @@
 #ifndef P2PS_WORKER_H
 #define P2PS_WORKER_H
 
-#include <pthread.h>
-
 #include "attach/attach.h"
 #include "base/loop.h"
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "core.h"
 #include "daemon/daemon.h"
@@ -85,14 +84,9 @@ struct p2ps_worker {
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;
-    /* Written by the control loop and the worker; a short lock, never on the data path. */
-    pthread_mutex_t lock;
-    struct p2ps_handed handed[P2PS_HANDED_MAX];
-    unsigned handed_count;
-    bool entitle_again;
-    bool has_tuning;
-    struct p2ps_tuning new_tuning;
-    bool stop;
+    /* From the control loop. */
+    struct md_mailbox handed, orders; /* of struct p2ps_handed and struct p2ps_worker_letter */
+    _Atomic bool stop;
     _Atomic uint32_t mount_count;  /* those handed over, too */
     _Atomic bool has_attached;     /* to an rrcpd, at some time */
     _Atomic uint32_t attached_now; /* a bit for each network */

@@ -44,14 +44,18 @@ enum { INPUT_ROUNDS = 4, ROUNDS_MAX = 8 };
 void net_mail_send(struct net *net, struct net_mail mail)
 {
     uint64_t one = 1;
+    struct net_mail old;
 
-    net_box_put(&net->in, mail);
+    if (mail.kind == NET_ADD || mail.kind == NET_REMOVE)
+        (void)md_mailbox_put(&net->in, &mail);
+    else if (md_mailbox_replace(&net->in, &mail, &old))
+        free(old.keys);
     (void)!write(net->mail_fd, &one, sizeof(one));
 }
 
 bool net_mail_take(struct net *net, struct net_mail *out)
 {
-    return net_box_take(&net->out, out);
+    return md_mailbox_take(&net->out, out);
 }
 
 static void change_keys(struct net *net, struct net_keys *keys)
@@ -84,7 +88,7 @@ static void take_mail(struct net *net, uint64_t now_ns)
 {
     struct net_mail mail;
 
-    while (net_box_take(&net->in, &mail)) {
+    while (md_mailbox_take(&net->in, &mail)) {
         if (mail.kind == NET_ADD) {
             net_user_add(net, mail.user);
         } else if (mail.kind == NET_REMOVE) {
@@ -108,8 +112,7 @@ static void report_gap(struct net *net, const struct backbone_event *gap)
     if (gap->reason == BACKBONE_GAP_REJOIN)
         return;
     net->config.wants_gaps = false;
-    net_box_put(&net->out, (struct net_mail){ .kind = NET_GAP, .value = (int)gap->reason });
-    net->config.mail_here(net->config.owner);
+    net_post(net, NET_GAP, NULL, (int)gap->reason);
 }
 
 static void deliver(struct net *net)
@@ -276,8 +279,7 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
     }
     if (net->is_stopping && !net->has_stopped && rrcp_is_stopped(net->engine)) {
         net->has_stopped = true;
-        net_box_put(&net->out, (struct net_mail){ .kind = NET_STOPPED });
-        net->config.mail_here(net->config.owner);
+        net_post(net, NET_STOPPED, NULL, 0);
     }
 }
 
@@ -396,9 +398,11 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
         return MD_ERR_NOMEM;
     net->config = *config;
     net->epoll_fd = net->mail_fd = -1;
-    net_box_init(&net->in);
-    net_box_init(&net->out);
-    int err = open_all(net, why, why_size);
+    int err = md_mailbox_init(&net->in, sizeof(struct net_mail), MAIL_MAX, 3);
+    if (!err)
+        err = md_mailbox_init(&net->out, sizeof(struct net_mail), MAIL_MAX, 0);
+    if (!err)
+        err = open_all(net, why, why_size);
     if (!err) {
         atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
         err = md_thread_start(&net->thread, run, net);
@@ -432,8 +436,8 @@ void net_destroy(struct net *net)
         close(net->epoll_fd);
     if (net->mail_fd >= 0)
         close(net->mail_fd);
-    net_box_fini(&net->in);
-    net_box_fini(&net->out);
+    md_mailbox_fini(&net->in);
+    md_mailbox_fini(&net->out);
     free(net);
 }
 

@@ -3,10 +3,14 @@
 #ifndef RRCPD_NET_PRIVATE_H
 #define RRCPD_NET_PRIVATE_H
 
+#include "base/mailbox.h"
 #include "base/thread.h"
-#include "net_box.h"
+#include "net.h"
 
 enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512 };
+
+/* Each user has at most two letters under way in a direction: there is always room. */
+enum { MAIL_MAX = 4 * RRCP_USER_MAX + 16 };
 
 struct net_stats;
 struct md_table;
@@ -19,7 +23,7 @@ struct net {
     struct attach_inbound_writer *inbound;
     int epoll_fd, mail_fd;
     struct md_thread thread;
-    struct net_box in, out; /* towards the net loop, from it */
+    struct md_mailbox in, out; /* towards the net loop, from it */
 
     struct net_user *users[NET_USER_MAX];
     int user_count;
@@ -43,5 +47,15 @@ struct net {
     uint64_t turn_max_ns, turns, sleeps;
     struct md_hist *turn_us; /* of those that did something */
 };
+
+/* Mail for the control loop, which is woken. */
+static inline void net_post(struct net *net, enum net_mail_kind kind, struct net_user *user,
+                            int value)
+{
+    struct net_mail mail = { .kind = kind, .user = user, .value = value };
+
+    (void)md_mailbox_put(&net->out, &mail);
+    net->config.mail_here(net->config.owner);
+}
 
 #endif

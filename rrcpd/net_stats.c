@@ -245,11 +245,9 @@ void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t va
     enum md_log_severity severity = MD_LOG_WARNING;
     struct net *net = argument;
 
-    if (note ==
-        RRCP_NOTE_COUNTER_EXHAUSTED) { /* the control loop leaves the network and joins it anew */
+    if (note == RRCP_NOTE_COUNTER_EXHAUSTED) { /* the control loop joins the network anew */
         if (!net->is_stopping)
-            net_box_put(&net->out, (struct net_mail){ .kind = NET_EXHAUSTED });
-        net->config.mail_here(net->config.owner);
+            net_post(net, NET_EXHAUSTED, NULL, 0);
         return;
     }
     if (note == RRCP_NOTE_VERSION_UNKNOWN)

@@ -18,12 +18,6 @@ enum { QUANTUM_BYTES = 8 * 1024, ROUND_BYTES = 128 * 1024 };
  * userQLimit buys a reader that is behind another fcTimeout. */
 enum { GIVEN_UP_S = 60, CREDIT_PART = 64 };
 
-static void post(struct net *net, enum net_mail_kind kind, struct net_user *user, int value)
-{
-    net_box_put(&net->out, (struct net_mail){ .kind = kind, .user = user, .value = value });
-    net->config.mail_here(net->config.owner);
-}
-
 /* ---- coming and going ----------------------------------------------------------------------- */
 
 void net_user_add(struct net *net, struct net_user *user)
@@ -32,12 +26,12 @@ void net_user_add(struct net *net, struct net_user *user)
     struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = user->doorbell_fd };
 
     if (net->user_count == NET_USER_MAX || net->is_stopping) {
-        post(net, NET_ADDED, user, MD_ERR_FULL);
+        net_post(net, NET_ADDED, user, MD_ERR_FULL);
         return;
     }
     int port = rrcp_user_add(net->engine, &wish);
     if (port < 0) {
-        post(net, NET_ADDED, user, port);
+        net_post(net, NET_ADDED, user, port);
         return;
     }
     /* Edge-triggered: each write of the doorbell wakes us and nothing has to be read. */
@@ -47,7 +41,7 @@ void net_user_add(struct net *net, struct net_user *user)
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
     net_stats_user_add(net, user);
-    post(net, NET_ADDED, user, port);
+    net_post(net, NET_ADDED, user, port);
 }
 
 /* Nothing it sends is believed from now on, also where it had begun to leave. */
@@ -61,7 +55,7 @@ static void violated(struct net *net, struct net_user *user)
     user->is_leaving = true;
     user->reason = BACKBONE_USER_VIOLATED;
     if (!user->is_removing)
-        post(net, NET_VIOLATED, user, 0);
+        net_post(net, NET_VIOLATED, user, 0);
 }
 
 void net_user_leave(struct net *net, struct net_user *user, enum backbone_user_reason reason)
@@ -87,7 +81,7 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
     net_stats_user_remove(net, user);
     net->users[index] = net->users[--net->user_count];
-    post(net, NET_REMOVED, user, 0);
+    net_post(net, NET_REMOVED, user, 0);
 }
 
 /* ---- their messages ------------------------------------------------------------------------- */

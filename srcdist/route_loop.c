@@ -239,16 +239,22 @@ static void close_listeners(struct route_loop *loop)
     }
 }
 
-static void take_rules(struct route_loop *loop)
+struct route_loop_letter {
+    enum { LETTER_RULES, LETTER_ACCESS, LETTER_KINDS } kind;
+    struct srcdist_rules rules;
+    struct entitle_rules *access;
+};
+
+static void take_settings(struct route_loop *loop)
 {
-    pthread_mutex_lock(&loop->lock);
-    if (loop->has_rules)
-        srcdist_core_rules_set(loop->core, &loop->new_rules);
-    loop->has_rules = false;
-    if (loop->new_access)
-        srcdist_core_access_set(loop->core, md_loop_now(loop->loop), loop->new_access);
-    loop->new_access = NULL;
-    pthread_mutex_unlock(&loop->lock);
+    struct route_loop_letter letter;
+
+    while (md_mailbox_take(&loop->settings, &letter)) {
+        if (letter.kind == LETTER_RULES)
+            srcdist_core_rules_set(loop->core, &letter.rules);
+        else if (letter.access)
+            srcdist_core_access_set(loop->core, md_loop_now(loop->loop), letter.access);
+    }
 }
 
 /* Stopping: notify every provider, and leave when that output had time to go out. */
@@ -256,7 +262,7 @@ static void on_wake(void *owner)
 {
     struct route_loop *loop = owner;
 
-    take_rules(loop);
+    take_settings(loop);
     route_loop_orders(loop);
     if (!atomic_load_explicit(&loop->stop, memory_order_acquire) || loop->stop_at_ns)
         return;
@@ -336,9 +342,10 @@ int route_loop_create(const struct route_loop_config *config, struct route_loop 
     if (err != MD_OK)
         return err;
     loop->config = *config;
-    pthread_mutex_init(&loop->lock, NULL);
     route_loop_connections_set(loop, config->tcp_nodelay, config->accepted.packing);
-    err = attach_open(&config->attach, &loop->attach);
+    err = md_mailbox_init(&loop->settings, sizeof(struct route_loop_letter), 0, LETTER_KINDS);
+    if (err == MD_OK)
+        err = attach_open(&config->attach, &loop->attach);
     if (err == MD_OK) {
         loop->config.core.source.send = attach_sender(loop->attach);
         err = srcdist_core_create(&loop->config.core, &loop->core);
@@ -382,22 +389,23 @@ void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool 
     atomic_store(&loop->packing, packing);
 }
 
+static void send_letter(struct route_loop *loop, const struct route_loop_letter *letter)
+{
+    struct route_loop_letter old;
+
+    if (md_mailbox_replace(&loop->settings, letter, &old))
+        entitle_rules_destroy(old.access);
+    md_loop_wake_ring(loop->wake);
+}
+
 void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *rules)
 {
-    pthread_mutex_lock(&loop->lock);
-    loop->new_rules = *rules;
-    loop->has_rules = true;
-    pthread_mutex_unlock(&loop->lock);
-    md_loop_wake_ring(loop->wake);
+    send_letter(loop, &(struct route_loop_letter){ .kind = LETTER_RULES, .rules = *rules });
 }
 
 void route_loop_access_set(struct route_loop *loop, struct entitle_rules *access)
 {
-    pthread_mutex_lock(&loop->lock);
-    entitle_rules_destroy(loop->new_access);
-    loop->new_access = access;
-    pthread_mutex_unlock(&loop->lock);
-    md_loop_wake_ring(loop->wake);
+    send_letter(loop, &(struct route_loop_letter){ .kind = LETTER_ACCESS, .access = access });
 }
 
 int route_loop_start(struct route_loop *loop)
@@ -437,7 +445,9 @@ void route_loop_destroy(struct route_loop *loop)
     if (loop->loop)
         md_loop_destroy(loop->loop);
     attach_close(loop->attach);
-    entitle_rules_destroy(loop->new_access);
-    pthread_mutex_destroy(&loop->lock);
+    struct route_loop_letter letter;
+    while (md_mailbox_take(&loop->settings, &letter))
+        entitle_rules_destroy(letter.access);
+    md_mailbox_fini(&loop->settings);
     free(loop);
 }

@@ -5,6 +5,7 @@
 
 #include "attach/attach.h"
 #include "base/loop.h"
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "client/session.h"
 #include "core.h"
@@ -53,10 +54,7 @@ struct route_loop {
     _Atomic uint64_t flush_interval_ns;
     _Atomic bool tcp_nodelay;
     _Atomic bool packing;
-    pthread_mutex_t lock;
-    struct srcdist_rules new_rules; /* by a reload, until the loop takes them over */
-    bool has_rules;
-    struct entitle_rules *new_access; /* likewise; NULL: none */
+    struct md_mailbox settings; /* by a reload: of struct route_loop_letter */
     _Atomic bool stop;
     bool is_full; /* said in the log */
     struct {
