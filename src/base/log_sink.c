@@ -153,14 +153,37 @@ void md_log_sink_stderr(uint64_t wall_ns, enum md_log_severity severity, const c
     (void)write_all(STDERR_FILENO, line, used);
 }
 
-static int open_file(struct md_log_sink *sink)
+/* Root writes into a folder in which another user may put a link in place of the file. */
+static bool is_foreign_folder(const char *path)
 {
+    char folder[PATH_MAX];
     struct stat st;
 
-    sink->fd = open(sink->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    return geteuid() == 0 && stat(slash ? folder : ".", &st) == 0 &&
+           (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
+static int open_file(struct md_log_sink *sink)
+{
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
+    bool is_foreign = is_foreign_folder(sink->path);
+    struct stat st;
+
+    sink->fd = open(sink->path, is_foreign ? flags | O_NOFOLLOW | O_NONBLOCK : flags, 0640);
     if (sink->fd < 0)
         return MD_ERR_SYS;
-    sink->size = fstat(sink->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    bool is_known = fstat(sink->fd, &st) == 0;
+    if (is_foreign && (!is_known || !S_ISREG(st.st_mode) || st.st_nlink != 1)) {
+        close(sink->fd);
+        sink->fd = -1;
+        errno = EPERM;
+        return MD_ERR_SYS;
+    }
+    sink->size = is_known && st.st_size > 0 ? (uint64_t)st.st_size : 0;
     return MD_OK;
 }
 

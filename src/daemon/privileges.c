@@ -148,18 +148,39 @@ const char *privileges_user(void)
     return user ? user->pw_name : "without a name";
 }
 
+/* "it may not enter /root" for the first folder above the file that this user may not enter; "". */
+static void find_closed(const char *file, char *out, size_t size)
+{
+    char path[512];
+
+    out[0] = '\0';
+    if (strlen(file) >= sizeof(path))
+        return;
+    snprintf(path, sizeof(path), "%s", file);
+    for (char *at = path + 1; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+        *at = '\0';
+        if (access(path, X_OK) != 0) {
+            snprintf(out, size, ", as it may not enter %s", path);
+            return;
+        }
+    }
+}
+
 void privileges_look(const struct daemon *daemon)
 {
     const struct md_option_list *files = &daemon->options.files;
     const char *first = md_conf_file(daemon->conf);
+    char closed[600];
 
     for (size_t i = 0; i < files->count || (i == 0 && first); i++) {
         const char *file = files->count ? files->item[i] : first;
-        if (access(file, R_OK) != 0 && errno == EACCES)
+        if (access(file, R_OK) != 0 && errno == EACCES) {
+            find_closed(file, closed, sizeof(closed));
             md_log(MD_LOG_WARNING,
-                   "%s: user %s, as whom this runs now, may not read it: a reload will fail; give "
-                   "that user the right to read it",
-                   file, privileges_user());
+                   "%s: user %s, as whom this runs now, may not read it%s: a reload fails; put the "
+                   "file where that user may read it, for example into /etc/rmds",
+                   file, privileges_user(), closed);
+        }
     }
 }
 

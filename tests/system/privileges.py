@@ -5,6 +5,7 @@ thread of it may do more than that user."""
 import glob
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -130,12 +131,20 @@ def takes_a_dead_roots_folder_only(folder):
         first.process.kill()
         first.process.wait()
     assert os.path.exists(f"{place}/ctl"), "it was killed"
-    os.chmod(conf, 0o600)
+    home = os.path.join(folder, "home")
+    os.mkdir(home, 0o700)
+    conf = os.path.realpath(shutil.copy(conf, home))
     with Running(folder, "p2ps", conf, *words) as daemon:
         assert {os.stat(f"{place}/{name}").st_uid for name in os.listdir(place)} == {NOBODY}
         assert {"pid", "ctl", "stats", "stats.lock"} <= set(os.listdir(place)), os.listdir(place)
         with open(daemon.log, encoding="utf-8") as file:
-            assert f"{conf}: user nobody, as whom this runs now, may not read it" in file.read()
+            assert (f"{conf}: user nobody, as whom this runs now, may not read it, as it may not "
+                    f"enter {home}: a reload fails") in file.read()
+        run = subprocess.run([os.path.join(conf_examples.BIN, "rmdsctl"), "-run",
+                              f"{folder}/before", "p2ps", "reload"], check=False, text=True,
+                             capture_output=True, env=ENVIRONMENT, timeout=60)
+        assert run.returncode == 3 and f"{conf}: " in run.stderr, run
+        assert "Permission denied" in run.stderr, run
 
 
 def default_folder_is_given():

@@ -223,6 +223,36 @@ static void a_log_that_grows_is_rotated_and_some_are_kept(void **state)
     assert_non_null(strstr(contents("a.log"), "line 000999"));
 }
 
+/* Root follows no link that another user may have put in place of the log, also when it rotates. */
+static void root_follows_no_link_in_the_folder_of_another_user(void **state)
+{
+    char other[PATH_MAX / 2], path[PATH_MAX / 2];
+    struct stat st;
+
+    (void)state;
+    if (geteuid() != 0 || chown(in_folder("."), 65534, 65534) != 0)
+        skip();
+    snprintf(other, sizeof(other), "%s", in_folder("other"));
+    snprintf(path, sizeof(path), "%s", in_folder("a.log"));
+    struct md_log_config config = { .identity = "host.1.p2ps",
+                                    .targets = MD_LOG_TO_FILE,
+                                    .path = path,
+                                    .severity_max = MD_LOG_INFO };
+    (void)unlink(path);
+    assert_int_equal(symlink(other, path), 0);
+    assert_int_equal(md_log_open(&config), MD_ERR_SYS);
+    assert_int_equal(stat(other, &st), -1);
+    assert_int_equal(unlink(path), 0);
+    open_log(10000, 2);
+    log_a_lot(0, 300);
+    md_log_close();
+    assert_int_equal(stat(in_folder("a.log.1"), &st), 0);
+    assert_int_equal(link(path, other), 0);
+    assert_int_equal(md_log_open(&config), MD_ERR_SYS);
+    assert_int_equal(unlink(other), 0);
+    assert_int_equal(chown(in_folder("."), 0, 0), 0);
+}
+
 static void a_full_disk_is_told_of_when_there_is_room_again(void **state)
 {
     struct rlimit limit, small;
@@ -693,6 +723,7 @@ int main(void)
         cmocka_unit_test(a_long_text_is_cut_at_1024_bytes),
         cmocka_unit_test(one_place_logs_five_lines_a_second_and_tells_the_rest),
         cmocka_unit_test(a_log_that_grows_is_rotated_and_some_are_kept),
+        cmocka_unit_test(root_follows_no_link_in_the_folder_of_another_user),
         cmocka_unit_test(a_full_disk_is_told_of_when_there_is_room_again),
         cmocka_unit_test(a_clock_that_is_set_and_a_long_pause_are_told_of),
         cmocka_unit_test(a_log_that_was_moved_away_is_opened_anew),
