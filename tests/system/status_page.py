@@ -436,7 +436,8 @@ def seen(page):
     page.wait("/src_dist/.test(document.getElementById('name').textContent)",
               "the page of src_dist")
     page.open("http://127.0.0.1:18081/", width=400, height=2400, dark=True)
-    page.wait("/somebody/.test(document.getElementById('mounts').innerText)", "the mount")
+    page.wait("/somebody[^]*\\s256\\s+100\\s+\\d+ of 40/.test(document.getElementById('mounts').innerText)",
+              "the mount: its application, its items and its buffers")
     page.wait("/RDFD\\s+1\\s+1\\s+100\\s+0\\s+0\\s+1/.test(document.getElementById('services').innerText)", "the service")
     page.wait("/NOTICE\\s+service RDFD is up/.test(document.getElementById('log').innerText)",
               "a notice in the log")

@@ -355,6 +355,29 @@ static void published_lines_load_without_error_and_give_their_values(void **stat
     md_conf_destroy(conf);
 }
 
+/* One report has the throughput block with '=' in some lines and with a send buffer; another has
+ * that line commented out in words. */
+static void variants_of_the_throughput_block_load_as_printed(void **state)
+{
+    static const char common[] = "*p2ps*timedWrites : True\n*p2ps*flushInterval : 20\n"
+                                 "*p2ps*tcpNoDelay : False\n*p2ps*sslMsgPacking : True\n"
+                                 "*p2ps*hashTableSize = 200000\n*usePointToPointData = False\n";
+    char text[512];
+
+    (void)state;
+    for (int is_absent = 0; is_absent < 2; is_absent++) {
+        snprintf(text, sizeof(text), "%s*p2ps*tcpSendBufSize : %s\n", common,
+                 is_absent ? "[commented out]" : "64240");
+        struct md_conf *conf = load("p2ps", text);
+        struct md_conf_object p2ps = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+
+        assert_int_equal(md_conf_u64(&p2ps, "tcpSendBufSize"), is_absent ? 0 : 64240);
+        assert_int_equal(md_conf_u64(&p2ps, "hashTableSize"), 200000);
+        assert_true(md_conf_bool(&p2ps, "timedWrites") && !md_conf_bool(&p2ps, "tcpNoDelay"));
+        md_conf_destroy(conf);
+    }
+}
+
 /* Lines of rrcpTransport, and what userQLimit they give to whom. */
 static void lines_of_rrcp_transport_are_about_that_network_of_the_process(void **state)
 {
@@ -687,6 +710,7 @@ int main(void)
         cmocka_unit_test(the_objects_a_file_names_are_found),
         cmocka_unit_test(lines_of_rrcp_transport_are_about_that_network_of_the_process),
         cmocka_unit_test(published_lines_load_without_error_and_give_their_values),
+        cmocka_unit_test(variants_of_the_throughput_block_load_as_printed),
         cmocka_unit_test(the_reference_configurations_load_and_give_their_values),
         cmocka_unit_test_setup_teardown(included_files_are_found_beside_the_file_that_names_them,
                                         folder_create, folder_remove),

@@ -106,6 +106,8 @@ static void a_healthy_daemon_is_ok_and_its_counters_are_shown(void **state)
     expect(f, ".1.p2ps.worker.0\n");
     expect(f, "    mounts: Gauge: 40\n");
     expect(f, "Children:");
+    expect(f, ".1.p2ps.user.evil\"\\x1b[31m\n");
+    assert_null(strstr(f->output, "\033"));
     run(f, "rmdsmon", "-print MOUNTS");
     expect(f, "p2ps.worker.0.mounts");
     assert_null(strstr(f->output, "\033"));
@@ -159,6 +161,33 @@ static void collectors_find_objects_in_objects_and_values_last(void **state)
     run(f, "adhmon", "-mobprint");
     expect_typed(f, "sourceThreadCpu.0", "String", "none");
     expect_typed(f, "filterThreadCpu", "String", "none");
+    stats_segment_close(segment);
+}
+
+static void collectors_find_what_the_mounts_of_a_user_have_together(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+    char path[64];
+
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "p2ps.mount.0.%u.user", i);
+        stats_string_add(segment, path, i == 1 ? "anna" : "bert");
+        snprintf(path, sizeof(path), "p2ps.mount.0.%u.applicationId", i);
+        stats_string_add(segment, path, i == 1 ? "7" : "256");
+        snprintf(path, sizeof(path), "p2ps.mount.0.%u.items", i);
+        stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, path), 10 + i);
+        snprintf(path, sizeof(path), "p2ps.mount.0.%u.bytesOut", i);
+        md_ctr_set(stats_counter(segment, path), 1000);
+    }
+    run(f, "p2psmon", "-mobprint");
+    const char *anna = strstr(f->output, ".1.p2ps.user.anna\n    applicationId: String: 7\n");
+    const char *bert = strstr(f->output, ".1.p2ps.user.bert\n    applicationId: String: 256\n");
+    assert_true(anna && bert && anna < bert);
+    assert_true(strstr(anna, "    total: Gauge: 11\n") < bert);
+    assert_non_null(strstr(bert, "    mounts: Gauge: 2\n"));
+    assert_non_null(strstr(bert, "    total: Gauge: 22\n"));
+    assert_non_null(strstr(bert, "    bytesOut: Counter: 2000\n"));
     stats_segment_close(segment);
 }
 
@@ -499,6 +528,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(collectors_find_objects_in_objects_and_values_last, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(collectors_find_what_the_mounts_of_a_user_have_together,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_shown_for_people_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_nodes_and_readiness_of_rrcpd_are_shown, set_up,

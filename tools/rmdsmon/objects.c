@@ -250,6 +250,124 @@ static int compare(const void *a, const void *b)
     return order ? order : compare_paths(left->name, right->name);
 }
 
+/* ---- users: what their mounts have together ---- */
+
+struct user {
+    const char *name, *application_id;
+    uint64_t mounts, total, in[2], out[2]; /* messages, bytes */
+};
+
+static void add_number(struct values *values, const char *user, const char *name, const char *type,
+                       uint64_t number)
+{
+    struct value *value = add(values);
+
+    if (!value)
+        return;
+    snprintf(value->object, sizeof(value->object), "user.%.120s", user);
+    snprintf(value->name, sizeof(value->name), "%s", name);
+    snprintf(value->text, sizeof(value->text), "%llu", (unsigned long long)number);
+    value->type = type;
+}
+
+static void add_user(struct values *values, const struct user *user)
+{
+    struct value *value = add(values);
+
+    if (!value)
+        return;
+    snprintf(value->object, sizeof(value->object), "user.%.120s", user->name);
+    snprintf(value->name, sizeof(value->name), "applicationId");
+    snprintf(value->text, sizeof(value->text), "%s", user->application_id);
+    add_number(values, user->name, "mounts", "Gauge", user->mounts);
+    add_number(values, user->name, "total", "Gauge", user->total);
+    add_number(values, user->name, "msgsIn", "Counter", user->in[0]);
+    add_number(values, user->name, "msgsOut", "Counter", user->out[0]);
+    add_number(values, user->name, "bytesIn", "Counter", user->in[1]);
+    add_number(values, user->name, "bytesOut", "Counter", user->out[1]);
+}
+
+static void take_mount(struct user *mount, const struct value *value)
+{
+    const struct {
+        const char *name;
+        uint64_t *sum;
+    } sums[] = { { "items", &mount->total },
+                 { "msgsIn", &mount->in[0] },
+                 { "msgsOut", &mount->out[0] },
+                 { "bytesIn", &mount->in[1] },
+                 { "bytesOut", &mount->out[1] } };
+
+    if (strcmp(value->name, "user") == 0)
+        mount->name = value->text;
+    else if (strcmp(value->name, "applicationId") == 0)
+        mount->application_id = value->text;
+    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+        if (strcmp(value->name, sums[i].name) == 0)
+            *sums[i].sum += strtoull(value->text, NULL, 10);
+    }
+}
+
+static int compare_users(const void *a, const void *b)
+{
+    const struct user *left = a, *right = b;
+
+    return strcmp(left->name, right->name);
+}
+
+/* One after another in order of their names: the mounts of one user become one. */
+static size_t join_users(struct user *users, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct user *last = kept ? &users[kept - 1] : NULL;
+
+        if (!last || strcmp(last->name, users[i].name) != 0) {
+            users[kept++] = users[i];
+            continue;
+        }
+        last->mounts++;
+        last->total += users[i].total;
+        for (int k = 0; k < 2; k++) {
+            last->in[k] += users[i].in[k];
+            last->out[k] += users[i].out[k];
+        }
+    }
+    return kept;
+}
+
+/* `values` are in the order of their objects. The objects of the users are added behind them. */
+static void add_users(struct values *values)
+{
+    size_t room = 0, count = 0, sorted = values->count;
+
+    for (size_t i = 0; i < sorted; i++)
+        room += strncmp(values->items[i].object, "mount.", 6) == 0;
+    struct user *users = room ? calloc(room, sizeof(*users)) : NULL;
+    /* The names of users point into `values`, which grow. */
+    struct value *copy = users ? malloc(sorted * sizeof(*copy)) : NULL;
+    if (!copy) {
+        free(users);
+        return;
+    }
+    memcpy(copy, values->items, sorted * sizeof(*copy));
+    for (size_t from = 0, to; from < sorted; from = to) {
+        struct user mount = { .application_id = "", .mounts = 1 };
+
+        for (to = from; to < sorted && strcmp(copy[to].object, copy[from].object) == 0; to++)
+            take_mount(&mount, &copy[to]);
+        if (strncmp(copy[from].object, "mount.", 6) == 0 && mount.name && *mount.name)
+            users[count++] = mount;
+    }
+    qsort(users, count, sizeof(*users), compare_users);
+    count = join_users(users, count);
+    for (size_t i = 0; i < count; i++)
+        add_user(values, &users[i]);
+    free(copy);
+    free(users);
+}
+
 static bool is_in(const char *object, const char *of)
 {
     size_t length = strlen(of);
@@ -263,7 +381,9 @@ static size_t print_object(const struct values *values, size_t at, const char *i
 {
     const char *object = values->items[at].object;
 
-    fprintf(out, "%*sInstance: %s%s%s\n", 4 * depth, "", identity, *object ? "." : "", object);
+    fprintf(out, "%*sInstance: %s%s", 4 * depth, "", identity, *object ? "." : "");
+    print_text(out, object, false); /* names of users and services come from outside */
+    fputc('\n', out);
     for (; at < values->count && strcmp(values->items[at].object, object) == 0; at++) {
         const struct value *value = &values->items[at];
 
@@ -294,6 +414,10 @@ void print_objects(const struct monitor *monitor, FILE *out, const char *section
         if (!values.items)
             continue;
         qsort(values.items, values.count, sizeof(*values.items), compare);
+        if (strcmp(instance->process, "p2ps") == 0) {
+            add_users(&values);
+            qsort(values.items, values.count, sizeof(*values.items), compare);
+        }
         snprintf(identity, sizeof(identity), "%s.%s.%s", host, instance->number, instance->process);
         for (size_t at = 0; at < values.count;)
             at = print_object(&values, at, identity, 0, out);

@@ -103,7 +103,7 @@ static void print_line(const struct monitor_instance *instance, FILE *out, bool 
 }
 
 /* "  in 5,000/s  out 10.0 M/s  1 publisher  50 consumers": from all providers, to all consumers. */
-static void add_total(const struct monitor *monitor, char *out, size_t size)
+static void add_total(const struct monitor *monitor, char *out, size_t size, bool is_wide)
 {
     static const char *const processes[] = { "src_dist", "p2ps" };
     static const char *const clients[] = { "publisher", "consumer" };
@@ -129,7 +129,7 @@ static void add_total(const struct monitor *monitor, char *out, size_t size)
         if (rates[k] >= 0)
             snprintf(out + strlen(out), size - strlen(out), "  %s %s/s", k ? "out" : "in", text);
     }
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2 && is_wide; k++) {
         print_count(text, sizeof(text), counts[k]);
         if (counts[k] >= 0)
             snprintf(out + strlen(out), size - strlen(out), "  %s %s%s", text, clients[k],
@@ -145,7 +145,7 @@ void print_overview(const struct monitor *monitor, FILE *out, bool colour, int w
     (void)gethostname(host, sizeof(host) - 1);
     for (size_t i = 0; i < monitor->count; i++)
         troubled += monitor_rank(&monitor->instances[i]) > 0;
-    add_total(monitor, total, sizeof(total));
+    add_total(monitor, total, sizeof(total), width >= WIDE);
     snprintf(head, sizeof(head), "rmdsmon  host %s  %zu instance%s  %zu in trouble%s%s%s", host,
              monitor->count, monitor->count == 1 ? "" : "s", troubled, total,
              monitor->order == MONITOR_BY_TROUBLE ? "" : "  by ",
