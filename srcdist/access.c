@@ -28,33 +28,27 @@ const char *src_dist_port_address(const struct md_conf_object *daemon)
     const char *address = md_conf_string(daemon, "listenAddress");
 
     if (is_open_to_all(daemon))
-        md_log(MD_LOG_WARNING,
-               PARAM " is none: whoever reaches the port for providers may publish every service");
+        md_log(MD_LOG_WARNING, "providerAccessFile is none: whoever reaches the port for providers "
+                               "may publish every service");
     if (md_conf_string(daemon, PARAM)[0])
         return address;
     md_log(strncmp(address, "127.", 4) != 0 && address[0] ? MD_LOG_WARNING : MD_LOG_NOTICE,
-           "the port for providers is open on " LOOPBACK " only, as " PARAM " is not set: name a "
+           "the port for providers is open on " LOOPBACK " only, as "
+           "providerAccessFile is not set: name a "
            "file that says who may publish what, or write none to let everybody publish");
     return LOOPBACK;
-}
-
-/* The rules are for the loop with the ports: no other one has publishers. */
-static struct route_loop *loop_of(const struct src_dist *sd)
-{
-    for (unsigned i = 0; i < sd->network_count; i++) {
-        if (sd->networks[i]->loop->listeners[0])
-            return sd->networks[i]->loop;
-    }
-    return NULL;
 }
 
 static void tell_emptiness(const char *path, const struct entitle_rules *rules)
 {
     if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
-        md_log(MD_LOG_ERROR, PARAM " %s: no line begins with user: nobody may publish", path);
+        md_log(MD_LOG_ERROR, "providerAccessFile %s: no line begins with user: nobody may publish",
+               path);
     else if (!entitle_rules_open_to_any(rules, ENTITLE_PUBLISH))
         md_log(MD_LOG_ERROR,
-               PARAM " %s: no line says allow USER SERVICE * do=publish: nobody may publish", path);
+               "providerAccessFile %s: no line says allow USER SERVICE * do=publish: nobody may "
+               "publish",
+               path);
     else
         md_log(MD_LOG_NOTICE, "who may publish is read from %s", path);
 }
@@ -62,19 +56,20 @@ static void tell_emptiness(const char *path, const struct entitle_rules *rules)
 void src_dist_access_load(struct src_dist *sd)
 {
     const char *path = md_conf_string(&sd->daemon.object, PARAM);
-    struct route_loop *loop = loop_of(sd);
     struct entitle_rules *rules;
     char why[640];
 
-    if (!loop || !src_dist_has_access(&sd->daemon.object))
+    if (!sd->publishers || !src_dist_has_access(&sd->daemon.object))
         return;
     if (entitle_rules_read(PARAM, path, why, sizeof(why), &rules) != MD_OK) {
         md_log(MD_LOG_ERROR,
-               PARAM " %s; nobody may publish, routes are served: mend the file, then reload", why);
+               "providerAccessFile %s; nobody may publish, routes are served: mend the file, then "
+               "reload",
+               why);
         return;
     }
     tell_emptiness(path, rules);
-    srcdist_core_access_set(loop->core, 0, rules);
+    srcdist_core_access_set(sd->publishers->loop->core, 0, rules);
 }
 
 /* ---- reload ---- */
@@ -105,19 +100,18 @@ static void discard_access(void *fresh)
 void src_dist_access_reload(struct src_dist *sd, struct daemon_reload *reload)
 {
     struct md_conf_object start = md_conf_object(sd->conf, MD_CONF_DAEMON, NULL);
-    struct route_loop *loop = loop_of(sd);
     char why[640] = "no memory";
 
-    if (!loop || !src_dist_has_access(&start))
+    if (!sd->publishers || !src_dist_has_access(&start))
         return;
     struct access_step *step = calloc(1, sizeof(*step));
     if (!step || entitle_rules_read(PARAM, md_conf_string(&start, PARAM), why, sizeof(why),
                                     &step->rules) != MD_OK) {
-        daemon_reload_refuse(reload, PARAM " %s", why);
+        daemon_reload_refuse(reload, "providerAccessFile %s", why);
         free(step);
         return;
     }
-    step->loop = loop;
+    step->loop = sd->publishers->loop;
     snprintf(step->path, sizeof(step->path), "%s", md_conf_string(&start, PARAM));
     daemon_reload_add(reload, &(struct daemon_reload_step){ commit_access, discard_access, step });
 }

@@ -25,10 +25,16 @@
  */
 #define TURN_MESSAGES 1000
 
-static void tell_operator(void *owner, bool is_error, const char *text)
+/* The log bounds the lines of each place in the code: refusals may not hide what else is wrong. */
+static void tell_operator(void *owner, enum srcdist_tone tone, const char *text)
 {
     (void)owner;
-    md_log(is_error ? MD_LOG_ERROR : MD_LOG_NOTICE, "%s", text);
+    if (tone == SRCDIST_TELLS_REFUSAL)
+        md_log(MD_LOG_WARNING, "%s", text);
+    else if (tone == SRCDIST_TELLS_ERROR)
+        md_log(MD_LOG_ERROR, "%s", text);
+    else
+        md_log(MD_LOG_NOTICE, "%s", text);
 }
 
 /* ---- life ---- */

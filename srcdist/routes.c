@@ -198,6 +198,7 @@ int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
     daemon_tls_show(&sd->daemon, sd->server_tls, "server");
     bool has_port = md_conf_port(bus, "serverPort") != 0 || md_conf_port(bus, "tlsServerPort") != 0;
     const char *address = has_port ? src_dist_port_address(daemon) : "";
+    sd->publishers = has_port ? network : NULL;
     int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort", address);
     if (code < 0)
         code = listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort", address);

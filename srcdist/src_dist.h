@@ -32,6 +32,7 @@ struct src_dist {
     struct daemon_networks settings;
     struct network *networks[DAEMON_NETWORKS_MAX]; /* made from them, one each */
     unsigned network_count;
+    const struct network *publishers; /* the one with the ports for them; NULL: there is no port */
     struct net_tls *server_tls;
     struct net_tls *route_tls[ROUTES_MAX + 1]; /* of its link, which lives as long as the loops */
     struct rwf_dictionary *fields;             /* of files; NULL: none can be read */

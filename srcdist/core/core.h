@@ -40,6 +40,13 @@ enum srcdist_cache_location {
     SRCDIST_CACHE_NONE,
 };
 
+/* What a sentence for the operator is about. */
+enum srcdist_tone {
+    SRCDIST_TELLS_NEWS,
+    SRCDIST_TELLS_ERROR,
+    SRCDIST_TELLS_REFUSAL, /* of what a provider wants; it may want it often */
+};
+
 /* The configuration of a service. */
 struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
@@ -69,7 +76,7 @@ struct srcdist_core_config {
     struct rrmp_source_config source;
     void *service_owner;
     /* A sentence for the operator. May be NULL. */
-    void (*tell)(void *owner, bool is_error, const char *text);
+    void (*tell)(void *owner, enum srcdist_tone tone, const char *text);
     struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
     /* A service is known now, or is forgotten. May be NULL. */
     void (*service_news)(void *owner, const char *name, bool is_known);

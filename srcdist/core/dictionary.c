@@ -45,7 +45,8 @@ static void tell(const struct srcdist_core *core, bool is_error, const struct sr
     if (!core->config.tell)
         return;
     snprintf(text, sizeof(text), "dictionary %s %s%s", d->name, what, more);
-    core->config.tell(core->config.service_owner, is_error, text);
+    core->config.tell(core->config.service_owner,
+                      is_error ? SRCDIST_TELLS_ERROR : SRCDIST_TELLS_NEWS, text);
 }
 
 /* ---- asking the provider ---- */

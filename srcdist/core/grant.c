@@ -18,7 +18,7 @@ static void review_offers(struct srcdist_core *core, uint32_t provider)
             i++;
             continue;
         }
-        srcdist_tell(core, true,
+        srcdist_tell(core, SRCDIST_TELLS_REFUSAL,
                      "service %s of provider %s ends: providerAccessFile no longer lets it publish "
                      "it",
                      name, srcdist_party(p).text);

@@ -139,7 +139,7 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
 
     p->login_stream = request->stream_id;
     if (p->state == SRCDIST_PROVIDER_LOGIN) {
-        srcdist_tell(core, false, "provider %s is logged in", srcdist_party(p).text);
+        srcdist_tell(core, SRCDIST_TELLS_NEWS, "provider %s is logged in", srcdist_party(p).text);
         srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);
         p->grace_until_ns = core->now_ns + core->config.grace_ns;
     }

@@ -14,7 +14,7 @@ static void forget(struct srcdist_core *core, uint32_t service, const char *why)
     struct srcdist_service *s = &core->services[service];
 
     core->stats.services_forgotten++;
-    srcdist_tell(core, false, "service %s is forgotten: %s", s->name, why);
+    srcdist_tell(core, SRCDIST_TELLS_NEWS, "service %s is forgotten: %s", s->name, why);
     if (s->is_offered)
         rrmp_source_service_withdraw(core->source, core->now_ns, s->svc);
     s->is_offered = false;

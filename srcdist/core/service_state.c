@@ -15,7 +15,8 @@ static void tell_state(const struct srcdist_core *core, const struct srcdist_ser
         return;
     snprintf(text, sizeof(text),
              s->is_up ? "service %s is up" : "service %s is down: no provider has it", s->name);
-    core->config.tell(core->config.service_owner, !s->is_up, text);
+    core->config.tell(core->config.service_owner,
+                      s->is_up ? SRCDIST_TELLS_NEWS : SRCDIST_TELLS_ERROR, text);
 }
 
 void srcdist_service_refresh_state(struct srcdist_core *core, uint32_t service)

@@ -9,7 +9,7 @@
 #define PAUSE_MAX (600 * SECOND_NS)
 #define TEXT_MAX  1600
 
-void srcdist_tell(struct srcdist_core *core, bool is_error, const char *format, ...)
+void srcdist_tell(struct srcdist_core *core, enum srcdist_tone tone, const char *format, ...)
 {
     char text[TEXT_MAX];
     va_list arguments;
@@ -19,7 +19,7 @@ void srcdist_tell(struct srcdist_core *core, bool is_error, const char *format, 
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    core->config.tell(core->config.service_owner, is_error, text);
+    core->config.tell(core->config.service_owner, tone, text);
 }
 
 void srcdist_tell_rarely(struct srcdist_core *core, enum srcdist_tale_kind kind, const char *format,
@@ -41,10 +41,10 @@ void srcdist_tell_rarely(struct srcdist_core *core, enum srcdist_tale_kind kind,
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (tale->kept)
-        srcdist_tell(core, true, "%s; %llu more like it since the last line", text,
+        srcdist_tell(core, SRCDIST_TELLS_REFUSAL, "%s; %llu more like it since the last line", text,
                      (unsigned long long)tale->kept);
     else
-        srcdist_tell(core, true, "%s", text);
+        srcdist_tell(core, SRCDIST_TELLS_REFUSAL, "%s", text);
     tale->kept = 0;
 }
 

@@ -5,10 +5,10 @@
 
 #include "private.h"
 
-void srcdist_tell(struct srcdist_core *core, bool is_error, const char *format, ...)
+void srcdist_tell(struct srcdist_core *core, enum srcdist_tone tone, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A sentence that a provider can cause as often as it likes: an error, told at growing distance,
+/* A sentence that a provider can cause as often as it likes: a refusal, told at growing distance,
  * with how many of its kind came meanwhile. */
 void srcdist_tell_rarely(struct srcdist_core *core, enum srcdist_tale_kind kind, const char *format,
                          ...) __attribute__((format(printf, 3, 4)));

@@ -100,6 +100,7 @@ static void look_at_certificates(const struct look *look, const struct md_conf_o
 struct access_file {
     const struct look *look;
     const struct md_conf_object *daemon;
+    const char *param;
     const char *path;
 };
 
@@ -107,28 +108,44 @@ static void find_access(void *arg, int line, const char *text)
 {
     const struct access_file *file = arg;
 
-    look_find(file->look, MD_CONF_ERROR, file->daemon, "accessFile", "%s:%d: %s", file->path, line,
+    look_find(file->look, MD_CONF_ERROR, file->daemon, file->param, "%s:%d: %s", file->path, line,
               text);
 }
 
-static void look_at_access(const struct look *look, const struct md_conf_object *daemon)
+/* A file of publishers in which none may publish says less than its owner thinks. */
+static void look_at_publishers(const struct access_file *file, const struct entitle_rules *rules)
 {
-    const char *path = md_conf_string(daemon, "accessFile");
-    struct access_file file = { look, daemon, path };
+    if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
+        look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
+                  "%s: no line begins with user: nobody may publish", file->path);
+    else if (!entitle_rules_open_to_any(rules, ENTITLE_PUBLISH))
+        look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
+                  "%s: no line says allow USER SERVICE * do=publish: nobody may publish",
+                  file->path);
+}
+
+static void look_at_access(const struct look *look, const struct md_conf_object *daemon,
+                           bool is_of_publishers)
+{
+    const char *param = is_of_publishers ? "providerAccessFile" : "accessFile";
+    const char *path = md_conf_string(daemon, param);
+    struct access_file file = { look, daemon, param, path };
     struct entitle_rules *rules;
     size_t length;
 
-    if (!path[0])
+    if (!path[0] || (is_of_publishers && strcmp(path, "none") == 0))
         return;
     char *text = tool_file_read(path, FILE_MAX, &length);
     if (!text) {
-        look_find(look, MD_CONF_ERROR, daemon, "accessFile", "%s: %s", path, strerror(errno));
+        look_find(look, MD_CONF_ERROR, daemon, param, "%s: %s", path, strerror(errno));
         return;
     }
-    if (entitle_rules_create(text, length, find_access, &file, &rules) == MD_OK)
+    if (entitle_rules_create(text, length, find_access, &file, &rules) == MD_OK) {
+        if (is_of_publishers)
+            look_at_publishers(&file, rules);
         entitle_rules_destroy(rules);
-    if (strstr(text, "password=") || strstr(text, "token="))
-        look_at_readers(look, daemon, "accessFile", path);
+    }
+    look_at_readers(look, daemon, param, path);
     free(text);
 }
 
@@ -238,8 +255,10 @@ void look_at_daemon_files(const struct look *look)
     look_at_folders(look, &daemon);
     if (look->program != MD_CONF_RRCPD)
         look_at_certificates(look, &daemon);
+    if (look->program == MD_CONF_SRC_DIST)
+        look_at_access(look, &daemon, true);
     if (look->program == MD_CONF_P2PS) {
-        look_at_access(look, &daemon);
+        look_at_access(look, &daemon, false);
         look_at_dictionaries(look, &daemon);
     }
 }
