@@ -15,10 +15,11 @@
 #include "rmds/rwf_dictionary.h"
 
 /* Real consumers read parts of any size; this is what one fragmented message should not exceed. */
-#define PART_SIZE 50000
+#define PART_SIZE  50000
 
-#define NAMES_MAX 16
-#define TRIES_MAX 3
+#define NAMES_MAX  16
+#define TRIES_MAX  3
+#define JOINED_MAX 4
 
 /* A dictionary that is served; it never changes once it is. */
 struct served {
@@ -69,6 +70,9 @@ struct p2ps_dictionary_store {
     size_t table_count;
     struct mf_options options;
     bool converts; /* convertMarketfeed */
+    /* Fields with the enumerations that stand in another dictionary. */
+    struct rwf_dictionary *joined[JOINED_MAX];
+    size_t joined_count;
 };
 
 /* ---- files ---- */
@@ -171,6 +175,8 @@ void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store)
     for (unsigned i = 0; i < NAMES_MAX; i++)
         discard(&store->slots[i].served);
     rwf_dictionary_destroy(store->files);
+    for (size_t i = 0; i < store->joined_count; i++)
+        rwf_dictionary_destroy(store->joined[i]);
     cache_ripples_destroy(store->ripples);
     for (size_t i = 0; i < store->table_count; i++)
         mf_table_destroy(store->tables[i]);
@@ -304,6 +310,58 @@ static int keep_part(struct p2ps_dictionary_store *store, struct slot *slot, str
     return err == MD_OK ? rwf_dictionary_decode(served->dictionary, msg.payload) : err;
 }
 
+/* Adds all of one kind that `from` has to `to`. */
+static int add_all(struct rwf_dictionary *to, const struct rwf_dictionary *from,
+                   enum rwf_dictionary_type type)
+{
+    struct rwf_dictionary_cursor cursor = { 0 };
+    uint8_t *buffer = malloc(PART_SIZE);
+    struct rwf_encoder enc;
+    int err = buffer ? MD_OK : MD_ERR_NOMEM;
+
+    while (err == MD_OK && !cursor.is_complete) {
+        rwf_encoder_init(&enc, buffer, PART_SIZE);
+        err = rwf_dictionary_encode(from, type, RWF_DICTIONARY_VERBOSE, &cursor, &enc);
+        if (err == MD_OK)
+            err = rwf_dictionary_decode(to, rwf_encoder_bytes(&enc));
+    }
+    free(buffer);
+    return err;
+}
+
+static const struct rwf_dictionary *done_or_files(struct p2ps_dictionary_store *store,
+                                                  const char *name)
+{
+    const struct slot *slot = find_slot(store, rwf_text(name));
+
+    return slot && slot->state == SLOT_DONE ? slot->served.dictionary : store->files;
+}
+
+/* A provider's fields and enumerations come one by one; to show a value, both are needed. */
+static void join(struct p2ps_dictionary_store *store)
+{
+    struct rwf_dictionary *joined = NULL;
+
+    pthread_mutex_lock(&store->lock);
+    const struct rwf_dictionary *fields = done_or_files(store, "RWFFld");
+    const struct rwf_dictionary *enums = done_or_files(store, "RWFEnum");
+    bool is_full = store->joined_count == JOINED_MAX;
+    pthread_mutex_unlock(&store->lock);
+    if (is_full || fields == enums || rwf_dictionary_create(&joined) != MD_OK)
+        return;
+    if (add_all(joined, fields, RWF_DICTIONARY_TYPE_FIELDS) != MD_OK ||
+        add_all(joined, enums, RWF_DICTIONARY_TYPE_ENUMS) != MD_OK) {
+        md_log(MD_LOG_WARNING, "dictionary: the provider's enumerations do not fit its fields: "
+                               "values are shown as numbers");
+        rwf_dictionary_destroy(joined);
+        return;
+    }
+    pthread_mutex_lock(&store->lock);
+    store->joined[store->joined_count++] = joined;
+    pthread_mutex_unlock(&store->lock);
+    learn_types(store, joined);
+}
+
 static void part(void *self, struct rwf_bytes name, struct rwf_bytes version,
                  struct rwf_bytes bytes, bool is_first, bool is_last)
 {
@@ -325,6 +383,8 @@ static void part(void *self, struct rwf_bytes name, struct rwf_bytes version,
     if (slot->served.type == RWF_DICTIONARY_TYPE_FIELDS)
         learn_types(store, slot->served.dictionary);
     set_state(store, slot, SLOT_DONE);
+    if (slot->served.type != RWF_DICTIONARY_TYPE_NONE)
+        join(store);
     md_log(MD_LOG_NOTICE, "dictionary %s: the provider's is served, version %s", slot->name,
            slot->version[0] ? slot->version : "not said");
 }
@@ -454,11 +514,15 @@ static int encode(void *self, const struct omm_dictionary_request *request,
     return rc;
 }
 
+const struct rwf_dictionary *p2ps_dictionary_types(const struct p2ps_dictionary_store *store)
+{
+    return atomic_load_explicit(&store->types, memory_order_acquire);
+}
+
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id)
 {
-    const struct p2ps_dictionary_store *self = store;
-    const struct rwf_dictionary *types = atomic_load_explicit(&self->types, memory_order_acquire);
-    const struct rwf_field_def *field = rwf_dictionary_field(types, field_id);
+    const struct rwf_field_def *field =
+        rwf_dictionary_field(p2ps_dictionary_types(store), field_id);
 
     return field ? field->rwf_type : 0;
 }

@@ -9,6 +9,7 @@
 /* Shared by all workers. Files are loaded before they start; dictionaries of providers are added
  * while they run, each name once. */
 struct p2ps_dictionary_store;
+struct rwf_dictionary;
 
 /* dictionaryPath, or the files that come with the program when it is empty. Mistakes are logged
  * with file and line; MD_ERR_SYS or MD_ERR_MALFORMED then. */
@@ -20,6 +21,8 @@ void p2ps_dictionary_store_read(struct p2ps_dictionary_store *store,
 /* At most so many bytes, instead of dictionaryLimit; before anybody asks. */
 void p2ps_dictionary_store_limit(struct p2ps_dictionary_store *store, uint64_t bytes);
 void p2ps_dictionary_store_destroy(struct p2ps_dictionary_store *store); /* NULL is allowed */
+/* The definitions of fields that are in force. */
+const struct rwf_dictionary *p2ps_dictionary_types(const struct p2ps_dictionary_store *store);
 /* The type of a field, for the cache: enum rwf_type, 0 when not known. `store` as context. */
 unsigned p2ps_dictionary_field_type(void *store, int16_t field_id);
 /* How Marketfeed is converted; NULL with convertMarketfeed False. `store` as context. */

@@ -12,15 +12,16 @@
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
 #define UNSENT_MAX (256u << 10)
 
-static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total)
+static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total, uint32_t *total_ws)
 {
     struct p2ps_worker *best = p2ps->workers[0];
     uint32_t least = UINT32_MAX;
 
-    *total = 0;
+    *total = *total_ws = 0;
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         uint32_t count = atomic_load_explicit(&p2ps->workers[i]->mount_count, memory_order_relaxed);
         *total += count;
+        *total_ws += atomic_load_explicit(&p2ps->workers[i]->ws_count, memory_order_relaxed);
         if (count < least) {
             least = count;
             best = p2ps->workers[i];
@@ -47,13 +48,13 @@ static void on_listener(void *owner, int fd, unsigned events)
     struct listener *listener = owner;
     struct p2ps *p2ps = listener->p2ps;
     struct net_stream *stream;
-    uint32_t total;
+    uint32_t total, total_ws;
     int err;
 
     (void)fd;
     (void)events;
     while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
-        struct p2ps_worker *worker = emptiest(p2ps, &total);
+        struct p2ps_worker *worker = emptiest(p2ps, &total, &total_ws);
 
         if (total >= p2ps->mounts_max) {
             md_ctr_inc(p2ps->mounts_rejected);
@@ -61,6 +62,12 @@ static void on_listener(void *owner, int fd, unsigned events)
                    net_stream_peer(stream), p2ps->mounts_max);
             p2ps_worker_hand(worker, listener->protocol, stream,
                              "Maximum number of mounts reached");
+        } else if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
+            md_ctr_inc(p2ps->mounts_rejected);
+            md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
+                   net_stream_peer(stream), p2ps->ws_max);
+            p2ps_worker_hand(worker, listener->protocol, stream,
+                             "Maximum number of WebSocket connections reached");
         } else if (p2ps->is_draining) {
             md_ctr_inc(p2ps->mounts_rejected);
             p2ps_worker_hand(worker, listener->protocol, stream,
@@ -98,9 +105,29 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct p2ps_pro
 /* A door beside the one that asks for certificates has to be meant. */
 static bool is_open_by_mistake(const struct md_conf_object *daemon)
 {
-    return md_conf_port(daemon, "tlsPort") != 0 && md_conf_bool(daemon, "tlsRequireClientCert") &&
-           md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections") &&
-           !md_conf_is_set(daemon, "allowRSSLConnections");
+    if (!md_conf_bool(daemon, "tlsRequireClientCert"))
+        return false;
+    if (md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsPort") != 0 &&
+        !md_conf_is_set(daemon, "wsPort")) {
+        md_log(MD_LOG_CRITICAL, "tlsRequireClientCert: wsPort lets everybody in without a "
+                                "certificate; write wsPort : 0 to close it, or its number to keep "
+                                "it open");
+        return true;
+    }
+    if (md_conf_port(daemon, "tlsPort") == 0 || md_conf_port(daemon, "rsslPort") == 0 ||
+        !md_conf_bool(daemon, "allowRSSLConnections") ||
+        md_conf_is_set(daemon, "allowRSSLConnections"))
+        return false;
+    md_log(MD_LOG_CRITICAL,
+           "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
+           "allowRSSLConnections : False to close it, or True to keep it open");
+    return true;
+}
+
+static bool wants_tls(const struct md_conf_object *daemon)
+{
+    return md_conf_port(daemon, "tlsPort") != 0 ||
+           (md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsTlsPort") != 0);
 }
 
 /* Consumers come from other hosts: that is what the ports are for, and it has to be known. */
@@ -108,7 +135,7 @@ static void tell_openness(const struct md_conf_object *daemon)
 {
     const char *address = md_conf_string(daemon, "listenAddress");
     bool has_port =
-        md_conf_port(daemon, "tlsPort") != 0 ||
+        md_conf_port(daemon, "tlsPort") != 0 || md_conf_bool(daemon, "wsEnable") ||
         (md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections"));
 
     if (has_port && !md_conf_string(daemon, "accessFile")[0] && strncmp(address, "127.", 4) != 0 &&
@@ -124,14 +151,9 @@ int p2ps_open_listeners(struct p2ps *p2ps)
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     int code = -1;
 
-    if (is_open_by_mistake(daemon)) {
-        md_log(MD_LOG_CRITICAL,
-               "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
-               "allowRSSLConnections : False to close it, or True to keep it open");
+    if (is_open_by_mistake(daemon))
         return MD_EXIT_CONFIG;
-    }
-    if (md_conf_port(daemon, "tlsPort") != 0 &&
-        daemon_tls_create(daemon, true, "", &p2ps->tls) != MD_OK)
+    if (wants_tls(daemon) && daemon_tls_create(daemon, true, "", &p2ps->tls) != MD_OK)
         code = MD_EXIT_FILE;
     daemon_tls_show(&p2ps->daemon, p2ps->tls, "server");
     if (code < 0 && md_loop_timer_create(p2ps->daemon.loop, on_accept_again, p2ps,
@@ -141,6 +163,10 @@ int p2ps_open_listeners(struct p2ps *p2ps)
         code = open_listener(p2ps, 0, &p2ps_rssl_protocol, &net_tcp_transport, "rsslPort");
     if (code < 0)
         code = open_listener(p2ps, 1, &p2ps_rssl_protocol, &net_tls_transport, "tlsPort");
+    if (code < 0 && md_conf_bool(daemon, "wsEnable"))
+        code = open_listener(p2ps, 2, &p2ps_ws_protocol, &net_tcp_transport, "wsPort");
+    if (code < 0 && md_conf_bool(daemon, "wsEnable"))
+        code = open_listener(p2ps, 3, &p2ps_ws_protocol, &net_tls_transport, "wsTlsPort");
     if (code < 0)
         tell_openness(daemon);
     return code;

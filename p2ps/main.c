@@ -78,6 +78,42 @@ static struct rssl_config channel_config(const struct daemon *daemon)
     return config;
 }
 
+static struct p2ps_ws_config ws_config(const struct p2ps *p2ps,
+                                       const struct p2ps_worker_config *worker)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct p2ps_ws_config config = {
+        .is_enabled = md_conf_bool(daemon, "wsEnable"),
+        .ping_ns = md_conf_time_ns(daemon, "wsPingTimeout"),
+        .message_max = md_conf_u32(daemon, "wsMaxMsgSize"),
+        .queue_max = worker->channel.max_buffers * md_conf_u32(daemon, "maxFragmentSize"),
+        .pool_bytes = worker->pool.shared_bytes,
+        .breach_percent = worker->channel.breach_percent,
+        .ok_percent = worker->channel.ok_percent,
+        .expands_enums = md_conf_bool(daemon, "expandEnumFields"),
+        .catches_keys = md_conf_bool(daemon, "catchUnknownJsonKeys"),
+        .catches_fields = md_conf_bool(daemon, "catchUnknownJsonFids"),
+        .dictionaries = p2ps->dictionaries,
+    };
+    char origin[256];
+    size_t length = 0;
+
+    snprintf(config.default_service, sizeof(config.default_service), "%s",
+             md_conf_string(daemon, "defaultService"));
+    for (size_t i = 0; md_conf_list(daemon, "wsAllowedOrigins", i, origin, sizeof(origin)); i++) {
+        int written = snprintf(config.allowed_origins + length,
+                               sizeof(config.allowed_origins) - length, "%s ", origin);
+        if (length + (size_t)written >= sizeof(config.allowed_origins)) {
+            config.allowed_origins[length] = 0;
+            md_log(MD_LOG_ERROR, "wsAllowedOrigins: too long, %s and what follows is left out",
+                   origin);
+            break;
+        }
+        length += (size_t)written;
+    }
+    return config;
+}
+
 /* Where the sink reads 0 as its own default, and the parameter means none by it. */
 static uint64_t at_least_one(uint64_t value)
 {
@@ -146,6 +182,7 @@ static int create_workers(struct p2ps *p2ps)
 
     if (p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
+    config.ws = ws_config(p2ps, &config);
     for (unsigned i = 0; i < p2ps->networks.count; i++) {
         config.attach[i] = p2ps->networks.list[i]->config;
         config.attach[i].process = p2ps->process;
@@ -247,6 +284,7 @@ static int build(void *owner)
     p2ps->conf = p2ps->daemon.conf;
     daemon_memory_configure(&p2ps->memory, daemon);
     p2ps_limit_mounts(p2ps);
+    p2ps->ws_max = md_conf_u32(daemon, "wsMaxConnections");
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;

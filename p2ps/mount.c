@@ -35,6 +35,13 @@ static void release(struct p2ps_mount *mount)
     worker->held_count--;
 }
 
+void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol, int by)
+{
+    atomic_fetch_add_explicit(&worker->mount_count, (uint32_t)by, memory_order_relaxed);
+    if (protocol == &p2ps_ws_protocol)
+        atomic_fetch_add_explicit(&worker->ws_count, (uint32_t)by, memory_order_relaxed);
+}
+
 void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
@@ -58,7 +65,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
         mount->next->previous = mount->previous;
     mount->next = worker->dead;
     worker->dead = mount;
-    atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    p2ps_mount_count(worker, mount->protocol, -1);
 }
 
 void p2ps_mount_destroy(struct p2ps_mount *mount)
@@ -234,17 +241,22 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         want(mount);
 }
 
-void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
+void p2ps_mount_wind_up(struct p2ps_mount *mount)
 {
-    if (mount->is_dead || mount->is_closing)
-        return;
-    md_log(MD_LOG_WARNING, "mount: host=%s cut: %s", net_stream_peer(mount->stream), reason);
     mount->is_closing = true;
     mount->closing_until_ns = md_loop_now(mount->worker->loop) + LINGER_NS;
     if (mount->client != NO_CLIENT) {
         p2ps_client_gone(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
         mount->client = NO_CLIENT;
     }
+}
+
+void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
+{
+    if (mount->is_dead || mount->is_closing)
+        return;
+    md_log(MD_LOG_WARNING, "mount: host=%s cut: %s", net_stream_peer(mount->stream), reason);
+    p2ps_mount_wind_up(mount);
     mount->protocol->close(mount, false);
     release(mount);
     p2ps_mount_flush(mount);

@@ -73,6 +73,7 @@ struct p2ps_mount {
 /* How RSSL plugs in to the core. */
 extern const struct p2ps_front p2ps_rssl_front;
 extern const struct p2ps_protocol p2ps_rssl_protocol;
+extern const struct p2ps_protocol p2ps_ws_protocol;
 
 /* Takes the stream over, whatever the result. `refusal`: answer the handshake with a nak. */
 int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
@@ -83,8 +84,12 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *pr
 /* The handshake is done: `said` is what the peer says of itself, for the log. */
 void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p2ps_front *front,
                        const char *said);
+/* The core hears of it no more; what is queued still goes out. */
+void p2ps_mount_wind_up(struct p2ps_mount *mount);
 /* The core hears of it no more; it is freed at the end of the turn. */
 void p2ps_mount_bury(struct p2ps_mount *mount);
+/* Of the worker: one more, or one less. */
+void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol, int by);
 void p2ps_mount_destroy(struct p2ps_mount *mount);
 
 /* Time has passed, or a poll-driven stream may have something. */

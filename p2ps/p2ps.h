@@ -7,7 +7,7 @@
 #include "worker.h"
 
 #define WORKERS_MAX   64
-#define LISTENERS_MAX 2
+#define LISTENERS_MAX 4
 
 _Static_assert(DAEMON_NETWORKS_MAX == P2PS_NETWORKS_MAX, "a core has a sink for each network");
 
@@ -34,6 +34,7 @@ struct p2ps {
     struct md_loop_timer *accept_pause;
     struct daemon_memory memory;
     uint32_t mounts_max;
+    uint32_t ws_max; /* wsMaxConnections */
     struct md_ctr *mounts_rejected;
     bool is_draining; /* no new consumers */
 };

@@ -106,8 +106,9 @@ static int rtt(void *self, int32_t stream_id, const struct omm_rtt *message)
 }
 
 /* In parts of at most SCRATCH_SIZE; most directories are one. */
-static int directory(void *self, const struct omm_directory_head *head,
-                     const struct omm_service services[], size_t count)
+int p2ps_rwf_directory(void *self, const struct omm_directory_head *head,
+                       const struct omm_service services[], size_t count,
+                       int (*send_part)(void *self, const struct rwf_encoder *enc))
 {
     uint8_t scratch[SCRATCH_SIZE];
     struct omm_directory_head part = *head;
@@ -132,13 +133,19 @@ static int directory(void *self, const struct omm_directory_head *head,
         }
         if (end == at && count > 0)
             return MD_ERR_FULL; /* one service larger than a part cannot be */
-        int err = send(self, &enc);
+        int err = send_part(self, &enc);
         if (err != MD_OK)
             return err;
         part.is_first = false;
         at = end;
     } while (at < count);
     return MD_OK;
+}
+
+static int directory(void *self, const struct omm_directory_head *head,
+                     const struct omm_service services[], size_t count)
+{
+    return p2ps_rwf_directory(self, head, services, count, send);
 }
 
 static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *change)
@@ -206,8 +213,8 @@ const struct p2ps_front p2ps_rssl_front = {
 
 /* ---- what a client says ---- */
 
-static void request(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
-                    const struct rwf_msg *msg)
+void p2ps_rwf_request(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
+                      const struct rwf_msg *msg)
 {
     struct omm_login_request login;
     struct omm_directory_request directory_request;
@@ -250,7 +257,7 @@ int p2ps_rssl_message(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
         return rc;
     switch (msg.msg_class) {
     case RWF_CLASS_REQUEST:
-        request(core, now_ns, client, &msg);
+        p2ps_rwf_request(core, now_ns, client, &msg);
         break;
     case RWF_CLASS_CLOSE:
         p2ps_client_close(core, now_ns, client, msg.stream_id);

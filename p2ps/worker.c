@@ -12,6 +12,7 @@
 #include "daemon/threads.h"
 #include "work.h"
 #include "worker_orders.h"
+#include "ws_front.h"
 
 #define POLLS_A_TURN 32
 #define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
@@ -322,7 +323,7 @@ static void take_handed(struct p2ps_worker *worker)
     for (unsigned i = 0; i < P2PS_HANDED_MAX && md_mailbox_take(&worker->handed, &handed); i++) {
         net_stream_nodelay_set(handed.stream, worker->tuning.tcp_nodelay);
         if (p2ps_mount_create(worker, handed.protocol, handed.stream, handed.refusal) != MD_OK)
-            atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+            p2ps_mount_count(worker, handed.protocol, -1);
     }
 }
 
@@ -353,9 +354,9 @@ int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *pro
     const struct p2ps_handed handed = { protocol, stream, refusal };
 
     /* Counted now: else a burst would all go to one worker, and past maxMounts. */
-    atomic_fetch_add_explicit(&worker->mount_count, 1, memory_order_relaxed);
+    p2ps_mount_count(worker, protocol, 1);
     if (!md_mailbox_put(&worker->handed, &handed)) {
-        atomic_fetch_sub_explicit(&worker->mount_count, 1, memory_order_relaxed);
+        p2ps_mount_count(worker, protocol, -1);
         net_stream_close(stream);
         return MD_ERR_FULL;
     }
@@ -452,6 +453,8 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
         err = p2ps_core_create(&worker->config.core, &worker->core);
     if (err == MD_OK)
         err = rssl_pool_create(&config->pool, &worker->pool);
+    if (err == MD_OK && config->ws.is_enabled)
+        err = p2ps_ws_create(worker, &config->ws, &worker->ws);
     if (err == MD_OK)
         err = create_loop(worker);
     if (err == MD_OK)
@@ -519,6 +522,7 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
     }
     p2ps_worker_stats_destroy(worker);
     p2ps_core_destroy(worker->core);
+    p2ps_ws_destroy(worker->ws);
     free(worker->input);
     free(worker->spare);
     free(worker->tuning.users);

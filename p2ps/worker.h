@@ -12,6 +12,24 @@
 #include "mount.h"
 #include "rssl/pool.h"
 
+struct p2ps_dictionary_store;
+struct p2ps_ws;
+
+/* WebSocket consumers. */
+struct p2ps_ws_config {
+    bool is_enabled;
+    uint64_t ping_ns;       /* wsPingTimeout */
+    uint32_t message_max;   /* wsMaxMsgSize */
+    uint32_t queue_max;     /* bytes: maxOutputBuffers of maxFragmentSize */
+    uint64_t pool_bytes;    /* of all connections of one worker; 0: no bound but their own */
+    uint8_t breach_percent; /* outputThresholdBreach, outputThresholdOK */
+    uint8_t ok_percent;
+    bool expands_enums, catches_keys, catches_fields;
+    char allowed_origins[512]; /* names, blank between them */
+    char default_service[256];
+    const struct p2ps_dictionary_store *dictionaries;
+};
+
 #define P2PS_READ_LEAST 65536u /* good for batches */
 #define P2PS_HANDED_MAX 1024   /* connections accepted and not yet taken over */
 
@@ -24,6 +42,7 @@ struct p2ps_worker_config {
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
     uint64_t stats_window_ns; /* of the rates of each mount */
+    struct p2ps_ws_config ws;
     struct p2ps_names *names; /* NULL: clients are known by their addresses only */
 };
 
@@ -73,6 +92,7 @@ struct p2ps_worker {
     struct p2ps_core *core;
     struct p2ps_tuning tuning;
     struct rssl_pool *pool;
+    struct p2ps_ws *ws; /* NULL: wsEnable False */
     struct p2ps_mount *mounts;
     struct p2ps_mount *dead;
     uint32_t mounts_shown;  /* so far, in the statistics */
@@ -88,6 +108,7 @@ struct p2ps_worker {
     struct md_mailbox handed, orders; /* of struct p2ps_handed and struct p2ps_worker_letter */
     _Atomic bool stop;
     _Atomic uint32_t mount_count;  /* those handed over, too */
+    _Atomic uint32_t ws_count;     /* of these, WebSocket ones */
     _Atomic bool has_attached;     /* to an rrcpd, at some time */
     _Atomic uint32_t attached_now; /* a bit for each network */
     _Atomic uint64_t alive_ns;     /* the loop turned then */

@@ -32,7 +32,7 @@ STDIO_USE = re.compile(r"\b(printf|fprintf|vfprintf|puts|fputs|fopen|stdout|stde
 ONE_FOLDER = {
     "event2/": "src/base/",
     "numa.h": "src/base/",
-    "openssl/": ("src/netio/", "src/seal/"),
+    "openssl/": ("src/netio/", "src/seal/", "src/ws/"),
     "xxhash.h": "src/rrmp/",
     "zlib.h": "src/rssl/",
     "lz4.h": "src/rssl/",

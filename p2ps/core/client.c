@@ -120,3 +120,8 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
     }
     return true;
 }
+
+bool p2ps_client_has_stream(const struct p2ps_core *core, uint32_t client, int32_t stream_id)
+{
+    return p2ps_idmap_get(&core->clients[client].streams, stream_id) != P2PS_IDMAP_NONE;
+}

@@ -294,6 +294,16 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
 /* Walks all tables: NULL, or the first condition that does not hold. See base/check.h. */
 const char *p2ps_core_check(const struct p2ps_core *core);
 
+/* True: the stream id is in use. */
+bool p2ps_client_has_stream(const struct p2ps_core *core, uint32_t client, int32_t stream_id);
+
+/* The name of the service with that id, empty: there is none. */
+struct rwf_bytes p2ps_core_service_name(const struct p2ps_core *core, uint16_t id);
+/* The id of a service, -1: there is none. The second one: the lowest of those that are up and
+ * offer the domain. */
+int p2ps_core_service_named(const struct p2ps_core *core, struct rwf_bytes name);
+int p2ps_core_service_first(const struct p2ps_core *core, uint8_t domain);
+
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
 /* Is the service of that network the one that consumers get? Another may offer it, too. */

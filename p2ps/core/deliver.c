@@ -230,6 +230,7 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
         .bytes = record.message.data,
         .length = record.message.length,
         .is_vital = true,
+        .is_rwf = true,
     };
     struct p2ps_item *it = &core->items[record.item];
     for (uint32_t i = 0; i < it->watch_count; i++) {
@@ -294,8 +295,9 @@ static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, ui
 {
     const struct p2ps_client *c = &core->clients[client];
 
-    return p2ps_directory_is_seen(core, client, service) && (c->directory_filter & filter) &&
-           !c->directory_owed && c->single_open && c->allow_suspect;
+    return !c->front->tells_each_stream && p2ps_directory_is_seen(core, client, service) &&
+           (c->directory_filter & filter) && !c->directory_owed && c->single_open &&
+           c->allow_suspect;
 }
 
 /* The same for a state that ends the stream: a watch without image is in no group it knows of. */
@@ -304,9 +306,9 @@ static bool ended_by_directory(const struct p2ps_core *core, const struct p2ps_w
 {
     const struct p2ps_client *c = &core->clients[w->client];
 
-    return w->flags & P2PS_WATCH_HAD_IMAGE && !(w->flags & P2PS_WATCH_PRIVATE) &&
-           p2ps_directory_is_seen(core, w->client, service) && c->directory_filter & filter &&
-           !c->directory_owed;
+    return !c->front->tells_each_stream && w->flags & P2PS_WATCH_HAD_IMAGE &&
+           !(w->flags & P2PS_WATCH_PRIVATE) && p2ps_directory_is_seen(core, w->client, service) &&
+           c->directory_filter & filter && !c->directory_owed;
 }
 
 static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf_state *state,

@@ -11,8 +11,8 @@
 struct p2ps_front;
 
 /*
- * A front is one protocol towards clients: RSSL with RWF messages now, others later. It turns the
- * client's bytes into the request structs of omm and hands them to the core (core.h); the core
+ * A front is one protocol towards clients: RSSL with RWF messages, or WebSocket with JSON. It turns
+ * the client's bytes into the request structs of omm and hands them to the core (core.h); the core
  * tells it what to send, as structs for administrative messages, and as *made* bytes for items.
  * Nothing above a front knows frames; nothing below the core knows watch lists.
  *
@@ -49,13 +49,18 @@ struct p2ps_record {
 
 struct p2ps_made {
     const uint8_t *bytes;
-    size_t length;     /* 0: this form has nothing to say about this record */
-    uint32_t state_at; /* refreshes: offset of the state byte, 0 if none */
-    bool is_vital;     /* may be neither dropped nor given later */
+    size_t length;         /* 0: this form has nothing to say about this record */
+    uint32_t state_at;     /* refreshes: offset of the state, 0 if none */
+    uint32_t solicited_at; /* the same of what says that nobody asked for it; of JSON only */
+    bool is_vital;         /* may be neither dropped nor given later */
+    bool is_rwf;           /* a message of RWF as it came, in no form */
 };
 
 struct p2ps_front {
     const char *name;
+    /* True: a state of a group or a service goes to each of its streams. False: the clients know
+     * from the directory which streams it is for. */
+    bool tells_each_stream;
 
     /* The record in `form`. Bytes are either the record's own or written to `out`; they stay good
      * until the next record. MD_ERR_FULL when `size` is too small, else as the codec says. */

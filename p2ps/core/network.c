@@ -319,3 +319,40 @@ uint16_t p2ps_service_find(const struct p2ps_core *core, uint16_t service_id)
     }
     return RRMP_SERVICE_NONE;
 }
+
+struct rwf_bytes p2ps_core_service_name(const struct p2ps_core *core, uint16_t id)
+{
+    uint16_t service = p2ps_service_find(core, id);
+    struct rrmp_sink_service info;
+
+    if (service == RRMP_SERVICE_NONE || !p2ps_service_read(core, service, &info))
+        return rwf_bytes(NULL, 0);
+    return p2ps_bytes(info.name);
+}
+
+int p2ps_core_service_named(const struct p2ps_core *core, struct rwf_bytes name)
+{
+    struct rrmp_sink_service info;
+
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (!core->services[i].is_forgotten && p2ps_service_read(core, i, &info) &&
+            rwf_bytes_equal(p2ps_bytes(info.name), name))
+            return info.id;
+    }
+    return -1;
+}
+
+int p2ps_core_service_first(const struct p2ps_core *core, uint8_t domain)
+{
+    struct rrmp_sink_service info;
+    int first = -1;
+
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (core->services[i].is_forgotten || !p2ps_service_read(core, i, &info) || !info.is_up ||
+            !memchr(info.capabilities, domain, info.capability_count))
+            continue;
+        if (first < 0 || info.id < first)
+            first = info.id;
+    }
+    return first;
+}

@@ -8,7 +8,7 @@
 #include "db.h"
 
 /*
- * To add a parameter, add a row; if it is in the list of absent ones, take it out there. A row:
+ * To add a parameter, add a row; if absent.c has it, take it out there. A row:
  *
  *   { name, objects, programs, flags, type, unit, min, max, default, words, meaning }
  *
@@ -22,7 +22,6 @@
 #define SERVICE                              (1u << MD_CONF_SERVICE)
 #define RRCP                                 (1u << MD_CONF_RRCP)
 #define LOGGER                               (1u << MD_CONF_LOGGER)
-#define SHMEM                                (1u << MD_CONF_SHMEM)
 #define RMDS                                 (1u << MD_CONF_RMDS)
 
 #define P2PS                                 MD_CONF_P2PS
@@ -32,7 +31,6 @@
 
 #define DYN                                  MD_CONF_DYN
 #define INDEXED                              MD_CONF_INDEXED
-#define SSL                                  MD_CONF_SSL
 
 #define INT(unit, min, max, fallback)        MD_CONF_INTEGER, unit, min, max, fallback, NULL
 #define BOOL(fallback)                       MD_CONF_BOOLEAN, "", 0, 0, fallback, NULL
@@ -293,6 +291,28 @@ const struct md_conf_row md_conf_rows[] = {
       "Share of the items this instance takes beside others of its priority." },
     { "vendor", DAEMON | SERVICE, SRC, 0, TEXT(""), "Vendor name announced with the service." },
 
+    /* ---- WebSocket ---- */
+    { "wsEnable", DAEMON, P2PS, 0, BOOL("False"),
+      "True: consumers are served in JSON (tr_json2) over WebSocket, on wsPort and wsTlsPort." },
+    { "wsPort", DAEMON, P2PS, 0, PORTNO(0, "15000"), "TCP port of WebSocket; 0 opens none." },
+    { "wsTlsPort", DAEMON, P2PS, 0, PORTNO(0, "0"), "The same over TLS; 0 opens none." },
+    { "wsPingTimeout", DAEMON, P2PS, 0, TIME("s", 3 * SEC, 3600 * SEC, "30"),
+      "A WebSocket consumer that is silent for a third of it gets a Ping, for all of it is cut." },
+    { "wsMaxMsgSize", DAEMON, P2PS, 0, INT("bytes", 1024, 16777216, "61430"),
+      "Longest message of a WebSocket consumer; a longer one ends its connection (code 1009)." },
+    { "wsMaxConnections", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
+      "Most WebSocket connections, within maxMounts; the next one is answered by HTTP 503." },
+    { "wsAllowedOrigins", DAEMON, P2PS, 0, LIST(""),
+      "Origins of web pages that may connect, beside that of wsPort itself; * lets all in." },
+    { "defaultService", DAEMON, P2PS, 0, TEXT(""),
+      "Service of a JSON request that names none; empty: the lowest id that has the domain." },
+    { "expandEnumFields", DAEMON, P2PS, 0, BOOL("True"),
+      "True: JSON has enumerated fields as their display texts. False: as numbers." },
+    { "catchUnknownJsonKeys", DAEMON, P2PS, 0, BOOL("False"),
+      "True: an unknown key in JSON is answered by an error. False: it is ignored." },
+    { "catchUnknownJsonFids", DAEMON, P2PS, 0, BOOL("True"),
+      "True: an unknown field in a JSON post is an error. False: it is left out." },
+
     /* ---- TLS ---- */
     { "tlsPort", DAEMON, P2PS, 0, PORTNO(0, "0"), "TCP port of RSSL over TLS; 0 opens none." },
     { "tlsServerPort", BUS, SRC, 0, PORTNO(0, "0"), "serverPort over TLS; 0 opens none." },
@@ -514,54 +534,6 @@ const struct md_conf_row md_conf_rows[] = {
       "What 'tools/rmds up' starts, in this order: program[.network][.instance][@namespace]." },
 };
 
-/*
- * Parameters of features that are not in this version: files that have them load, with a warning.
- * The feature brings the row. name, objects, programs, SSL or 0, what is done instead.
- */
-#define ABSENT(name_, kinds_, programs_, flags_, instead)                                          \
-    {                                                                                              \
-        .name = (name_), .kinds = (kinds_), .programs = (programs_), .flags = (flags_),            \
-        .meaning = (instead)                                                                       \
-    }
-
-const struct md_conf_row md_conf_absent[] = {
-    ABSENT("portList", DAEMON, P2PS, SSL, ""),
-    ABSENT("allowSSLConnections", DAEMON, P2PS, SSL, ""),
-    ABSENT("sslMsgPacking", DAEMON, P2PS, SSL, ""),
-    ABSENT("postAckTimeout", DAEMON, P2PS, 0, ""),
-    ABSENT("wsEnable", DAEMON, P2PS, 0, ""),
-    ABSENT("wsPort", DAEMON, P2PS, 0, ""),
-    ABSENT("wsPingTimeout", DAEMON, P2PS, 0, ""),
-    ABSENT("wsMaxMsgSize", DAEMON, P2PS, 0, ""),
-    ABSENT("wsMaxConnections", DAEMON, P2PS, 0, ""),
-    ABSENT("defaultService", DAEMON, P2PS, 0, ""),
-    ABSENT("expandEnumFields", DAEMON, P2PS, 0, ""),
-    ABSENT("catchUnknownJsonKeys", DAEMON, P2PS, 0, ""),
-    ABSENT("catchUnknownJsonFids", DAEMON, P2PS, 0, ""),
-    ABSENT("authTokenName", DAEMON, P2PS, 0, ""),
-    ABSENT("positionName", DAEMON, P2PS, 0, ""),
-    ABSENT("applicationIdName", DAEMON, P2PS, 0, ""),
-    ABSENT("cacheType", SERVICE, SRC, SSL, ""),
-    ABSENT("serviceLoop", SERVICE, SRC, 0, "A service is on the loop of its network."),
-    ABSENT("fieldFilter", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("updateTypeFilter", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("conflateInterval", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("mirrorSequence", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("replayTime", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("replayBytes", DAEMON | SERVICE, SRC, 0, ""),
-    ABSENT("tpphold", RRCP, ALL, 0, "Sent packets are kept until ndata says to give up."),
-    ABSENT("hsmInterface", RRCP, ALL, 0, ""),
-    ABSENT("hsmMultAddress", RRCP, ALL, 0, ""),
-    ABSENT("hsmPort", RRCP, ALL, 0, ""),
-    ABSENT("tcpControlPort", RRCP, ALL, 0, ""),
-    ABSENT("filterThreadCpu", DAEMON, SRC, 0, ""),
-    ABSENT("rrcpReadCpu", DAEMON, P2PS | SRC, 0, ""),
-    ABSENT("hugePages", DAEMON, ALL, 0, ""),
-    ABSENT("shmDir", DAEMON | SHMEM, ALL, 0, "The statistics stand in runDir."),
-};
-
-const size_t md_conf_absent_count = sizeof(md_conf_absent) / sizeof(md_conf_absent[0]);
-
 const size_t md_conf_row_count = sizeof(md_conf_rows) / sizeof(md_conf_rows[0]);
 
 const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind kind,
@@ -572,15 +544,6 @@ const struct md_conf_row *md_conf_row_find(const char *name, enum md_conf_kind k
             strcasecmp(md_conf_rows[i].name, name) == 0)
             return &md_conf_rows[i];
     return NULL;
-}
-
-bool md_conf_is_absent(const char *name, unsigned kinds, unsigned programs)
-{
-    for (size_t i = 0; i < md_conf_absent_count; i++)
-        if ((md_conf_absent[i].kinds & kinds) && (md_conf_absent[i].programs & programs) &&
-            strcasecmp(md_conf_absent[i].name, name) == 0)
-            return true;
-    return false;
 }
 
 unsigned md_conf_program_bit(const char *program)

@@ -117,11 +117,11 @@ static const struct {
       "warning f:1 *rrcp*poolSize: no object of this path has poolSize; it belongs to p2ps, "
       "src_dist.server.ipc.transmissionBus (ignored)" },
     { "*p2ps*? : 1\n", "warning f:1 *p2ps*?: '?' cannot stand for a parameter (ignored)" },
-    { "*p2ps*wsPort : 15001\n*p2ps*wsPort : 15001\n",
-      "warning f:2 *p2ps*wsPort: not in this version (ignored)" },
-    { "*p2ps*wsPort : 0\n*wsPingTimeout : 3\n",
-      "warning f:1 *p2ps*wsPort: not in this version (ignored)\n"
-      "warning f:2 *wsPingTimeout: not in this version (ignored)" },
+    { "*p2ps*postAckTimeout : 15001\n*p2ps*postAckTimeout : 15001\n",
+      "warning f:2 *p2ps*postAckTimeout: not in this version (ignored)" },
+    { "*p2ps*postAckTimeout : 0\n*authTokenName : 3\n",
+      "warning f:1 *p2ps*postAckTimeout: not in this version (ignored)\n"
+      "warning f:2 *authTokenName: not in this version (ignored)" },
     { "*p2ps*hashTableSize = 200000\n", "warning f:1 '=' accepted as ':'" },
     { "*p2ps*maxMounts : 5\n\n*p2ps*maxMounts : 6\n",
       "warning f:3 *p2ps*maxMounts: already set in line 1 to \"5\"; \"6\" is used" },
