@@ -442,6 +442,12 @@ def seen(page):
     page.wait("/NOTICE\\s+service RDFD is up/.test(document.getElementById('log').innerText)",
               "a notice in the log")
     page.wait("document.documentElement.scrollWidth <= 400", "it fits on a phone")
+    for width in (768, 930, 1060):
+        page.open("http://127.0.0.1:18081/", width=width, height=900, dark=True)
+        page.wait("document.querySelectorAll('#flow .box').length === 6 && /[1-9][0-9,]* \\/s/.test("
+                  "document.getElementById('flow').textContent)", f"the chain at {width} pixels")
+        page.wait("!!document.querySelector('#mounts td')", "the tables, too")
+        check(page.evaluate("document.documentElement.scrollWidth") <= width, f"wider than {width}")
     light = "rgb(246, 247, 249)"
     check(page.evaluate("getComputedStyle(document.body).backgroundColor") != light, "a dark page")
     page.evaluate("document.getElementById('all').open = true")
