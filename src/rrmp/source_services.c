@@ -72,12 +72,14 @@ static uint16_t index_take(const struct rrmp_source *source, uint64_t now_ns, st
     for (uint16_t svc = 0; svc < source->service_count; svc++) {
         const struct source_service *service = &source->services[svc];
 
-        if (!service->is_withdrawn || has_items(source, svc))
+        bool is_same = is_named(service, name);
+        bool is_fit =
+            is_same || (found == RRMP_SVC_NONE && now_ns - service->withdrawn_ns >= REST_NS);
+        if (!service->is_withdrawn || !is_fit || has_items(source, svc))
             continue;
-        if (is_named(service, name))
+        if (is_same)
             return svc;
-        if (found == RRMP_SVC_NONE && now_ns - service->withdrawn_ns >= REST_NS)
-            found = svc;
+        found = svc;
     }
     if (found == RRMP_SVC_NONE && source->service_count < source->config.service_limit)
         found = source->service_count;

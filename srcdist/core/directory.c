@@ -73,13 +73,30 @@ static bool ends_streams(const struct rwf_state *state)
            state->stream_state == RWF_STREAM_CLOSED;
 }
 
+/* Each change of a group or a service looks at all items: a publisher says so many in a message. */
+#define CHANGES_MAX 256
+
+static bool is_too_much(struct srcdist_core *core, uint32_t provider, unsigned changes)
+{
+    const struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    if (p->kind != SRCDIST_NON_INTERACTIVE || changes <= CHANGES_MAX)
+        return false;
+    if (!p->must_go)
+        srcdist_provider_drop(core, provider, "too many changes of groups or services at once");
+    return true;
+}
+
 static void apply_groups(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
                          struct omm_directory *directory)
 {
     const struct srcdist_service *s = &core->services[offer->service];
     struct omm_group group;
+    unsigned changes = 0;
 
     while (omm_directory_group(directory, &group) > 0) {
+        if (is_too_much(core, provider, ++changes))
+            continue;
         struct rrmp_group change = {
             .group = srcdist_provider_group(core, provider, group.group),
             .merged_into = RRMP_GROUP_NONE,
@@ -178,6 +195,7 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     struct omm_service service;
     uint64_t named[65536 / 64] = { 0 };
     bool is_refresh = msg->msg_class == RWF_CLASS_REFRESH;
+    unsigned changes = 0;
 
     if (msg->msg_class == RWF_CLASS_STATUS && msg->flags & RWF_STATUS_HAS_STATE &&
         msg->state.stream_state != RWF_STREAM_OPEN) {
@@ -195,6 +213,8 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     int rc = omm_directory_start(msg, &directory);
     while (rc >= 0 && (rc = omm_directory_next(&directory, &service)) > 0) {
         named[service.id / 64] |= 1ull << (service.id % 64);
+        if (is_too_much(core, provider, ++changes))
+            continue;
         apply_service(core, provider, &directory, &service);
     }
     if (rc < 0) {

@@ -323,7 +323,7 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
     core->now_ns = now_ns;
-    if (p->refused_ns != 0)
+    if (p->refused_ns != 0 || (p->must_go && p->kind == SRCDIST_NON_INTERACTIVE))
         return MD_OK;
     if (p->pace.cost_ns == 0)
         return take_message(core, provider, bytes);

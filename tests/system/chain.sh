@@ -178,9 +178,9 @@ start_sds -N 14102 -U 10000
 survives src_dist.1
 stop_sds
 
-echo "a non-interactive provider"
-start_sds -host 127.0.0.1:14003 -f "$dir/list" -U 10000 -tsa
-expect 0 "$clean" -f "$dir/list" -seqcheck -tt -secs 2
+echo "a non-interactive provider, with a service of its own: RDFD is the route's"
+start_sds -S SENT -host 127.0.0.1:14003 -f "$dir/list" -U 10000 -tsa
+expect 0 "$clean" -S SENT -f "$dir/list" -seqcheck -tt -secs 2
 stop_sds
 
 [ $failures -eq 0 ] && echo "all good"

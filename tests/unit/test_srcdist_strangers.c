@@ -435,6 +435,35 @@ static void who_described_a_service_first_decides_while_it_offers_it(void **stat
     assert_int_equal(stats(bed)->descriptions_refused, 1);
 }
 
+static void a_flood_of_groups_ends_its_publisher(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = publisher(bed, 0, "SENT");
+    static uint8_t bytes[65536];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = 0, .is_update = true };
+
+    for (unsigned i = 0; i < 300; i++) { /* one by one they may come */
+        uint8_t id[2] = { (uint8_t)(i >> 8), (uint8_t)i };
+        struct omm_group change = { .group = rwf_bytes(id, 2),
+                                    .has_status = true,
+                                    .status = { .stream_state = RWF_STREAM_OPEN,
+                                                .data_state = RWF_DATA_SUSPECT } };
+
+        rwf_encoder_init(&enc, bytes, sizeof(bytes));
+        omm_directory_encode_start(&enc, &head);
+        omm_directory_encode_group(&enc, 3, &change);
+        omm_directory_encode_finish(&enc);
+        offer_message(s, &enc);
+    }
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+    assert_false(s->is_closed);
+    say_services(s, "JUNK", 100, 280, "");
+    pair_pass(&bed->pair, 200 * PAIR_MS);
+    assert_true(s->is_closed);
+    assert_false(is_up(bed, "SENT"));
+}
+
 /* ---- connections ---- */
 
 static void who_does_not_log_in_makes_room_and_is_cut_in_time(void **state)
@@ -614,6 +643,7 @@ int main(void)
         TEST(a_route_takes_its_service_back),
         TEST_ACCESS(a_publisher_with_rights_is_not_pushed_out_by_a_route),
         TEST(who_described_a_service_first_decides_while_it_offers_it),
+        TEST(a_flood_of_groups_ends_its_publisher),
         TEST(who_does_not_log_in_makes_room_and_is_cut_in_time),
         TEST(who_is_logged_in_makes_room_for_nobody),
         TEST(another_name_on_a_connection_that_is_logged_in_ends_it),
