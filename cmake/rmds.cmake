@@ -31,6 +31,10 @@ foreach(flag -fstack-clash-protection -fcf-protection=full)
 endforeach()
 target_compile_options(rmds_flags INTERFACE ${hardening})
 target_link_options(rmds_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+# Locals begin as zeros where files, requests and answers of the control loop are handled. Everywhere it costs 0.8 to 1.1 %
+# more instructions for an update of a hundred consumers (callgrind of bench_p2ps_fan), so not on the way of the data.
+set(RMDS_ZEROED conf daemon httpd status)
+check_c_compiler_flag(-ftrivial-auto-var-init=zero has_ftrivial_auto_var_init)
 # Checked copies need an optimiser; a sanitizer has its own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT RMDS_SANITIZE AND NOT RMDS_FUZZ)
   target_compile_options(rmds_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
@@ -100,6 +104,9 @@ function(rmds_module name)
   rmds_include_root(${name} "${ARG_INSTALLED}" root)
   target_include_directories(${name} PUBLIC ${root} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC rmds_flags ${ARG_USES} PRIVATE ${ARG_LIBS})
+  if(has_ftrivial_auto_var_init AND name IN_LIST RMDS_ZEROED)
+    target_compile_options(${name} PRIVATE -ftrivial-auto-var-init=zero)
+  endif()
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     OUTPUT_NAME rmds_${name} ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 endfunction()

@@ -87,13 +87,14 @@ static void set_sessions(SSL_CTX *context, bool has_client_certificates)
     SSL_CTX_set_num_tickets(context, 0);
 }
 
-/* A private key that every user of the host can read is nobody's identity. */
-static bool is_open_to_all(const char *path)
+/* A private key that every user of the host can read is nobody's identity; who writes the roots or
+ * the lists decides who is trusted. */
+static bool is_refused(const char *path, enum md_secret_kind kind)
 {
     char why[640];
-    FILE *file = fopen(path, "re");
-    bool is_open = file && md_secret_look(fileno(file), path, MD_SECRET_KEY, why, sizeof(why)) ==
-                               MD_SECRET_REFUSED;
+    FILE *file = path ? fopen(path, "re") : NULL;
+    bool is_open =
+        file && md_secret_look(fileno(file), path, kind, why, sizeof(why)) == MD_SECRET_REFUSED;
 
     if (file)
         fclose(file);
@@ -125,14 +126,15 @@ int tls_context_create(const struct net_tls_config *config, char *error, size_t 
         SSL_CTX_use_certificate_chain_file(context, config->certificate) != 1)
         goto fail;
     snprintf(what, sizeof(what), "key %s", config->key ? config->key : "");
-    if (config->key && is_open_to_all(config->key))
+    if (is_refused(config->key, MD_SECRET_KEY))
         goto fail;
     if (config->certificate &&
         (!config->key || SSL_CTX_use_PrivateKey_file(context, config->key, SSL_FILETYPE_PEM) != 1 ||
          SSL_CTX_check_private_key(context) != 1))
         goto fail;
     snprintf(what, sizeof(what), "CA %s", config->ca ? config->ca : "");
-    if (!load_trust(context, config) || (config->require_client_certificate && !config->ca))
+    if (is_refused(config->ca, MD_SECRET_RULES) || !load_trust(context, config) ||
+        (config->require_client_certificate && !config->ca))
         goto fail;
     int verify = SSL_VERIFY_NONE;
     if (config->require_client_certificate)
@@ -141,7 +143,8 @@ int tls_context_create(const struct net_tls_config *config, char *error, size_t 
         verify = SSL_VERIFY_PEER;
     SSL_CTX_set_verify(context, verify, NULL);
     snprintf(what, sizeof(what), "CRL %s", config->crl ? config->crl : "");
-    if (config->crl && !load_revoked(context, config->crl))
+    if (is_refused(config->crl, MD_SECRET_RULES) ||
+        (config->crl && !load_revoked(context, config->crl)))
         goto fail;
     if (config->is_server)
         set_sessions(context, config->require_client_certificate);

@@ -113,6 +113,17 @@ static void examine_dates(struct examination *examination, enum net_tls_file fil
              path, text, days);
 }
 
+/* Who writes a list or a root decides who is trusted. */
+static void examine_writers(struct examination *examination, enum net_tls_file file,
+                            const char *path, FILE *stream)
+{
+    char why[640];
+
+    if (md_secret_look(fileno(stream), path, MD_SECRET_RULES, why, sizeof(why)) ==
+        MD_SECRET_REFUSED)
+        find(examination, true, file, "%s", why);
+}
+
 static X509 *examine_certificate(struct examination *examination, enum net_tls_file file,
                                  const char *path)
 {
@@ -124,6 +135,8 @@ static X509 *examine_certificate(struct examination *examination, enum net_tls_f
              first_block(path));
     if (certificate)
         examine_dates(examination, file, path, certificate);
+    if (stream && file == NET_TLS_CA)
+        examine_writers(examination, file, path, stream);
     if (stream)
         fclose(stream);
     return certificate;
@@ -135,13 +148,10 @@ static void examine_revoked(struct examination *examination, const char *path)
     FILE *stream = open_file(examination, NET_TLS_CRL, path);
     unsigned count = 0;
     X509_CRL *list;
-    char why[640];
 
     if (!stream)
         return;
-    if (md_secret_look(fileno(stream), path, MD_SECRET_RULES, why, sizeof(why)) ==
-        MD_SECRET_REFUSED)
-        find(examination, true, NET_TLS_CRL, "%s", why);
+    examine_writers(examination, NET_TLS_CRL, path, stream);
     while ((list = PEM_read_X509_CRL(stream, NULL, NULL, NULL)) != NULL) {
         const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
         char *issuer = X509_NAME_oneline(X509_CRL_get_issuer(list), NULL, 0);
