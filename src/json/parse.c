@@ -18,9 +18,10 @@ static int peek(struct json_parse *p)
 
 static struct json_token *add(struct json_parse *p, enum json_kind kind)
 {
-    if (p->count == p->room)
+    if (p->tokens && p->count == p->room)
         return NULL;
-    struct json_token *token = &p->tokens[p->count++];
+    struct json_token *token = p->tokens ? &p->tokens[p->count] : &p->spare;
+    p->count++;
     *token = (struct json_token){
         .at = (uint32_t)p->at,
         .next = (uint32_t)p->count,
@@ -161,8 +162,10 @@ static bool parse_list(struct json_parse *p, enum json_kind kind, unsigned depth
                 break;
         }
     }
-    p->tokens[index].end = (uint32_t)p->at;
-    p->tokens[index].next = (uint32_t)p->count;
+    if (p->tokens) {
+        p->tokens[index].end = (uint32_t)p->at;
+        p->tokens[index].next = (uint32_t)p->count;
+    }
     return true;
 }
 

@@ -26,7 +26,8 @@ struct json_parse {
     const uint8_t *text;
     size_t length;
     size_t at;
-    struct json_token *tokens;
+    struct json_token *tokens; /* NULL: the text is only judged */
+    struct json_token spare;
     size_t room;
     size_t count;
     const char *what; /* the mistake that stands at `at` */

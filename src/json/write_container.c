@@ -1,6 +1,7 @@
 /* write_container.c - containers of RWF as JSON. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "names.h"
+#include "parse.h"
 #include "write_message.h"
 
 /* ---- field list, element list ---- */
@@ -272,34 +273,26 @@ static int write_filter_list(struct json_writer *w, struct rwf_bytes bytes)
 
 /* ---- any container ---- */
 
-/* Is `text` one value of JSON? Its brackets match and its strings end: enough to keep ours whole.
- */
 static bool is_json(struct rwf_bytes text)
 {
-    unsigned depth = 0;
-    bool in_string = false;
+    struct json_parse parse = { .text = text.data, .length = text.length };
 
-    for (size_t i = 0; i < text.length; i++) {
-        uint8_t c = text.data[i];
+    return json_parse(&parse);
+}
 
-        if (c < 0x20 && (in_string || (c != '\t' && c != '\n' && c != '\r')))
-            return false;
-        if (in_string && c == '\\')
-            i++;
-        else if (c == '"')
-            in_string = !in_string;
-        else if (!in_string && (c == '{' || c == '['))
-            depth++;
-        else if (!in_string && (c == '}' || c == ']') && depth-- == 0)
-            return false;
-    }
-    return depth == 0 && !in_string && text.length > 0;
+/* A provider's own text; lines and tabs between its values become blanks. */
+static void write_json(struct json_writer *w, struct rwf_bytes text)
+{
+    if (!json_room(&w->out, text.length))
+        return;
+    for (size_t i = 0; i < text.length; i++)
+        *w->out.pos++ = text.data[i] < 0x20 ? ' ' : text.data[i];
 }
 
 static void write_bytes(struct json_writer *w, unsigned container, struct rwf_bytes bytes)
 {
     if (container == RWF_TYPE_JSON && is_json(bytes))
-        json_put(&w->out, bytes.data, bytes.length);
+        write_json(w, bytes);
     else if (container == RWF_TYPE_XML || container == RWF_TYPE_JSON)
         json_string(&w->out, bytes);
     else
