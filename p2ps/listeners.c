@@ -11,6 +11,35 @@
 
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
 #define UNSENT_MAX (256u << 10)
+#define FULL       "Maximum number of mounts reached"
+
+/* The worker with most connections that have not logged in; NULL: there are none. */
+static struct p2ps_worker *idlest(struct p2ps *p2ps)
+{
+    struct p2ps_worker *best = NULL;
+    uint32_t most = 0;
+
+    for (unsigned i = 0; i < p2ps->worker_count; i++) {
+        struct p2ps_worker *worker = p2ps->workers[i];
+        uint32_t logins = atomic_load_explicit(&worker->login_count, memory_order_relaxed);
+        uint32_t count = atomic_load_explicit(&worker->mount_count, memory_order_relaxed);
+
+        if (count > logins && count - logins > most) {
+            most = count - logins;
+            best = worker;
+        }
+    }
+    return best;
+}
+
+static void refuse(struct p2ps *p2ps, struct p2ps_worker *worker, const struct listener *listener,
+                   struct net_stream *stream)
+{
+    md_ctr_inc(p2ps->mounts_rejected);
+    md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached", net_stream_peer(stream),
+           p2ps->mounts_max);
+    p2ps_worker_hand(worker, listener->protocol, stream, FULL);
+}
 
 static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total, uint32_t *total_ws)
 {
@@ -56,12 +85,12 @@ static void on_listener(void *owner, int fd, unsigned events)
     while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
         struct p2ps_worker *worker = emptiest(p2ps, &total, &total_ws);
 
-        if (total >= p2ps->mounts_max) {
-            md_ctr_inc(p2ps->mounts_rejected);
-            md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
-                   net_stream_peer(stream), p2ps->mounts_max);
-            p2ps_worker_hand(worker, listener->protocol, stream,
-                             "Maximum number of mounts reached");
+        struct p2ps_worker *idle = total >= p2ps->mounts_max ? idlest(p2ps) : NULL;
+
+        if (idle && !p2ps->is_draining) {
+            p2ps_worker_hand_into(idle, listener->protocol, stream, FULL);
+        } else if (total >= p2ps->mounts_max) {
+            refuse(p2ps, worker, listener, stream);
         } else if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
             md_ctr_inc(p2ps->mounts_rejected);
             md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",

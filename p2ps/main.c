@@ -152,6 +152,9 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .shared = p2ps_users_shared(p2ps->users),
         .client_limit = p2ps->mounts_max,
+        .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),
+        .views_max = md_conf_u32(daemon, "viewLimitPerMount"),
+        .posts_max = md_conf_u32(daemon, "maxPostsPerMount"),
         .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
         .rtt_interval_ns = md_conf_time_ns(daemon, "rttInterval"),
@@ -176,6 +179,7 @@ static int create_workers(struct p2ps *p2ps)
         .channel = channel_config(&p2ps->daemon),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
         .names = p2ps->names,
+        .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),
         .stats_window_ns = md_conf_time_ns(daemon, "sessionStatsWindow"),
     };
     char name[64];

@@ -351,6 +351,7 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *pr
         mount->worker = worker;
         mount->stream = stream;
         mount->protocol = protocol;
+        mount->since_ns = md_loop_now(worker->loop);
         mount->client = NO_CLIENT;
         err = protocol->open(mount, refusal);
     }

@@ -61,9 +61,11 @@ struct p2ps_mount {
     bool is_leaving;          /* p2ps stops: the same, however long it has time */
     bool is_lingering;        /* all has gone out; the peer's end is awaited */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
+    uint64_t since_ns;        /* connected */
     uint64_t closing_until_ns;
     struct p2ps_misuse told; /* to the log */
     uint64_t tell_at_ns;
+    uint64_t tell_distance_ns;      /* from the last line to the next */
     struct p2ps_mount_stats *stats; /* NULL: not shown yet */
     struct p2ps_name *name;         /* NULL: not asked for */
     struct p2ps_mount *next;

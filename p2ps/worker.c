@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "daemon/threads.h"
+#include "room.h"
 #include "work.h"
 #include "worker_orders.h"
 #include "ws_front.h"
@@ -157,6 +158,8 @@ static int work(void *owner)
         worker->empty_networks = 0;
     }
     p2ps_core_settle(worker->core, now_ns);
+    atomic_store_explicit(&worker->login_count, p2ps_core_stats(worker->core)->logins_now,
+                          memory_order_relaxed);
     if (worker->tuning.flush_interval_ns)
         p2ps_core_flush_full(worker->core);
     else
@@ -241,6 +244,7 @@ static void on_mount_timer(void *owner)
     for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
         next = mount->next;
         p2ps_mount_watch(mount);
+        p2ps_room_look(mount, now_ns);
         p2ps_mount_tell(mount, now_ns);
         if (now_ns >= p2ps_mount_deadline(mount))
             p2ps_mount_tick(mount, now_ns);
@@ -248,6 +252,7 @@ static void on_mount_timer(void *owner)
     atomic_store_explicit(&worker->alive_ns, now_ns, memory_order_relaxed);
     p2ps_worker_stats_show(worker);
     tell_refused(worker, now_ns);
+    p2ps_room_tell(worker, now_ns);
     if (worker->stop_asked)
         finish_stop(worker);
 }
@@ -322,6 +327,8 @@ static void take_handed(struct p2ps_worker *worker)
 
     for (unsigned i = 0; i < P2PS_HANDED_MAX && md_mailbox_take(&worker->handed, &handed); i++) {
         net_stream_nodelay_set(handed.stream, worker->tuning.tcp_nodelay);
+        if (handed.makes_room && p2ps_room_make(worker))
+            handed.refusal = NULL;
         if (p2ps_mount_create(worker, handed.protocol, handed.stream, handed.refusal) != MD_OK)
             p2ps_mount_count(worker, handed.protocol, -1);
     }
@@ -348,20 +355,29 @@ static void on_wake(void *owner)
         leave(worker);
 }
 
-int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                     struct net_stream *stream, const char *refusal)
+static int hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
 {
-    const struct p2ps_handed handed = { protocol, stream, refusal };
-
     /* Counted now: else a burst would all go to one worker, and past maxMounts. */
-    p2ps_mount_count(worker, protocol, 1);
-    if (!md_mailbox_put(&worker->handed, &handed)) {
-        p2ps_mount_count(worker, protocol, -1);
-        net_stream_close(stream);
+    p2ps_mount_count(worker, handed->protocol, 1);
+    if (!md_mailbox_put(&worker->handed, handed)) {
+        p2ps_mount_count(worker, handed->protocol, -1);
+        net_stream_close(handed->stream);
         return MD_ERR_FULL;
     }
     md_loop_wake_ring(worker->wake);
     return MD_OK;
+}
+
+int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                     struct net_stream *stream, const char *refusal)
+{
+    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, false });
+}
+
+int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                          struct net_stream *stream, const char *refusal)
+{
+    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, true });
 }
 
 static void send_letter(struct p2ps_worker *worker, const struct p2ps_worker_letter *letter)

@@ -43,7 +43,8 @@ struct p2ps_worker_config {
     uint64_t busy_poll_ns;
     uint64_t stats_window_ns; /* of the rates of each mount */
     struct p2ps_ws_config ws;
-    struct p2ps_names *names; /* NULL: clients are known by their addresses only */
+    struct p2ps_names *names;  /* NULL: clients are known by their addresses only */
+    uint64_t login_timeout_ns; /* from the connection on; 0: none but the channel's own */
 };
 
 /* A user for whom the configuration has a line of its own; the name as in a path of it. */
@@ -70,6 +71,7 @@ struct p2ps_handed {
     const struct p2ps_protocol *protocol;
     struct net_stream *stream;
     const char *refusal;
+    bool makes_room; /* one without a login ends for it, or it is refused */
 };
 
 /* The worker's place on one network of the backbone. */
@@ -109,12 +111,17 @@ struct p2ps_worker {
     _Atomic bool stop;
     _Atomic uint32_t mount_count;  /* those handed over, too */
     _Atomic uint32_t ws_count;     /* of these, WebSocket ones */
+    _Atomic uint32_t login_count;  /* those whose login is open */
     _Atomic bool has_attached;     /* to an rrcpd, at some time */
     _Atomic uint32_t attached_now; /* a bit for each network */
     _Atomic uint64_t alive_ns;     /* the loop turned then */
     struct p2ps_worker_stats *stats;
     struct p2ps_service_stats *service_stats;
-    uint64_t refused_said; /* for want of memory, in the log */
+    uint64_t gave_way; /* mounts without a login, for others */
+    uint64_t gave_way_said;
+    uint64_t gave_way_say_ns;
+    uint64_t gave_way_distance_ns; /* from one line to the next */
+    uint64_t refused_said;         /* for want of memory, in the log */
     uint64_t refused_say_ns;
 };
 
@@ -130,6 +137,9 @@ void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
  * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
 int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                      struct net_stream *stream, const char *refusal);
+/* The same at maxMounts: a connection without a login makes room for it, or it is refused. */
+int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                          struct net_stream *stream, const char *refusal);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
 /* Since it was told to, last: it asks only what the authority says since then. */
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker);

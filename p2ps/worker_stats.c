@@ -19,6 +19,8 @@ static const struct stats_row rows[] = {
     LEVEL("watches", watches_now),
     LEVEL("workBytes", work_bytes_now),
     COUNTER("refusedNoMemory", refused_no_memory),
+    COUNTER("refusedLimit", refused_limit),
+    LEVEL("logins", logins_now),
     COUNTER("requestsIn", requests_in),
     COUNTER("closesIn", closes_in),
     COUNTER("updatesIn", updates_in),
@@ -54,6 +56,7 @@ struct p2ps_worker_stats {
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
+    struct stats_entry *gave_way;
     struct stats_entry *pool_in_use;
     struct stats_entry *pool_max;
     struct stats_entry *buffers, *buffers_max;
@@ -77,6 +80,8 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
         stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.loopTurns", index);
     stats->loop_max_us =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.loopMaxUs", index);
+    stats->gave_way =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.mountsGaveWay", index);
     stats->pool_in_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
     stats->pool_max =
@@ -116,6 +121,7 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker)
     struct rssl_pool_stats pool;
 
     stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, p2ps_core_stats(worker->core));
+    md_ctr_set(&stats->gave_way->value, worker->gave_way);
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
     rssl_pool_stats(worker->pool, &pool);

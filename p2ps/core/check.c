@@ -21,6 +21,7 @@ struct tally {
     uint64_t watch_bytes;
     uint32_t clients;
     uint32_t slow;
+    uint32_t logins;
     uint32_t owed;
     uint32_t streams;
     uint32_t form_watches[P2PS_FORMS_MAX];
@@ -158,6 +159,7 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
                p2ps_idmap_get(&c->streams, c->directory_stream) == P2PS_STREAM_DIRECTORY);
     tally->clients += !c->is_gone;
     tally->slow += c->is_slow;
+    tally->logins += c->login_state == P2PS_LOGIN_OPEN;
     tally->streams += c->item_streams;
     tally->watch_bytes += p2ps_idmap_bytes(&c->streams);
     return NULL;
@@ -187,12 +189,16 @@ static const char *check_clients(const struct p2ps_core *core, struct tally *tal
 
 static const char *check_forms(const struct p2ps_core *core, const struct tally *tally)
 {
+    uint32_t views = 0;
+
     MD_REQUIRE(core->form_count <= P2PS_FORMS_MAX);
     for (uint32_t i = 0; i < core->form_count; i++) {
         MD_REQUIRE(core->forms[i].watch_count == tally->form_watches[i]);
         MD_REQUIRE(core->forms[i].watch_count || !core->forms[i].fields);
         MD_REQUIRE(core->made_epoch[i] <= core->epoch);
+        views += core->forms[i].watch_count && core->forms[i].flags & P2PS_FORM_VIEW;
     }
+    MD_REQUIRE(core->view_count == views);
     MD_REQUIRE(core->make_used <= core->make_size);
     return NULL;
 }
@@ -210,6 +216,7 @@ static const char *check_posts(const struct p2ps_core *core)
         MD_REQUIRE(++free_count <= core->post_room);
     }
     MD_REQUIRE(used + free_count == core->post_room);
+    MD_REQUIRE(used == core->post_count);
     return NULL;
 }
 
@@ -261,6 +268,7 @@ static const char *check_sums(const struct p2ps_core *core, const struct tally *
     MD_REQUIRE(stats->watch_bytes_now == tally->watch_bytes);
     MD_REQUIRE(stats->mounts_now == tally->clients);
     MD_REQUIRE(stats->mounts_slow_now == tally->slow);
+    MD_REQUIRE(stats->logins_now == tally->logins);
     MD_REQUIRE(core->perm_bytes == tally->perm_bytes);
     MD_REQUIRE(atomic_load_explicit(core->config.shared.items, memory_order_relaxed) >=
                tally->items);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -90,6 +91,28 @@ void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client)
     core->stats.mounts_slow_now++;
 }
 
+void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
+                           enum p2ps_login_state state)
+{
+    core->stats.logins_now -= c->login_state == P2PS_LOGIN_OPEN;
+    core->stats.logins_now += state == P2PS_LOGIN_OPEN;
+    c->login_state = (uint8_t)state;
+}
+
+static size_t host_length(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+
+    return colon ? (size_t)(colon - address) : strlen(address);
+}
+
+bool p2ps_client_same_host(const struct p2ps_client *a, const struct p2ps_client *b)
+{
+    size_t length = host_length(a->address);
+
+    return length == host_length(b->address) && memcmp(a->address, b->address, length) == 0;
+}
+
 void p2ps_batch_forget(struct p2ps_client *c)
 {
     free(c->batch);
@@ -114,6 +137,8 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .updates_out = c->updates_out,
             .rtt_us = c->rtt_latency_us,
             .is_slow = c->is_slow,
+            .is_in = c->login_state == P2PS_LOGIN_OPEN,
+            .has_asked = c->login_state != P2PS_LOGIN_NONE,
             .misuse = c->misuse,
             .self = c->door ? c->door_self : c->self,
         };

@@ -15,4 +15,9 @@ void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
 /* The rest of its batch is not opened. */
 void p2ps_batch_forget(struct p2ps_client *c);
 
+void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
+                           enum p2ps_login_state state);
+/* Both come from one host, whatever their ports. */
+bool p2ps_client_same_host(const struct p2ps_client *a, const struct p2ps_client *b);
+
 #endif

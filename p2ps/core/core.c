@@ -267,7 +267,7 @@ static void logout(struct p2ps_core *core, uint32_t client)
 
     p2ps_drop_streams(core, client);
     p2ps_tally_unmount(core, client);
-    c->login_state = P2PS_LOGIN_REFUSED;
+    p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
     c->opened_ns = core->now_ns;
 }
 

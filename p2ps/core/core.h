@@ -135,6 +135,8 @@ struct p2ps_core_config {
     uint32_t client_limit;        /* of this worker */
     struct p2ps_item_limits item_limits;
     struct p2ps_shared shared;
+    uint32_t views_max;        /* different ones that one client may ask for; 0: no limit */
+    uint32_t posts_max;        /* of one client without an answer yet; 0: no limit */
     uint32_t message_max;      /* longest message to a client */
     uint64_t login_timeout_ns; /* 0: 60 s */
     uint64_t
@@ -192,7 +194,9 @@ struct p2ps_core_stats {
     uint64_t images_now;
     uint64_t work_bytes_now;
     uint64_t refused_no_memory; /* logins and items */
+    uint64_t refused_limit;     /* items, views and posts, at a limit of a client, user or host */
     uint32_t mounts_now;
+    uint32_t logins_now; /* open ones */
     uint32_t mounts_slow_now;
     uint32_t items_now;
     uint32_t watches_now;
@@ -271,6 +275,8 @@ void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
 /* Counts of what a client does more often than it should; p2ps logs them. */
 struct p2ps_misuse {
     uint64_t logins;  /* when it was logged in already */
+    uint64_t views;   /* refused: it has too many different ones, or its host has */
+    uint64_t posts;   /* refused for the same */
     uint64_t refused; /* requests for an unknown service, beyond a limit, or the like */
 };
 
@@ -286,6 +292,8 @@ struct p2ps_client_info {
     uint64_t updates_out;
     uint64_t rtt_us; /* there and back, when last measured; 0: never */
     bool is_slow;
+    bool is_in;     /* its login is open */
+    bool has_asked; /* for a login, at least */
     struct p2ps_misuse misuse;
     void *self;
 };

@@ -5,8 +5,9 @@
 
 #include "private.h"
 
-/* The form with these properties, made if it is not there; P2PS_NONE when there are too many. */
-uint32_t p2ps_form_take(struct p2ps_core *core, const struct p2ps_front *front, uint8_t flags,
+/* The form with these properties, made for this client if it is not there; P2PS_NONE when there are
+ * too many, or the client has its share of views. */
+uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags,
                         const int16_t *fields, size_t field_count);
 void p2ps_form_give(struct p2ps_core *core, uint32_t form);
 

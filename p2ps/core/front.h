@@ -33,6 +33,8 @@ struct p2ps_form {
     uint8_t flags; /* enum p2ps_form_flags */
     uint16_t field_count;
     uint32_t watch_count; /* 0: the slot is free */
+    uint32_t owner;       /* the client that asked for this view first */
+    uint32_t owner_serial;
     const struct p2ps_front *front;
     int16_t *fields; /* ascending */
 };

@@ -70,7 +70,7 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     p2ps_tally_unmount(core, client);
     send_login_end(core, client, stream_state, code, text);
     p2ps_drop_streams(core, client);
-    c->login_state = P2PS_LOGIN_REFUSED;
+    p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
     c->opened_ns = core->now_ns; /* two seconds to leave by itself */
 }
 
@@ -109,7 +109,7 @@ void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct ent
                      "the user has as many connections as he may have");
         return;
     }
-    c->login_state = P2PS_LOGIN_OPEN;
+    p2ps_client_login_set(core, c, P2PS_LOGIN_OPEN);
     choose_item_limit(core, c);
     if (!was_open)
         core->stats.login_accepted++;
@@ -184,7 +184,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
                   "No memory for another login now");
         return;
     }
-    c->login_state = P2PS_LOGIN_ASKED;
+    p2ps_client_login_set(core, c, P2PS_LOGIN_ASKED);
     ask_authority(core, client, request);
 }
 

@@ -65,13 +65,36 @@ static int to_backbone(struct p2ps_core *core, const struct p2ps_client *c, stru
     return rc;
 }
 
+/* The last quarter of the table is for hosts that have not an eighth of it yet. */
+static bool may_post(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = &core->clients[client];
+    uint32_t most = core->config.posts_max;
+    uint32_t posts = 0;
+
+    if (most && c->posts_open >= most)
+        return false;
+    if (core->post_count < core->post_room - core->post_room / 4)
+        return true;
+    p2ps_work_spend(core, core->client_room / 256, 0);
+    for (uint32_t i = 0; i < core->client_room; i++) {
+        const struct p2ps_client *other = &core->clients[i];
+
+        if (other->is_used && other->posts_open > 0 && p2ps_client_same_host(c, other))
+            posts += other->posts_open;
+    }
+    return posts <= core->post_room / 8;
+}
+
 static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
                          bool is_private)
 {
     uint32_t slot = core->post_free;
 
-    if (slot == P2PS_NONE)
+    if (slot == P2PS_NONE || !may_post(core, client))
         return P2PS_NONE;
+    core->clients[client].posts_open++;
+    core->post_count++;
     core->post_free = core->posts[slot].next_free;
     core->posts[slot] = (struct p2ps_post){
         .is_used = true,
@@ -89,6 +112,10 @@ static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct r
 
 static void forget(struct p2ps_core *core, uint32_t slot)
 {
+    struct p2ps_client *c = &core->clients[core->posts[slot].client];
+
+    c->posts_open -= c->serial == core->posts[slot].client_serial;
+    core->post_count--;
     core->posts[slot].is_used = false;
     core->posts[slot].next_free = core->post_free;
     core->post_free = slot;
@@ -124,6 +151,8 @@ static void send_post(struct p2ps_core *core, uint32_t client, const struct rwf_
         return;
     }
     if (wants_ack && (slot = remember(core, client, msg, is_private)) == P2PS_NONE) {
+        core->clients[client].misuse.posts++;
+        core->stats.refused_limit++;
         nak_for_error(core, client, msg, MD_ERR_FULL);
         return;
     }

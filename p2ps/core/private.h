@@ -16,6 +16,7 @@
 #define P2PS_STREAM_DICTIONARY 0xFFFFFFFCu
 
 #define P2PS_FORMS_MAX         4096
+#define P2PS_FORMS_PLAIN       128 /* places that no view takes */
 #define P2PS_SERVICES_MAX      1024
 #define P2PS_TEXT_MAX          128
 
@@ -134,6 +135,8 @@ struct p2ps_client {
     int32_t directory_service; /* -1: all */
     uint32_t serial;           /* of this use of the slot */
     uint32_t item_streams;
+    uint32_t views;       /* that it was the first to ask for */
+    uint32_t posts_open;  /* without an answer yet */
     uint64_t item_limit;  /* of its user, 0: none */
     uint32_t owed_count;  /* watches with OWED flags */
     uint32_t owed_cursor; /* in `streams`: where to look for them next */
@@ -158,8 +161,10 @@ struct p2ps_client {
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
     char application_id[P2PS_TEXT_MAX];
-    char address[P2PS_TEXT_MAX];
+    char address[112];
 };
+
+_Static_assert(sizeof(struct p2ps_client) == 1024, "each update finds its clients by a shift");
 
 /* A post that waits for its answer. */
 struct p2ps_post {
@@ -232,6 +237,7 @@ struct p2ps_core {
     uint32_t empty_item; /* those without a watch; P2PS_NONE but within a sweep */
     struct p2ps_form *forms;
     uint32_t form_count;
+    uint32_t view_count; /* of them, views */
     struct p2ps_work work;
     uint64_t idmap_key[2];
     uint32_t *touched;
@@ -241,6 +247,7 @@ struct p2ps_core {
     struct p2ps_post *posts;
     uint32_t post_room;
     uint32_t post_free;
+    uint32_t post_count; /* without an answer yet */
     struct p2ps_service services[P2PS_SERVICES_MAX];
     uint16_t service_count;
     bool are_ids_known;    /* by a consumer: they stay */

@@ -111,6 +111,7 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     if ((limits->mount && c->item_streams >= limits->mount) ||
         is_reached(c->item_limit, &c->tally->items) ||
         is_reached(limits->aggregate, core->config.shared.items)) {
+        core->stats.refused_limit++;
         close_with(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
         return false;
     }
@@ -151,10 +152,13 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
         }
         flags |= P2PS_FORM_VIEW;
     }
-    open->form = p2ps_form_take(core, c->front, flags, core->view_fields, view.field_count);
-    if (open->form == P2PS_NONE)
-        close_with(core, open, RWF_CODE_NO_RESOURCES, "Too many different views");
-    return open->form != P2PS_NONE;
+    open->form = p2ps_form_take(core, open->client, flags, core->view_fields, view.field_count);
+    if (open->form != P2PS_NONE)
+        return true;
+    p2ps_client_at(core, open->client)->misuse.views++;
+    core->stats.refused_limit++;
+    close_with(core, open, RWF_CODE_NO_RESOURCES, "Too many different views");
+    return false;
 }
 
 /* ---- opening ---- */

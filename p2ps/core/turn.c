@@ -28,7 +28,7 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
     c->is_slow = false;
     c->closing = false;
     c->directory_owed = false;
-    c->login_state = P2PS_LOGIN_REFUSED;
+    p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
     c->is_gone = true;
     p2ps_drop_streams(core, client);
 }
@@ -48,7 +48,7 @@ void p2ps_turn_sweep(struct p2ps_core *core)
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];
 
-        if (!p2ps_client_is_here(&core->clients[client]) || !core->clients[client].closing)
+        if (!core->clients[client].closing || !p2ps_client_is_here(&core->clients[client]))
             continue;
         core->stats.mounts_cut_slow++;
         p2ps_client_cut(core, client, "output buffer overflow");

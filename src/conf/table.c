@@ -65,15 +65,23 @@ const struct md_conf_row md_conf_rows[] = {
       "Compression offered by the server: 0 none, 1 zlib, 2 LZ4." },
     { "maxMounts", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
       "Most client connections (mounts); the next is refused with the text 'Maximum number of "
-      "mounts reached'." },
+      "mounts reached'. At the limit a connection that has not logged in makes room first, of the "
+      "host that has most of them." },
+    { "loginTimeout", DAEMON, P2PS, 0, TIME("s", 100 * MS, 3600 * SEC, "5"),
+      "From the connection to the login request; over it the connection is ended." },
     { "itemLimit", DAEMON | USER, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most items one user may have open, 0 = no limit: asked at the user first, then at the "
       "daemon. Over it an item is closed with TOO_MANY_ITEMS; the connection stays." },
     { "itemLimit", DAEMON, SRC, 0, INT("items", 0, 16777215, "0"),
       "Most items one instance keeps open, 0 = no limit; over it the least important is "
       "pre-empted or the new one refused." },
-    { "itemLimitPerMount", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
-      "Most items one connection may have open, 0 = no limit." },
+    { "itemLimitPerMount", DAEMON, P2PS, DYN, INT("items", 0, MANY, "200000"),
+      "Most items one connection may have open, 0 = no limit. Over it an item is closed with "
+      "TOO_MANY_ITEMS." },
+    { "viewLimitPerMount", DAEMON, P2PS, 0, INT("views", 0, 3968, "100"),
+      "Most different views one connection may be the first to ask for, 0 = no limit; over it an "
+      "item is closed with NO_RESOURCES. A worker makes 3968 views; the last quarter is for hosts "
+      "that have not an eighth." },
     { "aggregateItemLimit", DAEMON, P2PS, DYN, INT("items", 0, MANY, "0"),
       "Most distinct items in the watch list of the whole daemon, 0 = no limit." },
     { "hashTableSize", DAEMON, P2PS | SRC, 0, INT("places", 16, 1 << 26, "65536"),
@@ -203,7 +211,10 @@ const struct md_conf_row md_conf_rows[] = {
       "by multicast." },
     { "maxPosts", DAEMON, P2PS, 0, INT("posts", 1, 10000000, "10000"),
       "Posts of one worker that wait for their acknowledgement; over it a post is refused with "
-      "NO_RESOURCES." },
+      "NO_RESOURCES. The last quarter is for hosts that have not an eighth." },
+    { "maxPostsPerMount", DAEMON, P2PS, 0, INT("posts", 0, 10000000, "1000"),
+      "Posts of one connection that wait for their acknowledgement, 0 = no limit of its own; over "
+      "it a post is refused with NO_RESOURCES." },
     { "rebalance", DAEMON, P2PS, 0, BOOL("False"),
       "Move items to an instance that appears later." },
     { "rebalanceRate", DAEMON, P2PS, 0, INT("items/s", 1, 1000000, "100"),

@@ -295,10 +295,41 @@ static void an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once(
     assert_int_equal(pair_stream(b, 5)->fields, 2);
 }
 
+static int setup_few_posts(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .posts_max = 10 });
+}
+
+static void a_flood_of_posts_leaves_room_for_those_of_others(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *greedy = pair_client(pair, 0);
+    struct pair_client *other = pair_client(pair, 1);
+
+    pair->lose_down = true; /* no answer comes */
+    for (uint32_t i = 0; i < 12; i++)
+        post(greedy, 1, 100 + i);
+    assert_string_equal(pair_heard(greedy, 1), "LNN");
+    assert_int_equal(pair_stream(greedy, 1)->code, RWF_NAK_NO_RESOURCES);
+    post(other, 1, 200);
+    assert_string_equal(pair_heard(other, 1), "L"); /* under way */
+    p2ps_client_gone(pair->sink, pair->now_ns, greedy->id);
+    pair_pass(pair, 60 * PAIR_SEC); /* all are given up */
+    assert_string_equal(pair_heard(other, 1), "LN");
+    pair->lose_down = false;
+    pair_pass(pair, 10 * PAIR_SEC);
+    greedy = pair_client(pair, 0);
+    for (uint32_t i = 0; i < 12; i++)
+        post(greedy, 1, 300 + i);
+    assert_string_equal(pair_heard(greedy, 1), "LAAAAAAAAAAAA");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_flood_of_posts_leaves_room_for_those_of_others,
+                                        setup_few_posts, pair_teardown),
         TEST(posts_are_acknowledged_by_the_provider),
         TEST(a_post_to_a_source_that_is_gone_is_refused),
         TEST(a_private_stream_is_never_shared_nor_recovered),

@@ -50,6 +50,7 @@ struct fixture {
     struct consumer consumers[CONSUMERS_MAX];
     size_t consumer_count;
     const char *refusal;
+    bool makes_room; /* connections are handed over as at maxMounts */
 };
 
 /* ---- what stands around ---- */
@@ -297,7 +298,8 @@ static void run_until(struct fixture *f, done_fn done)
 
     while (md_clock_mono_ns() < end_ns) {
         while (net_listener_accept(f->listener, &stream) == MD_OK)
-            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, stream, f->refusal),
+            assert_int_equal((f->makes_room ? p2ps_worker_hand_into : p2ps_worker_hand)(
+                                 f->worker, &p2ps_rssl_protocol, stream, f->refusal),
                              MD_OK);
         for (size_t i = 0; i < f->consumer_count; i++)
             turn(&f->consumers[i]);
@@ -426,6 +428,73 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
     net_stream_close(stream);
 }
 
+/* Connects and says nothing. */
+static struct net_stream *connect_silent(struct fixture *f)
+{
+    uint32_t before = mount_count(f);
+    struct net_stream *stream, *accepted;
+
+    assert_int_equal(f->transport->dial(&f->dial.options, "127.0.0.1", f->dial.port, &stream),
+                     MD_OK);
+    for (int i = 0; i < 60000 && mount_count(f) == before; i++) {
+        (void)net_stream_ready(stream);
+        if (net_listener_accept(f->listener, &accepted) == MD_OK)
+            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, accepted, NULL),
+                             MD_OK);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(mount_count(f), before + 1);
+    return stream;
+}
+
+static bool all_logins_are_counted(const struct fixture *f)
+{
+    return all_served(f) && atomic_load(&f->worker->login_count) == f->consumer_count;
+}
+
+static void who_says_nothing_makes_room_and_who_is_logged_in_does_not(void **state)
+{
+    struct fixture *f = *state;
+    struct net_stream *silent[2];
+
+    connect_one(f);
+    run_until(f, all_logins_are_counted);
+    for (int i = 0; i < 2; i++)
+        silent[i] = connect_silent(f);
+    f->makes_room = true;
+    f->refusal = "Maximum number of mounts reached";
+    for (int i = 0; i < 2; i++) {
+        connect_one(f);
+        run_until(f, all_logins_are_counted);
+        assert_int_equal(mount_count(f), 3);
+    }
+    struct consumer *late = connect_one(f);
+    for (int i = 0; i < 60000 && !late->closed; i++) {
+        struct net_stream *stream;
+        if (net_listener_accept(f->listener, &stream) == MD_OK)
+            assert_int_equal(
+                p2ps_worker_hand_into(f->worker, &p2ps_rssl_protocol, stream, f->refusal), MD_OK);
+        turn(late);
+        poll(NULL, 0, 1);
+    }
+    assert_string_equal(client_session_describe(late->session),
+                        "refused by the server: Maximum number of mounts reached");
+    for (int i = 0; i < 3; i++)
+        assert_false(f->consumers[i].closed);
+    for (int i = 0; i < 2; i++)
+        net_stream_close(silent[i]);
+}
+
+static void who_does_not_log_in_is_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct net_stream *silent = connect_silent(f);
+
+    f->worker->config.login_timeout_ns = 1; /* the worker reads it ten times a second */
+    run_until(f, nobody_is_mounted);
+    net_stream_close(silent);
+}
+
 /* Also who asks for more all the time: the end must not overtake the last words. */
 static void who_is_connected_is_told_that_p2ps_stops(void **state)
 {
@@ -455,6 +524,8 @@ static void who_is_connected_is_told_that_p2ps_stops(void **state)
         OVER(how, a_connection_counts_as_soon_as_it_is_handed_over),                               \
         OVER(how, one_too_many_is_told_so),                                                        \
         OVER(how, what_is_no_rssl_is_cut_and_the_others_are_served),                               \
+        OVER(how, who_says_nothing_makes_room_and_who_is_logged_in_does_not),                      \
+        OVER(how, who_does_not_log_in_is_ended),                                                   \
         OVER(how, who_is_connected_is_told_that_p2ps_stops)
 
 int main(void)

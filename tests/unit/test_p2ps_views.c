@@ -261,10 +261,54 @@ static void a_view_cuts_the_rows_of_containers(void **state)
     }
 }
 
+static void ask_for_field(struct pair_client *c, int32_t stream_id, int16_t field)
+{
+    struct omm_item_request request = pair_request(stream_id, "IBM.N");
+    uint8_t bytes[256];
+
+    request.has_view = true;
+    request.container = RWF_TYPE_ELEMENT_LIST;
+    request.payload = asks(bytes, sizeof(bytes), NULL, 0, field);
+    pair_ask_item(c, &request);
+}
+
+static int setup_few_views(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .views_max = 10 });
+}
+
+static void a_client_has_so_many_views_and_no_more(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *greedy = pair_client(pair, 0);
+    struct pair_client *other = pair_client(pair, 1);
+
+    for (int16_t i = 0; i < 12; i++)
+        ask_for_field(greedy, 5 + i, (int16_t)(100 + i));
+    assert_string_equal(pair_heard(greedy, 14), "I");
+    assert_string_equal(pair_heard(greedy, 15), "X");
+    assert_int_equal(pair_stream(greedy, 15)->code, RWF_CODE_NO_RESOURCES);
+    assert_int_equal(p2ps_core_stats(pair->sink)->refused_limit, 2);
+    ask_for_field(other, 5, 111); /* the same as was refused */
+    assert_string_equal(pair_heard(other, 5), "I");
+    ask_for_field(greedy, 20, 111); /* and now it is there: that costs nothing */
+    assert_string_equal(pair_heard(greedy, 20), "I");
+    p2ps_client_close(pair->sink, pair->now_ns, greedy->id, 5);
+    ask_for_field(greedy, 21, 200); /* in place of the one that it gave up */
+    assert_string_equal(pair_heard(greedy, 21), "I");
+    p2ps_client_gone(pair->sink, pair->now_ns, greedy->id);
+    pair_settle(pair);
+    for (int16_t i = 0; i < 9; i++)
+        ask_for_field(other, 30 + i, (int16_t)(300 + i));
+    assert_string_equal(pair_heard(other, 38), "I");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_client_has_so_many_views_and_no_more, setup_few_views,
+                                        pair_teardown),
         TEST(a_batch_opens_each_item_on_a_stream_of_its_own),
         TEST(an_item_of_a_batch_that_is_denied_leaves_the_others),
         TEST(a_batch_without_a_list_is_refused),

@@ -1,0 +1,80 @@
+/* room.c - see room.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "room.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/table.h"
+#include "worker.h"
+
+#define HOSTS        1024 /* counters; hosts that share one are taken as one */
+#define TELL_FIRST   1000000000ull
+#define TELL_LONGEST 600000000000ull
+
+static bool is_in(const struct p2ps_mount *mount)
+{
+    struct p2ps_client_info client;
+
+    return p2ps_client_info(mount->worker->core, mount->client, &client) && client.is_in;
+}
+
+static uint32_t host_of(const struct p2ps_mount *mount)
+{
+    const char *peer = net_stream_peer(mount->stream);
+    const char *colon = strrchr(peer, ':');
+    size_t length = colon ? (size_t)(colon - peer) : strlen(peer);
+
+    return (uint32_t)md_hash_bytes(peer, length) % HOSTS;
+}
+
+bool p2ps_room_make(struct p2ps_worker *worker)
+{
+    uint32_t counts[HOSTS] = { 0 };
+    struct p2ps_mount *worst = NULL;
+
+    for (const struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
+        counts[host_of(mount)] += !is_in(mount);
+    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
+        uint32_t host = host_of(mount);
+
+        if (is_in(mount))
+            continue;
+        /* Those that came first stand last in the list. */
+        if (!worst || counts[host] >= counts[host_of(worst)])
+            worst = mount;
+    }
+    if (!worst)
+        return false;
+    worker->gave_way++;
+    p2ps_mount_bury(worst);
+    return true;
+}
+
+void p2ps_room_look(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    uint64_t timeout_ns = mount->worker->config.login_timeout_ns;
+    struct p2ps_client_info client;
+
+    if (timeout_ns == 0 || mount->is_closing || now_ns - mount->since_ns < timeout_ns ||
+        (p2ps_client_info(mount->worker->core, mount->client, &client) && client.has_asked))
+        return;
+    p2ps_mount_close(mount, "no login within loginTimeout");
+}
+
+void p2ps_room_tell(struct p2ps_worker *worker, uint64_t now_ns)
+{
+    uint64_t fresh = worker->gave_way - worker->gave_way_said;
+
+    if (fresh == 0 || now_ns < worker->gave_way_say_ns)
+        return;
+    md_log(MD_LOG_WARNING,
+           "mounts: %llu connections without a login gave way to others at maxMounts (worker %u)",
+           (unsigned long long)fresh, worker->config.index);
+    worker->gave_way_said = worker->gave_way;
+    worker->gave_way_distance_ns =
+        worker->gave_way_distance_ns ? 2 * worker->gave_way_distance_ns : TELL_FIRST;
+    if (worker->gave_way_distance_ns > TELL_LONGEST)
+        worker->gave_way_distance_ns = TELL_LONGEST;
+    worker->gave_way_say_ns = now_ns + worker->gave_way_distance_ns;
+}
