@@ -322,7 +322,8 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
     }
     if (check->sim->has_hostile && memcmp(event->bytes, forger_mark, sizeof(forger_mark)) == 0) {
         view->unicast_may_miss = true; /* it stands in the place of a true one */
-        view->has_base = false;
+        if (!is_unicast)
+            view->has_base = false;
         return;
     }
     memcpy(&head, event->bytes, sizeof(head));
