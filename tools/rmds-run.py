@@ -207,6 +207,8 @@ def start(system, entry, number):
         trouble = program.start_daemon(address, READY_S, start_new_session=True)
     except KeyboardInterrupt:
         trouble = "interrupted"
+    if not program.child:
+        return None, trouble, log
     return program_state(entry.text, program.child, log, statistics), trouble, log
 
 

@@ -1,10 +1,29 @@
 """program.py - a program that a script starts: its log, when it is ready, how it ends."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import os
 import signal
 import socket
 import subprocess
+import threading
 import time
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """Ctrl-C waits until the block ends: a child that starts in it is known to its starter."""
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def text_of(log, start=0):
@@ -32,7 +51,7 @@ class Program:
 
     def start(self, **more):
         """`more` is for Popen: other pipes, a session of its own."""
-        with open(self.log, "ab") as out:
+        with open(self.log, "ab") as out, uninterrupted():
             more = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": out, **more}
             self.child = subprocess.Popen(self.words, env=self.env, **more)
         return self
