@@ -47,7 +47,11 @@ enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, ui
         query.permission_data.length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
     }
     w->question = ++core->questions & TICKET_QUESTIONS;
-    return core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
+    *answer = (struct entitle_answer){ 0 };
+    enum entitle_verdict verdict =
+        core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
+    p2ps_work_spend_rules(core, answer->rules_seen);
+    return verdict;
 }
 
 /* Remembers the permission data of the item; true when they are other than before. */

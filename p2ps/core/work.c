@@ -30,6 +30,14 @@ void p2ps_work_spend(struct p2ps_core *core, uint32_t asks, uint64_t bytes)
     core->work.asks -= cost < core->work.asks ? (uint32_t)cost : core->work.asks;
 }
 
+void p2ps_work_spend_rules(struct p2ps_core *core, uint32_t rules)
+{
+    uint32_t cost = rules / P2PS_ASK_RULES;
+
+    p2ps_work_spend(core, cost, 0);
+    core->work.checks -= cost < core->work.checks ? cost : core->work.checks;
+}
+
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_work *work = &core->work;

@@ -12,10 +12,14 @@
  * requests left stand in a ring, each has its share, then it is the next one's turn; what one
  * client asks for is done in the order in which it asked.
  *
- *     ask     a request, a name of a batch, 4 KiB of images out of the cache, of posts or
- * dictionaries watch   a stream that is let go because its client hung up or logged out place   of
- * a map of stream ids, looked at for such streams check   a question to the authority because the
- * access rules were read again image   a record of the backbone that belongs to an image
+ *     ask     a request, a name of a batch, 4 KiB of posts or of images out of the cache
+ *     watch   a stream that is let go because its client hung up or logged out
+ *     place   of a map of stream ids, looked at for such streams
+ *     check   a question to the authority because the access rules were read again
+ *     image   a record of the backbone that belongs to an image
+ *
+ * An answer for which the authority looked at many rules costs asks and checks besides: one for
+ * each P2PS_ASK_RULES of them.
  */
 #define P2PS_TURN_ASKS    32
 #define P2PS_SHARE_ASKS   8
@@ -24,6 +28,7 @@
 #define P2PS_TURN_CHECKS  64
 #define P2PS_TURN_IMAGES  64
 #define P2PS_ASK_BYTES    4096
+#define P2PS_ASK_RULES    512
 
 struct p2ps_core;
 
@@ -47,6 +52,8 @@ void p2ps_work_start(struct p2ps_core *core);
 void p2ps_work_refill(struct p2ps_core *core);
 /* Something that clients ask for was done. */
 void p2ps_work_spend(struct p2ps_core *core, uint32_t asks, uint64_t bytes);
+/* The authority looked at so many rules for one answer. */
+void p2ps_work_spend_rules(struct p2ps_core *core, uint32_t rules);
 /* The client has requests left. */
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client);
 

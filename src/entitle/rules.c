@@ -388,6 +388,7 @@ static enum entitle_verdict judge_item(const struct entitle_rules *rules,
     for (size_t i = 0; i < rules->item_count; i++) {
         const struct item_rule *rule = &rules->items[i];
 
+        out->rules_seen++;
         if (!(rule->rights & DO_VIEW) || !matches(rule->user, query->user) ||
             !matches(rule->service, query->service) || !matches(rule->item, query->item))
             continue;

@@ -220,6 +220,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     pair->authority_asked++;
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
     out->mounts_max = pair->authority_mounts;
+    out->rules_seen = pair->authority_rules;
     if (!pair->authority_is_late)
         return verdict;
     assert_true(pair->late_count < PAIR_STREAMS);

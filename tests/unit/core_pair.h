@@ -171,6 +171,7 @@ struct pair {
     bool authority_is_late;
     bool authority_denies;
     uint32_t authority_asked;  /* so often */
+    uint32_t authority_rules;  /* it looks at for each answer */
     uint32_t authority_mounts; /* that each user may have, 0: any */
     const char *authority_denies_item;
     const char *authority_denies_data; /* one byte of permission data */

@@ -402,6 +402,32 @@ static void a_turn_asks_the_authority_a_counted_number_of_questions(void **state
     free(other);
 }
 
+/* Fifty thousand lines of an access file that fit nobody else. */
+static void questions_that_cost_more_leave_a_turn_fewer_of_them(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    pair->authority_rules = 50000;
+    batch(c, 10, 0, 300);
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = pair->authority_asked;
+
+        turn(pair);
+        assert_true(pair->authority_asked - before <= 1);
+    }
+    assert_int_equal(streams(c), 300);
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = pair->authority_asked;
+
+        turn(pair);
+        assert_true(pair->authority_asked - before <= 1);
+    }
+    free(c);
+}
+
 static void a_reload_reaches_streams_that_change_places_meanwhile(void **state)
 {
     struct pair *pair = *state;
@@ -443,6 +469,8 @@ int main(void)
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_asks_the_authority_a_counted_number_of_questions,
                                         setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(questions_that_cost_more_leave_a_turn_fewer_of_them, setup,
+                                        pair_teardown),
         cmocka_unit_test_setup_teardown(a_reload_reaches_streams_that_change_places_meanwhile,
                                         setup, pair_teardown),
     };
