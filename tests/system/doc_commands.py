@@ -19,6 +19,7 @@ OTHERS = set("""apt apt-get awk bash buildah cat cc chmod chown cmake cp ctest c
     printf python3 rm rpm rpmbuild scp sed setcap sh source ssh sudo sysctl systemctl tar taskset tcpdump timeout tshark useradd usermod
     wget""".split())
 PATH = re.compile(r"(?:\./|\.\./)?[\w.-]+(?:/[\w.@-]+)+$|/[\w./@-]+$|\./\w+$")
+UNIT = "[Service]"
 CONFIGURATION = re.compile(r"[!#*]|[\w.{}@<>*-]+[*.][\w.*-]+\s*:|#include|\[Service\]|ExecStart=")
 
 
@@ -101,13 +102,16 @@ def logical(first, lines):
 
 
 def read(source, page):
-    """([Command], [Span], [complaint]) of a page."""
+    """([Command], [Span], [Span of a configuration], [complaint]) of a page."""
     with open(os.path.join(source, page), encoding="utf-8") as file:
         text = file.read()
     is_manual = page.endswith(".scd")
-    commands, bad = [], []
+    commands, configurations, bad = [], [], []
     for first, lines in blocks_of(text, is_manual) + (examples_of(text) if is_manual else []):
         rows = logical(first, lines)
+        if rows and CONFIGURATION.match(rows[0][1]) and not rows[0][1].startswith(UNIT):
+            lines = [line.replace("\\_", "_") if is_manual else line for line in lines]
+            configurations.append(Span(page, first, "\n".join(lines) + "\n"))
         if not rows or CONFIGURATION.match(rows[0][1]):
             continue
         for number, row in rows:
@@ -116,7 +120,7 @@ def read(source, page):
             else:
                 bad.append(f"{page}:{number}: is this a command? Else begin the block with ```text: {row}")
     commands.sort(key=lambda command: command.line)
-    return commands, spans(page, text), bad
+    return commands, spans(page, text), configurations, bad
 
 
 def spans(page, text):

@@ -60,6 +60,7 @@ NOT_HERE = [
 STAND_INS = {
     "apt-get": "echo: packages of the host",
     "sudo": "the user who may do all is played by whoever runs the test",
+    "chown": "a namespace may have no other users: the user has to be one of those that a package makes",
     "systemctl": "starts and stops what the units name",
     "systemd-sysusers": "echo: users of the host",
     "dpkg-deb": "unpacks the programs that were built here",
@@ -141,13 +142,16 @@ class World:
                 text = 'while [ "${1#-}" != "$1" ]; do shift 2; done\nexec "$@"\n'
             elif name == "dpkg-deb":
                 text = f'mkdir -p "$3/usr" && ln -s {BIN} "$3/usr/bin"\n'
+            elif name == "chown":
+                text = 'grep -q "^u ${1%%:*} " ' + f'{SOURCE}/cmake/package/systemd/openrmds.sysusers\n'
             elif name == "systemctl":
                 text = f'exec {sys.executable} {os.path.abspath(__file__)} {SOURCE} {BUILD} --systemctl "$@"\n'
             self.program(os.path.join(self.folder, "standins", name), text)
         etc = os.path.join(self.folder, "etc")
         subprocess.run(["cp", "-a", "/etc", etc], check=False, capture_output=True)
         os.makedirs(os.path.join(etc, "rmds"), exist_ok=True)
-        self.write(os.path.join(etc, "rmds", "rmds.cnf"), HOST)
+        for name, text in (("rmds.cnf", HOST), ("keys", ""), ("access", "")):
+            self.write(os.path.join(etc, "rmds", name), text)
         subprocess.run(["mount", "--bind", etc, "/etc"], check=True)
         for place in ("/run", "/var/log"):
             subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=True)
@@ -294,29 +298,43 @@ def perform(world, command, exports):
     return done.returncode, done.stdout
 
 
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            return "\nState:\tZ" not in file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def systemctl(words):
     """VERB [--now] UNIT...: ExecStart of the units, with their pid files in /run/units."""
     verb, units = words[0], [word for word in words[1:] if not word.startswith("-")]
     os.makedirs("/run/units", exist_ok=True)
     for unit in units:
         name, _, instance = unit.partition("@")
-        pid_file = os.path.join("/run/units", unit)
-        if verb in ("stop", "restart") and os.path.exists(pid_file):
+        pid_file, log = f"/run/units/{unit}", f"/run/units/{unit}.log"
+        pid = 0
+        if os.path.exists(pid_file):
             with open(pid_file, encoding="ascii") as file:
                 pid = int(file.read())
+            if not is_running(pid):
+                with open(log, encoding="utf-8") as file:
+                    print(f"{unit} ended by itself, pid {pid}; its log:\n{file.read()}")
+                return 1
+        if pid and verb in ("stop", "restart"):
             os.kill(pid, signal.SIGTERM)
-            while os.path.exists(f"/proc/{pid}") and "\nState:\tZ" not in open(f"/proc/{pid}/status", encoding="ascii").read():
+            while is_running(pid):
                 time.sleep(0.02)
             os.remove(pid_file)
-        if verb == "reload":
-            with open(pid_file, encoding="ascii") as file:
-                os.kill(int(file.read()), signal.SIGHUP)
-        if verb in ("enable", "start", "restart"):
+            pid = 0
+        elif pid and verb == "reload":
+            os.kill(pid, signal.SIGHUP)
+        if not pid and verb in ("enable", "start", "restart"):
             with open(f"{SOURCE}/cmake/package/systemd/{name}@.service.in", encoding="ascii") as file:
                 start = re.search(r"^ExecStart=(.*)", file.read(), re.M)[1]
             start = start.replace("@CMAKE_INSTALL_FULL_BINDIR@", BIN).replace("%i", instance)
-            with open(f"/run/units/{unit}.log", "w", encoding="ascii") as log:
-                child = subprocess.Popen(start.split(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            with open(log, "w", encoding="ascii") as out:
+                child = subprocess.Popen(start.split(), stdin=subprocess.DEVNULL, stdout=out, stderr=out)
             with open(pid_file, "w", encoding="ascii") as file:
                 file.write(str(child.pid))
     return 0
@@ -338,10 +356,11 @@ def names_of_tests():
 
 def collect():
     """The commands that are to be run; tables that have rows too many are told."""
-    commands, spans, used, tests = [], [], set(), names_of_tests()
+    commands, spans, files, used, tests = [], [], [], set(), names_of_tests()
     for page in doc_commands.pages(SOURCE):
-        found, inside, bad = doc_commands.read(SOURCE, page)
+        found, inside, lines, bad = doc_commands.read(SOURCE, page)
         spans += inside
+        files += lines
         for what in bad:
             check(False, what)
         for command in found:
@@ -355,7 +374,25 @@ def collect():
         check(row[2] in tests, f"there is no test {row[2]}")
     for row in ELSEWHERE + NOT_HERE:
         check(row in used, f"no command fits {row[:2]}")
-    return commands, spans
+    return commands, spans, files
+
+
+def check_configurations(world, files):
+    """Each block of configuration has no error, and no name that nobody knows; so has the example of an access file."""
+    path = os.path.join(world.folder, "block.cnf")
+    world.write(os.path.join(world.folder, "site.cnf"), "")
+    for block in files:
+        world.write(path, block.text)
+        done = world.run(f"rmdscnf -strict check {path}")
+        check(done.returncode == 0, f"{block.page}:{block.line}: {done.stdout}")
+    check(len(files) > 3, f"only {len(files)} blocks of configuration were found")
+    with open(os.path.join(SOURCE, "docs", "access-file.md"), encoding="utf-8") as page:
+        rules = re.search(r"^Example:\n\n```text\n(.*?)^```", page.read(), re.M | re.S)[1]
+    world.write(os.path.join(world.folder, "access"), rules)
+    os.chmod(os.path.join(world.folder, "access"), 0o600)
+    world.write(path, f"{HOST}*p2ps*accessFile : {world.folder}/access\n*runDir : {world.folder}\n*logDir : {world.folder}\n")
+    done = world.run(f"rmdscnf -files check {path}")
+    check(done.returncode == 0, f"docs/access-file.md, the example: {done.stdout}")
 
 
 def check_proofs(tests):
@@ -410,7 +447,7 @@ def in_order(world, commands):
 
 
 def main():
-    commands, spans = collect()
+    commands, spans, files = collect()
     for program in doc_commands.PROGRAMS - {"rrcpsim", "rrmpsim"}:
         if not os.path.exists(os.path.join(BIN, program)):
             print(f"SKIP: this build has no {program}")
@@ -418,6 +455,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         world = World(folder)
         try:
+            check_configurations(world, files)
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
                 beside = [pool.submit(report, world, command, []) for command in commands if is_alone(command.text)]
                 beside.append(pool.submit(check_spans, world, spans))
