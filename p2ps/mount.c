@@ -156,7 +156,7 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
 {
     bool goes_on = true;
 
-    /* What TLS holds above the descriptor must be read now: nothing would wake us for it. */
+    /* Bytes that TLS holds above the descriptor must be read now: nothing wakes us for them. */
     for (int i = 0;
          goes_on && (i < READS_A_TURN || (mount->watch && net_stream_poll(mount->stream))); i++)
         goes_on = read_once(mount, now_ns);

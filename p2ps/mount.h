@@ -13,7 +13,7 @@ struct p2ps_mount;
 struct p2ps_worker;
 struct p2ps_ws_mount;
 
-/* What monitors show of a mount's traffic. */
+/* Figures of a mount's traffic, for monitors. */
 struct p2ps_mount_figures {
     uint32_t buffers, buffers_max; /* of its output */
     bool is_slow;                  /* above outputThresholdBreach */

@@ -315,7 +315,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         md_loop_timer_stop(worker->flush_timer);
 }
 
-/* What the control loop sends: the newest of each kind counts. */
+/* A letter of the control loop: the newest of each kind counts. */
 struct p2ps_worker_letter {
     enum { LETTER_TUNING, LETTER_ENTITLE, LETTER_KINDS } kind;
     struct p2ps_tuning tuning;

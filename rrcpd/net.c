@@ -141,8 +141,7 @@ static void publish(struct net *net)
     md_trace_end(MD_TRACE_PUBLISHED);
 }
 
-/* What is due goes out between two batches: a request waits for one of them, not for a whole turn.
- */
+/* Due packets go out between two batches: a request waits for one batch, not for a whole turn. */
 static int receive(struct net *net)
 {
     int total = 0;

@@ -42,8 +42,8 @@ static bool is_told(uint64_t count)
     return (count & (count - 1)) == 0;
 }
 
-/* Who connects and says nothing may not keep publishers out: the one that has been silent longest
- * makes room. A publisher's handshake takes no longer than the way to it. */
+/* Bounds connections without a handshake: at GREETING_MAX the oldest one is dropped. A publisher's
+ * handshake takes no longer than the way to it. */
 static void make_room(struct route_loop *loop)
 {
     struct link *oldest = NULL;

@@ -97,9 +97,6 @@ bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port);
  */
 int attach_poll(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max);
 
-/* Like attach_poll() but without arming: for loops that spin. */
-int attach_spin(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max);
-
 /* ---- sending --------------------------------------------------------------------------- */
 
 struct attach_piece {
@@ -132,9 +129,6 @@ void attach_flush(struct attach *user);
 
 /* Bytes waiting in the outbound ring and its size: rules like "below a half" are made of these. */
 void attach_fill(const struct attach *user, size_t *used, size_t *size);
-
-/* Longest message. */
-size_t attach_message_max(const struct attach *user);
 
 struct attach_counters {
     uint64_t messages_sent, bytes_sent, send_full, doorbells;

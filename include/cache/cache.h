@@ -61,7 +61,6 @@ void cache_ripples_destroy(struct cache_ripples *ripples); /* NULL is allowed */
 /* Add what a dictionary says. Left out are a field that ripples to one of another type or to one
  * that does not exist, and chains that come back to themselves or are longer than 64. */
 void cache_ripples_learn(struct cache_ripples *ripples, const struct rwf_dictionary *dictionary);
-void cache_ripples_forget(struct cache_ripples *ripples); /* empty again */
 
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
 void cache_destroy(struct cache *cache); /* its images have been freed; NULL is allowed */

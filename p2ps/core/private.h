@@ -288,11 +288,6 @@ static inline bool p2ps_client_is_here(const struct p2ps_client *c)
     return c->is_used && !c->is_gone;
 }
 
-static inline struct rrmp_view p2ps_view(struct rwf_bytes bytes)
-{
-    return (struct rrmp_view){ bytes.data, bytes.length };
-}
-
 static inline struct rwf_bytes p2ps_bytes(struct rrmp_view view)
 {
     return rwf_bytes(view.bytes, view.length);

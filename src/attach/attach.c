@@ -45,12 +45,7 @@ bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port)
 
 int attach_poll(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max)
 {
-    return user->kind->poll(user, now_ns, events, max, true);
-}
-
-int attach_spin(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max)
-{
-    return user->kind->poll(user, now_ns, events, max, false);
+    return user->kind->poll(user, now_ns, events, max);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -168,11 +163,6 @@ void attach_fill(const struct attach *user, size_t *used, size_t *size)
     if (user->out.map)
         *used = (size_t)(user->out.head -
                          atomic_load_explicit(&user->out.map->tail, memory_order_acquire));
-}
-
-size_t attach_message_max(const struct attach *user)
-{
-    return user->message_max;
 }
 
 void attach_counters(const struct attach *user, struct attach_counters *out)

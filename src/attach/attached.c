@@ -274,7 +274,7 @@ static bool arm(struct attached *a)
 /* ---- the table ------------------------------------------------------------------------------ */
 
 static int poll_attached(struct attach *user, uint64_t now_ns, struct backbone_event events[],
-                         int max, bool may_arm)
+                         int max)
 {
     struct attached *a = attached_of(user);
 
@@ -293,7 +293,7 @@ static int poll_attached(struct attach *user, uint64_t now_ns, struct backbone_e
             look_at_socket(a, now_ns);
         if (count == 0 && a->reader.pending_count > 0)
             continue;
-        if (count > 0 || !may_arm || a->state != STATE_UP || arm(a))
+        if (count > 0 || a->state != STATE_UP || arm(a))
             return count;
     }
 }

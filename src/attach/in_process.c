@@ -161,12 +161,11 @@ static int take_events(struct in_process *p, struct backbone_event events[], int
 }
 
 static int poll_in_process(struct attach *user, uint64_t now_ns, struct backbone_event events[],
-                           int max, bool may_arm)
+                           int max)
 {
     struct in_process *p = in_process_of(user);
     bool empty;
 
-    (void)may_arm; /* the descriptors of the network are level-triggered */
     p->has_views = false;
     if (!p->has_told_up) {
         p->has_told_up = true;

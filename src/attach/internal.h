@@ -90,8 +90,7 @@ void process_unmap(struct attach_process *process, const struct attach_inbound_m
 /* ---- the two kinds of attachment ------------------------------------------------------------ */
 
 struct attach_kind {
-    int (*poll)(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max,
-                bool may_arm);
+    int (*poll)(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max);
     int (*send)(struct attach *user, const struct backbone_target *target,
                 const struct attach_piece pieces[], int count, size_t length); /* optional */
     void (*flush)(struct attach *user);

@@ -43,8 +43,8 @@ struct scale {
 #define RATE_MAX_NS 2000000000u /* of a look from the anchor; (ns << 32) fits 64 bits */
 
 /*
- * What a process knows of its clock is a fact of the machine, found once; and what a thread last
- * read belongs to the thread. These are the only variables of this kind in base.
+ * The speed of the clock is a fact of the machine, found once for the process; the last reading
+ * belongs to its thread. These are the only variables of this kind in base.
  */
 static uint64_t first_mult; /* 0: no counter to trust; written by md_clock_init() only */
 static _Atomic int64_t wall_shift_own_ns;

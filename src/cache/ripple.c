@@ -96,15 +96,6 @@ void cache_ripples_learn(struct cache_ripples *ripples, const struct rwf_diction
     next_epoch(ripples);
 }
 
-void cache_ripples_forget(struct cache_ripples *ripples)
-{
-    for (size_t i = 0; i < 65536 / 64; i++) {
-        atomic_store_explicit(&ripples->sources[i], 0, memory_order_relaxed);
-        atomic_store_explicit(&ripples->targets[i], 0, memory_order_relaxed);
-    }
-    next_epoch(ripples);
-}
-
 void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
                         struct cache_image *image)
 {

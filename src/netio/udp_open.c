@@ -227,8 +227,8 @@ static size_t set_buffer(int fd, int force, int plain, size_t bytes)
 }
 
 /*
- * What we send to the group comes back to our own group socket, since other daemons of this host
- * must hear it. This filter drops it in the kernel, before it costs a queue slot and a copy.
+ * Our packets to the group come back to our own group socket, since other daemons of this host must
+ * receive them. This filter drops it in the kernel, before it costs a queue slot and a copy.
  * Offsets: the filter sees the UDP header at 0; SKF_NET_OFF is the IP header.
  */
 static void ignore_own_packets(struct udp_path *path)

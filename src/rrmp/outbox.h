@@ -10,10 +10,10 @@
 #include "rrmp/record.h"
 
 /*
- * What an engine says of itself (answers, handles given up) must keep its order and cannot be given
- * back to a caller when the ring is full. It waits here, encoded, and everything later waits behind
- * it. When this is full too the message is dropped: every multicast record has its number already,
- * so its loss is told like any other; whoever waits for an answer asks again.
+ * An engine's own records (answers, handles given up) must keep their order and cannot be given
+ * back to a caller when the ring is full. They wait here, encoded, and everything later waits
+ * behind them. When this is full too the message is dropped: every multicast record has its number
+ * already, so its loss is told like any other; whoever waits for an answer asks again.
  */
 #define RRMP_OUTBOX_SIZE (1u << 20)
 

@@ -21,8 +21,8 @@ enum level_kind {
 };
 
 /*
- * What may come next in an open level. A slot is a place where one container stands; it is open
- * while slot_is_open, and closed by what is written in it.
+ * The phase says which call may come next in an open level. A slot is a place where one container
+ * stands; it is open while slot_is_open, and closed by what is written in it.
  *
  *  message     ATTRIB (slot: key attributes) -> PAYLOAD (slot)
  *  lists       SET -> STANDARD or FIELDS; each entry in place is a slot: SET_ENTRY, STANDARD_ENTRY

@@ -54,7 +54,7 @@ static void take_sum(struct status_daemon *daemon, const struct stats_value *val
     }
 }
 
-/* What the configuration says of its page, "18081  rmds.cnf:12". */
+/* The port of its page and the line that sets it, "18081  rmds.cnf:12". */
 static void take_text(struct status_daemon *daemon, const struct stats_value *value,
                       const char *leaf)
 {

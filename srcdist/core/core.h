@@ -40,7 +40,7 @@ enum srcdist_cache_location {
     SRCDIST_CACHE_NONE,
 };
 
-/* What a sentence for the operator is about. */
+/* Kinds of sentences for the operator. */
 enum srcdist_tone {
     SRCDIST_TELLS_NEWS,
     SRCDIST_TELLS_ERROR,

@@ -334,9 +334,6 @@ static void a_dictionary_that_comes_later_holds_for_images_that_are_there(void *
     assert_int_equal(value_of(image, 3), 20);
     cache_stats(cache, &stats);
     assert_int_equal(stats.rippled, 2);
-    cache_ripples_forget(ripples);
-    tell(cache, &image, RWF_CLASS_UPDATE, (const uint8_t[]){ 1, 13, 0 });
-    assert_int_equal(value_of(image, 2), 11);
     rwf_dictionary_destroy(dictionary);
     cache_image_free(cache, image);
     cache_destroy(cache);
