@@ -178,7 +178,7 @@ READERS = {
 
 def check_parameters(files):
     """A program reads the parameters that the table has for it, and none that is absent."""
-    table = text_of("src/conf/table.c")
+    table = text_of("src/conf/table.c") + text_of("src/conf/absent.c")
     rows = re.findall(r'\{ "(\w+)", ([\w |]+), ([\w |]+), ([\w |]+),', table)
     absent = re.findall(r'ABSENT\("(\w+)", ([\w |]+), ([\w |]+), ', table)
     if len(rows) != table.count('\n    { "') or len(absent) != table.count('\n    ABSENT('):

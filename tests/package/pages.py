@@ -42,7 +42,7 @@ def main():
                 BAD.append(f"docs/not-supported.md: no program says {quoted!r}")
         for name in re.findall(r"`(\w+)`", row[0]):
             if name not in absent and name != "ViewType":
-                BAD.append(f"docs/not-supported.md: {name} is not in the list of absent parameters (src/conf/table.c)")
+                BAD.append(f"docs/not-supported.md: {name} is not in the list of absent parameters (src/conf/absent.c)")
         for name in re.findall(r"`(\w*[a-z][A-Z]\w*)`", row[1]):
             if name not in there:
                 BAD.append(f"docs/not-supported.md: there is no parameter {name}")
