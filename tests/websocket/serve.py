@@ -15,7 +15,7 @@ import conf_examples  # noqa: E402
 import mirror  # noqa: E402
 from client import (BINARY, CLOSE, PING, TEXT, Client, ask, frame, request)  # noqa: E402
 
-PORT = 15014
+PORT, TLS_PORT = 15014, 15015
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 CONF = f"""*rmds*startList : src_dist.1, p2ps.1
 *rrcp*interface : lo
@@ -230,6 +230,30 @@ def frames_keep_the_rules(items):
         client.end()
 
 
+def posts_are_answered(items):
+    client = logged_in()
+    client.send({"ID": 5, "Key": {"Name": items[0]}})
+    client.of(5, "Refresh")
+    body = {"ID": 0, "Type": "Update", "Fields": {"BID": 45.55}}
+    client.send({"ID": 5, "Type": "Post", "Ack": True, "PostID": 7, "Message": body})
+    assert client.of(5, "Ack")["AckID"] == 7
+    client.send({"ID": 1, "Type": "Post", "Domain": "MarketPrice", "Ack": True, "PostID": 8,
+                 "Key": {"Name": items[1], "Service": "RDFD"}, "Message": body})
+    assert client.of(1, "Ack")["AckID"] == 8
+    client.send({"ID": 5, "Type": "Post", "Ack": True, "PostID": 9,
+                 "Message": {"ID": 0, "Fields": {"NO_SUCH_FIELD": 1}}})
+    assert client.of(5, "Error")["Text"].startswith("JSON Unexpected FID.")
+    client.end()
+
+
+def the_same_is_served_over_tls(items, folder):
+    client = Client(TLS_PORT, tls=os.path.join(folder, "cert.pem"))
+    client.login()
+    client.send({"ID": 5, "Key": {"Name": items[0]}})
+    assert client.of(5)["Type"] == "Refresh" and client.of(5)["Type"] == "Update"
+    client.end()
+
+
 def silence_is_asked_and_then_ended():
     client = logged_in()
     opcode, payload = client.frame()
@@ -269,8 +293,8 @@ def chain(folder, *more):
         run.down(system)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder, chain(folder) as (_, _, items):
+def run_all(folder, lines):
+    with chain(folder, *lines) as (_, _, items):
         the_handshake_is_answered_in_words_of_http()
         the_login_refresh_is_alone_in_the_first_frame()
         items_are_opened_updated_and_closed(items)
@@ -279,7 +303,19 @@ def main():
         errors_have_the_texts_of_the_specification(items)
         other_domains_are_served()
         frames_keep_the_rules(items)
+        posts_are_answered(items)
+        the_same_is_served_over_tls(items, folder)
         silence_is_asked_and_then_ended()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        pem = {name: os.path.join(folder, name + ".pem") for name in ("cert", "key")}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-keyout", pem["key"], "-out", pem["cert"]],
+                       check=True, capture_output=True)
+        run_all(folder, (f"*p2ps*wsTlsPort : {TLS_PORT}", f"*p2ps*tlsCertFile : {pem['cert']}",
+                         f"*p2ps*tlsKeyFile : {pem['key']}"))
 
 
 if __name__ == "__main__":
