@@ -131,32 +131,32 @@ static int open_listener(struct p2ps *p2ps, unsigned slot, const struct p2ps_pro
     return code;
 }
 
-/* A door beside the one that asks for certificates has to be meant. */
-static bool is_open_by_mistake(const struct md_conf_object *daemon)
-{
-    if (!md_conf_bool(daemon, "tlsRequireClientCert"))
-        return false;
-    if (md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsPort") != 0 &&
-        !md_conf_is_set(daemon, "wsPort")) {
-        md_log(MD_LOG_CRITICAL, "tlsRequireClientCert: wsPort lets everybody in without a "
-                                "certificate; write wsPort : 0 to close it, or its number to keep "
-                                "it open");
-        return true;
-    }
-    if (md_conf_port(daemon, "tlsPort") == 0 || md_conf_port(daemon, "rsslPort") == 0 ||
-        !md_conf_bool(daemon, "allowRSSLConnections") ||
-        md_conf_is_set(daemon, "allowRSSLConnections"))
-        return false;
-    md_log(MD_LOG_CRITICAL,
-           "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
-           "allowRSSLConnections : False to close it, or True to keep it open");
-    return true;
-}
-
 static bool wants_tls(const struct md_conf_object *daemon)
 {
     return md_conf_port(daemon, "tlsPort") != 0 ||
            (md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsTlsPort") != 0);
+}
+
+/* A door beside the one that asks for certificates has to be meant: allowRSSLConnections : True is
+ * written, for WebSocket, too. */
+static bool is_open_by_mistake(const struct md_conf_object *daemon)
+{
+    bool allows = md_conf_bool(daemon, "allowRSSLConnections");
+    bool has_rssl = md_conf_port(daemon, "rsslPort") != 0 && allows;
+    bool has_ws = md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsPort") != 0;
+
+    if (!md_conf_bool(daemon, "tlsRequireClientCert") || !wants_tls(daemon) ||
+        (!has_rssl && !has_ws) || (allows && md_conf_is_set(daemon, "allowRSSLConnections")))
+        return false;
+    if (has_rssl)
+        md_log(MD_LOG_CRITICAL,
+               "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
+               "allowRSSLConnections : False to close it, or True to keep it open");
+    else
+        md_log(MD_LOG_CRITICAL,
+               "tlsRequireClientCert: wsPort lets everybody in without a certificate; write wsPort "
+               ": 0 to close it, or allowRSSLConnections : True to keep it open");
+    return true;
 }
 
 /* Consumers come from other hosts: that is what the ports are for, and it has to be known. */

@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 {
     static const struct md_program program = {
         .name = "p2ps",
-        .summary = "p2ps - serves RSSL consumers from the backbone",
+        .summary = "p2ps - serves consumers from the backbone",
     };
     static struct p2ps p2ps;
     const struct daemon_hooks hooks = { .owner = &p2ps,

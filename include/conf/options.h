@@ -41,11 +41,11 @@ struct md_option {
 
 /* A program's name and help; constant. */
 struct md_program {
-    const char *name;       /* "p2ps" */
-    const char *summary;    /* one line: "p2ps - serves RSSL consumers from the backbone" */
-    const char *positional; /* "[NETWORK]", or NULL if it takes no bare words */
-    bool is_of_network;     /* that word is its network, which is part of its name */
-    bool is_background;     /* without -fg and -d: it goes to the background */
+    const char *name;                /* "p2ps" */
+    const char *summary;             /* one line: "p2ps - serves consumers from the backbone" */
+    const char *positional;          /* "[NETWORK]", or NULL if it takes no bare words */
+    bool is_of_network;              /* that word is its network, which is part of its name */
+    bool is_background;              /* without -fg and -d: it goes to the background */
     const struct md_option *options; /* its own, besides the common ones */
     size_t option_count;
 };

@@ -66,7 +66,7 @@ static uint32_t new_form(struct p2ps_core *core, uint32_t client, uint8_t flags,
     if (slot == P2PS_NONE)
         return P2PS_NONE;
     if (field_count) {
-        copy = malloc(field_count * sizeof(fields[0]));
+        copy = calloc(field_count, sizeof(fields[0]));
         if (!copy)
             return P2PS_NONE;
         memcpy(copy, fields, field_count * sizeof(fields[0]));

@@ -150,7 +150,7 @@ class World:
         etc = os.path.join(self.folder, "etc")
         subprocess.run(["cp", "-a", "/etc", etc], check=False, capture_output=True)
         os.makedirs(os.path.join(etc, "rmds"), exist_ok=True)
-        for name, text in (("rmds.cnf", HOST), ("keys", ""), ("access", "")):
+        for name, text in (("rmds.cnf", HOST), ("keys", ""), ("access", ""), ("publishers", "")):
             self.write(os.path.join(etc, "rmds", name), text)
         subprocess.run(["mount", "--bind", etc, "/etc"], check=True)
         for place in ("/run", "/var/log"):

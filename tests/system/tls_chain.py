@@ -75,9 +75,9 @@ def check_revoked(system, folder, revocation, conf, line):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
-        (authority, server, client, lines, providers, consumers, keystore,
+        (authority, server, client, copies, lines, providers, consumers, keystore,
          revocation) = blocks(folder)
-        for text in (authority, server, client):
+        for text in (authority, server, client, copies):
             shell(text, folder)
         conf = os.path.join(folder, "c.cnf")
         with open(conf, "w", encoding="ascii") as out:

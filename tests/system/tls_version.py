@@ -48,14 +48,22 @@ def suite_taken(ciphers):
 
 
 def an_open_door_has_to_be_meant(folder):
-    """rsslPort beside a tlsPort that asks for certificates: an error, unless a line says that it is wanted."""
+    """A plain port, rsslPort or wsPort, beside one that asks for certificates: an error, unless a
+    line says that it is wanted."""
     conf = os.path.join(folder, "door.cnf")
-    with open(conf, "w", encoding="ascii") as out:
-        out.write(CONF.format(folder=folder, version="1.2").replace("rsslPort : 0", "rsslPort : 14202")
-                  + f"*tlsRequireClientCert : True\n*tlsCaFile : {folder}/cert.pem\n*runDir : {folder}/run\n")
-    said = subprocess.run([os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg"], check=False, timeout=60,
-                          stderr=subprocess.PIPE, text=True)
-    assert said.returncode == 1 and "allowRSSLConnections : False" in said.stderr, said
+    lines = CONF.format(folder=folder, version="1.2")
+    lines += f"*tlsRequireClientCert : True\n*tlsCaFile : {folder}/cert.pem\n*runDir : {folder}/run\n"
+    web = "*p2ps*wsEnable : True\n*p2ps*wsPort : 14243\n"
+    for text, remedy in (
+            (lines.replace("rsslPort : 0", "rsslPort : 14202"), "allowRSSLConnections : False"),
+            (lines + web, "wsPort : 0"),
+            (lines + web + "*p2ps*allowRSSLConnections : False\n", "wsPort : 0"),
+            (lines.replace("tlsPort", "wsTlsPort") + web, "wsPort : 0")):
+        with open(conf, "w", encoding="ascii") as out:
+            out.write(text)
+        said = subprocess.run([os.path.join(conf_examples.BIN, "p2ps"), "-c", conf, "-fg"],
+                              check=False, timeout=60, stderr=subprocess.PIPE, text=True)
+        assert said.returncode == 1 and remedy in said.stderr, said
 
 
 def main():
