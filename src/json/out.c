@@ -160,8 +160,7 @@ void json_float(struct json_out *out, float value)
 
 /* ---- strings ---- */
 
-/* The length of the UTF-8 character at `p`, 0 if there is none. */
-static size_t utf8_length(const uint8_t *p, size_t left)
+size_t json_utf8_length(const uint8_t *p, size_t left)
 {
     unsigned lead = p[0];
     size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
@@ -203,7 +202,7 @@ static size_t unplain(struct json_out *out, const uint8_t *p, size_t left)
         escape(out, *p);
         return 1;
     }
-    size_t length = utf8_length(p, left);
+    size_t length = json_utf8_length(p, left);
     if (length) {
         json_put(out, p, length);
         return length;

@@ -40,6 +40,9 @@ static inline void json_comma(struct json_out *out)
 /* A comma if one is due, then the name: json_member(out, "\"Type\":"). */
 #define json_member(out, text) (json_comma(out), json_lit((out), (text)))
 
+/* The length of the UTF-8 character at `p`, 0 if there is none. */
+size_t json_utf8_length(const uint8_t *p, size_t left);
+
 void json_uint(struct json_out *out, uint64_t value);
 void json_int(struct json_out *out, int64_t value);
 void json_real(struct json_out *out, const struct rwf_real *value);

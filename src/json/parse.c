@@ -1,6 +1,7 @@
 /* parse.c - the text of JSON into tokens that say where each value stands. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parse.h"
+#include "out.h"
 
 static bool fail(struct json_parse *p, const char *what)
 {
@@ -50,6 +51,23 @@ static bool skip_escape(struct json_parse *p)
     return true;
 }
 
+/* One character of a string. */
+static bool skip_character(struct json_parse *p, bool *is_escape)
+{
+    uint8_t c = p->text[p->at];
+
+    *is_escape = c == '\\';
+    if (c < 0x20)
+        return fail(p, "control character in a string");
+    if (c < 0x80 || !p->is_strict) {
+        p->at++;
+        return *is_escape ? skip_escape(p) : true;
+    }
+    size_t length = json_utf8_length(p->text + p->at, p->length - p->at);
+    p->at += length;
+    return length ? true : fail(p, "no UTF-8");
+}
+
 static bool parse_string(struct json_parse *p)
 {
     p->at++;
@@ -57,13 +75,11 @@ static bool parse_string(struct json_parse *p)
     if (!token)
         return fail(p, "too many values");
     while (p->at < p->length && p->text[p->at] != '"') {
-        if (p->text[p->at] < 0x20)
-            return fail(p, "control character in a string");
-        if (p->text[p->at++] != '\\')
-            continue;
-        token->has_escapes = true;
-        if (!skip_escape(p))
+        bool is_escape;
+
+        if (!skip_character(p, &is_escape))
             return false;
+        token->has_escapes |= is_escape;
     }
     if (p->at >= p->length)
         return fail(p, "string without an end");
@@ -80,12 +96,13 @@ static bool skip_digits(struct json_parse *p)
     return p->at > from;
 }
 
-/* Leading zeros are taken. */
+/* Leading zeros are taken, unless the text has to be strict. */
 static bool skip_number(struct json_parse *p)
 {
     if (p->text[p->at] == '-')
         p->at++;
-    if (!skip_digits(p))
+    size_t from = p->at;
+    if (!skip_digits(p) || (p->is_strict && p->at > from + 1 && p->text[from] == '0'))
         return false;
     if (p->at < p->length && p->text[p->at] == '.') {
         p->at++;

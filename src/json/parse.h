@@ -27,6 +27,7 @@ struct json_parse {
     size_t length;
     size_t at;
     struct json_token *tokens; /* NULL: the text is only judged */
+    bool is_strict;            /* True: UTF-8 only, and no number begins with zeros */
     struct json_token spare;
     size_t room;
     size_t count;

@@ -140,8 +140,10 @@ static bool read_key(struct json_reader *r, struct head *h, uint32_t at)
             key->flags |= RWF_KEY_HAS_ATTRIB;
             key->attrib_type = RWF_TYPE_ELEMENT_LIST;
         } else if (r->context.catches_keys) {
-            return FAIL(r, json_at(r, i)->at, "JSON Unexpected Key. Received '%.*s'", 64,
-                        (const char *)json_raw(r, i).data);
+            struct rwf_bytes name = json_raw(r, i);
+
+            return FAIL(r, json_at(r, i)->at, "JSON Unexpected Key. Received '%.*s'",
+                        (int)(name.length < 64 ? name.length : 64), (const char *)name.data);
         }
     }
     return true;
@@ -211,6 +213,22 @@ static bool read_request(struct json_reader *r, struct head *h)
            read_base64(r, h, "ExtHdr", RWF_REQUEST_HAS_EXT_HEADER, &h->msg.ext_header);
 }
 
+/* The number of a user, in quotes. */
+static bool read_user_id(struct json_reader *r, uint32_t token, int64_t *out)
+{
+    struct rwf_bytes raw = json_raw(r, token);
+
+    *out = 0;
+    for (size_t i = 0; i < raw.length; i++) {
+        unsigned digit = raw.data[i] - (unsigned)'0';
+
+        *out = *out * 10 + digit;
+        if (digit > 9 || *out > UINT32_MAX)
+            return FAIL_VALUE(r, token);
+    }
+    return true;
+}
+
 /* The address is dotted or a number, the user a number or one in quotes. */
 static bool read_user(struct json_reader *r, struct head *h, uint16_t flag)
 {
@@ -240,14 +258,10 @@ static bool read_user(struct json_reader *r, struct head *h, uint16_t flag)
     }
     h->msg.flags |= flag;
     h->msg.post_user_addr = (uint32_t)number;
-    if (json_at(r, user)->kind == JSON_STRING) {
-        struct rwf_bytes raw = json_raw(r, user);
-        number = 0;
-        for (size_t i = 0; i < raw.length && number < UINT32_MAX; i++)
-            number = number * 10 + (raw.data[i] - '0');
-    } else if (!json_to_int(r, user, "UserID", 0, UINT32_MAX, &number)) {
+    if (json_at(r, user)->kind == JSON_STRING
+            ? !read_user_id(r, user, &number)
+            : !json_to_int(r, user, "UserID", 0, UINT32_MAX, &number))
         return false;
-    }
     h->msg.post_user_id = (uint32_t)number;
     return true;
 }

@@ -17,15 +17,29 @@ static void write_enum(struct json_writer *w, const struct rwf_field_def *def, u
         json_uint(&w->out, number);
 }
 
-static int write_field(struct json_writer *w, const struct rwf_field *field,
-                       const struct rwf_sets *sets)
+/* A value that does not decode is null: the values beside it are good. */
+static void write_member(struct json_writer *w, unsigned type, struct rwf_bytes content,
+                         const struct rwf_sets *sets)
+{
+    const struct json_out before = w->out;
+    unsigned depth = w->depth;
+
+    if (json_write_value(w, type, content, sets) >= 0)
+        return;
+    w->out = before;
+    w->depth = depth;
+    json_lit(&w->out, "null");
+}
+
+static void write_field(struct json_writer *w, const struct rwf_field *field,
+                        const struct rwf_sets *sets)
 {
     const struct rwf_field_def *def = rwf_dictionary_field(w->context->dictionary, field->id);
     struct rwf_real real;
     uint16_t number;
 
     if (!def)
-        return RWF_OK;
+        return;
     json_comma(&w->out);
     json_lit(&w->out, "\"");
     json_put(&w->out, def->name, def->name_length);
@@ -33,13 +47,13 @@ static int write_field(struct json_writer *w, const struct rwf_field *field,
     unsigned type = field->type ? rwf_type_base(field->type) : def->rwf_type;
     if (type == RWF_TYPE_REAL && rwf_real_decode(field->content, &real) == RWF_OK) {
         json_real(&w->out, &real);
-        return RWF_OK;
+        return;
     }
     if (type == RWF_TYPE_ENUM && rwf_enum_decode(field->content, &number) == RWF_OK) {
         write_enum(w, def, number);
-        return RWF_OK;
+        return;
     }
-    return json_write_value(w, type, field->content, sets);
+    write_member(w, type, field->content, sets);
 }
 
 static int write_fields(struct json_writer *w, struct rwf_bytes bytes, const struct rwf_sets *sets)
@@ -50,13 +64,13 @@ static int write_fields(struct json_writer *w, struct rwf_bytes bytes, const str
 
     json_lit(&w->out, "{");
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0)
-        rc = write_field(w, &field, sets);
+        write_field(w, &field, sets);
     json_lit(&w->out, "}");
     return rc;
 }
 
-static int write_element(struct json_writer *w, const struct rwf_element *element,
-                         const struct rwf_sets *sets)
+static void write_element(struct json_writer *w, const struct rwf_element *element,
+                          const struct rwf_sets *sets)
 {
     unsigned type = rwf_type_base(element->type);
     bool is_bare = (type == RWF_TYPE_UINT || type == RWF_TYPE_ASCII) && element->content.length;
@@ -64,14 +78,15 @@ static int write_element(struct json_writer *w, const struct rwf_element *elemen
     json_comma(&w->out);
     json_string(&w->out, element->name);
     json_lit(&w->out, ":");
-    if (is_bare)
-        return json_write_value(w, type, element->content, sets);
+    if (is_bare) {
+        write_member(w, type, element->content, sets);
+        return;
+    }
     json_lit(&w->out, "{\"Type\":");
     json_write_name(w, json_name(&json_types, type), type);
     json_lit(&w->out, ",\"Data\":");
-    int rc = json_write_value(w, type, element->content, sets);
+    write_member(w, type, element->content, sets);
     json_lit(&w->out, "}");
-    return rc;
 }
 
 static int write_elements(struct json_writer *w, struct rwf_bytes bytes,
@@ -83,7 +98,7 @@ static int write_elements(struct json_writer *w, struct rwf_bytes bytes,
 
     json_lit(&w->out, "{");
     while (rc >= 0 && (rc = rwf_element_list_next(&list, &element)) > 0)
-        rc = write_element(w, &element, sets);
+        write_element(w, &element, sets);
     json_lit(&w->out, "}");
     return rc;
 }
@@ -275,7 +290,7 @@ static int write_filter_list(struct json_writer *w, struct rwf_bytes bytes)
 
 static bool is_json(struct rwf_bytes text)
 {
-    struct json_parse parse = { .text = text.data, .length = text.length };
+    struct json_parse parse = { .text = text.data, .length = text.length, .is_strict = true };
 
     return json_parse(&parse);
 }

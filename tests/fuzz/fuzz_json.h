@@ -42,8 +42,28 @@ static inline void fuzz_json_start(struct fuzz_json *f)
         json_reader_create(FUZZ_JSON_MAX, &f->judge) != 0)
         abort();
     f->text = malloc(FUZZ_JSON_MAX);
-    f->read = (struct json_read_context){ .dictionary = f->dictionary, .catches_fields = true };
+    f->read = (struct json_read_context){
+        .dictionary = f->dictionary,
+        .catches_keys = true,
+        .catches_fields = true,
+    };
     f->write = (struct json_write_context){ .dictionary = f->dictionary, .expands_enums = true };
+}
+
+static inline bool fuzz_json_is_utf8(const uint8_t *p, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        unsigned lead = p[at++];
+        unsigned more = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+
+        if (lead >= 0x80 && (lead < 0xC2 || lead > 0xF4))
+            return false;
+        for (; more > 0; more--, at++) {
+            if (at >= length || (p[at] & 0xC0) != 0x80)
+                return false;
+        }
+    }
+    return true;
 }
 
 /* The text is one object of strict JSON: the reader finds no mistake of form in it. */
@@ -63,6 +83,8 @@ static inline void fuzz_json_judge(struct fuzz_json *f, size_t length)
         if (f->text[i] < 0x20)
             abort();
     }
+    if (!fuzz_json_is_utf8(f->text, length))
+        abort();
 }
 
 static inline void fuzz_json_message(struct fuzz_json *f, struct rwf_bytes message)

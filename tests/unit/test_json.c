@@ -63,6 +63,7 @@ static int setup(void **state)
     };
     f.read = (struct json_read_context){
         .dictionary = f.dictionary,
+        .catches_keys = true,
         .catches_fields = true,
         .service_id = service_id,
     };
@@ -261,6 +262,77 @@ static void each_message_and_container_comes_back_as_it_was_sent(void **state)
         check_round(*state, texts[i]);
 }
 
+/* A generic message with this payload, written as JSON. Returns what the writer does. */
+static int write_payload(struct fixture *f, uint16_t container, struct rwf_bytes payload)
+{
+    uint8_t bytes[400];
+    struct rwf_encoder enc;
+    struct json_written written;
+    const struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_GENERIC,
+        .flags = RWF_GENERIC_COMPLETE,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .container = container,
+        .payload = payload,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    assert_true(rwf_msg_encode(&enc, &msg) >= 0);
+    int rc = json_write_message(&f->write, rwf_encoder_bytes(&enc), f->text, TEXT_MAX, &written);
+    f->text[written.length] = 0;
+    return rc;
+}
+
+static void check_payload(struct fixture *f, uint16_t container, struct rwf_bytes payload,
+                          const char *wanted)
+{
+    char all[400];
+
+    assert_int_equal(write_payload(f, container, payload), 0);
+    snprintf(all, sizeof(all), ",\"Type\":\"Generic\",%s}", wanted);
+    assert_string_equal((char *)f->text, all);
+}
+
+/* The payload is a text of JSON; a provider may send any. */
+static void check_json_payload(struct fixture *f, const char *payload, const char *wanted)
+{
+    char member[200];
+
+    snprintf(member, sizeof(member), "\"Json\":%s", wanted);
+    check_payload(f, RWF_TYPE_JSON, rwf_text(payload), member);
+}
+
+static void a_field_that_does_not_decode_is_null_and_the_others_are_written(void **state)
+{
+    static const uint8_t list[] = "\x08\x00\x04"
+                                  "\x00\x16\x03\x0c\x30\x39"
+                                  "\x00\x20\x09\1\2\3\4\5\6\7\10\11" /* nine bytes of a number */
+                                  "\x00\x12\x01\x01"                 /* a time of one byte */
+                                  "\x00\x19\x02\x0e\x07";
+    static const uint8_t elements[] = "\x08\x00\x02"
+                                      "\x01"
+                                      "A\x04\x09\1\2\3\4\5\6\7\10\11"
+                                      "\x01"
+                                      "B\x84\x02\x09\x01" /* a list that ends too early */;
+
+    check_payload(*state, RWF_TYPE_FIELD_LIST, rwf_bytes(list, sizeof(list) - 1),
+                  "\"Fields\":{\"BID\":123.45,\"ACVOL_1\":null,\"TRDTIM_1\":null,\"ASK\":7}");
+    check_payload(*state, RWF_TYPE_ELEMENT_LIST, rwf_bytes(elements, sizeof(elements) - 1),
+                  "\"Elements\":{\"A\":null,\"B\":{\"Type\":\"FieldList\",\"Data\":null}}");
+    /* A list that is cut cannot be told from one that says other values. */
+    assert_true(write_payload(*state, RWF_TYPE_FIELD_LIST, rwf_bytes(list, sizeof(list) - 2)) < 0);
+}
+
+static void a_payload_that_is_no_strict_json_is_written_as_a_string(void **state)
+{
+    check_json_payload(*state, "[0,-0.5,10,\"\xC3\xA9\\u00e9\"]",
+                       "[0,-0.5,10,\"\xC3\xA9\\u00e9\"]");
+    check_json_payload(*state, "{\"a\":\"\xE9\"}", "\"{\\\"a\\\":\\\"\xC3\xA9\\\"}\"");
+    check_json_payload(*state, "{\"\xED\xA0\x80\":1}", "\"{\\\"\xC3\xAD\xC2\xA0\xC2\x80\\\":1}\"");
+    check_json_payload(*state, "[007]", "\"[007]\"");
+    check_json_payload(*state, "-01", "\"-01\"");
+}
+
 static void a_refresh_says_where_its_state_stands(void **state)
 {
     struct fixture *f = *state;
@@ -393,6 +465,12 @@ static void each_mistake_has_the_text_of_the_protocol(void **state)
           87 },
         { "{\"ID\":2,\"Type\":\"Post\",\"Fields\":{\"BID\":1.123456789012345}}",
           "JSON RSSL Conversion Error. RSSL error code : -1", 2, 38 },
+        { "{\"ID\":2,\"Key\":{\"Nome\":1}}", "JSON Unexpected Key. Received 'Nome'", 2, 16 },
+        { "{\"ID\":2,\"Type\":\"Post\",\"PostUserInfo\":{\"Address\":1,\"UserID\":\"1 0\"}}",
+          "JSON RSSL Conversion Error. RSSL error code : -1", 2, 60 },
+        { "{\"ID\":2,\"Type\":\"Post\",\"PostUserInfo\":{\"Address\":1,\"UserID\":"
+          "\"4294967296\"}}",
+          "JSON RSSL Conversion Error. RSSL error code : -1", 2, 60 },
         { "{\"ID\":2,\"Type\":\"Post\",\"Map\":{}}", "JSON Missing required key 'KeyType'", 2, 28 },
     };
     struct fixture *f = *state;
@@ -420,6 +498,8 @@ int main(void)
         cmocka_unit_test(a_real_is_written_with_all_its_digits),
         cmocka_unit_test(each_primitive_has_its_form),
         cmocka_unit_test(each_message_and_container_comes_back_as_it_was_sent),
+        cmocka_unit_test(a_field_that_does_not_decode_is_null_and_the_others_are_written),
+        cmocka_unit_test(a_payload_that_is_no_strict_json_is_written_as_a_string),
         cmocka_unit_test(a_refresh_says_where_its_state_stands),
         cmocka_unit_test(numbers_are_read_with_the_digits_that_were_written),
         cmocka_unit_test(a_request_has_the_defaults_of_the_protocol),
