@@ -128,15 +128,13 @@ static void ids_that_collide_in_a_table_without_a_key_do_not_here(void **state)
 
     (void)state;
     p2ps_idmap_init(&map, NULL, key);
-    for (int32_t id = 1 << 30; put < 20000; id += 1 << 4) {
+    for (int32_t id = 1 << 30; put < 20000 && id <= INT32_MAX - (1 << 4); id += 1 << 4) {
         uint64_t product = (uint64_t)(uint32_t)id * 0x9e3779b97f4a7c15ull;
 
         if ((product >> 32 & 0xfff) != 0)
             continue; /* 4,096 homes would become one */
         assert_int_equal(p2ps_idmap_put(&map, id, 1, 0), MD_OK);
         put++;
-        if (id > INT32_MAX - (1 << 5))
-            break;
     }
     assert_true(put > 10000);
     assert_true(longest_run(&map) < 200);
