@@ -66,7 +66,9 @@ static void change_keys(struct net *net, struct net_keys *keys)
         md_log(MD_LOG_ERROR, "authKeyFile: authentication is switched on or off by a restart only; "
                              "the old keys stay");
     else if (err)
-        md_log(MD_LOG_ERROR, "authKeyFile: %s", md_err_name(err));
+        md_log(MD_LOG_ERROR,
+               "authKeyFile: the new keys cannot be used: %s; the old keys stay; send SIGHUP again",
+               md_err_name(err));
     else if (keys->count > 0) {
         md_log(MD_LOG_NOTICE, "key %u seals now, %u accepted", keys->keys[0].id, keys->count);
         net->config.node.engine.keys[0].id = keys->keys[0].id;

@@ -242,7 +242,8 @@ uint64_t rrcp_session(const struct rrcp *r);
 /*
  * Changes the keys: from now on keys[0] seals and all open. To change a key without a pause, give
  * each node {old, new}, then {new, old}, then {new}. MD_ERR_RANGE: more than RRCP_KEY_MAX;
- * MD_ERR_STATE: a running engine cannot switch authentication on or off.
+ * MD_ERR_STATE: a running engine cannot switch authentication on or off; MD_ERR_NOMEM. After an
+ * error the old keys stay.
  */
 int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count);
 

@@ -33,10 +33,10 @@ static uint64_t counter_of(const struct packet_trailer *trailer)
     return (uint64_t)md_be16(p) << 32 | md_be32(p + 2);
 }
 
-static void *begin(const struct rrcp *r, void *state, uint32_t key, uint64_t session,
+static void *begin(const struct rrcp *r, void *state, const struct rrcp_key *key, uint64_t session,
                    uint32_t cipher, bool is_sender)
 {
-    struct rrcp_seal_id id = { .key = &r->config.keys[key],
+    struct rrcp_seal_id id = { .key = key,
                                .session = session,
                                .network_id = r->rules.network_id,
                                .cipher = (enum rrcp_cipher)cipher,
@@ -55,7 +55,7 @@ static void end(const struct rrcp *r, void *state)
 
 static int take_sealer(struct rrcp *r)
 {
-    r->sealer = begin(r, r->sealer, 0, r->session, r->config.cipher, true);
+    r->sealer = begin(r, NULL, &r->config.keys[0], r->session, r->config.cipher, true);
     return r->sealer ? MD_OK : MD_ERR_NOMEM;
 }
 
@@ -120,7 +120,8 @@ static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uin
     s->openers[at].session = view->session;
     s->openers[at].key = (uint8_t)key;
     s->openers[at].cipher = cipher;
-    s->openers[at].opener = begin(r, s->openers[at].opener, key, view->session, cipher, false);
+    s->openers[at].opener =
+        begin(r, s->openers[at].opener, &r->config.keys[key], view->session, cipher, false);
     return s->openers[at].opener;
 }
 
@@ -135,7 +136,7 @@ static void *opener(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
     void **place = &peer->openers[key][cipher - RRCP_CIPHER_AES_128_GCM];
 
     if (!*place)
-        *place = begin(r, NULL, key, peer->session, cipher, false);
+        *place = begin(r, NULL, &r->config.keys[key], peer->session, cipher, false);
     return *place;
 }
 
@@ -200,12 +201,11 @@ static int window_check(struct rrcp_replay *replay, uint64_t counter)
 {
     uint64_t bit = 1ull << (counter % 64);
 
-    if (replay->is_begun && counter + WINDOW <= replay->highest)
+    if (counter + WINDOW <= replay->highest)
         return RRCP_DROP_REPLAY;
-    if (!replay->is_begun || counter > replay->highest + WINDOW) {
+    if (counter > replay->highest + WINDOW) {
         memset(replay->seen, 0, sizeof(replay->seen));
         replay->highest = counter;
-        replay->is_begun = true;
     }
     for (; replay->highest < counter; replay->highest++) {
         uint64_t next = (replay->highest + 1) % WINDOW;
@@ -219,6 +219,28 @@ static int window_check(struct rrcp_replay *replay, uint64_t counter)
 }
 
 /*
+ * The peer's session may be an old one that comes back after its tombstone has gone, and others may
+ * have recorded its packets. Its proof is new: it echoes our nonce. So each packet that it sealed
+ * before the proof passes for a repetition. One that is merely late is lost by that, and repaired.
+ */
+bool rrcp_auth_meet(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *proof)
+{
+    if (r->config.key_count == 0)
+        return true;
+    uint64_t counter = counter_of(proof->trailer);
+
+    peer->replay = rrcp_take(r, REPLAY_count * sizeof(*peer->replay));
+    if (!peer->replay)
+        return false;
+    for (int i = 0; i < REPLAY_count; i++) {
+        memset(peer->replay[i].seen, 0xff, sizeof(peer->replay[i].seen));
+        peer->replay[i].highest = counter ? counter - 1 : 0; /* the proof itself is to pass */
+    }
+    peer->data_counter[0] = peer->data_counter[1] = counter;
+    return true;
+}
+
+/*
  * Sequence numbers find repeated DATA, which may come late. Only DATA with a counter beyond all
  * earlier ones shows that its sender lives. Each other packet passes once, by its counter.
  */
@@ -229,7 +251,7 @@ int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet
     int drop = -1;
 
     r->is_fresh_arrival = true;
-    if (!peer->replay || r->config.key_count == 0)
+    if (r->config.key_count == 0)
         return -1;
     uint64_t counter = counter_of(view->trailer);
 
@@ -281,11 +303,17 @@ int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count)
         return MD_ERR_RANGE;
     if ((count == 0) != (r->config.key_count == 0))
         return MD_ERR_STATE;
-    memset(r->config.keys, 0, sizeof(r->config.keys));
     if (count == 0)
-        return 0;
+        return MD_OK;
+    void *sealer = begin(r, NULL, &keys[0], r->session, r->config.cipher, true);
+
+    if (!sealer)
+        return MD_ERR_NOMEM;
+    end(r, r->sealer);
+    r->sealer = sealer;
+    memset(r->config.keys, 0, sizeof(r->config.keys));
     memcpy(r->config.keys, keys, count * sizeof(keys[0]));
     r->config.key_count = count;
     forget_all(r);
-    return take_sealer(r);
+    return MD_OK;
 }

@@ -32,6 +32,8 @@ static inline void rrcp_auth_begin(struct rrcp *r)
     r->opened_use = 0;
 }
 
+/* Begins the replay windows of a new peer at the packet that proved it. False: no memory. */
+bool rrcp_auth_meet(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *proof);
 /* -1: not a repetition, or DATA, whose numbers tell that. Else an enum rrcp_drop. */
 int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view);
 

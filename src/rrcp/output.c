@@ -62,7 +62,7 @@ static uint32_t finish_header(struct rrcp *r, struct packet_header *h, uint32_t 
 static uint8_t *sealed_place(struct rrcp *r, uint32_t *buffer)
 {
     if (!r->config.completes_late)
-        return r->sealed + (size_t)r->handed_count * r->pool.stride;
+        return r->sealed + (size_t)r->handed_count * r->pool.stride + r->pool.headroom;
     *buffer = rrcp_pool_take(r, BUFFER_CONTROL);
     return *buffer == RRCP_BUFFER_NONE ? NULL : rrcp_pool_bytes(r, *buffer);
 }

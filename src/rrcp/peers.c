@@ -128,6 +128,8 @@ static void begin(struct rrcp *r, struct rrcp_peer *peer, uint64_t session, uint
     *peer = (struct rrcp_peer){
         .session = session,
         .index = peer->index,
+        .replay = peer->replay,
+        .data_counter = { peer->data_counter[0], peer->data_counter[1] },
         .heard_ns = r->now_ns,
         .group_ns = r->now_ns,
         .doubt = { .due_ns = RRCP_NEVER },
@@ -226,7 +228,7 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, const struct packet_view *view,
     }
     struct rrcp_peer *peer = find_room(r);
 
-    if (!peer) {
+    if (!peer || !rrcp_auth_meet(r, peer, view)) {
         rrcp_drop(r, RRCP_DROP_PEERS);
         rrcp_note(r, RRCP_NOTE_PEERS_FULL, session, r->live_count);
         return NULL;
@@ -235,8 +237,6 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, const struct packet_view *view,
     peer->address[arrival->path & 1] = *arrival->from;
     peer->path = arrival->path & 1;
     peer->beacon_state = md_be16(view->beacon->state);
-    if (r->config.key_count > 0)
-        peer->replay = rrcp_take(r, REPLAY_count * sizeof(*peer->replay));
     rrcp_deliver_add(r, BACKBONE_PEER_UP, peer->index, session);
     take_name(r, peer, view);
     if (t)

@@ -167,7 +167,6 @@ enum { CIPHER_count = 2 };
 struct rrcp_replay {
     uint64_t highest;
     uint64_t seen[1024 / 64];
-    bool is_begun;
 };
 
 /* Why a peer is challenged, as bits. */
