@@ -101,6 +101,34 @@ bool srcdist_access_may_publish(const struct srcdist_core *core, const struct sr
     return core->access && entitle_rules_judge(core->access, &query, &answer) == ENTITLE_ALLOW;
 }
 
+/* ---- a publisher that has come again ---- */
+
+static bool is_same_host(const char *a, const char *b)
+{
+    const char *port = strrchr(a, ':');
+    size_t length = port ? (size_t)(port - a) : strlen(a);
+
+    return strncmp(a, b, length) == 0 && (port ? strrchr(b, ':') == b + length : b[length] == 0);
+}
+
+/*
+ * A name alone proves nobody: at another host the user must have presented the same secret. Of two
+ * sessions that live the newer one keeps the item, or it would go to and fro.
+ */
+bool srcdist_access_replaces(const struct srcdist_core *core, const struct srcdist_provider *newer,
+                             const struct srcdist_provider *older)
+{
+    bool has_secret = newer->password[0] || newer->token[0];
+
+    if (older->kind != SRCDIST_NON_INTERACTIVE || newer->kind != SRCDIST_NON_INTERACTIVE ||
+        (int32_t)(newer->serial - older->serial) <= 0 || strcmp(newer->user, older->user) != 0)
+        return false;
+    if (is_same_host(newer->name, older->name))
+        return true;
+    return core->config.has_access && has_secret && strcmp(newer->password, older->password) == 0 &&
+           strcmp(newer->token, older->token) == 0;
+}
+
 /* ---- limits ---- */
 
 bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p)
@@ -120,11 +148,16 @@ void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provide
     p->pace.is_held = false;
 }
 
+bool srcdist_access_item_moves(const struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    return !core->config.provider_items_max || p->item_count < core->config.provider_items_max;
+}
+
 bool srcdist_access_item_fits(const struct srcdist_core *core, const struct srcdist_provider *p)
 {
     uint64_t of_user = 0;
 
-    if (core->config.provider_items_max && p->item_count >= core->config.provider_items_max)
+    if (!srcdist_access_item_moves(core, p))
         return false;
     for (uint32_t i = 0; p->user_items_max && i < core->provider_room; i++) {
         const struct srcdist_provider *other = &core->providers[i];

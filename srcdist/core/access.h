@@ -14,11 +14,17 @@ const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provi
 bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,
                                 struct rwf_bytes service);
 
+/* True: `newer` is a later session of the publisher that `older` is of, and may have its items. */
+bool srcdist_access_replaces(const struct srcdist_core *core, const struct srcdist_provider *newer,
+                             const struct srcdist_provider *older);
+
 /* False: the provider sends more than its user may; the same message is to come again. */
 bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p);
 void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provider *p);
 
 /* False: the provider, or its user, publishes as many items as it may. */
 bool srcdist_access_item_fits(const struct srcdist_core *core, const struct srcdist_provider *p);
+/* The same for an item that another session of its user has until now: the user gets no more. */
+bool srcdist_access_item_moves(const struct srcdist_core *core, const struct srcdist_provider *p);
 
 #endif

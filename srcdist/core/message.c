@@ -18,6 +18,49 @@
 
 /* ---- items that a provider publishes unasked ---- */
 
+static int refuse_taken(struct srcdist_core *core, uint32_t provider, uint32_t item,
+                        const struct rwf_peek *peek)
+{
+    const struct srcdist_item *it = &core->items[item];
+    const struct rwf_state state = {
+        .stream_state = RWF_STREAM_CLOSED_RECOVER,
+        .data_state = RWF_DATA_SUSPECT,
+        .code = RWF_CODE_ALREADY_OPEN,
+        .text = rwf_text("Another provider publishes the item; send its refresh again later"),
+    };
+
+    core->stats.items_refused++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_TAKEN,
+                        "an item of service %s by provider %s is refused: provider %s publishes it",
+                        core->services[it->service].name,
+                        srcdist_party(srcdist_provider_at(core, provider)).text,
+                        srcdist_party(&core->providers[it->provider]).text);
+    return srcdist_provider_end_stream(core, provider, peek->stream_id, peek->domain, &state);
+}
+
+/* The item leaves an older session, which is half-open, or lives and learns of it. */
+static void take_over(struct srcdist_core *core, uint32_t provider, uint32_t item, uint8_t domain)
+{
+    const struct srcdist_item *it = &core->items[item];
+    const struct rwf_state state = {
+        .stream_state = RWF_STREAM_CLOSED_RECOVER,
+        .data_state = RWF_DATA_SUSPECT,
+        .code = RWF_CODE_PREEMPTED,
+        .text = rwf_text("A newer session of the same user publishes the item"),
+    };
+    uint32_t older = it->provider;
+
+    core->stats.items_taken_over++;
+    srcdist_tell_rarely(core, SRCDIST_TALE_TAKEN,
+                        "an item of service %s goes from provider %s to %s, a newer session of the "
+                        "same user",
+                        core->services[it->service].name,
+                        srcdist_party(&core->providers[older]).text,
+                        srcdist_party(srcdist_provider_at(core, provider)).text);
+    srcdist_provider_end_stream(core, older, it->stream_id, domain, &state);
+    srcdist_item_detach(core, item, true);
+}
+
 static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t item,
                           uint16_t service, const struct rwf_peek *peek, struct rwf_bytes bytes)
 {
@@ -26,16 +69,21 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
 
     if (!it)
         return MD_ERR_NOMEM;
-    if (it->provider != SRCDIST_NONE && it->provider != provider)
-        return MD_OK; /* while its provider lives, another one cannot take the item over */
-    if (it->stream_id != 0 && it->stream_id != peek->stream_id)
+    bool is_taken = it->provider != SRCDIST_NONE && it->provider != provider;
+    if (is_taken && !srcdist_access_replaces(core, p, &core->providers[it->provider]))
+        return refuse_taken(core, provider, item, peek);
+    if (!is_taken && it->stream_id != 0 && it->stream_id != peek->stream_id)
         srcdist_item_give_stream(core, provider, it->stream_id,
                                  item); /* the newer stream replaces the older */
     int err = srcdist_streams_put(&p->streams, peek->stream_id, item);
     if (err != MD_OK)
         return err;
+    if (is_taken)
+        take_over(core, provider, item, peek->domain);
     srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
     p->item_count += it->provider == SRCDIST_NONE;
+    if (it->provider != provider)
+        it->shares_stream = false; /* of the session that had it before */
     it->provider = provider;
     it->service = service;
     it->stream_id = peek->stream_id;
@@ -54,6 +102,9 @@ static bool has_room_for(struct srcdist_core *core, uint32_t provider, const str
     uint32_t item = rrmp_source_item_find(core->source, core->services[service].svc, key);
     const struct srcdist_item *it = item == RRMP_ITEM_NONE ? NULL : srcdist_item_at(core, item);
     if (it && it->provider == provider)
+        return true;
+    if (it && it->provider != SRCDIST_NONE && srcdist_access_item_moves(core, p) &&
+        srcdist_access_replaces(core, p, &core->providers[it->provider]))
         return true;
     core->stats.items_refused++;
     srcdist_tell_rarely(core, SRCDIST_TALE_ITEMS,

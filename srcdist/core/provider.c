@@ -53,25 +53,29 @@ void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const c
     p->go_reason = reason;
 }
 
-int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
-                                   const struct rwf_msg *msg, uint8_t code, const char *text)
+int srcdist_provider_end_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                                uint8_t domain, const struct rwf_state *state)
 {
     struct rwf_encoder enc;
-    struct omm_status status = {
-        .stream_id = msg->stream_id,
-        .domain = msg->domain,
-        .state = {
-            .stream_state = RWF_STREAM_CLOSED,
-            .data_state = RWF_DATA_SUSPECT,
-            .code = code,
-            .text = rwf_text(text),
-        },
-    };
+    struct omm_status status = { .stream_id = stream_id, .domain = domain, .state = *state };
 
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_status_encode(&enc, &status);
     srcdist_provider_send(core, provider, &enc);
     return MD_OK;
+}
+
+int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
+                                   const struct rwf_msg *msg, uint8_t code, const char *text)
+{
+    const struct rwf_state state = {
+        .stream_state = RWF_STREAM_CLOSED,
+        .data_state = RWF_DATA_SUSPECT,
+        .code = code,
+        .text = rwf_text(text),
+    };
+
+    return srcdist_provider_end_stream(core, provider, msg->stream_id, msg->domain, &state);
 }
 
 /* ---- groups ---- */

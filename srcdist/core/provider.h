@@ -17,6 +17,9 @@ void srcdist_provider_set_state(struct srcdist_core *core, uint32_t provider,
 /* Ends it at the end of the turn. */
 void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const char *reason);
 
+/* A status for a stream of a non-interactive provider. */
+int srcdist_provider_end_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                                uint8_t domain, const struct rwf_state *state);
 /* Closes a stream that a non-interactive provider opened. */
 int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
                                    const struct rwf_msg *msg, uint8_t code, const char *text);
