@@ -178,6 +178,11 @@ static bool takes_message(const struct p2ps_watch *w, uint8_t to)
 /* Updates are not for such a watch: it gets an image instead. */
 #define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
 
+static bool is_paused(const struct p2ps_client *c, const struct p2ps_watch *w)
+{
+    return c->pause_all && (c->pause_all == P2PS_PAUSE_ALL || w->flags & P2PS_WATCH_MISSED);
+}
+
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
@@ -196,7 +201,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         if (!takes_message(w, event->to))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
-        if (w->flags & HELD_BACK || c->pause_all) {
+        if (w->flags & HELD_BACK || is_paused(c, w)) {
             w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
             continue;
         }

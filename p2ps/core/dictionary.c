@@ -13,26 +13,31 @@
 
 /* ---- to the consumer ---- */
 
-/* Sends all parts. A client without room for a whole dictionary right after its login is beyond
- * help: it is cut. */
+/* Sends the parts for which the client has room. MD_ERR_FULL: the rest waits for more. */
 static int send_parts(struct p2ps_core *core, uint32_t client,
-                      const struct omm_dictionary_request *request)
+                      const struct omm_dictionary_request *request,
+                      struct p2ps_dictionary_reading *reading)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
-    struct p2ps_dictionary_reading reading = { 0 };
 
-    while (!reading.is_last) {
+    while (!reading->is_last) {
+        struct p2ps_dictionary_reading next = *reading;
         size_t length;
-        int err = dictionaries->encode(dictionaries->self, request, &reading, core->make_buffer,
+        int err = dictionaries->encode(dictionaries->self, request, &next, core->make_buffer,
                                        core->make_size, &length);
-        if (err == MD_OK)
-            err = c->front->message(c->self, rwf_bytes(core->make_buffer, length));
+        if (err != MD_OK)
+            return err == MD_ERR_FULL ? MD_ERR_RANGE : err; /* no buffer of ours holds it */
+        if (c->front->fill(c->self) >= core->config.owed_fill_percent)
+            return MD_ERR_FULL;
+        err = c->front->message(c->self, rwf_bytes(core->make_buffer, length));
         if (err != MD_OK)
             return err;
+        *reading = next;
         core->stats.refresh_out++;
+        p2ps_work_spend(core, 0, length);
+        p2ps_client_touch(core, client);
     }
-    p2ps_client_touch(core, client);
     return MD_OK;
 }
 
@@ -44,13 +49,25 @@ static void refuse(struct p2ps_core *core, uint32_t client, int32_t stream_id, u
     p2ps_status_send(core, client, stream_id, RWF_DOMAIN_DICTIONARY, 0, &state);
 }
 
+static bool has_its_share(const struct p2ps_core *core, uint32_t client)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < core->wait_count; i++)
+        count += core->waits[i].client == client;
+    return count >= P2PS_DICTIONARY_SHARE;
+}
+
 static void put_off(struct p2ps_core *core, uint32_t client,
-                    const struct omm_dictionary_request *request)
+                    const struct omm_dictionary_request *request,
+                    const struct p2ps_dictionary_reading *reading, bool is_begun)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
 
-    if (core->wait_count == P2PS_DICTIONARY_WAITS || request->name.length > 255 ||
+    if (core->wait_count == P2PS_DICTIONARY_WAITS || has_its_share(core, client) ||
+        request->name.length > 255 ||
         p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY, 0) != MD_OK) {
+        p2ps_idmap_take(&c->streams, request->stream_id);
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
                "Too many wait for dictionaries");
         return;
@@ -59,6 +76,8 @@ static void put_off(struct p2ps_core *core, uint32_t client,
     w->client = client;
     w->client_serial = c->serial;
     w->request = *request;
+    w->reading = *reading;
+    w->is_begun = is_begun;
     w->name_length = (uint8_t)request->name.length;
     memcpy(w->name, request->name.data, request->name.length);
     if (core->wait_count == 1)
@@ -66,13 +85,17 @@ static void put_off(struct p2ps_core *core, uint32_t client,
 }
 
 static void answer(struct p2ps_core *core, uint32_t client,
-                   const struct omm_dictionary_request *request)
+                   const struct omm_dictionary_request *request,
+                   struct p2ps_dictionary_reading reading)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    int err = send_parts(core, client, request);
+    int err = send_parts(core, client, request, &reading);
 
     if (err == MD_ERR_AGAIN) {
-        put_off(core, client, request);
+        put_off(core, client, request, &reading, false);
+    } else if (err == MD_ERR_FULL) {
+        p2ps_client_is_slow(core, client);
+        put_off(core, client, request, &reading, true);
     } else if (err == MD_ERR_NOT_FOUND) {
         p2ps_idmap_take(&c->streams, request->stream_id);
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND,
@@ -102,8 +125,10 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
     else if (index != P2PS_IDMAP_NONE && index != P2PS_STREAM_DICTIONARY)
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
                "The stream id is in use");
-    else if (!request->no_refresh)
-        answer(core, client, request);
+    else if (!request->no_refresh) {
+        p2ps_dictionary_closed(core, client, request->stream_id); /* it begins anew */
+        answer(core, client, request, (struct p2ps_dictionary_reading){ 0 });
+    }
 }
 
 /* ---- clients that wait ---- */
@@ -112,12 +137,23 @@ static bool is_there(const struct p2ps_core *core, const struct p2ps_dictionary_
 {
     const struct p2ps_client *c = &core->clients[w->client];
 
-    return c->is_used && c->serial == w->client_serial && c->login_state == P2PS_LOGIN_OPEN;
+    return c->is_used && !c->closing && c->serial == w->client_serial &&
+           c->login_state == P2PS_LOGIN_OPEN;
 }
+
+static bool has_room(const struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = &core->clients[client];
+
+    return c->front->fill(c->self) < core->config.owed_fill_percent;
+}
+
+#define ANSWERS 4 /* at a time; the others soon */
 
 static void answer_waiting(struct p2ps_core *core)
 {
     uint32_t count = core->wait_count;
+    unsigned answers = 0;
 
     core->wait_due_ns = core->now_ns + WAIT_NS;
     core->wait_count = 0;
@@ -125,10 +161,43 @@ static void answer_waiting(struct p2ps_core *core)
         /* answer() puts a client that must wait on back, at this place or before it. */
         struct p2ps_dictionary_wait w = core->waits[i];
 
+        if (!is_there(core, &w))
+            continue;
+        if (answers == ANSWERS || (w.is_begun && !has_room(core, w.client))) {
+            core->waits[core->wait_count++] = w;
+            continue;
+        }
         w.request.name = rwf_bytes(w.name, w.name_length);
-        if (is_there(core, &w))
-            answer(core, w.client, &w.request);
+        uint64_t before = core->stats.refresh_out;
+        answer(core, w.client, &w.request, w.reading);
+        answers += core->stats.refresh_out != before;
     }
+    if (answers == ANSWERS)
+        core->wait_due_ns = core->now_ns;
+}
+
+static bool is_sent_to(const struct p2ps_dictionary_wait *w, const struct p2ps_core *core,
+                       uint32_t client)
+{
+    return w->client == client && w->client_serial == core->clients[client].serial && w->is_begun;
+}
+
+bool p2ps_dictionaries_go_on(struct p2ps_core *core, uint32_t client)
+{
+    bool has_more = false;
+
+    for (uint32_t i = core->wait_count; i-- > 0;) {
+        struct p2ps_dictionary_wait w = core->waits[i];
+
+        if (!is_sent_to(&w, core, client) || !is_there(core, &w) || !has_room(core, client))
+            continue;
+        core->waits[i] = core->waits[--core->wait_count]; /* the loop has seen that one */
+        w.request.name = rwf_bytes(w.name, w.name_length);
+        answer(core, client, &w.request, w.reading);
+    }
+    for (uint32_t i = 0; i < core->wait_count; i++)
+        has_more |= is_sent_to(&core->waits[i], core, client);
+    return has_more;
 }
 
 void p2ps_dictionary_closed(struct p2ps_core *core, uint32_t client, int32_t stream_id)

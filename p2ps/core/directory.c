@@ -109,12 +109,26 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
     return true;
 }
 
+/* About so many bytes of a message. */
+static uint64_t weight_of(const struct omm_service *service)
+{
+    uint64_t bytes = 128 + service->name.length + service->vendor.length +
+                     service->item_list.length + service->load.length + service->links.length;
+
+    for (unsigned i = 0; i < service->provided_count; i++)
+        bytes += service->provided[i].length;
+    for (unsigned i = 0; i < service->used_count; i++)
+        bytes += service->used[i].length;
+    return bytes;
+}
+
 static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicited,
                         const struct omm_directory_request *request)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     struct omm_service *services = core->directory_scratch;
     size_t count = 0;
+    uint64_t bytes = 0;
     struct omm_directory_head head = {
         .stream_id = request->stream_id,
         .is_solicited = is_solicited,
@@ -133,8 +147,10 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
         if (request->has_service_id && services[count].id != request->service_id)
             continue;
         head.filter |= services[count].filters;
+        bytes += weight_of(&services[count]);
         count++;
     }
+    p2ps_work_spend(core, 0, bytes);
     int err = c->front->directory(c->self, &head, services, count);
     p2ps_client_touch(core, client);
     return err;
@@ -147,6 +163,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
 
     core->now_ns = now_ns;
     core->stats.requests_in++;
+    p2ps_work_spend(core, 1, 0);
     if (c->login_state != P2PS_LOGIN_OPEN) {
         struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
                                             RWF_CODE_USAGE_ERROR, "log in first");

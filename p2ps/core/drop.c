@@ -146,12 +146,13 @@ void p2ps_drop_streams(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = &core->clients[client];
 
     p2ps_batch_forget(c);
+    c->is_resuming = false;
     c->directory_stream = 0;
     if (!c->is_dropping) {
         c->is_dropping = true;
         c->drop_cursor = 0;
         c->drop_next = P2PS_NONE;
-        c->pause_all = true; /* updates pass it by */
+        c->pause_all = P2PS_PAUSE_ALL; /* updates pass it by */
         c->door = c->front;
         c->door_self = c->self;
         c->front = &nobody;

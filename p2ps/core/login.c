@@ -172,7 +172,7 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->wants_rtt = request->wants_rtt;
     c->wants_native = is_native(core, c, request);
     c->wants_marketfeed = request->marketfeed_data;
-    c->pause_all = request->pause;
+    c->pause_all = request->pause ? P2PS_PAUSE_ALL : P2PS_PAUSE_NONE;
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,
                      "this port is for consumers; providers connect to src_dist");
@@ -188,47 +188,76 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     ask_authority(core, client, request);
 }
 
-/* A walk of the client's streams: those that missed something and do not wait for an image yet. */
-static void resume_streams(struct p2ps_core *core, uint32_t client)
+/*
+ * Updates were held back while everything was paused: those streams get a fresh image, so many in a
+ * turn. A stream that ends meanwhile may make the walk miss another one: then it begins again.
+ */
+#define RESUME_STREAMS 64 /* looked at in one go */
+
+static void resume_stream(struct p2ps_core *core, uint32_t client, int32_t id, uint32_t item)
+{
+    uint32_t watch = p2ps_item_watch_find(core, item, client, id);
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    if (!(w->flags & P2PS_WATCH_MISSED) || w->state == P2PS_WATCH_NEW ||
+        w->state == P2PS_WATCH_ASKS)
+        return;
+    p2ps_work_spend(core, 1, 0);
+    p2ps_watch_wants_image(core, item, watch);
+}
+
+void p2ps_login_resume(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t cursor = 0;
     uint32_t item;
 
-    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
-        if (item >= P2PS_STREAM_DICTIONARY)
-            continue;
-        uint32_t watch = p2ps_item_watch_find(core, item, client, id);
-        const struct p2ps_watch *w = &core->items[item].watches[watch];
+    if (c->resume_cursor == 0)
+        c->resume_streams = c->item_streams;
+    for (unsigned i = 0; i < RESUME_STREAMS && core->work.asks > 0; i++) {
+        int32_t id = p2ps_idmap_next(&c->streams, &c->resume_cursor, &item);
 
-        if (w->flags & P2PS_WATCH_MISSED && w->state != P2PS_WATCH_NEW)
-            p2ps_watch_wants_image(core, item, watch);
+        if (id == 0) {
+            c->resume_cursor = 0;
+            c->is_resuming = c->resume_streams != c->item_streams;
+            c->pause_all = c->is_resuming ? P2PS_PAUSE_MISSED : P2PS_PAUSE_NONE;
+            return;
+        }
+        if (item < P2PS_STREAM_DICTIONARY)
+            resume_stream(core, client, id, item);
     }
 }
 
-/* Updates were held back while everything was paused: those streams get a fresh image. A snapshot
- * may end by it, and the walk miss a stream for that: then it begins again. */
 static void resume_all(struct p2ps_core *core, uint32_t client)
 {
-    const struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t before;
+    struct p2ps_client *c = p2ps_client_at(core, client);
 
-    do {
-        before = c->item_streams;
-        resume_streams(core, client);
-    } while (c->item_streams != before);
+    c->is_resuming = true;
+    c->resume_cursor = 0;
+    p2ps_login_resume(core, client);
+    if (c->is_resuming && core->work.resuming != client)
+        p2ps_work_wait(core, client);
+}
+
+static void pause_all(struct p2ps_core *core, uint32_t client, bool is_paused)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (is_paused) {
+        c->pause_all = P2PS_PAUSE_ALL;
+        c->is_resuming = false;
+    } else if (c->pause_all == P2PS_PAUSE_ALL) {
+        c->pause_all = P2PS_PAUSE_MISSED;
+        resume_all(core, client);
+    }
 }
 
 static void again_login(struct p2ps_core *core, uint32_t client,
                         const struct omm_login_request *request)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    bool was_paused = c->pause_all;
 
     c->login_no_refresh = request->no_refresh;
-    c->pause_all = request->pause;
-    if (was_paused && !c->pause_all)
-        resume_all(core, client);
+    pause_all(core, client, request->pause);
     if (!request->no_refresh)
         ask_authority(core, client, request);
 }

@@ -7,5 +7,7 @@
 
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client,
                        const struct entitle_answer *answer);
+/* Takes some more streams up again: while `is_resuming`. */
+void p2ps_login_resume(struct p2ps_core *core, uint32_t client);
 
 #endif

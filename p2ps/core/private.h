@@ -101,6 +101,12 @@ enum p2ps_login_state {
     P2PS_LOGIN_REFUSED, /* closed; the connection goes when the status is out */
 };
 
+enum p2ps_pause {
+    P2PS_PAUSE_NONE,
+    P2PS_PAUSE_ALL,
+    P2PS_PAUSE_MISSED, /* no updates for the streams that missed some: an image is on its way */
+};
+
 struct p2ps_batch;
 
 struct p2ps_client {
@@ -109,7 +115,7 @@ struct p2ps_client {
     void *self;
     uint64_t updates_out;
     bool is_touched;
-    bool pause_all;
+    uint8_t pause_all; /* enum p2ps_pause */
     /* The rest. */
     bool is_used;
     bool is_slow;
@@ -122,10 +128,11 @@ struct p2ps_client {
     bool directory_streaming;
     bool directory_owed;
     bool closing;
-    bool is_busy;        /* in the ring of clients whose requests wait */
-    bool is_dropping;    /* in the ring of clients whose streams are let go */
-    bool is_gone;        /* hung up; the slot is free when its streams are */
-    bool is_standby;     /* for all services: it follows another p2ps */
+    bool is_resuming; /* the streams that missed something while all was paused wait for images */
+    bool is_busy;     /* in the ring of clients whose requests wait */
+    bool is_dropping; /* in the ring of clients whose streams are let go */
+    bool is_gone;     /* hung up; the slot is free when its streams are */
+    bool is_standby;  /* for all services: it follows another p2ps */
     uint8_t login_state; /* enum p2ps_login_state */
     uint8_t login_name_type;
     bool login_no_refresh;
@@ -149,6 +156,8 @@ struct p2ps_client {
     uint32_t busy_next; /* in the ring */
     uint32_t drop_next;
     uint32_t drop_cursor;          /* in `streams` */
+    uint32_t resume_cursor;        /* the same, of what a login takes up again */
+    uint32_t resume_streams;       /* item_streams when it was 0 */
     struct p2ps_batch *batch;      /* half done; NULL: none */
     const struct p2ps_front *door; /* while its streams are let go: `front` and `self` before */
     void *door_self;
@@ -161,7 +170,7 @@ struct p2ps_client {
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
     char application_id[P2PS_TEXT_MAX];
-    char address[112];
+    char address[104];
 };
 
 _Static_assert(sizeof(struct p2ps_client) == 1024, "each update finds its clients by a shift");
@@ -185,11 +194,14 @@ struct p2ps_dictionary_wait {
     uint32_t client;
     uint32_t client_serial;
     struct omm_dictionary_request request; /* its name is `name` */
+    struct p2ps_dictionary_reading reading;
+    bool is_begun; /* parts went out, the rest waits for room */
     uint8_t name_length;
     uint8_t name[255];
 };
 
 #define P2PS_DICTIONARY_WAITS 256
+#define P2PS_DICTIONARY_SHARE 8 /* of one client */
 
 /* A service, its network, and its description as it was sent to clients last. */
 /* Where the id of a service comes from; the first ones count most. */

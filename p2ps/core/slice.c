@@ -4,6 +4,7 @@
 #include "client.h"
 #include "drop.h"
 #include "entitle.h"
+#include "login.h"
 #include "private.h"
 #include "request.h"
 
@@ -14,15 +15,18 @@ static bool ask_once(struct p2ps_core *core, uint32_t client, uint32_t serial)
 {
     struct p2ps_client *c = &core->clients[client];
     uint32_t before = core->work.asks;
-    bool has_more = true; /* behind the batch there may be what was kept back */
+    bool has_more = true; /* behind these there may be what was kept back */
 
     if (c->batch)
         p2ps_batch_next(core, client);
+    else if (c->is_resuming)
+        p2ps_login_resume(core, client);
     else
         has_more = c->front->resume && c->front->resume(c->self);
     if (core->work.asks == before)
         p2ps_work_spend(core, 1, 0); /* a request that is nothing to the core is one, too */
-    return p2ps_client_is_here(c) && c->serial == serial && (has_more || c->batch);
+    return p2ps_client_is_here(c) && !c->closing && c->serial == serial &&
+           (has_more || c->batch || c->is_resuming);
 }
 
 static void serve_busy(struct p2ps_core *core)
@@ -34,7 +38,7 @@ static void serve_busy(struct p2ps_core *core)
         struct p2ps_client *c = &core->clients[client];
         uint32_t serial = c->serial;
         uint32_t end = work->asks > P2PS_SHARE_ASKS ? work->asks - P2PS_SHARE_ASKS : 0;
-        bool has_more = !c->is_gone;
+        bool has_more = !c->is_gone && !c->closing;
 
         work->busy_first = c->busy_next;
         c->is_busy = false;

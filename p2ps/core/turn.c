@@ -3,6 +3,7 @@
 #include "turn.h"
 #include "base/err.h"
 #include "client.h"
+#include "dictionary.h"
 #include "directory.h"
 #include "drop.h"
 #include "item.h"
@@ -77,7 +78,8 @@ void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t clie
     if (c->directory_owed)
         p2ps_directory_owed(core, client);
     p2ps_watches_give_owed(core, client);
-    if (c->owed_count == 0 && !c->directory_owed) {
+    bool waits = core->wait_count > 0 && p2ps_dictionaries_go_on(core, client);
+    if (c->owed_count == 0 && !c->directory_owed && !waits) {
         c->is_slow = false;
         core->stats.mounts_slow_now--;
     }

@@ -61,7 +61,9 @@ bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
     bool is_its_turn =
         work->resuming == client || (work->busy_first == P2PS_NONE && work->resuming == P2PS_NONE);
 
-    if (!c->batch && !c->is_busy && is_its_turn && work->asks > 0)
+    if (c->closing)
+        return false; /* the end of the batch cuts it */
+    if (!c->batch && !c->is_resuming && !c->is_busy && is_its_turn && work->asks > 0)
         return true;
     if (work->resuming != client)
         p2ps_work_wait(core, client);

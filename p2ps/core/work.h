@@ -12,7 +12,8 @@
  * requests left stand in a ring, each has its share, then it is the next one's turn; what one
  * client asks for is done in the order in which it asked.
  *
- *     ask     a request, a name of a batch, 4 KiB of posts or of images out of the cache
+ *     ask     a request, a name of a batch, 4 KiB of posts, of images out of the cache, of
+ *             services or of dictionaries, a stream that a login takes up again
  *     watch   a stream that is let go because its client hung up or logged out
  *     place   of a map of stream ids, looked at for such streams
  *     check   a question to the authority because the access rules were read again

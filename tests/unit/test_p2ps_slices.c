@@ -1,6 +1,7 @@
 /* test_p2ps_slices.c - what one client asks for holds up no other: a turn does a counted amount. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
+#include "p2ps/core/client.h"
 #include "p2ps/core/work.h"
 
 #define NAMES_MAX 5000
@@ -12,6 +13,10 @@ struct crowd {
     uint32_t id;
     uint32_t puts;
     uint32_t statuses;
+    uint32_t directories;
+    uint32_t parts; /* of dictionaries, since the last flush */
+    uint32_t parts_all;
+    uint32_t parts_room; /* so many between two flushes; 0: any number */
     bool closed;
     uint8_t names[64 * 1024]; /* of its batch: they live as long as the batch */
     struct kept {
@@ -52,9 +57,35 @@ static int status(void *self, const struct omm_status *message)
     return MD_OK;
 }
 
+static int directory(void *self, const struct omm_directory_head *head,
+                     const struct omm_service services[], size_t count)
+{
+    struct crowd *c = self;
+
+    (void)head;
+    (void)services;
+    (void)count;
+    c->directories++;
+    return MD_OK;
+}
+
+static int message(void *self, struct rwf_bytes bytes)
+{
+    struct crowd *c = self;
+
+    (void)bytes;
+    if (c->parts_room && c->parts == c->parts_room)
+        return MD_ERR_FULL;
+    c->parts++;
+    c->parts_all++;
+    return MD_OK;
+}
+
 static void flush(void *self)
 {
-    (void)self;
+    struct crowd *c = self;
+
+    c->parts = 0;
 }
 
 static bool is_full(const void *self)
@@ -65,8 +96,9 @@ static bool is_full(const void *self)
 
 static unsigned fill(const void *self)
 {
-    (void)self;
-    return 0;
+    const struct crowd *c = self;
+
+    return c->parts_room ? c->parts * 100 / c->parts_room : 0;
 }
 
 static void close_it(void *self, const char *reason)
@@ -116,6 +148,8 @@ static const struct p2ps_front front = {
     .put = put,
     .login_refresh = login_refresh,
     .status = status,
+    .directory = directory,
+    .message = message,
     .flush = flush,
     .is_full = is_full,
     .fill = fill,
@@ -196,9 +230,26 @@ static uint32_t streams(const struct crowd *c)
     return p2ps_client_info(c->pair->sink, c->id, &info) ? info.streams : 0;
 }
 
+#define PARTS     200 /* of each dictionary */
+#define PART_SIZE 8192
+
+static int encode(void *self, const struct omm_dictionary_request *request,
+                  struct p2ps_dictionary_reading *reading, uint8_t *out, size_t size,
+                  size_t *length)
+{
+    (void)self;
+    (void)request;
+    assert_true(size >= PART_SIZE);
+    memset(out, 0, PART_SIZE);
+    *length = PART_SIZE;
+    reading->is_last = ++reading->cursor.part == PARTS;
+    return MD_OK;
+}
+
 static int setup(void **state)
 {
-    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = true });
+    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = true,
+                                                        .dictionaries = { .encode = encode } });
 }
 
 /* ---- requests ---- */
@@ -306,6 +357,170 @@ static void who_hangs_up_in_the_middle_of_a_batch_leaves_nothing(void **state)
     assert_int_equal(streams(next), 0);
     free(c);
     free(next);
+}
+
+/* ---- services and dictionaries ---- */
+
+static void ask_directory(struct crowd *c)
+{
+    const struct omm_directory_request request = { .stream_id = 2, .filter = OMM_FILTER_INFO };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+}
+
+static void ask_dictionary(struct crowd *c, int32_t stream_id)
+{
+    const struct omm_dictionary_request request = {
+        .stream_id = stream_id,
+        .name = rwf_text("RWFFld"),
+        .filter = RWF_DICTIONARY_NORMAL,
+    };
+
+    p2ps_client_dictionary(c->pair->sink, c->pair->now_ns, c->id, &request);
+}
+
+static void a_turn_answers_a_counted_number_of_directories(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    for (unsigned i = 0; i < 1000 && p2ps_client_takes(pair->sink, c->id); i++)
+        ask_directory(c);
+    assert_in_range(c->directories, 1, P2PS_TURN_ASKS);
+    free(c);
+}
+
+static void a_dictionary_costs_a_turn_what_it_is_long(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    ask_dictionary(c, 3);
+    assert_int_equal(c->parts_all, PARTS);
+    assert_false(p2ps_client_takes(pair->sink, c->id));
+    free(c);
+}
+
+static void a_dictionary_longer_than_the_queue_goes_out_as_room_comes(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    c->parts_room = 20;
+    turn(pair);
+    ask_dictionary(c, 3);
+    assert_in_range(c->parts_all, 1, c->parts_room);
+    for (unsigned i = 0; i < 200 && c->parts_all < PARTS; i++) {
+        pair->now_ns += PAIR_MS;
+        turn(pair);
+    }
+    assert_int_equal(c->parts_all, PARTS);
+    assert_false(c->closed);
+    ask_dictionary(c, 3); /* the stream is free again */
+    turn(pair);
+    assert_true(c->parts_all > PARTS);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 3);
+    uint32_t before = c->parts_all;
+    turn(pair);
+    assert_int_equal(c->parts_all, before);
+    free(c);
+}
+
+static void who_overflowed_is_asked_for_nothing_more(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    turn(pair);
+    p2ps_client_doom(pair->sink, c->id);
+    assert_false(p2ps_client_takes(pair->sink, c->id));
+    turn(pair);
+    assert_true(c->closed);
+    free(c);
+}
+
+/* ---- a pause of everything ---- */
+
+static void a_turn_takes_a_counted_number_of_streams_up_again(void **state)
+{
+    enum { ITEMS = 40, STREAMS = 200 };
+    static char names[ITEMS][8];
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct omm_login_request login = pair_login_request();
+
+    pair_settle(pair);
+    for (int i = 0; i < STREAMS; i++) {
+        char *name = names[i % ITEMS];
+
+        snprintf(name, sizeof(names[0]), "I%d", i % ITEMS);
+        ask(c, &(struct kept){ .stream_id = 5 + i, .name = name });
+        pair_settle(pair);
+    }
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_int_equal(c->puts, STREAMS);
+    login.pause = true;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    for (int i = 0; i < ITEMS; i++)
+        pair_update(pair, names[i]);
+    pair_settle(pair);
+    assert_int_equal(c->puts, STREAMS);
+    login.pause = false;
+    turn(pair);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    assert_true(c->puts <= STREAMS + P2PS_TURN_ASKS);
+    assert_false(p2ps_client_takes(pair->sink, c->id));
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = c->puts;
+
+        turn(pair);
+        assert_true(c->puts - before <= P2PS_TURN_ASKS);
+    }
+    assert_int_equal(c->puts, 2 * STREAMS);
+    assert_true(p2ps_client_takes(pair->sink, c->id));
+    pair_update(pair, names[7]);
+    pair_settle(pair);
+    assert_int_equal(c->puts, 2 * STREAMS + STREAMS / ITEMS);
+    free(c);
+}
+
+/* No update comes before the image that it is later than. */
+static void a_stream_that_missed_something_gets_its_image_first(void **state)
+{
+    enum { ITEMS = 40 };
+    static char names[ITEMS][8];
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct omm_login_request login = pair_login_request();
+
+    pair_settle(pair);
+    for (int i = 0; i < ITEMS; i++) {
+        snprintf(names[i], sizeof(names[i]), "I%d", i);
+        ask(c, &(struct kept){ .stream_id = 5 + i, .name = names[i] });
+        pair_settle(pair);
+    }
+    pair_pass(pair, 100 * PAIR_MS);
+    login.pause = true;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    for (int i = 0; i < ITEMS; i++)
+        pair_update(pair, names[i]);
+    pair_settle(pair);
+    uint32_t before = c->puts;
+    login.pause = false;
+    turn(pair);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &login);
+    uint32_t resumed = c->puts - before;
+    assert_in_range(resumed, 1, ITEMS - 1);
+    for (int i = 0; i < ITEMS; i++)
+        pair_update(pair, names[i]);
+    srcdist_core_settle(pair->source, pair->now_ns);
+    pair_move(pair, &pair->down, 1, false);
+    assert_int_equal(c->puts - before, 2 * resumed); /* an update for those alone */
+    turns_until_done(pair);
+    assert_int_equal(c->puts - before, ITEMS + resumed);
+    free(c);
 }
 
 /* ---- streams that are let go ---- */
@@ -454,6 +669,18 @@ static void a_reload_reaches_streams_that_change_places_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_turn_answers_a_counted_number_of_directories, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_dictionary_costs_a_turn_what_it_is_long, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_dictionary_longer_than_the_queue_goes_out_as_room_comes,
+                                        setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(who_overflowed_is_asked_for_nothing_more, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_turn_takes_a_counted_number_of_streams_up_again, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_stream_that_missed_something_gets_its_image_first, setup,
+                                        pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_opens_a_counted_number_of_names, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(clients_with_work_left_take_turns, setup, pair_teardown),
