@@ -38,7 +38,8 @@ static void take_limits(struct srcdist_provider *p, const struct entitle_answer 
     p->pace.ahead_ns = p->pace.cost_ns * (answer->messages_burst ? answer->messages_burst - 1 : 0);
 }
 
-const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p)
+const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
+                                 uint8_t *code)
 {
     struct entitle_answer answer = { 0 };
     const struct entitle_query query = {
@@ -49,6 +50,7 @@ const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provi
         .host = view_of_text(p->name),
     };
 
+    *code = RWF_CODE_NOT_ENTITLED;
     if (core->config.has_access) {
         if (!core->access)
             return "providerAccessFile cannot be used";
@@ -56,8 +58,10 @@ const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provi
             return "user name or password refused";
     }
     uint32_t limit = answer.mounts_max ? answer.mounts_max : core->config.user_sessions_max;
-    if (limit && sessions_of(core, p) >= limit)
+    if (limit && sessions_of(core, p) >= limit) {
+        *code = RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER;
         return "the user has as many connections as it may";
+    }
     take_limits(p, &answer);
     return NULL;
 }
@@ -74,15 +78,16 @@ static bool keep(char *out, size_t size, struct rwf_bytes text)
 }
 
 const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
-                                 const struct omm_login_request *request)
+                                 const struct omm_login_request *request, uint8_t *code)
 {
+    *code = RWF_CODE_NOT_ENTITLED;
     if (!keep(p->user, sizeof(p->user), request->user))
         return "the user name cannot be used";
     if (!keep(p->password, sizeof(p->password), request->password) ||
         !keep(p->token, sizeof(p->token), request->token))
         return core->config.has_access ? "user name or password refused"
-                                       : srcdist_access_again(core, p);
-    return srcdist_access_again(core, p);
+                                       : srcdist_access_again(core, p, code);
+    return srcdist_access_again(core, p, code);
 }
 
 bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,

@@ -5,12 +5,14 @@
 
 #include "private.h"
 
-/* NULL: this user may log in, and the provider has its limits; else why not. Without an access file
- * everybody may. */
+/* NULL: this user may log in, and the provider has its limits; else why not, and in `code` as what:
+ * NOT_ENTITLED for good, EXCEEDED_MAX_MOUNTS_PER_USER until a session of the user ends. Without an
+ * access file everybody may. */
 const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
-                                 const struct omm_login_request *request);
+                                 const struct omm_login_request *request, uint8_t *code);
 /* The same for one that is logged in, by what it presented then. */
-const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p);
+const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
+                                 uint8_t *code);
 bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,
                                 struct rwf_bytes service);
 

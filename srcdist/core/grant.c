@@ -35,7 +35,8 @@ void srcdist_grants_review(struct srcdist_core *core)
         if (!p->is_used || p->must_go || p->kind != SRCDIST_NON_INTERACTIVE ||
             p->state == SRCDIST_PROVIDER_LOGIN)
             continue;
-        if (srcdist_access_again(core, p) != NULL) {
+        uint8_t code;
+        if (srcdist_access_again(core, p, &code) != NULL) {
             core->stats.logins_refused++;
             srcdist_provider_drop(core, i, "providerAccessFile no longer lets it in");
             continue;

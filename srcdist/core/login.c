@@ -150,13 +150,16 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
     srcdist_provider_send(core, provider, &enc);
 }
 
-/* It is heard no more, and cut in a while: who tries passwords has few connections to try on. */
+/* It is heard no more, and cut in a while: who tries passwords has few connections to try on. One
+ * session too many of a user may be let in later: an old one of it may be half-open. */
 static void refuse_login(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                          uint8_t code, const char *text)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    bool is_for_now = code == RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER;
 
-    refuse(core, provider, stream_id, RWF_STREAM_CLOSED, code, text);
+    refuse(core, provider, stream_id, is_for_now ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED,
+           code, text);
     p->refused_ns = core->now_ns;
     core->stats.logins_refused++;
     srcdist_tell_rarely(core, SRCDIST_TALE_LOGIN, "provider %s: its login is refused: %s",
@@ -194,9 +197,10 @@ static int publisher_login(struct srcdist_core *core, uint32_t provider, const s
                "No room for the items of another provider now");
         return MD_OK;
     }
-    const char *why = srcdist_access_login(core, p, &request);
+    uint8_t code;
+    const char *why = srcdist_access_login(core, p, &request, &code);
     if (why && is_new)
-        refuse_login(core, provider, msg->stream_id, RWF_CODE_NOT_ENTITLED, why);
+        refuse_login(core, provider, msg->stream_id, code, why);
     else if (why)
         srcdist_provider_drop(core, provider, why);
     else

@@ -142,6 +142,27 @@ static void an_item_of_a_shared_stream_is_taken_over_to_one_of_its_own(void **st
 static const char rules[] = "user feed password=secret mounts=2 items=3\n"
                             "allow feed SENT * do=publish\n";
 
+static void too_many_sessions_are_a_refusal_for_now(void **state)
+{
+    struct bed *bed = *state;
+
+    set_rules(bed, rules);
+    struct stranger *first = session(bed, 0, HOST, "feed", "secret");
+    session(bed, 1, HOST, "feed", "secret");
+    struct stranger *third = come_from(bed, 2, HOST);
+    log_in(third, "feed", "secret");
+    assert_int_equal(third->state.stream_state, RWF_STREAM_CLOSED_RECOVER);
+    assert_int_equal(third->state.code, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER);
+    pair_pass(&bed->pair, 4 * PAIR_SEC);
+    assert_true(third->is_closed); /* its place is another one's */
+    go(first);
+    third = session(bed, 3, HOST, "feed", "secret");
+    assert_int_equal(third->state.stream_state, RWF_STREAM_OPEN);
+    log_in(come_from(bed, 4, HOST), "feed", "guess");
+    assert_int_equal(bed->strangers[4].state.stream_state, RWF_STREAM_CLOSED);
+    assert_int_equal(bed->strangers[4].state.code, RWF_CODE_NOT_ENTITLED);
+}
+
 static void items_of_a_half_open_session_count_once(void **state)
 {
     struct bed *bed = *state;
@@ -172,6 +193,7 @@ int main(void)
         TEST_ACCESS(a_secret_proves_the_user_at_another_host),
         TEST(updates_of_the_older_session_are_not_published_any_more),
         TEST(an_item_of_a_shared_stream_is_taken_over_to_one_of_its_own),
+        TEST_ACCESS(too_many_sessions_are_a_refusal_for_now),
         TEST_ACCESS(items_of_a_half_open_session_count_once),
     };
 
