@@ -141,7 +141,8 @@ void net_tls_commit(struct net_tls_fresh *fresh);
 void net_tls_discard(struct net_tls_fresh *fresh);
 /* When the certificate in force ends, in seconds since 1970; 0: there is none. */
 int64_t net_tls_expires(struct net_tls *tls);
-/* The same of the list of revoked certificates that ends first: then its peers are refused. */
+/* The same of the lists of revoked certificates: when the first issuer has no list any more that is
+ * in force. Then its peers are refused. */
 int64_t net_tls_crl_expires(struct net_tls *tls);
 void net_tls_destroy(struct net_tls *tls); /* NULL is allowed */
 

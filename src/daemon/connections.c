@@ -110,10 +110,12 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
 
 static int64_t show_end(struct daemon *daemon, int64_t ends_s, const char *name, const char *leaf)
 {
-    if (ends_s <= 0)
-        return INT64_MAX;
     struct stats_entry *entry = stats_entry_addf(daemon->stats, STATS_KIND_TIME, "%s.tls.%s.%s",
                                                  daemon->process, name, leaf);
+    if (ends_s <= 0) { /* a reload has taken it away, or there never was one */
+        stats_entry_remove(daemon->stats, entry);
+        return INT64_MAX;
+    }
     md_ctr_set(&entry->value, (uint64_t)ends_s * MD_NS_PER_S);
     return ends_s - (int64_t)(md_clock_wall_ns() / MD_NS_PER_S);
 }

@@ -170,16 +170,39 @@ int64_t tls_context_expires(const SSL_CTX *context)
     return certificate ? seconds_of(X509_get0_notAfter(certificate)) : 0;
 }
 
-int64_t tls_context_crl_expires(const SSL_CTX *context)
+/* OpenSSL takes any list of an issuer that is in force, so the last of them to end counts. Returns
+ * 0 if one never ends. */
+static int64_t issuer_ends(const STACK_OF(X509_OBJECT) * objects, const X509_CRL *of)
 {
-    STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
-    int64_t first = 0;
+    int64_t last = 0;
 
     for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
         X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, i));
-        int64_t ends = list ? seconds_of(X509_CRL_get0_nextUpdate(list)) : 0;
+
+        if (!list || X509_NAME_cmp(X509_CRL_get_issuer(list), X509_CRL_get_issuer(of)) != 0)
+            continue;
+        int64_t ends = seconds_of(X509_CRL_get0_nextUpdate(list));
+        if (ends == 0)
+            return 0;
+        if (ends > last)
+            last = ends;
+    }
+    return last;
+}
+
+int64_t tls_context_crl_expires(const SSL_CTX *context)
+{
+    X509_STORE *store = SSL_CTX_get_cert_store(context);
+    int64_t first = 0;
+
+    X509_STORE_lock(store); /* a handshake may add certificates to the store */
+    const STACK_OF(X509_OBJECT) *objects = X509_STORE_get0_objects(store);
+    for (int i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+        X509_CRL *list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, i));
+        int64_t ends = list ? issuer_ends(objects, list) : 0;
         if (ends && (first == 0 || ends < first))
             first = ends;
     }
+    X509_STORE_unlock(store);
     return first;
 }
