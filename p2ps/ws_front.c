@@ -138,7 +138,7 @@ static int send_bytes(struct p2ps_mount *mount, struct rwf_bytes bytes, int32_t 
     int rc = json_write_message(&context, bytes, ws->text, ws->text_size, &written);
 
     if (rc != RWF_OK)
-        return MD_ERR_FULL;
+        return MD_ERR_MALFORMED; /* also when it is too long: no room later helps */
     return put_text(mount->ws->conn, ws->text, written.length, stream_id, true);
 }
 

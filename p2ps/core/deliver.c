@@ -58,6 +58,32 @@ static void tell_unreadable(struct p2ps_core *core, uint32_t item)
     }
 }
 
+/* Updates are not for such a watch: it gets an image instead. */
+#define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
+
+/* A record that cannot be made in the form of a watch, in JSON for one, is lost for its client. */
+static void tell_unmade(struct p2ps_core *core, uint32_t item)
+{
+    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                              "A record of this item cannot be converted: values "
+                                              "may be missing until its next image");
+
+    if (!core->is_unmade)
+        return;
+    core->is_unmade = false;
+    for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
+        struct p2ps_watch *w = &core->items[item].watches[i];
+
+        if ((w->state != P2PS_WATCH_FILLING && w->state != P2PS_WATCH_STEP) ||
+            w->flags & (HELD_BACK | P2PS_WATCH_TOLD_LOST) ||
+            core->made_epoch[w->form] != core->epoch || !core->made[w->form].is_broken)
+            continue;
+        p2ps_watch_status(core, item, i, &state);
+        if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
+            w->flags |= P2PS_WATCH_TOLD_LOST;
+    }
+}
+
 /* ---- images ---- */
 
 /* Whether the watch takes this part, and the state it is in then. */
@@ -94,6 +120,7 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
     p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
     if (flags & RRMP_IMAGE_FIRST)
         w->flags &= (uint16_t)~P2PS_WATCH_MISSED; /* but not what comes between the parts */
+    w->flags &= (uint16_t)~P2PS_WATCH_TOLD_LOST;
     if (c->front->put(c->self, made, w->stream_id, solicited,
                       (w->flags & P2PS_WATCH_SNAPSHOT) != 0) != MD_OK) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
@@ -152,6 +179,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
             put_image(core, i, &record, event->flags);
     }
     tell_unreadable(core, item);
+    tell_unmade(core, item);
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
@@ -174,9 +202,6 @@ static bool takes_message(const struct p2ps_watch *w, uint8_t to)
         return (to & RRMP_SINK_TO_STEP) != 0;
     return w->state == P2PS_WATCH_FILLING && (to & RRMP_SINK_TO_WAIT) != 0;
 }
-
-/* Updates are not for such a watch: it gets an image instead. */
-#define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
 
 static bool is_paused(const struct p2ps_client *c, const struct p2ps_watch *w)
 {
@@ -221,6 +246,18 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         p2ps_client_touch(core, w->client);
     }
     tell_unreadable(core, record.item);
+    tell_unmade(core, record.item);
+}
+
+/* A generic message that the client's protocol cannot say: the values of the item stay good. */
+static void tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct rwf_state state =
+        p2ps_state(RWF_STREAM_OPEN, core->items[item].data_state, RWF_CODE_NONE,
+                   "A generic message of this item is left out: it cannot be converted");
+
+    core->stats.decode_errors++;
+    p2ps_watch_status(core, item, watch, &state);
 }
 
 /* Generic messages keep their own key and are never conflated or filtered. */
@@ -243,7 +280,12 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
         if (!takes_message(w, event->to))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
-        if (c->front->put(c->self, &made, w->stream_id, false, false) != MD_OK) {
+        int err = c->front->put(c->self, &made, w->stream_id, false, false);
+        if (err == MD_ERR_MALFORMED) {
+            tell_left_out(core, record.item, i);
+            continue;
+        }
+        if (err != MD_OK) {
             p2ps_client_doom(core, w->client); /* it may not be dropped, and cannot be kept */
             continue;
         }

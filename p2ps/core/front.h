@@ -56,6 +56,7 @@ struct p2ps_made {
     uint32_t solicited_at; /* the same of what says that nobody asked for it; of JSON only */
     bool is_vital;         /* may be neither dropped nor given later */
     bool is_rwf;           /* a message of RWF as it came, in no form */
+    bool is_broken;        /* the record cannot be made in this form */
 };
 
 struct p2ps_front {
@@ -71,8 +72,8 @@ struct p2ps_front {
 
     /* Queue `made` for one stream of one client. `solicited`, `snapshot`: patch a refresh so.
      * MD_ERR_FULL: no room now; some of it is kept for vital and administrative messages, so that
-     * a client that falls behind can still get a status. Called for every message of every watch.
-     */
+     * a client that falls behind can still get a status. MD_ERR_MALFORMED: `is_rwf`, and the
+     * protocol cannot say this message. Called for every message of every watch. */
     int (*put)(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
                bool snapshot);
 

@@ -40,6 +40,7 @@ enum p2ps_watch_flags {
     P2PS_WATCH_NO_REFRESH = 0x100, /* wants updates without an image */
     P2PS_WATCH_ASKED = 0x200,      /* the next image answers a request of the client */
     P2PS_WATCH_STANDBY = 0x400,    /* its client follows another p2ps: images, no updates */
+    P2PS_WATCH_TOLD_LOST = 0x800,  /* its client knows of a record that could not be made */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -286,6 +287,7 @@ struct p2ps_core {
         struct p2ps_record record;
     } converted;               /* between Marketfeed and RWF, of the record `epoch` */
     bool is_unreadable;        /* it could not be converted */
+    bool is_unmade;            /* a form could not be made of it */
     struct rwf_key record_key; /* of the present record, once a form asked for it */
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */

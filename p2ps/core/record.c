@@ -12,6 +12,7 @@ void p2ps_record_next(struct p2ps_core *core)
     core->epoch++;
     core->make_used = 0;
     core->is_unreadable = false;
+    core->is_unmade = false;
 }
 
 bool p2ps_record_start(struct p2ps_core *core, const struct rrmp_sink_event *event,
@@ -40,7 +41,7 @@ const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
     if (core->made_epoch[form] == core->epoch)
         return made->bytes ? made : NULL;
     core->made_epoch[form] = core->epoch;
-    made->bytes = NULL;
+    *made = (struct p2ps_made){ 0 };
     if (!record->key && (f->flags & (P2PS_FORM_KEY | P2PS_FORM_MARKETFEED) ||
                          record->peek.msg_class == RWF_CLASS_REFRESH)) {
         if (!p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
@@ -53,7 +54,8 @@ const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
     if (f->front->make(f, given, core->make_buffer + core->make_used,
                        core->make_size - core->make_used, made) != MD_OK) {
         core->stats.decode_errors++;
-        made->bytes = NULL;
+        core->is_unmade = true;
+        *made = (struct p2ps_made){ .is_broken = true };
         return NULL;
     }
     /* Bytes that were written to the buffer stay there while the record lasts. */

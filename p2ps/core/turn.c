@@ -177,7 +177,7 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
         if (core->now_ns - c->opened_ns > 2 * SECOND_NS)
             p2ps_client_cut(core, client, "login closed");
     } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
-        p2ps_client_cut(core, client, "no login in time");
+        p2ps_client_cut(core, client, "no login within loginTimeout");
     } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
         core->stats.mounts_cut_slow++;
         p2ps_client_cut(core, client, "output buffer overflow");

@@ -71,6 +71,16 @@ static void pair_read_fields(struct pair_stream *s, const struct rwf_msg *msg)
     }
 }
 
+uint8_t pair_unmade_class;
+
+static int pair_front_make(const struct p2ps_form *form, const struct p2ps_record *record,
+                           uint8_t *out, size_t size, struct p2ps_made *made)
+{
+    if (record->peek.msg_class == pair_unmade_class)
+        return RWF_ERR_MALFORMED;
+    return p2ps_rwf_make(form, record, out, size, made);
+}
+
 static int pair_front_put(void *self, const struct p2ps_made *made, int32_t stream_id,
                           bool solicited, bool snapshot)
 {
@@ -90,6 +100,8 @@ static int pair_front_put(void *self, const struct p2ps_made *made, int32_t stre
         letter = 'U';
     else if (msg.msg_class == RWF_CLASS_GENERIC)
         letter = 'G';
+    if (made->is_rwf && msg.msg_class == pair_unmade_class)
+        return MD_ERR_MALFORMED;
     int err = pair_note(c, stream_id, letter);
     if (err != MD_OK)
         return err;
@@ -242,7 +254,7 @@ static void pair_front_close(void *self, const char *reason)
 
 static const struct p2ps_front pair_front = {
     .name = "model",
-    .make = p2ps_rwf_make,
+    .make = pair_front_make,
     .put = pair_front_put,
     .login_refresh = pair_front_login,
     .status = pair_front_status,

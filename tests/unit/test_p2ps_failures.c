@@ -90,6 +90,58 @@ static void a_client_that_takes_no_suspect_data_is_told_to_ask_again(void **stat
     assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
 }
 
+static void a_record_that_a_protocol_cannot_say_makes_the_item_suspect_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_unmade_class = RWF_CLASS_UPDATE;
+    pair_update(pair, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I!");
+    pair_unmade_class = 0;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I!i");
+    pair_unmade_class = RWF_CLASS_UPDATE;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I!i!");
+    pair_unmade_class = RWF_CLASS_REFRESH;
+    pair_open(c, 6, "GE.N");
+    pair_unmade_class = 0;
+    assert_string_equal(pair_heard(c, 6), "!");
+    assert_int_equal(p2ps_core_stats(pair->sink)->decode_errors, 4);
+}
+
+static void a_generic_message_that_a_protocol_cannot_say_costs_no_connection(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    uint8_t bytes[100];
+    struct rwf_encoder enc;
+
+    pair_open(c, 5, "IBM.N");
+    const struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_GENERIC,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .stream_id = pair_item(pair, "IBM.N")->stream_id,
+        .flags = RWF_GENERIC_COMPLETE,
+        .container = RWF_TYPE_NO_DATA,
+    };
+    pair_unmade_class = RWF_CLASS_GENERIC;
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    assert_int_equal(rwf_msg_encode(&enc, &msg), RWF_OK);
+    pair_say(&pair->provider, &enc);
+    pair_settle(pair);
+    pair_unmade_class = 0;
+    assert_string_equal(pair_heard(c, 5), "IS");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_false(c->closed);
+}
+
 static int setup_window(void **state)
 {
     return pair_setup(state, (struct p2ps_core_config){ .sink.open_window_minimum = 2 });
@@ -217,6 +269,8 @@ int main(void)
         TEST(an_item_asked_while_no_instance_is_there_waits_for_one),
         TEST(a_client_without_single_open_recovers_itself),
         TEST(a_client_that_takes_no_suspect_data_is_told_to_ask_again),
+        TEST(a_record_that_a_protocol_cannot_say_makes_the_item_suspect_once),
+        TEST(a_generic_message_that_a_protocol_cannot_say_costs_no_connection),
         cmocka_unit_test_setup_teardown(no_more_requests_are_under_way_than_the_open_window,
                                         setup_window, pair_teardown),
         cmocka_unit_test_setup_teardown(a_changed_priority_changes_who_is_asked_for_next,
