@@ -41,6 +41,16 @@ static void refuse(struct p2ps *p2ps, struct p2ps_worker *worker, const struct l
     p2ps_worker_hand(worker, listener->protocol, stream, FULL);
 }
 
+static void refuse_ws(struct p2ps *p2ps, struct p2ps_worker *worker,
+                      const struct listener *listener, struct net_stream *stream)
+{
+    md_ctr_inc(p2ps->mounts_rejected);
+    md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
+           net_stream_peer(stream), p2ps->ws_max);
+    p2ps_worker_hand(worker, listener->protocol, stream,
+                     "Maximum number of WebSocket connections reached");
+}
+
 static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total, uint32_t *total_ws)
 {
     struct p2ps_worker *best = p2ps->workers[0];
@@ -87,16 +97,12 @@ static void on_listener(void *owner, int fd, unsigned events)
 
         struct p2ps_worker *idle = total >= p2ps->mounts_max ? idlest(p2ps) : NULL;
 
-        if (idle && !p2ps->is_draining) {
+        if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
+            refuse_ws(p2ps, worker, listener, stream);
+        } else if (idle && !p2ps->is_draining) {
             p2ps_worker_hand_into(idle, listener->protocol, stream, FULL);
         } else if (total >= p2ps->mounts_max) {
             refuse(p2ps, worker, listener, stream);
-        } else if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
-            md_ctr_inc(p2ps->mounts_rejected);
-            md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
-                   net_stream_peer(stream), p2ps->ws_max);
-            p2ps_worker_hand(worker, listener->protocol, stream,
-                             "Maximum number of WebSocket connections reached");
         } else if (p2ps->is_draining) {
             md_ctr_inc(p2ps->mounts_rejected);
             p2ps_worker_hand(worker, listener->protocol, stream,

@@ -78,6 +78,14 @@ static struct rssl_config channel_config(const struct daemon *daemon)
     return config;
 }
 
+/* Of a WebSocket connection, in bytes; half of what 32 bits count is more than anybody means. */
+static uint32_t ws_queue_max(const struct rssl_config *channel, uint64_t buffer)
+{
+    uint64_t bytes = channel->max_buffers * buffer;
+
+    return bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+}
+
 static struct p2ps_ws_config ws_config(const struct p2ps *p2ps,
                                        const struct p2ps_worker_config *worker)
 {
@@ -86,7 +94,7 @@ static struct p2ps_ws_config ws_config(const struct p2ps *p2ps,
         .is_enabled = md_conf_bool(daemon, "wsEnable"),
         .ping_ns = md_conf_time_ns(daemon, "wsPingTimeout"),
         .message_max = md_conf_u32(daemon, "wsMaxMsgSize"),
-        .queue_max = worker->channel.max_buffers * md_conf_u32(daemon, "maxFragmentSize"),
+        .queue_max = ws_queue_max(&worker->channel, md_conf_u64(daemon, "maxFragmentSize")),
         .pool_bytes = worker->pool.shared_bytes,
         .breach_percent = worker->channel.breach_percent,
         .ok_percent = worker->channel.ok_percent,

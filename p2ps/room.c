@@ -11,6 +11,7 @@
 #define HOSTS        1024 /* counters; hosts that share one are taken as one */
 #define TELL_FIRST   1000000000ull
 #define TELL_LONGEST 600000000000ull
+#define STALL_NS     1000000000ull /* of our own loop: it is not the clients' */
 
 static bool is_in(const struct p2ps_mount *mount)
 {
@@ -28,6 +29,16 @@ static uint32_t host_of(const struct p2ps_mount *mount)
     return (uint32_t)md_hash_bytes(peer, length) % HOSTS;
 }
 
+/* A connection whose input waits for its turn may have asked for a login. Those that came first
+ * stand last in the list. */
+static bool goes_before(const struct p2ps_mount *mount, const struct p2ps_mount *worst,
+                        const uint32_t counts[HOSTS])
+{
+    if (!worst || !mount->held != !worst->held)
+        return !worst || !mount->held;
+    return counts[host_of(mount)] >= counts[host_of(worst)];
+}
+
 bool p2ps_room_make(struct p2ps_worker *worker)
 {
     uint32_t counts[HOSTS] = { 0 };
@@ -36,12 +47,7 @@ bool p2ps_room_make(struct p2ps_worker *worker)
     for (const struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
         counts[host_of(mount)] += !is_in(mount);
     for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
-        uint32_t host = host_of(mount);
-
-        if (is_in(mount))
-            continue;
-        /* Those that came first stand last in the list. */
-        if (!worst || counts[host] >= counts[host_of(worst)])
+        if (!is_in(mount) && goes_before(mount, worst, counts))
             worst = mount;
     }
     if (!worst)
@@ -56,10 +62,26 @@ void p2ps_room_look(struct p2ps_mount *mount, uint64_t now_ns)
     uint64_t timeout_ns = mount->worker->config.login_timeout_ns;
     struct p2ps_client_info client;
 
+    /* What waits for its turn may be the login; but nobody puts it off for ever. */
+    if (mount->held)
+        timeout_ns *= P2PS_LOGIN_TURNS;
     if (timeout_ns == 0 || mount->is_closing || now_ns - mount->since_ns < timeout_ns ||
         (p2ps_client_info(mount->worker->core, mount->client, &client) && client.has_asked))
         return;
     p2ps_mount_close(mount, "no login within loginTimeout");
+}
+
+void p2ps_room_forgive(struct p2ps_worker *worker, uint64_t now_ns)
+{
+    uint64_t before_ns = worker->looked_ns;
+
+    worker->looked_ns = now_ns;
+    if (before_ns == 0 || now_ns - before_ns < STALL_NS)
+        return;
+    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
+        if (mount->since_ns <= before_ns)
+            mount->since_ns += now_ns - before_ns;
+    }
 }
 
 void p2ps_room_tell(struct p2ps_worker *worker, uint64_t now_ns)

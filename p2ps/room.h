@@ -12,6 +12,8 @@ struct p2ps_worker;
 bool p2ps_room_make(struct p2ps_worker *worker);
 /* Ends the mount if its login has not come in time. */
 void p2ps_room_look(struct p2ps_mount *mount, uint64_t now_ns);
+/* Before the mounts are looked at: a stall of our own loop does not count against loginTimeout. */
+void p2ps_room_forgive(struct p2ps_worker *worker, uint64_t now_ns);
 /* Logs how many gave way, at growing distances. */
 void p2ps_room_tell(struct p2ps_worker *worker, uint64_t now_ns);
 

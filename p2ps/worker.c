@@ -241,6 +241,7 @@ static void on_mount_timer(void *owner)
     struct p2ps_worker *worker = owner;
     uint64_t now_ns = md_loop_now(worker->loop);
 
+    p2ps_room_forgive(worker, now_ns);
     for (struct p2ps_mount *mount = worker->mounts, *next; mount; mount = next) {
         next = mount->next;
         p2ps_mount_watch(mount);

@@ -117,7 +117,8 @@ struct p2ps_worker {
     _Atomic uint64_t alive_ns;     /* the loop turned then */
     struct p2ps_worker_stats *stats;
     struct p2ps_service_stats *service_stats;
-    uint64_t gave_way; /* mounts without a login, for others */
+    uint64_t looked_ns; /* at loginTimeout of all mounts */
+    uint64_t gave_way;  /* mounts without a login, for others */
     uint64_t gave_way_said;
     uint64_t gave_way_say_ns;
     uint64_t gave_way_distance_ns; /* from one line to the next */

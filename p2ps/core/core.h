@@ -31,6 +31,9 @@ struct cache_ripples;
  */
 struct p2ps_core;
 
+/* A login that waits for its client's turn has so many times loginTimeout. */
+#define P2PS_LOGIN_TURNS 12
+
 /* How far a dictionary has been read. */
 struct p2ps_dictionary_reading {
     struct rwf_dictionary_cursor cursor;

@@ -45,6 +45,15 @@ static void close_with(struct p2ps_core *core, const struct opening *open, uint8
     refuse(core, open, RWF_STREAM_CLOSED, code, text);
 }
 
+/* While the streams of clients that hung up are let go, there is room soon: try again. */
+static void close_for_room(struct p2ps_core *core, const struct opening *open, uint8_t code,
+                           const char *text)
+{
+    bool comes = core->work.drop_first != P2PS_NONE;
+
+    refuse(core, open, comes ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED, code, text);
+}
+
 /* ---- what may be refused before anything is opened ---- */
 
 static bool find_service(struct p2ps_core *core, struct opening *open)
@@ -112,7 +121,7 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
         is_reached(c->item_limit, &c->tally->items) ||
         is_reached(limits->aggregate, core->config.shared.items)) {
         core->stats.refused_limit++;
-        close_with(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
+        close_for_room(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
         return false;
     }
     return true;
@@ -123,7 +132,7 @@ static bool check_memory(struct p2ps_core *core, const struct opening *open)
     if (!p2ps_core_is_full(core))
         return true;
     core->stats.refused_no_memory++;
-    close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for more items");
+    close_for_room(core, open, RWF_CODE_NO_RESOURCES, "No memory for more items");
     return false;
 }
 
@@ -201,7 +210,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
         sink_open.message = (struct rrmp_view){ request->payload.data, request->payload.length };
     uint32_t item = p2ps_item_take(core);
     if (item == P2PS_NONE) {
-        close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
+        close_for_room(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
         return P2PS_NONE;
     }
     sink_open.user = item;
@@ -210,8 +219,9 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
         p2ps_item_give(core, item);
         if (err == MD_ERR_EXISTS)
             return item_of_sink(sink, sink_item);
-        close_with(core, open, err == MD_ERR_FULL ? RWF_CODE_TOO_MANY_ITEMS : RWF_CODE_NO_RESOURCES,
-                   "No more items can be opened");
+        close_for_room(core, open,
+                       err == MD_ERR_FULL ? RWF_CODE_TOO_MANY_ITEMS : RWF_CODE_NO_RESOURCES,
+                       "No more items can be opened");
         return P2PS_NONE;
     }
     struct p2ps_item *it = &core->items[item];

@@ -171,7 +171,7 @@ static void tick_rtt(struct p2ps_core *core, uint32_t client)
 static void tick_client(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    uint64_t login_timeout = core->config.login_timeout_ns;
+    uint64_t login_timeout = core->config.login_timeout_ns * (c->is_busy ? P2PS_LOGIN_TURNS : 1);
 
     if (c->login_state == P2PS_LOGIN_REFUSED) {
         if (core->now_ns - c->opened_ns > 2 * SECOND_NS)

@@ -13,6 +13,7 @@ struct crowd {
     uint32_t id;
     uint32_t puts;
     uint32_t statuses;
+    uint8_t stream_state; /* of the last one */
     uint32_t directories;
     uint32_t parts; /* of dictionaries, since the last flush */
     uint32_t parts_all;
@@ -52,7 +53,7 @@ static int status(void *self, const struct omm_status *message)
 {
     struct crowd *c = self;
 
-    (void)message;
+    c->stream_state = message->state.stream_state;
     c->statuses++;
     return MD_OK;
 }
@@ -591,6 +592,61 @@ static void nothing_goes_to_a_client_that_is_being_let_go(void **state)
     free(c);
 }
 
+static void room_that_comes_soon_is_worth_another_try(void **state)
+{
+    const struct p2ps_item_limits limits = { .aggregate = NAMES_MAX };
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *again = come(pair);
+
+    p2ps_core_item_limits_set(pair->sink, &limits);
+    turn(pair);
+    batch(c, 10, 0, NAMES_MAX);
+    turns_until_done(pair);
+    ask(again, &(struct kept){ .stream_id = 5, .name = "NEW" });
+    assert_int_equal(again->stream_state, RWF_STREAM_CLOSED);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    c = come(pair);
+    for (int i = 0; i < 1000 && p2ps_core_has_work(pair->sink); i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "MORE%d", i);
+        c->stream_state = RWF_STREAM_OPEN;
+        ask(c, &(struct kept){ .stream_id = 100 + i, .name = name });
+        assert_int_not_equal(c->stream_state, RWF_STREAM_CLOSED);
+        if (c->stream_state == RWF_STREAM_CLOSED_RECOVER)
+            break;
+    }
+    assert_int_equal(c->stream_state, RWF_STREAM_CLOSED_RECOVER);
+    turns_until_done(pair);
+    ask(c, &(struct kept){ .stream_id = 5000, .name = "AT LAST" });
+    assert_int_equal(p2ps_client_has_stream(pair->sink, c->id, 5000), true);
+    free(c);
+    free(again);
+}
+
+static void a_login_that_waits_for_its_turn_is_not_late(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = calloc(1, sizeof(*c));
+
+    c->pair = pair;
+    assert_int_equal(
+        p2ps_client_add(pair->sink, pair->now_ns, &front, c, "10.1.1.1:5", 0x0a010101, &c->id),
+        MD_OK);
+    p2ps_work_wait(pair->sink, c->id);
+    for (int i = 0; i < 70; i++) { /* loginTimeout is 60 s */
+        pair->now_ns += PAIR_SEC;
+        p2ps_core_tick(pair->sink, pair->now_ns, 0);
+    }
+    assert_false(c->closed);
+    turns_until_done(pair); /* its turn came, and it had nothing to say */
+    pair->now_ns += PAIR_SEC;
+    p2ps_core_tick(pair->sink, pair->now_ns, 0);
+    assert_true(c->closed);
+    free(c);
+}
+
 /* ---- a reload of the rules ---- */
 
 static void a_turn_asks_the_authority_a_counted_number_of_questions(void **state)
@@ -669,6 +725,10 @@ static void a_reload_reaches_streams_that_change_places_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(room_that_comes_soon_is_worth_another_try, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_login_that_waits_for_its_turn_is_not_late, setup,
+                                        pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_answers_a_counted_number_of_directories, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_dictionary_costs_a_turn_what_it_is_long, setup,
