@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "base/err.h"
 #include "base/prng.h"
+#include "description.h"
 #include "dictionary.h"
 #include "dictionary_table.h"
 #include "grant.h"
@@ -128,6 +129,8 @@ void srcdist_core_destroy(struct srcdist_core *core)
         if (!core->providers[i].is_used)
             continue;
         srcdist_streams_fini(&core->providers[i].streams);
+        for (uint32_t k = 0; k < core->providers[i].offer_count; k++)
+            srcdist_description_forget(&core->providers[i].offers[k]);
         free(core->providers[i].groups);
         srcdist_pending_fini(&core->providers[i]);
         free(core->providers[i].closes);

@@ -3,6 +3,7 @@
 #include "directory.h"
 
 #include "base/err.h"
+#include "description.h"
 #include "dictionary.h"
 #include "offer.h"
 #include "provider.h"
@@ -151,6 +152,7 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
         return MD_OK; /* not one of ours */
     if (service->filters & OMM_FILTER_INFO) {
         srcdist_service_describe(core, offer->service, provider, service);
+        srcdist_description_keep(offer, service);
         offer->accepts_status = service->accepting_consumer_status;
         offer->counts_snapshots = !service->supports_out_of_band_snapshots;
     }

@@ -3,6 +3,7 @@
 #include "offer.h"
 
 #include "access.h"
+#include "description.h"
 #include "provider.h"
 #include "recovery.h"
 #include "service.h"
@@ -15,7 +16,9 @@ void srcdist_offer_remove(struct srcdist_core *core, uint32_t provider, struct s
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     uint32_t service = offer->service;
 
+    srcdist_description_forget(offer);
     *offer = p->offers[--p->offer_count];
+    srcdist_service_describe_anew(core, service, provider);
     srcdist_service_unsay(core, service, provider);
     srcdist_items_orphaned(core, provider, service);
     if (srcdist_service_offerer(core, service) == SRCDIST_NONE)

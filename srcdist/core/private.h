@@ -29,18 +29,25 @@ enum srcdist_provider_state {
     SRCDIST_PROVIDER_READY,
 };
 
+/* INFO of a provider's service, as it came last. */
+struct srcdist_description {
+    struct omm_service info; /* views point to `text` */
+    uint8_t text[];
+};
+
 /* A service as this provider calls it. */
 struct srcdist_offer {
     uint16_t provider_id; /* the provider's service id */
     uint16_t service;     /* index here */
     bool is_up;
     bool is_accepting;
-    bool accepts_status;   /* the provider takes ConsumerStatus */
-    bool was_suspect;      /* a group or service status was not OK at some time */
-    bool counts_snapshots; /* as items within its limit */
-    uint32_t open_count;   /* items that are open or on their way */
-    uint64_t open_limit;   /* OpenLimit of its LOAD; UINT64_MAX: none */
-    uint8_t sent_role;     /* as sent: enum omm_mirroring_mode + 1; 0: not sent */
+    bool accepts_status;                     /* the provider takes ConsumerStatus */
+    bool was_suspect;                        /* a group or service status was not OK at some time */
+    bool counts_snapshots;                   /* as items within its limit */
+    uint32_t open_count;                     /* items that are open or on their way */
+    uint64_t open_limit;                     /* OpenLimit of its LOAD; UINT64_MAX: none */
+    uint8_t sent_role;                       /* as sent: enum omm_mirroring_mode + 1; 0: not sent */
+    struct srcdist_description *description; /* NULL: none is kept */
 };
 
 /* A group of one provider, and its number on the backbone, which no other provider's group has. */

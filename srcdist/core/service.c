@@ -10,8 +10,10 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "description.h"
 #include "dictionary_table.h"
 #include "itemkey/itemkey.h"
+#include "provider.h"
 #include "tell.h"
 
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
@@ -134,28 +136,6 @@ uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32
 
 /* ---- the description ---- */
 
-/* Views into a provider's message become invalid, so the description is copied. */
-static struct rwf_bytes keep(uint8_t *text, size_t *at, struct rwf_bytes bytes)
-{
-    uint8_t *start = text + *at;
-
-    if (bytes.length)
-        memcpy(start, bytes.data, bytes.length);
-    *at += bytes.length;
-    return rwf_bytes(start, bytes.length);
-}
-
-static size_t text_size(const struct omm_service *info)
-{
-    size_t size = info->vendor.length + info->item_list.length;
-
-    for (unsigned i = 0; i < info->provided_count; i++)
-        size += info->provided[i].length;
-    for (unsigned i = 0; i < info->used_count; i++)
-        size += info->used[i].length;
-    return size;
-}
-
 static bool is_same_info(const struct omm_service *a, const struct omm_service *b)
 {
     if (a->capability_count != b->capability_count || a->qos_count != b->qos_count ||
@@ -222,7 +202,6 @@ void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint3
                               const struct omm_service *info)
 {
     struct srcdist_service *s = &core->services[service];
-    size_t at = 0;
     bool is_same = s->text && is_same_info(&s->info, info);
 
     if (!may_describe(core, service, provider)) {
@@ -233,21 +212,53 @@ void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint3
     note_describer(core, service, provider);
     if (is_same)
         return;
-    uint8_t *text = malloc(text_size(info) + 1);
+    size_t text_size = srcdist_description_size(info);
+    uint8_t *text = malloc(text_size + 1);
     if (!text)
         return;
-    struct omm_service copy = *info;
-    copy.name = rwf_text(s->name);
-    copy.vendor = keep(text, &at, info->vendor);
-    copy.item_list = keep(text, &at, info->item_list);
-    for (unsigned i = 0; i < info->provided_count; i++)
-        copy.provided[i] = keep(text, &at, info->provided[i]);
-    for (unsigned i = 0; i < info->used_count; i++)
-        copy.used[i] = keep(text, &at, info->used[i]);
     free(s->text);
     s->text = text;
-    s->text_length = at;
-    s->info = copy;
+    s->text_length = text_size;
+    s->info = srcdist_description_copy(info, text);
+    s->info.name = rwf_text(s->name);
+}
+
+/* The provider that goes before the others that offer the service, and whose description is kept.
+ */
+static struct srcdist_offer *next_describer(struct srcdist_core *core, uint32_t service,
+                                            uint32_t *provider)
+{
+    struct srcdist_offer *best = NULL;
+
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        struct srcdist_provider *p = &core->providers[i];
+        struct srcdist_offer *offer =
+            p->is_used && !p->must_go ? srcdist_provider_offer(p, (uint16_t)service) : NULL;
+        const struct srcdist_provider *before = best ? &core->providers[*provider] : NULL;
+
+        if (!offer || !offer->description ||
+            (before &&
+             (p->rank > before->rank || (p->rank == before->rank && p->serial > before->serial))))
+            continue;
+        best = offer;
+        *provider = i;
+    }
+    return best;
+}
+
+void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service, uint32_t gone)
+{
+    struct srcdist_service *s = &core->services[service];
+    uint32_t provider;
+
+    if (s->describer != gone || s->describer_serial != core->providers[gone].serial)
+        return;
+    const struct srcdist_offer *offer = next_describer(core, service, &provider);
+    if (!offer)
+        return;
+    struct omm_service info = offer->description->info;
+    info.id = s->info.id; /* consumers know the service by it */
+    srcdist_service_describe(core, service, provider, &info);
 }
 
 static size_t put_text(uint8_t *out, struct rwf_bytes text)

@@ -28,6 +28,9 @@ uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32
  * offers it, another one's description is refused, unless that one is of a better rank. */
 void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint32_t provider,
                               const struct omm_service *info);
+/* The provider no longer offers the service. If it described it, the next one's description, as it
+ * came last, takes the place. */
+void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service, uint32_t gone);
 
 /* Keeps LOAD and LINK as the provider sends them, for consumers. */
 void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,

@@ -181,6 +181,29 @@ static void who_described_a_service_first_decides_while_it_offers_it(void **stat
     assert_int_equal(stats(bed)->descriptions_refused, 1);
 }
 
+static void the_description_of_the_next_provider_follows_when_its_describer_is_gone(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *first = publisher(bed, 0, "SENT");
+    struct stranger *second = come(bed, 1);
+    struct stranger *third = come(bed, 2);
+
+    log_in(second, "feed", "");
+    say_services(second, "SENT", 3, 1, "second");
+    log_in(third, "feed", "");
+    say_services(third, "SENT", 3, 1, "third");
+    assert_int_equal(stats(bed)->descriptions_refused, 2);
+    go(first);
+    say_services(third, "SENT", 3, 1, "second"); /* this one is in force */
+    assert_int_equal(stats(bed)->descriptions_refused, 2);
+    say_services(third, "SENT", 3, 1, "third");
+    assert_int_equal(stats(bed)->descriptions_refused, 3);
+    go(second);
+    say_services(second = publisher(bed, 1, "OTHER"), "SENT", 3, 1, "third");
+    assert_int_equal(stats(bed)->descriptions_refused, 3);
+    assert_true(is_up(bed, "SENT"));
+}
+
 static void a_flood_of_groups_ends_its_publisher(void **state)
 {
     struct bed *bed = *state;
@@ -389,6 +412,7 @@ int main(void)
         TEST(a_route_takes_its_service_back),
         TEST_ACCESS(a_publisher_with_rights_is_not_pushed_out_by_a_route),
         TEST(who_described_a_service_first_decides_while_it_offers_it),
+        TEST(the_description_of_the_next_provider_follows_when_its_describer_is_gone),
         TEST(a_flood_of_groups_ends_its_publisher),
         TEST(who_does_not_log_in_makes_room_and_is_cut_in_time),
         TEST(who_is_logged_in_makes_room_for_nobody),
