@@ -103,9 +103,20 @@ void rrcp_auth_seal(struct rrcp *r, uint8_t *to, const uint8_t *from, uint32_t l
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+/* Anybody may forge packets in the name of a host that starts again. They come by unicast, if the
+ * forger is not of its subnet, and they echo no nonce. */
+static enum key_class class_of(const struct rrcp *r, const struct packet_view *view,
+                               const struct rrcp_arrival *arrival)
+{
+    if (view->type == PACKET_BEACON && rrcp_packet_body(view) < 0 &&
+        rrcp_challenge_holds(r, view, arrival, STRANGER_ROUND))
+        return KEY_PROOF;
+    return arrival->is_group ? KEY_GROUP : KEY_UNICAST;
+}
+
 /* A session without a peer: its key stays in a small table, and making one has a price. */
 static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uint32_t key,
-                             const struct rrcp_address *from)
+                             const struct rrcp_arrival *arrival)
 {
     struct rrcp_strangers *s = &r->strangers;
     uint64_t at = md_siphash(r->hash_key, &view->session, sizeof(view->session));
@@ -115,7 +126,7 @@ static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uin
     if (s->openers[at].opener && s->openers[at].session == view->session &&
         s->openers[at].key == key && s->openers[at].cipher == cipher)
         return s->openers[at].opener;
-    if (!rrcp_key_pay(r, from))
+    if (!rrcp_key_pay(r, arrival->from, class_of(r, view, arrival)))
         return NULL;
     s->openers[at].session = view->session;
     s->openers[at].key = (uint8_t)key;
@@ -126,12 +137,12 @@ static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uin
 }
 
 static void *opener(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view,
-                    uint32_t key, const struct rrcp_address *from)
+                    uint32_t key, const struct rrcp_arrival *arrival)
 {
     uint8_t cipher = view->trailer->algorithm;
 
     if (!peer)
-        return stranger_opener(r, view, key, from);
+        return stranger_opener(r, view, key, arrival);
 
     void **place = &peer->openers[key][cipher - RRCP_CIPHER_AES_128_GCM];
 
@@ -175,7 +186,7 @@ static int opens(struct rrcp *r, void *state, struct packet_view *view)
 }
 
 int rrcp_auth_open(struct rrcp *r, struct rrcp_peer *peer, struct packet_view *view,
-                   const struct rrcp_address *from)
+                   const struct rrcp_arrival *arrival)
 {
     uint8_t cipher = view->trailer->algorithm;
     int drop = RRCP_DROP_AUTH_TAG;
@@ -185,7 +196,7 @@ int rrcp_auth_open(struct rrcp *r, struct rrcp_peer *peer, struct packet_view *v
     for (uint32_t i = 0; i < r->config.key_count && drop >= 0; i++) {
         if (r->config.keys[i].id != view->trailer->key_id)
             continue;
-        void *state = opener(r, peer, view, i, from);
+        void *state = opener(r, peer, view, i, arrival);
 
         if (state)
             drop = opens(r, state, view);

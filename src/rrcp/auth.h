@@ -25,7 +25,7 @@ void rrcp_auth_seal(struct rrcp *r, uint8_t *to, const uint8_t *from, uint32_t l
 /* Checks the tag, and lets the view point to what was encrypted. `peer` NULL: a stranger's. -1:
  * valid. Else an enum rrcp_drop. */
 int rrcp_auth_open(struct rrcp *r, struct rrcp_peer *peer, struct packet_view *view,
-                   const struct rrcp_address *from);
+                   const struct rrcp_arrival *arrival);
 /* Before the arrivals of a new rrcp_input(). */
 static inline void rrcp_auth_begin(struct rrcp *r)
 {

@@ -22,6 +22,7 @@
 #define IN_ALL_BURST   2048
 #define ADDRESS_RATE   256
 #define ADDRESS_BURST  512
+#define KEY_UNITS      2 /* two classes of packets that can be forged share what there is */
 #define CREATION_RATE  50
 #define CREATION_BURST 512
 #define RECENT_NS      (5 * RRCP_MS) /* a session is not challenged again sooner */
@@ -74,12 +75,12 @@ static uint32_t bucket_of(const struct rrcp *r, const struct rrcp_address *addre
 }
 
 static bool pay(struct rrcp *r, struct rrcp_budget *by, struct rrcp_budget *all,
-                const struct rrcp_address *address)
+                const struct rrcp_address *address, uint32_t units)
 {
     struct rrcp_budget *one = &by[bucket_of(r, address)];
 
-    return rrcp_budget_take(one, r->now_ns, 1, ADDRESS_RATE, ADDRESS_BURST) &&
-           rrcp_budget_take(all, r->now_ns, 1, IN_ALL_RATE, IN_ALL_BURST);
+    return rrcp_budget_take(one, r->now_ns, units, ADDRESS_RATE, ADDRESS_BURST) &&
+           rrcp_budget_take(all, r->now_ns, units, IN_ALL_RATE, IN_ALL_BURST);
 }
 
 void rrcp_challenge_stranger(struct rrcp *r, uint64_t session, const struct rrcp_arrival *arrival)
@@ -92,7 +93,7 @@ void rrcp_challenge_stranger(struct rrcp *r, uint64_t session, const struct rrcp
     if (s->recent[at].session == session && s->recent[at].path == path &&
         r->now_ns - s->recent[at].sent_ns < RECENT_NS)
         return;
-    if (!pay(r, s->challenge_by, &s->challenge_budget, arrival->from)) {
+    if (!pay(r, s->challenge_by, &s->challenge_budget, arrival->from, 1)) {
         r->counters.challenges_refused++;
         return;
     }
@@ -104,15 +105,15 @@ void rrcp_challenge_stranger(struct rrcp *r, uint64_t session, const struct rrcp
 
 bool rrcp_answer_pay(struct rrcp *r, const struct rrcp_address *from)
 {
-    if (pay(r, r->strangers.answer_by, &r->strangers.answer_budget, from))
+    if (pay(r, r->strangers.answer_by, &r->strangers.answer_budget, from, 1))
         return true;
     r->counters.answers_refused++;
     return false;
 }
 
-bool rrcp_key_pay(struct rrcp *r, const struct rrcp_address *from)
+bool rrcp_key_pay(struct rrcp *r, const struct rrcp_address *from, enum key_class class)
 {
-    if (pay(r, r->strangers.key_by, &r->strangers.key_budget, from))
+    if (pay(r, r->strangers.key_by[class], &r->strangers.key_budget[class], from, KEY_UNITS))
         return true;
     r->counters.keys_refused++;
     return false;

@@ -19,7 +19,7 @@ bool rrcp_challenge_holds(const struct rrcp *r, const struct packet_view *view,
 /* False: the budgets for answers to challenges are used up. */
 bool rrcp_answer_pay(struct rrcp *r, const struct rrcp_address *from);
 /* False: the budgets for session keys of strangers are used up. */
-bool rrcp_key_pay(struct rrcp *r, const struct rrcp_address *from);
+bool rrcp_key_pay(struct rrcp *r, const struct rrcp_address *from, enum key_class class);
 /* False: so many new sessions came from this address lately. */
 bool rrcp_creation_pay(struct rrcp *r, const struct rrcp_address *from);
 /* Begins a round of challenges to a peer, or adds a reason to the present round. */

@@ -294,7 +294,8 @@ static void refuse(struct rrcp *r, int drop, const struct rrcp_arrival *arrival)
 }
 
 /* -1: a member of the group sent the packet, if there are keys, and its fields are well formed.
- * Before the tag is checked nothing behind the header is read. */
+ * Before the tag is checked nothing behind the header is read, but the echo of a stranger's BEACON.
+ */
 static int check(struct rrcp *r, const struct rrcp_arrival *arrival, struct packet_view *view,
                  struct rrcp_peer **peer)
 {
@@ -304,7 +305,7 @@ static int check(struct rrcp *r, const struct rrcp_arrival *arrival, struct pack
         return drop;
     *peer = rrcp_peer_find(r, view->session);
     if (r->rules.auth)
-        drop = rrcp_auth_open(r, *peer, view, arrival->from);
+        drop = rrcp_auth_open(r, *peer, view, arrival);
     return drop < 0 ? rrcp_packet_body(view) : drop;
 }
 

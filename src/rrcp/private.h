@@ -379,14 +379,22 @@ struct rrcp_sender {
 #define RECENT_SLOTS    256
 #define OPENER_SLOTS    64
 
+/* A flood of one class takes nothing from another. */
+enum key_class {
+    KEY_UNICAST,
+    KEY_GROUP,
+    KEY_PROOF, /* a BEACON that echoes our nonce */
+    KEY_count
+};
+
 struct rrcp_strangers {
     struct rrcp_budget challenge_budget; /* in all */
     struct rrcp_budget answer_budget;
     struct rrcp_budget challenge_by[ADDRESS_BUCKETS];
     struct rrcp_budget answer_by[ADDRESS_BUCKETS];
     struct rrcp_budget creation_by[ADDRESS_BUCKETS];
-    struct rrcp_budget key_budget; /* session keys made for packets of strangers */
-    struct rrcp_budget key_by[ADDRESS_BUCKETS];
+    struct rrcp_budget key_budget[KEY_count]; /* session keys made for packets of strangers */
+    struct rrcp_budget key_by[KEY_count][ADDRESS_BUCKETS];
     /* Session keys of sessions that are no peers yet. */
     struct {
         uint64_t session;

@@ -21,6 +21,7 @@
 #define TRAILER 24
 #define UDATA   2
 #define PIECES  256
+#define FORGED  0xff
 
 /* ---- the environment ---------------------------------------------------------------------- */
 
@@ -62,7 +63,8 @@ static bool lies_in_one_piece(const uint8_t *from, size_t length)
     return false;
 }
 
-/* A cipher that changes no byte. Its tag is the first byte of the key; each tag opens. */
+/* A cipher that changes no byte. Its tag is the first byte of the key; each tag opens but FORGED.
+ */
 static bool has_no_memory;
 
 static void *seal_begin(void *context, void *state, const struct rrcp_seal_id *id)
@@ -99,7 +101,8 @@ static bool open_packet(void *state, uint64_t counter, uint8_t *to, const uint8_
     (void)state;
     (void)counter;
     (void)clear;
-    (void)tag;
+    if (tag[0] == FORGED)
+        return false;
     if (to)
         memcpy(to, from, length);
     return true;
@@ -165,6 +168,23 @@ static void meet(struct rrcp *r, uint64_t counter)
     assert_int_equal(rrcp_counters(r)->peers_now, 1);
 }
 
+/* BEACONs in the name of the peer's host, each of another session. */
+static void flood(struct rrcp *r, uint64_t count, bool is_group)
+{
+    uint8_t bytes[160];
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t length = introduce_beacon(bytes, "test", 70000 + i, 1);
+
+        bytes[4] = 2;
+        md_put_be16(bytes + 6, (uint16_t)(length + TRAILER));
+        memset(bytes + length, FORGED, TRAILER);
+        bytes[length] = 1;
+        bytes[length + 1] = RRCP_CIPHER_AES_128_GCM;
+        introduce_feed(r, now, bytes, length + TRAILER, &home, is_group);
+    }
+}
+
 static void feed_udata(struct rrcp *r, uint64_t useq, uint64_t counter)
 {
     uint8_t bytes[160];
@@ -212,6 +232,33 @@ static void what_a_peer_sent_before_its_proof_is_a_repetition(void **state)
     assert_int_equal(messages(r), 2);
     feed_udata(r, 3, 5002);
     assert_int_equal(drops[RRCP_DROP_REPLAY], 4);
+    rrcp_destroy(r);
+}
+
+static void a_flood_by_unicast_does_not_hide_a_host_that_starts(void **state)
+{
+    struct rrcp *r = start(false, 0);
+
+    (void)state;
+    flood(r, 5000, false);
+    assert_true(rrcp_counters(r)->keys_refused > 0);
+    meet(r, 5000);
+    rrcp_destroy(r);
+}
+
+static void a_flood_through_the_group_does_not_hide_a_proof(void **state)
+{
+    struct rrcp *r = start(false, 0);
+    uint8_t bytes[160];
+    uint8_t nonce[8];
+
+    (void)state;
+    feed(r, bytes, introduce_beacon(bytes, "test", PEER, 1), 1, true);
+    assert_true(introduce_asked(r, now, PEER, nonce));
+    flood(r, 5000, true); /* its key is not kept any more */
+    flood(r, 5000, false);
+    feed(r, bytes, introduce_echo(r, bytes, nonce), 2, false);
+    assert_int_equal(rrcp_counters(r)->peers_now, 1);
     rrcp_destroy(r);
 }
 
@@ -274,6 +321,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_peer_sent_before_its_proof_is_a_repetition),
+        cmocka_unit_test(a_flood_by_unicast_does_not_hide_a_host_that_starts),
+        cmocka_unit_test(a_flood_through_the_group_does_not_hide_a_proof),
         cmocka_unit_test(keys_that_cannot_be_used_leave_the_old_ones_in_use),
         cmocka_unit_test(an_encrypted_packet_has_the_headroom_that_the_transport_asked_for),
     };
