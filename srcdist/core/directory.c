@@ -84,7 +84,9 @@ static bool is_too_much(struct srcdist_core *core, uint32_t provider, unsigned c
     if (p->kind != SRCDIST_NON_INTERACTIVE || changes <= CHANGES_MAX)
         return false;
     if (!p->must_go)
-        srcdist_provider_drop(core, provider, "too many changes of groups or services at once");
+        srcdist_provider_drop(core, provider,
+                              "a directory message with more than 256 services, or more than 256 "
+                              "groups of a service; it must send them in several messages");
     return true;
 }
 
