@@ -300,6 +300,12 @@ def revoked_are_refused(bed, files, provider):
         assert not served(files, port), "a list that has ended refuses everybody"
         bed.said(daemon + ".1", "ERROR tls: server: a list of tlsCrlFile has ended")
         refused(bed, files, daemon, "alice", "CRL has expired")
+    files.write("now/more.cnf", "*itemLimit : 12\n")
+    for daemon, port in PORTS.items():
+        ends = daemon + ".tls.server.crlEnds"
+        assert ends in bed.values(daemon + ".1")
+        assert ctl(bed, daemon, "reload")[0] == 0
+        assert served(files, port) and ends not in bed.values(daemon + ".1")
 
 
 def check(bed):
