@@ -198,7 +198,6 @@ static int login_refresh(void *self, const struct omm_login_refresh *refresh)
     ws_out_end_frame(mount->ws->conn);
     int err = put_text(mount->ws->conn, ws->text, written.length, refresh->stream_id, true);
     ws_out_end_frame(mount->ws->conn);
-    mount->ws->is_logged_in |= err == MD_OK;
     mount->ws->login_stream = refresh->stream_id;
     return err;
 }
@@ -270,6 +269,13 @@ bool p2ps_ws_send_text(struct p2ps_mount *mount, const char *text, size_t length
 }
 
 /* ---- the connection ---- */
+
+bool p2ps_ws_is_in(const struct p2ps_mount *mount)
+{
+    struct p2ps_client_info client;
+
+    return p2ps_client_info(mount->worker->core, mount->client, &client) && client.is_in;
+}
 
 static void flush(void *self)
 {

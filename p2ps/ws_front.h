@@ -28,17 +28,16 @@ struct p2ps_ws {
 struct p2ps_ws_waiting {
     uint8_t *text; /* the whole frame; NULL: nothing waits */
     size_t length;
-    size_t done;  /* so many of its messages are */
-    size_t named; /* and so many names of the batch that comes next */
+    size_t done;   /* so many of its messages are */
+    size_t named;  /* and so many names, or ids, of the batch that comes next */
+    size_t failed; /* so many of these ids have no stream */
 };
 
 struct p2ps_ws_mount {
     struct ws_conn *conn;
     struct p2ps_ws_waiting waiting;
-    bool is_logged_in; /* a login refresh was sent: nothing may come before it */
     bool is_slow;
     int32_t login_stream;
-    uint64_t opened_ns;
     uint64_t pinged_ns;
 };
 
@@ -49,13 +48,15 @@ void p2ps_ws_destroy(struct p2ps_ws *ws); /* NULL is allowed */
 /* ---- between the files of ws ---- */
 
 struct json_write_context p2ps_ws_context(const struct p2ps_ws *ws);
+/* True: its login is open, whether a refresh said so or not. */
+bool p2ps_ws_is_in(const struct p2ps_mount *mount);
 /* A whole message as JSON; false: no room. */
 bool p2ps_ws_send_text(struct p2ps_mount *mount, const char *text, size_t length);
 int p2ps_ws_send_status(struct p2ps_mount *mount, int32_t stream_id, uint8_t domain,
                         const struct rwf_state *state);
 /* The text of one frame. False: some of it waits, or would wait if there were more. */
 bool p2ps_ws_requests(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes text);
-/* One message, or one name of a batch, of what waits. False: nothing does any more. */
+/* Some messages, or names of a batch, of what waits. False: nothing does any more. */
 bool p2ps_ws_requests_more(struct p2ps_mount *mount, uint64_t now_ns);
 
 #endif

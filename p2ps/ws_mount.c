@@ -47,7 +47,6 @@ static int open_ws(struct p2ps_mount *mount, const char *refusal)
     mount->ws = calloc(1, sizeof(*mount->ws));
     if (!mount->ws)
         return MD_ERR_NOMEM;
-    mount->ws->opened_ns = now_ns;
     return ws_create(&config, ws->pool, now_ns, &owner_ops, mount, &mount->ws->conn);
 }
 
@@ -158,10 +157,7 @@ static uint64_t ping_due(const struct p2ps_mount *mount)
 
 static uint64_t silence_ends(const struct p2ps_mount *mount)
 {
-    const struct p2ps_ws_mount *ws = mount->ws;
-
-    return (ws->is_logged_in ? ws_heard_ns(ws->conn) : ws->opened_ns) +
-           mount->worker->ws->config.ping_ns;
+    return ws_heard_ns(mount->ws->conn) + mount->worker->ws->config.ping_ns;
 }
 
 static void tick(struct p2ps_mount *mount, uint64_t now_ns)
@@ -171,14 +167,14 @@ static void tick(struct p2ps_mount *mount, uint64_t now_ns)
 
     ws_tick(ws->conn, now_ns);
     look_for_end(mount);
-    if (!ws_is_open(ws->conn) || mount->is_closing || mount->held)
+    /* Before its login it is the core that ends it, after loginTimeout. */
+    if (!ws_is_open(ws->conn) || mount->is_closing || mount->held || !p2ps_ws_is_in(mount))
         return;
     if (now_ns >= silence_ends(mount)) {
-        p2ps_mount_close(mount, ws->is_logged_in ? "no sign of life (wsPingTimeout)"
-                                                 : "no login in time (wsPingTimeout)");
+        p2ps_mount_close(mount, "no sign of life (wsPingTimeout)");
         return;
     }
-    if (!ws->is_logged_in || now_ns < ping_due(mount))
+    if (now_ns < ping_due(mount))
         return;
     ws->pinged_ns = now_ns;
     p2ps_ws_send_text(mount, ping, sizeof(ping) - 1);
@@ -188,10 +184,10 @@ static uint64_t deadline(const struct p2ps_mount *mount)
 {
     uint64_t result = ws_deadline(mount->ws->conn);
 
-    if (!ws_is_open(mount->ws->conn))
+    if (!ws_is_open(mount->ws->conn) || !p2ps_ws_is_in(mount))
         return result;
     result = silence_ends(mount);
-    return mount->ws->is_logged_in && ping_due(mount) < result ? ping_due(mount) : result;
+    return ping_due(mount) < result ? ping_due(mount) : result;
 }
 
 static void figures(const struct p2ps_mount *mount, struct p2ps_mount_figures *out)

@@ -1,11 +1,13 @@
 /* ws_requests.c - what WebSocket consumers say: messages of JSON to the core's requests. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "dictionaries.h"
 #include "rssl_front.h"
+#include "work.h"
 #include "worker.h"
 #include "ws_front.h"
 
@@ -17,8 +19,16 @@ struct asked {
     struct p2ps_core *core;
     uint64_t now_ns;
     const struct json_read *read;
+    unsigned *left; /* of the client's share */
     struct rwf_msg msg;
 };
+
+/* One more request was made. False: the next one waits for the client's turn. */
+static bool goes_on(const struct asked *a)
+{
+    --*a->left;
+    return *a->left > 0 && p2ps_client_takes(a->core, a->mount->client);
+}
 
 static int service_id(void *owner, struct rwf_bytes name)
 {
@@ -50,6 +60,8 @@ static void login(const struct asked *a)
         request.application_id = rwf_text("256");
     request.disable_data_conversion = false;
     request.marketfeed_data = false;
+    if (!p2ps_ws_is_in(a->mount))
+        a->mount->ws->login_stream = a->msg.stream_id;
     p2ps_client_login(a->core, a->now_ns, a->mount->client, &request);
 }
 
@@ -105,51 +117,64 @@ static void tell_batch(struct asked *a, int32_t stream_id, const char *what, siz
 }
 
 /* Each name is a request of its own, on the ids behind that of the batch. False: the names from
- * `*named` on wait. */
-static bool batch(struct asked *a, size_t *named)
+ * `at->named` on wait. */
+static bool batch(struct asked *a, struct p2ps_ws_waiting *at)
 {
     struct json_reader *reader = a->mount->worker->ws->reader;
     int32_t first = a->msg.stream_id;
     size_t count = a->read->count;
     size_t failed = 0;
 
-    if (!a->mount->ws->is_logged_in || first <= 0 || (size_t)(INT32_MAX - first) < count) {
+    if (!p2ps_ws_is_in(a->mount) || first <= 0 || (size_t)(INT32_MAX - first) < count) {
         p2ps_client_bad_request(a->core, a->mount->client, first, a->msg.domain,
                                 "A batch needs a login and positive stream ids");
         return true;
     }
-    for (size_t i = 0; *named == 0 && i < count; i++)
+    for (size_t i = 0; at->named == 0 && i < count; i++)
         failed += p2ps_client_has_stream(a->core, a->mount->client, first + 1 + (int32_t)i);
-    if (*named == 0)
+    if (at->named == 0)
         tell_batch(a, first, "items from Batch Request", count, failed);
-    for (size_t from = *named; *named < count && a->mount->client != UINT32_MAX; ++*named) {
-        if (*named > from && !p2ps_client_takes(a->core, a->mount->client))
+    for (size_t from = at->named; at->named < count && a->mount->client != UINT32_MAX;
+         at->named++) {
+        if (at->named > from && !goes_on(a))
             return false;
-        a->msg.stream_id = first + 1 + (int32_t)*named;
+        a->msg.stream_id = first + 1 + (int32_t)at->named;
         if (p2ps_client_has_stream(a->core, a->mount->client, a->msg.stream_id))
             continue;
         a->msg.key.flags |= RWF_KEY_HAS_NAME;
-        a->msg.key.name = json_reader_name(reader, *named);
+        a->msg.key.name = json_reader_name(reader, at->named);
         request(a);
     }
     return true;
 }
 
-static void closes(struct asked *a)
+/* False: the ids from `at->named` on wait. */
+static bool closes(struct asked *a, struct p2ps_ws_waiting *at)
 {
     struct json_reader *reader = a->mount->worker->ws->reader;
-    size_t failed = 0;
+    size_t count = a->read->count;
 
-    for (size_t i = 0; i < a->read->count && a->mount->client != UINT32_MAX; i++) {
-        int32_t id = (int32_t)json_reader_id(reader, i);
+    a->msg.domain = RWF_DOMAIN_MARKET_PRICE;
+    if (count == 0)
+        return true;
+    if (!p2ps_ws_is_in(a->mount)) {
+        p2ps_client_bad_request(a->core, a->mount->client, (int32_t)json_reader_id(reader, 0),
+                                a->msg.domain, "A batch needs a login");
+        return true;
+    }
+    for (size_t from = at->named; at->named < count && a->mount->client != UINT32_MAX;
+         at->named++) {
+        if (at->named > from && !goes_on(a))
+            return false;
+        int32_t id = (int32_t)json_reader_id(reader, at->named);
 
-        failed += !p2ps_client_has_stream(a->core, a->mount->client, id);
+        at->failed += !p2ps_client_has_stream(a->core, a->mount->client, id);
         p2ps_client_close(a->core, a->now_ns, a->mount->client, id);
     }
-    a->msg.domain = RWF_DOMAIN_MARKET_PRICE;
-    if (a->read->count && a->mount->client != UINT32_MAX)
+    if (a->mount->client != UINT32_MAX)
         tell_batch(a, (int32_t)json_reader_id(reader, 0), "stream ids from Batch Close Request",
-                   a->read->count, failed);
+                   count, at->failed);
+    return true;
 }
 
 /* ---- messages ---- */
@@ -161,20 +186,27 @@ static void post(struct asked *a)
     p2ps_client_post(a->core, a->now_ns, a->mount->client, &a->msg, a->read->message);
 }
 
-static bool message(struct asked *a, size_t *named)
+static void close_stream(struct asked *a)
+{
+    bool is_login = p2ps_ws_is_in(a->mount) && a->msg.stream_id == a->mount->ws->login_stream;
+
+    p2ps_client_close(a->core, a->now_ns, a->mount->client, a->msg.stream_id);
+    if (is_login)
+        ws_close(a->mount->ws->conn, WS_CLOSE_NORMAL, "Normal Closure");
+}
+
+static bool message(struct asked *a, struct p2ps_ws_waiting *at)
 {
     if (rwf_msg_decode(a->read->message, &a->msg) != RWF_OK)
         return true;
     switch (a->msg.msg_class) {
     case RWF_CLASS_REQUEST:
         if (a->read->kind == JSON_READ_BATCH)
-            return batch(a, named);
+            return batch(a, at);
         request(a);
         break;
     case RWF_CLASS_CLOSE:
-        p2ps_client_close(a->core, a->now_ns, a->mount->client, a->msg.stream_id);
-        if (a->mount->ws->is_logged_in && a->msg.stream_id == a->mount->ws->login_stream)
-            ws_close(a->mount->ws->conn, WS_CLOSE_NORMAL, "Normal Closure");
+        close_stream(a);
         break;
     case RWF_CLASS_POST:
         post(a);
@@ -198,25 +230,20 @@ static void tell_error(const struct asked *a)
 }
 
 /* False: the rest of a batch waits. */
-static bool answer(struct p2ps_mount *mount, uint64_t now_ns, const struct json_read *read,
-                   size_t *named)
+static bool answer(struct asked *a, struct p2ps_ws_waiting *at)
 {
     static const char pong[] = "{\"Type\":\"Pong\"}";
-    struct asked a = {
-        .mount = mount,
-        .core = mount->worker->core,
-        .now_ns = now_ns,
-        .read = read,
-    };
+    enum json_read_kind kind = a->read->kind;
 
-    if (read->kind == JSON_READ_BAD)
-        tell_error(&a);
-    else if (read->kind == JSON_READ_PING)
-        p2ps_ws_send_text(mount, pong, sizeof(pong) - 1);
-    else if (read->kind == JSON_READ_CLOSES)
-        closes(&a);
-    else if (read->kind != JSON_READ_NOTHING)
-        return message(&a, named);
+    if (kind == JSON_READ_CLOSES)
+        return closes(a, at);
+    if (kind == JSON_READ_MESSAGE || kind == JSON_READ_BATCH)
+        return message(a, at);
+    p2ps_work_spend(a->core, 1, 0);
+    if (kind == JSON_READ_BAD)
+        tell_error(a);
+    else if (kind == JSON_READ_PING)
+        p2ps_ws_send_text(a->mount, pong, sizeof(pong) - 1);
     return true;
 }
 
@@ -237,10 +264,41 @@ static void start(const struct p2ps_mount *mount, struct rwf_bytes text, size_t 
     json_reader_skip(ws->reader, done);
 }
 
-static void keep(struct p2ps_mount *mount, struct rwf_bytes text, size_t done, size_t named)
+/* Reads the frame once for all of `left` requests. False: the messages from `at` on wait. */
+static bool serve(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes text, unsigned left,
+                  struct p2ps_ws_waiting *at)
+{
+    struct json_reader *reader = mount->worker->ws->reader;
+    struct json_read read;
+    struct asked a = {
+        .mount = mount,
+        .core = mount->worker->core,
+        .now_ns = now_ns,
+        .read = &read,
+        .left = &left,
+    };
+
+    start(mount, text, at->done);
+    p2ps_work_spend(a.core, 0, text.length);
+    for (bool is_first = true; json_reader_next(reader, &read); is_first = false) {
+        if (!is_first && !goes_on(&a))
+            return false;
+        a.msg = (struct rwf_msg){ 0 };
+        if (!answer(&a, at))
+            return false;
+        at->done++;
+        at->named = at->failed = 0;
+        if (mount->client == UINT32_MAX)
+            return true;
+    }
+    return true;
+}
+
+static void keep(struct p2ps_mount *mount, struct rwf_bytes text, const struct p2ps_ws_waiting *at)
 {
     struct p2ps_ws_waiting *waiting = &mount->ws->waiting;
 
+    *waiting = *at;
     waiting->text = malloc(text.length);
     if (!waiting->text) {
         p2ps_mount_close(mount, "no memory to keep its requests");
@@ -248,50 +306,28 @@ static void keep(struct p2ps_mount *mount, struct rwf_bytes text, size_t done, s
     }
     memcpy(waiting->text, text.data, text.length);
     waiting->length = text.length;
-    waiting->done = done;
-    waiting->named = named;
 }
 
 bool p2ps_ws_requests(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes text)
 {
-    struct json_reader *reader = mount->worker->ws->reader;
-    struct json_read read;
-    size_t done = 0;
-    size_t named = 0;
+    struct p2ps_ws_waiting at = { 0 };
 
     if (text.length == 0)
         return true;
-    start(mount, text, 0);
-    while (mount->client != UINT32_MAX) {
-        if (!p2ps_client_takes(mount->worker->core, mount->client)) {
-            keep(mount, text, done, 0);
-            return false;
-        }
-        if (!json_reader_next(reader, &read))
-            return true;
-        if (!answer(mount, now_ns, &read, &named)) {
-            keep(mount, text, done, named);
-            return false;
-        }
-        done++;
-    }
-    return true;
+    if (p2ps_client_takes(mount->worker->core, mount->client) &&
+        (serve(mount, now_ns, text, UINT_MAX, &at) || mount->client == UINT32_MAX))
+        return true;
+    keep(mount, text, &at);
+    return false;
 }
 
 bool p2ps_ws_requests_more(struct p2ps_mount *mount, uint64_t now_ns)
 {
     struct p2ps_ws_waiting *waiting = &mount->ws->waiting;
-    struct json_read read;
+    struct rwf_bytes text = rwf_bytes(waiting->text, waiting->length);
 
-    start(mount, rwf_bytes(waiting->text, waiting->length), waiting->done);
-    if (json_reader_next(mount->worker->ws->reader, &read)) {
-        if (answer(mount, now_ns, &read, &waiting->named)) {
-            waiting->done++;
-            waiting->named = 0;
-        }
-        if (mount->client != UINT32_MAX)
-            return true;
-    }
+    if (!serve(mount, now_ns, text, P2PS_SHARE_ASKS, waiting) && mount->client != UINT32_MAX)
+        return true;
     free(waiting->text);
     waiting->text = NULL;
     return false;

@@ -46,6 +46,7 @@ static void start_message(struct json_reader *r)
     r->offset = SIZE_MAX;
     r->scratch_used = 0;
     r->list = NO_TOKEN;
+    r->entry = NO_TOKEN;
     r->depth = 0;
     rwf_encoder_init(&r->enc, r->out, r->out_size);
 }
@@ -173,13 +174,16 @@ void json_reader_skip(struct json_reader *r, size_t count)
         r->next = json_at(r, r->next)->next;
 }
 
-static uint32_t list_at(const struct json_reader *r, size_t index)
+/* Entries are asked for one after the other: the next one is behind the last one. */
+static uint32_t list_at(struct json_reader *r, size_t index)
 {
-    uint32_t token = r->list + 1;
-
-    while (index-- > 0)
-        token = json_at(r, token)->next;
-    return token;
+    if (r->entry == NO_TOKEN || index < r->entry_index) {
+        r->entry = r->list + 1;
+        r->entry_index = 0;
+    }
+    for (; r->entry_index < index; r->entry_index++)
+        r->entry = json_at(r, r->entry)->next;
+    return r->entry;
 }
 
 struct rwf_bytes json_reader_name(struct json_reader *r, size_t index)

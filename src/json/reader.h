@@ -19,7 +19,9 @@ struct json_reader {
     struct rwf_encoder enc;
     uint32_t next; /* the message that comes next, NO_TOKEN: none */
     uint32_t behind;
-    uint32_t list; /* of names or ids */
+    uint32_t list;  /* of names or ids */
+    uint32_t entry; /* the last one of it that was asked for, NO_TOKEN: none was */
+    size_t entry_index;
     unsigned depth;
     uint8_t *out; /* the message as RWF */
     size_t out_size;

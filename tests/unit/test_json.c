@@ -423,6 +423,8 @@ static void batches_and_packed_messages_are_taken_one_by_one(void **state)
     assert_int_equal(read.kind, JSON_READ_CLOSES);
     assert_int_equal(read.count, 3);
     assert_int_equal(json_reader_id(f->reader, 2), 5);
+    assert_int_equal(json_reader_id(f->reader, 0), 3);
+    assert_int_equal(json_reader_id(f->reader, 1), 4);
     json_reader_start(f->reader, &f->read,
                       rwf_text(" [{\"Type\":\"Ping\"}, 7, {\"Type\":\"Pong\"},\n{\"ID\":3,"
                                "\"Type\":\"Close\"}]"));

@@ -130,6 +130,23 @@ def batches_open_and_close_many_streams(items):
     client.send({"ID": [11, 12, 13], "Type": "Close"})
     closed = client.of(11, "Status")
     assert closed["State"]["Text"] == "Processed 3 total stream ids from Batch Close Request. 3 Ok."
+    client.send({"ID": [7] * 9000, "Type": "Close"}, {"Type": "Ping"})
+    closed = client.of(7, "Status")
+    assert closed["State"]["Text"].endswith(" 0 Ok. 9000 Failed."), closed
+    client.take_until(lambda m: m["Type"] == "Pong")
+    client.end()
+    client = Client(PORT)
+    client.send({"ID": [7, 8], "Type": "Close"})
+    assert client.of(7, "Status")["State"]["Text"] == "A batch needs a login"
+    client.end()
+
+
+def a_login_without_a_refresh_is_a_login():
+    client = Client(PORT)
+    client.send({"ID": 1, "Domain": "Login", "Refresh": False, "Key": {"Name": "user"}})
+    assert client.frame() == (TEXT, b"[{\"Type\":\"Ping\"}]")
+    client.send({"Type": "Pong"}, {"ID": 1, "Domain": "Login", "Type": "Close"})
+    assert client.take() is None and client.close == 1000
     client.end()
 
 
@@ -299,6 +316,7 @@ def run_all(folder, lines):
         the_login_refresh_is_alone_in_the_first_frame()
         items_are_opened_updated_and_closed(items)
         batches_open_and_close_many_streams(items)
+        a_login_without_a_refresh_is_a_login()
         what_many_messages_ask_for_is_done_in_order()
         errors_have_the_texts_of_the_specification(items)
         other_domains_are_served()
