@@ -9,6 +9,8 @@
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
 #define WORKER_BYTES  (12u << 20) /* tables that are made at start */
 #define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
+#define WS_FORMS      9           /* and for JSON so many more, */
+#define WS_READER     12          /* and so many of wsMaxMsgSize */
 
 /* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
 static uint64_t mount_bytes(const struct md_conf_object *daemon)
@@ -32,6 +34,35 @@ void p2ps_limit_mounts(struct p2ps *p2ps)
                p2ps->mounts_max, (unsigned long long)wanted);
 }
 
+static uint64_t fixed_bytes(const struct md_conf_object *daemon, const struct rssl_config *channel)
+{
+    uint64_t message = md_conf_u64(daemon, "maxDecodedMsgSize");
+    uint64_t worker = WORKER_BYTES + FORMS_AT_ONCE * message +
+                      rssl_read_size(channel->input_buffers, channel->message_size_max, 0);
+
+    if (md_conf_bool(daemon, "wsEnable"))
+        worker += WS_FORMS * message + WS_READER * md_conf_u64(daemon, "wsMaxMsgSize");
+    return PROCESS_BYTES + md_conf_u64(daemon, "workers") * worker;
+}
+
+/* The queues of WebSocket connections beyond their guaranteed buffers: those are in the part of
+ * the mounts. */
+static void plan_websocket(struct p2ps *p2ps, struct p2ps_worker_config *config, uint64_t workers)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    uint64_t count = p2ps->ws_max < p2ps->mounts_max ? p2ps->ws_max : p2ps->mounts_max;
+    uint64_t pool = md_conf_u64(daemon, "poolSize");
+
+    if (!md_conf_bool(daemon, "wsEnable"))
+        return;
+    if (pool == 0)
+        pool = count * (config->channel.max_buffers - config->channel.guaranteed_buffers);
+    config->ws.pool_bytes =
+        daemon_memory_grant(&p2ps->memory, "websocket",
+                            (pool + 1) * md_conf_u64(daemon, "maxFragmentSize"), 4) /
+        workers;
+}
+
 /* Divides memoryLimit among the parts, and what each part gets among the workers. */
 int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
 {
@@ -40,19 +71,15 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     uint64_t workers = md_conf_u64(daemon, "workers");
     uint64_t buffer = md_conf_u64(daemon, "maxFragmentSize");
     uint64_t sinks = workers * p2ps->networks.count;
-    uint64_t beyond =
-        (config->channel.max_buffers - config->channel.guaranteed_buffers) * p2ps->mounts_max;
+    uint64_t beyond = (uint64_t)(config->channel.max_buffers - config->channel.guaranteed_buffers) *
+                      p2ps->mounts_max;
     uint64_t pool = md_conf_u64(daemon, "poolSize");
 
-    daemon_memory_add(memory, "fixed",
-                      PROCESS_BYTES +
-                          workers * (WORKER_BYTES +
-                                     FORMS_AT_ONCE * md_conf_u64(daemon, "maxDecodedMsgSize") +
-                                     rssl_read_size(config->channel.input_buffers,
-                                                    config->channel.message_size_max, 0)));
+    daemon_memory_add(memory, "fixed", fixed_bytes(daemon, &config->channel));
     /* None wanted is not the same as no limit wanted. */
     config->pool.shared_bytes =
         daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
+    plan_websocket(p2ps, config, workers);
     config->pool.assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / workers;
     config->core.sink.hold_bytes =
         daemon_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) /

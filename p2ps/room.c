@@ -62,7 +62,7 @@ void p2ps_room_look(struct p2ps_mount *mount, uint64_t now_ns)
     uint64_t timeout_ns = mount->worker->config.login_timeout_ns;
     struct p2ps_client_info client;
 
-    /* What waits for its turn may be the login; but nobody puts it off for ever. */
+    /* The input that waits may be the login; but nobody puts it off for ever. */
     if (mount->held)
         timeout_ns *= P2PS_LOGIN_TURNS;
     if (timeout_ns == 0 || mount->is_closing || now_ns - mount->since_ns < timeout_ns ||

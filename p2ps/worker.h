@@ -21,7 +21,8 @@ struct p2ps_ws_config {
     uint64_t ping_ns;       /* wsPingTimeout */
     uint32_t message_max;   /* wsMaxMsgSize */
     uint32_t queue_max;     /* bytes: maxOutputBuffers of maxFragmentSize */
-    uint64_t pool_bytes;    /* of all connections of one worker; 0: no bound but their own */
+    uint64_t guaranteed;    /* bytes: guaranteedOutputBuffers of them */
+    uint64_t pool_bytes;    /* of all connections of one worker beyond that; 0: no bound */
     uint8_t breach_percent; /* outputThresholdBreach, outputThresholdOK */
     uint8_t ok_percent;
     bool expands_enums, catches_keys, catches_fields;

@@ -41,6 +41,7 @@ static int open_ws(struct p2ps_mount *mount, const char *refusal)
         .refusal = refusal,
         .message_max = ws->config.message_max,
         .queue_max = ws->config.queue_max,
+        .guaranteed = ws->config.guaranteed,
         .handshake_ns = HANDSHAKE_NS,
     };
 

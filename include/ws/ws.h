@@ -38,6 +38,7 @@ struct ws_config {
     const char *refusal;         /* not NULL: the handshake is answered by 503 and this */
     uint32_t message_max;        /* longest message of the client */
     uint32_t queue_max;          /* bytes that may wait to be sent */
+    uint64_t guaranteed;         /* bytes that it may queue however much the others hold */
     uint64_t handshake_ns;       /* it must be there by then */
 };
 
@@ -57,7 +58,8 @@ struct ws_stats {
     uint64_t full_count; /* messages for which there was no room */
 };
 
-/* `bytes_max`: what all connections of the pool together may hold; 0: no bound but their own. */
+/* `bytes_max`: what all connections of the pool together may hold beyond what is guaranteed to
+ * each; 0: no bound but their own. */
 int ws_pool_create(uint64_t bytes_max, struct ws_pool **out);
 void ws_pool_destroy(struct ws_pool *pool); /* NULL is allowed */
 

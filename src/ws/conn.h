@@ -38,13 +38,14 @@ struct ws_chunk {
 struct ws_pool {
     struct ws_chunk *idle;
     uint32_t idle_count;
-    uint64_t bytes;
+    uint64_t bytes; /* that connections hold beyond what is their own */
     uint64_t bytes_max;
 };
 
 struct ws_conn {
     struct ws_config config;
     struct ws_pool *pool;
+    uint64_t held; /* bytes of chunks */
     const struct ws_owner_ops *ops;
     void *owner;
     enum ws_phase phase;

@@ -34,31 +34,59 @@ void ws_pool_destroy(struct ws_pool *pool)
     free(pool);
 }
 
-static struct ws_chunk *take_chunk(struct ws_pool *pool, size_t size)
+/* The pool counts the bytes that a connection holds beyond its own share. */
+static uint64_t beyond(const struct ws_conn *conn, uint64_t held)
 {
+    return held > conn->config.guaranteed ? held - conn->config.guaranteed : 0;
+}
+
+static bool pool_takes(struct ws_conn *conn, size_t size)
+{
+    struct ws_pool *pool = conn->pool;
+    uint64_t more = beyond(conn, conn->held + size) - beyond(conn, conn->held);
+
+    if (more > 0 && pool->bytes_max && pool->bytes + more > pool->bytes_max)
+        return false;
+    pool->bytes += more;
+    conn->held += size;
+    return true;
+}
+
+static void pool_gets_back(struct ws_conn *conn, size_t size)
+{
+    conn->pool->bytes -= beyond(conn, conn->held) - beyond(conn, conn->held - size);
+    conn->held -= size;
+}
+
+static struct ws_chunk *take_chunk(struct ws_conn *conn, size_t wanted)
+{
+    struct ws_pool *pool = conn->pool;
+    size_t size = wanted <= WS_CHUNK_SIZE ? WS_CHUNK_SIZE : wanted;
     struct ws_chunk *chunk = pool->idle;
 
-    if (pool->bytes_max && pool->bytes + size > pool->bytes_max)
+    if (!pool_takes(conn, size))
         return NULL;
-    if (size <= WS_CHUNK_SIZE && chunk) {
+    if (size == WS_CHUNK_SIZE && chunk) {
         pool->idle = chunk->next;
         pool->idle_count--;
     } else {
-        size = size <= WS_CHUNK_SIZE ? WS_CHUNK_SIZE : size;
         chunk = malloc(sizeof(*chunk) + size);
-        if (!chunk)
+        if (!chunk) {
+            pool_gets_back(conn, size);
             return NULL;
+        }
         chunk->size = (uint32_t)size;
     }
-    pool->bytes += chunk->size;
     chunk->next = NULL;
     chunk->begin = chunk->end = 0;
     return chunk;
 }
 
-static void give_chunk(struct ws_pool *pool, struct ws_chunk *chunk)
+static void give_chunk(struct ws_conn *conn, struct ws_chunk *chunk)
 {
-    pool->bytes -= chunk->size;
+    struct ws_pool *pool = conn->pool;
+
+    pool_gets_back(conn, chunk->size);
     if (chunk->size > WS_CHUNK_SIZE || pool->idle_count == IDLE_MAX) {
         free(chunk);
         return;
@@ -70,7 +98,7 @@ static void give_chunk(struct ws_pool *pool, struct ws_chunk *chunk)
 
 static bool add_chunk(struct ws_conn *conn, size_t size)
 {
-    struct ws_chunk *chunk = take_chunk(conn->pool, size);
+    struct ws_chunk *chunk = take_chunk(conn, size);
 
     if (!chunk)
         return false;
@@ -92,7 +120,7 @@ void ws_out_clear(struct ws_conn *conn)
     while (conn->head) {
         struct ws_chunk *chunk = conn->head;
         conn->head = chunk->next;
-        give_chunk(conn->pool, chunk);
+        give_chunk(conn, chunk);
     }
     conn->tail = NULL;
     conn->frame = NO_FRAME;
@@ -255,7 +283,7 @@ void ws_sent(struct ws_conn *conn, size_t length)
         if (chunk->begin < chunk->end)
             return;
         conn->head = chunk->next;
-        give_chunk(conn->pool, chunk);
+        give_chunk(conn, chunk);
     }
     conn->tail = NULL;
     conn->control_queued = 0;
