@@ -606,6 +606,7 @@ static void room_that_comes_soon_is_worth_another_try(void **state)
     ask(again, &(struct kept){ .stream_id = 5, .name = "NEW" });
     assert_int_equal(again->stream_state, RWF_STREAM_CLOSED);
     p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    free(c);
     c = come(pair);
     for (int i = 0; i < 1000 && p2ps_core_has_work(pair->sink); i++) {
         char name[16];
