@@ -172,9 +172,10 @@ static void take_control(struct ws_conn *conn, const struct frame *frame)
 {
     if (frame->opcode == WS_CLOSE) {
         ws_close(conn, WS_CLOSE_GOING_AWAY, "closed by the client");
-    } else if (frame->opcode == WS_PING && conn->control_queued < PONGS_MAX) {
-        conn->control_queued += (uint32_t)frame->length + 2;
-        ws_out_control(conn, WS_PONG, frame->payload, frame->length);
+    } else if (frame->opcode == WS_PING && conn->pongs_queued < PONGS_MAX &&
+               ws_out_control(conn, WS_PONG, frame->payload, frame->length)) {
+        conn->pongs_queued += (uint32_t)frame->length + 2;
+        conn->pongs_end = conn->stats.bytes_out + conn->queued;
     }
 }
 

@@ -67,7 +67,8 @@ struct ws_conn {
     struct ws_chunk *tail;
     uint32_t frame; /* where the open frame begins in the tail, UINT32_MAX: none is open */
     uint32_t queued;
-    uint32_t control_queued; /* of it, answers to pings */
+    uint32_t pongs_queued; /* of it, bytes of answers to pings, since none was */
+    uint64_t pongs_end;    /* the last one ends behind so many bytes of output */
     struct ws_stats stats;
 };
 

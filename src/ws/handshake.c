@@ -284,5 +284,8 @@ bool ws_handshake(struct ws_conn *conn, const uint8_t *bytes, size_t length)
                            "Upgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n"
                            "Sec-WebSocket-Protocol: %s\r\n\r\n",
                            accept, name);
-    return ws_out_raw(conn, (const uint8_t *)answer, (size_t)written);
+    if (ws_out_raw(conn, (const uint8_t *)answer, (size_t)written))
+        return true;
+    ws_end(conn, "no memory for the answer to its request");
+    return false;
 }

@@ -274,6 +274,8 @@ void ws_sent(struct ws_conn *conn, size_t length)
 {
     conn->stats.bytes_out += length;
     conn->queued -= (uint32_t)length;
+    if (conn->stats.bytes_out >= conn->pongs_end)
+        conn->pongs_queued = 0;
     while (conn->head) {
         struct ws_chunk *chunk = conn->head;
         size_t taken = chunk->end - chunk->begin < length ? chunk->end - chunk->begin : length;
@@ -286,7 +288,6 @@ void ws_sent(struct ws_conn *conn, size_t length)
         give_chunk(conn, chunk);
     }
     conn->tail = NULL;
-    conn->control_queued = 0;
 }
 
 bool ws_has_output(const struct ws_conn *conn)
