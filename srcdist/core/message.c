@@ -35,6 +35,9 @@ static int refuse_taken(struct srcdist_core *core, uint32_t provider, uint32_t i
                         core->services[it->service].name,
                         srcdist_party(srcdist_provider_at(core, provider)).text,
                         srcdist_party(&core->providers[it->provider]).text);
+    if (srcdist_streams_find(&srcdist_provider_at(core, provider)->streams, peek->stream_id) !=
+        SRCDIST_STREAM_NONE)
+        return MD_OK; /* the stream is that of other items, too, which nobody refuses */
     return srcdist_provider_end_stream(core, provider, peek->stream_id, peek->domain, &state);
 }
 

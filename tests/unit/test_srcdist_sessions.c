@@ -81,6 +81,11 @@ static void a_stranger_is_answered_that_another_one_has_the_item(void **state)
     assert_int_equal(stats(bed)->items_refused, 2);
     assert_int_equal(stats(bed)->items_taken_over, 0);
     assert_string_equal(pair_heard(c, 5), "I");
+    say_item(user, RWF_CLASS_REFRESH, -5, "Y", 1);
+    int told = user->stream_id;
+    say_item(user, RWF_CLASS_REFRESH, -5, "X", 65); /* Y's stream, too: it does not end */
+    assert_int_equal(user->stream_id, told);
+    assert_int_equal(stats(bed)->items_refused, 3);
     go(owner);
     say_item(user, RWF_CLASS_REFRESH, -4, "X", 70); /* now nobody has it */
     assert_int_equal(pair_stream(c, 5)->counter, 70);
