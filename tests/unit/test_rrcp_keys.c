@@ -187,11 +187,12 @@ static void flood(struct rrcp *r, uint64_t count, bool is_group)
 
 static void feed_udata(struct rrcp *r, uint64_t useq, uint64_t counter)
 {
-    uint8_t bytes[160];
+    static uint8_t packets[4][160]; /* the engine reads them until its events are taken */
+    uint8_t *bytes = packets[useq % 4];
     uint32_t at = 52;
 
     introduce_beacon(bytes, "test", PEER, 1);
-    memset(bytes + 24, 0, sizeof(bytes) - 24);
+    memset(bytes + 24, 0, sizeof(packets[0]) - 24);
     bytes[3] = UDATA;
     md_put_be64(bytes + 24, useq);
     md_put_be64(bytes + 32, SESSION);
