@@ -61,7 +61,7 @@ static void destroy(struct p2ps_mount *mount)
 }
 
 /* The connection ended by its own rules: a request refused, a frame that broke one, a close frame.
- * What is queued goes out. */
+ * The bytes that are queued still go out. */
 static void look_for_end(struct p2ps_mount *mount)
 {
     const char *reason = ws_reason(mount->ws->conn);

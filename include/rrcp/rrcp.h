@@ -183,7 +183,7 @@ enum rrcp_note {
 /* Fixed text for logs; never NULL. */
 const char *rrcp_note_text(enum rrcp_note note);
 
-/* Whose packets a state seals or opens. */
+/* Names the session whose packets a state seals or opens, and its key. */
 struct rrcp_seal_id {
     const struct rrcp_key *key;
     uint64_t session; /* of the sender */

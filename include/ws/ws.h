@@ -71,7 +71,7 @@ void ws_destroy(struct ws_conn *conn); /* NULL is allowed */
 void ws_input(struct ws_conn *conn, uint64_t now_ns, uint8_t *bytes, size_t length);
 /* Takes what waits, message by message, as ws_input() does. */
 void ws_resume(struct ws_conn *conn, uint64_t now_ns);
-/* True: a message was the last for now; ws_resume() goes on. */
+/* True: the owner has taken its share of messages; the others wait for ws_resume(). */
 bool ws_is_paused(const struct ws_conn *conn);
 /* Why the connection ends, "" while it does not. */
 const char *ws_reason(const struct ws_conn *conn);

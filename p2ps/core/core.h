@@ -242,9 +242,9 @@ void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 
 /*
- * Asked before each request: false says that the client's turn is over, or that a batch of its is
- * half done. The request, and all behind it, is kept back then, and so is the client's input; the
- * core calls the front's resume() when it is the client's turn again.
+ * A front asks this before each request: false says that the client's turn is over, or that a batch
+ * of its is half done. The request, and all behind it, is kept back then, and so is the client's
+ * input; the core calls the front's resume() when it is the client's turn again.
  */
 bool p2ps_client_takes(struct p2ps_core *core, uint32_t client);
 

@@ -9,7 +9,7 @@
 
 #define STRING_STEP (MD_STRINGS_SHORT / MD_STRINGS_SLOTS)
 
-/* Whose own block it is stands in a slot of the smallest size. */
+/* A text with a block of its own has its pointer in a slot of the smallest size. */
 static size_t string_class(size_t length)
 {
     return length == 0 || length > MD_STRINGS_SHORT ? 0 : (length - 1) / STRING_STEP;

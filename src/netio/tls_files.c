@@ -113,7 +113,7 @@ static void examine_dates(struct examination *examination, enum net_tls_file fil
              path, text, days);
 }
 
-/* Who writes a list or a root decides who is trusted. */
+/* A file of roots or lists decides who is trusted, so not everybody may write it. */
 static void examine_writers(struct examination *examination, enum net_tls_file file,
                             const char *path, FILE *stream)
 {

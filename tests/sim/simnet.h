@@ -92,7 +92,7 @@ void simnet_heal(struct simnet *net); /* no blocks, no faults but the delays */
 void simnet_address(const struct simnet *net, int node, int path, struct rrcp_address *out);
 int simnet_node_of(const struct simnet *net, const struct rrcp_address *address, int *path);
 
-/* What simnet_inject() puts into the network from now on. */
+/* Names the packets that simnet_inject() puts into the network from now on. */
 enum simnet_hostile { SIMNET_HONEST, SIMNET_FORGED, SIMNET_REPLAYED };
 
 void simnet_hostile(struct simnet *net, enum simnet_hostile kind);

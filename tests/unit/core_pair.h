@@ -132,7 +132,7 @@ struct pair_stream {
     char text[128];
 };
 
-/* What the protocol of the clients cannot say: records of this class; 0: it can say all. */
+/* The protocol of the clients cannot say records of this class; 0: it can say all. */
 extern uint8_t pair_unmade_class;
 
 struct pair_client {

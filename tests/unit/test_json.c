@@ -205,7 +205,7 @@ static struct json_read read_one(struct fixture *f, const char *text)
     return read;
 }
 
-/* What is said in JSON comes back in the same words. */
+/* A message in JSON, read and written again, has the same words. */
 static void check_round(struct fixture *f, const char *text)
 {
     struct json_read read = read_one(f, text);
