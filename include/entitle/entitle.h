@@ -53,7 +53,7 @@ struct entitle_answer {
     uint64_t ticket;
     enum entitle_verdict verdict;
     /* Limits of this user (ENTITLE_LOGIN); 0 = none. */
-    uint32_t rules_seen;         /* that were looked at for it: what it cost; 0: next to nothing */
+    uint32_t rules_seen;         /* that were looked at for it: what it cost */
     uint32_t mounts_max;         /* connections */
     uint32_t items_max;          /* items that are published at a time, by all of them */
     uint32_t messages_per_s;     /* that each of them may send */

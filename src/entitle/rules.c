@@ -9,13 +9,14 @@
 
 #include "base/err.h"
 #include "entitle/entitle.h"
+#include "index.h"
 
 #define LINES_MAX      1000000
 #define LINE_MAX_BYTES 4096
 #define WORDS_MAX      8
 
 struct user_rule {
-    struct entitle_view name;
+    struct entitle_line line; /* its one part is the name */
     struct entitle_view password;
     struct entitle_view token;
     bool has_password;
@@ -27,13 +28,10 @@ struct user_rule {
 };
 
 /* Each right that a line can be about has a bit. */
-enum { DO_VIEW = 1, DO_PUBLISH = 2 };
+enum { DO_VIEW = 1, DO_PUBLISH = 2, DO_LOGIN = 4 };
 
 struct item_rule {
-    struct entitle_view user;
-    struct entitle_view service;
-    struct entitle_view item;
-    uint8_t rights;
+    struct entitle_line line; /* user, service, item */
     bool allow;
 };
 
@@ -45,6 +43,8 @@ struct entitle_rules {
     struct item_rule *items;
     size_t item_count;
     size_t item_room;
+    struct entitle_index by_user;
+    struct entitle_index by_item;
 };
 
 struct parse {
@@ -190,7 +190,8 @@ static void parse_user(struct parse *parse, const struct entitle_view words[], i
         complain(parse, "out of memory");
         return;
     }
-    user->name = words[1];
+    user->line.parts[0] = words[1];
+    user->line.rights = DO_LOGIN;
     for (int i = 2; i < count; i++)
         parse_user_key(parse, user, words[i]);
 }
@@ -242,10 +243,10 @@ static void parse_item(struct parse *parse, const struct entitle_view words[], i
         complain(parse, "out of memory");
         return;
     }
-    item->user = words[1];
-    item->service = words[2];
-    item->item = words[3];
-    item->rights = rights;
+    item->line.parts[0] = words[1];
+    item->line.parts[1] = words[2];
+    item->line.parts[2] = words[3];
+    item->line.rights = rights;
     item->allow = allow;
 }
 
@@ -266,6 +267,17 @@ static void parse_line(struct parse *parse, const char *line, size_t length)
         parse_item(parse, words, count, false);
     else
         complain(parse, "user, allow or deny is expected at the start of a line");
+}
+
+static int index_rules(struct entitle_rules *rules)
+{
+    int err = entitle_index_create(&rules->by_user, rules->users, rules->user_count,
+                                   sizeof(*rules->users), 1);
+
+    if (err == MD_OK)
+        err = entitle_index_create(&rules->by_item, rules->items, rules->item_count,
+                                   sizeof(*rules->items), 3);
+    return err;
 }
 
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
@@ -296,9 +308,10 @@ int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, 
         parse_line(&parse, line, line_length);
         start += line_length + 1;
     }
-    if (parse.mistakes) {
+    int err = parse.mistakes ? MD_ERR_MALFORMED : index_rules(rules);
+    if (err != MD_OK) {
         entitle_rules_destroy(rules);
-        return MD_ERR_MALFORMED;
+        return err;
     }
     *out = rules;
     return MD_OK;
@@ -308,38 +321,12 @@ void entitle_rules_destroy(struct entitle_rules *rules)
 {
     if (!rules)
         return;
+    entitle_index_fini(&rules->by_user);
+    entitle_index_fini(&rules->by_item);
     free(rules->users);
     free(rules->items);
     free(rules->text);
     free(rules);
-}
-
-/* `*` any run, `?` any one byte. Linear: on a mismatch only the newest `*` is tried again. */
-static bool matches(struct entitle_view pattern, struct entitle_view text)
-{
-    size_t p = 0;
-    size_t t = 0;
-    size_t star = SIZE_MAX;
-    size_t resume = 0;
-
-    while (t < text.length) {
-        if (p < pattern.length && pattern.data[p] == '*') {
-            star = p++;
-            resume = t;
-        } else if (p < pattern.length &&
-                   (pattern.data[p] == '?' || pattern.data[p] == text.data[t])) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            t = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.length && pattern.data[p] == '*')
-        p++;
-    return p == pattern.length;
 }
 
 /* Takes as long whatever the first difference is, so that a password cannot be felt out. */
@@ -363,53 +350,45 @@ static enum entitle_verdict judge_login(const struct entitle_rules *rules,
                                         const struct entitle_query *query,
                                         struct entitle_answer *out)
 {
-    for (size_t i = 0; i < rules->user_count; i++) {
-        const struct user_rule *user = &rules->users[i];
+    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->user };
+    uint32_t at = entitle_index_find(&rules->by_user, text, 1, DO_LOGIN, &out->rules_seen);
 
-        if (!matches(user->name, query->user))
-            continue;
-        if (user->has_token && !same_secret(user->token, query->token))
-            return deny(out, "token refused");
-        if (user->has_password && !same_secret(user->password, query->password))
-            return deny(out, "user name or password refused");
-        out->mounts_max = user->mounts_max;
-        out->items_max = user->items_max;
-        out->messages_per_s = user->messages_per_s;
-        out->messages_burst = user->messages_burst;
-        return out->verdict;
-    }
-    return deny(out, "user name or password refused");
+    if (at == ENTITLE_INDEX_NONE)
+        return deny(out, "user name or password refused");
+    const struct user_rule *user = &rules->users[at];
+    if (user->has_token && !same_secret(user->token, query->token))
+        return deny(out, "token refused");
+    if (user->has_password && !same_secret(user->password, query->password))
+        return deny(out, "user name or password refused");
+    out->mounts_max = user->mounts_max;
+    out->items_max = user->items_max;
+    out->messages_per_s = user->messages_per_s;
+    out->messages_burst = user->messages_burst;
+    return out->verdict;
 }
 
 static enum entitle_verdict judge_item(const struct entitle_rules *rules,
                                        const struct entitle_query *query,
                                        struct entitle_answer *out)
 {
-    for (size_t i = 0; i < rules->item_count; i++) {
-        const struct item_rule *rule = &rules->items[i];
+    const struct entitle_view text[] = { query->user, query->service, query->item };
+    uint32_t at = entitle_index_find(&rules->by_item, text, 3, DO_VIEW, &out->rules_seen);
 
-        out->rules_seen++;
-        if (!(rule->rights & DO_VIEW) || !matches(rule->user, query->user) ||
-            !matches(rule->service, query->service) || !matches(rule->item, query->item))
-            continue;
-        return rule->allow ? out->verdict : deny(out, "not entitled to this item");
-    }
-    return out->verdict;
+    if (at == ENTITLE_INDEX_NONE || rules->items[at].allow)
+        return out->verdict;
+    return deny(out, "not entitled to this item");
 }
 
 static enum entitle_verdict judge_publish(const struct entitle_rules *rules,
                                           const struct entitle_query *query,
                                           struct entitle_answer *out)
 {
-    for (size_t i = 0; i < rules->item_count; i++) {
-        const struct item_rule *rule = &rules->items[i];
+    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->user, query->service };
+    uint32_t at = entitle_index_find(&rules->by_item, text, 2, DO_PUBLISH, &out->rules_seen);
 
-        if (!(rule->rights & DO_PUBLISH) || !matches(rule->user, query->user) ||
-            !matches(rule->service, query->service))
-            continue;
-        return rule->allow ? out->verdict : deny(out, "not entitled to publish this service");
-    }
-    return deny(out, "not entitled to publish this service");
+    if (at == ENTITLE_INDEX_NONE || !rules->items[at].allow)
+        return deny(out, "not entitled to publish this service");
+    return out->verdict;
 }
 
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
@@ -434,7 +413,7 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
     if (kind == ENTITLE_LOGIN)
         return rules->user_count > 0;
     for (size_t i = 0; i < rules->item_count; i++) {
-        if (rules->items[i].allow && rules->items[i].rights & right)
+        if (rules->items[i].allow && rules->items[i].line.rights & right)
             return true;
     }
     return kind == ENTITLE_ITEM; /* what no line fits is allowed */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -269,6 +270,153 @@ static void the_authority_follows_a_reload(void **state)
     entitle_rules_destroy(strict);
 }
 
+/* ---- many lines ---- */
+
+#define MANY_LINES 50000
+
+/* Lines as large files have them: one user and one item, heads, tails, whole services. */
+static size_t one_of_many(char *out, unsigned i)
+{
+    switch (i % 4) {
+    case 0:
+        return (size_t)sprintf(out, "allow user%u RDFD I%u.N\n", i / 8, i);
+    case 1:
+        return (size_t)sprintf(out, "deny user%u RDFD *.X%u\n", i / 8, i);
+    case 2:
+        return (size_t)sprintf(out, "allow user%u * EUR%u*\n", i / 8, i);
+    default:
+        return (size_t)sprintf(out, "deny desk%u* NEWS N*\n", i / 8);
+    }
+}
+
+static char *many_lines(void)
+{
+    char *text = malloc(MANY_LINES * 64);
+    size_t used = 0;
+
+    assert_non_null(text);
+    for (unsigned i = 0; i < MANY_LINES; i++)
+        used += one_of_many(text + used, i);
+    return text;
+}
+
+static void a_check_looks_at_a_few_of_many_lines(void **state)
+{
+    char *text = many_lines();
+    struct entitle_rules *rules = rules_of(text);
+    uint32_t most = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 8000; i++) {
+        char user[32], name[32];
+        struct entitle_answer answer;
+
+        snprintf(user, sizeof(user), "user%u", i);
+        snprintf(name, sizeof(name), "I%u.N", i * 8);
+        const struct entitle_query query = {
+            .kind = ENTITLE_ITEM,
+            .user = view(user),
+            .service = view("RDFD"),
+            .item = view(name),
+        };
+        assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+        most = answer.rules_seen > most ? answer.rules_seen : most;
+    }
+    assert_true(most > 0 && most < 10);
+    entitle_rules_destroy(rules);
+    free(text);
+}
+
+static void a_login_looks_at_a_few_of_many_users(void **state)
+{
+    char *text = malloc(MANY_LINES * 64);
+    size_t used = 0;
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_non_null(text);
+    for (unsigned i = 0; i < MANY_LINES; i++)
+        used +=
+            (size_t)sprintf(text + used, i % 100 ? "user u%u password=p%u\n" : "user g%u*\n", i, i);
+    struct entitle_rules *rules = rules_of(text);
+
+    assert_int_equal(login(rules, "u49999", "p49999", &answer), ENTITLE_ALLOW);
+    assert_true(answer.rules_seen < 10);
+    assert_int_equal(login(rules, "g400x", "", &answer), ENTITLE_ALLOW);
+    assert_true(answer.rules_seen < 10);
+    assert_int_equal(login(rules, "mallory", "", &answer), ENTITLE_DENY);
+    assert_true(answer.rules_seen < 10);
+    entitle_rules_destroy(rules);
+    free(text);
+}
+
+/* Short words of two letters and wildcards: many lines fit many questions. */
+static void random_word(uint32_t *seed, bool is_pattern, char out[8])
+{
+    static const char letters[] = "abab*?";
+    unsigned length = (*seed = *seed * 1664525u + 1013904223u) >> 16 & 3;
+
+    for (unsigned i = 0; i <= length; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        out[i] = letters[(*seed >> 16) % (is_pattern ? 6 : 4)];
+    }
+    out[length + 1] = 0;
+}
+
+static bool fits_slowly(const char *pattern, const char *text)
+{
+    if (*pattern == '*')
+        return fits_slowly(pattern + 1, text) || (*text && fits_slowly(pattern, text + 1));
+    if (!*text)
+        return !*pattern;
+    return (*pattern == '?' || *pattern == *text) && fits_slowly(pattern + 1, text + 1);
+}
+
+struct random_line {
+    char words[3][8];
+    bool allow;
+};
+
+static bool is_allowed_slowly(const struct random_line *lines, unsigned count, char words[3][8])
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (fits_slowly(lines[i].words[0], words[0]) && fits_slowly(lines[i].words[1], words[1]) &&
+            fits_slowly(lines[i].words[2], words[2]))
+            return lines[i].allow;
+    }
+    return true;
+}
+
+static void random_questions_have_the_answer_of_the_first_line(void **state)
+{
+    enum { FILES = 60, LINES = 40, QUESTIONS = 100 };
+    uint32_t seed = 7;
+
+    (void)state;
+    for (unsigned f = 0; f < FILES; f++) {
+        struct random_line lines[LINES];
+        char text[LINES * 40], words[3][8];
+        size_t used = 0;
+
+        for (unsigned i = 0; i < LINES; i++) {
+            for (unsigned k = 0; k < 3; k++)
+                random_word(&seed, true, lines[i].words[k]);
+            lines[i].allow = seed >> 20 & 1;
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s %s %s %s\n",
+                                     lines[i].allow ? "allow" : "deny", lines[i].words[0],
+                                     lines[i].words[1], lines[i].words[2]);
+        }
+        struct entitle_rules *rules = rules_of(text);
+        for (unsigned i = 0; i < QUESTIONS; i++) {
+            for (unsigned k = 0; k < 3; k++)
+                random_word(&seed, false, words[k]);
+            assert_int_equal(item(rules, words[0], words[1], words[2]) == ENTITLE_ALLOW,
+                             is_allowed_slowly(lines, LINES, words));
+        }
+        entitle_rules_destroy(rules);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +430,9 @@ int main(void)
         cmocka_unit_test(a_user_has_the_limits_of_its_line),
         cmocka_unit_test(a_file_that_lets_nobody_publish_is_known),
         cmocka_unit_test(the_authority_follows_a_reload),
+        cmocka_unit_test(a_check_looks_at_a_few_of_many_lines),
+        cmocka_unit_test(a_login_looks_at_a_few_of_many_users),
+        cmocka_unit_test(random_questions_have_the_answer_of_the_first_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
