@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 
+import tidy_first_day
 import tidy_graph
 import tidy_words
 from tidy_known import PYTHON_LINES_TOO_LONG
@@ -289,6 +290,7 @@ def main():
         return 0
     tidy_graph.check(code, others, say)
     tidy_words.check(files, texts, say)
+    tidy_first_day.check(files, text_of, say)
     check_outside(texts)
     for finding in findings:
         print(finding)

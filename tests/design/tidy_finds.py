@@ -7,6 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tidy_first_day
 import tidy_graph
 import tidy_words
 
@@ -75,6 +76,32 @@ class Tidy(unittest.TestCase):
 
     def test_a_function_of_the_tick_that_has_moved_is_found(self):
         self.assertIn("high_get() is not in src/x/high.c", self.words("", code="int other;\n"))
+
+    def first_day(self, row, **more):
+        texts = {tidy_first_day.TABLE: "| | test |\n| --- | --- |\n" + row + "\n",
+                 "tests/a.py": "a line that\n  goes on", **more}
+        tidy_first_day.check(list(texts), texts.__getitem__, self.say)
+        return " ".join(text for text in self.found if "rows: some are gone" not in text)
+
+    def test_a_finding_with_its_test_or_a_reason_is_passed(self):
+        self.assertEqual(self.first_day("| it is slow | `tests/a.py::line that goes` |"), "")
+        self.assertEqual(self.first_day("| it is slow | no test: a matter of taste |"), "")
+
+    def test_a_finding_without_a_test_is_found(self):
+        self.assertIn("neither", self.first_day("| it is slow | |"))
+        self.assertIn("neither", self.first_day("| it is slow | no test: |"))
+
+    def test_a_test_that_is_gone_is_found(self):
+        self.assertIn("tests/b.py does not exist", self.first_day("| x | `tests/b.py::line` |"))
+        self.assertIn("does not have the words: a lane", self.first_day("| x | `tests/a.py::a lane` |"))
+
+    def test_a_sentence_that_nobody_understood_does_not_come_back(self):
+        page = "So it\nnever stops to grow. When it never\nstops, it never stops to grow."
+        self.assertIn("nobody understood", self.first_day("| x | `tests/a.py::line` |", **{"docs/x.md": page}))
+
+    def test_a_table_that_lost_its_rows_is_found(self):
+        self.first_day("| x | `tests/a.py::line` |")
+        self.assertIn("1 rows: some are gone", " ".join(self.found))
 
 
 if __name__ == "__main__":

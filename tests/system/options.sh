@@ -95,6 +95,14 @@ for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscn
     for option in -version --version; do expect 0 "$program 0." "$bin/$program" $option; done
     [ $program = rmdstestclient ] || expect 0 "sage: $program" "$bin/$program" -h
 done
+# The names that printed command lines have.
+for program in testclient testserver RMDSTestClient Sink_Driven_Src; do
+    [ -x "$bin/$program" ] || continue
+    case $program in
+    testclient | RMDSTestClient) expect 0 "rmdstestclient - opens items" "$bin/$program" -help ;;
+    *) expect 0 "sink_driven_src - a provider" "$bin/$program" -help ;;
+    esac
+done
 for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rrcpperf; do
     [ -x "$bin/$program" ] || continue
     expect 1 "unknown option -hlep; did you mean -help; -help lists all" "$bin/$program" -hlep
