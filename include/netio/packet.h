@@ -58,7 +58,7 @@ struct net_packet_counters {
     uint64_t send_errno;     /* the last of those: errno */
     uint64_t receive_drops;  /* dropped by the kernel because our receive buffer was full */
     uint64_t receive_errors; /* reported by receive calls */
-    uint64_t truncated;      /* longer than payload_max: dropped */
+    uint64_t truncated;      /* datagrams longer than any packet, or cut: dropped */
     uint64_t foreign;        /* to another group on our port: dropped */
     uint64_t outside;        /* of a source outside the interface's subnet: dropped */
     struct rrcp_address outside_from; /* the last of those */

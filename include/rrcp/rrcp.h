@@ -39,6 +39,7 @@ struct rrcp;
 #define RRCP_NEVER             UINT64_MAX
 #define RRCP_ADDRESS_BYTES_MAX 64
 #define RRCP_NODE_NAME_MAX     64
+#define RRCP_PACKET_BYTES_MAX  9000 /* of any node; a longer one is invalid */
 #define RRCP_KEY_MAX           4
 #define RRCP_USER_MAX          64
 #define RRCP_TOPIC_USER_DOWN   0xfffffffeu /* reserved: only the engine sends to it */
@@ -97,7 +98,7 @@ struct rrcp_config {
     uint32_t arrivals_max; /* 1024: most arrivals of one rrcp_input call */
 
     /* Properties of the transport */
-    uint32_t packet_bytes_max;     /* 1472: payload limit; 256..9000 */
+    uint32_t packet_bytes_max;     /* 1472: payload limit; 256..RRCP_PACKET_BYTES_MAX */
     uint32_t headroom_bytes;       /* 0: free bytes before each packet */
     bool completes_late;           /* rrcp_sent() returns sent buffers, not the next output */
     uint32_t send_queue_max;       /* 1024: with completes_late, most buffers at the transport */

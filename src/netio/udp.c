@@ -390,6 +390,14 @@ static bool refill(struct udp_io *udp)
     return false;
 }
 
+/* No node sends such a packet. A run that the kernel merged is of one length, so none of it is
+ * ours. Control data that did not fit may hide where the packets of a run end. */
+static bool is_too_long(const struct udp_io *udp, const struct mmsghdr *message)
+{
+    return (message->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
+           udp->segment_bytes > RRCP_PACKET_BYTES_MAX;
+}
+
 /* Begin handing out message `taken`; false: it has nothing to hand out. */
 static bool begin_message(struct udp_io *udp)
 {
@@ -399,12 +407,12 @@ static bool begin_message(struct udp_io *udp)
 
     read_control(udp, udp->taken, udp->in_is_group ? path->own_filtered : 0, overflow,
                  &udp->segment_bytes);
-    if (message->msg_hdr.msg_flags & MSG_TRUNC) {
+    if (udp->segment_bytes == 0)
+        udp->segment_bytes = message->msg_len;
+    if (is_too_long(udp, message)) {
         udp->io.counters.truncated++;
         return false;
     }
-    if (udp->segment_bytes == 0)
-        udp->segment_bytes = message->msg_len;
     address_make(&udp->slots[udp->taken].from, &udp->slots[udp->taken].address);
     if (!udp->any_source && !udp_sources_allow(&path->sources, &udp->slots[udp->taken].from)) {
         udp->io.counters.outside++;

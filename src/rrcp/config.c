@@ -56,7 +56,7 @@ int rrcp_config_check(const struct rrcp_config *c)
         return MD_ERR_RANGE;
     if (!within(c->path_count, 1, 2) || !within(c->arrivals_max, 1, 65536))
         return MD_ERR_RANGE;
-    if (!within(c->packet_bytes_max, 256, 9000) || c->headroom_bytes > 256)
+    if (!within(c->packet_bytes_max, 256, RRCP_PACKET_BYTES_MAX) || c->headroom_bytes > 256)
         return MD_ERR_RANGE;
     if (!within(c->pool_packets, 128, 1u << 24) || c->pool_high > c->pool_packets ||
         c->pool_low > c->pool_high)

@@ -199,7 +199,8 @@ int rrcp_packet_head(const struct packet_rules *rules, const uint8_t *bytes, siz
 {
     const struct packet_header *h = (const void *)bytes;
 
-    if (length < PACKET_HEADER_BYTES || length > UINT16_MAX || md_be16(h->length) != length)
+    if (length < PACKET_HEADER_BYTES || length > RRCP_PACKET_BYTES_MAX ||
+        md_be16(h->length) != length)
         return RRCP_DROP_SIZE;
     if (md_be16(h->magic) != PACKET_MAGIC)
         return RRCP_DROP_MAGIC;

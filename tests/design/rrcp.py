@@ -30,7 +30,7 @@ class Decoder:
 
     def packet(self, data):
         """Type name, header and body of a packet, or Refused."""
-        if len(data) < 24 or len(data) > 65535:
+        if len(data) < 24 or len(data) > 9000:
             raise Refused("size")
         head, body_at = self.doc.decode("Header", data)
         if head["length"] != len(data):

@@ -1,5 +1,6 @@
 /* test_netio_packets.c - packet I/O: the same cases over kernel UDP on loopback and over memory. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -406,6 +408,33 @@ static void what_the_kernel_drops_is_counted(void **state)
     net_packet_close(small);
 }
 
+/* Anybody may send up to 65,507 bytes; no packet of ours has more than 9,000. */
+static void a_datagram_longer_than_any_packet_is_counted_and_dropped(void **state)
+{
+    static uint8_t bytes[65507];
+    static const size_t lengths[] = { 9001, 20000, sizeof(bytes), 9000 };
+    struct network *network = *state;
+    struct net_packet_io *io = network->ends[1];
+    struct sockaddr_in to = { .sin_family = AF_INET };
+    struct rrcp_arrival in[8];
+    struct rrcp_address own;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    int got = 0;
+
+    net_packet_local(io, 0, &own);
+    memcpy(&to.sin_addr, own.bytes, 4);
+    memcpy(&to.sin_port, own.bytes + 4, 2);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sendto(fd, bytes, lengths[i], 0, (const struct sockaddr *)&to, sizeof(to)),
+                         lengths[i]);
+    for (int tries = 0; got == 0 && tries < PATIENCE; tries++)
+        got = net_packet_receive(io, in, 8);
+    assert_int_equal(got, 1);
+    assert_int_equal(in[0].length, 9000);
+    assert_int_equal(io->counters.truncated, 3);
+    close(fd);
+}
+
 static void equal_packets_leave_in_one_call(void **state)
 {
     struct network *network = *state;
@@ -479,6 +508,8 @@ int main(void)
         BOTH(packets_of_all_lengths_keep_their_borders),
         BOTH(every_packet_is_reported_complete_once),
         cmocka_unit_test_setup_teardown(what_the_kernel_drops_is_counted, udp_setup, teardown),
+        cmocka_unit_test_setup_teardown(a_datagram_longer_than_any_packet_is_counted_and_dropped,
+                                        udp_setup, teardown),
         cmocka_unit_test_setup_teardown(equal_packets_leave_in_one_call, udp_setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_to_the_group_hides_no_request, udp_setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_quiet_is_not_asked_once_more, udp_setup, teardown),

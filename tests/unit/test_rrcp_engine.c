@@ -812,10 +812,10 @@ static void what_is_not_believed_says_nothing_of_what_its_sender_holds(void **st
 
 /* ---- attacks of audit V2, by packets without a key ----------------------------------------- */
 
-/* A datagram may have 64 KB, a buffer of the pool has 1,472 bytes; rrcp_check() looks at each. */
+/* A packet may have 9,000 bytes, a buffer of the pool has 1,472; rrcp_check() looks at each. */
 static void a_packet_longer_than_a_buffer_is_not_kept_behind_a_hole(void **state)
 {
-    static uint8_t bytes[60000];
+    static uint8_t bytes[RRCP_PACKET_BYTES_MAX];
     struct rrcp_address from = home_of(SENDER);
     struct backbone_event out[16];
     struct net *net = net_make();

@@ -263,6 +263,42 @@ static void a_flood_through_the_group_does_not_hide_a_proof(void **state)
     rrcp_destroy(r);
 }
 
+/* A datagram may have up to 65,507 bytes, a packet 9,000. */
+static void feed_long(struct rrcp *r, uint64_t session, uint32_t length)
+{
+    uint8_t *bytes = calloc(1, 65536);
+
+    introduce_beacon(bytes, "test", session, 1);
+    bytes[3] = 1; /* DATA */
+    bytes[4] = 6; /* AUTH, SEALED */
+    md_put_be16(bytes + 6, (uint16_t)length);
+    bytes[length - TRAILER] = 1;
+    bytes[length - TRAILER + 1] = RRCP_CIPHER_AES_128_GCM;
+    introduce_feed(r, now, bytes, length, &home, true);
+    free(bytes);
+}
+
+static void a_packet_longer_than_any_node_sends_is_dropped_before_its_tag_is_read(void **state)
+{
+    static const uint32_t lengths[] = { 9001, 10240, 20000, 65507, 65535 };
+    struct rrcp *r = start(false, 0);
+    const uint64_t *drops = rrcp_counters(r)->drop;
+
+    (void)state;
+    meet(r, 5000);
+    for (uint64_t i = 0; i < 5; i++) {
+        feed_long(r, PEER, lengths[i]);
+        feed_long(r, 70000 + i, lengths[i]);
+        assert_int_equal(drops[RRCP_DROP_SIZE], 2 * (i + 1));
+    }
+    feed_long(r, PEER, 9000);
+    assert_int_equal(drops[RRCP_DROP_SIZE], 10);
+    assert_int_equal(drops[RRCP_DROP_AUTH_TAG], 0);
+    feed_udata(r, 1, 5001);
+    assert_int_equal(messages(r), 1);
+    rrcp_destroy(r);
+}
+
 /* ---- keys --------------------------------------------------------------------------------- */
 
 /* Returns the tag of the next packet that the engine sends. */
@@ -324,6 +360,7 @@ int main(void)
         cmocka_unit_test(what_a_peer_sent_before_its_proof_is_a_repetition),
         cmocka_unit_test(a_flood_by_unicast_does_not_hide_a_host_that_starts),
         cmocka_unit_test(a_flood_through_the_group_does_not_hide_a_proof),
+        cmocka_unit_test(a_packet_longer_than_any_node_sends_is_dropped_before_its_tag_is_read),
         cmocka_unit_test(keys_that_cannot_be_used_leave_the_old_ones_in_use),
         cmocka_unit_test(an_encrypted_packet_has_the_headroom_that_the_transport_asked_for),
     };
