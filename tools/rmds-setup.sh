@@ -5,7 +5,7 @@
 # By apt-get, through sudo when not root; what is there already is left alone. Every other verb does this
 # for itself, only as far as it needs.
 #
-#   --test        also what only the tests need: clang, Java, a browser, tshark
+#   --test        also what only the tests need: clang, Java, a browser, tshark, promtool
 # SPDX-License-Identifier: Apache-2.0
 #
 # Names differ between releases: of "a|b" the first that the release has is taken, @ is the version of its
@@ -27,7 +27,7 @@ packages_of() { # TIER...
         test) # what single tests need: without it they are skipped
             echo "git? ccache? g++? clang-format? clang-tidy? openssl? file? libx11-dev? ca-certificates?" \
                 "libibverbs-dev? librdmacm-dev? default-jdk-headless|default-jdk? maven? systemd? tshark?" \
-                "chromium? zsh? pyflakes3?" # chromium-browser of Ubuntu is a snap: it does not see the files of a test
+                "chromium? zsh? pyflakes3? prometheus?" # chromium-browser of Ubuntu is a snap: it does not see the files of a test
             ;;
         esac
     done | tr ' ' '\n' | sed "s/@/$(clang_version)/g"
@@ -50,6 +50,7 @@ missing_of() {
     packages_of "$@" | while read -r word; do
         for name in $(tr '|?' '  ' <<<"$word"); do
             grep -qxF -e "$name" <<<"$installed" && continue 2
+            [ "$name" != prometheus ] || ! has_promtool || continue 2
         done
         echo "$word"
     done
@@ -75,9 +76,26 @@ as_root() {
     fi
 }
 
+# The package prometheus starts a server, now and at each boot. The tests want promtool alone: it is taken out of it.
+local_bin=${RMDS_LOCAL_BIN:-/usr/local/bin}
+has_promtool() { [ -x "$local_bin/promtool" ] || command -v promtool >/dev/null; }
+take_promtool() {
+    local folder=$RMDS_TMP/promtool
+    has_promtool && return
+    mkdir -p "$folder" && cd "$folder" && apt-get -q download prometheus &&
+        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool &&
+        as_root install -D -m 755 usr/bin/promtool "$local_bin/promtool"
+}
+
 install_packages() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@" \
-        >>"$RMDS_TMP/apt.log" 2>&1
+    local names=() name status=0
+    for name; do
+        [ "$name" = prometheus ] || names+=("$name")
+    done
+    [ ${#names[@]} = 0 ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${names[@]}" \
+        >>"$RMDS_TMP/apt.log" 2>&1 || status=1
+    [ ${#names[@]} = $# ] || (take_promtool) >>"$RMDS_TMP/apt.log" 2>&1 || status=1
+    return $status
 }
 
 # setup_packages SUBJECT TIER...: install what is missing. False if something is needed and cannot be had.
@@ -101,7 +119,7 @@ setup_packages() {
         fi
     done
     if [ ${#names[@]} -gt 0 ]; then
-        say .. "$subject" "apt-get install ${names[*]}"
+        say .. "$subject" "apt-get install ${names[*]/#prometheus/promtool (no more) of prometheus}"
         # One package that cannot be installed must not keep the others away.
         install_packages "${names[@]}" || for name in "${names[@]}"; do install_packages "$name"; done
     fi

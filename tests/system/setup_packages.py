@@ -3,6 +3,7 @@
 apt is played here."""
 # SPDX-License-Identifier: Apache-2.0
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,10 +13,11 @@ RUN = "gcc libc6-dev cmake ninja-build python3 iproute2 procps util-linux libeve
       "libssl-dev zlib1g-dev liblz4-dev scdoc".split()
 TEST = "git ccache g++ clang-format clang-tidy openssl file libx11-dev ca-certificates libibverbs-dev librdmacm-dev " \
        "maven systemd tshark zsh pyflakes3".split()
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # What a release has: the words that differ.
 DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clang",
              "libclang-rt-14-dev",
-             "default-jdk-headless", "chromium"]
+             "default-jdk-headless", "chromium", "prometheus"]
 OTHER = [*RUN, *TEST, "pkgconf", "libncursesw5-dev", "libcmocka-dev", "clang",
          "libclang-common-18-dev", "default-jdk"]
 BAD = []
@@ -50,23 +52,30 @@ echo "$2:"; grep -qxF -e "$2" {folder}/has && echo "  Candidate: 1.0" || echo " 
         program(folder, "apt-get", f"""
 for word; do last=$last\\ $word; done
 [ "$2" = update ] && exit 0
+[ "$2" = download ] && exec touch prometheus_1.0_all.deb
 while [ "$1" != install ]; do shift; done; shift
 for name; do grep -qxF -e "$name" {folder}/broken && {{ echo "$name breaks"; exit 100; }}; done
 for name; do echo "$name" >>{there}; done\n""")
+        program(folder, "dpkg-deb", """
+cd "$(mktemp -d -p ..)" && mkdir -p usr/bin && echo '#!/bin/sh' >usr/bin/promtool && chmod +x usr/bin/promtool && tar -c ./usr\n""")
         program(folder, "sudo", 'exec "$@"\n')
         script = (f'set -uo pipefail; RMDS_TMP={folder}; . "{SOURCE}/tools/rmds-lib.sh"; '
                   f'. "{SOURCE}/tools/rmds-setup.sh"; setup_for {tiers} && setup_for {tiers}')
-        env = {**os.environ, "PATH": folder + ":" + os.environ["PATH"]}
+        env = {**os.environ, "PATH": f"{folder}:{PATH}", "RMDS_LOCAL_BIN": os.path.join(folder, "local")}
         env.pop("RMDS_SETUP_DONE", None)
         done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True,
                               check=False)
         with open(there, encoding="ascii") as file:
-            return done.returncode, done.stdout + done.stderr, file.read().split()
+            found = file.read().split()
+        check("prometheus" not in found, "prometheus is installed, which starts a server")
+        if os.path.exists(os.path.join(folder, "local", "promtool")) or shutil.which("promtool", path=PATH):
+            found.append("prometheus")  # of it promtool alone
+        return done.returncode, done.stdout + done.stderr, found
 
 
 def main():
     code, said, there = setup(DEBIAN_12, "run")
-    check(code == 0 and set(there) == {*RUN, "pkg-config", "libncurses-dev"},
+    check(code == 0 and set(there) - {"prometheus"} == {*RUN, "pkg-config", "libncurses-dev"},
           f"run, Debian 12: {code} {there}\n{said}")
     check(said.count("apt-get install") == 1, f"it installs twice:\n{said}")
     code, said, there = setup(OTHER, "run")
