@@ -46,8 +46,9 @@ struct client_dial {
     struct rssl_config rssl; /* role client */
 };
 
-/* Strings of `dial` and what they point to must live as long as the session is not open. Fails as
- * the transport's dial does, or MD_ERR_RANGE for the configuration. */
+/* Tries every address of the host's name, one after the other, before the session closes. Strings
+ * of `dial` and what they point to must live as long as the session is not open. Fails as the
+ * transport's dial does, or MD_ERR_RANGE for the configuration. */
 int client_session_dial(struct client_context *context, const struct client_dial *dial,
                         uint64_t now_ns, struct client_session **out);
 
@@ -69,7 +70,7 @@ size_t client_session_turn(struct client_session *session, uint64_t now_ns,
 /* Write what is queued. MD_ERR_AGAIN: a part is left; the session waits to be able to go on. */
 int client_session_flush(struct client_session *session, uint64_t now_ns);
 
-/* It may change during a turn (a new attempt with an older version); the old one stays open until
+/* It may change during a turn (another address, or an older version); the old one stays open until
  * the turn after, so compare and swap it in the loop after each turn. -1: call turn once a turn of
  * the loop, and sleep no longer than NET_POLL_INTERVAL_NS. */
 int client_session_descriptor(const struct client_session *session);

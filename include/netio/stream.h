@@ -39,7 +39,7 @@ struct net_stream_options {
     const char *interface; /* local address to bind; NULL = any */
     struct net_tls *tls;   /* needed by net_tls_transport; must outlive the stream */
     const char *tls_host;  /* client: the name the certificate must show; NULL = that dialed */
-    uint32_t attempt;      /* dial: which of a name's addresses, counted round */
+    uint32_t attempt;      /* dial: which of a name's addresses is the first, counted round */
     uint32_t backlog;      /* listener; 0 = 1024 */
 };
 
@@ -65,6 +65,12 @@ void net_stream_close(struct net_stream *stream); /* at once; NULL is allowed */
 /* MD_OK: connected, bytes may flow. MD_ERR_AGAIN: not yet; wait for net_stream_wants(). Else it
  * failed: net_stream_error() says how. */
 int net_stream_ready(struct net_stream *stream);
+
+/* A dialed stream did not connect: dial the next address of the same name, found by the same
+ * look-up, with the options and the host of the dial. The caller closes both streams.
+ * MD_ERR_NOT_FOUND: every address was tried, or this stream has connected. */
+int net_stream_next(struct net_stream *stream, const struct net_stream_options *options,
+                    const char *host, struct net_stream **out);
 
 /*
  * Up to `size` bytes. > 0: that many came. MD_ERR_AGAIN: none now. MD_ERR_CLOSED: the peer has

@@ -74,7 +74,7 @@ struct rmds_options {
     unsigned ping_timeout_s;     /* proposed; (listener) the longest granted */
     unsigned ping_timeout_min_s; /* listener */
     unsigned handshake_timeout_ms;
-    unsigned attempt; /* which address of a host that has several; count it up when you retry */
+    unsigned attempt; /* which address of the host is tried first; count it up when you retry */
     const char *component;       /* what the peer's operator sees; NULL: the library's name */
     const char *tls_certificate; /* PEM files; a listener needs the first two */
     const char *tls_key;

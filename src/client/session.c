@@ -263,6 +263,30 @@ static bool read_stream(struct client_session *session, uint64_t now_ns)
     return true;
 }
 
+/* The host's address did not take the connection: the next one of the name may. */
+static bool try_next_address(struct client_session *session, uint64_t now_ns)
+{
+    const struct client_dial *to = &session->dial;
+    enum rssl_reason reason = rssl_channel_reason(session->channel);
+    struct rssl_channel *channel;
+    struct net_stream *next;
+
+    if (session->phase != PHASE_CONNECTING || !to->transport ||
+        (reason != RSSL_REASON_STREAM_FAILED && reason != RSSL_REASON_HANDSHAKE_TIMEOUT))
+        return false;
+    if (rssl_channel_create(&to->rssl, session->context->pool, now_ns, &channel) != MD_OK)
+        return false;
+    if (net_stream_next(session->stream, &to->options, to->host, &next) != MD_OK) {
+        rssl_channel_destroy(channel);
+        return false;
+    }
+    rssl_channel_destroy(session->channel);
+    session->channel = channel;
+    session->old_stream = session->stream;
+    session->stream = next;
+    return true;
+}
+
 /* The server hung up on our request: once more, with the version before. */
 static bool fall_back(struct client_session *session, uint64_t now_ns)
 {
@@ -374,7 +398,7 @@ size_t client_session_turn(struct client_session *session, uint64_t now_ns,
         return 0;
     }
     if (session->phase != PHASE_OVER) {
-        if (fall_back(session, now_ns))
+        if (try_next_address(session, now_ns) || fall_back(session, now_ns))
             return 0;
         if (session->phase == PHASE_CONNECTING)
             session->phase = PHASE_OVER;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/err.h"
 #include "stream_private.h"
 
 const char *net_error(void)
@@ -24,6 +25,13 @@ void net_stream_close(struct net_stream *stream)
 int net_stream_ready(struct net_stream *stream)
 {
     return stream->ops->ready(stream);
+}
+
+int net_stream_next(struct net_stream *stream, const struct net_stream_options *options,
+                    const char *host, struct net_stream **out)
+{
+    *out = NULL;
+    return stream->ops->next ? stream->ops->next(stream, options, host, out) : MD_ERR_NOT_FOUND;
 }
 
 int64_t net_stream_read(struct net_stream *stream, uint8_t *bytes, size_t size)

@@ -14,6 +14,9 @@ struct net_stream_ops {
     int (*descriptor)(const struct net_stream *stream);
     unsigned (*wants)(const struct net_stream *stream, bool has_output);
     unsigned (*poll)(struct net_stream *stream);
+    /* NULL: a name has one address. */
+    int (*next)(struct net_stream *stream, const struct net_stream_options *options,
+                const char *host, struct net_stream **out);
 };
 
 /* The head of every stream. */

@@ -21,6 +21,9 @@ struct tcp_stream {
     struct net_stream base;
     int fd;
     bool connecting;
+    struct addrinfo *addresses; /* of the name, until one is connected */
+    struct addrinfo *next;      /* the one to dial after this */
+    unsigned left;              /* how many were not dialed yet */
 };
 
 struct tcp_listener {
@@ -46,10 +49,19 @@ static int fail(struct tcp_stream *stream, int error)
     return error == EPIPE || error == ECONNRESET ? MD_ERR_CLOSED : MD_ERR_SYS;
 }
 
+static void forget_addresses(struct tcp_stream *stream)
+{
+    if (stream->addresses)
+        freeaddrinfo(stream->addresses);
+    stream->addresses = NULL;
+    stream->left = 0;
+}
+
 static void tcp_close(struct net_stream *base)
 {
     struct tcp_stream *stream = tcp(base);
 
+    forget_addresses(stream);
     close(stream->fd);
     free(stream);
 }
@@ -85,6 +97,7 @@ static int tcp_ready(struct net_stream *base)
     if (error)
         return fail(stream, error);
     stream->connecting = false;
+    forget_addresses(stream);
     name_peer(stream);
     return MD_OK;
 }
@@ -152,6 +165,9 @@ static unsigned tcp_poll(struct net_stream *base)
     return 0; /* the descriptor tells all */
 }
 
+static int tcp_next(struct net_stream *base, const struct net_stream_options *options,
+                    const char *host, struct net_stream **out);
+
 static const struct net_stream_ops stream_ops = {
     .close = tcp_close,
     .ready = tcp_ready,
@@ -161,6 +177,7 @@ static const struct net_stream_ops stream_ops = {
     .descriptor = tcp_descriptor,
     .wants = tcp_wants,
     .poll = tcp_poll,
+    .next = tcp_next,
 };
 
 static void set_int(int fd, int level, int name, int value)
@@ -220,6 +237,54 @@ static int bind_local(int fd, const char *interface)
     return rc;
 }
 
+/* Begins to connect to one address. */
+static int dial_one(const struct net_stream_options *options, const struct addrinfo *to,
+                    struct net_stream **out)
+{
+    int rc = MD_OK;
+    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return MD_ERR_SYS;
+    set_buffers(fd, options);
+    if (options->interface)
+        rc = bind_local(fd, options->interface);
+    if (rc == MD_OK && connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS)
+        rc = MD_ERR_SYS;
+    if (rc == MD_OK) {
+        *out = make_stream(fd, options);
+        rc = *out ? MD_OK : MD_ERR_NOMEM;
+    }
+    if (rc != MD_OK) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return rc;
+    }
+    tcp(*out)->connecting = true; /* ready() finds out, also when it was at once */
+    return MD_OK;
+}
+
+/* Dials the first of the addresses left to which a connection can begin. On success `list` is the
+ * stream's. */
+static int dial_left(const struct net_stream_options *options, struct addrinfo *list,
+                     struct addrinfo *at, unsigned left, struct net_stream **out)
+{
+    int rc = MD_ERR_NOT_FOUND;
+
+    for (*out = NULL; left > 0; left--) {
+        rc = dial_one(options, at, out);
+        at = at->ai_next ? at->ai_next : list;
+        if (rc == MD_OK) {
+            tcp(*out)->addresses = list;
+            tcp(*out)->next = at;
+            tcp(*out)->left = left - 1;
+            break;
+        }
+    }
+    return rc;
+}
+
 static int tcp_dial(const struct net_stream_options *options, const char *host, uint16_t port,
                     struct net_stream **out)
 {
@@ -235,38 +300,32 @@ static int tcp_dial(const struct net_stream_options *options, const char *host, 
     struct addrinfo *to = list;
     for (unsigned skip = options->attempt % count; skip > 0; skip--)
         to = to->ai_next;
-
-    rc = MD_ERR_SYS;
-    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        goto done;
-    set_buffers(fd, options);
-    if (options->interface) {
-        rc = bind_local(fd, options->interface);
-        if (rc != MD_OK)
-            goto fail;
-    }
-    *out = make_stream(fd, options);
-    rc = MD_ERR_NOMEM;
-    if (!*out)
-        goto fail;
-    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        rc = MD_ERR_SYS;
+    rc = dial_left(options, list, to, count, out);
+    if (rc == MD_OK) {
+        snprintf((*out)->peer, sizeof((*out)->peer), "%.60s:%u", host, port);
+    } else {
         int error = errno;
-        net_stream_close(*out);
-        *out = NULL;
+        freeaddrinfo(list);
         errno = error;
-        goto done;
     }
-    tcp(*out)->connecting = true; /* ready() finds out, also when it was at once */
-    snprintf((*out)->peer, sizeof((*out)->peer), "%.60s:%u", host, port);
-    rc = MD_OK;
-    goto done;
-fail:
-    close(fd);
-done:
-    freeaddrinfo(list);
     return rc;
+}
+
+static int tcp_next(struct net_stream *base, const struct net_stream_options *options,
+                    const char *host, struct net_stream **out)
+{
+    struct tcp_stream *stream = tcp(base);
+
+    (void)host; /* it was looked up */
+    int rc = dial_left(options, stream->addresses, stream->next, stream->left, out);
+    if (rc != MD_OK) {
+        stream->left = 0;
+        return rc;
+    }
+    memcpy((*out)->peer, base->peer, sizeof(base->peer));
+    stream->addresses = NULL;
+    stream->left = 0;
+    return MD_OK;
 }
 
 static int tcp_accept(struct net_listener *base, struct net_stream **out)

@@ -256,6 +256,17 @@ static unsigned tls_poll(struct net_stream *base)
     return inner | (stream->established && SSL_has_pending(stream->ssl) ? NET_READABLE : 0);
 }
 
+static int tls_next(struct net_stream *base, const struct net_stream_options *options,
+                    const char *host, struct net_stream **out)
+{
+    struct net_stream *inner;
+    int rc = net_stream_next(tls_of(base)->inner, options, host, &inner);
+
+    if (rc != MD_OK)
+        return rc;
+    return net_tls_wrap(options->tls, inner, options->tls_host ? options->tls_host : host, out);
+}
+
 static const struct net_stream_ops stream_ops = {
     .close = tls_close,
     .ready = tls_ready,
@@ -265,6 +276,7 @@ static const struct net_stream_ops stream_ops = {
     .descriptor = tls_descriptor,
     .wants = tls_wants,
     .poll = tls_poll,
+    .next = tls_next,
 };
 
 static int set_name(SSL *ssl, const char *name)

@@ -550,19 +550,15 @@ static void a_host_may_be_a_name_and_the_local_address_chosen(void **state)
     f->dial.host = "localhost";
     f->dial.options.interface = "127.0.0.1";
     f->dial.options.send_buffer = f->server_options.recv_buffer = 100000;
-    for (unsigned attempt = 0; attempt < 2; attempt++) {
-        /* The name may have an address of the other family, which then cannot be dialed from
-         * here: the next attempt takes the next one. */
-        struct client_session *session;
+    /* The name may have an address of the other family, which cannot be dialed from this local
+     * address: the session takes the next one. */
+    for (uint32_t attempt = 0; attempt < 2; attempt++) {
         f->dial.options.attempt = attempt;
-        if (client_session_dial(f->context, &f->dial, md_clock_mono_ns(), &session) != MD_OK)
-            continue;
-        f->clients[f->client_count++].session = session;
+        connect_one(f);
         run_until(f, all_open);
-        assert_int_equal(strncmp(client_session_peer(f->servers[0].session), "127.0.0.1:", 10), 0);
-        return;
+        assert_int_equal(
+            strncmp(client_session_peer(f->servers[attempt].session), "127.0.0.1:", 10), 0);
     }
-    fail_msg("localhost cannot be dialed");
 }
 
 static void writing_to_an_end_that_is_closed_says_so(void **state)

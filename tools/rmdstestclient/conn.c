@@ -90,16 +90,18 @@ static const struct link_ops link_ops = {
 void conn_dial(struct conn *conn)
 {
     struct tc *tc = conn->tc;
-    uint32_t host = conn->host++ % (uint32_t)tc->options.host_count;
+    uint32_t hosts = (uint32_t)tc->options.host_count;
+    uint32_t host = conn->host % hosts;
     struct client_session *session;
     struct client_dial to = {
         .transport = tc->wire.transport,
-        .options = { .nodelay = true, .tls = tc->wire.tls },
+        .options = { .nodelay = true, .tls = tc->wire.tls, .attempt = conn->host / hosts },
         .host = tc->options.hosts[host],
         .port = tc->options.ports[host],
         .rssl = rssl_config_default(RSSL_ROLE_CLIENT),
     };
 
+    conn->host++;
     to.rssl.component = "rmdstestclient";
     snprintf(conn->peer, sizeof(conn->peer), "%.80s:%u", to.host, to.port);
     int rc = client_session_dial(tc->context, &to, md_clock_mono_ns(), &session);

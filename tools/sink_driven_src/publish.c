@@ -19,6 +19,7 @@ struct publisher {
     struct md_loop_timer *timer;
     char host[256];
     uint16_t port;
+    uint32_t attempt;
 };
 
 static void dial(void *owner)
@@ -28,7 +29,9 @@ static void dial(void *owner)
     struct client_session *session;
     struct client_dial to = {
         .transport = sds->wire.transport,
-        .options = { .nodelay = sds->options.nodelay, .tls = sds->wire.tls },
+        .options = { .nodelay = sds->options.nodelay,
+                     .tls = sds->wire.tls,
+                     .attempt = publisher->attempt++ },
         .host = publisher->host,
         .port = publisher->port,
         .rssl = sds_rssl_config(RSSL_ROLE_CLIENT),
