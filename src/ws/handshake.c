@@ -219,7 +219,7 @@ static bool is_origin_allowed(struct ws_conn *conn, const struct request *q)
         host.text = slashes;
     }
     snprintf(conn->origin, sizeof(conn->origin), "%.*s", (int)q->origin.length, q->origin.text);
-    return same(host, q->host);
+    return host.length > 0 && same(host, q->host); /* without a Host nobody is the same */
 }
 
 static bool choose_protocol(const struct ws_conn *conn, struct piece asked, struct piece *out)
