@@ -14,7 +14,7 @@
 #define FULL       "Maximum number of mounts reached"
 
 /* The worker with most connections that have not logged in; NULL: there are none. */
-static struct p2ps_worker *idlest(struct p2ps *p2ps)
+static struct p2ps_worker *idlest(const struct p2ps *p2ps)
 {
     struct p2ps_worker *best = NULL;
     uint32_t most = 0;
@@ -41,14 +41,21 @@ static void refuse(struct p2ps *p2ps, struct p2ps_worker *worker, const struct l
     p2ps_worker_hand(worker, listener->protocol, stream, FULL);
 }
 
+/* At wsMaxConnections: those that have not logged in make room for others. */
 static void refuse_ws(struct p2ps *p2ps, struct p2ps_worker *worker,
                       const struct listener *listener, struct net_stream *stream)
 {
+    static const char text[] = "Maximum number of WebSocket connections reached";
+    struct p2ps_worker *idle = p2ps->is_draining ? NULL : idlest(p2ps);
+
+    if (idle) {
+        p2ps_worker_hand_among(idle, listener->protocol, stream, text);
+        return;
+    }
     md_ctr_inc(p2ps->mounts_rejected);
     md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
            net_stream_peer(stream), p2ps->ws_max);
-    p2ps_worker_hand(worker, listener->protocol, stream,
-                     "Maximum number of WebSocket connections reached");
+    p2ps_worker_hand(worker, listener->protocol, stream, text);
 }
 
 static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total, uint32_t *total_ws)

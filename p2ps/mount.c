@@ -35,10 +35,11 @@ static void release(struct p2ps_mount *mount)
     worker->held_count--;
 }
 
-void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol, int by)
+void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                      bool is_refused, int by)
 {
     atomic_fetch_add_explicit(&worker->mount_count, (uint32_t)by, memory_order_relaxed);
-    if (protocol == &p2ps_ws_protocol)
+    if (protocol == &p2ps_ws_protocol && !is_refused)
         atomic_fetch_add_explicit(&worker->ws_count, (uint32_t)by, memory_order_relaxed);
 }
 
@@ -65,7 +66,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
         mount->next->previous = mount->previous;
     mount->next = worker->dead;
     worker->dead = mount;
-    p2ps_mount_count(worker, mount->protocol, -1);
+    p2ps_mount_count(worker, mount->protocol, mount->is_refused, -1);
 }
 
 void p2ps_mount_destroy(struct p2ps_mount *mount)
@@ -177,11 +178,11 @@ bool p2ps_mount_resume(void *self)
     struct p2ps_mount *mount = self;
     uint64_t now_ns = md_loop_now(mount->worker->loop);
 
-    if (mount->is_dead)
+    if (mount->is_dead || mount->is_choked)
         return false;
     if (mount->protocol->resume(mount, now_ns))
-        return !mount->is_dead;
-    if (!mount->held || mount->is_dead)
+        return !mount->is_dead && !mount->is_choked;
+    if (!mount->held || mount->is_dead || mount->is_choked)
         return false;
     release(mount);
     if (net_stream_poll(mount->stream)) /* TLS holds it, as above */
@@ -351,6 +352,7 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *pr
         mount->worker = worker;
         mount->stream = stream;
         mount->protocol = protocol;
+        mount->is_refused = refusal != NULL;
         mount->since_ns = md_loop_now(worker->loop);
         mount->client = NO_CLIENT;
         err = protocol->open(mount, refusal);

@@ -56,10 +56,12 @@ struct p2ps_mount {
     struct md_loop_fd *watch; /* NULL: poll-driven */
     uint8_t *held;            /* input that waits for the consumer's turn; NULL: none */
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
+    bool is_refused;          /* it waits for the words that say why */
     bool is_dead;             /* to be freed at the end of the turn */
     bool is_closing;          /* what is queued still goes out */
     bool is_leaving;          /* p2ps stops: the same, however long it has time */
     bool is_lingering;        /* all has gone out; the peer's end is awaited */
+    bool is_choked;           /* answers fill its output: until it reads, its input waits */
     bool is_slow;             /* as last logged: above outputThresholdBreach */
     uint64_t since_ns;        /* connected */
     uint64_t closing_until_ns;
@@ -90,8 +92,9 @@ void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p
 void p2ps_mount_wind_up(struct p2ps_mount *mount);
 /* The core hears of it no more; it is freed at the end of the turn. */
 void p2ps_mount_bury(struct p2ps_mount *mount);
-/* Of the worker: one more, or one less. */
-void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol, int by);
+/* Of the worker: one more, or one less. A refused one does not count to wsMaxConnections. */
+void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                      bool is_refused, int by);
 void p2ps_mount_destroy(struct p2ps_mount *mount);
 
 /* Time has passed, or a poll-driven stream may have something. */

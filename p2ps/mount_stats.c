@@ -38,7 +38,7 @@ struct p2ps_mount_stats {
     struct stats_segment *segment;
     uint32_t number;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *user, *position, *host, *application_id;
+    struct stats_entry *user, *position, *host, *application_id, *kind;
     uint64_t since_ns;
     struct p2ps_rates rates; /* over sessionStatsWindow */
 };
@@ -66,6 +66,7 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
     stats->position = add_text(segment, prefix, "position");
     stats->host = add_text(segment, prefix, "host");
     stats->application_id = add_text(segment, prefix, "applicationId");
+    stats->kind = add_text(segment, prefix, "kind");
     stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     stats->since_ns = md_clock_wall_ns();
     return stats;
@@ -85,6 +86,7 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
     stats_entry_remove(stats->segment, stats->position);
     stats_entry_remove(stats->segment, stats->host);
     stats_entry_remove(stats->segment, stats->application_id);
+    stats_entry_remove(stats->segment, stats->kind);
     free(stats);
 }
 
@@ -108,6 +110,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     stats_string_set(stats->segment, stats->user, client->user);
     stats_string_set(stats->segment, stats->position, client->position);
     stats_string_set(stats->segment, stats->application_id, client->application_id);
+    stats_string_set(stats->segment, stats->kind, mount->protocol->name);
     show_host(mount, client->address);
     struct shown shown = {
         .items = client->streams,

@@ -39,7 +39,13 @@ static bool goes_before(const struct p2ps_mount *mount, const struct p2ps_mount 
     return counts[host_of(mount)] >= counts[host_of(worst)];
 }
 
-bool p2ps_room_make(struct p2ps_worker *worker)
+/* A refused connection has no place that another one could have. */
+static bool is_counted_for(const struct p2ps_mount *mount, const struct p2ps_protocol *of)
+{
+    return mount->protocol == of && !mount->is_refused;
+}
+
+bool p2ps_room_make(struct p2ps_worker *worker, const struct p2ps_protocol *of)
 {
     uint32_t counts[HOSTS] = { 0 };
     struct p2ps_mount *worst = NULL;
@@ -47,7 +53,8 @@ bool p2ps_room_make(struct p2ps_worker *worker)
     for (const struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
         counts[host_of(mount)] += !is_in(mount);
     for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
-        if (!is_in(mount) && goes_before(mount, worst, counts))
+        if (!is_in(mount) && (!of || is_counted_for(mount, of)) &&
+            goes_before(mount, worst, counts))
             worst = mount;
     }
     if (!worst)

@@ -8,8 +8,9 @@
 struct p2ps_worker;
 
 /* Ends a connection that has not logged in: of the hosts that have such connections the one with
- * most, and of its connections the one that has been silent longest. False: all are logged in. */
-bool p2ps_room_make(struct p2ps_worker *worker);
+ * most, and of its connections the one that has been silent longest;
+ * of this protocol only, unless it is NULL. False: all are logged in. */
+bool p2ps_room_make(struct p2ps_worker *worker, const struct p2ps_protocol *of);
 /* Ends the mount if its login has not come in time. */
 void p2ps_room_look(struct p2ps_mount *mount, uint64_t now_ns);
 /* Before the mounts are looked at: a stall of our own loop does not count against loginTimeout. */

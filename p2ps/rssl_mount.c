@@ -161,7 +161,7 @@ static void figures(const struct p2ps_mount *mount, struct p2ps_mount_figures *o
 }
 
 const struct p2ps_protocol p2ps_rssl_protocol = {
-    .name = "rssl",
+    .name = "RSSL",
     .open = open_channel,
     .destroy = destroy,
     .input = input,

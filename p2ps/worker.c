@@ -322,16 +322,29 @@ struct p2ps_worker_letter {
     struct p2ps_tuning tuning;
 };
 
+/* Until now it was counted as one that comes in. */
+static void take_into_room(struct p2ps_worker *worker, struct p2ps_handed *handed)
+{
+    if (p2ps_room_make(worker, handed->room == P2PS_ROOM_OF_ANY ? NULL : handed->protocol)) {
+        handed->refusal = NULL;
+        return;
+    }
+    md_log(MD_LOG_WARNING, "mount: host=%s refused: %s", net_stream_peer(handed->stream),
+           handed->refusal);
+    p2ps_mount_count(worker, handed->protocol, false, -1);
+    p2ps_mount_count(worker, handed->protocol, true, 1);
+}
+
 static void take_handed(struct p2ps_worker *worker)
 {
     struct p2ps_handed handed;
 
     for (unsigned i = 0; i < P2PS_HANDED_MAX && md_mailbox_take(&worker->handed, &handed); i++) {
         net_stream_nodelay_set(handed.stream, worker->tuning.tcp_nodelay);
-        if (handed.makes_room && p2ps_room_make(worker))
-            handed.refusal = NULL;
+        if (handed.room)
+            take_into_room(worker, &handed);
         if (p2ps_mount_create(worker, handed.protocol, handed.stream, handed.refusal) != MD_OK)
-            p2ps_mount_count(worker, handed.protocol, -1);
+            p2ps_mount_count(worker, handed.protocol, handed.refusal != NULL, -1);
     }
 }
 
@@ -358,10 +371,12 @@ static void on_wake(void *owner)
 
 static int hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
 {
+    bool is_refused = handed->refusal != NULL && !handed->room;
+
     /* Counted now: else a burst would all go to one worker, and past maxMounts. */
-    p2ps_mount_count(worker, handed->protocol, 1);
+    p2ps_mount_count(worker, handed->protocol, is_refused, 1);
     if (!md_mailbox_put(&worker->handed, handed)) {
-        p2ps_mount_count(worker, handed->protocol, -1);
+        p2ps_mount_count(worker, handed->protocol, is_refused, -1);
         net_stream_close(handed->stream);
         return MD_ERR_FULL;
     }
@@ -372,13 +387,19 @@ static int hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
 int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                      struct net_stream *stream, const char *refusal)
 {
-    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, false });
+    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_NONE });
 }
 
 int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                           struct net_stream *stream, const char *refusal)
 {
-    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, true });
+    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_OF_ANY });
+}
+
+int p2ps_worker_hand_among(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                           struct net_stream *stream, const char *refusal)
+{
+    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_OF_ITS_OWN });
 }
 
 static void send_letter(struct p2ps_worker *worker, const struct p2ps_worker_letter *letter)

@@ -72,7 +72,11 @@ struct p2ps_handed {
     const struct p2ps_protocol *protocol;
     struct net_stream *stream;
     const char *refusal;
-    bool makes_room; /* one without a login ends for it, or it is refused */
+    enum {
+        P2PS_ROOM_NONE,
+        P2PS_ROOM_OF_ANY,     /* a connection without a login ends for it, or it is refused */
+        P2PS_ROOM_OF_ITS_OWN, /* the same, one of its own protocol */
+    } room;
 };
 
 /* The worker's place on one network of the backbone. */
@@ -121,6 +125,7 @@ struct p2ps_worker {
     uint64_t looked_ns; /* at loginTimeout of all mounts */
     uint64_t gave_way;  /* mounts without a login, for others */
     uint64_t gave_way_said;
+    uint64_t choked; /* times that answers filled a consumer's output */
     uint64_t gave_way_say_ns;
     uint64_t gave_way_distance_ns; /* from one line to the next */
     uint64_t refused_said;         /* for want of memory, in the log */
@@ -142,6 +147,9 @@ int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *pro
 /* The same at maxMounts: a connection without a login makes room for it, or it is refused. */
 int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                           struct net_stream *stream, const char *refusal);
+/* The same at wsMaxConnections: one of the same protocol makes room. */
+int p2ps_worker_hand_among(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
+                           struct net_stream *stream, const char *refusal);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
 /* Since it was told to, last: it asks only what the authority says since then. */
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker);

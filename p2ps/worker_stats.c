@@ -57,6 +57,7 @@ struct p2ps_worker_stats {
     struct stats_entry *loop_turns;
     struct stats_entry *loop_max_us;
     struct stats_entry *gave_way;
+    struct stats_entry *websockets, *choked;
     struct stats_entry *pool_in_use;
     struct stats_entry *pool_max;
     struct stats_entry *buffers, *buffers_max;
@@ -82,6 +83,10 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.loopMaxUs", index);
     stats->gave_way =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.mountsGaveWay", index);
+    stats->websockets =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.mountsWebSocket", index);
+    stats->choked =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.answersHeldBack", index);
     stats->pool_in_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
     stats->pool_max =
@@ -122,6 +127,9 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker)
 
     stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, p2ps_core_stats(worker->core));
     md_ctr_set(&stats->gave_way->value, worker->gave_way);
+    md_ctr_set(&stats->choked->value, worker->choked);
+    stats_gauge_set(stats->websockets,
+                    atomic_load_explicit(&worker->ws_count, memory_order_relaxed));
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
     rssl_pool_stats(worker->pool, &pool);

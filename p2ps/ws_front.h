@@ -37,6 +37,7 @@ struct p2ps_ws_mount {
     struct ws_conn *conn;
     struct p2ps_ws_waiting waiting;
     bool is_slow;
+    uint64_t choked_ns; /* since then its socket has taken nothing of what chokes it */
     int32_t login_stream;
     uint64_t pinged_ns;
 };

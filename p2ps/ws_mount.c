@@ -4,12 +4,15 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "work.h"
 #include "worker.h"
 #include "ws_front.h"
 
 #define NO_CLIENT    UINT32_MAX
 #define BUFFER       6147u /* the unit of maxOutputBuffers */
 #define HANDSHAKE_NS 10000000000ull
+#define REFUSED_NS   2000000000ull /* for who is refused anyway */
+#define SLOW_NS      10000000000ull
 
 static void on_opened(void *owner)
 {
@@ -42,7 +45,7 @@ static int open_ws(struct p2ps_mount *mount, const char *refusal)
         .message_max = ws->config.message_max,
         .queue_max = ws->config.queue_max,
         .guaranteed = ws->config.guaranteed,
-        .handshake_ns = HANDSHAKE_NS,
+        .handshake_ns = refusal ? REFUSED_NS : HANDSHAKE_NS,
     };
 
     mount->ws = calloc(1, sizeof(*mount->ws));
@@ -117,11 +120,24 @@ static void look_at_queue(struct p2ps_mount *mount)
         mount->ws->is_slow = false;
 }
 
+/* It has read: a quarter of its queue is free again, and what it asked for waits its turn. */
+static void unchoke(struct p2ps_mount *mount, uint64_t now_ns)
+{
+    uint32_t max = ws_queue_max(mount->ws->conn);
+
+    mount->ws->choked_ns = now_ns;
+    if (mount->client == NO_CLIENT || ws_queued(mount->ws->conn) > max - max / 4)
+        return;
+    mount->is_choked = false;
+    p2ps_work_wait(mount->worker->core, mount->client);
+}
+
 static void sent(struct p2ps_mount *mount, uint64_t now_ns, size_t length)
 {
-    (void)now_ns;
     ws_sent(mount->ws->conn, length);
     look_at_queue(mount);
+    if (mount->is_choked && length > 0)
+        unchoke(mount, now_ns);
 }
 
 static bool has_output(const struct p2ps_mount *mount)
@@ -161,6 +177,14 @@ static uint64_t silence_ends(const struct p2ps_mount *mount)
     return ws_heard_ns(mount->ws->conn) + mount->worker->ws->config.ping_ns;
 }
 
+/* slowTimeout is for who reads nothing of its answers, too. */
+static uint64_t choke_ends(const struct p2ps_mount *mount)
+{
+    uint64_t timeout_ns = mount->worker->config.core.slow_timeout_ns;
+
+    return mount->ws->choked_ns + (timeout_ns ? timeout_ns : SLOW_NS);
+}
+
 static void tick(struct p2ps_mount *mount, uint64_t now_ns)
 {
     static const char ping[] = "{\"Type\":\"Ping\"}";
@@ -168,6 +192,10 @@ static void tick(struct p2ps_mount *mount, uint64_t now_ns)
 
     ws_tick(ws->conn, now_ns);
     look_for_end(mount);
+    if (mount->is_choked && !mount->is_closing && now_ns >= choke_ends(mount)) {
+        p2ps_mount_close(mount, "output buffer overflow");
+        return;
+    }
     /* Before its login it is the core that ends it, after loginTimeout. */
     if (!ws_is_open(ws->conn) || mount->is_closing || mount->held || !p2ps_ws_is_in(mount))
         return;
@@ -185,6 +213,8 @@ static uint64_t deadline(const struct p2ps_mount *mount)
 {
     uint64_t result = ws_deadline(mount->ws->conn);
 
+    if (mount->is_choked)
+        return choke_ends(mount);
     if (!ws_is_open(mount->ws->conn) || !p2ps_ws_is_in(mount))
         return result;
     result = silence_ends(mount);
@@ -208,7 +238,7 @@ static void figures(const struct p2ps_mount *mount, struct p2ps_mount_figures *o
 }
 
 const struct p2ps_protocol p2ps_ws_protocol = {
-    .name = "websocket",
+    .name = "JSON",
     .open = open_ws,
     .destroy = destroy,
     .input = input,

@@ -23,11 +23,31 @@ struct asked {
     struct rwf_msg msg;
 };
 
-/* One more request was made. False: the next one waits for the client's turn. */
+/* Answers have no room in its queue: until there is, it has to read before it may ask. */
+static void choke(const struct asked *a)
+{
+    a->mount->is_choked = true;
+    a->mount->worker->choked++;
+    a->mount->ws->choked_ns = a->now_ns;
+}
+
+/* Data leave an eighth of the queue free for answers. False: half of it is in use, what the
+ * client asks for waits until it has read. */
+static bool has_room(const struct asked *a)
+{
+    uint32_t max = ws_queue_max(a->mount->ws->conn);
+
+    if (ws_queued(a->mount->ws->conn) <= max - max / 16)
+        return true;
+    choke(a);
+    return false;
+}
+
+/* One more request was made. False: the next one waits, for the client's turn or for room. */
 static bool goes_on(const struct asked *a)
 {
     --*a->left;
-    return *a->left > 0 && p2ps_client_takes(a->core, a->mount->client);
+    return *a->left > 0 && has_room(a) && p2ps_client_takes(a->core, a->mount->client);
 }
 
 static int service_id(void *owner, struct rwf_bytes name)
@@ -220,16 +240,22 @@ static bool message(struct asked *a, struct p2ps_ws_waiting *at)
     return true;
 }
 
-static void tell_error(const struct asked *a)
+/* False: there is no room for it now. An empty queue takes any answer. */
+static bool tell_error(const struct asked *a)
 {
     const struct p2ps_ws *ws = a->mount->worker->ws;
     size_t length = json_write_error(a->read->id, &a->read->error, ws->text, ws->text_size);
+    bool is_empty = ws_queued(a->mount->ws->conn) == 0;
 
-    if (length == 0 || !p2ps_ws_send_text(a->mount, (const char *)ws->text, length))
-        p2ps_mount_close(a->mount, "no room for the answer to a broken message");
+    if (length > 0 && p2ps_ws_send_text(a->mount, (const char *)ws->text, length))
+        return true;
+    if (length > 0 && !is_empty)
+        return false;
+    p2ps_mount_close(a->mount, "no room for the answer to a broken message");
+    return true;
 }
 
-/* False: the rest of a batch waits. */
+/* False: the message, or the rest of a batch, waits. */
 static bool answer(struct asked *a, struct p2ps_ws_waiting *at)
 {
     static const char pong[] = "{\"Type\":\"Pong\"}";
@@ -240,11 +266,14 @@ static bool answer(struct asked *a, struct p2ps_ws_waiting *at)
     if (kind == JSON_READ_MESSAGE || kind == JSON_READ_BATCH)
         return message(a, at);
     p2ps_work_spend(a->core, 1, 0);
+    bool is_said = true;
     if (kind == JSON_READ_BAD)
-        tell_error(a);
+        is_said = tell_error(a);
     else if (kind == JSON_READ_PING)
-        p2ps_ws_send_text(a->mount, pong, sizeof(pong) - 1);
-    return true;
+        is_said = p2ps_ws_send_text(a->mount, pong, sizeof(pong) - 1);
+    if (!is_said)
+        choke(a);
+    return is_said;
 }
 
 /* ---- turns ---- */
@@ -278,6 +307,8 @@ static bool serve(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes te
         .left = &left,
     };
 
+    if (!has_room(&a))
+        return false;
     start(mount, text, at->done);
     p2ps_work_spend(a.core, 0, text.length);
     for (bool is_first = true; json_reader_next(reader, &read); is_first = false) {
@@ -314,7 +345,7 @@ bool p2ps_ws_requests(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_byte
 
     if (text.length == 0)
         return true;
-    if (p2ps_client_takes(mount->worker->core, mount->client) &&
+    if (!mount->is_choked && p2ps_client_takes(mount->worker->core, mount->client) &&
         (serve(mount, now_ns, text, UINT_MAX, &at) || mount->client == UINT32_MAX))
         return true;
     keep(mount, text, &at);

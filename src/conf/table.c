@@ -312,7 +312,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "wsMaxMsgSize", DAEMON, P2PS, 0, INT("bytes", 1024, 16777216, "61430"),
       "Longest message of a WebSocket consumer; a longer one ends its connection (code 1009)." },
     { "wsMaxConnections", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
-      "Most WebSocket connections, within maxMounts; the next one is answered by HTTP 503." },
+      "Most WebSocket connections, within maxMounts. At it, those without a login make room; "
+      "if all have one, the next is answered by HTTP 503." },
     { "wsAllowedOrigins", DAEMON, P2PS, 0, LIST(""),
       "Origins of web pages that may connect, beside that of wsPort itself; * lets all in." },
     { "defaultService", DAEMON, P2PS, 0, TEXT(""),

@@ -224,17 +224,18 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     stats_string_add(segment, "p2ps.mount.0.10.user", "tenth");
     stats_string_add(segment, "p2ps.mount.0.9.user", "ninth\033[31m");
     stats_string_add(segment, "p2ps.mount.0.9.host", "10.1.2.3:5122");
+    stats_string_add(segment, "p2ps.mount.0.9.kind", "JSON");
     gauge(segment, "p2ps.mount.0.9.buffers", 284);
     gauge(segment, "p2ps.mount.0.9.buffersMax", 400);
     gauge(segment, "p2ps.mount.0.9.slow", 1);
     gauge(segment, "p2ps.mount.0.9.rttUs", 1830);
     gauge(segment, "p2ps.mount.0.10.rttUs", 0);
     run(f, "p2psmon", "-print MOUNTS");
-    expect(f, "   ID USER       HOST            ITEMS BUFFERS    OF SLOW PER-SEC ");
-    expect(f, "  0.9 ninth?[31m 10.1.2.3:5122       -     284   400 SLOW       - ");
+    expect(f, "   ID USER       HOST            KIND ITEMS BUFS   OF SLOW PER-SEC ");
+    expect(f, "  0.9 ninth?[31m 10.1.2.3:5122   JSON     -  284  400 SLOW       - ");
     expect(f, "  1,830 ");
     expect(f, " 0.10 tenth ");
-    expect(f, "     -      -      - -               -\n"); /* not measured */
+    expect(f, "     -      -      - -          -\n"); /* not measured */
     gauge(segment, "p2ps.mount.0.9.items", 100000);
     gauge(segment, "p2ps.mount.0.9.msgsIn", 100100);
     gauge(segment, "p2ps.mount.0.9.msgsOut", 987654321);

@@ -56,8 +56,12 @@ def frame(opcode, payload, is_last=True, mask=b"\1\2\3\4"):
 class Client:
     """One connection. Messages of all frames are handed out one after the other."""
 
-    def __init__(self, port, tls=None, **headers):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+    def __init__(self, port, tls=None, receive=None, **headers):
+        self.socket = socket.socket()
+        self.socket.settimeout(WAIT_S)
+        if receive:  # bytes that the kernel takes for us
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        self.socket.connect(("127.0.0.1", port))
         if tls:
             context = ssl.create_default_context(cafile=tls)
             context.check_hostname = False

@@ -74,10 +74,16 @@ def the_login_refresh_is_alone_in_the_first_frame():
     client.end()
 
 
-def logged_in():
-    client = Client(PORT)
+def logged_in(**how):
+    client = Client(PORT, **how)
     client.login()
     return client
+
+
+def log_of(system, name="p2ps.1"):
+    program = next(p for p in system.load()["programs"] if p["name"] == name)
+    with open(program["log"], encoding="utf-8") as file:
+        return file.read()
 
 
 def items_are_opened_updated_and_closed(items):

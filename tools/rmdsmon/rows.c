@@ -16,7 +16,7 @@ enum format {
     FORMAT_AGE,
 };
 
-#define COLUMNS_MAX 15
+#define COLUMNS_MAX 16
 
 struct column {
     const char *title;
@@ -35,9 +35,10 @@ static const struct table {
       { { "ID", NULL, 4, FORMAT_TEXT },
         { "USER", "user", -8, FORMAT_TEXT },
         { "HOST", "host", -15, FORMAT_TEXT },
+        { "KIND", "kind", -4, FORMAT_TEXT },
         { "ITEMS", "items", 5, FORMAT_COUNT },
-        { "BUFFERS", "buffers", 7, FORMAT_COUNT },
-        { "OF", "buffersMax", 5, FORMAT_COUNT },
+        { "BUFS", "buffers", 4, FORMAT_COUNT },
+        { "OF", "buffersMax", 4, FORMAT_COUNT },
         { "SLOW", "slow", 4, FORMAT_YES },
         { "PER-SEC", "msgsOutRate", 7, FORMAT_COUNT },
         { "MSGS-OUT", "msgsOut", 8, FORMAT_COUNT },
@@ -45,8 +46,8 @@ static const struct table {
         { "MSGS-IN", "msgsIn", 7, FORMAT_COUNT },
         { "RTT-US", "rttUs", 6, FORMAT_MEASURED },
         { "UP", "since", 6, FORMAT_AGE },
-        { "POSITION", "position", -12, FORMAT_TEXT },
-        { "APP", "applicationId", 4, FORMAT_TEXT } } },
+        { "POSITION", "position", -8, FORMAT_TEXT },
+        { "APP", "applicationId", 3, FORMAT_TEXT } } },
     { "SERVICES",
       "service",
       { { "SERVICE", NULL, -24, FORMAT_TEXT },
