@@ -11,7 +11,7 @@
  *
  * One struct serves any number of engines, of one thread.
  */
-/* MD_ERR_SYS: OpenSSL has no AES-GCM or HKDF. */
+/* MD_ERR_SYS: OpenSSL has no AES or HKDF. */
 int seal_open(struct rrcp_seal *out);
 void seal_close(struct rrcp_seal *seal); /* a zeroed one is allowed */
 

@@ -7,25 +7,52 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
+#include <openssl/modes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "base/writer.h"
 
 /*
- * A state is one cipher context that keeps its key schedule: a packet only sets the nonce. OpenSSL
- * allocates when a context is made and when a key is derived, never for a packet.
+ * GCM is OpenSSL's own, below EVP and over EVP's AES: GCM's tables and the key schedule are made
+ * when a state gets its key, and a packet sets the nonce and looks nothing up. OpenSSL allocates
+ * when a state is made and when a key is derived, never for a packet. README.md has the figures.
  */
 
 #define NONCE_BYTES   12
+#define BLOCK_BYTES   16
 #define KEY_BYTES_MAX 32
+#define BLOCKS_MAX    (1 + (RRCP_PACKET_BYTES_MAX + BLOCK_BYTES - 1) / BLOCK_BYTES)
+
+#define FIRSTS        64
+
+/* A packet's key stream: its nonce with 1, 2 and so on behind it, encrypted. The first block is for
+ * the tag. */
+struct stream {
+    uint8_t counters[BLOCKS_MAX][BLOCK_BYTES];
+    uint8_t bytes[BLOCKS_MAX][BLOCK_BYTES];
+    const uint8_t *first; /* of the present packet */
+};
 
 struct seal {
     EVP_CIPHER *ciphers[2]; /* AES-128, AES-256 */
     EVP_KDF *hkdf;
     EVP_KDF_CTX *derivation;
+    struct stream stream;
+};
+
+struct state {
+    struct seal *seal;
+    EVP_CIPHER_CTX *aes; /* encrypts whole blocks, each by itself: GCM needs nothing else */
+    GCM128_CONTEXT *gcm;
+
+    /* First blocks of the packets with these counters, of which no other block is needed. */
+    uint8_t firsts[FIRSTS][BLOCK_BYTES];
+    uint64_t firsts_from;
+    uint32_t firsts_count;
 };
 
 static void close_all(struct seal *seal)
@@ -70,80 +97,182 @@ static bool derive(struct seal *seal, const struct rrcp_seal_id *id, uint8_t *ou
     return is_good == 1;
 }
 
-static bool set_key(struct seal *seal, EVP_CIPHER_CTX *state, const struct rrcp_seal_id *id)
+/* ---- key stream --------------------------------------------------------------------------- */
+
+/* Lengths and states are ours: OpenSSL has nothing to refuse. */
+static void encrypt_blocks(const struct state *state, uint8_t *to, const uint8_t *from,
+                           uint32_t count)
+{
+    int is_good = EVP_Cipher(state->aes, to, from, count * BLOCK_BYTES);
+
+    MD_ASSERT(is_good >= 0);
+}
+
+static void fill_last_bytes(struct stream *stream)
+{
+    for (uint32_t i = 0; i < BLOCKS_MAX; i++)
+        md_put_be32(stream->counters[i] + NONCE_BYTES, i + 1);
+}
+
+/* Makes the key stream for `length` bytes at once: a call for each part costs more than the part.
+ */
+static void make_stream(const struct state *state, uint64_t counter, uint32_t length)
+{
+    struct stream *stream = &state->seal->stream;
+    uint32_t blocks = 1 + (length + BLOCK_BYTES - 1) / BLOCK_BYTES;
+
+    MD_ASSERT(blocks <= BLOCKS_MAX);
+    for (uint32_t i = 0; i < blocks; i++)
+        md_put_be64(stream->counters[i] + NONCE_BYTES - 8, counter);
+    encrypt_blocks(state, stream->bytes[0], stream->counters[0], blocks);
+    stream->first = stream->bytes[0];
+}
+
+/* A packet that is authenticated only needs one block. Counters follow each other, so those of the
+ * next packets are made with it; of a counter far from the last ones, which anybody may forge, only
+ * that one. */
+static void make_first(struct state *state, uint64_t counter)
+{
+    uint64_t end = state->firsts_from + state->firsts_count;
+
+    if (counter - state->firsts_from >= state->firsts_count) {
+        state->firsts_count = counter - end < FIRSTS ? FIRSTS : 1;
+        state->firsts_from = counter;
+        for (uint32_t i = 0; i < state->firsts_count; i++) {
+            memset(state->firsts[i], 0, BLOCK_BYTES);
+            md_put_be64(state->firsts[i] + NONCE_BYTES - 8, counter + i);
+            state->firsts[i][BLOCK_BYTES - 1] = 1;
+        }
+        encrypt_blocks(state, state->firsts[0], state->firsts[0], state->firsts_count);
+    }
+    state->seal->stream.first = state->firsts[counter - state->firsts_from];
+}
+
+/* For GCM: the present packet's counters are 1 and more, and are in the stream. The key for tags is
+ * made of a block of zeros. */
+static void encrypt_block(const unsigned char from[16], unsigned char to[16], const void *key)
+{
+    const struct state *state = key;
+    const struct stream *stream = &state->seal->stream;
+    uint32_t i = md_be32(from + NONCE_BYTES);
+
+    if (i == 0)
+        encrypt_blocks(state, to, from, 1);
+    else
+        memcpy(to, i == 1 ? stream->first : stream->bytes[i - 1], BLOCK_BYTES);
+}
+
+/* For GCM: encrypts, and decrypts, whole blocks from that counter on. */
+static void add_stream(const unsigned char *from, unsigned char *to, size_t count, const void *key,
+                       const unsigned char counter[16])
+{
+    const struct state *state = key;
+    const uint8_t *stream = state->seal->stream.bytes[md_be32(counter + NONCE_BYTES) - 1];
+
+    for (size_t i = 0; i < count * BLOCK_BYTES; i += BLOCK_BYTES) {
+        uint64_t bytes[2], mask[2];
+
+        memcpy(bytes, from + i, sizeof(bytes));
+        memcpy(mask, stream + i, sizeof(mask));
+        bytes[0] ^= mask[0];
+        bytes[1] ^= mask[1];
+        memcpy(to + i, bytes, sizeof(bytes));
+    }
+}
+
+/* ---- states ------------------------------------------------------------------------------- */
+
+static void end(void *context, void *state)
+{
+    struct state *s = state;
+
+    (void)context;
+    if (!s)
+        return;
+    CRYPTO_gcm128_release(s->gcm);
+    EVP_CIPHER_CTX_free(s->aes);
+    free(s);
+}
+
+static struct state *create_state(struct seal *seal)
+{
+    struct state *state = calloc(1, sizeof(*state));
+
+    if (!state)
+        return NULL;
+    state->seal = seal;
+    state->aes = EVP_CIPHER_CTX_new();
+    return state;
+}
+
+/* The tables of GCM are made of the key. */
+static bool set_key(struct seal *seal, struct state *state, const struct rrcp_seal_id *id)
 {
     bool is_256 = id->cipher == RRCP_CIPHER_AES_256_GCM;
     uint8_t key[KEY_BYTES_MAX];
     bool is_good =
-        derive(seal, id, key, is_256 ? 32 : 16) &&
-        EVP_CipherInit_ex2(state, seal->ciphers[is_256], key, NULL, id->is_sender, NULL) == 1;
+        state->aes && derive(seal, id, key, is_256 ? 32 : 16) &&
+        EVP_CipherInit_ex2(state->aes, seal->ciphers[is_256], key, NULL, true, NULL) == 1;
 
     OPENSSL_cleanse(key, sizeof(key));
-    return is_good;
+    if (!is_good)
+        return false;
+    state->firsts_count = 0;
+    CRYPTO_gcm128_release(state->gcm);
+    state->gcm = CRYPTO_gcm128_new(state, encrypt_block);
+    return state->gcm != NULL;
 }
 
 static void *begin(void *context, void *old, const struct rrcp_seal_id *id)
 {
-    EVP_CIPHER_CTX *state = old ? old : EVP_CIPHER_CTX_new();
+    struct state *state = old ? old : create_state(context);
 
     if (state && set_key(context, state, id))
         return state;
-    EVP_CIPHER_CTX_free(state);
+    end(context, state);
     ERR_clear_error();
     return NULL;
 }
 
-static void end(void *context, void *state)
-{
-    (void)context;
-    EVP_CIPHER_CTX_free(state);
-}
-
 /* ---- packets ------------------------------------------------------------------------------ */
 
-/* EVP_Cipher() is the shortest way to the cipher; it says -1 where it fails. The last call, without
- * bytes, ends the packet. */
-static bool run(EVP_CIPHER_CTX *state, uint64_t counter, uint8_t *to, const uint8_t *from,
-                uint32_t clear, uint32_t length)
+/* The nonce, and what is authenticated only. */
+static void begin_packet(struct state *state, uint64_t counter, uint8_t *to, const uint8_t *from,
+                         uint32_t clear, uint32_t length)
 {
     uint8_t nonce[NONCE_BYTES] = { 0 };
 
-    md_put_be64(nonce + 4, counter);
-    if (EVP_CipherInit_ex2(state, NULL, NULL, nonce, -1, NULL) != 1 ||
-        EVP_Cipher(state, NULL, from, clear) < 0)
-        return false;
+    md_put_be64(nonce + NONCE_BYTES - 8, counter);
+    if (clear < length)
+        make_stream(state, counter, length - clear);
+    else
+        make_first(state, counter);
+    CRYPTO_gcm128_setiv(state->gcm, nonce, sizeof(nonce));
+    CRYPTO_gcm128_aad(state->gcm, from, clear);
     if (to && to != from)
         memcpy(to, from, clear);
-    return clear == length || EVP_Cipher(state, to + clear, from + clear, length - clear) >= 0;
 }
 
 static void seal_packet(void *state, uint64_t counter, uint8_t *to, const uint8_t *from,
                         uint32_t clear, uint32_t length, uint8_t tag[RRCP_TAG_BYTES])
 {
-    OSSL_PARAM params[] = { octets(OSSL_CIPHER_PARAM_AEAD_TAG, tag, RRCP_TAG_BYTES),
-                            OSSL_PARAM_construct_end() };
-    uint8_t unused[RRCP_TAG_BYTES];
-    bool is_good = run(state, counter, to, from, clear, length) &&
-                   EVP_Cipher(state, unused, NULL, 0) >= 0 &&
-                   EVP_CIPHER_CTX_get_params(state, params) == 1;
+    struct state *s = state;
 
-    MD_ASSERT(is_good); /* lengths and states are ours: OpenSSL has nothing to refuse */
+    begin_packet(s, counter, to, from, clear, length);
+    if (clear < length)
+        CRYPTO_gcm128_encrypt_ctr32(s->gcm, from + clear, to + clear, length - clear, add_stream);
+    CRYPTO_gcm128_tag(s->gcm, tag, RRCP_TAG_BYTES);
 }
 
 static bool open_packet(void *state, uint64_t counter, uint8_t *to, const uint8_t *from,
                         uint32_t clear, uint32_t length, const uint8_t tag[RRCP_TAG_BYTES])
 {
-    uint8_t expected[RRCP_TAG_BYTES];
-    OSSL_PARAM params[] = { octets(OSSL_CIPHER_PARAM_AEAD_TAG, expected, sizeof(expected)),
-                            OSSL_PARAM_construct_end() };
-    uint8_t unused[RRCP_TAG_BYTES];
+    struct state *s = state;
 
-    memcpy(expected, tag, sizeof(expected));
-    if (run(state, counter, to, from, clear, length) &&
-        EVP_CIPHER_CTX_set_params(state, params) == 1 && EVP_Cipher(state, unused, NULL, 0) >= 0)
-        return true;
-    ERR_clear_error();
-    return false;
+    begin_packet(s, counter, to, from, clear, length);
+    if (clear < length)
+        CRYPTO_gcm128_decrypt_ctr32(s->gcm, from + clear, to + clear, length - clear, add_stream);
+    return CRYPTO_gcm128_finish(s->gcm, tag, RRCP_TAG_BYTES) == 0;
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */
@@ -155,8 +284,9 @@ int seal_open(struct rrcp_seal *out)
     *out = (struct rrcp_seal){ 0 };
     if (!seal)
         return MD_ERR_NOMEM;
-    seal->ciphers[0] = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
-    seal->ciphers[1] = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    fill_last_bytes(&seal->stream);
+    seal->ciphers[0] = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);
+    seal->ciphers[1] = EVP_CIPHER_fetch(NULL, "AES-256-ECB", NULL);
     seal->hkdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     seal->derivation = seal->hkdf ? EVP_KDF_CTX_new(seal->hkdf) : NULL;
     if (!seal->ciphers[0] || !seal->ciphers[1] || !seal->derivation) {

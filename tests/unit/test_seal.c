@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
 
+#include "base/writer.h"
 #include "seal/seal.h"
 
 /* By Python's `cryptography`: HKDF-SHA256 and AESGCM as docs/design/rrcp.md, section 12, says.
@@ -159,10 +162,92 @@ static void another_session_network_key_or_cipher_has_another_key(void **state)
     seal.end(seal.context, receiver);
 }
 
+/* ---- OpenSSL's AES-GCM -------------------------------------------------------------------- */
+
+#define LONGEST 9000
+
+static void derive(uint8_t *out, size_t length)
+{
+    static const uint8_t salt[8] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
+    uint8_t info[11] = { 'r', 'r', 'c', 'p', '1', 0x99, 0xbf, 0xe8, 0x4b, 7 };
+    EVP_PKEY_CTX *hkdf = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
+
+    info[10] = length == 32 ? RRCP_CIPHER_AES_256_GCM : RRCP_CIPHER_AES_128_GCM;
+    assert_int_equal(EVP_PKEY_derive_init(hkdf), 1);
+    assert_int_equal(EVP_PKEY_CTX_set_hkdf_md(hkdf, EVP_sha256()), 1);
+    assert_int_equal(EVP_PKEY_CTX_set1_hkdf_salt(hkdf, salt, sizeof(salt)), 1);
+    assert_int_equal(EVP_PKEY_CTX_set1_hkdf_key(hkdf, key.bytes, sizeof(key.bytes)), 1);
+    assert_int_equal(EVP_PKEY_CTX_add1_hkdf_info(hkdf, info, sizeof(info)), 1);
+    assert_int_equal(EVP_PKEY_derive(hkdf, out, &length), 1);
+    EVP_PKEY_CTX_free(hkdf);
+}
+
+static void seal_by_evp(EVP_CIPHER_CTX *gcm, uint64_t at, uint8_t *to, const uint8_t *from,
+                        int clear, int length, uint8_t *tag)
+{
+    uint8_t nonce[12] = { 0 };
+    int count;
+
+    md_put_be64(nonce + 4, at);
+    assert_int_equal(EVP_EncryptInit_ex(gcm, NULL, NULL, NULL, nonce), 1);
+    assert_int_equal(EVP_EncryptUpdate(gcm, NULL, &count, from, clear), 1);
+    memcpy(to, from, (size_t)clear);
+    if (clear < length)
+        assert_int_equal(EVP_EncryptUpdate(gcm, to + clear, &count, from + clear, length - clear),
+                         1);
+    assert_int_equal(EVP_EncryptFinal_ex(gcm, to + length, &count), 1);
+    assert_int_equal(EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_AEAD_GET_TAG, RRCP_TAG_BYTES, tag), 1);
+}
+
+/* In place or not; counters that follow each other, leave some out, go back and come twice. */
+static void lengths_agree(enum rrcp_cipher cipher, const EVP_CIPHER *evp, size_t key_bytes)
+{
+    static uint8_t from[LONGEST], expected[LONGEST], out[LONGEST];
+    EVP_CIPHER_CTX *gcm = EVP_CIPHER_CTX_new();
+    void *sender = state_of(cipher, true);
+    void *receiver = state_of(cipher, false);
+    uint8_t tag[RRCP_TAG_BYTES], made[RRCP_TAG_BYTES];
+    uint8_t session_key[32];
+    uint64_t at = counter;
+
+    derive(session_key, key_bytes);
+    assert_int_equal(EVP_EncryptInit_ex(gcm, evp, NULL, session_key, NULL), 1);
+    for (int i = 0; i < LONGEST; i++)
+        from[i] = (uint8_t)(i * 7 + i / 256);
+    for (int length = 24; length <= LONGEST; length += length < 200 ? 1 : length < 3200 ? 37 : 725)
+        for (int clear = 24; clear <= 48; clear += 8) {
+            int end = clear == 48 || clear > length ? length : clear;
+
+            at += length % 7 == 3 ? 100 : length % 7 == 5 ? -90ull : (uint64_t)(clear % 16 == 0);
+            seal_by_evp(gcm, at, expected, from, end, length, tag);
+            seal.seal(sender, at, out, from, (uint32_t)end, (uint32_t)length, made);
+            assert_memory_equal(out, expected, (size_t)length);
+            assert_memory_equal(made, tag, RRCP_TAG_BYTES);
+            memcpy(out, from, (size_t)length);
+            seal.seal(sender, at, out, out, (uint32_t)end, (uint32_t)length, made);
+            assert_memory_equal(out, expected, (size_t)length);
+            assert_true(seal.open(receiver, at, end < length ? out : NULL, expected, (uint32_t)end,
+                                  (uint32_t)length, tag));
+            if (end < length)
+                assert_memory_equal(out, from, (size_t)length);
+        }
+    seal.end(seal.context, sender);
+    seal.end(seal.context, receiver);
+    EVP_CIPHER_CTX_free(gcm);
+}
+
+static void packets_of_every_length_are_sealed_as_by_evp(void **state)
+{
+    (void)state;
+    lengths_agree(RRCP_CIPHER_AES_128_GCM, EVP_aes_128_gcm(), 16);
+    lengths_agree(RRCP_CIPHER_AES_256_GCM, EVP_aes_256_gcm(), 32);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_are_sealed_as_another_implementation_does),
+        cmocka_unit_test(packets_of_every_length_are_sealed_as_by_evp),
         cmocka_unit_test(a_sealed_packet_opens_and_one_with_any_bit_flipped_does_not),
         cmocka_unit_test(another_session_network_key_or_cipher_has_another_key),
     };
