@@ -175,6 +175,8 @@ static uint64_t deadline(void *owner)
     struct p2ps_worker *worker = owner;
     uint64_t result = is_leaving(worker) ? UINT64_MAX : p2ps_core_deadline(worker->core);
 
+    if (!is_leaving(worker) && p2ps_core_has_output(worker->core))
+        return 0;
     for (unsigned i = 0; !is_leaving(worker) && i < worker->config.core.network_count; i++) {
         uint64_t attach = attach_deadline(worker->networks[i].attach);
         result = attach < result ? attach : result;

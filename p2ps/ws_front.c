@@ -308,6 +308,7 @@ static void close_mount(void *self, const char *reason)
 static const struct p2ps_front front = {
     .name = "websocket",
     .tells_each_stream = true,
+    .is_long = true,
     .make = make,
     .put = put,
     .login_refresh = login_refresh,

@@ -176,6 +176,7 @@ static const char *check_clients(const struct p2ps_core *core, struct tally *tal
     }
     /* As many as there are, and all different: else one that is touched would be missing. */
     MD_REQUIRE(core->touched_count == touched);
+    MD_REQUIRE(core->late_count <= core->touched_count);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         MD_REQUIRE(core->touched[i] < core->client_room);
         MD_REQUIRE(core->clients[core->touched[i]].is_touched);

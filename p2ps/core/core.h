@@ -227,6 +227,8 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
  * deadline has come, too. */
 bool p2ps_core_has_work(const struct p2ps_core *core);
 void p2ps_core_flush(struct p2ps_core *core);
+/* p2ps_core_flush() left clients with long messages: the next turn begins without waiting. */
+bool p2ps_core_has_output(const struct p2ps_core *core);
 /* Only those with a full frame or more; the others wait for p2ps_core_flush(). */
 void p2ps_core_flush_full(struct p2ps_core *core);
 

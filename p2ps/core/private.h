@@ -255,7 +255,8 @@ struct p2ps_core {
     uint64_t idmap_key[2];
     uint32_t *touched;
     uint32_t touched_count;
-    uint32_t *slow; /* clients that are slow, and some that were */
+    uint32_t late_count; /* the first of them: long messages that a flush left to the next turn */
+    uint32_t *slow;      /* clients that are slow, and some that were */
     uint32_t slow_count;
     struct p2ps_post *posts;
     uint32_t post_room;

@@ -1,6 +1,9 @@
 /* turn.c - the clients at the end of a turn: flushed, timed, let go. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "turn.h"
+
+#include <string.h>
+
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
@@ -110,43 +113,79 @@ static void forget_fast(struct p2ps_core *core)
     core->slow_count = kept;
 }
 
-static void flush_touched(struct p2ps_core *core)
+/* A client that has gone has nothing to send: it is let go at once, whatever its front is. */
+static bool is_long(const struct p2ps_client *c)
 {
-    p2ps_turn_sweep(core);
-    for (uint32_t i = 0; i < core->touched_count; i++)
+    return c->is_used && c->front->is_long;
+}
+
+/* Flushes up to `most` clients with long messages, those that wait longest first; `count` of them
+ * stand at the head of the list. */
+static void flush_long(struct p2ps_core *core, uint32_t count, uint32_t most)
+{
+    uint32_t done = count < most ? count : most;
+
+    for (uint32_t i = 0; i < done; i++)
         flush_one(&core->clients[core->touched[i]]);
-    core->touched_count = 0;
+    memmove(core->touched, core->touched + done, (count - done) * sizeof(*core->touched));
+    core->touched_count = core->late_count = count - done;
+}
+
+static void flush_touched(struct p2ps_core *core, uint32_t most)
+{
+    uint32_t longs = 0;
+
+    p2ps_turn_sweep(core);
+    for (uint32_t i = 0; i < core->touched_count; i++) {
+        uint32_t client = core->touched[i];
+
+        if (is_long(&core->clients[client]))
+            core->touched[longs++] = client;
+        else
+            flush_one(&core->clients[client]);
+    }
+    flush_long(core, longs, most);
+}
+
+bool p2ps_core_has_output(const struct p2ps_core *core)
+{
+    return core->late_count > 0;
 }
 
 void p2ps_core_flush(struct p2ps_core *core)
 {
-    flush_touched(core);
+    flush_touched(core, P2PS_TURN_LONG);
     /* All may have gone out at once: then nothing else would wake us for what is owed. */
     for (int round = 0; core->stats.mounts_slow_now && round < CATCH_UP_ROUNDS; round++) {
         for (uint32_t i = 0; i < core->slow_count; i++)
             catch_up(core, core->slow[i]);
         forget_fast(core);
-        if (core->touched_count == 0)
+        if (core->touched_count == core->late_count)
             return;
-        flush_touched(core);
+        flush_touched(core, 0);
     }
 }
 
 void p2ps_core_flush_full(struct p2ps_core *core)
 {
     uint32_t kept = 0;
+    uint32_t late = 0; /* of those kept */
+    uint32_t due = core->late_count < P2PS_TURN_LONG ? core->late_count : P2PS_TURN_LONG;
 
     p2ps_turn_sweep(core);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];
         struct p2ps_client *c = &core->clients[client];
 
-        if (c->is_used && !c->is_slow && !c->front->is_full(c->self))
+        if (i >= due && c->is_used && !c->is_slow && !c->front->is_full(c->self)) {
             core->touched[kept++] = client;
-        else
+            late += i < core->late_count;
+        } else {
             flush_one(c);
+        }
     }
     core->touched_count = kept;
+    core->late_count = late;
 }
 
 /* ---- time ---- */

@@ -18,6 +18,7 @@
  *     place   of a map of stream ids, looked at for such streams
  *     check   a question to the authority because the access rules were read again
  *     image   a record of the backbone that belongs to an image
+ *     long    a client with long messages that is flushed
  *
  * An answer for which the authority looked at many rules costs asks and checks besides: one for
  * each P2PS_ASK_RULES of them.
@@ -28,6 +29,7 @@
 #define P2PS_TURN_PLACES  8192
 #define P2PS_TURN_CHECKS  64
 #define P2PS_TURN_IMAGES  64
+#define P2PS_TURN_LONG    8
 #define P2PS_ASK_BYTES    4096
 #define P2PS_ASK_RULES    512
 

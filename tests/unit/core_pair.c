@@ -282,7 +282,8 @@ void pair_create(struct pair *pair, struct p2ps_core_config config)
     pair_create_source(pair);
     config.sink.send = (struct backbone_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
     config.authority = (struct entitle_authority){ pair_ask, pair_answers, pair };
-    config.client_limit = PAIR_CLIENTS;
+    if (config.client_limit == 0)
+        config.client_limit = PAIR_CLIENTS;
     config.message_max = 65536;
     config.sends[0] = config.sink.send;
     assert_int_equal(p2ps_core_create(&config, &pair->sink), MD_OK);
