@@ -12,6 +12,7 @@
  *      <runDir>/<process>.<instance>/   mode 0750, owner the daemon, group rmds if that exists
  *              pid                      of the daemon, and its lock
  *              stats                    the statistics that monitors read
+ *              history                  the last hour of some of them
  *              attach                   rrcpd: the socket of its users
  *              ctl                      the admin socket, of rmdsctl; mode 0600
  *

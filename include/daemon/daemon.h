@@ -67,8 +67,9 @@ struct daemon {
     struct md_conf_object object; /* N.I.<daemon> in conf */
     struct md_loop *loop;         /* the control loop */
     struct stats_segment *stats;
-    struct status *status;      /* NULL: no statusPort */
-    struct daemon_admin *admin; /* NULL: rmdsctl cannot reach it */
+    struct status *status;          /* NULL: no statusPort */
+    struct status_sampler *sampler; /* NULL: the last hour is not kept */
+    struct daemon_admin *admin;     /* NULL: rmdsctl cannot reach it */
     _Atomic(struct daemon_orders *) orders;
     struct md_runfile runfile;
     char process[64];              /* "p2ps", "rrcpd.net1" */

@@ -7,12 +7,14 @@
 #include "base/loop.h"
 #include "conf/conf.h"
 #include "httpd/server.h"
+#include "stats/history.h"
 #include "stats/reader.h"
 #include "stats/segment.h"
 
 /*
  *     /             the status page, one self-contained HTML file
  *     /status.json  every value of the statistics segment, the process, the last warnings
+ *     /history.json the last hour, a sample each five seconds
  *     /metrics      the same values for Prometheus, text format 0.0.4
  *     /healthz      200 while no thread of the daemon hangs, else 503
  *     /ready        200 while it can do its work, else 503; the one line says why not
@@ -23,16 +25,18 @@
  * changed through it.
  */
 struct status;
+struct status_sampler;
 
 struct status_config {
     struct md_loop *loop; /* the control loop */
     const struct md_conf_object
         *daemon; /* that of the present configuration, also after a reload */
     const struct stats_segment *segment;
-    const char *run_dir;  /* where the others of this host have theirs */
-    const char *process;  /* "p2ps", "rrcpd.net1" */
-    const char *instance; /* "1" */
-    const char *identity; /* "host.1.p2ps" */
+    const char *run_dir;            /* where the others of this host have theirs */
+    const char *process;            /* "p2ps", "rrcpd.net1" */
+    const char *instance;           /* "1" */
+    const char *identity;           /* "host.1.p2ps" */
+    struct status_sampler *sampler; /* NULL: no history. It outlives the status */
 };
 
 /*
@@ -98,6 +102,8 @@ struct status_facts {
     unsigned line_count;
     const struct status_daemon *daemons; /* of this host */
     unsigned daemon_count;
+    const struct stats_sample *samples; /* of the last hour, oldest first */
+    unsigned sample_count;
     bool has_old_names;      /* metricNames both: metrics by their former names, too */
     bool leaves_out_clients; /* metricClients False: none of each consumer and provider */
 };
@@ -106,6 +112,9 @@ void status_write_metrics(const struct stats_reader *reader, const struct status
                           struct http_answer *answer);
 void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
                        struct http_answer *answer);
+
+void status_write_history(const struct stats_reader *reader, const struct status_facts *facts,
+                          struct http_answer *answer);
 
 /* A line each, with status 200 or 503. A daemon is not ready while it hangs, while `ready` is 0
  * (it waits for its rrcpd), and while it has a trouble: the same states as in daemon/trouble.h. */

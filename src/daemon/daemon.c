@@ -21,6 +21,7 @@
 #include "output.h"
 #include "privileges.h"
 #include "signals.h"
+#include "status/sampler.h"
 
 #define HUNG_NS (5 * MD_NS_PER_S) /* a loop that has not turned for so long is hung */
 
@@ -164,8 +165,26 @@ static void open_trace(const struct daemon *daemon)
         md_log(MD_LOG_WARNING, "traceSample: %s: %s; no tick is followed", path, strerror(errno));
 }
 
+/* The hour that rmdsmon and the page show; a daemon without it works all the same. */
+static void open_sampler(struct daemon *daemon)
+{
+    const struct status_sampler_config config = {
+        .loop = daemon->loop,
+        .segment = daemon->stats,
+        .run_dir = md_conf_string(&daemon->object, "runDir"),
+        .process = daemon->process,
+        .instance = md_conf_instance(daemon->conf),
+    };
+
+    if (status_sampler_open(&config, &daemon->sampler) != MD_OK)
+        md_log(MD_LOG_WARNING,
+               "runDir %s: %s/" STATS_HISTORY_FILE ": %s; the last hour is not kept",
+               config.run_dir, daemon->folder, strerror(errno));
+}
+
 static int open_status(struct daemon *daemon)
 {
+    open_sampler(daemon);
     const struct status_config config = {
         .loop = daemon->loop,
         .daemon = &daemon->object,
@@ -174,6 +193,7 @@ static int open_status(struct daemon *daemon)
         .process = daemon->process,
         .instance = md_conf_instance(daemon->conf),
         .identity = daemon->identity,
+        .sampler = daemon->sampler,
     };
 
     status_show_config(daemon->stats, daemon->process, daemon->conf);
@@ -278,6 +298,7 @@ void daemon_stop(struct daemon *daemon)
     const char *run_dir = md_conf_string(&object, "runDir");
 
     status_close(daemon->status);
+    status_sampler_close(daemon->sampler);
     daemon_orders_close(daemon);
     daemon_admin_close(daemon->admin);
     if (daemon->loop) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "parts.h"
 #include "status/status.h"
 
 /* A sum over the workers and loops of a daemon, by the last word of the path. */
@@ -30,8 +31,7 @@ static void add_figure(struct status_daemon *daemon, unsigned figure, uint64_t v
     daemon->known |= 1u << figure;
 }
 
-/* True: a part of what the whole has counted, or bytes of a part of the memory. */
-static bool is_part(const char *path)
+bool status_is_part(const char *path)
 {
     static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
                                          ".service.", ".config.", ".memory.",   ".peer." };
@@ -46,7 +46,7 @@ static bool is_part(const char *path)
 static void take_sum(struct status_daemon *daemon, const struct stats_value *value,
                      const char *leaf)
 {
-    if (is_part(value->path))
+    if (status_is_part(value->path))
         return;
     for (unsigned i = 0; i < ROUTES_DOWN; i++) {
         if (strcmp(leaf, figure_names[i]) == 0)

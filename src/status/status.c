@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "page.h"
+#include "status/sampler.h"
 
 #define FRESH_NS  (100 * MD_NS_PER_MS) /* the segment is not copied more often */
 #define AROUND_NS MD_NS_PER_S          /* nor those of the others */
@@ -19,40 +19,20 @@ struct status {
     struct status_config config;
     struct httpd *server;
     struct stats_reader *reader;
+    bool has_own_reader; /* else the sampler's */
     uint64_t read_ns;
     bool is_local; /* listening on the loopback: no foreign name can be meant */
     struct md_log_line lines[STATUS_LOG_LINES];
     struct status_daemon daemons[STATUS_DAEMONS_MAX];
     unsigned daemon_count;
     uint64_t around_ns;
+    struct stats_sample samples[STATS_HISTORY_CAPACITY];
 };
-
-static double cpu_seconds(void)
-{
-    struct rusage use;
-
-    if (getrusage(RUSAGE_SELF, &use) != 0)
-        return 0;
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
-}
-
-static uint64_t resident_bytes(void)
-{
-    unsigned long total = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    if (!file)
-        return 0;
-    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
-        resident = 0;
-    fclose(file);
-    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static struct status_facts look(struct status *status)
 {
     uint64_t now_ns = md_clock_mono_ns();
+    struct status_self self = status_self_look();
     double load = 0;
 
     if (now_ns - status->read_ns > FRESH_NS) {
@@ -69,14 +49,15 @@ static struct status_facts look(struct status *status)
         .identity = status->config.identity,
         .mono_ns = status->read_ns,
         .wall_ns = md_clock_wall_ns(),
-        .cpu_s = cpu_seconds(),
-        .resident_bytes = resident_bytes(),
+        .cpu_s = self.cpu_s,
+        .resident_bytes = self.resident_bytes,
         .load1 = getloadavg(&load, 1) == 1 ? load : 0,
         .cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
         .lines = status->lines,
         .line_count = md_log_recent(status->lines, STATUS_LOG_LINES),
         .daemons = status->daemons,
         .daemon_count = status->daemon_count,
+        .samples = status->samples,
         .has_old_names = md_conf_word(status->config.daemon, "metricNames") == 1,
         .leaves_out_clients = !md_conf_bool(status->config.daemon, "metricClients"),
     };
@@ -90,9 +71,8 @@ static const struct {
     write_fn write;
     bool any_host; /* nothing in it is worth a guard, and probes send the Host they please */
 } texts[] = {
-    { "/status.json", status_write_json, false },
-    { "/metrics", status_write_metrics, false },
-    { "/healthz", status_write_health, true },
+    { "/status.json", status_write_json, false }, { "/history.json", status_write_history, false },
+    { "/metrics", status_write_metrics, false },  { "/healthz", status_write_health, true },
     { "/ready", status_write_ready, true },
 };
 
@@ -105,6 +85,9 @@ static void on_request(void *owner, const struct http_request *request, struct h
         if (!http_slice_is(request->path, texts[i].path) || (is_foreign && !texts[i].any_host))
             continue;
         struct status_facts facts = look(status);
+        if (texts[i].write == status_write_history && status->config.sampler)
+            facts.sample_count =
+                stats_history_copy(status_sampler_history(status->config.sampler), status->samples);
         texts[i].write(status->reader, &facts, answer);
         return;
     }
@@ -117,7 +100,8 @@ static void on_request(void *owner, const struct http_request *request, struct h
         answer->fixed = &status_page;
     } else {
         answer->status = 404;
-        http_answer_add(answer, "there are / /status.json /metrics /healthz /ready\n");
+        http_answer_add(answer,
+                        "there are / /status.json /history.json /metrics /healthz /ready\n");
     }
 }
 
@@ -150,7 +134,12 @@ int status_open(const struct status_config *config, struct status **out)
     status->config = *config;
     status->is_local = is_loopback(address);
     server.owner = status;
-    int err = stats_reader_attach(config->segment, &status->reader);
+    int err = MD_OK;
+    status->has_own_reader = !config->sampler;
+    if (config->sampler)
+        status->reader = status_sampler_reader(config->sampler);
+    else
+        err = stats_reader_attach(config->segment, &status->reader);
     if (err == MD_OK)
         err = httpd_open(&server, &status->server);
     if (err != MD_OK) {
@@ -168,7 +157,8 @@ void status_close(struct status *status)
     if (!status)
         return;
     httpd_close(status->server);
-    stats_reader_close(status->reader);
+    if (status->has_own_reader)
+        stats_reader_close(status->reader);
     free(status);
 }
 

@@ -28,7 +28,7 @@ CONF = """\
 *runDir : {folder}
 *logDir : {folder}
 """
-KEYS = " enter open  b back  / filter  s sort  p pause  ? help  q end"
+KEYS = " enter open  b back  / filter  s sort  h hour  p pause  ? help  q end"
 SEQUENCE = re.compile(
     r"\x1b\[([?>]?)([0-9;]*)([A-Za-z@`])|\x1b[()].|\x1b[=>78M]|[\r\n\b\x0e\x0f\x07]|[^\x00-\x1f\x7f]")
 
@@ -276,7 +276,11 @@ def sorted_and_trends(terminal):
     terminal.press("\x1bOB")
     terminal.until("the minute of the next", lambda text: any(
         re.match(r" rrcpd\.net1\.1, the last \d+ s ", line) for line in text))
-    terminal.press("s" * 8)
+    terminal.press("h")
+    terminal.until("the hour that the daemon keeps", lambda text: any(
+        re.match(r" rrcpd\.net1\.1, the last \d*[05] s ", line) for line in text) and
+        any("h hour" in line for line in text))
+    terminal.press("hs" + "s" * 7)
     terminal.until("by trouble again", lambda text: "  by " not in text[0])
     terminal.press("\x1bOA")
 

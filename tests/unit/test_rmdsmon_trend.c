@@ -1,4 +1,4 @@
-/* test_rmdsmon_trend.c - the minute's history of rmdsmon. */
+/* test_rmdsmon_trend.c - the minute's history of rmdsmon, and the hour that a daemon keeps. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -98,6 +99,52 @@ static void levels_stand_between_nothing_and_the_most(void **state)
     assert_int_equal(trend_level(trend, MONITOR_TREND_IN, 1, 0, 5), 0);
 }
 
+static void take(struct monitor_trend *trend, unsigned count)
+{
+    static struct stats_sample samples[STATS_HISTORY_CAPACITY];
+
+    for (unsigned i = 0; i < count; i++) {
+        samples[i] = (struct stats_sample){ .wall_ns = AT(5 * i) };
+        samples[i].values[STATS_HISTORY_IN] = i == 1 ? NAN : (float)(i % 2 ? 300 : 100);
+        samples[i].values[STATS_HISTORY_OUT] = NAN;
+        samples[i].values[STATS_HISTORY_QUEUE] = (float)(i == count - 2 ? 90 : 10);
+    }
+    trend_take_samples(trend, samples, count);
+}
+
+static void an_hour_of_samples_is_sixty_columns(void **state)
+{
+    struct monitor_trend *trend = &((struct monitor_instance *)*state)->trend;
+    struct trend_span span;
+
+    take(trend, STATS_HISTORY_CAPACITY);
+    trend_span(trend, MONITOR_TREND_IN, 60, &span);
+    assert_int_equal(span.looks, 60);
+    assert_true(span.now > 199 && span.now < 201); /* the mean of twelve */
+    assert_true(span.most < 201 && span.least > 180 && span.least < 199);
+    assert_true(span.seconds > 3539 && span.seconds < 3541);
+    trend_span(trend, MONITOR_TREND_QUEUE, 60, &span);
+    assert_true(span.now > 89 && span.now < 91); /* the worst of twelve */
+    trend_span(trend, MONITOR_TREND_OUT, 60, &span);
+    assert_true(span.most < 0);
+}
+
+static void few_samples_have_a_column_each(void **state)
+{
+    struct monitor_trend *trend = &((struct monitor_instance *)*state)->trend;
+    struct trend_span span;
+
+    take(trend, 3);
+    trend_span(trend, MONITOR_TREND_IN, 60, &span);
+    assert_int_equal(span.looks, 3);
+    assert_true(span.now > 99 && span.now < 101 && span.seconds > 9.9 && span.seconds < 10.1);
+    assert_int_equal(trend_level(trend, MONITOR_TREND_IN, 1, 300, 5), -1); /* not known */
+    take(trend, 61); /* two each; the oldest column has what is left over */
+    assert_int_equal(trend->count, 31);
+    take(trend, 0);
+    assert_int_equal(trend->count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +156,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(levels_stand_between_nothing_and_the_most, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(an_hour_of_samples_is_sixty_columns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(few_samples_have_a_column_each, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

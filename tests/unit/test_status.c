@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -486,6 +487,23 @@ static void notices_drive_no_warning_out(void **state)
     md_log_close();
 }
 
+static void the_last_hour_is_told_with_what_is_not_known(void **state)
+{
+    struct stats_sample samples[2] = { { .wall_ns = 1500000000 }, { .wall_ns = 6500000000 } };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < STATS_HISTORY_VALUES; i++)
+        samples[0].values[i] = samples[1].values[i] = NAN;
+    samples[1].values[STATS_HISTORY_IN] = 1234567;
+    samples[1].values[STATS_HISTORY_ITEMS] = 0.25f;
+    f->facts.samples = samples;
+    f->facts.sample_count = 2;
+    write_text(f, status_write_history);
+    expect(f, "\n[1.500,null,null,");
+    expect(f, ",\n[6.500,1.23457e+06,null,");
+    expect(f, ",null,0.25]]}\n");
+}
+
 /* ---- over the wire ---- */
 
 static struct status *serve(struct fixture *f, struct md_loop *loop, struct md_conf *conf)
@@ -551,7 +569,7 @@ static void ask(struct md_loop *loop, uint16_t port, const char *path, const cha
     close(fd);
 }
 
-static void five_things_are_served_and_nothing_else(void **state)
+static void six_things_are_served_and_nothing_else(void **state)
 {
     static char out[1 << 20];
     struct fixture *f = *state;
@@ -571,6 +589,11 @@ static void five_things_are_served_and_nothing_else(void **state)
     assert_non_null(strstr(out, "rmds_stats_dropped_total"));
     ask(loop, port, "/status.json?again", "[::1]", out, sizeof(out));
     assert_non_null(strstr(out, "\"values\":{"));
+    ask(loop, port, "/history.json", "127.0.0.1", out, sizeof(out));
+    assert_non_null(strstr(out, "\"columns\":[\"time\",\"in\",\"out\","));
+    assert_non_null(strstr(out, "\"samples\":[]}"));
+    ask(loop, port, "/history.json", "evil.example", out, sizeof(out));
+    assert_non_null(strstr(out, "HTTP/1.1 403 "));
     ask(loop, port, "/../etc/passwd", "127.0.0.1", out, sizeof(out));
     assert_non_null(strstr(out, "HTTP/1.1 404 "));
     /* A page from elsewhere, whose own name was made to lead here. */
@@ -636,13 +659,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_the_configuration_sets_is_told_with_its_line, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_heart_that_stands_still_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_last_hour_is_told_with_what_is_not_known, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_is_ready_while_nothing_keeps_it_from_its_work,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_daemon_with_a_thread_that_hangs_is_neither_well_nor_ready,
                                         set_up, tear_down),
         cmocka_unit_test(warnings_and_notices_are_remembered_in_order),
         cmocka_unit_test(notices_drive_no_warning_out),
-        cmocka_unit_test_setup_teardown(five_things_are_served_and_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(six_things_are_served_and_nothing_else, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_port_nothing_listens, set_up, tear_down),
         cmocka_unit_test(the_page_needs_nothing_from_elsewhere),
     };

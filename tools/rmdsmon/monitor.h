@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "stats/history.h"
 #include "stats/reader.h"
 
 #define MONITOR_MAX 256
@@ -146,6 +147,10 @@ struct trend_span {
 };
 void trend_span(const struct monitor_trend *trend, enum monitor_trend_of of, uint32_t looks,
                 struct trend_span *out);
+/* The samples that a daemon keeps, oldest first, as such a trend: of each column the mean of the
+ * rates, and the worst turn and queue. */
+void trend_take_samples(struct monitor_trend *trend, const struct stats_sample *samples,
+                        unsigned count);
 /* `ago` 0 is the newest. -1: nothing is known of it. */
 int trend_level(const struct monitor_trend *trend, enum monitor_trend_of of, uint32_t ago,
                 double most, int levels);

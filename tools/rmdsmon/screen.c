@@ -20,6 +20,7 @@ struct screen {
     size_t tab;
     int selected, top;
     bool is_paused, is_helping, is_typing;
+    bool is_hour; /* below the instances: the hour that the chosen one keeps, not the minute */
 };
 
 static void put_line(int row, int attributes, const char *text)
@@ -75,26 +76,54 @@ static void draw_nodes(const struct monitor_instance *instance, int row)
 
 #define TREND_LINES 7
 
-static void draw_trends(const struct monitor_instance *instance, int row)
+/* "the last 55 s", "the last 43 min" */
+static void name_span(char *out, size_t size, const struct monitor_instance *instance,
+                      const struct trend_span *span)
+{
+    bool is_long = span->seconds >= 120;
+
+    snprintf(out, size, " %-.60s, the last %.0f %s", instance->name,
+             is_long ? span->seconds / 60 : span->seconds, is_long ? "min" : "s");
+}
+
+/* False: it keeps none, or it may not be read. */
+static bool read_hour(const struct screen *screen, const struct monitor_instance *instance,
+                      struct monitor_trend *out)
+{
+    static struct stats_sample samples[STATS_HISTORY_CAPACITY];
+    int count = stats_history_read(screen->monitor->run_dir, instance->name,
+                                   stats_reader_pid(instance->reader), samples);
+
+    if (count > 0)
+        trend_take_samples(out, samples, (unsigned)count);
+    return count > 0;
+}
+
+static void draw_trends(const struct screen *screen, const struct monitor_instance *instance,
+                        int row)
 {
     static const char *const names[MONITOR_TRENDS] = { "in/s", "out/s", "turn p99 us", "queue %" };
     int width = COLS - 50 < MONITOR_TREND_LOOKS ? COLS - 50 : MONITOR_TREND_LOOKS;
     char head[160], now[24], least[24], most[24];
+    const struct monitor_trend *trend = &instance->trend;
+    struct monitor_trend hour;
     struct trend_span span;
 
     if (width < 10 || row + TREND_LINES > LINES - 1 || !instance->is_readable)
         return;
-    trend_span(&instance->trend, MONITOR_TREND_IN, (uint32_t)width, &span);
-    snprintf(head, sizeof(head), " %-.60s, the last %.0f s", instance->name, span.seconds);
+    if (screen->is_hour && read_hour(screen, instance, &hour))
+        trend = &hour;
+    trend_span(trend, MONITOR_TREND_IN, (uint32_t)width, &span);
+    name_span(head, sizeof(head), instance, &span);
     put_line(row + 1, A_BOLD, head);
     mvprintw(row + 1, COLS - 33, "%10s %10s %10s", "now", "least", "most");
     for (int i = 0; i < MONITOR_TRENDS; i++) {
-        trend_span(&instance->trend, (enum monitor_trend_of)i, (uint32_t)width, &span);
+        trend_span(trend, (enum monitor_trend_of)i, (uint32_t)width, &span);
         print_count(now, sizeof(now), span.now);
         print_count(least, sizeof(least), span.least);
         print_count(most, sizeof(most), span.most);
         mvprintw(row + 2 + i, 1, "%-12s", names[i]);
-        draw_graph(row + 2 + i, 14, &instance->trend, (enum monitor_trend_of)i, &span);
+        draw_graph(row + 2 + i, 14, trend, (enum monitor_trend_of)i, &span);
         mvprintw(row + 2 + i, COLS - 33, "%10s %10s %10s", now, least, most);
     }
     draw_nodes(instance, row + 2 + MONITOR_TRENDS);
@@ -125,7 +154,7 @@ static void draw_overview(struct screen *screen)
     }
     free(text);
     if (screen->selected >= 0 && screen->selected < (int)monitor->count)
-        draw_trends(&monitor->instances[screen->selected], row);
+        draw_trends(screen, &monitor->instances[screen->selected], row);
 }
 
 static void draw_tabs(const struct screen *screen)
@@ -173,10 +202,11 @@ static void draw_help(void)
         "  enter      open it          left, right   the next tab      b, escape   back",
         "  /          show only lines that contain a text (enter ends it)",
         "  s          sort by the next column: the instances, or the table that is open",
+        "  h          below the instances: the last hour, or the last minute again",
         "  p          pause            q   end",
         "",
-        "  Below the instances: the last minute of the one chosen, from low to high, and the other",
-        "  nodes that an rrcpd hears, with their round trips.",
+        "  Below the instances: the last minute of the one chosen, from low to high; or the last",
+        "  hour, which the daemon keeps itself; and the other nodes that an rrcpd hears.",
         "",
         "  DEAD: the process is gone, what it counted last is shown.",
         "  HUNG: the process is there, and has not moved for 5 s.",
@@ -209,9 +239,10 @@ static void draw(struct screen *screen)
     else
         draw_overview(screen);
     put_line(LINES - 1, A_DIM,
-             screen->is_typing   ? screen->filter
-             : screen->is_paused ? " paused: p goes on"
-                                 : " enter open  b back  / filter  s sort  p pause  ? help  q end");
+             screen->is_typing ? screen->filter
+             : screen->is_paused
+                 ? " paused: p goes on"
+                 : " enter open  b back  / filter  s sort  h hour  p pause  ? help  q end");
     refresh();
 }
 
@@ -294,6 +325,9 @@ static bool on_key(struct screen *screen, int key)
         break;
     case 's':
         sort_by_next(screen);
+        break;
+    case 'h':
+        screen->is_hour = !screen->is_hour;
         break;
     case 'p':
         screen->is_paused = !screen->is_paused;

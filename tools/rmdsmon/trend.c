@@ -1,5 +1,7 @@
-/* trend.c - a minute's history of an instance. */
+/* trend.c - the minute behind an instance as rmdsmon saw it, and the hour that it keeps itself. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "base/clock.h"
 #include "monitor.h"
 
@@ -19,6 +21,48 @@ void trend_add(struct monitor_instance *instance, uint64_t now_ns)
     trend->values[MONITOR_TREND_TURN][at] = f->turn_p99_us;
     trend->values[MONITOR_TREND_QUEUE][at] = f->queue_percent;
     trend->count++;
+}
+
+/* One column: `count` samples. */
+static double sum_up(const struct stats_sample *samples, unsigned count, enum monitor_trend_of of)
+{
+    static const enum stats_history_of sources[MONITOR_TRENDS] = {
+        [MONITOR_TREND_IN] = STATS_HISTORY_IN,
+        [MONITOR_TREND_OUT] = STATS_HISTORY_OUT,
+        [MONITOR_TREND_TURN] = STATS_HISTORY_TURN_P99_US,
+        [MONITOR_TREND_QUEUE] = STATS_HISTORY_QUEUE,
+    };
+    bool is_rate = of == MONITOR_TREND_IN || of == MONITOR_TREND_OUT;
+    double sum = 0, most = -1;
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        double value = (double)samples[i].values[sources[of]];
+        if (!isfinite(value) || value < 0)
+            continue;
+        sum += value;
+        most = value > most ? value : most;
+        known++;
+    }
+    return known == 0 ? -1 : is_rate ? sum / known : most;
+}
+
+void trend_take_samples(struct monitor_trend *trend, const struct stats_sample *samples,
+                        unsigned count)
+{
+    unsigned width = (count + MONITOR_TREND_LOOKS - 1) / MONITOR_TREND_LOOKS;
+
+    *trend = (struct monitor_trend){ .count = 0 };
+    /* The newest column is whole; the oldest one has what is left over. */
+    for (unsigned from = 0; from < count;) {
+        unsigned take = (count - from) % width ? (count - from) % width : width;
+        uint64_t at = trend->count++ % MONITOR_TREND_LOOKS;
+
+        for (int i = 0; i < MONITOR_TRENDS; i++)
+            trend->values[i][at] = sum_up(samples + from, take, (enum monitor_trend_of)i);
+        from += take;
+        trend->at_ns[at] = samples[from - 1].wall_ns;
+    }
 }
 
 static uint64_t held(const struct monitor_trend *trend)
