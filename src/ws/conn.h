@@ -77,6 +77,8 @@ struct ws_conn {
 bool ws_handshake(struct ws_conn *conn, const uint8_t *request, size_t length);
 /* The answer without a handshake: a status of HTTP and a sentence. */
 void ws_refuse(struct ws_conn *conn, int status, const char *more, const char *text);
+/* A server answers a key of 24 characters with this. */
+bool ws_accept_key(const char *key, char out[32]);
 
 /* ---- output.c ---- */
 /* The connection ends for this reason; no frame says so. */

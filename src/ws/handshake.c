@@ -176,13 +176,13 @@ void ws_refuse(struct ws_conn *conn, int status, const char *more, const char *t
     ws_end(conn, text);
 }
 
-static bool accept_key(struct piece key, char out[32])
+bool ws_accept_key(const char *key, char out[32])
 {
     static const char magic[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     char text[KEY_SIZE + sizeof(magic)];
     uint8_t digest[SHA1_SIZE];
 
-    memcpy(text, key.text, KEY_SIZE);
+    memcpy(text, key, KEY_SIZE);
     memcpy(text + KEY_SIZE, magic, sizeof(magic) - 1);
     if (EVP_Digest(text, KEY_SIZE + sizeof(magic) - 1, digest, NULL, EVP_sha1(), NULL) != 1)
         return false;
@@ -277,7 +277,7 @@ bool ws_handshake(struct ws_conn *conn, const uint8_t *bytes, size_t length)
     snprintf(name, sizeof(name), "%.*s", (int)protocol.length, protocol.text);
     for (char *c = name; *c; c++)
         *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
-    if (!accept_key(q.key, accept))
+    if (!ws_accept_key(q.key.text, accept))
         return refuse(conn, 503, "", "SHA-1 is not to be had");
     int written = snprintf(answer, sizeof(answer),
                            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
