@@ -18,7 +18,8 @@ struct json_read_context {
 
 enum json_read_kind {
     JSON_READ_BAD,     /* `error` is to be sent */
-    JSON_READ_NOTHING, /* a message that has no answer: Pong, Error */
+    JSON_READ_NOTHING, /* a message that has no answer: Pong, Error, which leaves its text in
+                          `error` */
     JSON_READ_PING,
     JSON_READ_CLOSES,  /* several streams: ids */
     JSON_READ_MESSAGE, /* `message` */

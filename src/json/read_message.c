@@ -375,10 +375,39 @@ static bool read_status(struct json_reader *r, struct head *h)
            read_user(r, h, RWF_STATUS_HAS_POST_USER_INFO) && read_state(r, h);
 }
 
+static bool read_ack(struct json_reader *r, struct head *h)
+{
+    uint32_t code_at = json_find(r, h->object, "NakCode");
+    uint32_t text_at = json_find(r, h->object, "Text");
+    int64_t ack_id, seq;
+    unsigned code = 0;
+
+    if (!read_number(r, h, "AckID", UINT32_MAX, 0, &ack_id) ||
+        !read_number(r, h, "SeqNumber", UINT32_MAX, RWF_ACK_HAS_SEQ_NUM, &seq) ||
+        !read_flag(r, h, "Private", false, RWF_ACK_PRIVATE_STREAM) ||
+        !read_base64(r, h, "ExtHdr", RWF_ACK_HAS_EXT_HEADER, &h->msg.ext_header))
+        return false;
+    if (code_at != NO_TOKEN) {
+        if (!json_to_number(r, code_at, "NakCode", &json_nak_codes, 255, &code))
+            return false;
+        h->msg.flags |= RWF_ACK_HAS_NAK_CODE;
+        h->msg.nak_code = (uint8_t)code;
+    }
+    if (text_at != NO_TOKEN && !json_is_null(r, text_at)) {
+        if (!json_expect(r, text_at, JSON_STRING, "Text"))
+            return false;
+        h->msg.flags |= RWF_ACK_HAS_TEXT;
+        h->msg.text = json_text(r, text_at);
+    }
+    h->msg.ack_id = (uint32_t)ack_id;
+    h->msg.seq_num = (uint32_t)seq;
+    return true;
+}
+
 static const uint16_t key_flags[] = {
     [RWF_CLASS_REFRESH] = RWF_REFRESH_HAS_KEY, [RWF_CLASS_STATUS] = RWF_STATUS_HAS_KEY,
     [RWF_CLASS_UPDATE] = RWF_UPDATE_HAS_KEY,   [RWF_CLASS_GENERIC] = RWF_GENERIC_HAS_KEY,
-    [RWF_CLASS_POST] = RWF_POST_HAS_KEY,
+    [RWF_CLASS_POST] = RWF_POST_HAS_KEY,       [RWF_CLASS_ACK] = RWF_ACK_HAS_KEY,
 };
 
 static bool read_class(struct json_reader *r, struct head *h)
@@ -396,6 +425,10 @@ static bool read_class(struct json_reader *r, struct head *h)
         return read_update(r, h);
     case RWF_CLASS_STATUS:
         return read_status(r, h);
+    case RWF_CLASS_ACK:
+        return read_ack(r, h);
+    case RWF_CLASS_CLOSE:
+        return read_base64(r, h, "ExtHdr", RWF_CLOSE_HAS_EXT_HEADER, &h->msg.ext_header);
     default:
         return true;
     }
@@ -524,7 +557,7 @@ bool json_read_message(struct json_reader *r, uint32_t object, bool is_nested,
     uint32_t key = json_find(r, object, "Key");
     if (key == NO_TOKEN && h.msg_class == RWF_CLASS_REQUEST)
         return missing(r, object, "Key");
-    if (key != NO_TOKEN && h.msg_class != RWF_CLASS_CLOSE && h.msg_class != RWF_CLASS_ACK) {
+    if (key != NO_TOKEN && h.msg_class != RWF_CLASS_CLOSE) {
         if (!read_key(r, &h, key))
             return false;
         h.msg.flags |=

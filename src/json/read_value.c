@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "reader.h"
+#include "rmds/rwf_rmtes.h"
 
 #define NUMBER_MAX   64
 #define DECIMALS_MAX 14
 #define EXPONENT_MAX 40
 #define TIME_PARTS   6
+#define DISPLAY_MAX  768 /* three bytes for each of the 255 that a display may have */
 
 static bool read_int(struct json_reader *r, uint32_t token, struct rwf_value *out)
 {
@@ -118,6 +120,22 @@ static bool read_double(struct json_reader *r, uint32_t token, double *out)
     return end == number + text.length && end > number ? true : FAIL_VALUE(r, token);
 }
 
+/* A display is RMTES: the tick of a price, #DE#, is the arrow of JSON. */
+static bool is_display(struct rwf_bytes text, const struct rwf_enum_value *one)
+{
+    char utf8[DISPLAY_MAX];
+    size_t length = 0;
+
+    if (rwf_bytes_equal(text, rwf_bytes(one->display, one->display_length)))
+        return true;
+    if (text.length == 0 || one->display_length == 0 ||
+        (one->display[0] > 0x20 && one->display[0] < 0x7F && one->display[0] != text.data[0]))
+        return false;
+    return rwf_rmtes_to_utf8(one->display, one->display_length, utf8, sizeof(utf8), &length) ==
+               RWF_OK &&
+           rwf_bytes_equal(text, rwf_bytes(utf8, length));
+}
+
 /* A display of the field's enumeration; one that it has not is blank. */
 static bool read_enum(struct json_reader *r, uint32_t token, const struct rwf_field_def *field,
                       struct rwf_value *out)
@@ -129,7 +147,7 @@ static bool read_enum(struct json_reader *r, uint32_t token, const struct rwf_fi
 
         for (uint32_t i = 0; i < field->enums->value_count; i++) {
             const struct rwf_enum_value *one = &field->enums->values[i];
-            if (rwf_bytes_equal(text, rwf_bytes(one->display, one->display_length))) {
+            if (is_display(text, one)) {
                 out->u = one->value;
                 return true;
             }

@@ -97,7 +97,18 @@ static void tell_error(struct json_reader *r, size_t from, size_t to, struct jso
     };
 }
 
-static enum json_read_kind kind_without_id(struct json_reader *r, uint32_t object)
+/* The peer could not use a message of ours, and says why. */
+static void note_error(struct json_reader *r, uint32_t object, struct json_read *read)
+{
+    uint32_t text = json_find(r, object, "Text");
+
+    read->error.text = text != NO_TOKEN && json_at(r, text)->kind == JSON_STRING
+                           ? json_text(r, text)
+                           : rwf_text("an error without a text");
+}
+
+static enum json_read_kind kind_without_id(struct json_reader *r, uint32_t object,
+                                           struct json_read *read)
 {
     uint32_t type = json_find(r, object, "Type");
 
@@ -105,6 +116,8 @@ static enum json_read_kind kind_without_id(struct json_reader *r, uint32_t objec
         return JSON_READ_MESSAGE;
     if (json_is(r, type, "Ping"))
         return JSON_READ_PING;
+    if (json_is(r, type, "Error"))
+        note_error(r, object, read);
     if (json_is(r, type, "Pong") || json_is(r, type, "Error"))
         return JSON_READ_NOTHING;
     return JSON_READ_MESSAGE;
@@ -128,7 +141,7 @@ static bool read_one(struct json_reader *r, uint32_t object, struct json_read *r
                     t->kind == JSON_ARRAY    ? "ARRAY"
                     : t->kind == JSON_STRING ? "STRING"
                                              : "PRIMITIVE");
-    read->kind = kind_without_id(r, object);
+    read->kind = kind_without_id(r, object, read);
     if (read->kind != JSON_READ_MESSAGE)
         return true;
     read->id = id_of(r, object);

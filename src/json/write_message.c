@@ -63,6 +63,22 @@ static void member_service(struct json_writer *w, const struct rwf_key *key)
         json_uint(&w->out, key->service_id);
 }
 
+/* The values of an array, `[1,2]`. */
+static void put_items(struct json_writer *w, struct rwf_bytes content)
+{
+    struct rwf_array array;
+    struct rwf_bytes item;
+
+    json_lit(&w->out, "[");
+    if (rwf_array_decode(content, &array) == RWF_OK) {
+        while (rwf_array_next(&array, &item) > 0) {
+            json_comma(&w->out);
+            (void)json_write_value(w, array.item_type, item, NULL);
+        }
+    }
+    json_lit(&w->out, "]");
+}
+
 static void member_name(struct json_writer *w, const struct rwf_key *key, bool is_login)
 {
     const struct json_names *types = is_login ? &json_login_name_types : &json_name_types;
@@ -74,10 +90,12 @@ static void member_name(struct json_writer *w, const struct rwf_key *key, bool i
         json_member(&w->out, "\"NameType\":");
         json_write_name(w, json_name(types, key->name_type), key->name_type);
     }
-    if (!(key->flags & RWF_KEY_HAS_NAME) || is_secret)
+    if ((!(key->flags & RWF_KEY_HAS_NAME) && !w->names.length) || is_secret)
         return;
     json_member(&w->out, "\"Name\":");
-    if (key->name.length)
+    if (w->names.length)
+        put_items(w, w->names);
+    else if (key->name.length)
         json_string(&w->out, key->name);
     else
         json_lit(&w->out, "null");
@@ -221,6 +239,83 @@ static int write_generic(struct json_writer *w, const struct rwf_msg *msg)
     return rc;
 }
 
+/* An array in the payload of a request: names or fields. */
+static struct rwf_bytes find_array(struct rwf_bytes payload, const char *name)
+{
+    struct rwf_element_list list;
+    struct rwf_element element;
+
+    if (rwf_element_list_decode(payload, NULL, &list) != RWF_OK)
+        return (struct rwf_bytes){ 0 };
+    while (rwf_element_list_next(&list, &element) > 0) {
+        if (rwf_element_is(&element, name) && element.type == RWF_TYPE_ARRAY)
+            return element.content;
+    }
+    return (struct rwf_bytes){ 0 };
+}
+
+static void member_qos(struct json_writer *w, bool is_there, const char *name,
+                       const struct rwf_qos *qos)
+{
+    if (!is_there)
+        return;
+    json_comma(&w->out);
+    json_put(&w->out, name, strlen(name));
+    json_write_qos(w, qos);
+}
+
+/* A batch and a view stand in members of JSON of their own; the payload is not written again. */
+static int write_request(struct json_writer *w, struct rwf_msg *msg)
+{
+    unsigned flags = msg->flags;
+
+    if (flags & RWF_REQUEST_HAS_BATCH && msg->container == RWF_TYPE_ELEMENT_LIST)
+        w->names = find_array(msg->payload, ":ItemList");
+    int rc = member_key(w, true, &msg->key, msg->domain);
+    w->names = (struct rwf_bytes){ 0 };
+    member_flag(w, !(flags & RWF_REQUEST_STREAMING), "\"Streaming\":false");
+    member_flag(w, flags & RWF_REQUEST_NO_REFRESH, "\"Refresh\":false");
+    member_flag(w, !(flags & RWF_REQUEST_KEY_IN_UPDATES), "\"KeyInUpdates\":false");
+    member_flag(w, flags & RWF_REQUEST_CONF_INFO_IN_UPDATES, "\"ConfInfoInUpdates\":true");
+    member_flag(w, flags & RWF_REQUEST_PAUSE, "\"Pause\":true");
+    member_flag(w, flags & RWF_REQUEST_PRIVATE_STREAM, "\"Private\":true");
+    member_flag(w, flags & RWF_REQUEST_QUALIFIED_STREAM, "\"Qualified\":true");
+    if (flags & RWF_REQUEST_HAS_PRIORITY) {
+        json_member(&w->out, "\"Priority\":{\"Class\":");
+        json_uint(&w->out, msg->priority_class);
+        json_lit(&w->out, ",\"Count\":");
+        json_uint(&w->out, msg->priority_count);
+        json_lit(&w->out, "}");
+    }
+    member_qos(w, flags & RWF_REQUEST_HAS_QOS, "\"Qos\":", &msg->qos);
+    member_qos(w, flags & RWF_REQUEST_HAS_WORST_QOS, "\"WorstQos\":", &msg->worst_qos);
+    member_bytes(w, flags & RWF_REQUEST_HAS_EXT_HEADER, "\"ExtHdr\":", msg->ext_header);
+    if (flags & RWF_REQUEST_HAS_VIEW && msg->container == RWF_TYPE_ELEMENT_LIST) {
+        json_member(&w->out, "\"View\":");
+        put_items(w, find_array(msg->payload, ":ViewData"));
+    }
+    if (flags & (RWF_REQUEST_HAS_BATCH | RWF_REQUEST_HAS_VIEW))
+        msg->container = RWF_TYPE_NO_DATA;
+    return rc;
+}
+
+static int write_post(struct json_writer *w, const struct rwf_msg *msg)
+{
+    unsigned flags = msg->flags;
+    int rc = member_key(w, flags & RWF_POST_HAS_KEY, &msg->key, msg->domain);
+
+    member_user(w, true, msg);
+    member_flag(w, flags & RWF_POST_ACK, "\"Ack\":true");
+    member_uint(w, flags & RWF_POST_HAS_POST_ID, "\"PostID\":", msg->post_id);
+    member_uint(w, flags & RWF_POST_HAS_SEQ_NUM, "\"SeqNumber\":", msg->seq_num);
+    member_flag(w, !(flags & RWF_POST_COMPLETE), "\"Complete\":false");
+    member_uint(w, flags & RWF_POST_HAS_PART_NUM, "\"PartNumber\":", msg->part_num);
+    member_uint(w, flags & RWF_POST_HAS_POST_USER_RIGHTS, "\"PostUserRights\":", msg->post_rights);
+    member_bytes(w, flags & RWF_POST_HAS_PERM_DATA, "\"PermData\":", msg->perm_data);
+    member_bytes(w, flags & RWF_POST_HAS_EXT_HEADER, "\"ExtHdr\":", msg->ext_header);
+    return rc;
+}
+
 /* The members of a message behind its ID, without the last brace. */
 static int write_members(struct json_writer *w, struct rwf_bytes message)
 {
@@ -251,8 +346,17 @@ static int write_members(struct json_writer *w, struct rwf_bytes message)
     case RWF_CLASS_GENERIC:
         rc = write_generic(w, &msg);
         break;
+    case RWF_CLASS_REQUEST:
+        rc = write_request(w, &msg);
+        break;
+    case RWF_CLASS_POST:
+        rc = write_post(w, &msg);
+        break;
+    case RWF_CLASS_CLOSE:
+        member_bytes(w, msg.flags & RWF_CLOSE_HAS_EXT_HEADER, "\"ExtHdr\":", msg.ext_header);
+        break;
     default:
-        break; /* requests, closes and posts within other messages: their kind and payload */
+        break;
     }
     return rc < 0 ? rc : json_write_payload(w, msg.container, msg.payload, NULL);
 }

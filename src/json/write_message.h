@@ -25,6 +25,7 @@ struct json_writer {
     size_t stream_at;
     size_t solicited_at;
     const uint8_t *start;
+    struct rwf_bytes names; /* of a batch, in place of the name of its key */
 };
 
 /* A value of any type, a container without the name of its kind. 0 or a negative rwf_err. */
