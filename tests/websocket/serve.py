@@ -291,8 +291,10 @@ def silence_is_asked_and_then_ended():
 
 
 @contextlib.contextmanager
-def chain(folder, *more):
-    """Source, src_dist and p2ps, up; yields the runner, the system and the names of items."""
+def chain(folder, *more, source=None):
+    """Source, src_dist and p2ps, up; yields the runner, the system and the names of items.
+
+    `source` is one that the caller has started, and ends."""
     os.environ["RMDS_STATE"] = os.path.join(folder, "state")
     conf = os.path.join(folder, "ws.cnf")
     with open(conf, "w", encoding="ascii") as out:
@@ -302,8 +304,9 @@ def chain(folder, *more):
         conf_examples.tool("sink_driven_src", "-mklist", "40", "X", stdout=out).wait()
     with open(names, encoding="ascii") as lines:
         items = lines.read().split()
-    source = conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1",
-                                "-U", "1000", "-tps", "400", stdout=subprocess.DEVNULL)
+    own = None if source else conf_examples.tool("sink_driven_src", "-S", "RDFD", "-N", "14102", "-L", "127.0.0.1",
+                                                 "-U", "1000", "-tps", "400",
+                                                 stdout=subprocess.DEVNULL)
     run = conf_examples.load_run()
     system = run.System(conf)
     try:
@@ -311,8 +314,9 @@ def chain(folder, *more):
         mirror.await_value(system, "p2ps.1", "p2ps.service.RDFD.state", lambda text: text == "up")
         yield run, system, items
     finally:
-        source.terminate()
-        source.wait()
+        if own:
+            own.terminate()
+            own.wait()
         run.down(system)
 
 
@@ -332,14 +336,20 @@ def run_all(folder, lines):
         silence_is_asked_and_then_ended()
 
 
+def tls_lines(folder):
+    """The lines of a configuration with wsTlsPort; the certificate is cert.pem in the folder."""
+    pem = {name: os.path.join(folder, name + ".pem") for name in ("cert", "key")}
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-keyout", pem["key"], "-out", pem["cert"]],
+                   check=True, capture_output=True)
+    return (f"*p2ps*wsTlsPort : {TLS_PORT}", f"*p2ps*tlsCertFile : {pem['cert']}",
+            f"*p2ps*tlsKeyFile : {pem['key']}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        pem = {name: os.path.join(folder, name + ".pem") for name in ("cert", "key")}
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                        "-subj", "/CN=localhost", "-keyout", pem["key"], "-out", pem["cert"]],
-                       check=True, capture_output=True)
-        run_all(folder, (f"*p2ps*wsTlsPort : {TLS_PORT}", f"*p2ps*tlsCertFile : {pem['cert']}",
-                         f"*p2ps*tlsKeyFile : {pem['key']}"))
+        run_all(folder, tls_lines(folder))
 
 
 if __name__ == "__main__":

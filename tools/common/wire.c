@@ -9,10 +9,11 @@
 
 static const struct {
     const char *name;
-    bool is_tls;
+    bool is_tls, is_json;
 } NAMES[] = {
-    { "rssl", false }, { "socket", false },   { "tcp", false },
-    { "tls", true },   { "encrypted", true },
+    { "rssl", false, false }, { "socket", false, false },   { "tcp", false, false },
+    { "tls", true, false },   { "encrypted", true, false }, { "websocket", false, true },
+    { "ws", false, true },    { "wss", true, true },
 };
 
 static int refuse(char *error, size_t error_size, const char *text, const char *value)
@@ -21,12 +22,13 @@ static int refuse(char *error, size_t error_size, const char *text, const char *
     return MD_ERR_RANGE;
 }
 
-static bool find(const char *name, bool *is_tls)
+static bool find(const struct wire_words *words, bool *is_tls, bool *is_json)
 {
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-        if (strcmp(NAMES[i].name, name) == 0) {
+        if (strcmp(NAMES[i].name, words->name) == 0) {
             *is_tls = NAMES[i].is_tls;
-            return true;
+            *is_json = NAMES[i].is_json;
+            return words->takes_json || !*is_json;
         }
     }
     return false;
@@ -43,12 +45,15 @@ int wire_make(const struct wire_words *words, bool is_listener, struct wire *wir
                                            .require_client_certificate = is_listener && words->ca };
 
     *wire = (struct wire){ .transport = &net_tcp_transport };
-    if (words->name && !find(words->name, &is_tls))
-        return refuse(error, error_size, "the wire is rssl (TCP) or tls, not ", words->name);
+    if (words->name && !find(words, &is_tls, &wire->is_json))
+        return refuse(error, error_size,
+                      words->takes_json ? "the wire is rssl (TCP), tls, websocket or wss, not "
+                                        : "the wire is rssl (TCP) or tls, not ",
+                      words->name);
     if (!is_tls) {
         if (words->certificate || words->key || words->ca)
             return refuse(error, error_size, "-tlsCertFile, -tlsKeyFile and -tlsCaFile need tls",
-                          "");
+                          words->takes_json ? " or wss" : "");
         return MD_OK;
     }
     if (is_listener && (!words->certificate || !words->key))

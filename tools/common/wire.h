@@ -1,4 +1,4 @@
-/* wire.h - what the tools' connections run on: TCP, or TLS over it. */
+/* wire.h - what the tools' connections run on: RSSL or JSON, over TCP or TLS. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOOLS_WIRE_H
 #define TOOLS_WIRE_H
@@ -10,13 +10,15 @@
 
 /* The words of the command line; NULL: not given. */
 struct wire_words {
-    const char *name; /* rssl, socket, tcp; tls, encrypted */
+    const char *name; /* rssl, socket, tcp; tls, encrypted; websocket, ws, wss */
+    bool takes_json;  /* the last three are allowed */
     const char *certificate, *key, *ca;
 };
 
 struct wire {
     const struct net_transport *transport;
     struct net_tls *tls; /* NULL with TCP */
+    bool is_json;        /* WebSocket with JSON, not RSSL */
 };
 
 /* MD_OK, or an error with a sentence that names the option. A listener needs a certificate and its

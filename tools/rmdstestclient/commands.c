@@ -58,7 +58,7 @@ static void command(struct tc *tc, char *line)
             slot->has_count = false;
             conn->next = 0;
             conn_ask(conn);
-            (void)link_flush(conn->link);
+            channel_flush(conn);
         }
     } else {
         printf("st  statistics\nop ITEM, cl ITEM  open again, close (first connection)\n"

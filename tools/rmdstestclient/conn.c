@@ -12,13 +12,14 @@
 #include "omm/login.h"
 #include "tc.h"
 
-#define AGAIN_NS (MD_NS_PER_S)
+#define AGAIN_NS       (MD_NS_PER_S)
+#define BATCH_TEXT_MAX 40000u /* of the names in one request; a text of JSON ends at 61430 */
 
 static void on_open(void *owner)
 {
     struct conn *conn = owner;
 
-    conn->outq = client_session_outq(link_session(conn->link));
+    conn->is_open = true;
     setup_start(conn);
 }
 
@@ -26,6 +27,7 @@ static void on_messages(void *owner, const struct rssl_event *events, size_t cou
 {
     struct conn *conn = owner;
 
+    conn->tc->stats.bytes += channel_new_bytes(conn);
     for (size_t i = 0; i < count; i++) {
         if (events[i].kind == RSSL_EVENT_MESSAGE)
             data_message(conn, &events[i]);
@@ -66,9 +68,7 @@ static void on_closed(void *owner, const char *reason)
     say(conn, reason);
     if (conn->state > CONN_LOGIN)
         tc->stats.lost_connections++;
-    link_destroy(conn->link);
-    conn->link = NULL;
-    conn->outq = NULL;
+    channel_end(conn);
     conn->state = CONN_DOWN;
     conn->pending = conn->open = conn->next = 0;
     /* Ids hold for one connection: a server that was started anew may not know them yet. */
@@ -90,37 +90,21 @@ static const struct link_ops link_ops = {
 void conn_dial(struct conn *conn)
 {
     struct tc *tc = conn->tc;
-    uint32_t hosts = (uint32_t)tc->options.host_count;
-    uint32_t host = conn->host % hosts;
-    struct client_session *session;
-    struct client_dial to = {
-        .transport = tc->wire.transport,
-        .options = { .nodelay = true, .tls = tc->wire.tls, .attempt = conn->host / hosts },
-        .host = tc->options.hosts[host],
-        .port = tc->options.ports[host],
-        .rssl = rssl_config_default(RSSL_ROLE_CLIENT),
-    };
+    uint32_t attempt = conn->host++;
+    uint32_t host = attempt % (uint32_t)tc->options.host_count;
 
-    conn->host++;
-    to.rssl.component = "rmdstestclient";
-    snprintf(conn->peer, sizeof(conn->peer), "%.80s:%u", to.host, to.port);
-    int rc = client_session_dial(tc->context, &to, md_clock_mono_ns(), &session);
-    if (rc == MD_OK) {
-        rc = link_create(tc->loop, session, &link_ops, conn, &conn->link);
-        if (rc != MD_OK)
-            client_session_destroy(session);
-    }
+    snprintf(conn->peer, sizeof(conn->peer), "%.80s:%u", tc->options.hosts[host],
+             tc->options.ports[host]);
+    conn->state = CONN_CONNECTING;
+    int rc = channel_dial(conn, attempt, &link_ops);
     if (rc != MD_OK) {
         char reason[64];
 
         snprintf(reason, sizeof(reason), "cannot connect: %s", md_err_name(rc));
         say(conn, reason);
+        conn->state = CONN_DOWN;
         (void)md_loop_timer_after(conn->timer, AGAIN_NS);
-        return;
     }
-    link_set_read_factor(conn->link, tc->options.read_factor);
-    conn->state = CONN_CONNECTING;
-    link_start(conn->link);
 }
 
 /* Dial again, or ask again for items that were refused for now. */
@@ -135,8 +119,7 @@ static void on_timer(void *owner)
     conn->retry_waits = false;
     conn->next = 0;
     conn_ask(conn);
-    if (conn->link)
-        (void)link_flush(conn->link);
+    channel_flush(conn);
 }
 
 void conn_again(struct conn *conn, struct slot *slot)
@@ -168,10 +151,10 @@ int conn_send(struct conn *conn, const struct rwf_encoder *enc)
     struct rwf_bytes bytes = rwf_encoder_bytes(enc);
     int rc = rwf_encoder_error(enc);
 
-    if (rc == RWF_OK && conn->outq && conn->tc->options.shows_sent)
+    if (rc == RWF_OK && conn->is_open && conn->tc->options.shows_sent)
         show_sent(bytes);
-    if (rc == RWF_OK && conn->outq)
-        rc = rssl_outq_write(conn->outq, bytes.data, bytes.length);
+    if (rc == RWF_OK && conn->is_open)
+        rc = channel_write(conn, bytes);
     if (rc != RWF_OK)
         conn->tc->stats.errors++;
     return rc;
@@ -235,6 +218,7 @@ static uint32_t batch_size(const struct conn *conn, uint32_t first)
     const struct tc *tc = conn->tc;
     const struct tc_item *item = &tc->items[conn->slots[first].item];
     uint32_t n = 0;
+    size_t names = 0;
 
     while (n < tc->options.batch && first + n < conn->slot_count) {
         const struct slot *slot = &conn->slots[first + n];
@@ -242,6 +226,9 @@ static uint32_t batch_size(const struct conn *conn, uint32_t first)
             break;
         const struct tc_item *other = &tc->items[slot->item];
         if (other->domain != item->domain || other->service != item->service)
+            break;
+        names += other->name_length + 3u; /* with quotes and a comma */
+        if (n > 0 && names > BATCH_TEXT_MAX)
             break;
         n++;
     }
@@ -294,7 +281,7 @@ void conn_close_item(struct conn *conn, struct slot *slot)
     if (slot->state == SLOT_OPEN)
         conn->open--;
     slot->state = SLOT_FAILED;
-    (void)link_flush(conn->link);
+    channel_flush(conn);
 }
 
 void conn_pause(struct conn *conn, bool pause)
@@ -319,7 +306,7 @@ void conn_pause(struct conn *conn, bool pause)
     rwf_encoder_init(&enc, tc->message, sizeof(tc->message));
     omm_login_request_encode(&enc, &request);
     (void)conn_send(conn, &enc);
-    (void)link_flush(conn->link);
+    channel_flush(conn);
 }
 
 /* One post on the stream of the next open item, to be acknowledged. TIM_TRK_2 has the time. */
@@ -360,7 +347,7 @@ void conn_post(struct conn *conn)
         return;
     tc->post_ns[msg.post_id % (sizeof(tc->post_ns) / sizeof(tc->post_ns[0]))] = now_ns;
     tc->posts_sent++;
-    (void)link_flush(conn->link);
+    channel_flush(conn);
 }
 
 /* The items of this connection: all, or its share, in an order of its own but for the first. */
@@ -409,7 +396,7 @@ int conn_create(struct tc *tc, struct conn *conn, uint32_t number)
 
 void conn_destroy(struct conn *conn)
 {
-    link_destroy(conn->link);
+    channel_end(conn);
     md_loop_timer_destroy(conn->timer);
     free(conn->slots);
 }

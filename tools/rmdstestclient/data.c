@@ -292,7 +292,8 @@ void data_message(struct conn *conn, const struct rssl_event *event)
     struct rwf_peek peek;
     struct rwf_msg msg;
 
-    tc->stats.bytes += event->length;
+    if (!conn->json)
+        tc->stats.bytes += event->length;
     if (rwf_peek(rwf_bytes(event->bytes, event->length), &peek) != RWF_OK) {
         tc->stats.errors++;
         return;

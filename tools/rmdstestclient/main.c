@@ -212,8 +212,11 @@ static int understand(struct words *w, struct tc *tc)
         return usage("-S SERVICE is needed; -list services says which there are", NULL);
     if (!w->what)
         tc->services[tc->service_count++] = w->service;
+    w->wire.takes_json = true;
     if (wire_make(&w->wire, false, &tc->wire, error, sizeof(error)) != MD_OK)
         return usage("-ct", error);
+    if (tc->wire.is_json)
+        port = 15000;
     if (w->port && !parse_port(w->port, &port))
         return usage("-p is a port, 1 to 65535, or a name of /etc/services", w->port);
     tc->hosts = strdup(w->hosts ? w->hosts : "localhost");
@@ -296,13 +299,14 @@ static int load_dictionary(const struct words *w, struct tc *tc)
         return MD_EXIT_FILE;
     char error[512];
 
-    if (tc->options.decode < 2 && !tc->options.view_names)
+    if (tc->options.decode < 2 && !tc->options.view_names && !tc->wire.is_json)
         return TC_OK;
     tc->options.download = !w->dict;
     if (w->dict && tool_dictionary_load(w->dict, &tc->dictionary, error, sizeof(error)) != MD_OK) {
         fprintf(stderr, PROGRAM ": %s\n", error);
         return TC_FILE;
     }
+    tc->has_dictionary = w->dict != NULL;
     return !w->dict || view_resolve(tc) ? TC_OK : TC_OPTIONS;
 }
 
@@ -359,6 +363,11 @@ static int start(struct tc *tc)
     raise_limits(conns);
     if (md_loop_create(0, &tc->loop) != MD_OK || client_context_create(NULL, &tc->context) != MD_OK)
         return TC_FILE;
+    if (tc->wire.is_json) {
+        if (json_context_create(&tc->json) != MD_OK)
+            return TC_FILE;
+        json_context_use(tc->json, tc->dictionary);
+    }
     tc->conns = calloc(conns, sizeof(*tc->conns));
     if (!tc->conns)
         return TC_FILE;
@@ -399,6 +408,7 @@ static void stop(struct tc *tc)
             md_loop_signal_remove(tc->signals[i]);
     }
     client_context_destroy(tc->context);
+    json_context_destroy(tc->json);
     wire_fini(&tc->wire);
     if (tc->loop)
         md_loop_destroy(tc->loop);
@@ -478,7 +488,7 @@ int main(int argc, char **argv)
         { "S", "SERVICE", MD_OPTION_STRING, &w.service, "service" },
         { "h", "HOST[:PORT],...", MD_OPTION_STRING, &w.hosts, "hosts, tried in turn (localhost)" },
         { "H", "HOST[:PORT],...", MD_OPTION_STRING, &w.hosts, NULL },
-        { "p", "PORT", MD_OPTION_STRING, &w.port, "port (14002)" },
+        { "p", "PORT", MD_OPTION_STRING, &w.port, "port (14002; with websocket and wss 15000)" },
         { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" },
         { "ef", "FILE", MD_OPTION_STRING, &w.domain_list, "item list with domains, as 6|VOD.L" },
         { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" },
@@ -487,11 +497,12 @@ int main(int argc, char **argv)
           "print the services that there are, and end" },
         { "md", "DOMAIN", MD_OPTION_STRING, &w.domain,
           "domain of the items, a number or a name as MarketPrice (6)" },
-        { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name, "connection type: rssl (TCP) or tls" },
+        { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name,
+          "connection type: rssl (TCP), tls, websocket (JSON) or wss (JSON over TLS)" },
         { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
-          "with -ct tls: authorities that p2ps is checked against (the system's)" },
+          "with -ct tls or wss: authorities that p2ps is checked against (the system's)" },
         { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
-          "with -ct tls: certificate to show" },
+          "with -ct tls or wss: certificate to show" },
         { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" },
         { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" },
         { "pw", "PASSWORD", MD_OPTION_STRING, &w.password, "password" },

@@ -99,7 +99,7 @@ static void on_login(struct conn *conn, const struct rwf_msg *msg)
         tc->is_over = true;
         md_loop_stop(tc->loop);
     }
-    link_close(conn->link);
+    channel_close(conn);
 }
 
 static void note_service(struct conn *conn, const struct omm_service *service)
@@ -130,10 +130,13 @@ static bool has_services(const struct conn *conn)
     return true;
 }
 
-/* With -vnames once the dictionary is there, which connection 0 fetches for all. */
+/* With -vnames, and with JSON, whose fields are names, once the dictionary is there, which
+ * connection 0 fetches for all. */
 static void open_items(struct conn *conn)
 {
-    if (conn->tc->options.view_names) {
+    struct tc *tc = conn->tc;
+
+    if (tc->options.view_names || (tc->json && !tc->has_dictionary)) {
         conn->state = CONN_DICTIONARY;
         return;
     }
@@ -145,6 +148,9 @@ static void open_items(struct conn *conn)
 /* The dictionary is there, or there is none: those that wait for it go on. */
 static void dictionary_settled(struct tc *tc)
 {
+    tc->has_dictionary = true;
+    if (tc->json)
+        json_context_use(tc->json, tc->dictionary);
     if (!view_resolve(tc)) {
         tc->is_over = true;
         md_loop_stop(tc->loop);
@@ -156,7 +162,7 @@ static void dictionary_settled(struct tc *tc)
         if (conn->state != CONN_DICTIONARY)
             continue;
         open_items(conn);
-        (void)link_flush(conn->link);
+        channel_flush(conn);
     }
 }
 
@@ -173,6 +179,14 @@ static void directory_told(struct conn *conn, const struct rwf_msg *msg)
         tc->is_over = true;
         md_loop_stop(tc->loop);
     }
+}
+
+/* From its first part on: one that a connection took along half does not count. */
+static bool start_dictionary(struct tc *tc)
+{
+    rwf_dictionary_destroy(tc->dictionary);
+    tc->dictionary = NULL;
+    return rwf_dictionary_create(&tc->dictionary) == MD_OK;
 }
 
 static void on_directory(struct conn *conn, const struct rwf_msg *msg)
@@ -201,8 +215,7 @@ static void on_directory(struct conn *conn, const struct rwf_msg *msg)
     }
     if (conn->state != CONN_DIRECTORY || !has_services(conn))
         return;
-    if (tc->options.download && conn->number == 0 && !tc->dictionary &&
-        rwf_dictionary_create(&tc->dictionary) == MD_OK) {
+    if (tc->options.download && conn->number == 0 && !tc->has_dictionary && start_dictionary(tc)) {
         conn->state = CONN_DICTIONARY;
         ask_dictionary(conn, FIELDS_STREAM, "RWFFld");
         return;

@@ -11,6 +11,7 @@
 #include "base/loop.h"
 #include "client/session.h"
 #include "itemlist.h"
+#include "json_link.h"
 #include "latency.h"
 #include "link.h"
 #include "rmds/rwf.h"
@@ -88,8 +89,10 @@ struct failures {
 
 struct conn {
     struct tc *tc;
-    struct link *link;
-    struct rssl_outq *outq;
+    struct link *link;           /* RSSL */
+    struct json_link *json;      /* or JSON; neither: not connected */
+    uint64_t json_bytes;         /* that are counted */
+    bool is_open;                /* messages may be sent */
     struct md_loop_timer *timer; /* to dial again, to ask again */
     enum conn_state state;
     uint32_t number;
@@ -170,8 +173,10 @@ struct tc {
     struct tc_options options;
     struct md_loop *loop;
     struct client_context *context;
+    struct json_context *json; /* -ct websocket; else NULL */
     struct wire wire;
     struct rwf_dictionary *dictionary;
+    bool has_dictionary;         /* all of it, or there is none to be had */
     struct page_view_set *pages; /* -page; else NULL */
     struct itemlist list;
     struct tc_item *items;
@@ -228,6 +233,15 @@ int conn_send(struct conn *conn, const struct rwf_encoder *enc);
 void conn_pause(struct conn *conn, bool pause);
 void conn_close_item(struct conn *conn, struct slot *slot);
 void conn_post(struct conn *conn);
+
+/* channel.c: the bytes of a connection, RSSL or JSON */
+/* The hosts in turn, and of a host its addresses. */
+int channel_dial(struct conn *conn, uint32_t attempt, const struct link_ops *ops);
+void channel_end(struct conn *conn);
+int channel_write(struct conn *conn, struct rwf_bytes message);
+void channel_flush(struct conn *conn);
+void channel_close(struct conn *conn);         /* in good order; on_closed follows */
+uint64_t channel_new_bytes(struct conn *conn); /* of texts, since it was asked */
 
 /* view.c: the fields that are asked for */
 bool view_parse(const char *ids, const char *names, struct tc_options *options);
