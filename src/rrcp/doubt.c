@@ -77,7 +77,8 @@ void rrcp_doubt_answered(struct rrcp *r, struct rrcp_peer *peer, const struct pa
     end_round(d);
     r->counters.echoes_rcvd++;
     rrcp_receive_sure(r, peer, next);
-    if ((why & DOUBT_BELOW) && next < peer->window.next)
+    /* DATA of after the echo may have passed it on the way: then nothing lies below any more. */
+    if ((why & DOUBT_BELOW) && d->below_ns != 0 && next < peer->window.next)
         rrcp_receive_rejoin(r, peer, next);
     if (why & DOUBT_BELOW)
         d->below_ns = 0;
