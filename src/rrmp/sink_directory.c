@@ -288,8 +288,10 @@ static void parked_wake(struct rrmp_sink *sink, uint16_t service)
     for (uint32_t n = sink->services[service].items; n != MD_NIL;
          n = sink_item_at(sink, n)->service_next) {
         struct sink_item *item = sink_item_at(sink, n);
-        if (item->state == RRMP_SINK_PARKED && !item->is_ending)
-            sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+        if (item->state != RRMP_SINK_PARKED || item->is_ending)
+            continue;
+        sink_item_forgive(sink, n);
+        sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
     }
 }
 

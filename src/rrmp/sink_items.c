@@ -289,6 +289,18 @@ void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link,
     work->refused[oldest].until_ns = sink->now_ns + time_ns;
 }
 
+void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->work == MD_NIL || sink_link_choose(sink, item) != MD_NIL)
+        return;
+    struct sink_work *work = sink_work_take(sink, number);
+    for (uint32_t i = 0; i < SINK_REFUSED; i++)
+        work->refused[i].until_ns = 0;
+    sink_work_settle(sink, number);
+}
+
 /* ---- where an item is ---- */
 
 /* Everything that was under way for this item ends. */

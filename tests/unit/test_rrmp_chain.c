@@ -937,6 +937,38 @@ static void a_refused_open_elsewhere_means_not_found_when_nobody_is_left(void **
     assert_string_equal(chain->log[0], "X");
 }
 
+static void an_item_is_asked_for_again_where_it_was_refused_when_nobody_else_is_left(void **state)
+{
+    struct chain *chain = *state;
+    struct line *line = calloc(1, sizeof(*line));
+    struct rrmp_source *other;
+    struct rrmp_sink_item info;
+
+    assert_non_null(line);
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    another_comes(chain, line, &other);
+    rrmp_source_item_close(
+        chain->source, chain->now_ns, chain->wanted,
+        &(struct rrmp_ending){ .state = 26, .code = 13, .scope = RRMP_REFUSE_NOT_HERE });
+    from_source(chain, 0);
+    sinks_tick(chain);
+    chain->from_sink[0].count = 0; /* the other does not answer */
+    assert_true(rrmp_sink_item_info(chain->sinks[0], chain->item[0], &info));
+    assert_true(rrmp_sink_instance_is(chain->sinks[0], info.instance, 2, 1));
+    rrmp_sink_input(
+        chain->sinks[0], chain->now_ns,
+        &(struct backbone_event){ .type = BACKBONE_USER_DOWN, .session = 2, .src_port = 1 }, 1);
+    sink_take(chain, 0);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_PARKED);
+    chain->answers = true;
+    pass(chain, 2000 * MS);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_LIVE);
+    rrmp_source_destroy(other);
+    free(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -979,6 +1011,7 @@ int main(void)
         TEST(an_item_that_takes_anothers_image_still_registers_its_interest),
         TEST(a_reissue_is_answered_to_those_who_wait_only),
         TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),
+        TEST(an_item_is_asked_for_again_where_it_was_refused_when_nobody_else_is_left),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
