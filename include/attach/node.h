@@ -44,6 +44,10 @@ struct attach_node_config {
 
 void attach_node_config_init(struct attach_node_config *config);
 
+/* True: an interface of the open network is not loopback, so that its packets want a key, or the
+ * words `authKeyFile : none`. `why`: a sentence for the operator. */
+bool attach_network_needs_key(const struct net_udp_report *report, char *why, size_t why_size);
+
 /* `why` (at least 256 bytes): a sentence for the operator. *report may be NULL. */
 int attach_node_open(const struct attach_node_config *config, struct net_udp_report *report,
                      char *why, size_t why_size, struct attach_node **out);

@@ -163,11 +163,8 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
 
 /* On loopback only this host is heard. Elsewhere whoever reaches the network can forge prices, so
  * that must have been decided. */
-static int refuse_open(const struct attach_node_config *config, const struct net_udp_report *report,
-                       char *why, size_t why_size)
+bool attach_network_needs_key(const struct net_udp_report *report, char *why, size_t why_size)
 {
-    if (config->engine.key_count > 0 || config->is_open || config->io)
-        return 0;
     for (int path = 0; path < 2; path++) {
         if (report->interface[path][0] == '\0' || report->is_loopback[path])
             continue;
@@ -176,9 +173,17 @@ static int refuse_open(const struct attach_node_config *config, const struct net
                  "network could forge prices. Make a key (rrcpd --make-key FILE), copy it to all "
                  "hosts and write *rrcp*authKeyFile : FILE; or write *rrcp*authKeyFile : none",
                  report->interface[path]);
-        return MD_ERR_RANGE;
+        return true;
     }
-    return 0;
+    return false;
+}
+
+static int refuse_open(const struct attach_node_config *config, const struct net_udp_report *report,
+                       char *why, size_t why_size)
+{
+    if (config->engine.key_count > 0 || config->is_open || config->io)
+        return 0;
+    return attach_network_needs_key(report, why, why_size) ? MD_ERR_RANGE : 0;
 }
 
 int attach_node_open(const struct attach_node_config *config, struct net_udp_report *report,

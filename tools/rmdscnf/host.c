@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "attach/node.h"
 #include "base/err.h"
 #include "look.h"
 #include "netio/diagnose.h"
@@ -113,16 +114,25 @@ static void add_port(struct look *look, const struct md_conf_object *object, con
 void look_at_ports(struct look *look)
 {
     struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
+    const char *address =
+        look->program == MD_CONF_RRCPD ? "" : md_conf_string(&daemon, "listenAddress");
 
-    if (look->program == MD_CONF_P2PS && md_conf_bool(&daemon, "allowRSSLConnections"))
-        add_port(look, &daemon, "rsslPort", false, "");
-    if (look->program == MD_CONF_P2PS)
-        add_port(look, &daemon, "tlsPort", false, "");
+    if (look->program == MD_CONF_P2PS) {
+        if (md_conf_bool(&daemon, "allowRSSLConnections"))
+            add_port(look, &daemon, "rsslPort", false, address);
+        add_port(look, &daemon, "tlsPort", false, address);
+        if (md_conf_bool(&daemon, "wsEnable")) {
+            add_port(look, &daemon, "wsPort", false, address);
+            add_port(look, &daemon, "wsTlsPort", false, address);
+        }
+    }
     if (look->program == MD_CONF_SRC_DIST) {
         struct md_conf_object bus = md_conf_object(look->conf, MD_CONF_BUS, NULL);
 
-        add_port(look, &bus, "serverPort", false, "");
-        add_port(look, &bus, "tlsServerPort", false, "");
+        if (!md_conf_string(&daemon, "providerAccessFile")[0])
+            address = "127.0.0.1"; /* src_dist opens the ports for this host only */
+        add_port(look, &bus, "serverPort", false, address);
+        add_port(look, &bus, "tlsServerPort", false, address);
     }
     add_port(look, &daemon, "statusPort", false, md_conf_string(&daemon, "statusAddress"));
 }
@@ -132,6 +142,17 @@ void look_at_ports(struct look *look)
 static int family_of(const char *group)
 {
     return strchr(group, ':') ? AF_INET6 : AF_INET;
+}
+
+/* A daemon without a key opens no network that other hosts reach. */
+static void look_at_lack_of_key(const struct look *look, const struct md_conf_object *rrcp,
+                                const struct net_udp_report *report)
+{
+    char why[512];
+
+    if (!md_conf_string(rrcp, "authKeyFile")[0] &&
+        attach_network_needs_key(report, why, sizeof(why)))
+        look_find(look, MD_CONF_ERROR, rrcp, "authKeyFile", "%s", why);
 }
 
 /* Opens the group for a moment, as rrcpd does; packets are neither sent nor read. */
@@ -145,7 +166,7 @@ static void look_at_group(const struct look *look, const struct md_conf_object *
         .group_port = md_conf_port(rrcp, "multicastPort"),
         .ttl = 1,
     };
-    struct net_udp_report report;
+    struct net_udp_report report = { 0 };
     struct net_packet_io *io;
     char why[512];
 
@@ -155,6 +176,7 @@ static void look_at_group(const struct look *look, const struct md_conf_object *
         return;
     }
     net_packet_close(io);
+    look_at_lack_of_key(look, rrcp, &report);
     if (interface[0] && net_interface_look(interface, family_of(group)) == NET_INTERFACE_DOWN)
         look_find(look, MD_CONF_WARNING, rrcp, param, "%s is down; ip link set %s up", interface,
                   interface);
