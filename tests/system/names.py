@@ -58,17 +58,21 @@ def tool(name):
 
 def all_find(bed, address):
     write(bed.conf, CONF.format(folder=bed.folder) + f"*listenAddress : {address}\n")
-    start(bed, "provider", tool("sink_driven_src"), "-S", "RDFD", "-N", str(PROVIDER), "-L", address, "-Q", SAMPLE)
+    start(bed, "provider", tool("sink_driven_src"), "-S", "RDFD", "-N", str(PROVIDER),
+          "-L", address, "-Q", SAMPLE)
     bed.said("provider", "listening on port")
     bed.start("src_dist.1", "src_dist")
     bed.said("src_dist.1", "service RDFD is up")
     bed.said("src_dist.1", "accepting non-interactive providers")
-    start(bed, "publisher", tool("sink_driven_src"), "-S", "SENT", "-host", f"{HOST}:{PORT}", "-Q", SAMPLE)
+    start(bed, "publisher", tool("sink_driven_src"), "-S", "SENT", "-host", f"{HOST}:{PORT}",
+          "-Q", SAMPLE)
     bed.said("src_dist.1", "service SENT is up")
-    start(bed, "consumer", tool("rmdstestclient"), "-S", "RDFD", "-h", HOST, "-p", str(PROVIDER), "-il", "DEMO1.O")
+    start(bed, "consumer", tool("rmdstestclient"), "-S", "RDFD", "-h", HOST, "-p", str(PROVIDER),
+          "-il", "DEMO1.O")
     bed.said("consumer", "1 of 1 items open")
     # librmds of the applications.
-    start(bed, "example", os.path.join(BUILD, "examples", "example_consumer"), HOST, str(PROVIDER), "me", "RDFD", "DEMO1.O")
+    start(bed, "example", os.path.join(BUILD, "examples", "example_consumer"), HOST, str(PROVIDER),
+          "me", "RDFD", "DEMO1.O")
     bed.said("example", re.escape("DEMO1.O"))
     bed.close()
 
@@ -80,7 +84,8 @@ def main():
     spaces.loopback_up()
     with tempfile.TemporaryDirectory() as folder:
         name_the_host(folder)
-        daemons.run(CONF, *[lambda bed, address=address: all_find(bed, address) for address in ADDRESSES])
+        daemons.run(CONF, *[lambda bed, address=address: all_find(bed, address)
+                            for address in ADDRESSES])
 
 
 main()

@@ -48,12 +48,25 @@ def start(bed, *lines):
     bed.said("src_dist.1", "accepting non-interactive providers")
 
 
-def publish(bed, user, service):
+def publish(bed, user, service, *words):
     """A publisher until src_dist has said what it makes of it."""
     sample = os.path.join(conf_examples.ROOT, "conf", "sample.xml")
     return subprocess.Popen([os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", service, "-host", f"127.0.0.1:{PORT}",
-                             "-u", user, "-Q", sample, "-U", "10"], cwd=bed.folder, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+                             "-u", user, "-Q", sample, "-U", "10", *words], cwd=bed.folder, stdout=subprocess.DEVNULL,
+                            stderr=open(heard(bed), "wb"))
+
+
+def heard(bed):
+    return os.path.join(bed.folder, "publisher.log")
+
+
+def tells(bed, pattern):
+    """The publisher that was started last says so."""
+    def text():
+        with open(heard(bed), encoding="utf-8") as file:
+            return file.read()
+    daemons.until(lambda: f"the publisher says {pattern}; it said {text()}",
+                  lambda: re.search(pattern, text()))
 
 
 def end(publisher):
@@ -99,6 +112,43 @@ def the_file_decides(bed):
     bed.stop("src_dist.1")
 
 
+def a_publisher_has_a_password(bed):
+    """And is told what is refused, why, and what to do."""
+    write(bed, "user feed password=open-sesame\nallow feed SENT * do=publish\n")
+    start(bed, "*src_dist*providerAccessFile : {}/publishers".format(bed.folder))
+    password = os.path.join(bed.folder, "password")
+    for words, remedy in (((), r"wants a line for this user \(-u\), and its password"),
+                          (("-pw", "wrong"), "compare -u and the password with the user line")):
+        publisher = publish(bed, "feed", "SENT", *words)
+        tells(bed, r"refuses the login of user feed \(1 times\): CLOSED.*user name or password refused"
+                   rf".*; .*{remedy}")
+        end(publisher)
+    assert "service SENT is up" not in bed.log("src_dist.1")
+    for text, mode, says in (("open-sesame\n", 0o602, "every user can write it"),
+                             ("", 0o600, "first line is empty"),
+                             ("x" * 200, 0o600, "first line is too long"),
+                             (None, 0, "No such file")):
+        if os.path.exists(password):
+            os.unlink(password)
+        if text is not None:
+            with open(password, "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(password, mode)
+        refused = publish(bed, "feed", "SENT", "-pwfile", password)
+        assert refused.wait(60) == 2, says
+        tells(bed, f"-pwfile: {password}: .*{says}")
+    with open(password, "w", encoding="ascii") as file:
+        file.write("open-sesame\nonly the first line counts\n")
+    os.chmod(password, 0o600)
+    publisher = publish(bed, "feed", "SENT", "-pwfile", password)
+    bed.said("src_dist.1", "service SENT is up")
+    end(publisher)
+    publisher = publish(bed, "feed", "OTHER", "-pwfile", password)
+    tells(bed, r"of service OTHER is refused: CLOSED.*; .*allow USER SERVICE \* do=publish")
+    end(publisher)
+    bed.stop("src_dist.1")
+
+
 def rules_are_read_again(bed):
     """A mistake changes nothing, a whole file all."""
     process = bed.running["src_dist.1"]
@@ -128,4 +178,5 @@ def a_bad_file_lets_nobody_publish(bed):
 
 if __name__ == "__main__":
     conf_examples.enter_namespace()
-    daemons.run(CONF, closed_by_default, open_if_written, the_file_decides, a_bad_file_lets_nobody_publish)
+    daemons.run(CONF, closed_by_default, open_if_written, the_file_decides, a_publisher_has_a_password,
+                a_bad_file_lets_nobody_publish)

@@ -22,7 +22,9 @@
 struct words {
     struct md_option_list services;
     const char *port, *file, *item, *list, *stamp_item, *stamp_rate, *place, *ticks, *rate;
-    const char *interval, *address, *id, *qos, *dict, *host, *user, *seed, *profile;
+    const char *interval, *address, *id, *qos, *dict, *host, *user, *password, *password_file,
+        *seed;
+    const char *profile;
     const char *max_clients, *stop, *cpu, *fifo, *trace, *drop, *duplicate, *make_count;
     struct wire_words wire;
     bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, marketfeed, help,
@@ -208,6 +210,10 @@ static int understand(const struct words *w, struct sds *sds)
         return usage("-tsp is uniform, first or last", w->place);
     if (parse_qos(w->qos, &sds->qos) != MD_OK)
         return usage("-qos is realtime or delayed", w->qos);
+    if (w->password && w->password_file)
+        return usage("-pw and -pwfile contradict each other", NULL);
+    if ((w->password || w->password_file) && !w->host)
+        return usage("-pw and -pwfile are for the login with -host", NULL);
     if (w->item && !w->file)
         return usage("-q names an item of the file given with -Q", w->item);
     int rc = understand_numbers(w, o);
@@ -218,6 +224,10 @@ static int load_files(const struct words *w, struct sds *sds)
 {
     char error[512];
 
+    int rc = sds_password_read(sds, w->password, w->password_file);
+
+    if (rc != MD_EXIT_OK)
+        return rc;
     if (tool_dictionary_load(w->dict, &sds->dictionary, error, sizeof(error)) != MD_OK) {
         fprintf(stderr, PROGRAM ": %s%s\n", error, w->dict ? "" : "; no dictionary is offered");
         if (w->dict)
@@ -457,6 +467,10 @@ int main(int argc, char **argv)
           "connect to src_dist (port 14003) and publish all items" },
         { "f", "FILE", MD_OPTION_STRING, &w.list, "items to publish with -host" },
         { "u", "USER", MD_OPTION_STRING, &w.user, "user to log in as with -host" },
+        { "pw", "PASSWORD", MD_OPTION_STRING, &w.password,
+          "and its password; every user of this host can see it: rather -pwfile" },
+        { "pwfile", "FILE", MD_OPTION_STRING, &w.password_file,
+          "file whose first line is that password" },
         { "seed", "N", MD_OPTION_STRING, &w.seed, "shuffle the order of the items" },
         { "maxclients", "N", MD_OPTION_STRING, &w.max_clients, "refuse further ones" },
         { "stop", "SECONDS", MD_OPTION_STRING, &w.stop, "end after so long" },

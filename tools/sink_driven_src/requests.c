@@ -311,18 +311,24 @@ static void on_post(struct client *client, const struct rwf_msg *msg)
 /* Only when we dialed: the answer to our login. */
 static void on_answer(struct client *client, const struct rwf_msg *msg)
 {
-    if (!client->is_provider_side || msg->domain != RWF_DOMAIN_LOGIN)
+    bool is_refusal = msg->msg_class == RWF_CLASS_STATUS && (msg->flags & RWF_STATUS_HAS_STATE) &&
+                      msg->state.stream_state >= RWF_STREAM_CLOSED_RECOVER;
+
+    if (!client->is_provider_side)
         return;
+    if (msg->domain != RWF_DOMAIN_LOGIN) {
+        if (is_refusal)
+            sds_item_refused(client, msg);
+        return;
+    }
     if (msg->state.stream_state == RWF_STREAM_OPEN && msg->state.data_state == RWF_DATA_OK &&
         msg->msg_class == RWF_CLASS_REFRESH) {
         if (!client->is_logged_in)
             sds_publish_all(client);
         return;
     }
-    if (msg->msg_class == RWF_CLASS_STATUS &&
-        msg->state.stream_state >= RWF_STREAM_CLOSED_RECOVER) {
-        fprintf(stderr, "sink_driven_src: login refused: %.*s\n", (int)msg->state.text.length,
-                (const char *)msg->state.text.data);
+    if (is_refusal) {
+        sds_login_refused(client, msg);
         link_close(client->link);
     }
 }

@@ -63,6 +63,7 @@ struct service {
     const char *name;
     uint16_t id;
     bool is_up;
+    uint8_t refused_code; /* of the last refusal of src_dist that was told */
 };
 
 struct client {
@@ -85,6 +86,7 @@ enum stamp_place { PLACE_UNIFORM, PLACE_FIRST, PLACE_LAST };
 
 struct sds_options {
     const char *address, *host, *user, *profile;
+    char password[128]; /* -pw, -pwfile; "" = none */
     bool nodelay, loop, stamps, stamps_all, due, seqdata, marketfeed, commands;
     const char *stamp_item; /* "*": any */
     enum stamp_place place;
@@ -177,6 +179,11 @@ int sds_hosts_dial(struct sds *sds);
 void sds_hosts_lost(struct sds *sds); /* dial again after a while */
 void sds_hosts_stop(struct sds *sds);
 void sds_publish_all(struct client *client); /* logged in: services, images */
+/* src_dist has refused the login, or an item. */
+void sds_login_refused(struct client *client, const struct rwf_msg *msg);
+void sds_item_refused(struct client *client, const struct rwf_msg *msg);
+/* -pw and -pwfile into the options; an exit code. */
+int sds_password_read(struct sds *sds, const char *password, const char *path);
 
 /* ticker.c: the bursts */
 int ticker_create(struct sds *sds, struct ticker **out);
