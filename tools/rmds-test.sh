@@ -12,11 +12,12 @@
 #   noasan   not under asan (it measures, or its subject is a script or a text)
 # rmds_test_takes of cmake/rmds.cmake says how much of a core it uses: many only wait.
 # Exit status 77 of a test is a skip; the last line it printed is the reason.
+# A system test that fails is run once more, alone, unless a sanitizer or MD_ASSERT found something: see CONTRIBUTING.md.
 
 passed=0 failed=0 skipped=0
-skips=() failures=()
+skips=() failures=() unsteady=()
 
-# count_ctest STAGE FOLDER: add up what ctest wrote as JUnit.
+# count_ctest STAGE REPORT [REPORT-OF-THE-SECOND-TIME]: add up what ctest wrote as JUnit.
 count_ctest() {
     local kind name reason
     while IFS=$'\t' read -r kind name reason; do
@@ -26,12 +27,29 @@ count_ctest() {
             skipped=$((skipped + 1))
             skips+=("$name ($1): $reason")
             ;;
+        unsteady)
+            passed=$((passed + 1))
+            unsteady+=("$name ($1): $reason; passed alone; all of it: ${2%/*}/unsteady.log")
+            ;;
         *)
             failed=$((failed + 1))
             failures+=("$name ($1): $reason")
             ;;
         esac
-    done < <(python3 "$root/tests/junit.py" "$2")
+    done < <(python3 "$root/tests/junit.py" "$2" ${3:+--again "$3"})
+}
+
+# repeat_failed FOLDER REPORT AGAIN: run failed system tests once more, alone: a machine that stood still is told from a
+# defect. Not those whose output shows a finding of a sanitizer or a broken promise, and none where many failed.
+# False: a failed test is left.
+repeat_failed() {
+    local names
+    mapfile -t names < <(python3 "$root/tests/junit.py" --bare "$2")
+    [ ${#names[@]} -gt 0 ] && [ ${#names[@]} -le 5 ] || return 1
+    python3 "$root/tests/junit.py" --failures "$2" >"$1/log/unsteady.log"
+    (cd "$1" && IFS='|' && ctest -j 1 --resource-spec-file log/cores.json --output-on-failure --no-tests=ignore \
+        --output-junit "$3" -L '^(system|interop)$' -R "^(${names[*]})$") >>"$1/log/unsteady.log" 2>&1
+    [ -f "$3" ] && ! python3 "$root/tests/junit.py" "$2" --again "$3" | grep -q '^failed'
 }
 
 stage() { # STAGE COMMAND...: run, time, say
@@ -62,16 +80,17 @@ END
 }
 
 run_ctest() { # PRESET ARGUMENT...
-    local preset=$1 folder report
+    local preset=$1 folder report again
     shift
     folder=$(preset_folder "$preset")
-    report=$folder/log/ctest.xml
-    rm -f "$report"
+    report=$folder/log/ctest.xml again=$folder/log/again.xml
+    rm -f "$report" "$again"
     cores_file >"$folder/log/cores.json"
     (cd "$folder" && ctest -j $((3 * $(nproc))) --resource-spec-file log/cores.json --output-on-failure \
         --no-tests=ignore --output-junit "$report" "$@") >"$folder/log/ctest.log" 2>&1
     local status=$? before=$((passed + failed + skipped))
-    [ -f "$report" ] && count_ctest "$preset" "$report"
+    [ $status = 0 ] || [ ! -f "$report" ] || ! repeat_failed "$folder" "$report" "$again" || status=0
+    [ -f "$report" ] && count_ctest "$preset" "$report" "$again"
     stage_note="$((passed + failed + skipped - before)) tests"
     if [ $status -ne 0 ]; then
         if [ -f "$report" ]; then
@@ -259,6 +278,7 @@ verb_test() {
     fi
     local line
     for line in ${skips[@]+"${skips[@]}"}; do say -- skipped "$line"; done
+    for line in ${unsteady[@]+"${unsteady[@]}"}; do say -- unsteady "$line"; done
     for line in ${failures[@]+"${failures[@]}"}; do say no failed "$line"; done
     echo "total time $((SECONDS - start)) s"
     echo "$passed passed, $failed failed, $skipped skipped"
