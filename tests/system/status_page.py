@@ -136,6 +136,10 @@ def served(bed):
     check(get(18081, "/nothing")[0] == 404 and get(18081, "/", "POST")[0] == 405, "refusals")
     check(get(18081, "/", Host="evil.example")[0] == 403, "a foreign name")
     check(get(18081, "/healthz", Host="vega.example")[0] == 200, "a probe")
+    for name, port in PORTS.items():
+        kept = json.loads(get(port, "/history.json")[2])
+        check(kept["pid"] == bed.pids()[name] and kept["everySeconds"] == 5 and
+              all(len(sample) == len(kept["columns"]) for sample in kept["samples"]), f"{name}: {kept}")
 
 
 def rates(bed):
@@ -408,9 +412,29 @@ def used(page):
           f"the chart at {at}: {shown}, not {rate}")
     page.evaluate("[...document.querySelectorAll('#mounts th button')].find(b => b.textContent === 'user').click()")
     check(page.evaluate("document.querySelector('#mounts th[aria-sort=ascending]').textContent") == "user", "sorted by user")
+    the_hour(page)
     now = page.evaluate("history.length")
     page.open("http://127.0.0.1:18081/")
     page.wait(f"history.length > {now}", "the charts go on where they were")
+
+
+def the_hour(page):
+    """The hour is the daemon's own: a tab that was never open before knows it; what lies about it is not shown."""
+    page.evaluate("document.querySelector('#spans [data-span=hour]').click()")
+    page.wait("hour.length >= 2 && /-60 min/.test(document.getElementById('charts').textContent)", "the last hour")
+    page.wait("(at => hour[at] && 3000 < hour[at].rate[0] && hour[at].rate[0] < 7500 && hour[at].queue[0] !== null &&"
+              " hour[at].turn[1] > 0 && hour[at].cpu > 0)(hour.length - 1)", "it says what went through")
+    page.evaluate("document.querySelector('#spans [data-span=minutes]').click()")
+    columns = ["time", "in", "out"]
+    for lie in (None, 7, "x", [], {}, {"pid": 1, "columns": columns, "samples": 9}, {"columns": columns, "samples": [[1, 2, 3]]},
+                {"pid": 1, "columns": {"length": 9}, "samples": [[1]]}):
+        found = page.evaluate(f"pointsOf({json.dumps(lie)}, {{pid: 1, process: 'p2ps'}})")
+        check(found == [], f"{lie}: {found}")
+    samples = json.dumps([[1, 7, "many"], "<b>", None, [2, None, 1e9]])
+    found = page.evaluate(f"pointsOf({{pid: 1, columns: {json.dumps(columns)}, samples: {samples}}}, {{pid: 1, process: 'p2ps'}})")
+    check([point["rate"] for point in found] == [[7, None], [None, 1e9]], f"samples that lie: {found}")
+    found = page.evaluate(f"pointsOf({{pid: 1, columns: {json.dumps(columns)}, samples: Array(99999).fill([1, 2, 3])}}, {{pid: 1, process: 'p2ps'}}).length")
+    check(found == 720, f"too many samples: {found}")
 
 
 def seen(page):
