@@ -298,8 +298,12 @@ static void three(struct json_out *out, unsigned value)
 
 static void date_text(struct json_out *out, const struct rwf_date *date)
 {
-    two(out, 0, date->year / 100u);
-    two(out, 0, date->year % 100u);
+    if (date->year > 9999) { /* RWF has room for it */
+        json_uint(out, date->year);
+    } else {
+        two(out, 0, date->year / 100u);
+        two(out, 0, date->year % 100u);
+    }
     if (date->month == 0)
         return;
     two(out, '-', date->month);

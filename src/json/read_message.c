@@ -428,7 +428,8 @@ static bool read_class(struct json_reader *r, struct head *h)
     case RWF_CLASS_ACK:
         return read_ack(r, h);
     case RWF_CLASS_CLOSE:
-        return read_base64(r, h, "ExtHdr", RWF_CLOSE_HAS_EXT_HEADER, &h->msg.ext_header);
+        return read_flag(r, h, "Ack", false, RWF_CLOSE_ACK) &&
+               read_base64(r, h, "ExtHdr", RWF_CLOSE_HAS_EXT_HEADER, &h->msg.ext_header);
     default:
         return true;
     }

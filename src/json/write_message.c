@@ -353,6 +353,7 @@ static int write_members(struct json_writer *w, struct rwf_bytes message)
         rc = write_post(w, &msg);
         break;
     case RWF_CLASS_CLOSE:
+        member_flag(w, msg.flags & RWF_CLOSE_ACK, "\"Ack\":true");
         member_bytes(w, msg.flags & RWF_CLOSE_HAS_EXT_HEADER, "\"ExtHdr\":", msg.ext_header);
         break;
     default:

@@ -173,6 +173,8 @@ static void each_primitive_has_its_form(void **state)
                 "\"Inf\"");
     check_typed(f, (struct rwf_value){ .type = RWF_TYPE_DATE, .date = { 2024, 3, 7 } }, "Date",
                 "\"2024-03-07\"");
+    check_typed(f, (struct rwf_value){ .type = RWF_TYPE_DATE, .date = { 54254, 3, 7 } }, "Date",
+                "\"54254-03-07\"");
     check_typed(f, (struct rwf_value){ .type = RWF_TYPE_DATE, .date = { 2024, 5, 0 } }, "Date",
                 "\"2024-05\"");
     check_typed(f, (struct rwf_value){ .type = RWF_TYPE_TIME, .time = whole }, "Time",

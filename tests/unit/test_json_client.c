@@ -90,7 +90,8 @@ static void what_a_client_says_is_written_as_it_was_read(void **state)
         "{\"ID\":1,\"Type\":\"Request\",\"Domain\":\"Login\",\"Key\":{\"Name\":"
         "\"joe\",\"Elements\":{\"ApplicationId\":\"256\",\"SingleOpen\":1}}}",
         "{\"ID\":3,\"Type\":\"Request\",\"Domain\":\"Source\",\"Key\":{\"Filter\":3}}",
-        "{\"ID\":7,\"Type\":\"Close\",\"Domain\":\"MarketByOrder\",\"ExtHdr\":\"AQI=\"}",
+        "{\"ID\":7,\"Type\":\"Close\",\"Domain\":\"MarketByOrder\",\"Ack\":true,\"ExtHdr\":\"AQI="
+        "\"}",
         "{\"ID\":5,\"Type\":\"Post\",\"Key\":{\"Name\":\"X\"},\"PostUserInfo\":{\"Address\":"
         "\"127.0.0.1\",\"UserID\":4294967295},\"Ack\":true,\"PostID\":7,\"SeqNumber\":8,"
         "\"Complete\":false,\"PartNumber\":3,\"PostUserRights\":2,\"PermData\":\"AwE=\","
