@@ -97,10 +97,50 @@ static void every_value_of_the_convention_is_in_its_shortest_form(void **state)
                 if (field.id != reals[i])
                     continue;
                 assert_int_equal(rwf_value_decode(RWF_TYPE_REAL, field.content, &value), RWF_OK);
-                assert_true(value.real.value > 0);
+                assert_true(value.real.value > 0 || field.id == 11);
                 assert_int_equal(rwf_value_encode(&value, again, sizeof(again), &length), RWF_OK);
                 assert_int_equal(length, field.content.length);
             }
+        }
+    }
+}
+
+/* The value of a field of a field list; 0: it is not there. */
+static int64_t field_of(struct rwf_bytes payload, int16_t fid)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    struct rwf_value value;
+
+    (void)rwf_field_list_decode(payload, NULL, &list);
+    while (rwf_field_list_next(&list, &field) > 0) {
+        if (field.id == fid && rwf_value_decode(RWF_TYPE_REAL, field.content, &value) == RWF_OK)
+            return value.real.value;
+    }
+    return 0;
+}
+
+static void prices_of_the_convention_walk_between_low_and_high(void **state)
+{
+    static const char *names[] = { "X", "DEMO1.O", "VEGA.O", "LYRA.N" };
+    uint8_t image[SEQDATA_IMAGE_MAX];
+    uint8_t update[SEQDATA_UPDATE_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t length = strlen(names[i]);
+        uint64_t item = seqdata_item(names[i], length);
+        struct rwf_bytes first = rwf_bytes(image, seqdata_image(item, names[i], length, 0, image));
+        int64_t before = field_of(first, 22);
+        int64_t high = field_of(first, 12), low = field_of(first, 13), close = field_of(first, 21);
+        for (uint32_t count = 1; count < 20000; count++) {
+            struct rwf_bytes one = rwf_bytes(update, sizeof(update));
+            seqdata_update(item, count, update);
+            int64_t bid = field_of(one, 22), ask = field_of(one, 25), last = field_of(one, 6);
+            assert_in_range(bid - before + 8, 0, 16);
+            assert_true(low <= bid && bid <= last && last <= ask && ask <= high);
+            assert_int_equal(field_of(one, 11), last - close);
+            before = bid;
         }
     }
 }
@@ -361,6 +401,7 @@ int main(void)
         cmocka_unit_test(the_first_update_of_the_sample_file_is_the_stock_update),
         cmocka_unit_test(an_update_of_the_convention_is_a_stock_update),
         cmocka_unit_test(every_value_of_the_convention_is_in_its_shortest_form),
+        cmocka_unit_test(prices_of_the_convention_walk_between_low_and_high),
         cmocka_unit_test(the_sequence_number_is_carried_modulo_two_to_the_22nd),
         cmocka_unit_test(each_byte_of_an_update_matters),
         cmocka_unit_test(an_image_of_seventy_fields_follows_the_updates),

@@ -55,6 +55,9 @@ enum {
 /* The fields that stand in the image alone, and how their values are made of the name. */
 enum image_kind {
     KIND_PRICE,
+    KIND_LOW,
+    KIND_HIGH,
+    KIND_CLOSE,
     KIND_AMOUNT,
     KIND_TIME,
     KIND_DATE,
@@ -71,11 +74,11 @@ struct image_field {
 /* None that another field ripples into: a cache that ripples would change it. */
 static const struct image_field image_fields[] = {
     { 1, KIND_UINT },      { 2, KIND_UINT },     { 3, KIND_TEXT },     { 4, KIND_ENUM },
-    { 5, KIND_TIME },      { 12, KIND_PRICE },   { 13, KIND_PRICE },   { 15, KIND_ENUM },
-    { 17, KIND_DATE },     { 19, KIND_PRICE },   { 21, KIND_PRICE },   { 40, KIND_ENUM },
+    { 5, KIND_TIME },      { 12, KIND_HIGH },    { 13, KIND_LOW },     { 15, KIND_ENUM },
+    { 17, KIND_DATE },     { 19, KIND_PRICE },   { 21, KIND_CLOSE },   { 40, KIND_ENUM },
     { 42, KIND_AMOUNT },   { 43, KIND_AMOUNT },  { 44, KIND_ENUM },    { 47, KIND_PRICE },
     { 48, KIND_PRICE },    { 50, KIND_PRICE },   { 51, KIND_PRICE },   { 53, KIND_ENUM },
-    { 54, KIND_ENUM },     { 55, KIND_AMOUNT },  { 56, KIND_PRICE },   { 75, KIND_PRICE },
+    { 54, KIND_ENUM },     { 55, KIND_AMOUNT },  { 3874, KIND_PRICE }, { 75, KIND_PRICE },
     { 76, KIND_PRICE },    { 77, KIND_AMOUNT },  { 78, KIND_TEXT },    { 79, KIND_DATE },
     { 99, KIND_ENUM },     { 100, KIND_PRICE },  { 105, KIND_TEXT },   { 110, KIND_ENUM },
     { 111, KIND_ENUM },    { 117, KIND_ENUM },   { 118, KIND_ENUM },   { 133, KIND_ENUM },
@@ -113,6 +116,53 @@ uint64_t seqdata_item(const void *name, size_t length)
     return md_mix64(hash);
 }
 
+/*
+ * Prices walk: a slow wave, a faster one, and a line between random heights, with a step of at most
+ * six hundredths from one count to the next and never beyond SPAN. All waves are whole in 2^22
+ * counts but for where they meet again.
+ */
+#define WALK_MAX   (512u + 128u + 63u + 1u)
+#define SPREAD_MAX 4u
+#define SPAN       (WALK_MAX + SPREAD_MAX)
+#define CLOSE_AWAY 130u /* so that the change has two mantissa bytes */
+
+/* 0 up to half a period and back. */
+static inline uint32_t wave(uint32_t at, uint32_t period)
+{
+    uint32_t place = at & (period - 1);
+
+    return place < period / 2 ? place : period - place;
+}
+
+static inline uint32_t height(uint64_t item, uint32_t knot)
+{
+    return (uint32_t)(md_mix64(item ^ (knot & (SEQDATA_COUNT_MASK >> 4))) & 63);
+}
+
+static inline uint32_t walk(uint64_t item, uint32_t count, uint64_t h)
+{
+    uint32_t phase = (uint32_t)(item >> 26) & 0x1fff;
+    uint32_t knot = count >> 4, part = count & 15;
+    uint32_t line = (height(item, knot) * (16 - part) + height(item, knot + 1) * part) >> 4;
+
+    return (wave(count + phase, 8192) >> 3) + (wave(count + phase * 5, 1024) >> 2) + line +
+           (uint32_t)(h & 1);
+}
+
+/* The low of the day: 348.16 to 471.02, three mantissa bytes as everything that lies near it. */
+static inline uint32_t low_of(uint64_t item)
+{
+    return 0x8800u + (uint32_t)(item & 0x1fff) + (uint32_t)(item >> 13 & 0xfff);
+}
+
+/* Of the day before: half of the items rose since, the others fell. */
+static inline uint32_t close_of(uint64_t item)
+{
+    uint32_t away = CLOSE_AWAY + (uint32_t)(item >> 40 & 0xff);
+
+    return item >> 48 & 1 ? low_of(item) - away : low_of(item) + SPAN + away;
+}
+
 /* `value` stands from byte `at` on, `length` bytes long. */
 static inline __attribute__((always_inline)) void put(uint64_t words[WORDS], unsigned at,
                                                       unsigned length, uint64_t value)
@@ -134,20 +184,22 @@ static inline __attribute__((always_inline)) void make_words(uint64_t item, uint
 {
     uint32_t carried = count & SEQDATA_COUNT_MASK;
     uint64_t h = md_mix64(item + carried * 0x9e3779b97f4a7c15ull);
-    /* 327.68 to 491.51: three mantissa bytes, and so is all that lies near it. */
-    uint32_t bid = 0x8000u + (uint32_t)(h & 0x3fff);
+    uint32_t bid = low_of(item) + walk(item, carried, h);
+    uint32_t spread = 1 + (uint32_t)(h >> 14 & (SPREAD_MAX - 1));
+    uint32_t price = bid + (h >> 29 & 1 ? spread : 0);
+    uint32_t second = 9 * 3600 + carried / 4 % (8 * 3600);
 
     for (unsigned i = 0; i < WORDS; i++)
         words[i] = md_be64(frame + (size_t)8 * i);
     put(words, AT_BID, 3, bid);
-    put(words, AT_ASK, 3, bid + 1 + (h >> 14 & 7));
+    put(words, AT_ASK, 3, bid + spread);
     put(words, AT_BID_SIZE, 1, 1 + (h >> 17 & 0x3f));
     put(words, AT_ASK_SIZE, 1, 1 + (h >> 23 & 0x3f));
-    put(words, AT_PRICE, 3, bid + (h >> 29 & 3));
+    put(words, AT_PRICE, 3, price);
     put(words, AT_TRADE_VOLUME, 2, 0x100u + (h >> 31 & 0xfff));
     put(words, AT_VOLUME, 3, SEQDATA_BASE + carried);
-    put(words, AT_NET_CHANGE, 2, 0x100u + (h >> 43 & 0xff));
-    put(words, AT_TIME, 3, (9 + (h >> 51 & 7)) << 16 | (h >> 54 & 0x1f) << 8 | (h >> 59 & 0x1f));
+    put(words, AT_NET_CHANGE, 2, (price - close_of(item)) & 0xffff);
+    put(words, AT_TIME, 3, second / 3600 << 16 | second / 60 % 60 << 8 | second % 60);
     put(words, AT_TICK, 1, 1 + (carried & 1));
     put(words, AT_QUALIFIER, 1, 1 + (carried >> 1 & 1));
 }
@@ -192,7 +244,19 @@ static size_t image_field(uint8_t *out, const struct image_field *field, uint64_
     switch ((enum image_kind)field->kind) {
     case KIND_PRICE:
         content[0] = 0x0c; /* two decimals */
-        put24(content + 1, 0x8000u + (uint32_t)(h & 0x3fff));
+        put24(content + 1, low_of(item) + (uint32_t)(h & 0x1ff));
+        return append(out, field->fid, content, 4);
+    case KIND_LOW:
+        content[0] = 0x0c;
+        put24(content + 1, low_of(item));
+        return append(out, field->fid, content, 4);
+    case KIND_HIGH:
+        content[0] = 0x0c;
+        put24(content + 1, low_of(item) + SPAN);
+        return append(out, field->fid, content, 4);
+    case KIND_CLOSE:
+        content[0] = 0x0c;
+        put24(content + 1, close_of(item));
         return append(out, field->fid, content, 4);
     case KIND_AMOUNT:
         content[0] = 0x0e; /* whole */

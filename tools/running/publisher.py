@@ -12,10 +12,11 @@ PATIENCE_S = 30
 
 
 def words(root, port, rate, service=SERVICE):
-    """Its arguments: sample data under any item name, each update checkable and with its time."""
+    """Its arguments: the chain 0#DEMO, prices under any other name, each update checkable and with
+    its time."""
     return ["-S", service, "-N", str(port), "-L", "127.0.0.1", "-Q",
-            os.path.join(root, "conf", "sample.xml"),
-            "-q", "GOOG.O", "-K", "-U", str(rate), "-tsa", "-seqdata"]
+            os.path.join(root, "conf", "demo.xml"),
+            "-U", str(rate), "-tsa", "-seqdata"]
 
 
 def start(program, arguments, log):

@@ -58,10 +58,13 @@ static void open_remove(struct sds *sds, struct item *item)
     item->at = SIZE_MAX;
 }
 
+/* -seqdata takes the place of the template; items that the file names keep their data. */
 static const struct sample_item *sample_of(const struct sds *sds, const char *name)
 {
     const struct sample_item *sample = sample_find(&sds->sample, name);
 
+    if (sds->options.seqdata)
+        return sample != sds->template ? sample : NULL;
     return sample ? sample : sds->template;
 }
 
@@ -84,7 +87,8 @@ struct item *sds_item_take(struct sds *sds, struct service *service, uint8_t dom
     item->domain = domain;
     item->at = SIZE_MAX;
     item->hash = seqdata_item(name.data, name.length);
-    item->sample = sds->options.seqdata ? NULL : sample_of(sds, item->name);
+    item->sample = sample_of(sds, item->name);
+    item->is_silent = sds->options.seqdata && item->sample && item->sample->update_count == 0;
     if (md_table_put(sds->items, item->key, length, item) != MD_OK) {
         free(item);
         return NULL;
@@ -121,7 +125,7 @@ struct watch *sds_watch_add(struct client *client, struct item *item, int32_t st
     while (*at)
         at = &(*at)->next;
     *at = watch;
-    if (item->at == SIZE_MAX)
+    if (item->at == SIZE_MAX && !item->is_silent)
         open_add(client->sds, item);
     return watch;
 }
