@@ -26,6 +26,7 @@ struct p2ps_ws_config {
     uint8_t breach_percent; /* outputThresholdBreach, outputThresholdOK */
     uint8_t ok_percent;
     bool expands_enums, catches_keys, catches_fields;
+    bool has_page;             /* wsLivePage */
     char allowed_origins[512]; /* names, blank between them */
     char default_service[256];
     const struct p2ps_dictionary_store *dictionaries;

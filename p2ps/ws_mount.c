@@ -1,9 +1,11 @@
 /* ws_mount.c - WebSocket between a mount's byte stream and the core; pings. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
+#include "livepage/livepage.h"
 #include "work.h"
 #include "worker.h"
 #include "ws_front.h"
@@ -33,6 +35,12 @@ static bool on_message(void *owner, const uint8_t *text, size_t length)
 
 static const struct ws_owner_ops owner_ops = { .opened = on_opened, .message = on_message };
 
+static bool is_loopback(const char *peer)
+{
+    return strncmp(peer, "127.", 4) == 0 || strncmp(peer, "[::1]", 5) == 0 ||
+           strncmp(peer, "[::ffff:127.", 12) == 0;
+}
+
 static int open_ws(struct p2ps_mount *mount, const char *refusal)
 {
     const struct p2ps_ws *ws = mount->worker->ws;
@@ -42,6 +50,8 @@ static int open_ws(struct p2ps_mount *mount, const char *refusal)
         .protocols = "tr_json2 rssl.json.v2",
         .allowed_origins = ws->config.allowed_origins,
         .refusal = refusal,
+        .page = ws->config.has_page ? &live_page : NULL,
+        .is_loopback = is_loopback(net_stream_peer(mount->stream)),
         .message_max = ws->config.message_max,
         .queue_max = ws->config.queue_max,
         .guaranteed = ws->config.guaranteed,

@@ -30,12 +30,20 @@ enum ws_close_code {
     WS_CLOSE_TOO_BIG = 1009,
 };
 
+/* A document for browsers that come without a WebSocket; both are constant. */
+struct ws_page {
+    struct md_slice body;
+    const char *headers; /* lines of HTTP beside length and type, each with its end */
+};
+
 /* Texts are constant. */
 struct ws_config {
     const char *path;            /* "/WebSocket"; case does not count */
     const char *protocols;       /* names of sub-protocols, blank between them */
     const char *allowed_origins; /* beside the host itself: names, blank between them; "*": any */
     const char *refusal;         /* not NULL: the handshake is answered by 503 and this */
+    const struct ws_page *page;  /* served at `/`; NULL: none */
+    bool is_loopback;            /* pages that asked for a foreign name get nothing */
     uint32_t message_max;        /* longest message of the client */
     uint32_t queue_max;          /* bytes that may wait to be sent */
     uint64_t guaranteed;         /* bytes that it may queue however much the others hold */
@@ -75,7 +83,7 @@ void ws_resume(struct ws_conn *conn, uint64_t now_ns);
 bool ws_is_paused(const struct ws_conn *conn);
 /* Why the connection ends, "" while it does not. */
 const char *ws_reason(const struct ws_conn *conn);
-/* The Origin and Host of a request that was refused for them; for the log. */
+/* The Origin or Host of a request that was refused for it; for the log. */
 const char *ws_origin(const struct ws_conn *conn);
 bool ws_is_open(const struct ws_conn *conn);
 

@@ -314,6 +314,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "wsMaxConnections", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
       "Most WebSocket connections, within maxMounts. At it, those without a login make room; "
       "if all have one, the next is answered by HTTP 503." },
+    { "wsLivePage", DAEMON, P2PS, 0, BOOL("True"),
+      "True: browsers get a page with moving prices at / of wsPort and wsTlsPort." },
     { "wsAllowedOrigins", DAEMON, P2PS, 0, LIST(""),
       "Origins of web pages that may connect, beside that of wsPort itself; * lets all in." },
     { "defaultService", DAEMON, P2PS, 0, TEXT(""),

@@ -67,6 +67,7 @@ struct ws_conn {
     struct ws_chunk *tail;
     uint32_t frame; /* where the open frame begins in the tail, UINT32_MAX: none is open */
     uint32_t queued;
+    struct md_slice page;  /* what is left of it; goes out behind the chunks */
     uint32_t pongs_queued; /* of it, bytes of answers to pings, since none was */
     uint64_t pongs_end;    /* the last one ends behind so many bytes of output */
     struct ws_stats stats;
@@ -85,6 +86,8 @@ bool ws_accept_key(const char *key, char out[32]);
 void ws_end(struct ws_conn *conn, const char *reason);
 /* Queues bytes as they are; false: no memory. */
 bool ws_out_raw(struct ws_conn *conn, const uint8_t *bytes, size_t length);
+/* Queues constant bytes behind everything else; they are not copied. */
+void ws_out_page(struct ws_conn *conn, struct md_slice page);
 bool ws_out_control(struct ws_conn *conn, enum ws_opcode opcode, const uint8_t *bytes,
                     size_t length);
 void ws_out_clear(struct ws_conn *conn);

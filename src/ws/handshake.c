@@ -200,26 +200,81 @@ static bool is_path(struct piece path, const char *wanted)
     return length == strlen(wanted) && strncasecmp(path.text, wanted, length) == 0;
 }
 
+/* The name in a Host: without its port. */
+static struct piece host_name(struct piece host)
+{
+    const char *colon = memchr(host.text, ':', host.length);
+
+    if (host.length && host.text[0] != '[' && colon)
+        host.length = (size_t)(colon - host.text);
+    return host;
+}
+
+static bool is_address(struct piece name)
+{
+    if (name.length && name.text[0] == '[')
+        return true;
+    for (size_t i = 0; i < name.length; i++) {
+        if ((name.text[i] < '0' || name.text[i] > '9') && name.text[i] != '.')
+            return false;
+    }
+    return name.length > 0;
+}
+
+/* What stands behind the scheme of an origin. */
+static struct piece origin_host(struct piece origin)
+{
+    for (size_t i = 0; i + 3 <= origin.length; i++) {
+        if (memcmp(origin.text + i, "://", 3) == 0)
+            return (struct piece){ origin.text + i + 3, origin.length - i - 3 };
+    }
+    return origin;
+}
+
+static bool is_listed(const char *allowed, struct piece host)
+{
+    struct piece list = { allowed, strlen(allowed) };
+    struct piece one;
+
+    while (next_of(&list, ' ', &one)) {
+        if (is_word(one, "*") || same(origin_host(one), host))
+            return true;
+    }
+    return false;
+}
+
+static void note_origin(struct ws_conn *conn, struct piece origin)
+{
+    snprintf(conn->origin, sizeof(conn->origin), "%.*s", (int)origin.length, origin.text);
+}
+
+/* DNS rebinding: an owner of a name can let it lead to 127.0.0.1, and his page then is of our
+ * origin. So on the loopback only localhost, addresses and listed names are ours. */
+static bool is_foreign(struct ws_conn *conn, const struct request *q)
+{
+    if (!conn->config.is_loopback || q->host.length == 0)
+        return false;
+    struct piece name = host_name(q->host);
+    if (is_word(name, "localhost") || is_address(name) ||
+        is_listed(conn->config.allowed_origins, q->host))
+        return false;
+    note_origin(conn, q->host);
+    return true;
+}
+
 /* Only a browser sends an Origin that is not the host it speaks to. */
 static bool is_origin_allowed(struct ws_conn *conn, const struct request *q)
 {
     const char *allowed = conn->config.allowed_origins;
-    struct piece host = q->origin;
-    const char *slashes = NULL;
 
     if (q->origin.length == 0 || has_piece(allowed, (struct piece){ "*", 1 }) ||
         has_piece(allowed, q->origin))
         return true;
-    for (size_t i = 0; !slashes && i + 3 <= host.length; i++) {
-        if (memcmp(host.text + i, "://", 3) == 0)
-            slashes = host.text + i + 3;
-    }
-    if (slashes) {
-        host.length -= (size_t)(slashes - host.text);
-        host.text = slashes;
-    }
-    snprintf(conn->origin, sizeof(conn->origin), "%.*s", (int)q->origin.length, q->origin.text);
-    return host.length > 0 && same(host, q->host); /* without a Host nobody is the same */
+    /* Without a Host nobody is the same. */
+    if (q->host.length > 0 && same(origin_host(q->origin), q->host) && !is_foreign(conn, q))
+        return true;
+    note_origin(conn, q->origin);
+    return false;
 }
 
 static bool choose_protocol(const struct ws_conn *conn, struct piece asked, struct piece *out)
@@ -258,6 +313,36 @@ static bool check(struct ws_conn *conn, const struct request *q)
     return true;
 }
 
+/* ---- the page ---- */
+
+static bool asks_for_page(const struct ws_conn *conn, const struct request *q)
+{
+    return conn->config.page && is_word(q->method, "GET") && is_path(q->path, "/") &&
+           q->upgrade.length == 0;
+}
+
+/* Always false: the connection ends behind the page. */
+static bool serve_page(struct ws_conn *conn, const struct request *q)
+{
+    const struct ws_page *page = conn->config.page;
+    char head[1024];
+
+    if (is_foreign(conn, q))
+        return refuse(conn, 403, "",
+                      "This name is not served here: ask for localhost or for the address, or list "
+                      "the name in wsAllowedOrigins");
+    int length = snprintf(head, sizeof(head),
+                          "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+                          "Content-Type: text/html; charset=utf-8\r\n"
+                          "Content-Length: %zu\r\n%s\r\n",
+                          page->body.length, page->headers);
+    if (length > 0 && (size_t)length < sizeof(head) &&
+        ws_out_raw(conn, (const uint8_t *)head, (size_t)length))
+        ws_out_page(conn, page->body);
+    ws_end(conn, "it has the live page");
+    return false;
+}
+
 bool ws_handshake(struct ws_conn *conn, const uint8_t *bytes, size_t length)
 {
     struct request q = { 0 };
@@ -270,6 +355,8 @@ bool ws_handshake(struct ws_conn *conn, const uint8_t *bytes, size_t length)
         return refuse(conn, 400, "", "This is no request of HTTP/1.1");
     if (conn->config.refusal)
         return refuse(conn, 503, "", conn->config.refusal);
+    if (asks_for_page(conn, &q))
+        return serve_page(conn, &q);
     if (!check(conn, &q))
         return false;
     if (!choose_protocol(conn, q.protocols, &protocol))

@@ -123,6 +123,7 @@ void ws_out_clear(struct ws_conn *conn)
         give_chunk(conn, chunk);
     }
     conn->tail = NULL;
+    conn->page = (struct md_slice){ 0 };
     conn->frame = NO_FRAME;
     conn->queued = 0;
 }
@@ -248,6 +249,12 @@ bool ws_out_control(struct ws_conn *conn, enum ws_opcode opcode, const uint8_t *
     return ws_out_raw(conn, frame, length + 2);
 }
 
+void ws_out_page(struct ws_conn *conn, struct md_slice page)
+{
+    conn->page = page;
+    conn->queued += (uint32_t)page.length;
+}
+
 /* ---- to the stream ---- */
 
 void ws_end(struct ws_conn *conn, const char *reason)
@@ -267,6 +274,8 @@ size_t ws_output(struct ws_conn *conn, struct md_slice *slices, size_t max)
         if (c->end > c->begin)
             slices[count++] = (struct md_slice){ c->bytes + c->begin, c->end - c->begin };
     }
+    if (conn->page.length && count < max)
+        slices[count++] = conn->page;
     return count;
 }
 
@@ -288,6 +297,10 @@ void ws_sent(struct ws_conn *conn, size_t length)
         give_chunk(conn, chunk);
     }
     conn->tail = NULL;
+    if (length) {
+        conn->page.bytes += length;
+        conn->page.length -= length;
+    }
 }
 
 bool ws_has_output(const struct ws_conn *conn)

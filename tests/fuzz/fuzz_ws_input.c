@@ -9,6 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MESSAGE_MAX 4096
 
+static const struct ws_page page = { .body = { (const uint8_t *)"page", 4 }, .headers = "" };
+
 struct owner {
     struct ws_conn *conn;
     bool is_open;
@@ -61,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct ws_config config = {
         .path = "/WebSocket",
         .protocols = "tr_json2",
+        .page = &page,
+        .is_loopback = true,
         .allowed_origins = "",
         .message_max = MESSAGE_MAX,
         .queue_max = 20000,

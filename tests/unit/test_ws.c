@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -130,12 +131,114 @@ static void a_connection_ends_when_there_is_no_memory_to_answer_its_request(void
     ws_pool_destroy(pool);
 }
 
+/* ---- the page ---- */
+
+static const uint8_t page_text[] = "<title>page</title>";
+static const struct ws_page page = {
+    .body = { page_text, sizeof(page_text) - 1 },
+    .headers = "X-Ours: yes\r\n",
+};
+
+/* The answer to a request at the loopback; each slice is taken in two parts. */
+static void answer(const char *request, const char *allowed, const struct ws_page *served,
+                   char out[4096])
+{
+    static const struct ws_owner_ops ops = { .opened = opened, .message = message };
+    const struct ws_config config = {
+        .path = "/WebSocket",
+        .protocols = "tr_json2",
+        .allowed_origins = allowed,
+        .page = served,
+        .is_loopback = true,
+        .message_max = 1000,
+        .queue_max = 1000000,
+        .handshake_ns = 10,
+    };
+    struct ws_pool *pool;
+    struct ws_conn *conn;
+    struct md_slice slices[SLICES];
+    uint8_t bytes[1024];
+    bool is_open = false;
+    size_t length = 0;
+
+    assert_int_equal(ws_pool_create(0, &pool), MD_OK);
+    assert_int_equal(ws_create(&config, pool, 0, &ops, &is_open, &conn), MD_OK);
+    memcpy(bytes, request, strlen(request));
+    ws_input(conn, 1, bytes, strlen(request));
+    while (ws_output(conn, slices, SLICES) > 0) {
+        size_t part = (slices[0].length + 1) / 2;
+        memcpy(out + length, slices[0].bytes, part);
+        length += part;
+        ws_sent(conn, part);
+    }
+    out[length] = 0;
+    assert_true(is_open || ws_is_finished(conn));
+    ws_destroy(conn);
+    ws_pool_destroy(pool);
+}
+
+static void browsers_get_the_page_and_the_connection_ends(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    answer("GET /?x=1 HTTP/1.1\r\nHost: localhost:15000\r\n\r\n", "", &page, text);
+    assert_ptr_equal(strstr(text, "HTTP/1.1 200 OK\r\n"), text);
+    assert_non_null(strstr(text, "\r\nContent-Length: 19\r\n"));
+    assert_non_null(strstr(text, "\r\nX-Ours: yes\r\n\r\n<title>page</title>"));
+    answer("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "", NULL, text);
+    assert_ptr_equal(strstr(text, "HTTP/1.1 404 "), text);
+    answer("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", "", &page, text);
+    assert_ptr_equal(strstr(text, "HTTP/1.1 405 "), text);
+}
+
+static void a_name_that_leads_to_the_loopback_gets_nothing(void **state)
+{
+    static const struct {
+        const char *host, *allowed, *status;
+    } cases[] = {
+        { "localhost", "", "200" },
+        { "LOCALHOST:15000", "", "200" },
+        { "127.0.0.1:15000", "", "200" },
+        { "[::1]:15000", "", "200" },
+        { "evil.example:15000", "", "403" },
+        { "127.0.0.1.evil.example", "", "403" },
+        { "localhost.evil.example", "", "403" },
+        { ":15000", "", "403" },
+        { "desk.example:15000", "http://other http://desk.example:15000", "200" },
+        { "desk.example", "http://desk.example:15000", "403" },
+        { "any.example", "*", "200" },
+    };
+    char request[512], text[4096], wanted[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", cases[i].host);
+        snprintf(wanted, sizeof(wanted), "HTTP/1.1 %s ", cases[i].status);
+        answer(request, cases[i].allowed, &page, text);
+        assert_ptr_equal(strstr(text, wanted), text);
+        /* The page of a foreign name has an origin that equals its Host. */
+        snprintf(request, sizeof(request),
+                 "GET /WebSocket HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\n"
+                 "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                 "Sec-WebSocket-Protocol: tr_json2\r\n\r\n",
+                 cases[i].host, cases[i].host);
+        snprintf(wanted, sizeof(wanted), "HTTP/1.1 %s ",
+                 cases[i].status[0] == '2' ? "101" : cases[i].status);
+        answer(request, cases[i].allowed, &page, text);
+        assert_ptr_equal(strstr(text, wanted), text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_ping_is_answered_though_the_queue_never_runs_empty),
         cmocka_unit_test(no_more_pongs_wait_than_a_few_kilobytes),
         cmocka_unit_test(a_connection_ends_when_there_is_no_memory_to_answer_its_request),
+        cmocka_unit_test(browsers_get_the_page_and_the_connection_ends),
+        cmocka_unit_test(a_name_that_leads_to_the_loopback_gets_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

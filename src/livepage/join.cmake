@@ -1,0 +1,57 @@
+# join.cmake - page.html with its styles and scripts as a C array, and the headers that name their hashes.
+# cmake -DFROM=folder -DTO=live_page.c "-DSTYLES=a.css;b.css" "-DSCRIPTS=a.js;b.js" -P join.cmake
+
+function(join_files out)
+  set(text "")
+  foreach(name ${ARGN})
+    file(READ ${FROM}/${name} one)
+    string(APPEND text "${one}")
+  endforeach()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Hexadecimal digits as base64: three of them are two letters.
+function(base64 out hex)
+  set(letters "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+  string(LENGTH "${hex}" length)
+  math(EXPR bytes "${length} / 2")
+  set(text "")
+  set(padded "${hex}0000")
+  foreach(at RANGE 0 ${length} 3)
+    if(at LESS length)
+      string(SUBSTRING "${padded}" ${at} 3 three)
+      math(EXPR high "0x${three} >> 6")
+      math(EXPR low "0x${three} & 63")
+      string(SUBSTRING "${letters}" ${high} 1 a)
+      string(SUBSTRING "${letters}" ${low} 1 b)
+      string(APPEND text "${a}${b}")
+    endif()
+  endforeach()
+  # 32 bytes are 43 letters and one that fills up.
+  math(EXPR wanted "(${bytes} * 8 + 5) / 6")
+  string(SUBSTRING "${text}" 0 ${wanted} text)
+  set(${out} "${text}=" PARENT_SCOPE)
+endfunction()
+
+join_files(style ${STYLES})
+join_files(script ${SCRIPTS})
+file(READ ${FROM}/page.html page)
+string(REPLACE "@STYLE@" "${style}" page "${page}")
+string(REPLACE "@SCRIPT@" "${script}" page "${page}")
+string(SHA256 style_hash "${style}")
+string(SHA256 script_hash "${script}")
+base64(style_hash ${style_hash})
+base64(script_hash ${script_hash})
+file(WRITE ${TO}.html "${page}")
+file(READ ${TO}.html hex HEX)
+string(REGEX REPLACE "(................................................)" "\\1\n" hex "${hex}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+set(policy "default-src 'none'; script-src 'sha256-${script_hash}'; style-src 'sha256-${style_hash}'; ")
+string(APPEND policy "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ")
+string(APPEND policy "frame-ancestors 'none'")
+set(headers "Content-Security-Policy: ${policy}\\r\\nX-Content-Type-Options: nosniff\\r\\n")
+string(APPEND headers "Referrer-Policy: no-referrer\\r\\nCache-Control: no-store\\r\\n")
+file(WRITE ${TO} "/* made from page.html and its styles and scripts */\n#include \"livepage/livepage.h\"\n\n"
+  "static const uint8_t bytes[] = {\n${bytes}\n};\n\n"
+  "const struct ws_page live_page = {\n    .body = { .bytes = bytes, .length = sizeof(bytes) },\n"
+  "    .headers = \"${headers}\",\n};\n")

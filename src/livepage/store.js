@@ -1,0 +1,403 @@
+/* store.js - services, items and chains: what was asked for, what came, and how good it is. */
+/* SPDX-License-Identifier: Apache-2.0 */
+"use strict";
+
+const ROWS_MAX = 500;
+const CHAIN_RECORDS_MAX = 60;
+const HISTORY_MAX = 900, HISTORY_MS = 200;
+const PACK = 100; /* requests of one frame */
+const AGAIN_MS = [2000, 4000, 8000, 16000, 30000];
+const DELAYS_MAX = 600, DELAY_WINDOW_MS = 30000;
+const LAST_FIELDS = ["TRDPRC_1", "PRIMACT_1", "LAST", "BID", "ASK"];
+const LINK = /^(?:LINK_|LONGLINK)(\d+)$/;
+
+function makeRow(name) {
+    return {
+        name, stream: 0, kind: "asked", text: "", isOld: false, isOwn: false, chains: new Set(),
+        fields: {}, decimals: {}, changed: new Map(), history: [], updates: 0, tries: 0, againAt: 0,
+        imageAt: 0, updateAt: 0, links: null, next: "", isDirty: true,
+    };
+}
+
+/* The price that stands for the item. */
+function lastOf(row) {
+    for (const field of LAST_FIELDS)
+        if (isNumber(row.fields[field])) return row.fields[field];
+    return NaN;
+}
+
+function closeOf(row) {
+    for (const field of ["HST_CLOSE", "ADJUST_CLS", "OFF_CLOSE"])
+        if (isNumber(row.fields[field])) return row.fields[field];
+    return NaN;
+}
+
+function changeOf(row) {
+    const close = closeOf(row);
+    if (isNumber(close)) return lastOf(row) - close;
+    return isNumber(row.fields.NETCHNG_1) ? row.fields.NETCHNG_1 : NaN;
+}
+
+function percentOf(row) {
+    const close = isNumber(closeOf(row)) ? closeOf(row) : lastOf(row) - changeOf(row);
+    return close > 0 ? 100 * changeOf(row) / close : NaN;
+}
+
+function decimalsOfRow(row) {
+    let most = 0;
+    for (const field of ["TRDPRC_1", "BID", "ASK", "PRIMACT_1", "HST_CLOSE"])
+        most = Math.max(most, row.decimals[field] || 0);
+    return most;
+}
+
+/* How long updates took. A clock of day is told as it is; the tracker counts from a time that
+ * nobody here knows, so it says how much longer than the fastest one. */
+class Delays {
+    constructor() {
+        this.clear();
+    }
+
+    clear() {
+        Object.assign(this, { kind: "", samples: [], at: 0, least: Infinity, before: Infinity });
+        this.windowAt = 0;
+    }
+
+    add(kind, ms) {
+        if (this.kind !== kind) this.clear();
+        this.kind = kind;
+        this.samples[this.at] = ms;
+        this.at = (this.at + 1) % DELAYS_MAX;
+    }
+
+    tracker(us, now) {
+        const raw = now - us / 1000;
+        const known = Math.min(this.least, this.before);
+        if (this.kind !== "spread" || raw - known > 60000) {
+            this.clear();
+            this.kind = "spread";
+            this.windowAt = now;
+        }
+        if (now - this.windowAt >= DELAY_WINDOW_MS) {
+            this.before = this.least;
+            this.least = Infinity;
+            this.windowAt = now;
+        }
+        this.least = Math.min(this.least, raw);
+        this.add("spread", raw - Math.min(this.least, this.before));
+    }
+
+    update(fields, now, day) {
+        if (isNumber(fields.TIM_TRK_1)) {
+            this.tracker(fields.TIM_TRK_1, now);
+            return;
+        }
+        const sent = isNumber(fields.QUOTIM_MS) ? fields.QUOTIM_MS : fields.SALTIM_MS;
+        const ms = day - sent;
+        if (isNumber(sent) && ms >= 0 && ms < 60000) this.add("clock", ms);
+    }
+
+    quantile(q) {
+        return quantile(this.samples.filter(isNumber).sort((a, b) => a - b), q);
+    }
+}
+
+class Store {
+    constructor(send, now = () => performance.now()) {
+        Object.assign(this, { send, now, rows: new Map(), streams: new Map(), services: new Map() });
+        Object.assign(this, { service: "", nextId: FIRST_ID, updates: 0, isLive: false, said: "" });
+        this.delays = new Delays();
+        this.isReordered = true;
+    }
+
+    /* ---- what is wanted ---- */
+
+    roots() {
+        return [...this.rows.values()].filter(row => row.isOwn).map(row => row.name);
+    }
+
+    add(name) {
+        let row = this.rows.get(name);
+        if (row) return row;
+        if (this.rows.size >= ROWS_MAX) {
+            this.said = `Not more than ${ROWS_MAX} items: ${name} was not opened`;
+            return null;
+        }
+        row = makeRow(name);
+        this.rows.set(name, row);
+        this.isReordered = true;
+        return row;
+    }
+
+    open(names) {
+        const made = [];
+        for (const name of names) {
+            const row = this.add(name);
+            if (!row) break;
+            row.isOwn = true;
+            if (!row.stream) made.push(row);
+        }
+        this.request(made);
+    }
+
+    remove(name) {
+        const row = this.rows.get(name);
+        if (!row) return;
+        row.isOwn = false;
+        if (row.chains.size > 0)
+            this.said = `${name} belongs to ${[...row.chains][0]}: close that to be rid of it`;
+        this.drop(row);
+    }
+
+    /* What nobody wants any more goes, and with a chain its links. */
+    drop(row) {
+        if (row.isOwn || row.chains.size > 0 || !this.rows.delete(row.name)) return;
+        this.isReordered = true;
+        if (row.stream) {
+            this.streams.delete(row.stream);
+            if (row.kind !== "closed") this.send({ ID: row.stream, Type: "Close" });
+        }
+        this.setLinks(row, null);
+    }
+
+    clear() {
+        for (const row of [...this.rows.values()]) {
+            row.chains.clear();
+            row.isOwn = false;
+            this.drop(row);
+        }
+    }
+
+    /* Every item is asked for at the other service. */
+    setService(name) {
+        if (name === this.service) return;
+        const roots = this.roots();
+        this.clear();
+        this.service = name;
+        this.open(roots);
+    }
+
+    /* An item of a service that is not there yet would be closed for good. */
+    isOffered() {
+        return this.isLive && [...this.services.values()].some(one => one.name === this.service);
+    }
+
+    request(rows) {
+        if (!this.isOffered()) return;
+        const messages = rows.map(row => {
+            if (row.stream) this.streams.delete(row.stream);
+            row.stream = this.nextId++;
+            row.againAt = 0;
+            this.streams.set(row.stream, row);
+            const key = { Name: row.name };
+            if (this.service) key.Service = this.service;
+            return { ID: row.stream, Key: key, KeyInUpdates: false };
+        });
+        for (let at = 0; at < messages.length; at += PACK)
+            this.send(...messages.slice(at, at + PACK));
+    }
+
+    /* ---- the connection ---- */
+
+    connected() {
+        this.isLive = true;
+        this.streams.clear();
+        this.services.clear();
+        this.delays.clear();
+        for (const row of this.rows.values()) row.stream = 0;
+        this.send({ ID: DIRECTORY_ID, Domain: "Source", Key: { Filter: 3 } });
+    }
+
+    /* What was seen last stays, and is old until its new image is there. */
+    disconnected() {
+        if (!this.isLive) return;
+        this.isLive = false;
+        for (const row of this.rows.values()) {
+            row.stream = 0;
+            row.tries = 0;
+            row.againAt = 0;
+            this.age(row);
+        }
+    }
+
+    age(row) {
+        if (row.kind === "closed") row.kind = "asked";
+        row.isOld = row.imageAt > 0;
+        row.isDirty = true;
+        this.mark(row, NaN);
+    }
+
+    /* Once a second. */
+    tick() {
+        const due = [...this.rows.values()].filter(row => row.againAt && this.now() >= row.againAt);
+        this.request(due);
+    }
+
+    /* ---- messages ---- */
+
+    message(message) {
+        if (message.ID === DIRECTORY_ID) {
+            this.directory(message);
+            return;
+        }
+        const row = this.streams.get(message.ID);
+        if (!row) return;
+        if (message.Type === "Update") this.update(row, message);
+        else if (message.Type === "Refresh") this.refresh(row, message);
+        else if (message.Type === "Status" && message.State) this.status(row, message.State);
+        else if (message.Type === "Error") this.end(row, String(message.Text || "an error"));
+    }
+
+    refresh(row, message) {
+        const isFirst = message.ClearCache !== false && !(message.PartNumber > 0);
+        if (isFirst) {
+            row.before = row.fields;
+            row.fields = {};
+        }
+        row.updates++;
+        row.imageAt = this.now();
+        row.isOld = false;
+        row.tries = 0;
+        this.put(row, message.Fields || {}, row.before);
+        row.before = null;
+        this.status(row, message.State || {});
+        if (row.kind === "asked") row.kind = "open";
+        if (!message.Fields && !Object.keys(row.fields).length) row.text ||= "It has no fields";
+        this.findLinks(row);
+    }
+
+    update(row, message) {
+        const fields = message.Fields;
+        row.updates++;
+        this.updates++;
+        row.updateAt = this.now();
+        if (!fields) return;
+        this.put(row, fields, row.fields);
+        const time = new Date();
+        const midnight = Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate());
+        this.delays.update(fields, this.now(), time.getTime() - midnight);
+        if (row.links || "REF_COUNT" in fields) this.findLinks(row);
+    }
+
+    put(row, fields, before) {
+        for (const [name, value] of Object.entries(fields)) {
+            const old = before && Object.hasOwn(before, name) ? before[name] : undefined;
+            row.fields[name] = value;
+            row.decimals[name] = Math.max(row.decimals[name] || 0, decimalsOf(value));
+            if (old === undefined || old === value || typeof value === "object") continue;
+            row.changed.set(name, isNumber(value) && isNumber(old) ? Math.sign(value - old) : 0);
+        }
+        row.isDirty = true;
+        this.mark(row, lastOf(row));
+    }
+
+    /* A point of its history; NaN: it was interrupted. */
+    mark(row, value) {
+        const points = row.history;
+        const last = points[points.length - 1];
+        const at = Date.now();
+        if (!isNumber(value) && (!last || !isNumber(last.value))) return;
+        if (last && isNumber(last.value) && isNumber(value) && at - last.at < HISTORY_MS)
+            last.value = value;
+        else
+            points.push({ at, value });
+        if (points.length > HISTORY_MAX) points.splice(0, HISTORY_MAX / 10);
+    }
+
+    status(row, state) {
+        const { kind, text } = stateOf(state);
+        row.isDirty = true;
+        if (kind === "closed") {
+            this.end(row, text);
+        } else if (kind === "again") {
+            this.end(row, text);
+            row.kind = "suspect";
+            row.againAt = this.now() + AGAIN_MS[Math.min(row.tries++, AGAIN_MS.length - 1)];
+        } else if (kind !== "same") {
+            row.kind = row.imageAt || kind === "suspect" ? kind : "asked";
+            row.text = kind === "suspect" ? text : "";
+            if (kind === "suspect") this.mark(row, NaN);
+        }
+    }
+
+    end(row, text) {
+        this.streams.delete(row.stream);
+        row.stream = 0;
+        row.kind = "closed";
+        row.text = text;
+        row.isDirty = true;
+        this.mark(row, NaN);
+    }
+
+    /* ---- chains ---- */
+
+    findLinks(row) {
+        const found = [];
+        for (const [name, value] of Object.entries(row.fields)) {
+            const link = LINK.exec(name);
+            if (link && typeof value === "string" && value.trim())
+                found.push([Number(link[1]), value.trim()]);
+        }
+        if (found.length === 0 && !row.links && !/^\d+#/.test(row.name)) return;
+        found.sort((a, b) => a[0] - b[0]);
+        const next = String(row.fields.NEXT_LR || row.fields.LONGNEXTLR || "").trim();
+        const links = found.map(one => one[1]);
+        if (next && this.chains().length < CHAIN_RECORDS_MAX) links.push(next);
+        row.next = next;
+        this.setLinks(row, links);
+    }
+
+    setLinks(row, links) {
+        const before = row.links || [];
+        const made = [];
+        row.links = links;
+        for (const name of links || []) {
+            const member = name === row.name ? null : this.add(name);
+            if (!member) continue;
+            member.chains.add(row.name);
+            if (!member.stream && member.kind === "asked") made.push(member);
+        }
+        for (const name of before) {
+            const member = this.rows.get(name);
+            if (!member || (links || []).includes(name)) continue;
+            member.chains.delete(row.name);
+            this.drop(member);
+        }
+        this.isReordered = true;
+        this.request(made);
+    }
+
+    chains() {
+        return [...this.rows.values()].filter(row => row.links);
+    }
+
+    /* ---- services ---- */
+
+    directory(message) {
+        if (message.Type === "Refresh") this.services.clear();
+        for (const entry of (message.Map && message.Map.Entries) || []) {
+            if (entry.Action === "Delete") this.services.delete(entry.Key);
+            else this.describe(entry);
+        }
+        const first = this.services.values().next().value;
+        if (!this.service && first) this.service = first.name;
+        const waiting = [...this.rows.values()].filter(
+            row => !row.stream && row.kind !== "closed" && !row.againAt);
+        this.request(waiting);
+        this.isReordered = true;
+    }
+
+    describe(entry) {
+        const known = this.services.get(entry.Key) || { name: `service ${entry.Key}`, isUp: true };
+        for (const filter of (entry.FilterList && entry.FilterList.Entries) || []) {
+            const elements = filter.Elements || {};
+            if (filter.ID === 1) {
+                known.name = String(elements.Name || known.name);
+                known.vendor = String(elements.Vendor || "");
+            } else if (filter.ID === 2 && elements.ServiceState !== undefined) {
+                const state = elements.ServiceState;
+                known.isUp = (typeof state === "object" ? state.Data : state) === 1;
+            }
+        }
+        this.services.set(entry.Key, known);
+    }
+}

@@ -1,0 +1,106 @@
+/* words.js - values and states as a person reads them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+"use strict";
+
+const DECIMALS_MAX = 8;
+
+const byId = id => document.getElementById(id);
+
+/* Text goes into the page as text only, whatever it says. */
+function element(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+}
+
+function setText(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+}
+
+function isNumber(value) {
+    return typeof value === "number" && Number.isFinite(value);
+}
+
+/* JSON drops trailing zeros: 39.90 arrives as 39.9. */
+function decimalsOf(value) {
+    if (!isNumber(value)) return 0;
+    const text = String(value);
+    const dot = text.indexOf(".");
+    if (dot < 0 || text.includes("e")) return 0;
+    return Math.min(DECIMALS_MAX, text.length - dot - 1);
+}
+
+function grouped(value, decimals) {
+    return value.toLocaleString("en-US",
+        { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+function priceText(value, decimals) {
+    if (value === null || value === undefined) return "";
+    return isNumber(value) ? grouped(value, decimals) : String(value);
+}
+
+/* With its sign, a real minus. */
+function signedText(value, decimals, unit = "") {
+    if (!isNumber(value)) return "";
+    const text = grouped(Math.abs(value), decimals) + unit;
+    return Number(value.toFixed(decimals)) === 0 ? text : (value > 0 ? "+" : "\u2212") + text;
+}
+
+function amountText(value) {
+    if (!isNumber(value)) return value === null || value === undefined ? "" : String(value);
+    if (Math.abs(value) >= 1e9) return grouped(value / 1e9, 2) + " bn";
+    return grouped(value, 0);
+}
+
+/* Any field as it came: objects are arrays, states and the like. */
+function fieldText(value, decimals) {
+    if (value === null || value === undefined) return "";
+    if (isNumber(value)) return grouped(value, Math.min(decimals, DECIMALS_MAX));
+    return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function spanText(ms) {
+    const s = Math.max(0, Math.round(ms / 1000));
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+    return `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+}
+
+function delayText(ms) {
+    if (!isNumber(ms)) return "-";
+    if (ms < 10) return `${ms.toFixed(1)} ms`;
+    return ms < 10000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1000)} s`;
+}
+
+function clockText(time) {
+    return new Date(time).toLocaleTimeString("en-GB");
+}
+
+const CODES = {
+    NotFound: "not found", Timeout: "no answer in time", NotEntitled: "not permitted",
+    NoResources: "no resources", TooManyItems: "too many items", SourceUnknown: "unknown service",
+    UsageError: "wrong use", GapDetected: "updates were lost",
+};
+
+/* A State as { kind, text }: open, suspect, again (closed, worth another try) or closed. */
+function stateOf(state) {
+    const stream = state.Stream || "Unspecified";
+    const code = state.Code && state.Code !== "None" ? CODES[state.Code] || String(state.Code) : "";
+    const text = String(state.Text || code || "");
+    if (stream === "ClosedRecover") return { kind: "again", text };
+    if (stream === "Closed" || stream === "Redirected") return { kind: "closed", text };
+    if (state.Data === "Suspect") return { kind: "suspect", text };
+    return { kind: state.Data === "NoChange" ? "same" : "open", text };
+}
+
+/* The names that somebody typed: blanks, commas and semicolons stand between them. */
+function namesIn(text) {
+    const names = text.split(/[\s,;]+/).filter(name => name && name.length <= 255);
+    return [...new Set(names)];
+}
+
+function quantile(sorted, q) {
+    return sorted.length ? sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] : NaN;
+}
