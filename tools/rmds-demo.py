@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rmds-demo.py [--keep] - the whole chain on this host for ten seconds: prices, latency, one
+"""rmds-demo.py [--keep] [--browser] - the whole chain on this host for ten seconds: prices, latency, one
 failure."""
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -210,7 +210,7 @@ def fail_and_heal(system, folder):
     return silent == 0 and healed
 
 
-def leave_up(system):
+def leave_up(system, browser):
     """The publisher of the demo makes room for a slower one that stays; then the road."""
     state = system.load()
     run.stop(state["publisher"])
@@ -222,6 +222,8 @@ def leave_up(system):
     door = verbs.Door(run)
     if door.prove(system) != 0:
         return False
+    if browser:
+        say("ok", "browser", f"the chain stays up; look at {state['addresses']['live'][0]}")
     door.road(system)
     return True
 
@@ -234,7 +236,11 @@ def arguments():
     )
     parser.add_argument("--keep", action="store_true",
                         help="leave the chain up at the end, with a slower publisher")
-    return parser.parse_args(["--help" if word == "-help" else word for word in sys.argv[1:]])
+    parser.add_argument("--browser", action="store_true",
+                        help="the same, and say where a browser shows the prices as they move")
+    words = parser.parse_args(["--help" if word == "-help" else word for word in sys.argv[1:]])
+    words.keep |= words.browser
+    return words
 
 
 def whole(system, folder):
@@ -244,7 +250,8 @@ def whole(system, folder):
 
 
 def main():
-    keep = arguments().keep
+    words = arguments()
+    keep = words.keep
     if not os.environ.get("RMDS_DEMO_INSIDE"):
         head()
     for name in ("sink_driven_src", "src_dist", "rrcpd", "p2ps", "rmdstestclient"):
@@ -263,7 +270,7 @@ def main():
     good = kept = False
     try:
         good = whole(system, folder)
-        good = kept = (good and leave_up(system)) if keep else good
+        good = kept = (good and leave_up(system, words.browser)) if keep else good
     except KeyboardInterrupt:
         print()
         say("no", "demo", "interrupted; what it started is stopped")
@@ -290,6 +297,7 @@ def main():
             f"leaves it up, and says"
             f"\n                             where EMA, ETA and other consumers connect ({rmds} "
             f"demo --keep: after the demo)"
+            f"\n      moving prices in a browser: {rmds} demo --browser"
             f"\n      next: {rmds} bench latency --quick · docs/README.md · {rmds} --help"
         )
     return 0

@@ -241,11 +241,12 @@ def publisher_start(system, state, port, rate):
 
 
 LISTENING = ("rsslPort", "tlsPort", "serverPort", "tlsServerPort", "statusPort")
+WEBSOCKET = (("http", "wsPort"), ("https", "wsTlsPort"))
 
 
 def addresses(entries, values):
     """What the configuration says of ports: where consumers, providers and browsers go."""
-    found = {"consumers": [], "pages": {}, "providers": [], "listens": []}
+    found = {"consumers": [], "pages": {}, "live": [], "providers": [], "listens": []}
     for entry, value in zip(entries, values):
         for path, text in value.items():
             word = path.rpartition(".")[2]
@@ -257,7 +258,22 @@ def addresses(entries, values):
             host = value.get("statusAddress", "127.0.0.1")
             found["pages"][entry.text] = f"http://{host}:{value['statusPort']}/"
         found["providers"] += providers(value)
+        if entry.program == "p2ps" and value.get("wsEnable") == "True":
+            websocket(entry, value, found)
     return found
+
+
+def websocket(entry, value, found):
+    """Its ports, and where a browser finds the page with moving prices."""
+    host = value.get("listenAddress", "")
+    for scheme, word in WEBSOCKET:
+        port = int(value.get(word, "0") or 0)
+        if port <= 0:
+            continue
+        found["listens"].append([entry.text, word, port])
+        if value.get("wsLivePage") == "True":
+            name = "127.0.0.1" if host in ("", "0.0.0.0") else host
+            found["live"].append(f"{scheme}://{name}:{port}/")
 
 
 def providers(value):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """demo.py SOURCE BUILD - tools/rmds demo shows prices that move, a latency and a failure, and
-leaves nothing behind; with --keep it leaves the chain up, and the road that it prints is one.
+leaves nothing behind; with --browser, as with --keep, it leaves the chain up, and the road that it prints is one.
 Nothing is said of how fast anything is."""
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 SOURCE, BUILD = (os.path.realpath(word) for word in sys.argv[1:3])
 sys.path.insert(0, os.path.join(SOURCE, "tools"))
@@ -83,14 +84,18 @@ def kept(_):
     """On a terminal: the table is painted again in its place. The chain stays up; a second one is
     refused."""
     near, far = pty.openpty()
-    child = subprocess.Popen(command("rmds-demo.py", "--keep"), stdin=subprocess.DEVNULL,
+    child = subprocess.Popen(command("rmds-demo.py", "--browser"), stdin=subprocess.DEVNULL,
                              stdout=far, stderr=far)
     os.close(far)
     text = terminal_text(near)
     code = child.wait(WAIT_S)
     check(code == 0, f"status {code}\n{text}")
     expect(text, r"\x1b\[9A", PRICE.replace("$", r"(\x1b\[K)?$"),
-           r"^ +consumers +localhost:14202, service RDFD, item DEMO1\.O")
+           r"^ +consumers +localhost:14202, service RDFD, item DEMO1\.O",
+           r"^\[ok\]  browser +the chain stays up; look at http://127\.0\.0\.1:14215/$",
+           r"^ +prices +http://127\.0\.0\.1:14215/ ")
+    page = urllib.request.urlopen("http://127.0.0.1:14215/", timeout=60).read()
+    check(b"<title>openrmds live</title>" in page, f"no page, but {page[:200]}")
     for row in re.search(r"^ +next +(.*)$", text, re.M)[1].split(" · "):
         if row.endswith(" down"):
             again = subprocess.run(command("rmds-demo.py", "--keep"), cwd=SOURCE,
@@ -122,7 +127,8 @@ def main():
                                check=False)
     done = subprocess.run(command("rmds-demo.py", "--help"), capture_output=True, text=True,
                           check=False)
-    check(done.returncode == 0 and "--keep" in done.stdout, done.stdout + done.stderr)
+    check(done.returncode == 0 and "--keep" in done.stdout and
+          "--browser" in done.stdout, done.stdout + done.stderr)
     print("the demo shows what it says")
     return 0
 

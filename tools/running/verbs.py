@@ -137,6 +137,8 @@ class Door:
             lines += [("consumers", "localhost:" +
                        ", ".join(str(port) for port in told["consumers"]))] * bool(port)
             lines += self.publishers(told["providers"])
+        lines += [("prices", f"{told['live'][0]} (a page for the browser)")] if told.get(
+            "live") else []
         pages = list(told["pages"].items())
         pages.sort(key=lambda pair: not pair[0].startswith("p2ps"))
         lines += [("page",
