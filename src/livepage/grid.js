@@ -3,6 +3,7 @@
 "use strict";
 
 const SORT_MS = 1000;
+const SPARK_MS = 500; /* a trend is seen over seconds: it need not be drawn for each update */
 const FLASH_MS = 650;
 const COVER = "inset 0 0 0 10rem"; /* over the colour of a selected row */
 
@@ -172,6 +173,8 @@ class Grid {
         for (const row of this.order) {
             if (row.isDirty) this.drawRow(row);
             else row.changed.clear();
+            const line = this.shown.get(row.name);
+            if (line.hasNewSpark && now - line.sparkAt >= SPARK_MS) this.drawSpark(row, line, now);
         }
         for (const row of this.store.rows.values()) if (!this.shown.has(row.name)) row.changed.clear();
     }
@@ -197,7 +200,7 @@ class Grid {
     }
 
     makeLine(row) {
-        const line = { row: element("tr"), cells: new Map() };
+        const line = { row: element("tr"), cells: new Map(), sparkAt: -SPARK_MS };
         line.row.dataset.name = row.name;
         for (const column of COLUMNS) {
             const cell = element("td", column.css);
@@ -245,9 +248,14 @@ class Grid {
         const range = rangeOf(row);
         line.track.hidden = !isNumber(range);
         if (isNumber(range)) line.mark.style.left = `${(100 * range).toFixed(1)}%`;
-        const path = sparkPath(row.history);
-        if (line.path !== path) line.spark.setAttribute("d", line.path = path);
+        line.hasNewSpark = true;
         row.changed.clear();
+    }
+
+    drawSpark(row, line, now) {
+        line.hasNewSpark = false;
+        line.sparkAt = now;
+        line.spark.setAttribute("d", sparkPath(row.history));
     }
 
     /* ---- the selected row ---- */

@@ -5,6 +5,7 @@
 const KEPT = "openrmds.live";
 const DEMO_VENDOR = "openrmds", DEMO_LIST = ["0#DEMO"];
 const WHY_MS = 3000;
+const SAID_MS = 12000;
 
 function browserWires() {
     const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/WebSocket`;
@@ -361,6 +362,14 @@ class Live {
         setText(notice.querySelector("b"), what);
         setText(notice.querySelector("span"), more);
         byId("again").hidden = this.feed.state !== "waiting";
+        this.drawSaid();
+    }
+
+    /* A remark stands for a while. */
+    drawSaid() {
+        const { said } = this.store, now = performance.now();
+        if (said !== this.saidText) [this.saidText, this.saidAt] = [said, now];
+        else if (said && now - this.saidAt >= SAID_MS) this.store.said = "";
         setText(byId("said"), this.store.said);
     }
 
