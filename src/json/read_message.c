@@ -140,10 +140,7 @@ static bool read_key(struct json_reader *r, struct head *h, uint32_t at)
             key->flags |= RWF_KEY_HAS_ATTRIB;
             key->attrib_type = RWF_TYPE_ELEMENT_LIST;
         } else if (r->context.catches_keys) {
-            struct rwf_bytes name = json_raw(r, i);
-
-            return FAIL(r, json_at(r, i)->at, "JSON Unexpected Key. Received '%.*s'",
-                        (int)(name.length < 64 ? name.length : 64), (const char *)name.data);
+            return json_fail_key(r, i);
         }
     }
     return true;
@@ -551,7 +548,8 @@ bool json_read_message(struct json_reader *r, uint32_t object, bool is_nested,
         .msg = { .priority_class = 1, .priority_count = 1 },
     };
 
-    if (!read_class_name(r, &h, is_nested) || !read_id(r, &h, read) || !read_domain(r, &h))
+    if (!read_class_name(r, &h, is_nested) || !read_id(r, &h, read) || !read_domain(r, &h) ||
+        !json_catch_keys(r, object))
         return false;
     if (read && r->list != NO_TOKEN)
         return true; /* closes */

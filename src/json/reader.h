@@ -76,6 +76,12 @@ bool json_to_bool(struct json_reader *r, uint32_t token, const char *key, bool *
 bool json_to_number(struct json_reader *r, uint32_t token, const char *key,
                     const struct json_names *names, unsigned max, unsigned *out);
 
+/* ---- known_keys.c ---- */
+/* Fails with the name of a member that nobody knows. */
+bool json_fail_key(struct json_reader *r, uint32_t token);
+/* With catchUnknownJsonKeys: fails at the first member that no message has. */
+bool json_catch_keys(struct json_reader *r, uint32_t object);
+
 /* ---- read_value.c ---- */
 /* `field` NULL: the value is in no field. */
 bool json_read_value(struct json_reader *r, unsigned type, uint32_t token,
