@@ -12,6 +12,7 @@
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
 #define UNSENT_MAX (256u << 10)
 #define FULL       "Maximum number of mounts reached"
+#define WS_FULL    "Maximum number of WebSocket connections reached"
 
 /* The worker with most connections that have not logged in; NULL: there are none. */
 static struct p2ps_worker *idlest(const struct p2ps *p2ps)
@@ -32,30 +33,36 @@ static struct p2ps_worker *idlest(const struct p2ps *p2ps)
     return best;
 }
 
+/* Refused with a constant text, which the log has with the limit. */
 static void refuse(struct p2ps *p2ps, struct p2ps_worker *worker, const struct listener *listener,
-                   struct net_stream *stream)
+                   struct net_stream *stream, const char *text)
 {
     md_ctr_inc(p2ps->mounts_rejected);
-    md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached", net_stream_peer(stream),
-           p2ps->mounts_max);
-    p2ps_worker_hand(worker, listener->protocol, stream, FULL);
+    p2ps_worker_hand(
+        worker,
+        &(struct p2ps_handed){ .protocol = listener->protocol, .stream = stream, .refusal = text });
 }
 
-/* At wsMaxConnections: those that have not logged in make room for others. */
-static void refuse_ws(struct p2ps *p2ps, struct p2ps_worker *worker,
-                      const struct listener *listener, struct net_stream *stream)
+static void tell_refused(const struct net_stream *stream, const char *limit, uint32_t value)
 {
-    static const char text[] = "Maximum number of WebSocket connections reached";
-    struct p2ps_worker *idle = p2ps->is_draining ? NULL : idlest(p2ps);
+    md_log(MD_LOG_WARNING, "mount: host=%s refused: %s %u reached", net_stream_peer(stream), limit,
+           value);
+}
 
-    if (idle) {
-        p2ps_worker_hand_among(idle, listener->protocol, stream, text);
-        return;
-    }
-    md_ctr_inc(p2ps->mounts_rejected);
-    md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
-           net_stream_peer(stream), p2ps->ws_max);
-    p2ps_worker_hand(worker, listener->protocol, stream, text);
+/* The address, with one connection more; NULL: it has as many as it may have. */
+static struct p2ps_party *count_host(struct p2ps *p2ps, const struct net_stream *stream)
+{
+    struct p2ps_party *host =
+        p2ps_parties_host(p2ps->parties, md_loop_now(p2ps->daemon.loop), net_stream_peer(stream));
+
+    if (!host)
+        return NULL;
+    uint32_t before = atomic_fetch_add_explicit(&host->mounts, 1, memory_order_relaxed);
+    if (p2ps->mounts_of_host_max == 0 || before < p2ps->mounts_of_host_max)
+        return host;
+    atomic_fetch_sub_explicit(&host->mounts, 1, memory_order_relaxed);
+    p2ps_parties_leave(p2ps->parties, host);
+    return NULL;
 }
 
 static struct p2ps_worker *emptiest(struct p2ps *p2ps, uint32_t *total, uint32_t *total_ws)
@@ -89,35 +96,61 @@ static void on_accept_again(void *owner)
     pause_accepting(owner, MD_LOOP_READ);
 }
 
+/* Takes it, or refuses it with `text` unless one without a login makes room for it. */
+static void take(struct p2ps *p2ps, struct p2ps_worker *worker, const struct listener *listener,
+                 struct net_stream *stream, const struct p2ps_handed *how)
+{
+    struct p2ps_handed handed = *how;
+
+    handed.protocol = listener->protocol;
+    handed.stream = stream;
+    handed.host = count_host(p2ps, stream);
+    if (handed.host) {
+        p2ps_worker_hand(worker, &handed);
+        return;
+    }
+    tell_refused(stream, "mountLimitPerHost", p2ps->mounts_of_host_max);
+    refuse(p2ps, worker, listener, stream, "Maximum number of mounts of this address reached");
+}
+
+static void admit(struct p2ps *p2ps, const struct listener *listener, struct net_stream *stream)
+{
+    uint32_t total, total_ws;
+    struct p2ps_worker *worker = emptiest(p2ps, &total, &total_ws);
+    struct p2ps_worker *idle = p2ps->is_draining ? NULL : idlest(p2ps);
+
+    if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
+        if (idle) {
+            take(p2ps, idle, listener, stream,
+                 &(struct p2ps_handed){ .refusal = WS_FULL, .room = P2PS_ROOM_OF_ITS_OWN });
+            return;
+        }
+        tell_refused(stream, "wsMaxConnections", p2ps->ws_max);
+        refuse(p2ps, worker, listener, stream, WS_FULL);
+    } else if (total >= p2ps->mounts_max && !idle) {
+        tell_refused(stream, "maxMounts", p2ps->mounts_max);
+        refuse(p2ps, worker, listener, stream, FULL);
+    } else if (total >= p2ps->mounts_max) {
+        take(p2ps, idle, listener, stream,
+             &(struct p2ps_handed){ .refusal = FULL, .room = P2PS_ROOM_OF_ANY });
+    } else if (p2ps->is_draining) {
+        refuse(p2ps, worker, listener, stream, "This p2ps is draining: connect to another one");
+    } else {
+        take(p2ps, worker, listener, stream, &(struct p2ps_handed){ 0 });
+    }
+}
+
 static void on_listener(void *owner, int fd, unsigned events)
 {
     struct listener *listener = owner;
     struct p2ps *p2ps = listener->p2ps;
     struct net_stream *stream;
-    uint32_t total, total_ws;
     int err;
 
     (void)fd;
     (void)events;
-    while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK) {
-        struct p2ps_worker *worker = emptiest(p2ps, &total, &total_ws);
-
-        struct p2ps_worker *idle = total >= p2ps->mounts_max ? idlest(p2ps) : NULL;
-
-        if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
-            refuse_ws(p2ps, worker, listener, stream);
-        } else if (idle && !p2ps->is_draining) {
-            p2ps_worker_hand_into(idle, listener->protocol, stream, FULL);
-        } else if (total >= p2ps->mounts_max) {
-            refuse(p2ps, worker, listener, stream);
-        } else if (p2ps->is_draining) {
-            md_ctr_inc(p2ps->mounts_rejected);
-            p2ps_worker_hand(worker, listener->protocol, stream,
-                             "This p2ps is draining: connect to another one");
-        } else {
-            p2ps_worker_hand(worker, listener->protocol, stream, NULL);
-        }
-    }
+    while ((err = net_listener_accept(listener->listener, &stream)) == MD_OK)
+        admit(p2ps, listener, stream);
     if (err == MD_ERR_AGAIN)
         return;
     md_log(MD_LOG_ERROR, "accept: %s; not accepting for a second", net_error());

@@ -18,7 +18,6 @@
 #include "p2ps.h"
 #include "plan.h"
 #include "reload.h"
-#include "users.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
 /* Troubles: one for each network, then these. */
@@ -160,7 +159,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->networks.count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
-        .shared = p2ps_users_shared(p2ps->users),
+        .parties = p2ps->parties,
         .client_limit = p2ps->mounts_max,
         .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),
         .views_max = md_conf_u32(daemon, "viewLimitPerMount"),
@@ -298,12 +297,16 @@ static int build(void *owner)
     p2ps->conf = p2ps->daemon.conf;
     daemon_memory_configure(&p2ps->memory, daemon);
     p2ps_limit_mounts(p2ps);
+    const uint64_t key[2] = { random_seed(), random_seed() };
+    p2ps->parties = p2ps_parties_create(key);
+    if (!p2ps->parties)
+        return MD_EXIT_FILE;
+    p2ps->mounts_of_host_max = md_conf_u32(daemon, "mountLimitPerHost");
     p2ps->ws_max = md_conf_u32(daemon, "wsMaxConnections");
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;
     if (p2ps_access_create(&p2ps->access) != MD_OK || p2ps_load_rules(p2ps) != MD_OK ||
-        p2ps_users_create(&p2ps->users) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
     if (attach_process_create(&p2ps->process) != MD_OK)
@@ -335,7 +338,7 @@ static void take_down(void *owner)
         p2ps_worker_destroy(p2ps->workers[i]);
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
-    p2ps_users_destroy(p2ps->users);
+    p2ps_parties_destroy(p2ps->parties);
     p2ps_names_destroy(p2ps->names);
     p2ps_access_destroy(p2ps->access);
     daemon_networks_free(&p2ps->networks);

@@ -43,6 +43,21 @@ void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *pr
         atomic_fetch_add_explicit(&worker->ws_count, (uint32_t)by, memory_order_relaxed);
 }
 
+void p2ps_mount_uncount_host(struct p2ps_worker *worker, struct p2ps_party *host)
+{
+    if (!host)
+        return;
+    atomic_fetch_sub_explicit(&host->mounts, 1, memory_order_release);
+    p2ps_parties_leave(worker->config.core.parties, host);
+}
+
+/* The address has room for another one: what is left is to say goodbye. */
+static void uncount_host(struct p2ps_mount *mount)
+{
+    p2ps_mount_uncount_host(mount->worker, mount->host);
+    mount->host = NULL;
+}
+
 void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
@@ -56,6 +71,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
         mount->client = NO_CLIENT;
     }
     release(mount);
+    uncount_host(mount);
     md_loop_fd_remove(mount->watch);
     mount->watch = NULL;
     if (mount->previous)
@@ -72,6 +88,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
 void p2ps_mount_destroy(struct p2ps_mount *mount)
 {
     release(mount);
+    uncount_host(mount);
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
     mount->protocol->destroy(mount);
@@ -245,6 +262,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
 void p2ps_mount_wind_up(struct p2ps_mount *mount)
 {
     mount->is_closing = true;
+    uncount_host(mount);
     mount->closing_until_ns = md_loop_now(mount->worker->loop) + LINGER_NS;
     if (mount->client != NO_CLIENT) {
         p2ps_client_gone(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
@@ -341,9 +359,9 @@ uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount)
     return deadline;
 }
 
-int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                      struct net_stream *stream, const char *refusal)
+int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_handed *handed)
 {
+    struct net_stream *stream = handed->stream;
     struct p2ps_mount *mount = calloc(1, sizeof(*mount));
     int fd = net_stream_descriptor(stream);
     int err = mount ? MD_OK : MD_ERR_NOMEM;
@@ -351,11 +369,11 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *pr
     if (err == MD_OK) {
         mount->worker = worker;
         mount->stream = stream;
-        mount->protocol = protocol;
-        mount->is_refused = refusal != NULL;
+        mount->protocol = handed->protocol;
+        mount->is_refused = handed->refusal != NULL;
         mount->since_ns = md_loop_now(worker->loop);
         mount->client = NO_CLIENT;
-        err = protocol->open(mount, refusal);
+        err = handed->protocol->open(mount, handed->refusal);
     }
     if (err == MD_OK && fd >= 0)
         err = md_loop_fd_add(worker->loop, fd, MD_LOOP_READ, on_stream, mount, &mount->watch);
@@ -363,13 +381,14 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *pr
         md_log(MD_LOG_ERROR, "mount: host=%s refused: %s", net_stream_peer(stream),
                md_err_name(err));
         if (mount)
-            protocol->destroy(mount);
+            handed->protocol->destroy(mount);
         free(mount);
         net_stream_close(stream);
         return err;
     }
     if (fd < 0)
         worker->polled_mounts++;
+    mount->host = handed->host;
     mount->next = worker->mounts;
     if (mount->next)
         mount->next->previous = mount;

@@ -11,6 +11,8 @@
 
 struct p2ps_mount;
 struct p2ps_worker;
+struct p2ps_handed;
+struct p2ps_party;
 struct p2ps_ws_mount;
 
 /* Figures of a mount's traffic, for monitors. */
@@ -53,6 +55,7 @@ struct p2ps_mount {
         struct rssl_channel *channel;
         struct p2ps_ws_mount *ws;
     };
+    struct p2ps_party *host;  /* where it is counted; NULL: nowhere */
     struct md_loop_fd *watch; /* NULL: poll-driven */
     uint8_t *held;            /* input that waits for the consumer's turn; NULL: none */
     uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
@@ -79,9 +82,9 @@ extern const struct p2ps_front p2ps_rssl_front;
 extern const struct p2ps_protocol p2ps_rssl_protocol;
 extern const struct p2ps_protocol p2ps_ws_protocol;
 
-/* Takes the stream over, whatever the result. `refusal`: answer the handshake with a nak. */
-int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                      struct net_stream *stream, const char *refusal);
+/* Takes the stream over, whatever the result, and its count at its address on success. A refusal
+ * answers the handshake with a nak. */
+int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_handed *handed);
 
 /* ---- for protocols ---- */
 
@@ -95,6 +98,8 @@ void p2ps_mount_bury(struct p2ps_mount *mount);
 /* Of the worker: one more, or one less. A refused one does not count to wsMaxConnections. */
 void p2ps_mount_count(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
                       bool is_refused, int by);
+/* One connection less of an address; NULL is allowed. */
+void p2ps_mount_uncount_host(struct p2ps_worker *worker, struct p2ps_party *host);
 void p2ps_mount_destroy(struct p2ps_mount *mount);
 
 /* Time has passed, or a poll-driven stream may have something. */

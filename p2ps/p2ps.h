@@ -24,7 +24,7 @@ struct p2ps {
     struct daemon_networks networks;
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
-    struct p2ps_users *users;
+    struct p2ps_parties *parties;
     struct p2ps_names *names; /* NULL: disableHostLookup */
     struct p2ps_access *access;
     struct p2ps_worker *workers[WORKERS_MAX];
@@ -34,7 +34,8 @@ struct p2ps {
     struct md_loop_timer *accept_pause;
     struct daemon_memory memory;
     uint32_t mounts_max;
-    uint32_t ws_max; /* wsMaxConnections */
+    uint32_t mounts_of_host_max; /* mountLimitPerHost */
+    uint32_t ws_max;             /* wsMaxConnections */
     struct md_ctr *mounts_rejected;
     bool is_draining; /* no new consumers */
 };

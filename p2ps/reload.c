@@ -40,6 +40,12 @@ static void add_user(void *arg, const char *name)
     snprintf(users[tuning->user_count++].name, sizeof(users->name), "%s", name);
 }
 
+static struct p2ps_rate rate_of(const struct md_conf_object *object, const char *rate,
+                                const char *burst)
+{
+    return (struct p2ps_rate){ md_conf_u32(object, rate), md_conf_u32(object, burst) };
+}
+
 static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
                         const struct md_conf_object *object, struct p2ps_tuning *tuning)
 {
@@ -48,7 +54,13 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
 
     *tuning = (struct p2ps_tuning){
         .user_items = md_conf_u64(&any, "itemLimit"),
+        .host_items = md_conf_u64(object, "itemLimitPerHost"),
         .mount_items = md_conf_u64(object, "itemLimitPerMount"),
+        .rates = {
+            .logins = rate_of(object, "loginRate", "loginBurst"),
+            .requests = rate_of(object, "requestRate", "requestBurst"),
+            .posts = rate_of(object, "postRate", "postBurst"),
+        },
         .aggregate_items = md_conf_u64(object, "aggregateItemLimit"),
         .flush_interval_ns =
             md_conf_bool(object, "timedWrites") ? md_conf_time_ns(object, "flushInterval") : 0,

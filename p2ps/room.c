@@ -22,11 +22,10 @@ static bool is_in(const struct p2ps_mount *mount)
 
 static uint32_t host_of(const struct p2ps_mount *mount)
 {
-    const char *peer = net_stream_peer(mount->stream);
-    const char *colon = strrchr(peer, ':');
-    size_t length = colon ? (size_t)(colon - peer) : strlen(peer);
+    char host[P2PS_HOST_MAX];
 
-    return (uint32_t)md_hash_bytes(peer, length) % HOSTS;
+    p2ps_host_of(net_stream_peer(mount->stream), host);
+    return (uint32_t)md_hash_bytes(host, strlen(host)) % HOSTS;
 }
 
 /* A connection whose input waits for its turn may have asked for a login. Those that came first

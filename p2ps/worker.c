@@ -293,6 +293,7 @@ static bool user_is_native(void *self, const char *user)
 static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
 {
     const struct p2ps_item_limits limits = {
+        .host = tuning->host_items,
         .mount = tuning->mount_items,
         .aggregate = tuning->aggregate_items,
         .of_user = items_of_user,
@@ -311,6 +312,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
     worker->tuning = *tuning;
     p2ps_core_item_limits_set(worker->core, &limits);
     p2ps_core_rules_set(worker->core, &rules);
+    p2ps_core_rates_set(worker->core, &tuning->rates);
     worker->config.channel.packing = tuning->packing;
     if (tuning->flush_interval_ns)
         md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);
@@ -345,8 +347,14 @@ static void take_handed(struct p2ps_worker *worker)
         net_stream_nodelay_set(handed.stream, worker->tuning.tcp_nodelay);
         if (handed.room)
             take_into_room(worker, &handed);
-        if (p2ps_mount_create(worker, handed.protocol, handed.stream, handed.refusal) != MD_OK)
+        if (handed.refusal) { /* it lingers for its answer, and holds no place of its address */
+            p2ps_mount_uncount_host(worker, handed.host);
+            handed.host = NULL;
+        }
+        if (p2ps_mount_create(worker, &handed) != MD_OK) {
             p2ps_mount_count(worker, handed.protocol, handed.refusal != NULL, -1);
+            p2ps_mount_uncount_host(worker, handed.host);
+        }
     }
 }
 
@@ -371,7 +379,7 @@ static void on_wake(void *owner)
         leave(worker);
 }
 
-static int hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
+int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
 {
     bool is_refused = handed->refusal != NULL && !handed->room;
 
@@ -379,29 +387,12 @@ static int hand(struct p2ps_worker *worker, const struct p2ps_handed *handed)
     p2ps_mount_count(worker, handed->protocol, is_refused, 1);
     if (!md_mailbox_put(&worker->handed, handed)) {
         p2ps_mount_count(worker, handed->protocol, is_refused, -1);
+        p2ps_mount_uncount_host(worker, handed->host);
         net_stream_close(handed->stream);
         return MD_ERR_FULL;
     }
     md_loop_wake_ring(worker->wake);
     return MD_OK;
-}
-
-int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                     struct net_stream *stream, const char *refusal)
-{
-    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_NONE });
-}
-
-int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                          struct net_stream *stream, const char *refusal)
-{
-    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_OF_ANY });
-}
-
-int p2ps_worker_hand_among(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                           struct net_stream *stream, const char *refusal)
-{
-    return hand(worker, &(struct p2ps_handed){ protocol, stream, refusal, P2PS_ROOM_OF_ITS_OWN });
 }
 
 static void send_letter(struct p2ps_worker *worker, const struct p2ps_worker_letter *letter)
@@ -553,8 +544,10 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
     }
     reap(worker);
     struct p2ps_handed handed;
-    while (md_mailbox_take(&worker->handed, &handed))
+    while (md_mailbox_take(&worker->handed, &handed)) {
+        p2ps_mount_uncount_host(worker, handed.host);
         net_stream_close(handed.stream);
+    }
     struct p2ps_worker_letter letter;
     while (md_mailbox_take(&worker->orders, &letter)) {
         if (letter.kind == LETTER_TUNING)

@@ -58,8 +58,9 @@ struct p2ps_user_line {
 
 /* The parameters that a reload may change. */
 struct p2ps_tuning {
-    uint64_t user_items, mount_items, aggregate_items; /* 0: no limit */
-    bool user_native;                                  /* disableDataConversion of all others */
+    uint64_t host_items, user_items, mount_items, aggregate_items; /* 0: no limit */
+    struct p2ps_rate_limits rates;
+    bool user_native; /* disableDataConversion of all others */
     struct p2ps_user_line *users;
     unsigned user_count;
     uint64_t flush_interval_ns; /* 0: at the end of each turn */
@@ -72,7 +73,8 @@ struct p2ps_tuning {
 struct p2ps_handed {
     const struct p2ps_protocol *protocol;
     struct net_stream *stream;
-    const char *refusal;
+    const char *refusal;     /* a constant text; NULL: none */
+    struct p2ps_party *host; /* where it is counted; NULL: nowhere */
     enum {
         P2PS_ROOM_NONE,
         P2PS_ROOM_OF_ANY,     /* a connection without a login ends for it, or it is refused */
@@ -141,16 +143,9 @@ void p2ps_worker_stop(struct p2ps_worker *worker);
 void p2ps_worker_join(struct p2ps_worker *worker);
 void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
 
-/* From the control loop: take this connection, or, when `refusal` is not NULL, refuse it with that
- * (constant) text. MD_ERR_FULL: too many at once; it is closed. */
-int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                     struct net_stream *stream, const char *refusal);
-/* The same at maxMounts: a connection without a login makes room for it, or it is refused. */
-int p2ps_worker_hand_into(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                          struct net_stream *stream, const char *refusal);
-/* The same at wsMaxConnections: one of the same protocol makes room. */
-int p2ps_worker_hand_among(struct p2ps_worker *worker, const struct p2ps_protocol *protocol,
-                           struct net_stream *stream, const char *refusal);
+/* From the control loop: take this connection, or refuse it. With `room` a connection without a
+ * login ends for it, or it is refused. MD_ERR_FULL: too many at once; it is closed. */
+int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_handed *handed);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
 /* Since it was told to, last: it asks only what the authority says since then. */
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker);

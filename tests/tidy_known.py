@@ -53,6 +53,7 @@ FOR_TESTS = {
     "mf_reason_name": "marketfeed_vectors and who converts by the library name reasons",
     "cache_image_bytes": "test_cache: what an image takes",
     "client_context_pool": "test_client_idle: buffers go back",
+    "p2ps_parties_count": "test_p2ps_limits: parties are forgotten",
     "md_clock_is_tsc": "base_bench says which clock it measured",
     "md_clock_wall_shift": "tests of a clock that is set",
     "md_cpu_set_format": "tests read a set back",

@@ -55,9 +55,10 @@ struct entitle_answer {
     /* Limits of this user (ENTITLE_LOGIN); 0 = none. */
     uint32_t rules_seen;         /* that were looked at for it: what it cost */
     uint32_t mounts_max;         /* connections */
-    uint32_t items_max;          /* items that are published at a time, by all of them */
+    uint32_t items_max;          /* items at a time, of all of them */
     uint32_t messages_per_s;     /* that each of them may send */
     uint32_t messages_burst;     /* at once */
+    bool is_proved;              /* that it is this user: by a password, a token or the like */
     char text[ENTITLE_TEXT_MAX]; /* why not; shown to the user */
 };
 
@@ -88,7 +89,8 @@ struct entitle_authority {
  * that no line fits is allowed. The first one with do=publish decides whether a service may be
  * published; its ITEM is `*`, and a service that no line fits may not.
  *
- * items= and messages= bound what a user publishes; they say nothing about what he sees.
+ * items= bounds the items that a user has open in p2ps, and those that he publishes; messages=
+ * bounds what he publishes.
  */
 struct entitle_rules;
 

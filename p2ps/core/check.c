@@ -132,11 +132,11 @@ static const char *check_streams(const struct p2ps_core *core, uint32_t client, 
 /* Counters of a user that workers share may hold more than this worker has. */
 static const char *check_user(const struct p2ps_client *c)
 {
-    MD_REQUIRE(c->tally || (!c->is_mount && (c->item_streams == 0 || c->is_gone)));
-    MD_REQUIRE(c->tally || c->login_state != P2PS_LOGIN_OPEN);
-    MD_REQUIRE(!c->tally ||
-               atomic_load_explicit(&c->tally->items, memory_order_relaxed) >= c->item_streams);
-    MD_REQUIRE(!c->is_mount || atomic_load_explicit(&c->tally->mounts, memory_order_relaxed) > 0);
+    MD_REQUIRE(c->party || (!c->is_mount && (c->item_streams == 0 || c->is_gone)));
+    MD_REQUIRE(c->party || c->login_state != P2PS_LOGIN_OPEN);
+    MD_REQUIRE(!c->party ||
+               atomic_load_explicit(&c->party->items, memory_order_relaxed) >= c->item_streams);
+    MD_REQUIRE(!c->is_mount || atomic_load_explicit(&c->party->mounts, memory_order_relaxed) > 0);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ static const char *check_sums(const struct p2ps_core *core, const struct tally *
     MD_REQUIRE(stats->mounts_slow_now == tally->slow);
     MD_REQUIRE(stats->logins_now == tally->logins);
     MD_REQUIRE(core->perm_bytes == tally->perm_bytes);
-    MD_REQUIRE(atomic_load_explicit(core->config.shared.items, memory_order_relaxed) >=
+    MD_REQUIRE(atomic_load_explicit(p2ps_parties_items(core->parties), memory_order_relaxed) >=
                tally->items);
     if (core->cache)
         cache_stats(core->cache, &cache);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "client.h"
 #include "private.h"
+#include "tally.h"
 
 struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
 {
@@ -43,6 +44,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
         .is_used = true,
         .is_touched = c->is_touched, /* the slot may be in these lists still */
         .is_slow_listed = c->is_slow_listed,
+        .is_parked_listed = c->is_parked_listed,
         .is_busy = c->is_busy,
         .busy_next = c->busy_next,
         .serial = ++core->client_serial,
@@ -53,6 +55,11 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
         .directory_service = -1,
     };
     snprintf(c->address, sizeof(c->address), "%s", address);
+    core->now_ns = now_ns;
+    if (p2ps_tally_host(core, c) != MD_OK) {
+        c->is_used = false;
+        return MD_ERR_NOMEM;
+    }
     p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now, core->idmap_key);
     core->stats.mounts_now++;
     core->stats.mounts_total++;
@@ -97,20 +104,6 @@ void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
     core->stats.logins_now -= c->login_state == P2PS_LOGIN_OPEN;
     core->stats.logins_now += state == P2PS_LOGIN_OPEN;
     c->login_state = (uint8_t)state;
-}
-
-static size_t host_length(const char *address)
-{
-    const char *colon = strrchr(address, ':');
-
-    return colon ? (size_t)(colon - address) : strlen(address);
-}
-
-bool p2ps_client_same_host(const struct p2ps_client *a, const struct p2ps_client *b)
-{
-    size_t length = host_length(a->address);
-
-    return length == host_length(b->address) && memcmp(a->address, b->address, length) == 0;
 }
 
 void p2ps_batch_forget(struct p2ps_client *c)

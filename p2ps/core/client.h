@@ -17,7 +17,5 @@ void p2ps_batch_forget(struct p2ps_client *c);
 
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state);
-/* Both come from one host, whatever their ports. */
-bool p2ps_client_same_host(const struct p2ps_client *a, const struct p2ps_client *b);
 
 #endif

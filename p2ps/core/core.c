@@ -67,6 +67,8 @@ static bool take_tables(struct p2ps_core *core)
     core->clients = calloc(core->client_room, sizeof(*core->clients));
     core->touched = calloc(core->client_room, sizeof(*core->touched));
     core->slow = calloc(core->client_room, sizeof(*core->slow));
+    core->parked = calloc(core->client_room, sizeof(*core->parked));
+    core->parked_ns = UINT64_MAX;
     core->posts = calloc(core->post_room, sizeof(*core->posts));
     core->forms = calloc(P2PS_FORMS_MAX, sizeof(*core->forms));
     core->made = calloc(P2PS_FORMS_MAX, sizeof(*core->made));
@@ -76,9 +78,9 @@ static bool take_tables(struct p2ps_core *core)
     core->part = malloc(core->part_size);
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
-    return core->waits && core->clients && core->touched && core->slow && core->posts &&
-           core->forms && core->made && core->made_epoch && core->make_buffer && core->part &&
-           core->directory_scratch;
+    return core->waits && core->clients && core->touched && core->slow && core->parked &&
+           core->posts && core->forms && core->made && core->made_epoch && core->make_buffer &&
+           core->part && core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -90,7 +92,6 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         return MD_ERR_NOMEM;
     core->config = *config;
     take_defaults(&core->config);
-    p2ps_tally_defaults(core);
     core->item_free = P2PS_NONE;
     core->ended_item = P2PS_NONE;
     core->empty_item = P2PS_NONE;
@@ -107,7 +108,9 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         .ripples = config->rules.ripples,
         .keeps_pages = config->rules.keeps_pages,
     };
-    int err = take_tables(core) ? p2ps_networks_create(core) : MD_ERR_NOMEM;
+    int err = take_tables(core) ? p2ps_tally_create(core) : MD_ERR_NOMEM;
+    if (err == MD_OK)
+        err = p2ps_networks_create(core);
     if (err == MD_OK && config->keeps_images)
         err = cache_create(&cache, &core->cache);
     if (err != MD_OK) {
@@ -143,6 +146,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->clients);
     free(core->touched);
     free(core->slow);
+    free(core->parked);
     free(core->posts);
     free(core->forms);
     free(core->made);
@@ -153,6 +157,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->directory_scratch);
     free(core->waits);
     free(core->items);
+    p2ps_tally_destroy(core);
     free(core);
 }
 
@@ -188,6 +193,11 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
         count -= taken;
     }
     p2ps_turn_sweep(core);
+}
+
+void p2ps_core_rates_set(struct p2ps_core *core, const struct p2ps_rate_limits *rates)
+{
+    core->config.rates = *rates;
 }
 
 void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules)
@@ -245,6 +255,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 
     if (core->wait_count && core->wait_due_ns < deadline)
         deadline = core->wait_due_ns;
+    if (core->parked_ns < deadline)
+        deadline = core->parked_ns;
     if (core->forget_ns < deadline)
         deadline = core->forget_ns;
     for (unsigned i = 0; i < core->config.network_count; i++) {
@@ -279,6 +291,7 @@ void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     core->now_ns = now_ns;
     core->stats.closes_in++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, c);
     switch (index) {
     case P2PS_IDMAP_NONE:
         return;

@@ -11,6 +11,7 @@
 #include "entitle/entitle.h"
 #include "front.h"
 #include "marketfeed/marketfeed.h"
+#include "parties.h"
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/sink.h"
 
@@ -75,24 +76,16 @@ struct p2ps_service_policy {
 
 #define P2PS_NETWORKS_MAX 8
 
-/* Connections and items of one user, over all workers: each of them reads and writes it. */
-struct p2ps_tally {
-    _Atomic uint32_t mounts;
-    _Atomic uint64_t items;
-};
-
-/* Counters that the workers of a process share; limits may be overshot by what they do at once.
- * All NULL: this core counts for itself. */
-struct p2ps_shared {
-    void *self;
-    /* The user's counters, the same for whoever asks; NULL: no memory. Each is given back. */
-    struct p2ps_tally *(*enter)(void *self, const char *user);
-    void (*leave)(void *self, struct p2ps_tally *tally);
-    _Atomic uint64_t *items; /* distinct ones, of each worker */
+/* How fast; of each address and of each user, over all workers. */
+struct p2ps_rate_limits {
+    struct p2ps_rate logins;   /* failed or new ones; the next are refused */
+    struct p2ps_rate requests; /* names of batches, too; the next wait */
+    struct p2ps_rate posts;    /* the next are refused */
 };
 
 /* How many items may be open; 0: no limit. */
 struct p2ps_item_limits {
+    uint64_t host;      /* by one address */
     uint64_t user;      /* by one user */
     uint64_t mount;     /* by one connection */
     uint64_t aggregate; /* distinct ones */
@@ -137,11 +130,12 @@ struct p2ps_core_config {
     const char *application_name; /* shown to consumers at login */
     uint32_t client_limit;        /* of this worker */
     struct p2ps_item_limits item_limits;
-    struct p2ps_shared shared;
-    uint32_t views_max;        /* different ones that one client may ask for; 0: no limit */
-    uint32_t posts_max;        /* of one client without an answer yet; 0: no limit */
-    uint32_t message_max;      /* longest message to a client */
-    uint64_t login_timeout_ns; /* 0: 60 s */
+    struct p2ps_rate_limits rates;
+    struct p2ps_parties *parties; /* of all workers; NULL: this core has its own */
+    uint32_t views_max;           /* different ones that one client may ask for; 0: no limit */
+    uint32_t posts_max;           /* of one client without an answer yet; 0: no limit */
+    uint32_t message_max;         /* longest message to a client */
+    uint64_t login_timeout_ns;    /* 0: 60 s */
     uint64_t
         slow_timeout_ns;   /* 0: 10 s. Since the client was full, or its socket took bytes last */
     uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
@@ -196,8 +190,11 @@ struct p2ps_core_stats {
     uint64_t watch_bytes_now;   /* with the stream ids of the clients */
     uint64_t images_now;
     uint64_t work_bytes_now;
-    uint64_t refused_no_memory; /* logins and items */
-    uint64_t refused_limit;     /* items, views and posts, at a limit of a client, user or host */
+    uint64_t refused_no_memory;  /* logins and items */
+    uint64_t refused_limit;      /* items, views and posts, at a limit of a client, user or host */
+    uint64_t logins_throttled;   /* refused at loginRate */
+    uint64_t requests_throttled; /* how often a client had to wait at requestRate */
+    uint64_t posts_throttled;    /* refused at postRate */
     uint32_t mounts_now;
     uint32_t logins_now; /* open ones */
     uint32_t mounts_slow_now;
@@ -211,6 +208,7 @@ void p2ps_core_destroy(struct p2ps_core *core);
 
 /* New limits; what is open stays open. */
 void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits);
+void p2ps_core_rates_set(struct p2ps_core *core, const struct p2ps_rate_limits *rates);
 /* New rules; what they say of logins is for those to come. */
 void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules);
 

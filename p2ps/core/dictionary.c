@@ -8,6 +8,7 @@
 #include "network.h"
 #include "private.h"
 #include "status.h"
+#include "tally.h"
 
 #define WAIT_NS 20000000ull /* between two looks at what another worker fetches */
 
@@ -119,6 +120,7 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
     core->now_ns = now_ns;
     core->stats.requests_in++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, p2ps_client_at(core, client));
     if (c->login_state != P2PS_LOGIN_OPEN)
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_USAGE_ERROR,
                "log in first");

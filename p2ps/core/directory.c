@@ -12,6 +12,7 @@
 #include "network.h"
 #include "private.h"
 #include "status.h"
+#include "tally.h"
 #include "watch.h"
 
 static struct rwf_bytes field_dictionary(void)
@@ -164,6 +165,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
     core->now_ns = now_ns;
     core->stats.requests_in++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, p2ps_client_at(core, client));
     if (c->login_state != P2PS_LOGIN_OPEN) {
         struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
                                             RWF_CODE_USAGE_ERROR, "log in first");

@@ -6,6 +6,7 @@
 #include "client.h"
 #include "form.h"
 #include "private.h"
+#include "tally.h"
 
 static bool is_form(const struct p2ps_form *form, const struct p2ps_front *front, uint8_t flags,
                     const int16_t *fields, size_t field_count)
@@ -19,31 +20,18 @@ static bool is_form(const struct p2ps_form *form, const struct p2ps_front *front
 
 #define VIEWS_MAX (P2PS_FORMS_MAX - P2PS_FORMS_PLAIN)
 
-/* Views that clients of this host were the first to ask for. */
-static uint32_t views_of_host(const struct p2ps_core *core, const struct p2ps_client *c)
+static uint32_t views_of(const struct p2ps_party *party)
 {
-    uint32_t views = 0;
-
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        const struct p2ps_client *other = &core->clients[i];
-
-        if (other->is_used && other->views > 0 && p2ps_client_same_host(c, other))
-            views += other->views;
-    }
-    return views;
+    return atomic_load_explicit(&party->views, memory_order_relaxed);
 }
 
-/* The last quarter of the table is for hosts that have not an eighth of it yet. */
 static bool may_have_view(struct p2ps_core *core, const struct p2ps_client *c)
 {
     uint32_t most = core->config.views_max;
 
     if ((most && c->views >= most) || core->view_count >= VIEWS_MAX)
         return false;
-    if (core->view_count < VIEWS_MAX / 4 * 3)
-        return true;
-    p2ps_work_spend(core, core->client_room / 256, 0);
-    return views_of_host(core, c) < VIEWS_MAX / 8;
+    return p2ps_tally_may_have(c, core->view_count, VIEWS_MAX, views_of);
 }
 
 static uint32_t free_form(const struct p2ps_core *core)
@@ -53,6 +41,17 @@ static uint32_t free_form(const struct p2ps_core *core)
     while (slot < core->form_count && core->forms[slot].watch_count)
         slot++;
     return slot < P2PS_FORMS_MAX ? slot : P2PS_NONE;
+}
+
+/* The client that asked for it first has paid for it, wherever it is by now. */
+static void count_view(struct p2ps_core *core, struct p2ps_client *c, const struct p2ps_form *form,
+                       int by)
+{
+    core->view_count += (uint32_t)by;
+    if (c->serial == form->owner_serial)
+        c->views += (uint32_t)by;
+    atomic_fetch_add_explicit(&form->party->views, (uint32_t)by, memory_order_release);
+    atomic_fetch_add_explicit(&form->host->views, (uint32_t)by, memory_order_release);
 }
 
 static uint32_t new_form(struct p2ps_core *core, uint32_t client, uint8_t flags,
@@ -78,12 +77,14 @@ static uint32_t new_form(struct p2ps_core *core, uint32_t client, uint8_t flags,
         .fields = copy,
         .owner = client,
         .owner_serial = c->serial,
+        .host = is_view ? c->host : NULL,
+        .party = is_view ? c->party : NULL,
     };
     core->made_epoch[slot] = 0;
     if (slot == core->form_count)
         core->form_count++;
-    core->view_count += is_view;
-    c->views += is_view;
+    if (is_view)
+        count_view(core, c, &core->forms[slot], 1);
     return slot;
 }
 
@@ -112,9 +113,6 @@ void p2ps_form_give(struct p2ps_core *core, uint32_t form)
         return;
     free(f->fields);
     f->fields = NULL;
-    if (!(f->flags & P2PS_FORM_VIEW))
-        return;
-    core->view_count--;
-    if (core->clients[f->owner].serial == f->owner_serial)
-        core->clients[f->owner].views--;
+    if (f->flags & P2PS_FORM_VIEW)
+        count_view(core, &core->clients[f->owner], f, -1);
 }

@@ -9,6 +9,7 @@
 #include "rmds/rwf.h"
 
 struct p2ps_front;
+struct p2ps_party;
 
 /*
  * A front is one protocol towards clients: RSSL with RWF messages, or WebSocket with JSON. It turns
@@ -35,6 +36,8 @@ struct p2ps_form {
     uint32_t watch_count; /* 0: the slot is free */
     uint32_t owner;       /* the client that asked for this view first */
     uint32_t owner_serial;
+    struct p2ps_party *host; /* of a view: who paid for it */
+    struct p2ps_party *party;
     const struct p2ps_front *front;
     int16_t *fields; /* ascending */
 };

@@ -63,7 +63,7 @@ uint32_t p2ps_item_take(struct p2ps_core *core)
         .image_state = P2PS_WATCH_NEW,
     };
     core->stats.items_now++;
-    atomic_fetch_add_explicit(core->config.shared.items, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(p2ps_parties_items(core->parties), 1, memory_order_relaxed);
     return item;
 }
 
@@ -95,7 +95,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
     core->item_free = item;
     core->stats.items_now--;
-    atomic_fetch_sub_explicit(core->config.shared.items, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(p2ps_parties_items(core->parties), 1, memory_order_relaxed);
 }
 
 int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch)

@@ -13,6 +13,8 @@
 #include "turn.h"
 #include "watch.h"
 
+#define HOLD_NS 1000000000ull /* a login beyond loginRate waits so long for its refusal */
+
 static void copy_text(char out[P2PS_TEXT_MAX], struct rwf_bytes text)
 {
     size_t length = text.length < P2PS_TEXT_MAX - 1 ? text.length : P2PS_TEXT_MAX - 1;
@@ -84,6 +86,8 @@ static void choose_item_limit(const struct p2ps_core *core, struct p2ps_client *
     const struct p2ps_item_limits *limits = &core->config.item_limits;
 
     c->item_limit = limits->of_user ? limits->of_user(limits->self, c->user) : limits->user;
+    if (c->file_items && (c->item_limit == 0 || c->file_items < c->item_limit))
+        c->item_limit = c->file_items;
 }
 
 void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits)
@@ -95,6 +99,45 @@ void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_li
     }
 }
 
+static void refuse_for_now(struct p2ps_core *core, uint32_t client, const char *text)
+{
+    end_login(core, client, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, text);
+}
+
+void p2ps_login_throttled(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (core->now_ns - c->opened_ns < HOLD_NS)
+        return;
+    c->is_held = false;
+    refuse_for_now(core, client, "too many logins from this address");
+}
+
+/* The first time that it is known who the client is. Only a name that was proved has a rate of its
+ * own: guesses of its password are somebody else's. */
+static bool let_in(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    if (p2ps_tally_user(core, c, answer->is_proved) != MD_OK) {
+        p2ps_client_doom(core, client);
+        return false;
+    }
+    if (answer->is_proved &&
+        !p2ps_bucket_try(&c->party->logins, &core->config.rates.logins, core->now_ns)) {
+        core->stats.logins_throttled++;
+        refuse_for_now(core, client, "too many logins of this user");
+        return false;
+    }
+    if (!p2ps_tally_mount(core, client, answer->mounts_max)) {
+        refuse_login(core, client, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
+                     "the user has as many connections as he may have");
+        return false;
+    }
+    return true;
+}
+
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
@@ -104,12 +147,10 @@ void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct ent
         refuse_login(core, client, RWF_CODE_NOT_ENTITLED, answer->text);
         return;
     }
-    if (!was_open && !p2ps_tally_mount(core, client, answer->mounts_max)) {
-        refuse_login(core, client, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
-                     "the user has as many connections as he may have");
+    if (!was_open && !let_in(core, client, answer))
         return;
-    }
     p2ps_client_login_set(core, c, P2PS_LOGIN_OPEN);
+    c->file_items = answer->items_max;
     choose_item_limit(core, c);
     if (!was_open)
         core->stats.login_accepted++;
@@ -158,10 +199,6 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     }
     copy_text(c->user, request->user);
     copy_text(c->position, request->position);
-    if (p2ps_tally_enter(core, client) != MD_OK) {
-        p2ps_client_doom(core, client);
-        return;
-    }
     copy_text(c->application, request->application_name);
     copy_text(c->application_id, request->application_id);
     c->login_name_type = request->name_type;
@@ -173,6 +210,13 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->wants_native = is_native(core, c, request);
     c->wants_marketfeed = request->marketfeed_data;
     c->pause_all = request->pause ? P2PS_PAUSE_ALL : P2PS_PAUSE_NONE;
+    if (!p2ps_bucket_try(&c->host->logins, &core->config.rates.logins, core->now_ns)) {
+        core->stats.logins_throttled++;
+        p2ps_client_login_set(core, c, P2PS_LOGIN_ASKED);
+        c->is_held = true;
+        c->opened_ns = core->now_ns;
+        return;
+    }
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,
                      "this port is for consumers; providers connect to src_dist");
@@ -283,6 +327,7 @@ void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     core->now_ns = now_ns;
     core->stats.requests_in++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, c);
     c->misuse.logins += c->login_state != P2PS_LOGIN_NONE;
     if (c->login_state == P2PS_LOGIN_NONE) {
         first_login(core, client, request);

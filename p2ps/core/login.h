@@ -7,6 +7,8 @@
 
 void p2ps_login_answer(struct p2ps_core *core, uint32_t client,
                        const struct entitle_answer *answer);
+/* The login was one too many of its address: it is refused when a second has passed. */
+void p2ps_login_throttled(struct p2ps_core *core, uint32_t client);
 /* Takes some more streams up again: while `is_resuming`. */
 void p2ps_login_resume(struct p2ps_core *core, uint32_t client);
 

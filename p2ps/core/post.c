@@ -7,6 +7,7 @@
 #include "network.h"
 #include "private.h"
 #include "standby.h"
+#include "tally.h"
 
 static const struct rwf_qos any_qos = {
     .timeliness = RWF_TIMELINESS_REALTIME,
@@ -65,25 +66,30 @@ static int to_backbone(struct p2ps_core *core, const struct p2ps_client *c, stru
     return rc;
 }
 
-/* The last quarter of the table is for hosts that have not an eighth of it yet. */
-static bool may_post(struct p2ps_core *core, uint32_t client)
+static uint32_t posts_of(const struct p2ps_party *party)
+{
+    return atomic_load_explicit(&party->posts, memory_order_relaxed);
+}
+
+static bool may_post(const struct p2ps_core *core, uint32_t client)
 {
     const struct p2ps_client *c = &core->clients[client];
     uint32_t most = core->config.posts_max;
-    uint32_t posts = 0;
 
     if (most && c->posts_open >= most)
         return false;
-    if (core->post_count < core->post_room - core->post_room / 4)
-        return true;
-    p2ps_work_spend(core, core->client_room / 256, 0);
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        const struct p2ps_client *other = &core->clients[i];
+    return p2ps_tally_may_have(c, core->post_count, core->post_room, posts_of);
+}
 
-        if (other->is_used && other->posts_open > 0 && p2ps_client_same_host(c, other))
-            posts += other->posts_open;
-    }
-    return posts <= core->post_room / 8;
+static void count_post(struct p2ps_core *core, const struct p2ps_post *post, int by)
+{
+    struct p2ps_client *c = &core->clients[post->client];
+
+    core->post_count += (uint32_t)by;
+    if (c->serial == post->client_serial)
+        c->posts_open += (uint32_t)by;
+    atomic_fetch_add_explicit(&post->party->posts, (uint32_t)by, memory_order_release);
+    atomic_fetch_add_explicit(&post->host->posts, (uint32_t)by, memory_order_release);
 }
 
 static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
@@ -93,13 +99,13 @@ static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct r
 
     if (slot == P2PS_NONE || !may_post(core, client))
         return P2PS_NONE;
-    core->clients[client].posts_open++;
-    core->post_count++;
     core->post_free = core->posts[slot].next_free;
     core->posts[slot] = (struct p2ps_post){
         .is_used = true,
         .client = client,
         .client_serial = core->clients[client].serial,
+        .host = core->clients[client].host,
+        .party = core->clients[client].party,
         .stream_id = msg->stream_id,
         .domain = msg->domain,
         .has_seq_num = (msg->flags & RWF_POST_HAS_SEQ_NUM) != 0,
@@ -107,15 +113,13 @@ static uint32_t remember(struct p2ps_core *core, uint32_t client, const struct r
         .post_id = msg->flags & RWF_POST_HAS_POST_ID ? msg->post_id : 0,
         .is_private = is_private,
     };
+    count_post(core, &core->posts[slot], 1);
     return slot;
 }
 
 static void forget(struct p2ps_core *core, uint32_t slot)
 {
-    struct p2ps_client *c = &core->clients[core->posts[slot].client];
-
-    c->posts_open -= c->serial == core->posts[slot].client_serial;
-    core->post_count--;
+    count_post(core, &core->posts[slot], -1);
     core->posts[slot].is_used = false;
     core->posts[slot].next_free = core->post_free;
     core->post_free = slot;
@@ -199,6 +203,12 @@ void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     p2ps_work_spend(core, 1, bytes.length);
     if (c->login_state != P2PS_LOGIN_OPEN)
         return;
+    if (!p2ps_tally_post(core, c)) {
+        c->misuse.posts++;
+        core->stats.posts_throttled++;
+        nak(core, client, msg, RWF_NAK_NO_RESOURCES, "Too many posts a second");
+        return;
+    }
     if (index == P2PS_STREAM_LOGIN) {
         post_off_stream(core, client, msg, bytes);
     } else if (index < P2PS_STREAM_DICTIONARY) {
@@ -226,6 +236,7 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
     core->now_ns = now_ns;
     core->stats.generic_in++;
     p2ps_work_spend(core, 1, bytes.length);
+    p2ps_tally_ask(core, c);
     if (c->login_state != P2PS_LOGIN_OPEN)
         return;
     if (index == P2PS_STREAM_LOGIN) {

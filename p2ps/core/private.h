@@ -165,13 +165,18 @@ struct p2ps_client {
     bool is_slow_listed;                               /* in the list of slow ones */
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
-    struct p2ps_tally *tally; /* of its user; NULL before the login */
+    struct p2ps_party *host;
+    struct p2ps_party *party; /* of its user; NULL before the login */
     bool is_mount;            /* and counted there */
+    bool is_held;             /* its login is refused, a second later */
+    bool is_parked;           /* its requests wait for a token */
+    bool is_parked_listed;    /* in the list of those */
+    uint32_t file_items;      /* items= of its user in the access file; 0: none */
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
     char application_id[P2PS_TEXT_MAX];
-    char address[104];
+    char address[96];
 };
 
 _Static_assert(sizeof(struct p2ps_client) == 1024, "each update finds its clients by a shift");
@@ -180,6 +185,8 @@ _Static_assert(sizeof(struct p2ps_client) == 1024, "each update finds its client
 struct p2ps_post {
     uint32_t client;
     uint32_t client_serial;
+    struct p2ps_party *host; /* who paid for it */
+    struct p2ps_party *party;
     int32_t stream_id;
     uint8_t domain;
     bool has_seq_num;
@@ -293,7 +300,12 @@ struct p2ps_core {
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */
     int16_t view_fields[OMM_VIEW_FIELDS_MAX]; /* of the request being read */
-    _Atomic uint64_t own_items;               /* when nothing is shared */
+    struct p2ps_parties *parties;
+    struct p2ps_parties *own_parties; /* when nothing is shared */
+    uint32_t *parked;                 /* clients whose requests wait for a token, and some more */
+    uint32_t parked_count;
+    uint32_t parked_first; /* of them, when they were looked at last */
+    uint64_t parked_ns; /* when the first of them may go on; UINT64_MAX: none waits */
     uint64_t now_ns;
 };
 

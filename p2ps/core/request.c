@@ -15,6 +15,7 @@
 #include "request.h"
 #include "standby.h"
 #include "status.h"
+#include "tally.h"
 #include "watch.h"
 
 /* A request on its way: what was found out about it so far. */
@@ -118,8 +119,8 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     const struct p2ps_item_limits *limits = &core->config.item_limits;
 
     if ((limits->mount && c->item_streams >= limits->mount) ||
-        is_reached(c->item_limit, &c->tally->items) ||
-        is_reached(limits->aggregate, core->config.shared.items)) {
+        is_reached(limits->host, &c->host->items) || is_reached(c->item_limit, &c->party->items) ||
+        is_reached(limits->aggregate, p2ps_parties_items(core->parties))) {
         core->stats.refused_limit++;
         close_for_room(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
         return false;
@@ -372,6 +373,7 @@ bool p2ps_batch_next(struct p2ps_core *core, uint32_t client)
 
     if (rc > 0) {
         p2ps_work_spend(core, 1, 0);
+        p2ps_tally_ask(core, c);
         open_name(core, client, batch, name);
         return true;
     }
@@ -408,6 +410,8 @@ static void open_batch(struct p2ps_core *core, uint32_t client,
     /* A front that keeps nothing back does not keep the views of the batch either. */
     bool is_sliced = c->front->resume != NULL;
     for (unsigned i = 0; !is_sliced || (i < P2PS_SHARE_ASKS && core->work.asks > 0); i++) {
+        if (is_sliced && p2ps_work_parks(core, client))
+            return;
         if (!p2ps_batch_next(core, client))
             return;
     }
@@ -507,6 +511,7 @@ void p2ps_client_item(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     core->are_ids_known = true;
     core->stats.requests_in++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, c);
     if (c->login_state == P2PS_LOGIN_REFUSED)
         return;
     if (c->login_state != P2PS_LOGIN_OPEN)
@@ -536,5 +541,6 @@ void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t st
 
     core->stats.decode_errors++;
     p2ps_work_spend(core, 1, 0);
+    p2ps_tally_ask(core, p2ps_client_at(core, client));
     p2ps_status_send(core, client, stream_id, domain, 0, &state);
 }

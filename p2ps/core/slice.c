@@ -43,8 +43,13 @@ static void serve_busy(struct p2ps_core *core)
         work->busy_first = c->busy_next;
         c->is_busy = false;
         work->resuming = client;
-        while (has_more && work->asks > end)
-            has_more = ask_once(core, client, serial);
+        while (has_more && work->asks > end) {
+            /* Streams that are taken up again were asked for before. */
+            if (!c->is_resuming && p2ps_work_parks(core, client))
+                has_more = false;
+            else
+                has_more = ask_once(core, client, serial);
+        }
         work->resuming = P2PS_NONE;
         if (has_more)
             p2ps_work_wait(core, client);
@@ -96,6 +101,7 @@ void p2ps_slice_check(struct p2ps_core *core)
 void p2ps_slice_turn(struct p2ps_core *core)
 {
     p2ps_work_refill(core);
+    p2ps_work_unpark(core);
     p2ps_drop_more(core);
     serve_checks(core);
     serve_busy(core);

@@ -1,76 +1,56 @@
-/* tally.c - how much each user has open, on all workers together. */
+/* tally.c - what a client takes of its address's and its user's share. See tally.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/err.h"
-#include "client.h"
-#include "private.h"
 #include "tally.h"
+#include "base/err.h"
+#include "private.h"
 
-/* ---- when nothing is shared: one tally for the clients of one user ---- */
-
-static struct p2ps_tally *enter_own(void *self, const char *user)
+int p2ps_tally_create(struct p2ps_core *core)
 {
-    const struct p2ps_core *core = self;
-
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        const struct p2ps_client *c = &core->clients[i];
-        if (c->is_used && c->tally && strcmp(c->user, user) == 0)
-            return c->tally;
+    if (core->config.parties) {
+        core->parties = core->config.parties;
+        return MD_OK;
     }
-    return calloc(1, sizeof(struct p2ps_tally));
+    core->own_parties = p2ps_parties_create(core->idmap_key);
+    core->parties = core->own_parties;
+    return core->parties ? MD_OK : MD_ERR_NOMEM;
 }
 
-static void leave_own(void *self, struct p2ps_tally *tally)
+void p2ps_tally_destroy(struct p2ps_core *core)
 {
-    const struct p2ps_core *core = self;
-
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        if (core->clients[i].is_used && core->clients[i].tally == tally)
-            return;
-    }
-    free(tally);
+    p2ps_parties_destroy(core->own_parties);
 }
 
-void p2ps_tally_defaults(struct p2ps_core *core)
-{
-    struct p2ps_shared *shared = &core->config.shared;
+/* ---- a client, its address and its user ---- */
 
-    if (!shared->enter)
-        *shared = (struct p2ps_shared){ .self = core, .enter = enter_own, .leave = leave_own };
-    if (!shared->items)
-        shared->items = &core->own_items;
+int p2ps_tally_host(struct p2ps_core *core, struct p2ps_client *c)
+{
+    c->host = p2ps_parties_host(core->parties, core->now_ns, c->address);
+    return c->host ? MD_OK : MD_ERR_NOMEM;
 }
 
-/* ---- a client and its user ---- */
-
-int p2ps_tally_enter(struct p2ps_core *core, uint32_t client)
+int p2ps_tally_user(struct p2ps_core *core, struct p2ps_client *c, bool is_proved)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    const struct p2ps_shared *shared = &core->config.shared;
-
-    c->tally = shared->enter(shared->self, c->user);
-    return c->tally ? MD_OK : MD_ERR_NOMEM;
+    c->party =
+        p2ps_parties_user(core->parties, core->now_ns, c->user, is_proved ? NULL : c->address);
+    return c->party ? MD_OK : MD_ERR_NOMEM;
 }
 
 void p2ps_tally_leave(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = &core->clients[client];
-    const struct p2ps_shared *shared = &core->config.shared;
-    struct p2ps_tally *tally = c->tally;
 
-    if (!tally)
-        return;
-    p2ps_tally_unmount(core, client);
-    c->tally = NULL;
-    shared->leave(shared->self, tally);
+    if (c->party) {
+        p2ps_tally_unmount(core, client);
+        p2ps_parties_leave(core->parties, c->party);
+    }
+    p2ps_parties_leave(core->parties, c->host);
+    c->party = c->host = NULL;
 }
 
 bool p2ps_tally_mount(struct p2ps_core *core, uint32_t client, uint32_t max)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t before = atomic_fetch_add_explicit(&c->tally->mounts, 1, memory_order_relaxed);
+    struct p2ps_client *c = &core->clients[client];
+    uint32_t before = atomic_fetch_add_explicit(&c->party->mounts, 1, memory_order_relaxed);
 
     c->is_mount = true;
     if (max == 0 || before < max)
@@ -84,12 +64,63 @@ void p2ps_tally_unmount(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = &core->clients[client];
 
     if (c->is_mount)
-        atomic_fetch_sub_explicit(&c->tally->mounts, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&c->party->mounts, 1, memory_order_release);
     c->is_mount = false;
 }
 
 void p2ps_tally_items(struct p2ps_client *c, int64_t change)
 {
-    if (c->tally)
-        atomic_fetch_add_explicit(&c->tally->items, (uint64_t)change, memory_order_relaxed);
+    if (!c->party)
+        return;
+    atomic_fetch_add_explicit(&c->party->items, (uint64_t)change, memory_order_release);
+    atomic_fetch_add_explicit(&c->host->items, (uint64_t)change, memory_order_release);
+}
+
+/* ---- rates ---- */
+
+/* Before the login a request is refused, and costs nobody's share: whoever is behind the same
+ * address has done nothing. */
+void p2ps_tally_ask(struct p2ps_core *core, struct p2ps_client *c)
+{
+    const struct p2ps_rate *rate = &core->config.rates.requests;
+
+    if (rate->per_second == 0 || !c->party)
+        return;
+    p2ps_bucket_take(&c->host->requests, rate, core->now_ns, 1);
+    p2ps_bucket_take(&c->party->requests, rate, core->now_ns, 1);
+}
+
+uint64_t p2ps_tally_ready(const struct p2ps_core *core, const struct p2ps_client *c)
+{
+    const struct p2ps_rate *rate = &core->config.rates.requests;
+
+    if (rate->per_second == 0 || !c->party)
+        return 0;
+    uint64_t host_ns = p2ps_bucket_ready(&c->host->requests, rate);
+    uint64_t user_ns = p2ps_bucket_ready(&c->party->requests, rate);
+    return host_ns > user_ns ? host_ns : user_ns;
+}
+
+bool p2ps_tally_post(struct p2ps_core *core, struct p2ps_client *c)
+{
+    const struct p2ps_rate *rate = &core->config.rates.posts;
+
+    if (rate->per_second == 0)
+        return true;
+    if (p2ps_bucket_ready(&c->host->post_rate, rate) > core->now_ns ||
+        p2ps_bucket_ready(&c->party->post_rate, rate) > core->now_ns)
+        return false;
+    p2ps_bucket_take(&c->host->post_rate, rate, core->now_ns, 1);
+    p2ps_bucket_take(&c->party->post_rate, rate, core->now_ns, 1);
+    return true;
+}
+
+/* ---- tables ---- */
+
+bool p2ps_tally_may_have(const struct p2ps_client *c, uint32_t now, uint32_t room,
+                         uint32_t (*of)(const struct p2ps_party *party))
+{
+    if (now < room - room / 4)
+        return true;
+    return of(c->host) < room / 8 && of(c->party) < room / 8;
 }

@@ -10,6 +10,7 @@
 #include "directory.h"
 #include "drop.h"
 #include "item.h"
+#include "login.h"
 #include "private.h"
 #include "tally.h"
 #include "watch.h"
@@ -215,6 +216,8 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
     if (c->login_state == P2PS_LOGIN_REFUSED) {
         if (core->now_ns - c->opened_ns > 2 * SECOND_NS)
             p2ps_client_cut(core, client, "login closed");
+    } else if (c->is_held) {
+        p2ps_login_throttled(core, client);
     } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
         p2ps_client_cut(core, client, "no login within loginTimeout");
     } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {

@@ -3,6 +3,7 @@
 #include "work.h"
 #include "client.h"
 #include "private.h"
+#include "tally.h"
 
 void p2ps_work_refill(struct p2ps_core *core)
 {
@@ -54,6 +55,77 @@ void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
     work->busy_last = client;
 }
 
+/* ---- those without a token ---- */
+
+#define PARK_LEAST_NS 1000000ull /* so that a turn does more than one request of each */
+
+bool p2ps_work_parks(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+    uint64_t ready_ns;
+
+    if (c->is_parked)
+        return true;
+    if (core->config.rates.requests.per_second == 0 ||
+        (ready_ns = p2ps_tally_ready(core, c)) <= core->now_ns)
+        return false;
+    if (ready_ns < core->now_ns + PARK_LEAST_NS)
+        ready_ns = core->now_ns + PARK_LEAST_NS;
+    core->stats.requests_throttled++;
+    c->is_parked = true;
+    if (!c->is_parked_listed)
+        core->parked[core->parked_count++] = client;
+    c->is_parked_listed = true;
+    if (ready_ns < core->parked_ns)
+        core->parked_ns = ready_ns;
+    return true;
+}
+
+/* Its time has come, or it is gone. */
+static bool is_ready(const struct p2ps_core *core, const struct p2ps_client *c)
+{
+    return !p2ps_client_is_here(c) || !c->is_parked || p2ps_tally_ready(core, c) <= core->now_ns;
+}
+
+static void unpark(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    c->is_parked_listed = false;
+    if (c->is_parked && p2ps_client_is_here(c))
+        p2ps_work_wait(core, client);
+    c->is_parked = false;
+}
+
+/* Those who share a bucket have its tokens in turn: another one is the first each time. */
+void p2ps_work_unpark(struct p2ps_core *core)
+{
+    uint32_t count = core->parked_count;
+    uint32_t kept = 0;
+
+    if (core->now_ns < core->parked_ns)
+        return;
+    core->parked_ns = UINT64_MAX;
+    core->parked_first = count ? (core->parked_first + 1) % count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = core->parked_first + i;
+        uint32_t client = core->parked[at < count ? at : at - count];
+
+        if (is_ready(core, &core->clients[client]))
+            unpark(core, client);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t client = core->parked[i];
+
+        if (!core->clients[client].is_parked_listed)
+            continue;
+        uint64_t ready_ns = p2ps_tally_ready(core, &core->clients[client]);
+        core->parked[kept++] = client;
+        core->parked_ns = ready_ns < core->parked_ns ? ready_ns : core->parked_ns;
+    }
+    core->parked_count = kept;
+}
+
 bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
 {
     const struct p2ps_client *c = p2ps_client_at(core, client);
@@ -63,6 +135,8 @@ bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
 
     if (c->closing)
         return false; /* the end of the batch cuts it */
+    if (p2ps_work_parks(core, client))
+        return false;
     if (!c->batch && !c->is_resuming && !c->is_busy && is_its_turn && work->asks > 0)
         return true;
     if (work->resuming != client)

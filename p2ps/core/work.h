@@ -57,6 +57,10 @@ void p2ps_work_refill(struct p2ps_core *core);
 void p2ps_work_spend(struct p2ps_core *core, uint32_t asks, uint64_t bytes);
 /* The authority looked at so many rules for one answer. */
 void p2ps_work_spend_rules(struct p2ps_core *core, uint32_t rules);
+/* True: there is no token for a request of the client, which waits for one. */
+bool p2ps_work_parks(struct p2ps_core *core, uint32_t client);
+/* Those whose time has come have requests left. */
+void p2ps_work_unpark(struct p2ps_core *core);
 /* The client has requests left. */
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client);
 

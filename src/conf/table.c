@@ -67,6 +67,26 @@ const struct md_conf_row md_conf_rows[] = {
       "Most client connections (mounts); the next is refused with the text 'Maximum number of "
       "mounts reached'. At the limit a connection that has not logged in makes room first, of the "
       "host that has most of them." },
+    { "mountLimitPerHost", DAEMON, P2PS, 0, INT("connections", 0, 65000, "0"),
+      "Most client connections of one address (of IPv6: of a /64), 0 = no limit but maxMounts; the "
+      "next is refused with the text 'Maximum number of mounts of this address reached'." },
+    { "loginRate", DAEMON, P2PS, DYN, INT("logins/s", 0, 1000000, "200"),
+      "Logins a second of one address (of IPv6: of a /64), and of one user who was proved, 0 = no "
+      "limit. Those beyond loginBurst are closed with CLOSED_RECOVER and NO_RESOURCES after a "
+      "second." },
+    { "loginBurst", DAEMON, P2PS, DYN, INT("logins", 1, 1000000, "2000"),
+      "Logins of one address, or of one user, at once." },
+    { "requestRate", DAEMON, P2PS, DYN, INT("requests/s", 0, 100000000, "100000"),
+      "Requests a second of one address, and of one user, 0 = no limit; each name of a batch is "
+      "one. Beyond requestBurst a client is read no further until it is its turn; nothing is "
+      "refused." },
+    { "requestBurst", DAEMON, P2PS, DYN, INT("requests", 1, 1000000000, "10000000"),
+      "Requests of one address, or of one user, at once." },
+    { "postRate", DAEMON, P2PS, DYN, INT("posts/s", 0, 100000000, "100000"),
+      "Posts a second of one address, and of one user, 0 = no limit; over it a post is refused "
+      "with NO_RESOURCES." },
+    { "postBurst", DAEMON, P2PS, DYN, INT("posts", 1, 1000000000, "1000000"),
+      "Posts of one address, or of one user, at once." },
     { "loginTimeout", DAEMON, P2PS, 0, TIME("s", 100 * MS, 3600 * SEC, "5"),
       "From the connection to the login request; over it the connection is ended." },
     { "itemLimit", DAEMON | USER, P2PS, DYN, INT("items", 0, MANY, "0"),
@@ -75,6 +95,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "itemLimit", DAEMON, SRC, 0, INT("items", 0, 16777215, "0"),
       "Most items one instance keeps open, 0 = no limit; over it the least important is "
       "pre-empted or the new one refused." },
+    { "itemLimitPerHost", DAEMON, P2PS, DYN, INT("items", 0, MANY, "10000000"),
+      "Most items that the connections of one address (of IPv6: of a /64) may have open, 0 = no "
+      "limit. Over it an item is closed with TOO_MANY_ITEMS." },
     { "itemLimitPerMount", DAEMON, P2PS, DYN, INT("items", 0, MANY, "200000"),
       "Most items one connection may have open, 0 = no limit. Over it an item is closed with "
       "TOO_MANY_ITEMS." },

@@ -360,6 +360,7 @@ static enum entitle_verdict judge_login(const struct entitle_rules *rules,
         return deny(out, "token refused");
     if (user->has_password && !same_secret(user->password, query->password))
         return deny(out, "user name or password refused");
+    out->is_proved = user->has_password || user->has_token;
     out->mounts_max = user->mounts_max;
     out->items_max = user->items_max;
     out->messages_per_s = user->messages_per_s;

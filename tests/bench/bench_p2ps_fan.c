@@ -164,22 +164,6 @@ static int answers(void *self, struct entitle_answer out[], int max)
     return 0;
 }
 
-/* The counters of the one user, as the workers of p2ps share them. */
-static struct p2ps_tally user;
-
-static struct p2ps_tally *enter(void *self, const char *name)
-{
-    (void)self;
-    (void)name;
-    return &user;
-}
-
-static void left(void *self, struct p2ps_tally *tally)
-{
-    (void)self;
-    (void)tally;
-}
-
 /* ---- the backbone ---- */
 
 static size_t message(uint8_t *out, bool is_image)
@@ -287,7 +271,6 @@ static void create(struct bench *bench)
     const struct p2ps_core_config config = {
         .sink = { .send = { &up, reserve, commit, fill } },
         .authority = { ask, answers, NULL },
-        .shared = { .enter = enter, .leave = left },
         .client_limit = CLIENTS_MAX,
         .message_max = 65536,
         .keeps_images = true,

@@ -221,6 +221,8 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
     out->mounts_max = pair->authority_mounts;
     out->rules_seen = pair->authority_rules;
+    out->items_max = pair->authority_items;
+    out->is_proved = pair->authority_proves;
     if (!pair->authority_is_late)
         return verdict;
     assert_true(pair->late_count < PAIR_STREAMS);

@@ -176,6 +176,8 @@ struct pair {
     uint32_t authority_asked;  /* so often */
     uint32_t authority_rules;  /* it looks at for each answer */
     uint32_t authority_mounts; /* that each user may have, 0: any */
+    uint32_t authority_items;  /* the same of items */
+    bool authority_proves;     /* that a user is who it says */
     const char *authority_denies_item;
     const char *authority_denies_data; /* one byte of permission data */
     const char *authority_denies_user; /* that data to this user only */

@@ -301,6 +301,25 @@ static struct consumer *connect_one(struct fixture *f)
 
 typedef bool (*done_fn)(const struct fixture *f);
 
+static void hand(struct fixture *f, struct net_stream *stream, bool makes_room)
+{
+    const struct p2ps_handed handed = {
+        .protocol = &p2ps_rssl_protocol,
+        .stream = stream,
+        .refusal = f->refusal,
+        .room = makes_room ? P2PS_ROOM_OF_ANY : P2PS_ROOM_NONE,
+    };
+
+    assert_int_equal(p2ps_worker_hand(f->worker, &handed), MD_OK);
+}
+
+static void hand_one(struct fixture *f, struct net_stream *stream)
+{
+    const struct p2ps_handed handed = { .protocol = &p2ps_rssl_protocol, .stream = stream };
+
+    assert_int_equal(p2ps_worker_hand(f->worker, &handed), MD_OK);
+}
+
 /* The worker has a thread of its own; this one accepts, as p2ps's control loop does, and is all
  * the consumers. */
 static void run_until(struct fixture *f, done_fn done)
@@ -310,9 +329,7 @@ static void run_until(struct fixture *f, done_fn done)
 
     while (md_clock_mono_ns() < end_ns) {
         while (net_listener_accept(f->listener, &stream) == MD_OK)
-            assert_int_equal((f->makes_room ? p2ps_worker_hand_into : p2ps_worker_hand)(
-                                 f->worker, &p2ps_rssl_protocol, stream, f->refusal),
-                             MD_OK);
+            hand(f, stream, f->makes_room);
         for (size_t i = 0; i < f->consumer_count; i++)
             turn(&f->consumers[i]);
         if (done(f))
@@ -395,7 +412,7 @@ static void a_connection_counts_as_soon_as_it_is_handed_over(void **state)
         connect_one(f);
     for (int i = 0; i < 60000 && handed < CONSUMERS_MAX; i++) {
         while (net_listener_accept(f->listener, &stream) == MD_OK) {
-            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, stream, NULL), MD_OK);
+            hand_one(f, stream);
             handed++;
             assert_int_equal(mount_count(f), handed);
         }
@@ -427,8 +444,7 @@ static void what_is_no_rssl_is_cut_and_the_others_are_served(void **state)
     for (int i = 0; i < 60000 && net_stream_ready(stream) == MD_ERR_AGAIN; i++) {
         struct net_stream *accepted;
         if (net_listener_accept(f->listener, &accepted) == MD_OK)
-            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, accepted, NULL),
-                             MD_OK);
+            hand_one(f, accepted);
         poll(NULL, 0, 1);
     }
     assert_int_equal(net_stream_write(stream, &slice, 1), (int64_t)slice.length);
@@ -451,8 +467,7 @@ static struct net_stream *connect_silent(struct fixture *f)
     for (int i = 0; i < 60000 && mount_count(f) == before; i++) {
         (void)net_stream_ready(stream);
         if (net_listener_accept(f->listener, &accepted) == MD_OK)
-            assert_int_equal(p2ps_worker_hand(f->worker, &p2ps_rssl_protocol, accepted, NULL),
-                             MD_OK);
+            hand_one(f, accepted);
         poll(NULL, 0, 1);
     }
     assert_int_equal(mount_count(f), before + 1);
@@ -484,8 +499,7 @@ static void who_says_nothing_makes_room_and_who_is_logged_in_does_not(void **sta
     for (int i = 0; i < 60000 && !late->closed; i++) {
         struct net_stream *stream;
         if (net_listener_accept(f->listener, &stream) == MD_OK)
-            assert_int_equal(
-                p2ps_worker_hand_into(f->worker, &p2ps_rssl_protocol, stream, f->refusal), MD_OK);
+            hand(f, stream, true);
         turn(late);
         poll(NULL, 0, 1);
     }

@@ -1,21 +1,23 @@
 /* test_p2ps_users.c - the limits of a user hold over all workers of a process. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
-#include "p2ps/users.h"
 
 /* Two workers, each with a backbone of its own here; consumers of one user on both. */
 struct workers {
-    struct p2ps_users *users;
+    struct p2ps_parties *parties;
     struct pair pair[2];
 };
 
 static void start(struct workers *w, struct p2ps_item_limits limits, uint32_t mounts)
 {
-    assert_int_equal(p2ps_users_create(&w->users), MD_OK);
+    static const uint64_t key[2] = { 1, 2 };
+
+    w->parties = p2ps_parties_create(key);
+    assert_non_null(w->parties);
     for (int i = 0; i < 2; i++) {
         const struct p2ps_core_config config = {
             .item_limits = limits,
-            .shared = p2ps_users_shared(w->users),
+            .parties = w->parties,
         };
         w->pair[i].authority_mounts = mounts;
         pair_create(&w->pair[i], config);
@@ -35,7 +37,7 @@ static int teardown(void **state)
 
     pair_destroy(&w->pair[0]);
     pair_destroy(&w->pair[1]);
-    p2ps_users_destroy(w->users);
+    p2ps_parties_destroy(w->parties);
     free(w);
     return 0;
 }

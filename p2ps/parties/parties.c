@@ -1,0 +1,253 @@
+/* parties.c - see parties.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parties.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/siphash.h"
+
+#define BUCKETS 4096
+
+/* The party is the first member: who is given it gives it back. */
+struct entry {
+    struct p2ps_party party;
+    struct entry *next;  /* of its bucket */
+    struct entry *older; /* of those that nobody holds */
+    struct entry *newer;
+    uint32_t references;
+    uint32_t length;
+    char name[];
+};
+
+struct p2ps_parties {
+    pthread_mutex_t lock;
+    uint64_t key[2];
+    uint64_t now_ns; /* as it was told last */
+    _Atomic uint64_t items;
+    size_t count, idle_count;
+    struct entry *oldest;
+    struct entry *newest;
+    struct entry *buckets[BUCKETS];
+};
+
+/* ---- names ---- */
+
+void p2ps_host_of(const char *peer, char out[P2PS_HOST_MAX])
+{
+    const char *colon = strrchr(peer, ':');
+    size_t length = colon ? (size_t)(colon - peer) : strlen(peer);
+    struct in6_addr address;
+
+    if (length > 1 && peer[0] == '[') {
+        peer++;
+        length -= 2;
+    }
+    if (length >= P2PS_HOST_MAX)
+        length = P2PS_HOST_MAX - 1;
+    memcpy(out, peer, length);
+    out[length] = 0;
+    char *zone = strchr(out, '%');
+    if (zone)
+        *zone = 0;
+    if (inet_pton(AF_INET6, out, &address) != 1)
+        return;
+    char text[INET6_ADDRSTRLEN];
+    memset(&address.s6_addr[8], 0, 8);
+    if (inet_ntop(AF_INET6, &address, text, sizeof(text)))
+        snprintf(out, P2PS_HOST_MAX, "%s/64", text);
+}
+
+/* ---- the table ---- */
+
+static struct entry **bucket_of(struct p2ps_parties *parties, const char *name, size_t length)
+{
+    uint64_t hash = md_siphash(parties->key, name, length);
+
+    return &parties->buckets[hash % BUCKETS];
+}
+
+static void unlink_idle(struct p2ps_parties *parties, struct entry *entry)
+{
+    if (entry->older)
+        entry->older->newer = entry->newer;
+    else
+        parties->oldest = entry->newer;
+    if (entry->newer)
+        entry->newer->older = entry->older;
+    else
+        parties->newest = entry->older;
+    entry->older = entry->newer = NULL;
+    parties->idle_count--;
+}
+
+static void link_idle(struct p2ps_parties *parties, struct entry *entry)
+{
+    entry->older = parties->newest;
+    entry->newer = NULL;
+    if (parties->newest)
+        parties->newest->newer = entry;
+    else
+        parties->oldest = entry;
+    parties->newest = entry;
+    parties->idle_count++;
+}
+
+static void forget(struct p2ps_parties *parties, struct entry *entry)
+{
+    struct entry **link = bucket_of(parties, entry->name, entry->length);
+
+    unlink_idle(parties, entry);
+    while (*link != entry)
+        link = &(*link)->next;
+    *link = entry->next;
+    parties->count--;
+    free(entry);
+}
+
+static bool is_counted(const struct p2ps_party *party)
+{
+    return atomic_load_explicit(&party->mounts, memory_order_acquire) ||
+           atomic_load_explicit(&party->views, memory_order_acquire) ||
+           atomic_load_explicit(&party->posts, memory_order_acquire) ||
+           atomic_load_explicit(&party->items, memory_order_acquire);
+}
+
+static bool has_debts(const struct p2ps_party *party, uint64_t now_ns)
+{
+    return atomic_load_explicit(&party->logins.full_ns, memory_order_relaxed) > now_ns ||
+           atomic_load_explicit(&party->requests.full_ns, memory_order_relaxed) > now_ns ||
+           atomic_load_explicit(&party->post_rate.full_ns, memory_order_relaxed) > now_ns;
+}
+
+/* A few of those that nobody holds: they are as many as ever came otherwise. */
+static void forget_some(struct p2ps_parties *parties)
+{
+    for (unsigned i = 0; i < 4 && parties->oldest; i++) {
+        struct entry *entry = parties->oldest;
+
+        if (!is_counted(&entry->party) && (parties->idle_count > P2PS_PARTIES_IDLE ||
+                                           !has_debts(&entry->party, parties->now_ns))) {
+            forget(parties, entry);
+            continue;
+        }
+        unlink_idle(parties, entry);
+        link_idle(parties, entry);
+    }
+}
+
+static struct entry *add(struct p2ps_parties *parties, struct entry **bucket, const char *name,
+                         size_t length)
+{
+    struct entry *entry = calloc(1, sizeof(*entry) + length);
+
+    if (!entry)
+        return NULL;
+    memcpy(entry->name, name, length);
+    entry->length = (uint32_t)length;
+    entry->next = *bucket;
+    *bucket = entry;
+    parties->count++;
+    return entry;
+}
+
+static struct p2ps_party *enter(struct p2ps_parties *parties, uint64_t now_ns, const char *name,
+                                size_t length)
+{
+    pthread_mutex_lock(&parties->lock);
+    parties->now_ns = now_ns > parties->now_ns ? now_ns : parties->now_ns;
+    forget_some(parties);
+    struct entry **bucket = bucket_of(parties, name, length);
+    struct entry *entry = *bucket;
+    while (entry && (entry->length != length || memcmp(entry->name, name, length) != 0))
+        entry = entry->next;
+    if (!entry)
+        entry = add(parties, bucket, name, length);
+    else if (entry->references == 0)
+        unlink_idle(parties, entry);
+    if (entry)
+        entry->references++;
+    pthread_mutex_unlock(&parties->lock);
+    return entry ? &entry->party : NULL;
+}
+
+struct p2ps_party *p2ps_parties_host(struct p2ps_parties *parties, uint64_t now_ns,
+                                     const char *peer)
+{
+    char name[1 + P2PS_HOST_MAX] = "h";
+
+    p2ps_host_of(peer, name + 1);
+    return enter(parties, now_ns, name, strlen(name));
+}
+
+struct p2ps_party *p2ps_parties_user(struct p2ps_parties *parties, uint64_t now_ns,
+                                     const char *user, const char *peer)
+{
+    char name[512], host[P2PS_HOST_MAX] = "";
+
+    if (peer)
+        p2ps_host_of(peer, host);
+    /* A zero byte cannot be in either text. */
+    int length = snprintf(name, sizeof(name), "%c%s%c%.300s", peer ? 'n' : 'u', host, 0, user);
+    return enter(parties, now_ns, name, (size_t)length);
+}
+
+void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party)
+{
+    struct entry *entry = (struct entry *)party;
+
+    if (!party)
+        return;
+    pthread_mutex_lock(&parties->lock);
+    if (--entry->references == 0) {
+        link_idle(parties, entry);
+        forget_some(parties);
+    }
+    pthread_mutex_unlock(&parties->lock);
+}
+
+_Atomic uint64_t *p2ps_parties_items(struct p2ps_parties *parties)
+{
+    return &parties->items;
+}
+
+size_t p2ps_parties_count(struct p2ps_parties *parties)
+{
+    pthread_mutex_lock(&parties->lock);
+    size_t count = parties->count;
+    pthread_mutex_unlock(&parties->lock);
+    return count;
+}
+
+/* ---- life ---- */
+
+struct p2ps_parties *p2ps_parties_create(const uint64_t key[2])
+{
+    struct p2ps_parties *parties = calloc(1, sizeof(*parties));
+
+    if (!parties)
+        return NULL;
+    parties->key[0] = key[0];
+    parties->key[1] = key[1];
+    pthread_mutex_init(&parties->lock, NULL);
+    return parties;
+}
+
+void p2ps_parties_destroy(struct p2ps_parties *parties)
+{
+    if (!parties)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (parties->buckets[i]) {
+            struct entry *entry = parties->buckets[i];
+
+            parties->buckets[i] = entry->next;
+            free(entry);
+        }
+    }
+    pthread_mutex_destroy(&parties->lock);
+    free(parties);
+}
