@@ -44,7 +44,8 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
     /* A client gets no state of an item before the authority permits it. */
     MD_REQUIRE(w->state != P2PS_WATCH_ASKS || !(w->flags & P2PS_WATCH_OWED));
     MD_REQUIRE(!(w->flags & P2PS_WATCH_CONFLATED) || w->flags & P2PS_WATCH_HAD_IMAGE);
-    MD_REQUIRE(p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
+    MD_REQUIRE(c->is_standing ||
+               p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
     MD_REQUIRE(it->is_private == ((w->flags & P2PS_WATCH_PRIVATE) != 0));
     tally->form_watches[w->form]++;
     tally->owed += (w->flags & P2PS_WATCH_OWED) != 0;

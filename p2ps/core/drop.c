@@ -147,6 +147,7 @@ void p2ps_drop_streams(struct p2ps_core *core, uint32_t client)
 
     p2ps_batch_forget(c);
     c->is_resuming = false;
+    c->is_standing = false;
     c->directory_stream = 0;
     if (!c->is_dropping) {
         c->is_dropping = true;

@@ -244,6 +244,53 @@ int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t
     return 0;
 }
 
+/*
+ * An entry that moves because another one was taken out moves down, towards its home, and never
+ * across a free slot. So the slots are walked from a free one downwards: what moves was visited, or
+ * will be.
+ */
+static int32_t slot_below(const struct p2ps_idmap *map, struct p2ps_idmap_walk *walk,
+                          uint32_t *index)
+{
+    uint32_t nth = walk->done - map->dense_room;
+
+    if (nth == 0) {
+        walk->start = 0;
+        while (map->slots[walk->start].id != 0)
+            walk->start++; /* a quarter of them is free */
+    }
+    const struct p2ps_idmap_slot *slot = &map->slots[(walk->start - 1 - nth) & map->mask];
+    *index = slot->entry.index;
+    return slot->id;
+}
+
+static int32_t place_of_walk(const struct p2ps_idmap *map, struct p2ps_idmap_walk *walk,
+                             uint32_t *index)
+{
+    if (walk->done >= map->dense_room)
+        return slot_below(map, walk, index);
+    *index = map->dense[walk->done].index;
+    return *index != P2PS_IDMAP_NONE ? (int32_t)walk->done : 0;
+}
+
+int32_t p2ps_idmap_walk(const struct p2ps_idmap *map, struct p2ps_idmap_walk *walk,
+                        uint32_t *places, uint32_t *index)
+{
+    uint32_t end = map->dense_room + (map->slots ? map->mask + 1 : 0);
+
+    while (*places > 0 && walk->done < end) {
+        int32_t id = place_of_walk(map, walk, index);
+
+        --*places;
+        walk->done++;
+        if (id != 0)
+            return id;
+    }
+    if (walk->done >= end && *places > 0)
+        *walk = (struct p2ps_idmap_walk){ 0 };
+    return 0;
+}
+
 /* The id at a place of the walk over both, and its entry; 0: none is there. */
 static int32_t take_at(struct p2ps_idmap *map, uint32_t place, struct p2ps_idmap_entry *entry)
 {

@@ -63,6 +63,18 @@ uint32_t p2ps_idmap_take(struct p2ps_idmap *map, int32_t id);
  * walk goes on may make it pass over another one. */
 int32_t p2ps_idmap_next(const struct p2ps_idmap *map, uint32_t *cursor, uint32_t *index);
 
+/* A walk in parts, while ids may be taken out and none is put in: each id that stays is visited,
+ * some of them twice perhaps. All zero: it begins. */
+struct p2ps_idmap_walk {
+    uint32_t done;  /* places */
+    uint32_t start; /* a free slot */
+};
+
+/* The next id; looks at `*places` places at most and counts them down. 0: the walk is over and
+ * begins anew, or, if no places are left, it goes on later. */
+int32_t p2ps_idmap_walk(const struct p2ps_idmap *map, struct p2ps_idmap_walk *walk,
+                        uint32_t *places, uint32_t *index);
+
 /* Takes any id out, for one who takes out all of them: start with *cursor = 0. It looks at
  * `*places` places at most and counts them down there. 0: the map is empty, or there are no more
  * places to look at. */

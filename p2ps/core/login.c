@@ -232,12 +232,8 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     ask_authority(core, client, request);
 }
 
-/*
- * Updates were held back while everything was paused: those streams get a fresh image, so many in a
- * turn. A stream that ends meanwhile may make the walk miss another one: then it begins again.
- */
-#define RESUME_STREAMS 64 /* looked at in one go */
-
+/* Updates were held back while everything was paused: those streams get a fresh image, so many in a
+ * turn. */
 static void resume_stream(struct p2ps_core *core, uint32_t client, int32_t id, uint32_t item)
 {
     uint32_t watch = p2ps_item_watch_find(core, item, client, id);
@@ -253,20 +249,18 @@ static void resume_stream(struct p2ps_core *core, uint32_t client, int32_t id, u
 void p2ps_login_resume(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t places = P2PS_ASK_PLACES;
     uint32_t item;
 
-    if (c->resume_cursor == 0)
-        c->resume_streams = c->item_streams;
-    for (unsigned i = 0; i < RESUME_STREAMS && core->work.asks > 0; i++) {
-        int32_t id = p2ps_idmap_next(&c->streams, &c->resume_cursor, &item);
+    while (places > 0 && core->work.asks > 0) {
+        int32_t id = p2ps_idmap_walk(&c->streams, &c->walk, &places, &item);
 
-        if (id == 0) {
-            c->resume_cursor = 0;
-            c->is_resuming = c->resume_streams != c->item_streams;
-            c->pause_all = c->is_resuming ? P2PS_PAUSE_MISSED : P2PS_PAUSE_NONE;
+        if (id == 0 && places > 0) {
+            c->is_resuming = false;
+            c->pause_all = P2PS_PAUSE_NONE;
             return;
         }
-        if (item < P2PS_STREAM_DICTIONARY)
+        if (id != 0 && item < P2PS_STREAM_DICTIONARY)
             resume_stream(core, client, id, item);
     }
 }
@@ -276,7 +270,7 @@ static void resume_all(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     c->is_resuming = true;
-    c->resume_cursor = 0;
+    c->walk = (struct p2ps_idmap_walk){ 0 };
     p2ps_login_resume(core, client);
     if (c->is_resuming && core->work.resuming != client)
         p2ps_work_wait(core, client);

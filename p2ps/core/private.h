@@ -130,6 +130,7 @@ struct p2ps_client {
     bool directory_owed;
     bool closing;
     bool is_resuming; /* the streams that missed something while all was paused wait for images */
+    bool is_standing; /* its streams are told one by one whether they stand by */
     bool is_busy;     /* in the ring of clients whose requests wait */
     bool is_dropping; /* in the ring of clients whose streams are let go */
     bool is_gone;     /* hung up; the slot is free when its streams are */
@@ -157,8 +158,7 @@ struct p2ps_client {
     uint32_t busy_next; /* in the ring */
     uint32_t drop_next;
     uint32_t drop_cursor;          /* in `streams` */
-    uint32_t resume_cursor;        /* the same, of what a login takes up again */
-    uint32_t resume_streams;       /* item_streams when it was 0 */
+    struct p2ps_idmap_walk walk;   /* over `streams`, while is_resuming or is_standing */
     struct p2ps_batch *batch;      /* half done; NULL: none */
     const struct p2ps_front *door; /* while its streams are let go: `front` and `self` before */
     void *door_self;
@@ -305,7 +305,7 @@ struct p2ps_core {
     uint32_t *parked;                 /* clients whose requests wait for a token, and some more */
     uint32_t parked_count;
     uint32_t parked_first; /* of them, when they were looked at last */
-    uint64_t parked_ns; /* when the first of them may go on; UINT64_MAX: none waits */
+    uint64_t parked_ns;    /* when the first of them may go on; UINT64_MAX: none waits */
     uint64_t now_ns;
 };
 

@@ -7,6 +7,7 @@
 #include "login.h"
 #include "private.h"
 #include "request.h"
+#include "standby.h"
 
 /* ---- requests ---- */
 
@@ -21,12 +22,14 @@ static bool ask_once(struct p2ps_core *core, uint32_t client, uint32_t serial)
         p2ps_batch_next(core, client);
     else if (c->is_resuming)
         p2ps_login_resume(core, client);
+    else if (c->is_standing)
+        p2ps_standby_go_on(core, client);
     else
         has_more = c->front->resume && c->front->resume(c->self);
     if (core->work.asks == before)
         p2ps_work_spend(core, 1, 0); /* a request that is nothing to the core is one, too */
     return p2ps_client_is_here(c) && !c->closing && c->serial == serial &&
-           (has_more || c->batch || c->is_resuming);
+           (has_more || c->batch || c->is_resuming || c->is_standing);
 }
 
 static void serve_busy(struct p2ps_core *core)
@@ -45,7 +48,7 @@ static void serve_busy(struct p2ps_core *core)
         work->resuming = client;
         while (has_more && work->asks > end) {
             /* Streams that are taken up again were asked for before. */
-            if (!c->is_resuming && p2ps_work_parks(core, client))
+            if (!c->is_resuming && !c->is_standing && p2ps_work_parks(core, client))
                 has_more = false;
             else
                 has_more = ask_once(core, client, serial);

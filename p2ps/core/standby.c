@@ -33,24 +33,50 @@ static void set_watch(struct p2ps_core *core, uint32_t item, uint32_t watch, boo
     p2ps_watch_wants_image(core, item, watch);
 }
 
-/* Applies the role of the client to all its streams. */
+static void tell_stream(struct p2ps_core *core, uint32_t client, int32_t id, uint32_t item)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t watch = p2ps_item_watch_find(core, item, client, id);
+
+    if (watch == P2PS_NONE)
+        return;
+    bool was = (core->items[item].watches[watch].flags & P2PS_WATCH_STANDBY) != 0;
+    bool is = p2ps_standby_is(c, core->items[item].service);
+    if (was == is)
+        return;
+    if (!is)
+        p2ps_work_spend(core, 1, 0);
+    set_watch(core, item, watch, is);
+}
+
+void p2ps_standby_go_on(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint32_t places = P2PS_ASK_PLACES;
+    uint32_t item;
+
+    while (places > 0 && core->work.asks > 0) {
+        int32_t id = p2ps_idmap_walk(&c->streams, &c->walk, &places, &item);
+
+        if (id == 0 && places > 0) {
+            c->is_standing = false;
+            return;
+        }
+        if (id != 0 && item < P2PS_STREAM_DICTIONARY)
+            tell_stream(core, client, id, item);
+    }
+}
+
+/* Applies the role of the client to all its streams, so many in a turn. */
 static void apply(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t cursor = 0;
-    uint32_t item;
 
-    for (int32_t id; (id = p2ps_idmap_next(&c->streams, &cursor, &item)) != 0;) {
-        if (item >= P2PS_STREAM_DICTIONARY)
-            continue;
-        uint32_t watch = p2ps_item_watch_find(core, item, client, id);
-        if (watch == P2PS_NONE)
-            continue;
-        bool was = (core->items[item].watches[watch].flags & P2PS_WATCH_STANDBY) != 0;
-        bool is = p2ps_standby_is(c, core->items[item].service);
-        if (was != is)
-            set_watch(core, item, watch, is);
-    }
+    c->is_standing = true;
+    c->walk = (struct p2ps_idmap_walk){ 0 };
+    p2ps_standby_go_on(core, client);
+    if (c->is_standing && core->work.resuming != client)
+        p2ps_work_wait(core, client);
 }
 
 void p2ps_standby_login(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg)

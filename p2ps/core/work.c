@@ -137,7 +137,8 @@ bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
         return false; /* the end of the batch cuts it */
     if (p2ps_work_parks(core, client))
         return false;
-    if (!c->batch && !c->is_resuming && !c->is_busy && is_its_turn && work->asks > 0)
+    if (!c->batch && !c->is_resuming && !c->is_standing && !c->is_busy && is_its_turn &&
+        work->asks > 0)
         return true;
     if (work->resuming != client)
         p2ps_work_wait(core, client);

@@ -13,7 +13,8 @@
  * client asks for is done in the order in which it asked.
  *
  *     ask     a request, a name of a batch, 4 KiB of posts, of images out of the cache, of
- *             services or of dictionaries, a stream that a login takes up again
+ *             services or of dictionaries, a stream that a login takes up again or that stands by
+ *             no more, 256 places looked at for such streams
  *     watch   a stream that is let go because its client hung up or logged out
  *     place   of a map of stream ids, looked at for such streams
  *     check   a question to the authority because the access rules were read again
@@ -31,6 +32,7 @@
 #define P2PS_TURN_IMAGES  64
 #define P2PS_TURN_LONG    8
 #define P2PS_ASK_BYTES    4096
+#define P2PS_ASK_PLACES   256
 #define P2PS_ASK_RULES    512
 
 struct p2ps_core;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -90,6 +91,54 @@ static void it_agrees_with_an_array_under_any_mix_of_calls(void **state)
     p2ps_idmap_fini(&map);
 }
 
+/* Ids far apart, so that they stand in the table, and some that are dense. */
+static int32_t walked_id(uint32_t n)
+{
+    return n % 4 ? (int32_t)(n * 2000003u & 0x7fffffffu) : (int32_t)n + 1;
+}
+
+static void a_walk_in_parts_misses_no_id_that_stays(void **state)
+{
+    enum { IDS = 3000, ROUNDS = 40 };
+    static bool is_there[IDS], was_seen[IDS];
+    uint32_t random = 11;
+
+    (void)state;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const uint64_t other_key[2] = { round, 99 };
+        struct p2ps_idmap_walk walk = { 0 };
+        struct p2ps_idmap map;
+        uint32_t index = 0, visits = 0;
+        bool goes_on = true;
+
+        p2ps_idmap_init(&map, NULL, other_key);
+        for (uint32_t n = 0; n < IDS; n++) {
+            assert_int_equal(p2ps_idmap_put(&map, walked_id(n), n, 0), MD_OK);
+            is_there[n] = true;
+            was_seen[n] = false;
+        }
+        while (goes_on) {
+            uint32_t places = 64;
+
+            for (int32_t id; (id = p2ps_idmap_walk(&map, &walk, &places, &index)) != 0; visits++) {
+                assert_true(index < IDS && walked_id(index) == id);
+                was_seen[index] = true;
+            }
+            goes_on = places == 0;
+            for (unsigned i = 0; i < 20; i++) { /* they go while the walk rests */
+                random = random * 1664525u + 1013904223u;
+                uint32_t n = (random >> 8) % IDS;
+                p2ps_idmap_take(&map, walked_id(n));
+                is_there[n] = false;
+            }
+        }
+        for (uint32_t n = 0; n < IDS; n++)
+            assert_true(was_seen[n] || !is_there[n]);
+        assert_true(visits < 2 * IDS);
+        p2ps_idmap_fini(&map);
+    }
+}
+
 static void ids_that_are_counted_up_take_nine_bytes(void **state)
 {
     struct p2ps_idmap map;
@@ -176,6 +225,7 @@ int main(void)
         cmocka_unit_test(an_empty_map_knows_nothing),
         cmocka_unit_test(ids_of_both_signs_are_kept_apart),
         cmocka_unit_test(it_agrees_with_an_array_under_any_mix_of_calls),
+        cmocka_unit_test(a_walk_in_parts_misses_no_id_that_stays),
         cmocka_unit_test(ids_that_are_counted_up_take_nine_bytes),
         cmocka_unit_test(ids_that_collide_in_a_table_without_a_key_do_not_here),
         cmocka_unit_test(all_ids_are_taken_out_a_few_places_at_a_time),

@@ -259,6 +259,77 @@ static void a_turn_takes_a_counted_number_of_streams_up_again(void **state)
     free(c);
 }
 
+/* ---- two p2ps ---- */
+
+static void say_role(struct crowd *c, uint64_t role)
+{
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_GENERIC,
+        .domain = RWF_DOMAIN_LOGIN,
+        .stream_id = 1,
+        .container = RWF_TYPE_MAP,
+        .flags = RWF_GENERIC_HAS_KEY,
+        .key = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text("ConsumerConnectionStatus") },
+    };
+    const struct rwf_map_info info = { .key_type = RWF_TYPE_ASCII,
+                                       .container = RWF_TYPE_ELEMENT_LIST };
+    const struct rwf_map_entry entry = { .action = RWF_MAP_ADD,
+                                         .key = rwf_text("WarmStandbyInfo") };
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_map_start(&enc, &info);
+    rwf_map_entry_start(&enc, &entry);
+    rwf_element_list_start(&enc, NULL);
+    rwf_element_add_uint(&enc, "WarmStandbyMode", role);
+    rwf_element_list_finish(&enc);
+    rwf_map_entry_finish(&enc);
+    rwf_map_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    struct rwf_bytes whole = rwf_encoder_bytes(&enc);
+    assert_int_equal(rwf_msg_decode(whole, &msg), RWF_OK);
+    p2ps_client_generic(c->pair->sink, c->pair->now_ns, c->id, &msg, whole);
+}
+
+static void a_turn_tells_a_counted_number_of_streams_that_they_are_followed(void **state)
+{
+    enum { ITEMS = 40, STREAMS = 200 };
+    static char names[ITEMS][8];
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    pair_settle(pair);
+    for (int i = 0; i < STREAMS; i++) {
+        char *name = names[i % ITEMS];
+
+        snprintf(name, sizeof(names[0]), "I%d", i % ITEMS);
+        ask(c, &(struct kept){ .stream_id = 5 + i, .name = name });
+        pair_settle(pair);
+    }
+    pair_pass(pair, 100 * PAIR_MS);
+    say_role(c, OMM_STANDBY_STANDBY);
+    turns_until_done(pair);
+    for (int i = 0; i < ITEMS; i++)
+        pair_update(pair, names[i]);
+    pair_settle(pair);
+    assert_int_equal(c->puts, STREAMS); /* no update */
+    turn(pair);
+    say_role(c, OMM_STANDBY_ACTIVE);
+    assert_true(c->puts <= STREAMS + P2PS_TURN_ASKS);
+    assert_false(p2ps_client_takes(pair->sink, c->id));
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = c->puts;
+
+        turn(pair);
+        assert_true(c->puts - before <= P2PS_TURN_ASKS);
+    }
+    assert_int_equal(c->puts, 2 * STREAMS);
+    assert_true(p2ps_client_takes(pair->sink, c->id));
+    free(c);
+}
+
 /* No update comes before the image that it is later than. */
 static void a_stream_that_missed_something_gets_its_image_first(void **state)
 {
@@ -496,6 +567,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(room_that_comes_soon_is_worth_another_try, setup,
                                         pair_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_turn_tells_a_counted_number_of_streams_that_they_are_followed, setup, pair_teardown),
         cmocka_unit_test_setup_teardown(a_login_that_waits_for_its_turn_is_not_late, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_answers_a_counted_number_of_directories, setup,
