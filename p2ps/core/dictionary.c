@@ -61,7 +61,7 @@ static bool has_its_share(const struct p2ps_core *core, uint32_t client)
 
 static void put_off(struct p2ps_core *core, uint32_t client,
                     const struct omm_dictionary_request *request,
-                    const struct p2ps_dictionary_reading *reading, bool is_begun)
+                    const struct p2ps_dictionary_reading *reading, bool is_begun, uint64_t since_ns)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
 
@@ -79,24 +79,44 @@ static void put_off(struct p2ps_core *core, uint32_t client,
     w->request = *request;
     w->reading = *reading;
     w->is_begun = is_begun;
+    w->since_ns = since_ns;
     w->name_length = (uint8_t)request->name.length;
     memcpy(w->name, request->name.data, request->name.length);
     if (core->wait_count == 1)
         core->wait_due_ns = core->now_ns + WAIT_NS;
 }
 
+/* Its next part has found no room for as long as a slow client has. */
+static bool is_hopeless(const struct p2ps_core *core, uint64_t since_ns)
+{
+    return core->now_ns - since_ns > core->config.slow_timeout_ns;
+}
+
+static void give_up(struct p2ps_core *core, uint32_t client, int32_t stream_id)
+{
+    p2ps_idmap_take(&p2ps_client_at(core, client)->streams, stream_id);
+    refuse(core, client, stream_id, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
+           "No room for the dictionary within slowTimeout");
+}
+
+/* `since_ns`: when the last part went out, or it was asked for. */
 static void answer(struct p2ps_core *core, uint32_t client,
                    const struct omm_dictionary_request *request,
-                   struct p2ps_dictionary_reading reading)
+                   struct p2ps_dictionary_reading reading, uint64_t since_ns)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
+    uint64_t sent = core->stats.refresh_out;
     int err = send_parts(core, client, request, &reading);
 
+    if (core->stats.refresh_out != sent)
+        since_ns = core->now_ns;
     if (err == MD_ERR_AGAIN) {
-        put_off(core, client, request, &reading, false);
+        put_off(core, client, request, &reading, false, core->now_ns);
+    } else if (err == MD_ERR_FULL && is_hopeless(core, since_ns)) {
+        give_up(core, client, request->stream_id);
     } else if (err == MD_ERR_FULL) {
         p2ps_client_is_slow(core, client);
-        put_off(core, client, request, &reading, true);
+        put_off(core, client, request, &reading, true, since_ns);
     } else if (err == MD_ERR_NOT_FOUND) {
         p2ps_idmap_take(&c->streams, request->stream_id);
         refuse(core, client, request->stream_id, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND,
@@ -129,7 +149,7 @@ void p2ps_client_dictionary(struct p2ps_core *core, uint64_t now_ns, uint32_t cl
                "The stream id is in use");
     else if (!request->no_refresh) {
         p2ps_dictionary_closed(core, client, request->stream_id); /* it begins anew */
-        answer(core, client, request, (struct p2ps_dictionary_reading){ 0 });
+        answer(core, client, request, (struct p2ps_dictionary_reading){ 0 }, now_ns);
     }
 }
 
@@ -165,13 +185,17 @@ static void answer_waiting(struct p2ps_core *core)
 
         if (!is_there(core, &w))
             continue;
+        if (w.is_begun && is_hopeless(core, w.since_ns)) {
+            give_up(core, w.client, w.request.stream_id);
+            continue;
+        }
         if (answers == ANSWERS || (w.is_begun && !has_room(core, w.client))) {
             core->waits[core->wait_count++] = w;
             continue;
         }
         w.request.name = rwf_bytes(w.name, w.name_length);
         uint64_t before = core->stats.refresh_out;
-        answer(core, w.client, &w.request, w.reading);
+        answer(core, w.client, &w.request, w.reading, w.since_ns);
         answers += core->stats.refresh_out != before;
     }
     if (answers == ANSWERS)
@@ -195,7 +219,7 @@ bool p2ps_dictionaries_go_on(struct p2ps_core *core, uint32_t client)
             continue;
         core->waits[i] = core->waits[--core->wait_count]; /* the loop has seen that one */
         w.request.name = rwf_bytes(w.name, w.name_length);
-        answer(core, client, &w.request, w.reading);
+        answer(core, client, &w.request, w.reading, w.since_ns);
     }
     for (uint32_t i = 0; i < core->wait_count; i++)
         has_more |= is_sent_to(&core->waits[i], core, client);

@@ -203,7 +203,8 @@ struct p2ps_dictionary_wait {
     uint32_t client_serial;
     struct omm_dictionary_request request; /* its name is `name` */
     struct p2ps_dictionary_reading reading;
-    bool is_begun; /* parts went out, the rest waits for room */
+    uint64_t since_ns; /* the last part went out, or it was asked for */
+    bool is_begun;     /* parts went out, the rest waits for room */
     uint8_t name_length;
     uint8_t name[255];
 };

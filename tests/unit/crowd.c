@@ -57,7 +57,7 @@ static int message(void *self, struct rwf_bytes bytes)
     struct crowd *c = self;
 
     (void)bytes;
-    if (c->parts_room && c->parts == c->parts_room)
+    if (c->takes_no_parts || (c->parts_room && c->parts == c->parts_room))
         return MD_ERR_FULL;
     c->parts++;
     c->parts_all++;

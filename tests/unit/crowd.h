@@ -22,6 +22,7 @@ struct crowd {
     uint32_t parts; /* of dictionaries, since the last flush */
     uint32_t parts_all;
     uint32_t parts_room; /* so many between two flushes; 0: any number */
+    bool takes_no_parts; /* of a dictionary: they are longer than its queue */
     bool closed;
     uint8_t names[64 * 1024]; /* of its batch: they live as long as the batch */
     struct kept {

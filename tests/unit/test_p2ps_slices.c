@@ -176,6 +176,32 @@ static void a_dictionary_costs_a_turn_what_it_is_long(void **state)
     free(c);
 }
 
+static void a_dictionary_that_finds_no_room_is_given_up(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    c->takes_no_parts = true;
+    turn(pair);
+    ask_dictionary(c, 3);
+    for (unsigned i = 0; i < 95; i++) { /* slowTimeout is 10 s */
+        turns_for(pair, 100 * PAIR_MS);
+        p2ps_client_writable(pair->sink, pair->now_ns, c->id); /* its socket takes other bytes */
+    }
+    assert_int_equal(c->statuses, 0);
+    assert_true(p2ps_client_has_stream(pair->sink, c->id, 3));
+    for (unsigned i = 0; i < 10; i++) {
+        turns_for(pair, 100 * PAIR_MS);
+        p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    }
+    assert_int_equal(c->statuses, 1);
+    assert_int_equal(c->stream_state, RWF_STREAM_CLOSED_RECOVER);
+    assert_int_equal(c->code, RWF_CODE_NO_RESOURCES);
+    assert_false(p2ps_client_has_stream(pair->sink, c->id, 3));
+    assert_false(c->closed);
+    free(c);
+}
+
 static void a_dictionary_longer_than_the_queue_goes_out_as_room_comes(void **state)
 {
     struct pair *pair = *state;
@@ -569,6 +595,8 @@ int main(void)
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(
             a_turn_tells_a_counted_number_of_streams_that_they_are_followed, setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(a_dictionary_that_finds_no_room_is_given_up, setup,
+                                        pair_teardown),
         cmocka_unit_test_setup_teardown(a_login_that_waits_for_its_turn_is_not_late, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_answers_a_counted_number_of_directories, setup,
