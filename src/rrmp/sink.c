@@ -64,7 +64,8 @@ static int tables_init(struct rrmp_sink *sink)
         (err = md_strings_init(&sink->keys, config->item_limit, memory)) ||
         (err = md_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
         (err = md_map_init(&sink->instance_map, 64, memory)) ||
-        (err = md_map_init(&sink->item_map, config->item_buckets, memory)))
+        (err = md_map_init(&sink->item_map, config->item_buckets, memory)) ||
+        (err = md_map_init(&sink->request_map, config->item_buckets, memory)))
         return err;
     return rrmp_outbox_init(&sink->outbox, &config->send, sink->stats.records_out,
                             &sink->stats.backbone_refused, memory);
@@ -139,6 +140,7 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
     md_slots_fini(&sink->posts);
     md_map_fini(&sink->instance_map);
     md_map_fini(&sink->item_map);
+    md_map_fini(&sink->request_map);
     rrmp_outbox_fini(&sink->outbox);
     free(sink->services);
     free(sink);
@@ -573,7 +575,7 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
            (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
            (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
            config->service_limit * (sizeof(*sink->services) + RRMP_NAME_MAX) +
-           ((size_t)config->item_limit + config->item_buckets + 1024) * 4 *
+           ((size_t)config->item_limit + config->item_buckets + 1024) * 8 *
                sizeof(struct md_map_cell) +
            SINK_EVENTS * sizeof(*sink->events);
 }
@@ -581,5 +583,5 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
 size_t rrmp_sink_item_bytes(void)
 {
     return sizeof(struct sink_item) + sizeof(struct sink_work) + sizeof(struct sink_slot) +
-           MD_MAP_ENTRY_BYTES;
+           2 * MD_MAP_ENTRY_BYTES;
 }

@@ -15,6 +15,8 @@ struct tally {
     uint32_t dying;
     uint32_t works;
     uint32_t live;
+    uint32_t names;
+    uint32_t requests;
     uint32_t queued[3];
     size_t key_bytes;
     size_t held_bytes;
@@ -81,6 +83,28 @@ static const char *check_work(const struct rrmp_sink *sink, uint32_t number, str
     return NULL;
 }
 
+/* By its name, its REQUEST and that to its standby. */
+static const char *check_found(const struct rrmp_sink *sink, uint32_t number, struct tally *tally)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+    uint64_t hash = sink_key_hash(sink, item);
+    uint32_t standby_id = sink_work_of(sink, item)->standby_id;
+
+    if (!item->is_private && !item->is_snapshot) {
+        tally->names++;
+        MD_REQUIRE(sink_item_lookup(sink, item->service, sink_key(sink, item)) == number);
+    }
+    if (item->request_id != 0) {
+        tally->requests++;
+        MD_REQUIRE(sink_item_by_request(sink, item->service, hash, item->request_id) == number);
+    }
+    if (item->standby != MD_NIL) {
+        tally->requests++;
+        MD_REQUIRE(sink_item_by_standby(sink, item->service, hash, standby_id) == number);
+    }
+    return NULL;
+}
+
 static const char *check_item(const struct rrmp_sink *sink, uint32_t number, struct tally *tally)
 {
     const struct sink_item *item = sink_item_at(sink, number);
@@ -101,10 +125,7 @@ static const char *check_item(const struct rrmp_sink *sink, uint32_t number, str
     MD_REQUIRE(item->service < sink->service_count);
     MD_REQUIRE_ALL(check_place(sink, item));
     MD_REQUIRE_ALL(check_handle(sink, number));
-    if (!item->is_private && !item->is_snapshot)
-        MD_REQUIRE(sink_item_lookup(sink, item->service, sink_key(sink, item),
-                                    sink_key_hash(sink, item)) == number);
-    return NULL;
+    return check_found(sink, number, tally);
 }
 
 /* Items in use are in the list of their service or in that of the dying: a walk of both is all. */
@@ -330,7 +351,8 @@ const char *rrmp_sink_check(const struct rrmp_sink *sink)
     MD_REQUIRE_ALL(check_kept(sink, &tally));
     MD_REQUIRE_ALL(check_asked(sink));
     MD_REQUIRE(sink->items.count == tally.items + tally.dying);
-    MD_REQUIRE(sink->item_map.count == tally.items);
+    MD_REQUIRE(sink->item_map.count == tally.names);
+    MD_REQUIRE(sink->request_map.count == tally.requests);
     MD_REQUIRE(sink->works.count == tally.works);
     MD_REQUIRE(sink->stats.live_now == tally.live);
     for (uint32_t i = 0; i < 3; i++)

@@ -243,7 +243,7 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
 {
     const struct rrmp_bind *bind = &record->u.bind;
     uint16_t service = sink_link_at(sink, link)->service;
-    uint32_t number = sink_item_lookup(sink, service, bind->key, bind->key_hash);
+    uint32_t number = sink_item_lookup(sink, service, bind->key);
 
     if (number == MD_NIL || sink_item_at(sink, number)->link != link)
         return;
@@ -323,7 +323,7 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     const struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
     uint32_t number = MD_NIL;
     if (image->flags & RRMP_IMAGE_FIRST)
-        number = sink_item_lookup(sink, service, image->key, image->key_hash);
+        number = sink_item_lookup(sink, service, image->key);
     else if (early && early->parts.head)
         number = early->parts.head->event.item;
     if (number == MD_NIL || !sink_item_exists(sink, number))
@@ -423,7 +423,7 @@ static uint8_t first_judge(struct rrmp_sink *sink, uint32_t number, const struct
 static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_image *image)
 {
     uint16_t service = sink_link_at(sink, link)->service;
-    uint32_t number = sink_item_lookup(sink, service, image->key, image->key_hash);
+    uint32_t number = sink_item_lookup(sink, service, image->key);
 
     if (number == MD_NIL || sink_item_at(sink, number)->link != link)
         return;

@@ -295,7 +295,8 @@ struct rrmp_sink {
     struct md_strings keys;
     struct md_slots posts;
     struct md_map instance_map;
-    struct md_map item_map;
+    struct md_map item_map;     /* by service and key; not private streams and snapshots */
+    struct md_map request_map;  /* by id of REQUEST: items asked for, and those kept ready */
     struct md_wheel wheel;      /* of works */
     struct md_wheel post_wheel; /* of posts */
     struct sink_service *services;
@@ -397,7 +398,10 @@ void sink_dying_free(struct rrmp_sink *sink);
 void sink_events_fini(struct rrmp_sink *sink);
 
 /* sink_items.c: an item's place, its states */
-uint64_t sink_table_hash(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash);
+int sink_name_put(struct rrmp_sink *sink, const struct rrmp_sink_open *open, uint32_t item);
+/* From now on the item is found by this id of a REQUEST. False: no memory. */
+bool sink_request_put(struct rrmp_sink *sink, uint32_t id, uint32_t item);
+void sink_request_remove(struct rrmp_sink *sink, uint32_t id, uint32_t item);
 void sink_item_remove(struct rrmp_sink *sink, uint32_t item);
 /* From now on it is not at rest. */
 struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t item);
@@ -406,8 +410,7 @@ void sink_work_settle(struct rrmp_sink *sink, uint32_t item);
 void sink_timer_set(struct rrmp_sink *sink, uint32_t item, uint64_t due_ns);
 void sink_timer_cancel(struct rrmp_sink *sink, uint32_t item);
 void sink_held_free(struct rrmp_sink *sink, const struct sink_item *item);
-uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,
-                          uint64_t key_hash);
+uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key);
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
                               uint32_t request_id);
 uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,

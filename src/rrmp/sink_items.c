@@ -8,41 +8,79 @@
 #include "base/assert.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/siphash.h"
 
-/* ---- table ---- */
+/* ---- tables ---- */
 
-uint64_t sink_table_hash(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash)
+/* Consumers choose names, and the hash on the wire has no key: names that share it can be made. */
+static uint64_t table_hash(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key)
 {
-    uint64_t state = key_hash ^ sink->seed ^ ((uint64_t)service << 48);
+    const uint64_t secret[2] = { sink->seed, ~sink->seed ^ service };
 
-    return md_splitmix64(&state);
+    return md_siphash(secret, key.bytes, key.length);
 }
 
-uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key,
-                          uint64_t key_hash)
+/* Private streams and snapshots are found by their requests only: there may be many of one name. */
+static bool has_name(const struct sink_item *item)
 {
-    uint64_t hash = sink_table_hash(sink, service, key_hash);
+    return !item->is_private && !item->is_snapshot;
+}
+
+int sink_name_put(struct rrmp_sink *sink, const struct rrmp_sink_open *open, uint32_t number)
+{
+    if (open->is_private || open->is_snapshot)
+        return MD_OK;
+    return md_map_put(&sink->item_map, table_hash(sink, open->service, open->key), number);
+}
+
+static void name_remove(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (has_name(item))
+        md_map_remove(&sink->item_map, table_hash(sink, item->service, sink_key(sink, item)),
+                      number);
+}
+
+uint32_t sink_item_lookup(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key)
+{
+    uint64_t hash = table_hash(sink, service, key);
     uint32_t cursor = 0;
     uint32_t number;
 
     while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
-        if (!item->is_private && !item->is_snapshot && item->service == service &&
-            item->key_length == key.length &&
+        if (item->service == service && item->key_length == key.length &&
             memcmp(sink_key(sink, item).bytes, key.bytes, key.length) == 0)
             return number;
     }
     return MD_NIL;
 }
 
+static uint64_t request_hash(const struct rrmp_sink *sink, uint32_t id)
+{
+    return md_mix64(sink->seed + id);
+}
+
+bool sink_request_put(struct rrmp_sink *sink, uint32_t id, uint32_t number)
+{
+    return md_map_put(&sink->request_map, request_hash(sink, id), number) == MD_OK;
+}
+
+void sink_request_remove(struct rrmp_sink *sink, uint32_t id, uint32_t number)
+{
+    if (id != 0)
+        md_map_remove(&sink->request_map, request_hash(sink, id), number);
+}
+
 uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
                               uint32_t request_id)
 {
-    uint64_t hash = sink_table_hash(sink, service, key_hash);
+    uint64_t hash = request_hash(sink, request_id);
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
+    while ((number = md_map_next(&sink->request_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
         if (item->service == service && item->request_id == request_id && request_id != 0 &&
             sink_key_hash(sink, item) == key_hash)
@@ -54,11 +92,11 @@ uint32_t sink_item_by_request(const struct rrmp_sink *sink, uint16_t service, ui
 uint32_t sink_item_by_standby(const struct rrmp_sink *sink, uint16_t service, uint64_t key_hash,
                               uint32_t request_id)
 {
-    uint64_t hash = sink_table_hash(sink, service, key_hash);
+    uint64_t hash = request_hash(sink, request_id);
     uint32_t cursor = 0;
     uint32_t number;
 
-    while ((number = md_map_next(&sink->item_map, hash, &cursor)) != MD_NIL) {
+    while ((number = md_map_next(&sink->request_map, hash, &cursor)) != MD_NIL) {
         const struct sink_item *item = sink_item_at(sink, number);
         if (item->service == service && item->standby != MD_NIL &&
             sink_work_of(sink, item)->standby_id == request_id &&
@@ -361,6 +399,7 @@ void sink_item_leave(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
     sink_unask(sink, item);
     sink_link_at(sink, item->link)->item_count--;
     item->link = MD_NIL;
+    sink_request_remove(sink, item->request_id, number);
     item->request_id = 0;
     if (item->work == MD_NIL)
         return;
@@ -395,8 +434,7 @@ void sink_item_remove(struct rrmp_sink *sink, uint32_t number)
     MD_ASSERT(item->link == MD_NIL && item->queue == QUEUE_NONE);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED); /* out of the counts of states */
     sink_timer_cancel(sink, number);
-    md_map_remove(&sink->item_map, sink_table_hash(sink, item->service, sink_key_hash(sink, item)),
-                  number);
+    name_remove(sink, number);
     if (item->service_prev != MD_NIL)
         sink_item_at(sink, item->service_prev)->service_next = item->service_next;
     else

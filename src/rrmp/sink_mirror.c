@@ -94,12 +94,18 @@ static bool say(struct rrmp_sink *sink, uint32_t number, uint32_t to)
                        .key = sink_key(sink, item) },
     };
 
-    if (!rrmp_outbox_try(&sink->outbox, &target, &record))
+    if (!sink_request_put(sink, id, number))
         return false;
+    if (!rrmp_outbox_try(&sink->outbox, &target, &record)) {
+        sink_request_remove(sink, id, number);
+        return false;
+    }
     sink->next_id = id;
     sink->stats.requests_sent++;
     instance->newest_id = id;
     struct sink_work *work = sink_work_take(sink, number);
+    if (item->standby != MD_NIL)
+        sink_request_remove(sink, work->standby_id, number);
     work->standby_id = id;
     work->standby_ns = sink->now_ns;
     if (item->standby != to) {
@@ -228,6 +234,7 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
                      .reason = RRMP_CLOSE_NOBODY,
                      .key = sink_key(sink, item) },
     };
+    sink_request_remove(sink, sink_work_of(sink, item)->standby_id, number);
     item->standby = MD_NIL;
     link->standby_count--;
     if (tell)

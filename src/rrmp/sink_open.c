@@ -59,15 +59,14 @@ void sink_item_give(struct rrmp_sink *sink, uint32_t number)
     md_slots_give(&sink->items, number);
 }
 
-static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open *open,
-                            uint64_t key_hash)
+static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open *open)
 {
     size_t length = string_length(open->key.length, open->message.length);
     uint32_t string = md_strings_take(&sink->keys, length);
     uint32_t number = string != MD_NIL ? md_slots_take(&sink->items) : MD_NIL;
 
     if (number == MD_NIL || md_slots_reserve(&sink->works, sink->items.count) != 0 ||
-        md_map_put(&sink->item_map, sink_table_hash(sink, open->service, key_hash), number) != 0)
+        sink_name_put(sink, open, number) != 0)
         goto fail;
     string_write(sink, string, open);
     struct sink_item *item = sink_item_at(sink, number);
@@ -119,15 +118,14 @@ int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rr
         return MD_ERR_MALFORMED;
     if (!sink_event_room(sink))
         return MD_ERR_AGAIN;
-    uint64_t hash = rrmp_key_hash(open->key.bytes, open->key.length);
     if (!open->is_private && !open->is_snapshot) {
-        *out = sink_item_lookup(sink, open->service, open->key, hash);
+        *out = sink_item_lookup(sink, open->service, open->key);
         if (*out != RRMP_ITEM_NONE)
             return MD_ERR_EXISTS;
     }
     if (sink->items.count >= sink->config.item_limit)
         return MD_ERR_FULL;
-    uint32_t number = item_create(sink, open, hash);
+    uint32_t number = item_create(sink, open);
     if (number == MD_NIL)
         return MD_ERR_NOMEM;
     sink_item_place(sink, number, QUEUE_NEW);
@@ -143,7 +141,7 @@ uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, str
 {
     if (service >= sink->service_count || key.length == 0)
         return RRMP_ITEM_NONE;
-    return sink_item_lookup(sink, service, key, rrmp_key_hash(key.bytes, key.length));
+    return sink_item_lookup(sink, service, key);
 }
 
 void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t number)

@@ -145,6 +145,25 @@ static uint16_t request_flags(const struct sink_item *item, bool wants_image)
     return (uint16_t)flags;
 }
 
+/* False: the ring is full, or there is no memory for its id. */
+static bool send_as(struct rrmp_sink *sink, uint32_t number, uint32_t id,
+                    const struct backbone_target *target, struct rrmp_record *record)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (id == item->request_id)
+        return rrmp_outbox_try(&sink->outbox, target, record);
+    if (!sink_request_put(sink, id, number))
+        return false;
+    if (!rrmp_outbox_try(&sink->outbox, target, record)) {
+        sink_request_remove(sink, id, number);
+        return false;
+    }
+    sink_request_remove(sink, item->request_id, number);
+    item->request_id = id;
+    return true;
+}
+
 bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
@@ -171,11 +190,10 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .message = sink_item_message(sink, item) },
     };
 
-    if (!rrmp_outbox_try(&sink->outbox, &target, &record))
+    if (!send_as(sink, number, id, &target, &record))
         return false;
     if (!is_known_by_id)
         sink->next_id = instance->newest_id = id;
-    item->request_id = id;
     item->is_priority_due = false;
     sink->stats.requests_sent++;
     if (item->standby == item->link)
