@@ -176,8 +176,8 @@ struct stranger *publisher(struct bed *bed, unsigned n, const char *service)
     return s;
 }
 
-int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const char *name,
-             uint32_t counter)
+static int say(struct stranger *s, uint8_t msg_class, int32_t stream_id, const char *name,
+               uint32_t counter, uint16_t flags)
 {
     uint8_t bytes[512];
     struct rwf_encoder enc;
@@ -187,7 +187,7 @@ int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const cha
         .domain = 6,
         .stream_id = stream_id,
         .container = RWF_TYPE_FIELD_LIST,
-        .flags = is_refresh ? RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE : 0,
+        .flags = flags,
         .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
         .group_id = rwf_bytes((const uint8_t *)"\0", 2),
         .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_SERVICE_ID,
@@ -200,6 +200,20 @@ int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const cha
     pair_fields(&enc, counter, is_refresh);
     rwf_msg_finish(&enc);
     return offer_message(s, &enc);
+}
+
+int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const char *name,
+             uint32_t counter)
+{
+    bool is_refresh = msg_class == RWF_CLASS_REFRESH;
+
+    return say(s, msg_class, stream_id, name, counter,
+               is_refresh ? RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE : 0);
+}
+
+int say_named_update(struct stranger *s, int32_t stream_id, const char *name, uint32_t counter)
+{
+    return say(s, RWF_CLASS_UPDATE, stream_id, name, counter, RWF_UPDATE_HAS_KEY);
 }
 
 int publish(struct stranger *s, const char *name)

@@ -46,6 +46,7 @@ void say_services(struct stranger *s, const char *prefix, unsigned first, unsign
 /* A refresh or an update of the item in its service 3. */
 int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const char *name,
              uint32_t counter);
+int say_named_update(struct stranger *s, int32_t stream_id, const char *name, uint32_t counter);
 int publish(struct stranger *s, const char *name);
 
 /* ---- services, rules, consumers ---- */

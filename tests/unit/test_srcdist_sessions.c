@@ -142,6 +142,37 @@ static void an_item_of_a_shared_stream_is_taken_over_to_one_of_its_own(void **st
     assert_int_equal(pair_stream(c, 5)->counter, 31);
 }
 
+static void the_other_items_of_a_shared_stream_stay_with_the_older_session(void **state)
+{
+    struct bed *bed = *state;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+    struct stranger *old = session(bed, 0, HOST, "feed", "");
+    static const char *names[] = { "X", "Y", "Z" };
+
+    for (uint32_t i = 0; i < 3; i++)
+        say_item(old, RWF_CLASS_REFRESH, -1, names[i], i);
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    for (uint32_t i = 0; i < 3; i++)
+        open_item(c, (int32_t)(5 + i), "SENT", names[i]);
+    struct stranger *new = session(bed, 1, HOST, "feed", "");
+    int told = old->stream_id;
+
+    say_item(new, RWF_CLASS_REFRESH, -9, "Z", 30); /* what the stream stands for */
+    say_item(new, RWF_CLASS_REFRESH, -10, "X", 40);
+    assert_int_equal(stats(bed)->items_taken_over, 2);
+    assert_int_equal(old->stream_id, told);
+    say_named_update(old, -1, "Y", 21);
+    say_named_update(old, -1, "Z", 22);
+    assert_int_equal(pair_stream(c, 5)->counter, 40);
+    assert_int_equal(pair_stream(c, 6)->counter, 21);
+    assert_int_equal(pair_stream(c, 7)->counter, 30);
+    assert_null(srcdist_core_check(bed->pair.source));
+    say_item(new, RWF_CLASS_REFRESH, -11, "Y", 50); /* the last one */
+    assert_int_equal(old->stream_id, -1);
+    assert_int_equal(old->state.code, RWF_CODE_PREEMPTED);
+    assert_int_equal(pair_stream(c, 6)->counter, 50);
+}
+
 /* ---- quotas ---- */
 
 static const char rules[] = "user feed password=secret mounts=2 items=3\n"
@@ -198,6 +229,7 @@ int main(void)
         TEST_ACCESS(a_secret_proves_the_user_at_another_host),
         TEST(updates_of_the_older_session_are_not_published_any_more),
         TEST(an_item_of_a_shared_stream_is_taken_over_to_one_of_its_own),
+        TEST(the_other_items_of_a_shared_stream_stay_with_the_older_session),
         TEST_ACCESS(too_many_sessions_are_a_refusal_for_now),
         TEST_ACCESS(items_of_a_half_open_session_count_once),
     };
