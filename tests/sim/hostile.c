@@ -147,3 +147,32 @@ void sim_crowd_forged(struct sim *sim, int nodes, struct md_prng *prng)
 {
     crowd(sim, nodes, prng, 10);
 }
+
+static void forge_for(struct sim *sim, int forged_per_ms, int ms)
+{
+    for (int i = 0; i < ms && !sim_has_failed(sim); i++) {
+        sim_forge_crowd(sim, forged_per_ms);
+        sim_run(sim, 1 * MS);
+    }
+}
+
+/* A host crashes and starts again under 5,000 forged BEACONs a second: all hear it, and it hears
+ * all, as fast as a crowd does. */
+void sim_restart_forged(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    int left = -1;
+
+    sim_forger_begin(sim);
+    sim_run(sim, 3 * SEC);
+    sim_crash(sim, nodes - 1);
+    forge_for(sim, 5, (int)sim_between(prng, 50, 1000));
+    sim_restart(sim, nodes - 1);
+    for (int ms = 0; ms < 5000 && left != 0 && !sim_has_failed(sim); ms += 100) {
+        forge_for(sim, 5, 100);
+        left = sim_strangers(sim);
+    }
+    if (left > 0)
+        sim_fail(sim, "%d pairs do not know each other 5 s after a node started again", left);
+    sim_run(sim, 3 * SEC);
+    sim_forger_over(sim);
+}

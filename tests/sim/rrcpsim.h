@@ -147,6 +147,7 @@ void sim_rotation(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_crowd_setup(struct sim_options *o, struct md_prng *prng);
 void sim_crowd(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_crowd_forged(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_restart_forged(struct sim *sim, int nodes, struct md_prng *prng);
 extern const int sim_scenario_count;
 extern const int sim_scenarios_drawn; /* the first so many; others are run by name */
 

@@ -962,7 +962,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "million", million_setup, million },
     { "crowd", sim_crowd_setup, sim_crowd },
     { "crowd-forged", sim_crowd_setup, sim_crowd_forged },
+    { "restart-forged", sim_crowd_setup, sim_restart_forged },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 3;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 4;
