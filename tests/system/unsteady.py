@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""unsteady.py SOURCE - which failed tests tools/rmds test runs once more, and how it counts them: a project of shell commands
-in place of ours."""
+"""unsteady.py SOURCE - which failed tests tools/rmds test runs once more, and how it counts them:
+a project of shell commands in place of ours."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import subprocess
