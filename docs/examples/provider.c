@@ -1,5 +1,5 @@
 /* provider.c - accepts one consumer, its login, any item of service EXAMPLE, and sends an update
- * each second.
+ * each second. A generic message comes back as it is.
  *
  *     provider PORT
  *     cc provider.c $(pkg-config --cflags --libs openrmds) -o provider
@@ -148,8 +148,11 @@ static void serve(struct rmds_channel *channel)
                 if (events[i].kind == RMDS_EVENT_CLOSED)
                     return;
                 if (events[i].kind != RMDS_EVENT_MESSAGE ||
-                    rwf_msg_decode(rwf_bytes(events[i].bytes, events[i].length), &msg) != RWF_OK ||
-                    msg.msg_class != RWF_CLASS_REQUEST)
+                    rwf_msg_decode(rwf_bytes(events[i].bytes, events[i].length), &msg) != RWF_OK)
+                    continue;
+                if (msg.msg_class == RWF_CLASS_GENERIC) /* the answer is the question */
+                    rmds_channel_send(channel, events[i].bytes, events[i].length);
+                if (msg.msg_class != RWF_CLASS_REQUEST)
                     continue;
                 refresh(channel, &msg, price);
                 if (msg.domain == RWF_DOMAIN_MARKET_PRICE)

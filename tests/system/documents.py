@@ -36,6 +36,7 @@ ELSEWHERE = [
     (r"docs/tls\.md", r".*", "data_go_through_the_chain_with_tls"),
     (r"docs/applications\.md", r"export|cc .* -Wl,|cc ", "package_install"),
     (r"docs/applications\.md", r"\./consumer", "the_road_leads_where_it_says"),
+    (r"docs/applications\.md", r"python3 .*prices|pip install|curl ", "applications_like_the_examples_are_served"),
     (r"docs/websocket\.md", r"rmdstestclient ", "rmdstestclient_reads_json_as_it_reads_rssl"),
     (r"docs/operating\.md", r"tools/rmds package deb", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/upgrading\.md", r"sudo apt", "package_deb_lives_from_upgrade_to_purge"),
