@@ -20,7 +20,8 @@ CHAIN = {"sink_driven_src", "src_dist.1", "rrcpd.net1.1", "rrcpd.net1.2", "p2ps.
 # What is run, one after the other in one folder; the keys and the processes that each row must
 # have; charts.
 LATENCY = {
-    "runs": [["--rates", "1000,20000", "--secs", "1", "--discard", "0.2"]],
+    "runs": [["--rates", "1000,20000", "--secs", "1", "--discard", "0.2",
+              "--websocket"]],
     "keys": "rate achieved mean_us stddev_us min_us max_us p50_us p99_us p999_us samples lost",
     "programs": CHAIN, "rows": 2, "published": "published-rmds-latency.csv"}
 FANOUT = {
@@ -171,6 +172,8 @@ def run(folder):
     if NAME == "peers":
         check_peers(result["results"])
     if NAME == "latency":
+        rows = [(row["form"], row["rate"]) for row in result["websocket"] if row["samples"] > 0]
+        check(rows == [("websocket", 1000), ("websocket", 20000)], f"the rows of JSON: {rows}")
         run_where(folder)
     return 0
 

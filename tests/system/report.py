@@ -250,6 +250,8 @@ check(beside["form"] == "in-process" and beside["mean_us"] == 6 and beside["roun
       f"in-process: {beside}")
 check(beside["lost"] == 9 and beside["reached"] and beside["cpu"] == {"p2ps.1": 9.0},
       f"in-process: {beside}")
+check(latency.in_process_row(1000, [{**result, "latency": {**figures, "mean_us": 1.0}}],
+                             "websocket")["form"] == "websocket", "a row of JSON")
 check(not latency.in_process_row(1100,
                                  [{**result, "latency": {**figures, "mean_us": 1.0}}])["reached"],
       "990 of 1100")
