@@ -56,7 +56,8 @@ def the_dialogues_of_the_vendors_examples(python, items, folder):
     assert re.search(rf"^Refresh {items[0]} .*\"BID\": ", text, re.M), text
     assert text.count(f"Update {items[0]} ") == 5, text
     # Batch and view.
-    text = ask(here, ",".join(items[:3]), "--view", "BID,ASK", "--updates", "6", "--service", "RDFD")
+    text = ask(here, ",".join(items[:3]), "--view", "BID,ASK", "--snapshot", "--updates", "3",
+               "--service", "RDFD")
     assert "Processed 3 total items from Batch Request. 3 Ok." in text, text
     for name in items[:3]:
         found = re.search(rf"^Refresh {name} (\{{.*\}})$", text, re.M)
@@ -161,7 +162,7 @@ def main():
         with open(access, "w", encoding="ascii") as out:
             out.write("user alice password=secret\nuser *\n")
         os.chmod(access, 0o600)
-        lines = (*serve.tls_lines(folder), f"*p2ps*accessFile : {access}",
+        lines = (serve.PATIENT, *serve.tls_lines(folder), f"*p2ps*accessFile : {access}",
                  f"*p2ps*statusPort : {STATUS_PORT}",
                  f"*p2ps*wsAllowedOrigins : http://127.0.0.1:{PAGE_PORT}")
         with serve.chain(folder, *lines) as (run, system, items):

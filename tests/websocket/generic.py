@@ -76,7 +76,7 @@ def main():
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         conf = os.path.join(folder, "ws.cnf")
         with open(conf, "w", encoding="ascii") as out:
-            out.write(serve.CONF)
+            out.write(serve.CONF + serve.PATIENT + "\n")
         provider = subprocess.Popen([sys.argv[1], "14102"], stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL)
         runner = conf_examples.load_run()

@@ -16,6 +16,9 @@ import mirror  # noqa: E402
 from client import (BINARY, CLOSE, PING, TEXT, Client, ask, frame, request)  # noqa: E402
 
 PORT, TLS_PORT = 15014, 15015
+PING_S = 3
+# A client on a machine that stands still is silent for long, too: tests that are not about that wait.
+PATIENT = "*p2ps*wsPingTimeout : 120"
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 CONF = f"""*rmds*startList : src_dist.1, p2ps.1
 *rrcp*interface : lo
@@ -25,7 +28,7 @@ CONF = f"""*rmds*startList : src_dist.1, p2ps.1
 *p2ps*rsslPort : 14202
 *p2ps*wsEnable : True
 *p2ps*wsPort : {PORT}
-*p2ps*wsPingTimeout : 3
+*p2ps*wsPingTimeout : {PING_S}
 *logger*logLevel : INFO
 """
 

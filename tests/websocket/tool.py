@@ -158,7 +158,7 @@ def main():
              "50", "-c"],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         try:
-            with serve.chain(folder, *serve.tls_lines(folder), source=source) as (
+            with serve.chain(folder, serve.PATIENT, *serve.tls_lines(folder), source=source) as (
                     run, system, items):
                 nobody_misses_an_update(folder, source, os.path.join(folder, "cert.pem"))
                 what_is_asked_for_comes_alike(folder, items)
