@@ -202,20 +202,30 @@ static int plan_memory(struct rrcpd *d)
     return MD_OK;
 }
 
-/* A sentence about a parameter begins with its name: the line that sets it is named, too. */
+/* A sentence about a parameter begins with its name: the line that sets it is named, too; where
+ * none does, the line that asks for the transport. */
 static void log_why(const struct rrcpd *d, const char *why)
 {
-    struct md_conf_object rrcp = md_conf_object(d->daemon.conf, MD_CONF_RRCP, NULL);
-    static const char *const params[] = { "interface", "secondInterface", "unicastPort" };
+    struct md_conf_object rrcp = md_conf_object(d->daemon.conf, MD_CONF_RRCP, d->settings.network);
+    static const char *const params[] = { "interface",        "secondInterface", "unicastPort",
+                                          "multicastAddress", "maxPacketSize",   "transport",
+                                          "rdmaDevice",       "rdmaPort" };
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i]);
         struct md_conf_value value = md_conf_value(&rrcp, params[i]);
+        struct md_conf_value transport = md_conf_value(&rrcp, "transport");
 
-        if (strncmp(why, params[i], length) == 0 && why[length] == ':' && value.file) {
+        if (strncmp(why, params[i], length) != 0 || why[length] != ':')
+            continue;
+        if (value.file)
             md_log(MD_LOG_ERROR, "%s (%s:%u)%s", params[i], value.file, value.line, why + length);
-            return;
-        }
+        else if (transport.file)
+            md_log(MD_LOG_ERROR, "%s (with transport, %s:%u)%s", params[i], transport.file,
+                   transport.line, why + length);
+        else
+            break;
+        return;
     }
     md_log(MD_LOG_ERROR, "%s", why);
 }

@@ -258,7 +258,7 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
             return;
         }
     }
-    if (net_users_arm(net))
+    if (net_users_arm(net) && attach_node_arm(net->node))
         sleep_until(net, now_ns, deadline_ns);
     net_users_disarm(net);
     *idle_since_ns = 0;
@@ -291,25 +291,6 @@ static void settle_thread(const struct net_config *config)
     daemon_thread_settle(&config->object, "rrcpThreadCpu");
 }
 
-static void *run(void *argument)
-{
-    struct net *net = argument;
-    uint64_t idle_since_ns = 0;
-
-    settle_thread(&net->config);
-    md_thread_settled(&net->thread);
-    while (!atomic_load_explicit(&net->must_end, memory_order_relaxed)) {
-        uint64_t begin_ns = md_clock_mono_ns();
-        int work = turn(net);
-
-        keep_books(net, begin_ns, work);
-        if (work > 0)
-            idle_since_ns = 0;
-        rest(net, &idle_since_ns);
-    }
-    return NULL;
-}
-
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
 static int watch(struct net *net, int fd)
@@ -338,10 +319,14 @@ static void warn_about_buffers(const struct net_config *config, const struct net
 {
     size_t asked = config->node.udp.receive_buffer;
 
-    md_log(MD_LOG_NOTICE, "network %s on %s, group %s port %u, unicast port %u%s",
-           config->node.network, report->interface[0], config->node.group[0],
-           config->node.udp.group_port, report->unicast_port,
-           report->has_segmentation ? ", with segmentation offload" : "");
+    if (config->node.uses_verbs)
+        md_log(MD_LOG_NOTICE, "network %s on %s, group %s, %s", config->node.network,
+               report->interface[0], config->node.group[0], report->transport);
+    else
+        md_log(MD_LOG_NOTICE, "network %s on %s, group %s port %u, unicast port %u%s",
+               config->node.network, report->interface[0], config->node.group[0],
+               config->node.udp.group_port, report->unicast_port,
+               report->has_segmentation ? ", with segmentation offload" : "");
     if (report->receive_buffer_got && report->receive_buffer_got < asked)
         md_log(MD_LOG_WARNING,
                "udpRecvBufSize: asked for %zu KB, the kernel grants %zu KB; raise it with sysctl "
@@ -389,6 +374,56 @@ static int open_all(struct net *net, char *why, size_t why_size)
     return err;
 }
 
+/*
+ * The kernel takes orders for an RDMA device only with the very credentials that opened it, and
+ * this thread has just given up its capabilities: what it is to use it opens itself.
+ */
+static bool open_here(struct net *net)
+{
+    net->open_err = open_all(net, net->why, sizeof(net->why));
+    bool is_open = net->open_err == 0;
+    sem_post(&net->opened);
+    return is_open;
+}
+
+static void *run(void *argument)
+{
+    struct net *net = argument;
+    uint64_t idle_since_ns = 0;
+
+    settle_thread(&net->config);
+    md_thread_settled(&net->thread);
+    if (net->config.node.uses_verbs && !open_here(net))
+        return NULL;
+    while (!atomic_load_explicit(&net->must_end, memory_order_relaxed)) {
+        uint64_t begin_ns = md_clock_mono_ns();
+        int work = turn(net);
+
+        keep_books(net, begin_ns, work);
+        if (work > 0)
+            idle_since_ns = 0;
+        rest(net, &idle_since_ns);
+    }
+    return NULL;
+}
+
+static int start_thread(struct net *net, char *why, size_t why_size)
+{
+    int err = md_thread_start(&net->thread, run, net);
+
+    if (err) {
+        snprintf(why, why_size, "cannot start a thread");
+        return err;
+    }
+    if (!net->config.node.uses_verbs)
+        return 0;
+    while (sem_wait(&net->opened) != 0)
+        ; /* a signal */
+    if (net->open_err)
+        snprintf(why, why_size, "%s", net->why);
+    return net->open_err;
+}
+
 int net_start(const struct net_config *config, char *why, size_t why_size, struct net **out)
 {
     struct net *net = calloc(1, sizeof(*net));
@@ -399,16 +434,15 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
         return MD_ERR_NOMEM;
     net->config = *config;
     net->epoll_fd = net->mail_fd = -1;
+    sem_init(&net->opened, 0, 0);
     int err = md_mailbox_init(&net->in, sizeof(struct net_mail), MAIL_MAX, 3);
     if (!err)
         err = md_mailbox_init(&net->out, sizeof(struct net_mail), MAIL_MAX, 0);
-    if (!err)
+    if (!err && !config->node.uses_verbs)
         err = open_all(net, why, why_size);
     if (!err) {
         atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
-        err = md_thread_start(&net->thread, run, net);
-        if (err)
-            snprintf(why, why_size, "cannot start a thread");
+        err = start_thread(net, why, why_size);
     }
     if (err) {
         net_destroy(net);
@@ -437,6 +471,7 @@ void net_destroy(struct net *net)
         close(net->epoll_fd);
     if (net->mail_fd >= 0)
         close(net->mail_fd);
+    sem_destroy(&net->opened);
     md_mailbox_fini(&net->in);
     md_mailbox_fini(&net->out);
     free(net);

@@ -3,6 +3,8 @@
 #ifndef RRCPD_NET_PRIVATE_H
 #define RRCPD_NET_PRIVATE_H
 
+#include <semaphore.h>
+
 #include "base/mailbox.h"
 #include "base/thread.h"
 #include "net.h"
@@ -23,6 +25,9 @@ struct net {
     struct attach_inbound_writer *inbound;
     int epoll_fd, mail_fd;
     struct md_thread thread;
+    sem_t opened; /* by the thread, with verbs; open_err and why are the starter's after it */
+    int open_err;
+    char why[512];
     struct md_mailbox in, out; /* towards the net loop, from it */
 
     struct net_user *users[NET_USER_MAX];

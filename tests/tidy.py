@@ -31,9 +31,12 @@ ENGINE_FORBIDDEN = re.compile(
 STDIO_USE = re.compile(r"\b(printf|fprintf|vfprintf|puts|fputs|fopen|stdout|stderr|FILE)\b")
 # Headers of outside libraries, each for the one folder that may see it.
 ONE_FOLDER = {
+    "dlfcn.h": "src/netio/",
     "event2/": "src/base/",
+    "infiniband/": "src/netio/",
     "numa.h": "src/base/",
     "openssl/": ("src/netio/", "src/seal/", "src/ws/"),
+    "rdma/": "src/netio/",
     "xxhash.h": "src/rrmp/",
     "zlib.h": "src/rssl/",
     "lz4.h": "src/rssl/",

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "netio/udp.h"
+#include "netio/verbs.h"
 #include "rrcp/rrcp.h"
 
 /*
@@ -29,6 +30,9 @@ struct attach_node_config {
     struct net_shim_config shim;
     uint64_t seed; /* 0: from the kernel */
     bool lock_memory;
+    bool uses_verbs; /* in place of UDP; `udp` is read for both */
+    uint8_t rdma_port;
+    char rdma_device[64];
     /* Storage for the names of the two above, so that this is a value that can be copied. */
     char network[64];
     char node[RRCP_NODE_NAME_MAX + 1];
@@ -67,6 +71,9 @@ bool attach_node_is_blocked(const struct attach_node *node);
 
 /* When the loop must come back: the engine's, the transport's, or a blocked sender's time. */
 uint64_t attach_node_deadline(const struct attach_node *node);
+
+/* The owner is about to sleep on the descriptors; false: something has come meanwhile. */
+bool attach_node_arm(struct attach_node *node);
 
 /* Nothing left to do until the deadline or until a descriptor is readable. */
 bool attach_node_is_idle(struct attach_node *node);

@@ -65,7 +65,7 @@ struct net_packet_counters {
     uint64_t shim_dropped, shim_delayed, shim_duplicated;
 };
 
-/* "10.1.2.3:4000", "[fd00::7]:4000"; "?" for an address of another transport. */
+/* "10.1.2.3:4000", "[fd00::7]:4000", "10.1.2.3 queue pair 17"; "?" for any other address. */
 void net_packet_address_text(const struct rrcp_address *address, char *out, size_t size);
 
 struct net_packet_io;
@@ -76,12 +76,14 @@ struct net_packet_table {
     const char *name;
     void (*limits)(const struct net_packet_io *io, struct net_packet_limits *out);
     int (*memory)(struct net_packet_io *io, void *base, size_t size); /* optional */
+    const char *(*why)(const struct net_packet_io *io);               /* optional */
     int (*send)(struct net_packet_io *io, const struct net_packet packets[], int count);
     int (*complete)(struct net_packet_io *io, uint32_t cookies[], int max); /* optional */
     int (*receive)(struct net_packet_io *io, struct rrcp_arrival out[], int max);
     int (*fd)(const struct net_packet_io *io, int index); /* -1: no more descriptors */
     bool (*readable)(struct net_packet_io *io);           /* optional */
     void (*quiet)(struct net_packet_io *io, int index);   /* optional */
+    bool (*arm)(struct net_packet_io *io);                /* optional */
     uint64_t (*deadline)(const struct net_packet_io *io); /* optional */
     void (*local)(const struct net_packet_io *io, int path, struct rrcp_address *out);
     void (*close)(struct net_packet_io *io);
@@ -104,6 +106,12 @@ static inline void net_packet_limits(const struct net_packet_io *io, struct net_
 static inline int net_packet_memory(struct net_packet_io *io, void *base, size_t size)
 {
     return io->table->memory ? io->table->memory(io, base, size) : 0;
+}
+
+/* Why net_packet_memory() was refused, as a sentence for the operator; "" where nobody knows. */
+static inline const char *net_packet_why(const struct net_packet_io *io)
+{
+    return io->table->why ? io->table->why(io) : "";
 }
 
 /*
@@ -153,6 +161,15 @@ static inline void net_packet_quiet(struct net_packet_io *io, int index)
 {
     if (io->table->quiet)
         io->table->quiet(io, index);
+}
+
+/*
+ * The owner is about to wait on the descriptors. False: something has come meanwhile, do not wait.
+ * Where it is not called, as by an owner who polls all the time, descriptors may stay silent.
+ */
+static inline bool net_packet_arm(struct net_packet_io *io)
+{
+    return io->table->arm ? io->table->arm(io) : true;
 }
 
 /* When the transport itself wants net_packet_receive() or _send() called; UINT64_MAX = never. */

@@ -36,6 +36,7 @@ struct net_udp_report {
     uint16_t unicast_port;
     size_t receive_buffer_got, send_buffer_got; /* bytes of payload the kernel granted */
     bool has_segmentation;
+    char transport[96];     /* "RDMA device rxe1 port 1, packets of 1024 bytes"; "" for UDP */
     bool port_is_ephemeral; /* the fixed unicast or group port lies in ip_local_port_range */
 };
 

@@ -97,7 +97,13 @@ static int open_io(const struct attach_node_config *config, struct net_udp_repor
         }
         udp.any_source = config->engine.key_count > 0;
         udp.peers = config->peers;
-        int err = net_udp_open(&udp, report ? report : &unused, why, why_size, out);
+        struct net_verbs_config verbs = { .ip = udp,
+                                          .device = config->rdma_device,
+                                          .port = config->rdma_port };
+        if (!report)
+            report = &unused;
+        int err = config->uses_verbs ? net_verbs_open(&verbs, report, why, why_size, out)
+                                     : net_udp_open(&udp, report, why, why_size, out);
         if (err)
             return err;
     }
@@ -205,7 +211,10 @@ int attach_node_open(const struct attach_node_config *config, struct net_udp_rep
         err = refuse_open(config, report, why, why_size);
     if (!err) {
         err = open_engine(node, config, report->unicast_port);
-        if (err)
+        const char *refused = err ? net_packet_why(node->io) : "";
+        if (*refused)
+            snprintf(why, why_size, "%s", refused);
+        else if (err)
             snprintf(why, why_size, "the engine refuses this configuration: %s", md_err_name(err));
     }
     if (err) {
@@ -316,6 +325,11 @@ uint64_t attach_node_deadline(const struct attach_node *node)
     if (attach_node_is_blocked(node) && node->blocked_until_ns < deadline)
         deadline = node->blocked_until_ns;
     return deadline;
+}
+
+bool attach_node_arm(struct attach_node *node)
+{
+    return net_packet_arm(node->io);
 }
 
 bool attach_node_is_idle(struct attach_node *node)

@@ -78,6 +78,21 @@ static void read_udp(const struct md_conf_object *object, struct attach_node_con
         copy(node->group[1], sizeof(node->group[1]), node->group[0]);
 }
 
+/* The program of the user would have to poll a device; that is rrcpd's work. */
+static int read_transport(const struct md_conf_object *object, struct attach_node_config *node,
+                          bool in_process, char *why, size_t why_size)
+{
+    node->uses_verbs = md_conf_word(object, "transport") == 1;
+    node->rdma_port = (uint8_t)md_conf_u64(object, "rdmaPort");
+    copy(node->rdma_device, sizeof(node->rdma_device), md_conf_string(object, "rdmaDevice"));
+    if (!node->uses_verbs || !in_process)
+        return MD_OK;
+    snprintf(why, why_size,
+             "transport: verbs needs rrcpd; write inProcess : False, or transport : "
+             "udp");
+    return MD_ERR_RANGE;
+}
+
 static void read_shim(const struct md_conf_object *object, struct net_shim_config *shim)
 {
     shim->seed = md_conf_u64(object, "faultSeed");
@@ -143,6 +158,9 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
         out->config.in_process = node;
     if (out->lag_max < 2ull * node->engine.message_bytes_max)
         out->lag_max = 2ull * node->engine.message_bytes_max;
+    int err = read_transport(&object, node, out->config.in_process != NULL, why, why_size);
+    if (err)
+        return err;
     /* The keys are rrcpd's alone: a program that attaches may not read them, and needs none. */
     bool has_engine =
         out->config.in_process || md_conf_program_bit(md_conf_program(conf)) == MD_CONF_RRCPD;

@@ -391,11 +391,20 @@ const struct md_conf_row md_conf_rows[] = {
     { "secondInterface", RRCP, ALL, 0, ADDRESS(""),
       "Interface of the redundant second path; empty = none." },
     { "secondAddress", RRCP, ALL, 0, GROUP(""), "Group of the second path." },
+    { "transport", RRCP, ALL, 0, WORD("udp|verbs", "udp"),
+      "What carries the packets, the same at all nodes of a network: udp, or verbs, which is RDMA "
+      "(InfiniBand, RoCE) and needs librmds-verbs.so. Not with inProcess." },
+    { "rdmaDevice", RRCP, ALL, 0, TEXT(""),
+      "With transport : verbs, RDMA device of the first path, as `rdma link` names it; empty = "
+      "that of interface." },
+    { "rdmaPort", RRCP, ALL, 0, INT("", 0, 255, "0"),
+      "With transport : verbs, port of that device; 0 = that of interface." },
     { "pathSkew", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "5"),
       "With two paths, how long a hole is left to the other path before it is asked for." },
     { "packetTTL", RRCP, ALL, 0, INT("hops", 0, 255, "5"), "IP multicast TTL, IPv6 hops." },
     { "maxPacketSize", RRCP, ALL, 0, INT("bytes", 0, 65507, "0"),
-      "UDP payload; never fragmented. 0 = 1472 over IPv4, 1452 over IPv6." },
+      "UDP payload; never fragmented. 0 = 1472 over IPv4, 1452 over IPv6; with transport : verbs "
+      "what the port carries." },
     { "maxMsgSize", RRCP, ALL, 0, INT("bytes", 1024, 1 << 26, "4M"), "Largest message of a user." },
     { "maxPktPoolSize", RRCP, ALL, 0, INT("packets", 1000, MANY, "80000"),
       "Packet pool of rrcpd, allocated as it is used." },

@@ -112,12 +112,29 @@ static void address_make(const struct sockaddr_storage *from, struct rrcp_addres
     }
 }
 
+/* Of the verbs transport, see verbs_address.c: "10.1.2.3 queue pair 17". */
+static void print_rdma(const struct rrcp_address *address, char *out, size_t size)
+{
+    static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+    const uint8_t *b = address->bytes;
+    bool is_v4 = memcmp(b, v4_mapped, sizeof(v4_mapped)) == 0;
+    char text[INET6_ADDRSTRLEN] = "?";
+
+    (void)inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? b + 12 : b, text, sizeof(text));
+    snprintf(out, size, "%s queue pair %u", text,
+             (unsigned)b[16] << 24 | (unsigned)b[17] << 16 | (unsigned)b[18] << 8 | b[19]);
+}
+
 void net_packet_address_text(const struct rrcp_address *address, char *out, size_t size)
 {
     char text[INET6_ADDRSTRLEN] = "?";
     uint16_t port;
 
     snprintf(out, size, "?");
+    if (address->length == 24) {
+        print_rdma(address, out, size);
+        return;
+    }
     if (address->length != 6 && address->length != 22)
         return;
     bool is_v4 = address->length == 6;

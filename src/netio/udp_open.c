@@ -375,12 +375,18 @@ static void set_receiving(struct udp_setup *setup, struct udp_path *path, int fd
         path->has_gro = true;
 }
 
+int udp_path_choose(struct udp_setup *setup, const struct net_udp_path *wanted,
+                    struct udp_path *path)
+{
+    int err = parse_group(setup, wanted->group, setup->config->group_port, path);
+
+    return err ? err : choose_interface(setup, wanted->interface, path);
+}
+
 int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted, struct udp_path *path)
 {
     path->group_fd = path->unicast_fd = -1;
-    int err = parse_group(setup, wanted->group, setup->config->group_port, path);
-    if (!err)
-        err = choose_interface(setup, wanted->interface, path);
+    int err = udp_path_choose(setup, wanted, path);
     if (err)
         return err;
     int family = path->group.ss_family;

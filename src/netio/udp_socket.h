@@ -38,6 +38,9 @@ struct udp_setup {
     size_t why_size;
 };
 
+/* Only reads the group and chooses the interface: their addresses, name and index. */
+int udp_path_choose(struct udp_setup *setup, const struct net_udp_path *wanted,
+                    struct udp_path *path);
 int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted,
                   struct udp_path *path);
 void udp_path_close(struct udp_path *path);

@@ -81,6 +81,9 @@ def main():
     if not any(path.startswith("usr/lib/any/librmds") for path in found):
         print("this build has no public library")
         return 77
+    if "usr/lib/openrmds/librmds-verbs.so" not in found:
+        print("this build has no transport over RDMA: no libibverbs or librdmacm")
+        return 77
     if not any(path.startswith("usr/share/man") for path in found):
         print("this build has no manual pages: no scdoc")
         return 77

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# rpm.sh SOURCE [FOLDER] - the spec builds five RPM packages, and each has what it should. FOLDER: packages built already.
+# rpm.sh SOURCE [FOLDER] - the spec builds six RPM packages, and each has what it should. FOLDER: packages built already.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 source=$1
@@ -12,7 +12,7 @@ fail() {
 }
 rpms=${2:-$work/rpms}
 [ -n "${2:-}" ] || "$source/tools/rmds" package rpm --out "$rpms" >"$work/log" 2>&1 || { cat "$work/log"; fail "they cannot be built"; }
-for name in openrmds openrmds-tools librmds0 librmds-devel openrmds-doc; do
+for name in openrmds openrmds-tools openrmds-verbs librmds0 librmds-devel openrmds-doc; do
     file=$(ls "$rpms/$name"-[0-9]*.rpm | grep -v '\.src\.rpm$')
     [ -f "$file" ] || fail "there is no package $name"
     rpm -K --nosignature "$file" >/dev/null || fail "$file is damaged"
@@ -31,4 +31,4 @@ for unit in "$work"/tree/usr/lib/systemd/system/*@.service; do
     [ -x "$work/tree$program" ] || fail "$unit starts $program, which is not there"
 done
 "$work/tree/usr/bin/rmdscnf" check "$work/tree/etc/rmds/rmds.cnf" || fail "the first configuration has errors"
-echo "five packages"
+echo "six packages"

@@ -7,6 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$1" --component units --prefix "$work/usr" >"$work/log" || { cat "$work/log"; exit 1; }
 for unit in "$work"/usr/lib/systemd/system/*; do
+    [ -f "$unit" ] || continue
     case $unit in
     *@.service)
         grep -q "^ExecStart=$work/usr/bin/$(basename "$unit" @.service) " "$unit" ||

@@ -60,7 +60,8 @@ static const struct {
       "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
       "networkName multicastAddress multicastPort unicastPort portRoamRange interface "
-      "secondInterface secondAddress pathSkew packetTTL maxPacketSize maxMsgSize maxPktPoolSize "
+      "secondInterface secondAddress transport rdmaDevice rdmaPort "
+      "pathSkew packetTTL maxPacketSize maxMsgSize maxPktPoolSize "
       "pktPoolLimitHigh pktPoolLimitLow userQLimit inboundRing udpRecvBufSize udpSendBufSize "
       "usePointToPointData switchReorderFixEnabled reorderDelay reorderPackets retry ndata tdata "
       "nrreq trreq twait tbchold tpphold nmissing recoverTimeout peerTimeout fcTimeout hbMin hbMax "

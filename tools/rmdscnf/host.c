@@ -13,6 +13,7 @@
 #include "look.h"
 #include "netio/diagnose.h"
 #include "netio/udp.h"
+#include "netio/verbs.h"
 
 /* ---- ports ---- */
 
@@ -182,6 +183,14 @@ static void look_at_group(const struct look *look, const struct md_conf_object *
                   interface);
 }
 
+static void look_at_transport(struct look *look, const struct md_conf_object *rrcp)
+{
+    char why[512];
+
+    if (md_conf_word(rrcp, "transport") == 1 && !net_verbs_is_here(why, sizeof(why)))
+        look_find(look, MD_CONF_ERROR, rrcp, "transport", "verbs: %s", why);
+}
+
 void look_at_network(struct look *look, const char *network)
 {
     struct md_conf_object rrcp = md_conf_object(look->conf, MD_CONF_RRCP, network);
@@ -193,6 +202,7 @@ void look_at_network(struct look *look, const char *network)
     look_at_group_keys(look, &rrcp);
     if (!look->is_here)
         return;
+    look_at_transport(look, &rrcp);
     look_at_group(look, &rrcp, "interface", group);
     if (md_conf_string(&rrcp, "secondInterface")[0])
         look_at_group(look, &rrcp, "secondInterface", second[0] ? second : group);

@@ -385,6 +385,29 @@ def an_interface_is_never_guessed(bed):
     assert "eth0 (10.66.0.1)" in text and "eth7 (10.99.0.1)" in text, text
 
 
+def verbs_refused(bed, name, *lines):
+    """What an rrcpd says that cannot start with transport : verbs."""
+    config = bed.config(name, "*rrcp*authKeyFile : none", "*rrcp*transport : verbs", *lines)
+    program = bed.start(name, [f"{BIN}/rrcpd", "-c", config, "-fg"])
+    assert program.wait(PATIENCE_S) != 0
+    return program.text(), config
+
+
+def verbs_that_cannot_be_used_say_why_and_where(bed):
+    text, config = verbs_refused(bed, "device", "*rrcp*interface : lo", "*rrcp*rdmaDevice : mlx5_77")
+    assert f"rdmaDevice ({config}:6): this host has no device mlx5_77" in text, text
+    text, config = verbs_refused(bed, "group", "*rrcp*interface : lo", "*rrcp*multicastAddress : 127.255.255.255")
+    assert f"multicastAddress ({config}:6): 127.255.255.255 is a broadcast address" in text, text
+    text, config = verbs_refused(bed, "inside", "*rrcp*inProcess : True")
+    assert "write inProcess : False, or transport : udp" in text, text
+    # Loopback has no adapter; a build without the libraries has no plug-in.
+    text, config = verbs_refused(bed, "loopback", "*rrcp*interface : lo")
+    assert f"{config}:4)" in text or f"interface ({config}:5)" in text, text
+    whys = ("this host has no RDMA device", "has no RDMA device (", "librmds-verbs.so is not there", "libibverbs",
+            "/dev/infiniband/rdma_cm")
+    assert any(why in text for why in whys), text
+
+
 def hear_beacon(name):
     """A BEACON of the node whose name begins so, and the port it came from."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as group:
