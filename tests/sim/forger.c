@@ -15,7 +15,7 @@
  * not have the key, and without one it does not hear the challenges that others get.
  */
 #define HEARD_MAX    512
-#define PACKET_MAX   1500
+#define PACKET_MAX   4200
 #define TYPE_MAX     10
 #define HEADER_BYTES 24
 

@@ -21,7 +21,7 @@ static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
     "               [--check N]                            every table, each Nth turn of a node "
     "(8)\n"
-    "               [--personality udp|verbs|mesh]         of the transport, for all seeds\n"
+    "               [--personality udp|verbs|mesh|ud]      of the transport, for all seeds\n"
     "               [--stop]                               at the first failure\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
     "               [--nodes N]                            of N receivers only\n"
@@ -37,7 +37,7 @@ static const struct sim_scenario *find(const char *name)
     return NULL;
 }
 
-static const char *const personalities[SIMNET_personalities] = { "udp", "verbs", "mesh" };
+static const char *const personalities[SIMNET_personalities] = { "udp", "verbs", "mesh", "ud" };
 
 /* -1: there is none of that name. */
 static int personality_of(const char *name)
@@ -52,7 +52,7 @@ static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct
 {
     *o = (struct sim_options){ .seed = seed, .clocks_differ = true };
     o->nodes = nodes ? nodes : (int)(2 + md_prng_below(prng, 6));
-    o->personality = (enum simnet_personality)md_prng_below(prng, SIMNET_personalities);
+    o->personality = (enum simnet_personality)md_prng_below(prng, SIMNET_drawn);
     rrcp_config_init(&o->config);
     o->config.arrivals_max = 64;
     o->config.peers_max = (uint32_t)o->nodes + 16;

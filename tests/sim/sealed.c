@@ -15,7 +15,7 @@
  * encrypted packet says.
  */
 #define RECENT     256
-#define PACKET_MAX 1500
+#define PACKET_MAX 4200
 
 struct nonce {
     uint64_t key; /* a hash of all that the session's key is made of */

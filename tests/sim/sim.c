@@ -18,6 +18,8 @@
 #define SPINS_MAX      10000
 #define SETTLE_NS      (2500 * MS) /* recoverTimeout + 2 s */
 #define DEATH_NS       (5 * SEC)
+#define UD_RING        512        /* receives that are posted */
+#define UD_LUMP_NS     (300 * US) /* completions are seen so seldom */
 
 void sim_fail(struct sim *sim, const char *format, ...)
 {
@@ -160,6 +162,28 @@ static void attach_users(struct sim_node *node)
         node->ports[i] = rrcp_user_add(node->r, &user);
 }
 
+static bool completes_late(const struct sim *sim)
+{
+    return sim->options.personality == SIMNET_VERBS || sim->options.personality == SIMNET_UD;
+}
+
+static uint32_t packet_bytes(const struct sim *sim)
+{
+    static const uint32_t mtus[] = { 1024, 2044, 4096 };
+
+    return sim->options.personality == SIMNET_UD ? mtus[sim->options.seed % 3] : 1024;
+}
+
+/* When a packet that is sent now is the engine's again. */
+static uint64_t done_ns(const struct sim *sim)
+{
+    uint64_t now_ns = simnet_now(sim->net);
+
+    if (sim->options.personality == SIMNET_UD)
+        return (now_ns / UD_LUMP_NS + 1) * UD_LUMP_NS;
+    return now_ns + 20 * US;
+}
+
 static void life_begin(struct sim *sim, struct sim_node *node)
 {
     struct rrcp_config config = sim->options.config;
@@ -177,9 +201,9 @@ static void life_begin(struct sim *sim, struct sim_node *node)
     config.network = "sim";
     config.node = node->name_text;
     config.session = session;
-    if (sim->options.personality == SIMNET_VERBS) {
-        config.packet_bytes_max = 1024;
-        config.headroom_bytes = 40;
+    if (completes_late(sim)) {
+        config.packet_bytes_max = packet_bytes(sim);
+        config.headroom_bytes = sim->options.personality == SIMNET_VERBS ? 40 : 0;
         config.completes_late = true;
         config.send_queue_max = SIM_QUEUE;
     }
@@ -242,7 +266,8 @@ struct sim *sim_create(const struct sim_options *options, struct sim_coverage *c
     struct simnet_config net = { .seed = options->seed ^ 0x5151,
                                  .nodes = options->nodes,
                                  .personality = options->personality,
-                                 .socket_bytes = options->socket_bytes };
+                                 .socket_bytes = options->socket_bytes,
+                                 .ring_packets = options->personality == SIMNET_UD ? UD_RING : 0 };
 
     MD_ASSERT(sim);
     noted_coverage = coverage;
@@ -458,8 +483,9 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
     check_wire(&sim->check, node->life, &plain);
     limits_sent(node, p);
     forger_hear(sim, node->number, p);
-    if (sim->options.personality == SIMNET_VERBS) {
-        memset(p->bytes - 40, 0xee, 40); /* the transport's to use */
+    if (completes_late(sim)) {
+        if (sim->options.personality == SIMNET_VERBS)
+            memset(p->bytes - 40, 0xee, 40); /* the transport's to use */
         if (node->flight_count >= SIM_QUEUE)
             sim_fail(sim, "node %d hands over more than the transport's send queue holds",
                      node->number);
@@ -470,7 +496,7 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         node->flights[at].length = p->length;
         node->flights[at].bytes = p->bytes;
         node->flights[at].sum = sum_of(p->bytes, p->length);
-        node->flights[at].done_ns = simnet_now(sim->net) + 20 * US;
+        node->flights[at].done_ns = done_ns(sim);
         sim->coverage->late_full += node->flight_count == SIM_QUEUE;
     }
     if (p->to) {

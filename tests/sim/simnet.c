@@ -164,10 +164,10 @@ void simnet_heal(struct simnet *net)
     }
 }
 
-/* Three shapes of address, so that nothing depends on one. */
+/* Four shapes of address, so that nothing depends on one. */
 void simnet_address(const struct simnet *net, int node, int path, struct rrcp_address *out)
 {
-    static const uint8_t lengths[SIMNET_personalities] = { 6, 20, RRCP_ADDRESS_BYTES_MAX };
+    static const uint8_t lengths[SIMNET_personalities] = { 6, 20, RRCP_ADDRESS_BYTES_MAX, 24 };
 
     *out = (struct rrcp_address){ .length = lengths[net->config.personality] };
     out->bytes[0] = (uint8_t)(10 + path);
@@ -376,7 +376,9 @@ void simnet_inject(struct simnet *net, int to, const struct rrcp_address *from,
 static void socket_put(struct simnet *net, struct node *node, struct packet *packet)
 {
     /* A kernel counts its own overhead too. */
-    if (net->config.socket_bytes && node->bytes + packet->length + 256 > net->config.socket_bytes) {
+    if ((net->config.socket_bytes &&
+         node->bytes + packet->length + 256 > net->config.socket_bytes) ||
+        (net->config.ring_packets && node->count >= net->config.ring_packets)) {
         net->counters.faults[SIMNET_FAULT_OVERFLOW]++;
         packet_give(packet);
         return;

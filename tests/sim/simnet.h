@@ -31,6 +31,9 @@ enum simnet_personality {
     SIMNET_UDP,   /* payload 1472, packets leave at once, the group is a multicast group */
     SIMNET_VERBS, /* payload 1024, headroom 40, buffers come back late, a short send queue */
     SIMNET_MESH,  /* the group is a list of peers: one copy to each, lost independently */
+    SIMNET_drawn, /* those that a seed draws; the others are asked for by name */
+    SIMNET_UD = SIMNET_drawn, /* a UD queue pair: 1024, 2044 or 4096 bytes by seed, no headroom,
+                               * sends complete in lumps, a receive ring of packets that overruns */
     SIMNET_personalities
 };
 
@@ -73,7 +76,8 @@ struct simnet_config {
     uint64_t seed;
     int nodes;
     enum simnet_personality personality;
-    size_t socket_bytes; /* receive buffer of each node */
+    size_t socket_bytes;   /* receive buffer of each node */
+    uint32_t ring_packets; /* or so many packets of any length; 0: no limit */
 };
 
 struct simnet *simnet_create(const struct simnet_config *config);
