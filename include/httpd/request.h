@@ -16,11 +16,12 @@
  */
 struct http_request {
     bool is_head;
-    bool keeps_alive;      /* the client would like to ask again on this connection */
-    struct md_slice path;  /* "/metrics": without the query */
-    struct md_slice query; /* what stands behind the "?", or nothing */
-    struct md_slice host;  /* of the Host header, or of an absolute target; empty: none */
-    size_t length;         /* bytes of the request, its empty line included */
+    bool keeps_alive;       /* the client would like to ask again on this connection */
+    struct md_slice path;   /* "/metrics": without the query */
+    struct md_slice query;  /* what stands behind the "?", or nothing */
+    struct md_slice host;   /* of the Host header, or of an absolute target; empty: none */
+    struct md_slice origin; /* of the page that asks; empty: none said */
+    size_t length;          /* bytes of the request, its empty line included */
 };
 
 #define HTTP_INCOMPLETE 0

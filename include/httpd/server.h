@@ -21,6 +21,8 @@ struct http_answer {
     int status;                   /* 200 unless changed */
     const char *type;             /* media type; constant text */
     const struct md_slice *fixed; /* bytes that stay where they are, sent instead of the text */
+    const char *sources; /* " http://a:1": whom the page may ask beside us; until it is sent */
+    const char *reader;  /* "a:1": a page of http://a:1 may read it, too; until it is sent */
     char *text;
     size_t length, size;
     bool is_out_of_memory; /* becomes a 500 */

@@ -14,6 +14,7 @@
 /*
  *     /             the status page, one self-contained HTML file
  *     /status.json  every value of the statistics segment, the process, the last warnings
+ *     /host.json    the daemons of this host, for the pages of other hosts: statusPeers
  *     /history.json the last hour, a sample each five seconds
  *     /metrics      the same values for Prometheus, text format 0.0.4
  *     /healthz      200 while no thread of the daemon hangs, else 503
@@ -89,7 +90,8 @@ unsigned status_look_around(const char *run_dir, uint64_t now_ns, struct status_
 
 /* ---- the texts, from a reader that was refreshed ---- */
 
-#define STATUS_LOG_LINES MD_LOG_RECENT_MAX
+#define STATUS_LOG_LINES  MD_LOG_RECENT_MAX
+#define STATUS_PEER_BYTES 72
 
 struct status_facts {
     const char *process, *instance, *identity;
@@ -104,6 +106,8 @@ struct status_facts {
     unsigned daemon_count;
     const struct stats_sample *samples; /* of the last hour, oldest first */
     unsigned sample_count;
+    const char (*peers)[STATUS_PEER_BYTES]; /* status ports of other hosts */
+    unsigned peer_count;
     bool has_old_names;      /* metricNames both: metrics by their former names, too */
     bool leaves_out_clients; /* metricClients False: none of each consumer and provider */
 };
@@ -113,6 +117,8 @@ void status_write_metrics(const struct stats_reader *reader, const struct status
 void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
                        struct http_answer *answer);
 
+void status_write_host(const struct stats_reader *reader, const struct status_facts *facts,
+                       struct http_answer *answer);
 void status_write_history(const struct stats_reader *reader, const struct status_facts *facts,
                           struct http_answer *answer);
 

@@ -562,6 +562,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "statusPort", DAEMON, ALL, 0, PORTNO(0, "0"),
       "TCP port of /metrics, JSON and the status page; 0 = none." },
     { "statusAddress", DAEMON, ALL, 0, ADDRESS("127.0.0.1"), "Address that port listens on." },
+    { "statusPeers", DAEMON, ALL, DYN, LIST(""), "Status ports of other hosts, 16 host:port." },
     { "statusConnections", DAEMON, ALL, 0, INT("connections", 1, 1000, "8"),
       "Connections to statusPort at a time; when all are in use, the one idle longest is closed; "
       "if none is idle, the new one is refused." },

@@ -15,7 +15,8 @@ enum {
 /* The headers that matter here. */
 struct headers {
     struct md_slice host;
-    unsigned hosts;
+    struct md_slice origin;
+    unsigned hosts, origins;
     bool has_body;
     bool has_bad_length;
     bool wants_close;
@@ -172,6 +173,9 @@ static bool take_header(struct md_slice line, struct headers *headers)
     if (is_word(name, "Host")) {
         headers->host = value;
         headers->hosts++;
+    } else if (is_word(name, "Origin")) {
+        headers->origin = value;
+        headers->origins++;
     } else if (is_word(name, "Connection")) {
         take_connection(value, headers);
     } else if (is_word(name, "Content-Length")) {
@@ -190,6 +194,8 @@ static int conclude(const struct headers *headers, bool is_old, struct http_requ
         return HTTP_BODY;
     if (out->host.length == 0)
         out->host = headers->host;
+    if (headers->origins == 1)
+        out->origin = headers->origin;
     out->keeps_alive = !headers->wants_close && (!is_old || headers->wants_more);
     return HTTP_OK;
 }

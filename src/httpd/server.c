@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "netio/stream.h"
@@ -14,7 +15,7 @@
 #define PAUSE_NS  MD_NS_PER_S /* after accept failed */
 #define DRAIN_NS  MD_NS_PER_S /* for the client to take the last answer before the end */
 #define DRAIN_MAX 65536u      /* bytes it may send meanwhile */
-#define HEAD_MAX  640
+#define HEAD_MAX  2560
 
 enum phase {
     PHASE_READ,  /* a request is waited for, or under way */
@@ -147,12 +148,16 @@ static void write_head(struct connection *connection)
         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
         "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src "
-        "'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'\r\n%sConnection: %s\r\n\r\n",
+        "'unsafe-inline'; img-src data:; connect-src 'self'%s; base-uri 'none'; form-action "
+        "'none'; frame-ancestors 'none'\r\n%s%s%s%sConnection: %s\r\n\r\n",
         answer->status, http_status_text(answer->status), answer->type, connection->body.length,
+        answer->sources ? answer->sources : "",
+        answer->reader ? "Access-Control-Allow-Origin: http://" : "",
+        answer->reader ? answer->reader : "", answer->reader ? "\r\nVary: Origin\r\n" : "",
         answer->status == 405 ? "Allow: GET, HEAD\r\n" : "",
         connection->ends ? "close" : "keep-alive");
 
+    MD_ASSERT(length > 0 && (size_t)length < sizeof(connection->head));
     connection->head_length = (size_t)length;
 }
 

@@ -141,6 +141,29 @@ static void add_daemons(const struct status_facts *facts, struct http_answer *an
     http_answer_add(answer, "]");
 }
 
+static void add_peers(const struct status_facts *facts, struct http_answer *answer)
+{
+    http_answer_add(answer, ",\n\"peers\":[");
+    for (unsigned i = 0; i < facts->peer_count; i++) {
+        http_answer_add(answer, i ? ",\"" : "\"");
+        text_add_json(answer, facts->peers[i]);
+        http_answer_add(answer, "\"");
+    }
+    http_answer_add(answer, "]");
+}
+
+void status_write_host(const struct stats_reader *reader, const struct status_facts *facts,
+                       struct http_answer *answer)
+{
+    (void)reader;
+    answer->type = "application/json";
+    http_answer_add(answer, "{\"version\":\"" RMDS_VERSION "\"");
+    add_string(answer, "identity", facts->identity);
+    http_answer_add(answer, ",\n\"mono_ns\":%llu", (unsigned long long)facts->mono_ns);
+    add_daemons(facts, answer);
+    http_answer_add(answer, "}\n");
+}
+
 void status_write_json(const struct stats_reader *reader, const struct status_facts *facts,
                        struct http_answer *answer)
 {
@@ -176,6 +199,7 @@ void status_write_json(const struct stats_reader *reader, const struct status_fa
     http_answer_add(answer, "}");
     add_most(reader, answer);
     add_daemons(facts, answer);
+    add_peers(facts, answer);
     add_lines(facts, answer);
     http_answer_add(answer, "}\n");
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "page.h"
+#include "peers.h"
 #include "status/sampler.h"
 
 #define FRESH_NS  (100 * MD_NS_PER_MS) /* the segment is not copied more often */
@@ -26,6 +27,8 @@ struct status {
     struct status_daemon daemons[STATUS_DAEMONS_MAX];
     unsigned daemon_count;
     uint64_t around_ns;
+    struct status_peers peers;
+    char sources[STATUS_SOURCES_BYTES];
     struct stats_sample samples[STATS_HISTORY_CAPACITY];
 };
 
@@ -58,6 +61,8 @@ static struct status_facts look(struct status *status)
         .daemons = status->daemons,
         .daemon_count = status->daemon_count,
         .samples = status->samples,
+        .peers = (const char(*)[STATUS_PEER_BYTES])status->peers.names,
+        .peer_count = status->peers.count,
         .has_old_names = md_conf_word(status->config.daemon, "metricNames") == 1,
         .leaves_out_clients = !md_conf_bool(status->config.daemon, "metricClients"),
     };
@@ -71,9 +76,9 @@ static const struct {
     write_fn write;
     bool any_host; /* nothing in it is worth a guard, and probes send the Host they please */
 } texts[] = {
-    { "/status.json", status_write_json, false }, { "/history.json", status_write_history, false },
-    { "/metrics", status_write_metrics, false },  { "/healthz", status_write_health, true },
-    { "/ready", status_write_ready, true },
+    { "/status.json", status_write_json, false },     { "/host.json", status_write_host, false },
+    { "/history.json", status_write_history, false }, { "/metrics", status_write_metrics, false },
+    { "/healthz", status_write_health, true },        { "/ready", status_write_ready, true },
 };
 
 static void on_request(void *owner, const struct http_request *request, struct http_answer *answer)
@@ -84,7 +89,10 @@ static void on_request(void *owner, const struct http_request *request, struct h
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (!http_slice_is(request->path, texts[i].path) || (is_foreign && !texts[i].any_host))
             continue;
+        (void)status_peers_read(status->config.daemon, &status->peers);
         struct status_facts facts = look(status);
+        if (texts[i].write == status_write_host)
+            answer->reader = status_peers_origin(&status->peers, request->origin);
         if (texts[i].write == status_write_history && status->config.sampler)
             facts.sample_count =
                 stats_history_copy(status_sampler_history(status->config.sampler), status->samples);
@@ -98,10 +106,13 @@ static void on_request(void *owner, const struct http_request *request, struct h
     } else if (http_slice_is(request->path, "/")) {
         answer->type = "text/html; charset=utf-8";
         answer->fixed = &status_page;
+        (void)status_peers_read(status->config.daemon, &status->peers);
+        status_peers_sources(&status->peers, status->sources, sizeof(status->sources));
+        answer->sources = status->sources;
     } else {
         answer->status = 404;
-        http_answer_add(answer,
-                        "there are / /status.json /history.json /metrics /healthz /ready\n");
+        http_answer_add(
+            answer, "there are / /status.json /host.json /history.json /metrics /healthz /ready\n");
     }
 }
 
@@ -146,6 +157,10 @@ int status_open(const struct status_config *config, struct status **out)
         status_close(status);
         return err;
     }
+    (void)status_peers_read(config->daemon, &status->peers);
+    if (status->peers.refused > 0)
+        md_log(MD_LOG_WARNING, "statusPeers: %u left out; expected at most %d of HOST:PORT",
+               status->peers.refused, STATUS_PEERS_MAX);
     md_log(MD_LOG_NOTICE, "status page: http://%s%s%s:%u/", strchr(address, ':') ? "[" : "",
            address, strchr(address, ':') ? "]" : "", status_port(status));
     *out = status;

@@ -17,7 +17,8 @@ def tool():
 
 def run(*words, text=None):
     """Exit code, and what it said."""
-    done = subprocess.run([tool(), *words], input=text, capture_output=True, text=True, check=False, timeout=90)
+    done = subprocess.run([tool(), *words], input=text, capture_output=True, text=True,
+                          check=False, timeout=90)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -71,7 +72,8 @@ def test_rules(rules, tests):
 
 def show_something(series, expressions):
     """Each of {name: expression} has a result over these series."""
-    asked = [{"eval_time": "6m", "alertname": name, "exp_alerts": [{"exp_labels": {}}]} for name in expressions]
+    asked = [{"eval_time": "6m", "alertname": name, "exp_alerts": [{"exp_labels": {}}]}
+             for name in expressions]
     with tempfile.TemporaryDirectory() as folder:
         rules = as_rules(folder, {name: f"count({expr}) > 0" for name, expr in expressions.items()})
         return test_rules(rules, [{"interval": "10s", "input_series": series, "alert_rule_test": asked}])

@@ -4,6 +4,7 @@ a chain that carries data, while a daemon hangs, and after it was killed. With `
 Pictures of the page go to the folder RMDS_PICTURES, if that is set."""
 # SPDX-License-Identifier: Apache-2.0
 import http.client
+import http.server
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 SOURCE, BUILD = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
@@ -26,7 +28,15 @@ PORTS = {"p2ps.1": 18081, "src_dist.1": 18082, "rrcpd.net1.1": 18083, "rrcpd.net
 LINES = ["*p2ps*maxOutputBuffers : 40", "*p2ps*guaranteedOutputBuffers : 20",
          "*p2ps*tcpSendBufSize : 16384", "*p2ps*slowTimeout : 60", "*p2ps*statusPort : 18081",
          "*src_dist*statusPort : 18082", "*1.rrcpd*statusPort : 18083",
-         "*2.rrcpd*statusPort : 18084", "*p2ps*statusConnections : 3"]
+         "*2.rrcpd*statusPort : 18084", "*p2ps*statusConnections : 3",
+         # Another name of this host stands for other hosts: a daemon of ours, a liar, and nobody.
+         "*statusPeers : 127.0.0.1:18081, localhost:18082, localhost:18086, localhost:18087"]
+LIES = [b"", b"null", b"[[[", b'{"identity": 7, "host": []}', b'{"identity": "x", "host": {"length": 9}}', b"[" * 100000,
+        b'{"identity": "x.1.p2ps", "host": [null, 7, [], {"name": {}}, {"name": ""}]}']
+LIAR = {"identity": "<b>liar</b>." + "z" * 9000, "host": [
+    {"name": "<img src=x onerror=document.title=1>", "state": "fine", "note": "n" * 9000, "port": 8081.5, "mono_ns": "now",
+     "figures": {"updatesIn": "many", "itemsOpen": -1, "mounts": 1e999, "__proto__": {"mounts": 7}, "services": 3}},
+    *({"name": f"p2ps.{i}", "state": "ok", "port": 99999, "figures": [1]} for i in range(500))]}
 
 
 def skip(why):
@@ -262,7 +272,7 @@ def status_or_nothing(port):
 def slow(bed, page):
     """A consumer that does not read shows as a slow one, and what it missed as conflated."""
     words = [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
-             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "sleeper"]
+             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "sleeper", "-timeout", "0"]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as sleeper:
         try:
@@ -398,6 +408,75 @@ def other_chains(page):
           beside == ["lyra.1.rrcpd"], f"all on one rrcpd: {boxes} {beside}")
 
 
+class Liar(http.server.BaseHTTPRequestHandler):
+    """A peer that says what it is told to; pages of everybody may read it."""
+    says = b""
+
+    def do_GET(self):  # noqa: N802
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.end_headers()
+        try:
+            self.wfile.write(self.says)
+            while self.says == b"endless":
+                self.wfile.write(b" " * 65536)
+        except OSError:
+            pass
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        pass
+
+
+def other_hosts(page):
+    """The daemons of other hosts stand on the page; who does not answer, or lies, is shown as such and breaks nothing."""
+    def row(peer):
+        return f"[...document.querySelectorAll('#others .far')].find(e => e.innerText.startsWith('{peer}'))"
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 18086), Liar)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    complaints = list(page.errors)
+    try:
+        Liar.says = json.dumps(LIAR).replace("Infinity", "1e999").encode()
+        page.open("http://127.0.0.1:18081/")
+        page.wait(f"/src_dist.1\\s+OK\\s+1 publisher\\s+100 items\\s+[1-9][\\d.,]* in\\/s/.test({row('localhost:18082')}.innerText)",
+                  "the daemons of the other host, and what goes through", 60)
+        page.wait(f"{row('localhost:18086')}.querySelectorAll('.box').length === 64",
+                  "so many and no more of the liar's", 60)
+        first = page.evaluate(f"{row('localhost:18086')}.querySelector('.box').innerText.split(/\\n+/)")
+        check(first == [LIAR["host"][0]["name"], "WARN", "it does not say how it is"],
+              f"words of the liar: {first}")
+        check(page.evaluate("document.querySelectorAll('#others img').length") == 0,
+              "words of the liar are markup")
+        check(page.evaluate(f"{row('localhost:18086')}.querySelectorAll('a').length") == 0,
+              "links by ports that are none")
+        check(page.evaluate(f"{row('localhost:18086')}.firstChild.innerText.length") < 300,
+              "a name without an end")
+        check(page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+              "the liar's names make the page wide")
+        for lie in [*LIES, b"endless"]:
+            Liar.says = lie
+            wanted = "its answer is none of a daemon"
+            if b"null, 7" in lie or lie == b"endless":
+                wanted = "no daemon runs there" if lie != b"endless" else "does not answer"
+            page.wait(f"{row('localhost:18086')}.innerText.includes(\"{wanted}\")",
+                      f"{lie[:40]}: {wanted}", 60)
+        Liar.says = b""
+        page.wait(f"{row('localhost:18087')}.innerText.includes('does not answer')",
+                  "nobody is there", 60)
+        check(page.evaluate("document.getElementById('state').textContent") == "OK",
+              "the page itself is well")
+        page.open("http://localhost:18081/")
+        page.wait("/They answer pages that are opened by a name of statusPeers: http:..127.0.0.1:18081/.test("
+                  "document.getElementById('others').innerText)", "opened by a name that is not in the list", 60)
+    finally:
+        Liar.says = b""
+        server.shutdown()
+        server.server_close()
+    page.errors[:] = complaints  # that requests fail is what the liar is for
+
+
 def used(page):
     """What a person does with the page: point at a chart, sort a table, come back later."""
     page.open("http://127.0.0.1:18081/")
@@ -432,7 +511,8 @@ def the_hour(page):
         check(found == [], f"{lie}: {found}")
     samples = json.dumps([[1, 7, "many"], "<b>", None, [2, None, 1e9]])
     found = page.evaluate(f"pointsOf({{pid: 1, columns: {json.dumps(columns)}, samples: {samples}}}, {{pid: 1, process: 'p2ps'}})")
-    check([point["rate"] for point in found] == [[7, None], [None, 1e9]], f"samples that lie: {found}")
+    check([point["rate"] for point in found] == [[7, None], [None, 1e9]],
+          f"samples that lie: {found}")
     found = page.evaluate(f"pointsOf({{pid: 1, columns: {json.dumps(columns)}, samples: Array(99999).fill([1, 2, 3])}}, {{pid: 1, process: 'p2ps'}}).length")
     check(found == 720, f"too many samples: {found}")
 
@@ -452,6 +532,8 @@ def seen(page):
             time.sleep(8)
             page.picture(os.path.join(pictures, name + ".png"))
     same_words(page)
+    other_hosts(page)
+    page.open("http://127.0.0.1:18081/")
     page.wait("document.querySelectorAll('#flow a').length === 3", "links to the other daemons")
     page.evaluate("[...document.querySelectorAll('#flow a')].find(a => /src_dist.1/.test(a.textContent)).click()")
     page.wait("/src_dist/.test(document.getElementById('name').textContent)",
@@ -478,9 +560,11 @@ def seen(page):
         time.sleep(8)
         page.picture(os.path.join(pictures, "phone.png"))
     foreign = [u for u in page.requests if not u.startswith(
-        ("http://127.0.0.1:", "data:", "about:"))]
+        ("http://127.0.0.1:", "http://localhost:18081/", "data:", "about:",
+         *(f"http://localhost:{port}/host.json" for port in (18082, 18086, 18087))))]
     check(not foreign, f"it asked elsewhere: {foreign}")
-    check(not page.errors, f"it complained: {page.errors}")
+    errors = [text for text in page.errors if "net::ERR" not in text and "CORS" not in text]  # of other hosts that are not there
+    check(not errors, f"it complained: {errors}")
 
 
 def gone(bed, page):
@@ -528,7 +612,7 @@ def main():
     try:
         client = subprocess.Popen(
             [os.path.join(chain.BIN, "rmdstestclient"), "-S", "RDFD", "-h", "127.0.0.1", "-p",
-             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "somebody"],
+             str(chain.SINK_PORT), "-f", bed.items(100), "-u", "somebody", "-timeout", "0"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for name, port in PORTS.items():
             until(f"{name} answers", lambda p=port: status_or_nothing(p) == 200)

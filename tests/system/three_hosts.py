@@ -2,13 +2,16 @@
 """three_hosts.py - docs/three-hosts.md to the letter: its file, its keys, its commands, in three network namespaces as
 hosts; what the page says one sees is seen, and prices reach consumers of both gateways."""
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
+import browser
 import conf_examples
 
 WAIT_S = 90
@@ -113,6 +116,40 @@ def see_what_the_page_says(hosts):
               lambda: host.run(*monitor, check=False, capture_output=True).returncode == 0)
 
 
+def each_page_can_read_the_others(hosts):
+    """The status port of each host lists its daemons, and lets the pages of the others read that, but no other page."""
+    ports = [f"{address}:8081" for address in HOSTS.values()]
+    for name, address in HOSTS.items():
+        url = f"http://{address}:8081"
+        wanted = {"rrcpd.net1.1", "src_dist.1" if name == "feed" else "p2ps.1"}
+        for origin in (f"http://{port}" for port in [*ports, "10.1.0.99:8081"]):
+            request = urllib.request.Request(f"{url}/host.json", headers={"Origin": origin})
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                here, reader = json.load(answer), answer.headers["Access-Control-Allow-Origin"]
+            assert reader == (None if "99" in origin else origin), f"{name}: {origin}: {reader}"
+            assert {d["name"] for d in here["host"]} == wanted and here["identity"].startswith(name + "."), here
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+        assert all(f" http://{port}" in policy for port in ports), policy
+
+
+def one_page_shows_all(folder):
+    """In a browser, for whoever wants pictures: status_page.py looks at the same in less time."""
+    page = browser.Browser()
+    try:
+        for name, width, height, dark in (("three", 1100, 1100, False), ("three-phone", 390, 844, True)):
+            page.open("http://10.1.0.11:8081/", width=width, height=height, dark=dark)
+            page.wait("document.querySelectorAll('#others .box').length === 4 &&"
+                      " /p2ps.1\\s+OK[^]*\\d[\\d.,]* in\\/s/.test(document.getElementById('others').innerText)", "other hosts")
+            page.wait("document.documentElement.scrollWidth <= innerWidth", "it fits")
+            if width < 400:
+                page.evaluate("document.getElementById('others').scrollIntoView()")
+            page.picture(os.path.join(folder, name + ".png"))
+        assert not page.errors, page.errors
+    finally:
+        page.close()
+
+
 def prices(host, gateway):
     """An image, then updates."""
     client = os.path.join(conf_examples.BIN, "rmdstestclient")
@@ -143,8 +180,11 @@ def main():
             try:
                 start_daemons(hosts, conf)
                 see_what_the_page_says(hosts)
+                each_page_can_read_the_others(hosts)
                 for gateway in ("gw1", "gw2"):
                     prices(hosts["feed"], gateway)
+                if os.environ.get("RMDS_PICTURES"):
+                    one_page_shows_all(os.environ["RMDS_PICTURES"])
             finally:
                 provider.terminate()
                 provider.wait()

@@ -569,7 +569,7 @@ static void ask(struct md_loop *loop, uint16_t port, const char *path, const cha
     close(fd);
 }
 
-static void six_things_are_served_and_nothing_else(void **state)
+static void seven_things_are_served_and_nothing_else(void **state)
 {
     static char out[1 << 20];
     struct fixture *f = *state;
@@ -610,6 +610,48 @@ static void six_things_are_served_and_nothing_else(void **state)
     md_conf_destroy(conf);
 }
 
+static void pages_of_other_hosts_read_what_they_may(void **state)
+{
+    static char out[1 << 20];
+    struct md_loop *loop;
+    uint16_t port = free_port();
+    char text[256];
+
+    snprintf(text, sizeof(text),
+             "*p2ps*statusPort : %u\n*p2ps*statusPeers : gw1:8081, [fd00::1]:8081, gw2, x y:1, "
+             "gw2:99999, gw2:8081;\n",
+             port);
+    struct md_conf *conf = configure(text);
+    assert_int_equal(md_loop_create(0, &loop), MD_OK);
+    struct status *status = serve(*state, loop, conf);
+    ask(loop, port, "/", "127.0.0.1", out, sizeof(out));
+    assert_non_null(
+        strstr(out, "connect-src 'self' http://gw1:8081 http://[fd00::1]:8081; base-uri 'none'"));
+    assert_null(strstr(out, "Access-Control"));
+    ask(loop, port, "/host.json", "127.0.0.1\r\nOrigin: http://gw1:8081", out, sizeof(out));
+    assert_non_null(strstr(out, "\r\nAccess-Control-Allow-Origin: http://gw1:8081\r\n"));
+    assert_non_null(strstr(out, "\"host\":["));
+    /* Nobody else, and nothing else. */
+    static const char *const strangers[] = { "http://gw1:80811", "http://gw1",
+                                             "https://gw1:8081", "null",
+                                             "http://gw2:8081",  "" };
+    for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+        char host[128];
+        snprintf(host, sizeof(host), "127.0.0.1\r\nOrigin: %s", strangers[i]);
+        ask(loop, port, "/host.json", host, out, sizeof(out));
+        assert_null(strstr(out, "Access-Control"));
+    }
+    ask(loop, port, "/host.json", "127.0.0.1\r\nOrigin: http://gw1:8081\r\nOrigin: http://gw1:8081",
+        out, sizeof(out));
+    assert_null(strstr(out, "Access-Control"));
+    ask(loop, port, "/status.json", "127.0.0.1\r\nOrigin: http://gw1:8081", out, sizeof(out));
+    assert_null(strstr(out, "Access-Control"));
+    assert_non_null(strstr(out, "\"peers\":[\"gw1:8081\",\"[fd00::1]:8081\"]"));
+    status_close(status);
+    md_loop_destroy(loop);
+    md_conf_destroy(conf);
+}
+
 static void without_a_port_nothing_listens(void **state)
 {
     struct md_conf *conf = configure("*p2ps*rsslPort : 14002\n");
@@ -629,8 +671,10 @@ static void the_page_needs_nothing_from_elsewhere(void **state)
     (void)state;
     assert_non_null(page);
     while (fgets(line, sizeof(line), page)) {
-        if (!strstr(line, "http://www.w3.org/2000/svg"))
-            assert_null(strstr(line, "http"));
+        /* A name space, and the other hosts of statusPeers: "http://" + peer. */
+        for (char *at = line; (at = strstr(at, "http")) != NULL; at++)
+            assert_true(strncmp(at, "http://www.w3.org/2000/svg", 26) == 0 ||
+                        strncmp(at, "http://\" + p", 12) == 0 || strncmp(at, "http:\"", 6) == 0);
         assert_null(strstr(line, "innerHTML")); /* texts from outside stay text */
     }
     fclose(page);
@@ -667,8 +711,10 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test(warnings_and_notices_are_remembered_in_order),
         cmocka_unit_test(notices_drive_no_warning_out),
-        cmocka_unit_test_setup_teardown(six_things_are_served_and_nothing_else, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(seven_things_are_served_and_nothing_else, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(without_a_port_nothing_listens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pages_of_other_hosts_read_what_they_may, set_up, tear_down),
         cmocka_unit_test(the_page_needs_nothing_from_elsewhere),
     };
 
