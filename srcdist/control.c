@@ -8,13 +8,14 @@
 #include "base/err.h"
 #include "loop_orders.h"
 
-static const char provider_header[] = "ID PROVIDER KIND STATE SERVICES STREAMS OUTSTANDING UPDATES";
+static const char provider_header[] =
+    "ID PROVIDER USER KIND STATE SERVICES STREAMS OUTSTANDING UPDATES";
 static const char item_header[] =
     "SERVICE ITEM DOMAIN STATE PROVIDER STREAM HANDLE SEQUENCE IMAGE REQUESTERS";
 
 static const struct daemon_order_kind kinds[] = {
     [ROUTE_LOOP_PROVIDERS] = { "providers", provider_header, "listed", "no provider is connected" },
-    [ROUTE_LOOP_SERVICES] = { "services", "SERVICE ID STATE KIND", "listed",
+    [ROUTE_LOOP_SERVICES] = { "services", "SERVICE ID STATE KIND ITEMS UPDATES", "listed",
                               "no provider has announced a service" },
     [ROUTE_LOOP_ITEMS] = { "items", item_header, "listed", "no such item is held here" },
     [ROUTE_LOOP_TRACE] = { NULL, item_header, "found", "this src_dist does not hold that item" },

@@ -103,7 +103,7 @@ static void show_provider(struct stats_segment *segment, struct provider_stats *
 /* ---- services: src_dist.service.<name>.<name> ---- */
 
 struct service_stats {
-    struct stats_entry *state, *id;
+    struct stats_entry *state, *id, *active, *updates;
     char name[256];
 };
 
@@ -113,6 +113,8 @@ static void destroy_service(struct stats_segment *segment, struct service_stats 
         return;
     stats_entry_remove(segment, stats->state);
     stats_entry_remove(segment, stats->id);
+    stats_entry_remove(segment, stats->active);
+    stats_entry_remove(segment, stats->updates);
     free(stats);
 }
 
@@ -125,6 +127,9 @@ static struct service_stats *create_service(struct stats_segment *segment, const
     snprintf(stats->name, sizeof(stats->name), "%s", name);
     stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", name);
     stats->id = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.serviceId", name);
+    stats->active = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.active", name);
+    stats->updates =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.service.%s.updatesIn", name);
     return stats;
 }
 
@@ -147,6 +152,8 @@ static void show_services(struct route_loop *loop)
             continue;
         stats_string_set(segment, (*stats)->state, service.is_up ? "up" : "down");
         stats_gauge_set((*stats)->id, service.id);
+        stats_gauge_set((*stats)->active, service.active);
+        md_ctr_set(&(*stats)->updates->value, service.updates);
     }
 }
 

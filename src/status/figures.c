@@ -270,6 +270,8 @@ const struct status_figure status_figures[] = {
     F("src_dist.service", "state", STATE, PLAIN, "State of the service."),
     NAMED("src_dist.service", "serviceId", GAUGE, PLAIN, "id",
         "The id of the service at its provider."),
+    F("src_dist.service", "active", GAUGE, PLAIN, "Items of the service that somebody takes now."),
+    F("src_dist.service", "updatesIn", COUNTER, PLAIN, "Updates from providers of the service."),
 
     /* ---- rrcpd ---- */
     F("rrcpd", "mcastSent", COUNTER, PLAIN, "Data packets sent to the group."),

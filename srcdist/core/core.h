@@ -235,6 +235,8 @@ struct srcdist_service_info {
     uint16_t id;
     bool is_up;
     bool is_broadcast; /* from non-interactive providers */
+    uint32_t active;   /* items somebody takes now */
+    uint64_t updates;  /* that providers sent for its items */
 };
 bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
                           struct srcdist_service_info *out);

@@ -148,6 +148,7 @@ struct srcdist_service {
     bool is_complete;      /* what is not published by now does not exist */
     uint16_t svc;          /* the source engine's index */
     uint32_t active_count; /* items somebody takes now */
+    uint64_t updates;      /* of its items, ever */
     uint64_t left_ns;      /* no provider offers it any more since then; 0: one does */
     uint32_t describer;    /* the provider that `info` is from, */
     uint32_t describer_serial;

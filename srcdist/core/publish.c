@@ -420,6 +420,7 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
     md_trace_mark(MD_TRACE_PUBLISH);
     switch (peek->msg_class) {
     case RWF_CLASS_UPDATE:
+        core->services[core->items[item].service].updates++;
         if (core->items[item].state == SRCDIST_ITEM_OPENING)
             core->providers[provider].misuse.early_updates++;
         return publish_update(core, item, peek, bytes);

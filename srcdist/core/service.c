@@ -504,6 +504,8 @@ bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
                                           .name = s->name,
                                           .id = s->info.id,
                                           .is_up = s->is_up,
-                                          .is_broadcast = s->is_broadcast };
+                                          .is_broadcast = s->is_broadcast,
+                                          .active = s->active_count,
+                                          .updates = s->updates };
     return true;
 }

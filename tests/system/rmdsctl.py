@@ -107,6 +107,11 @@ def lists(bed):
     check(rows(good("p2ps.1", "list", "services"))[0]["STATE"] == "up", "the service at p2ps")
     provider = rows(good("src_dist", "list", "providers"))[0]
     check(provider["ID"] == "0.0" and provider["STATE"] == "ready", f"the provider: {provider}")
+    check(provider["USER"] == "-" and provider["KIND"] == "interactive",
+          f"a provider of a route has no user: {provider}")
+    service = rows(good("src_dist", "list", "services"))[0]
+    check((service["SERVICE"], service["ITEMS"]) == ("RDFD", "100") and int(service["UPDATES"]) > 0,
+          f"the service at src_dist: {service}")
     check(len(rows(good("src_dist", "list", "items", "RDFD"))) == 100, "items of src_dist")
     items = rows(good("p2ps", "list", "items"))
     check(len(items) == 100 and {row["WATCHERS"] for row in items} == {"2"},
