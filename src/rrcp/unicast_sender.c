@@ -270,8 +270,14 @@ static void selective(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicas
     for (int i = 63; i >= 0; i--) {
         uint64_t useq = u->base + 1 + (uint64_t)i;
 
-        if ((bitmap >> i & 1) && useq < u->send_next)
-            rrcp_unicast_slot(u, useq)->is_acked = true;
+        if (!(bitmap >> i & 1) || useq >= u->send_next)
+            continue;
+        struct unicast_sent *slot = rrcp_unicast_slot(u, useq);
+
+        /* Its repetition may wait for the transport, which still has the buffer: not needed. */
+        u->again_count -= slot->is_again;
+        slot->is_again = false;
+        slot->is_acked = true;
     }
     for (int i = -1; i < 64; i++) {
         uint64_t useq = u->base + 1 + (uint64_t)(int64_t)i;
