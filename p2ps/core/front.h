@@ -67,9 +67,9 @@ struct p2ps_front {
     /* True: a state of a group or a service goes to each of its streams. False: the clients know
      * from the directory which streams it is for. */
     bool tells_each_stream;
-    /* Messages are several times as long as RWF: such clients are flushed after all others, and
-     * only P2PS_TURN_LONG of them in a turn, so that the others do not wait for their system calls.
-     */
+    /* Messages are several times as long as RWF: such clients are flushed after all others, and in
+     * a turn only P2PS_TURN_LONG of them besides those that are full, so that the others do not
+     * wait for their system calls. */
     bool is_long;
 
     /* The record in `form`. Bytes are either the record's own or written to `out`; they stay good

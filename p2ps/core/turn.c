@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "turn.h"
 
-#include <string.h>
-
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
@@ -120,16 +118,21 @@ static bool is_long(const struct p2ps_client *c)
     return c->is_used && c->front->is_long;
 }
 
-/* Flushes up to `most` clients with long messages, those that wait longest first; `count` of them
- * stand at the head of the list. */
+/* Of clients with long messages, `count` at the head of the list: flushes the `most` that wait
+ * longest, and those that would gain nothing by waiting. */
 static void flush_long(struct p2ps_core *core, uint32_t count, uint32_t most)
 {
-    uint32_t done = count < most ? count : most;
+    uint32_t kept = 0;
 
-    for (uint32_t i = 0; i < done; i++)
-        flush_one(&core->clients[core->touched[i]]);
-    memmove(core->touched, core->touched + done, (count - done) * sizeof(*core->touched));
-    core->touched_count = core->late_count = count - done;
+    for (uint32_t i = 0; i < count; i++) {
+        struct p2ps_client *c = &core->clients[core->touched[i]];
+
+        if (i >= most && !c->front->is_full(c->self))
+            core->touched[kept++] = core->touched[i];
+        else
+            flush_one(c);
+    }
+    core->touched_count = core->late_count = kept;
 }
 
 static void flush_touched(struct p2ps_core *core, uint32_t most)

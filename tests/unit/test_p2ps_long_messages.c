@@ -149,6 +149,18 @@ static void a_turn_flushes_a_counted_number_of_clients_with_long_messages(void *
     assert_false(p2ps_core_has_output(pair->sink));
 }
 
+static void clients_with_much_to_send_do_not_wait_for_another_turn(void **state)
+{
+    struct pair *pair = *state;
+    struct line line = { .is_full = true };
+
+    for (unsigned i = 0; i < P2PS_TURN_LONG + 3; i++)
+        come(pair, &line, &long_front);
+    flush_all(pair, &line);
+    assert_int_equal(line.flushes, P2PS_TURN_LONG + 3);
+    assert_false(p2ps_core_has_output(pair->sink));
+}
+
 static void clients_left_over_do_not_wait_for_a_full_frame(void **state)
 {
     struct pair *pair = *state;
@@ -195,6 +207,8 @@ int main(void)
                                         setup, pair_teardown),
         cmocka_unit_test_setup_teardown(
             a_turn_flushes_a_counted_number_of_clients_with_long_messages, setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(clients_with_much_to_send_do_not_wait_for_another_turn,
+                                        setup, pair_teardown),
         cmocka_unit_test_setup_teardown(clients_left_over_do_not_wait_for_a_full_frame, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_client_that_has_gone_is_not_flushed, setup,
