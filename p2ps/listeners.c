@@ -14,20 +14,29 @@
 #define FULL       "Maximum number of mounts reached"
 #define WS_FULL    "Maximum number of WebSocket connections reached"
 
-/* The worker with most connections that have not logged in; NULL: there are none. */
-static struct p2ps_worker *idlest(const struct p2ps *p2ps)
+/* Connections that have not logged in; with `is_ws` no more than the worker has WebSockets. */
+static uint32_t idle_of(const struct p2ps_worker *worker, bool is_ws)
+{
+    uint32_t logins = atomic_load_explicit(&worker->login_count, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&worker->mount_count, memory_order_relaxed);
+    uint32_t ws = atomic_load_explicit(&worker->ws_count, memory_order_relaxed);
+    uint32_t idle = count > logins ? count - logins : 0;
+
+    return is_ws && ws < idle ? ws : idle;
+}
+
+/* The worker with most of them; NULL: there are none. */
+static struct p2ps_worker *idlest(const struct p2ps *p2ps, bool is_ws)
 {
     struct p2ps_worker *best = NULL;
     uint32_t most = 0;
 
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
-        struct p2ps_worker *worker = p2ps->workers[i];
-        uint32_t logins = atomic_load_explicit(&worker->login_count, memory_order_relaxed);
-        uint32_t count = atomic_load_explicit(&worker->mount_count, memory_order_relaxed);
+        uint32_t idle = idle_of(p2ps->workers[i], is_ws);
 
-        if (count > logins && count - logins > most) {
-            most = count - logins;
-            best = worker;
+        if (idle > most) {
+            most = idle;
+            best = p2ps->workers[i];
         }
     }
     return best;
@@ -117,9 +126,10 @@ static void admit(struct p2ps *p2ps, const struct listener *listener, struct net
 {
     uint32_t total, total_ws;
     struct p2ps_worker *worker = emptiest(p2ps, &total, &total_ws);
-    struct p2ps_worker *idle = p2ps->is_draining ? NULL : idlest(p2ps);
+    bool is_ws_full = listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max;
+    struct p2ps_worker *idle = p2ps->is_draining ? NULL : idlest(p2ps, is_ws_full);
 
-    if (listener->protocol == &p2ps_ws_protocol && total_ws >= p2ps->ws_max) {
+    if (is_ws_full) {
         if (idle) {
             take(p2ps, idle, listener, stream,
                  &(struct p2ps_handed){ .refusal = WS_FULL, .room = P2PS_ROOM_OF_ITS_OWN });

@@ -197,8 +197,12 @@ bool p2ps_mount_resume(void *self)
 
     if (mount->is_dead || mount->is_choked)
         return false;
-    if (mount->protocol->resume(mount, now_ns))
+    if (mount->protocol->resume(mount, now_ns)) {
+        if (!mount->is_dead)
+            want(mount); /* the core does not know of errors and Pongs, and flushes nothing for them
+                          */
         return !mount->is_dead && !mount->is_choked;
+    }
     if (!mount->held || mount->is_dead || mount->is_choked)
         return false;
     release(mount);

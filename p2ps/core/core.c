@@ -198,6 +198,7 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
 void p2ps_core_rates_set(struct p2ps_core *core, const struct p2ps_rate_limits *rates)
 {
     core->config.rates = *rates;
+    core->parked_ns = 0; /* clients that wait are looked at again */
 }
 
 void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules)

@@ -305,8 +305,7 @@ struct p2ps_core {
     struct p2ps_parties *own_parties; /* when nothing is shared */
     uint32_t *parked;                 /* clients whose requests wait for a token, and some more */
     uint32_t parked_count;
-    uint32_t parked_first; /* of them, when they were looked at last */
-    uint64_t parked_ns;    /* when the first of them may go on; UINT64_MAX: none waits */
+    uint64_t parked_ns; /* when the first of them may go on; UINT64_MAX: none waits */
     uint64_t now_ns;
 };
 

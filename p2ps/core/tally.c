@@ -96,8 +96,8 @@ uint64_t p2ps_tally_ready(const struct p2ps_core *core, const struct p2ps_client
 
     if (rate->per_second == 0 || !c->party)
         return 0;
-    uint64_t host_ns = p2ps_bucket_ready(&c->host->requests, rate);
-    uint64_t user_ns = p2ps_bucket_ready(&c->party->requests, rate);
+    uint64_t host_ns = p2ps_bucket_ready(&c->host->requests, rate, core->now_ns);
+    uint64_t user_ns = p2ps_bucket_ready(&c->party->requests, rate, core->now_ns);
     return host_ns > user_ns ? host_ns : user_ns;
 }
 
@@ -107,8 +107,8 @@ bool p2ps_tally_post(struct p2ps_core *core, struct p2ps_client *c)
 
     if (rate->per_second == 0)
         return true;
-    if (p2ps_bucket_ready(&c->host->post_rate, rate) > core->now_ns ||
-        p2ps_bucket_ready(&c->party->post_rate, rate) > core->now_ns)
+    if (p2ps_bucket_ready(&c->host->post_rate, rate, core->now_ns) > core->now_ns ||
+        p2ps_bucket_ready(&c->party->post_rate, rate, core->now_ns) > core->now_ns)
         return false;
     p2ps_bucket_take(&c->host->post_rate, rate, core->now_ns, 1);
     p2ps_bucket_take(&c->party->post_rate, rate, core->now_ns, 1);

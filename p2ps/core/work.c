@@ -1,6 +1,7 @@
 /* work.c - what is left of a turn, and who waits. See work.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "work.h"
+#include "base/siphash.h"
 #include "client.h"
 #include "private.h"
 #include "tally.h"
@@ -97,22 +98,34 @@ static void unpark(struct p2ps_core *core, uint32_t client)
     c->is_parked = false;
 }
 
-/* Those who share a bucket have its tokens in turn: another one is the first each time. */
+/* Where this round begins. Clients of one bucket park in the order in which they were served, so
+ * any fixed step would meet the same ones again: it is drawn. */
+static uint32_t draw_first(const struct p2ps_core *core, uint32_t count)
+{
+    uint64_t drawn = md_siphash(core->idmap_key, &core->now_ns, sizeof(core->now_ns));
+
+    return count ? (uint32_t)(drawn % count) : 0;
+}
+
+/* Those who share a bucket have its tokens in turn. A turn wakes no more than it can serve. */
 void p2ps_work_unpark(struct p2ps_core *core)
 {
     uint32_t count = core->parked_count;
+    uint32_t first = draw_first(core, count);
+    uint32_t woken = 0;
     uint32_t kept = 0;
 
     if (core->now_ns < core->parked_ns)
         return;
     core->parked_ns = UINT64_MAX;
-    core->parked_first = count ? (core->parked_first + 1) % count : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = core->parked_first + i;
+    for (uint32_t i = 0; i < count && woken < P2PS_TURN_ASKS; i++) {
+        uint32_t at = first + i;
         uint32_t client = core->parked[at < count ? at : at - count];
 
-        if (is_ready(core, &core->clients[client]))
-            unpark(core, client);
+        if (!is_ready(core, &core->clients[client]))
+            continue;
+        unpark(core, client);
+        woken++;
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t client = core->parked[i];

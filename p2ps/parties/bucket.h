@@ -31,15 +31,21 @@ static inline uint64_t p2ps_rate_span(const struct p2ps_rate *rate)
     return p2ps_rate_distance(rate) * ((rate->burst ? rate->burst : 1u) - 1u);
 }
 
-/* When there is a token; `now_ns` or before: there is one. */
-static inline uint64_t p2ps_bucket_ready(const struct p2ps_bucket *bucket,
-                                         const struct p2ps_rate *rate)
+/* When there is a token; `now_ns` or before: there is one. A bucket that was emptied at a slower
+ * rate owes no more than at this one. */
+static inline uint64_t p2ps_bucket_ready(struct p2ps_bucket *bucket, const struct p2ps_rate *rate,
+                                         uint64_t now_ns)
 {
     if (rate->per_second == 0)
         return 0;
     uint64_t full_ns = atomic_load_explicit(&bucket->full_ns, memory_order_relaxed);
     uint64_t span_ns = p2ps_rate_span(rate);
+    uint64_t most = now_ns + span_ns + P2PS_BUCKET_DEBT_NS;
 
+    if (full_ns > most &&
+        atomic_compare_exchange_strong_explicit(&bucket->full_ns, &full_ns, most,
+                                                memory_order_relaxed, memory_order_relaxed))
+        full_ns = most;
     return full_ns > span_ns ? full_ns - span_ns : 0;
 }
 
@@ -64,7 +70,7 @@ static inline void p2ps_bucket_take(struct p2ps_bucket *bucket, const struct p2p
 static inline bool p2ps_bucket_try(struct p2ps_bucket *bucket, const struct p2ps_rate *rate,
                                    uint64_t now_ns)
 {
-    if (p2ps_bucket_ready(bucket, rate) > now_ns)
+    if (p2ps_bucket_ready(bucket, rate, now_ns) > now_ns)
         return false;
     p2ps_bucket_take(bucket, rate, now_ns, 1);
     return true;

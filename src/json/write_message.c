@@ -73,7 +73,8 @@ static void put_items(struct json_writer *w, struct rwf_bytes content)
     if (rwf_array_decode(content, &array) == RWF_OK) {
         while (rwf_array_next(&array, &item) > 0) {
             json_comma(&w->out);
-            (void)json_write_value(w, array.item_type, item, NULL);
+            if (json_write_value(w, array.item_type, item, NULL) < 0)
+                json_lit(&w->out, "null"); /* it cannot be read: the array stays JSON */
         }
     }
     json_lit(&w->out, "]");

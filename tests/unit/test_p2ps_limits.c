@@ -221,6 +221,71 @@ static void two_connections_of_an_address_share_its_rate(void **state)
     assert_true(streams(a) > 10 && streams(b) > 10);
 }
 
+/* How the rate of an address is shared depends on how many share it. */
+static void share_among(struct bed *bed, unsigned count)
+{
+    struct pair *pair = start(bed, few_requests);
+    struct crowd *crowd[8];
+
+    assert_true(count <= 8);
+    for (unsigned i = 0; i < count; i++) {
+        char peer[32];
+
+        snprintf(peer, sizeof(peer), "10.1.1.1:%u", 5 + i);
+        crowd[i] = from(bed, peer, "joe");
+    }
+    turn(pair);
+    for (unsigned i = 0; i < count; i++)
+        batch(crowd[i], 10, (int)(100 * i), 60);
+    turns_for(pair, 2000 * PAIR_MS);
+    for (unsigned i = 0; i < count; i++)
+        assert_true(streams(crowd[i]) > 10);
+}
+
+static void three_connections_of_an_address_share_its_rate(void **state)
+{
+    share_among(*state, 3);
+}
+
+static void five_connections_of_an_address_share_its_rate(void **state)
+{
+    share_among(*state, 5);
+}
+
+static void a_rate_that_is_raised_is_raised_at_once(void **state)
+{
+    struct bed *bed = *state;
+    struct p2ps_rate_limits rates = { .requests = { .per_second = 10, .burst = 100 } };
+    struct pair *pair = start(bed, (struct p2ps_core_config){ .rates = rates });
+    struct crowd *greedy = from(bed, "10.1.1.1:5", "joe");
+
+    turn(pair);
+    batch(greedy, 10, 0, 300);
+    turns_for(pair, 500 * PAIR_MS);
+    assert_in_range(streams(greedy), 90, 120);
+    rates.requests.per_second = 1000;
+    p2ps_core_rates_set(pair->sink, &rates);
+    turns_for(pair, 1500 * PAIR_MS);
+    assert_int_equal(streams(greedy), 300);
+}
+
+static void a_rate_that_is_taken_away_holds_back_nobody(void **state)
+{
+    struct bed *bed = *state;
+    struct p2ps_rate_limits rates = { .requests = { .per_second = 1, .burst = 10 } };
+    struct pair *pair = start(bed, (struct p2ps_core_config){ .rates = rates });
+    struct crowd *greedy = from(bed, "10.1.1.1:5", "joe");
+
+    turn(pair);
+    batch(greedy, 10, 0, 60);
+    turns_for(pair, 10 * PAIR_MS);
+    assert_in_range(streams(greedy), 5, 20);
+    rates.requests.per_second = 0;
+    p2ps_core_rates_set(pair->sink, &rates);
+    turns_for(pair, 100 * PAIR_MS);
+    assert_int_equal(streams(greedy), 60);
+}
+
 static void requests_before_a_login_cost_the_address_nothing(void **state)
 {
     struct bed *bed = *state;
@@ -433,6 +498,10 @@ int main(void)
         TEST(logins_of_a_user_who_was_proved_have_a_rate_of_their_own),
         TEST(requests_beyond_the_rate_wait_and_none_is_refused),
         TEST(two_connections_of_an_address_share_its_rate),
+        TEST(three_connections_of_an_address_share_its_rate),
+        TEST(five_connections_of_an_address_share_its_rate),
+        TEST(a_rate_that_is_raised_is_raised_at_once),
+        TEST(a_rate_that_is_taken_away_holds_back_nobody),
         TEST(requests_before_a_login_cost_the_address_nothing),
         TEST(who_waits_for_a_token_may_hang_up),
         TEST(posts_beyond_the_rate_are_refused),
