@@ -41,27 +41,6 @@ static int refuse_taken(struct srcdist_core *core, uint32_t provider, uint32_t i
     return srcdist_provider_end_stream(core, provider, peek->stream_id, peek->domain, &state);
 }
 
-/* True: the stream of an item that leaves stays that of another item of the provider. Its items
- * follow each other as a rule, so the walk is short. */
-static bool stays(struct srcdist_core *core, uint32_t item)
-{
-    const struct srcdist_item *it = &core->items[item];
-    struct srcdist_streams *streams = &core->providers[it->provider].streams;
-
-    if (!it->shares_stream)
-        return false;
-    if (srcdist_streams_find(streams, it->stream_id) != item)
-        return true;
-    for (uint32_t n = 1; n < core->item_room; n++) {
-        uint32_t other = (item + n) % core->item_room;
-
-        if (core->items[other].provider == it->provider &&
-            core->items[other].stream_id == it->stream_id)
-            return srcdist_streams_put(streams, it->stream_id, other) == MD_OK;
-    }
-    return false;
-}
-
 /* The item leaves an older session, which is half-open, or lives and learns of it, unless the
  * stream goes on with other items. */
 static void take_over(struct srcdist_core *core, uint32_t provider, uint32_t item, uint8_t domain)
@@ -82,10 +61,10 @@ static void take_over(struct srcdist_core *core, uint32_t provider, uint32_t ite
                         core->services[it->service].name,
                         srcdist_party(&core->providers[older]).text,
                         srcdist_party(srcdist_provider_at(core, provider)).text);
-    bool goes_on = stays(core, item);
-    if (!goes_on)
-        srcdist_provider_end_stream(core, older, it->stream_id, domain, &state);
-    srcdist_item_detach(core, item, !goes_on);
+    int32_t stream_id = it->stream_id;
+    srcdist_item_detach(core, item, true);
+    if (srcdist_streams_find(&core->providers[older].streams, stream_id) == SRCDIST_STREAM_NONE)
+        srcdist_provider_end_stream(core, older, stream_id, domain, &state);
 }
 
 static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t item,
@@ -109,8 +88,8 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
         take_over(core, provider, item, peek->domain);
     srcdist_item_set_state(core, it, SRCDIST_ITEM_OPEN);
     p->item_count += it->provider == SRCDIST_NONE;
-    if (it->provider != provider)
-        it->shares_stream = false; /* of the session that had it before */
+    if (it->provider != provider || it->stream_id != peek->stream_id)
+        it->shares_stream = false; /* that was the stream it had before */
     it->provider = provider;
     it->service = service;
     it->stream_id = peek->stream_id;

@@ -330,6 +330,8 @@ struct srcdist_core {
     uint32_t image_queue_count;
     uint64_t sweep_ns;
     uint64_t now_ns;
+    uint64_t walk_ns;   /* `walk_left` is of this time */
+    uint32_t walk_left; /* steps in search of an item that shares a stream */
     uint32_t sweep_item;
     uint8_t scratch[65536];
     uint8_t *part; /* one part of an image on its way */

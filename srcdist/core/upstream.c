@@ -11,9 +11,11 @@
 #include "pending.h"
 #include "provider.h"
 
-#define SECOND_NS   1000000000ull
-#define BACKOFF_MAX 5                /* 1, 2, 4, 8, 16, then 30 s */
-#define ANSWER_NS   (10 * SECOND_NS) /* silence of a provider before consumers get a status */
+#define SECOND_NS      1000000000ull
+#define BACKOFF_MAX    5                /* 1, 2, 4, 8, 16, then 30 s */
+#define WALK_STEPS     4096u            /* for one item; then its stream ends */
+#define WALK_STEPS_NOW 65536u           /* for all items of one turn */
+#define ANSWER_NS      (10 * SECOND_NS) /* silence of a provider before consumers get a status */
 
 void srcdist_item_uncount(struct srcdist_core *core, struct srcdist_item *it)
 {
@@ -121,13 +123,37 @@ void srcdist_item_ended(struct srcdist_core *core, uint32_t item)
         tell_close(core, item);
 }
 
+/* Another item of the provider on the stream, or SRCDIST_NONE. Its items follow each other as a
+ * rule, so the walk is short; a provider that mixes them makes it give up, not wait. */
+static uint32_t other_on_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                                uint32_t item)
+{
+    if (core->walk_ns != core->now_ns) {
+        core->walk_ns = core->now_ns;
+        core->walk_left = WALK_STEPS_NOW;
+    }
+    for (uint32_t n = 1; n < core->item_room && n <= WALK_STEPS && core->walk_left > 0; n++) {
+        uint32_t other = (item + n) % core->item_room;
+
+        core->walk_left--;
+        if (core->items[other].provider == provider && core->items[other].stream_id == stream_id)
+            return other;
+    }
+    return SRCDIST_NONE;
+}
+
 void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                               uint32_t item)
 {
-    struct srcdist_streams *streams = &core->providers[provider].streams;
+    struct srcdist_provider *p = &core->providers[provider];
+    uint32_t other = SRCDIST_NONE;
 
-    if (srcdist_streams_find(streams, stream_id) == item)
-        srcdist_streams_give(streams, stream_id);
+    if (srcdist_streams_find(&p->streams, stream_id) != item)
+        return;
+    if (core->items[item].shares_stream && !p->must_go)
+        other = other_on_stream(core, provider, stream_id, item);
+    if (other == SRCDIST_NONE || srcdist_streams_put(&p->streams, stream_id, other) != MD_OK)
+        srcdist_streams_give(&p->streams, stream_id);
 }
 
 void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell)
@@ -149,6 +175,7 @@ void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell)
     it->is_asked = false;
     it->is_reissued = false;
     it->is_in_parts = false;
+    it->shares_stream = false;
 }
 
 /* ---- asking ---- */

@@ -18,7 +18,7 @@ void srcdist_stream_close(struct srcdist_core *core, uint32_t provider, int32_t 
 /* By the provider. One that had not heard our re-issue by then takes it for a new request: that one
  * is closed before the item is asked for again. */
 void srcdist_item_ended(struct srcdist_core *core, uint32_t item);
-/* Frees the stream id, unless another item that shares it has it now. */
+/* The stream id goes to another item that shares it, or is free. */
 void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                               uint32_t item);
 /* Ends what the item has at its provider; `tell`: with a CLOSE. */

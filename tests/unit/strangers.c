@@ -216,6 +216,28 @@ int say_named_update(struct stranger *s, int32_t stream_id, const char *name, ui
     return say(s, RWF_CLASS_UPDATE, stream_id, name, counter, RWF_UPDATE_HAS_KEY);
 }
 
+int say_named_end(struct stranger *s, int32_t stream_id, const char *name, uint8_t stream_state)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_STATUS,
+        .domain = 6,
+        .stream_id = stream_id,
+        .container = RWF_TYPE_NO_DATA,
+        .flags = RWF_STATUS_HAS_KEY | RWF_STATUS_HAS_STATE,
+        .state = { .stream_state = stream_state, .data_state = RWF_DATA_SUSPECT },
+        .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_SERVICE_ID,
+                 .service_id = 3,
+                 .name = rwf_text(name) },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_msg_finish(&enc);
+    return offer_message(s, &enc);
+}
+
 int publish(struct stranger *s, const char *name)
 {
     static int32_t stream_id = -1;

@@ -47,6 +47,8 @@ void say_services(struct stranger *s, const char *prefix, unsigned first, unsign
 int say_item(struct stranger *s, uint8_t msg_class, int32_t stream_id, const char *name,
              uint32_t counter);
 int say_named_update(struct stranger *s, int32_t stream_id, const char *name, uint32_t counter);
+/* A status with the key of the item. */
+int say_named_end(struct stranger *s, int32_t stream_id, const char *name, uint8_t stream_state);
 int publish(struct stranger *s, const char *name);
 
 /* ---- services, rules, consumers ---- */

@@ -173,6 +173,71 @@ static void the_other_items_of_a_shared_stream_stay_with_the_older_session(void 
     assert_int_equal(pair_stream(c, 6)->counter, 50);
 }
 
+/* X, Y and Z on stream -1, which stands for Z; a consumer has them on 5, 6 and 7. */
+static struct stranger *on_one_stream(struct bed *bed)
+{
+    struct stranger *s = session(bed, 0, HOST, "feed", "");
+    struct pair_client *c = pair_client(&bed->pair, 0);
+    static const char *names[] = { "X", "Y", "Z" };
+
+    for (uint32_t i = 0; i < 3; i++)
+        say_item(s, RWF_CLASS_REFRESH, -1, names[i], i);
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    for (uint32_t i = 0; i < 3; i++)
+        open_item(c, (int32_t)(5 + i), "SENT", names[i]);
+    return s;
+}
+
+static void x_and_y_go_on(struct bed *bed, struct stranger *s)
+{
+    struct pair_client *c = &bed->pair.clients[0];
+    int told = s->stream_id;
+
+    say_named_update(s, -1, "X", 41);
+    say_named_update(s, -1, "Y", 42);
+    assert_int_equal(pair_stream(c, 5)->counter, 41);
+    assert_int_equal(pair_stream(c, 6)->counter, 42);
+    assert_int_equal(s->stream_id, told); /* nothing is refused */
+    assert_null(srcdist_core_check(bed->pair.source));
+}
+
+static void a_shared_stream_stays_when_one_item_is_closed(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = on_one_stream(bed);
+
+    say_named_end(s, -1, "Z", RWF_STREAM_CLOSED);
+    assert_int_equal(stats(bed)->items_now, 2);
+    x_and_y_go_on(bed, s);
+    say_named_end(s, -1, "X", RWF_STREAM_CLOSED);
+    say_named_update(s, -1, "Y", 50);
+    assert_int_equal(pair_stream(&bed->pair.clients[0], 6)->counter, 50);
+    say_named_end(s, -1, "Y", RWF_STREAM_CLOSED);
+    say_item(s, RWF_CLASS_REFRESH, -1, "X", 60); /* the id is free for any item */
+    assert_int_equal(stats(bed)->items_now, 1);
+    assert_null(srcdist_core_check(bed->pair.source));
+}
+
+static void a_shared_stream_stays_when_one_item_ends_for_now(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = on_one_stream(bed);
+
+    say_named_end(s, -1, "Z", RWF_STREAM_CLOSED_RECOVER);
+    x_and_y_go_on(bed, s);
+}
+
+static void a_shared_stream_stays_when_one_item_gets_its_own(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = on_one_stream(bed);
+
+    say_item(s, RWF_CLASS_REFRESH, -2, "Z", 33);
+    x_and_y_go_on(bed, s);
+    say_item(s, RWF_CLASS_UPDATE, -2, "Z", 34); /* no other item is on it */
+    assert_int_equal(pair_stream(&bed->pair.clients[0], 7)->counter, 34);
+}
+
 /* ---- quotas ---- */
 
 static const char rules[] = "user feed password=secret mounts=2 items=3\n"
@@ -230,6 +295,9 @@ int main(void)
         TEST(updates_of_the_older_session_are_not_published_any_more),
         TEST(an_item_of_a_shared_stream_is_taken_over_to_one_of_its_own),
         TEST(the_other_items_of_a_shared_stream_stay_with_the_older_session),
+        TEST(a_shared_stream_stays_when_one_item_is_closed),
+        TEST(a_shared_stream_stays_when_one_item_ends_for_now),
+        TEST(a_shared_stream_stays_when_one_item_gets_its_own),
         TEST_ACCESS(too_many_sessions_are_a_refusal_for_now),
         TEST_ACCESS(items_of_a_half_open_session_count_once),
     };
