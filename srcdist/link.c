@@ -182,7 +182,7 @@ static void dial(struct link *link, uint64_t now_ns)
         .rssl = link->rssl,
     };
 
-    link->options.attempt++;
+    to.options.attempt = link->retry.round;
     to.options.nodelay = atomic_load(&link->loop->tcp_nodelay);
     to.rssl.packing = atomic_load(&link->loop->packing);
     int err = client_session_dial(link->loop->context, &to, now_ns, &link->session);

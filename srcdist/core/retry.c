@@ -40,4 +40,5 @@ void srcdist_retry_failed(struct srcdist_retry *retry, uint64_t now_ns)
     retry->due_ns = now_ns + retry->wait_ns;
     retry->wait_ns = at_most(2 * retry->wait_ns, retry);
     retry->at = (retry->at + 1) % retry->hosts;
+    retry->round += retry->at == 0;
 }

@@ -16,6 +16,7 @@
 struct srcdist_retry {
     unsigned hosts; /* 1 or more */
     unsigned at;    /* the one that is dialed next */
+    unsigned round; /* how often each host had its turn: which of its addresses is tried first */
     uint64_t due_ns;
     uint64_t wait_ns;  /* after the next failure */
     uint64_t failures; /* since there was a connection */

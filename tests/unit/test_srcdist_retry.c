@@ -110,11 +110,35 @@ static void failures_in_a_row_are_told_with_growing_distance(void **state)
     assert_true(srcdist_retry_is_logged(&retry));
 }
 
+/* As many hosts as each has addresses: a count of the attempts would be even for one host always.
+ */
+static void each_address_of_each_host_has_its_turn(void **state)
+{
+    for (unsigned hosts = 1; hosts <= 4; hosts++) {
+        unsigned tried[4][2] = { 0 };
+        struct srcdist_retry retry;
+
+        srcdist_retry_init(&retry, hosts);
+        for (unsigned i = 0; i < 8 * hosts; i++) {
+            tried[retry.at][retry.round % 2]++;
+            if (i == hosts)
+                srcdist_retry_opened(&retry);
+            srcdist_retry_failed(&retry, i * SECOND_NS);
+        }
+        for (unsigned host = 0; host < hosts; host++) {
+            assert_int_equal(tried[host][0], 4);
+            assert_int_equal(tried[host][1], 4);
+        }
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_provider_that_comes_back_is_found_within_three_seconds),
         cmocka_unit_test(a_silent_host_beside_it_costs_what_it_takes_to_give_up_on_it),
+        cmocka_unit_test(each_address_of_each_host_has_its_turn),
         cmocka_unit_test(failures_in_a_row_are_told_with_growing_distance),
         cmocka_unit_test(the_pauses_grow_and_begin_anew_after_a_connection),
     };
