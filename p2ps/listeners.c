@@ -52,12 +52,6 @@ static void refuse(struct p2ps *p2ps, struct p2ps_worker *worker, const struct l
         &(struct p2ps_handed){ .protocol = listener->protocol, .stream = stream, .refusal = text });
 }
 
-static void tell_refused(const struct net_stream *stream, const char *limit, uint32_t value)
-{
-    md_log(MD_LOG_WARNING, "mount: host=%s refused: %s %u reached", net_stream_peer(stream), limit,
-           value);
-}
-
 /* The address, with one connection more; NULL: it has as many as it may have. */
 static struct p2ps_party *count_host(struct p2ps *p2ps, const struct net_stream *stream)
 {
@@ -118,7 +112,8 @@ static void take(struct p2ps *p2ps, struct p2ps_worker *worker, const struct lis
         p2ps_worker_hand(worker, &handed);
         return;
     }
-    tell_refused(stream, "mountLimitPerHost", p2ps->mounts_of_host_max);
+    md_log(MD_LOG_WARNING, "mount: host=%s refused: mountLimitPerHost %u reached",
+           net_stream_peer(stream), p2ps->mounts_of_host_max);
     refuse(p2ps, worker, listener, stream, "Maximum number of mounts of this address reached");
 }
 
@@ -135,10 +130,12 @@ static void admit(struct p2ps *p2ps, const struct listener *listener, struct net
                  &(struct p2ps_handed){ .refusal = WS_FULL, .room = P2PS_ROOM_OF_ITS_OWN });
             return;
         }
-        tell_refused(stream, "wsMaxConnections", p2ps->ws_max);
+        md_log(MD_LOG_WARNING, "mount: host=%s refused: wsMaxConnections %u reached",
+               net_stream_peer(stream), p2ps->ws_max);
         refuse(p2ps, worker, listener, stream, WS_FULL);
     } else if (total >= p2ps->mounts_max && !idle) {
-        tell_refused(stream, "maxMounts", p2ps->mounts_max);
+        md_log(MD_LOG_WARNING, "mount: host=%s refused: maxMounts %u reached",
+               net_stream_peer(stream), p2ps->mounts_max);
         refuse(p2ps, worker, listener, stream, FULL);
     } else if (total >= p2ps->mounts_max) {
         take(p2ps, idle, listener, stream,
