@@ -263,7 +263,9 @@ class Live {
         return [...this.store.services.values()].find(one => one.name === this.store.service);
     }
 
+    /* An item goes with its chain, and so does its page. */
     onArranged() {
+        if (this.item.name && !this.store.rows.has(this.item.name)) this.openItem("");
         this.drawChips();
         this.drawEmpty();
     }

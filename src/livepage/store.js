@@ -13,8 +13,8 @@ const LINK = /^(?:LINK_|LONGLINK)(\d+)$/;
 
 function makeRow(name) {
     return {
-        name, stream: 0, kind: "asked", text: "", isOld: false, isOwn: false, chains: new Set(),
-        fields: {}, decimals: {}, changed: new Map(), history: [], updates: 0, tries: 0, againAt: 0,
+        name, stream: 0, kind: "asked", text: "", isOld: false, isOwn: false, fields: {},
+        decimals: {}, changed: new Map(), history: [], updates: 0, tries: 0, againAt: 0,
         imageAt: 0, updateAt: 0, links: null, next: "", isDirty: true,
     };
 }
@@ -143,28 +143,32 @@ class Store {
         const row = this.rows.get(name);
         if (!row) return;
         row.isOwn = false;
-        if (row.chains.size > 0)
-            this.said = `${name} belongs to ${[...row.chains][0]}: close that to be rid of it`;
-        this.drop(row);
+        this.sweep();
+        if (!this.rows.has(name)) return;
+        const chain = this.chains().find(one => one !== row && one.links.includes(name));
+        this.said = `${name} belongs to ${chain.name}: close that to be rid of it`;
     }
 
-    /* What nobody wants any more goes, and with a chain its links. */
+    /* What no row of one's own leads to goes, also a chain that leads to itself. */
+    sweep() {
+        const reached = new Set(this.roots());
+        for (const name of reached) /* visits the names that it adds, too */
+            for (const link of this.rows.get(name).links || [])
+                if (this.rows.has(link)) reached.add(link);
+        for (const row of [...this.rows.values()]) if (!reached.has(row.name)) this.drop(row);
+    }
+
     drop(row) {
-        if (row.isOwn || row.chains.size > 0 || !this.rows.delete(row.name)) return;
+        this.rows.delete(row.name);
         this.isReordered = true;
-        if (row.stream) {
-            this.streams.delete(row.stream);
-            if (row.kind !== "closed") this.send({ ID: row.stream, Type: "Close" });
-        }
-        this.setLinks(row, null);
+        if (!row.stream) return;
+        this.streams.delete(row.stream);
+        if (row.kind !== "closed") this.send({ ID: row.stream, Type: "Close" });
     }
 
     clear() {
-        for (const row of [...this.rows.values()]) {
-            row.chains.clear();
-            row.isOwn = false;
-            this.drop(row);
-        }
+        for (const row of this.rows.values()) row.isOwn = false;
+        this.sweep();
     }
 
     /* Every item is asked for at the other service. */
@@ -341,7 +345,8 @@ class Store {
         found.sort((a, b) => a[0] - b[0]);
         const next = String(row.fields.NEXT_LR || row.fields.LONGNEXTLR || "").trim();
         const links = found.map(one => one[1]);
-        if (next && this.chains().length < CHAIN_RECORDS_MAX) links.push(next);
+        const hasNext = (row.links || []).includes(next);
+        if (next && (hasNext || this.chains().length < CHAIN_RECORDS_MAX)) links.push(next);
         row.next = next;
         this.setLinks(row, links);
     }
@@ -350,18 +355,11 @@ class Store {
         const before = row.links || [];
         const made = [];
         row.links = links;
-        for (const name of links || []) {
-            const member = name === row.name ? null : this.add(name);
-            if (!member) continue;
-            member.chains.add(row.name);
-            if (!member.stream && member.kind === "asked") made.push(member);
+        for (const name of links) {
+            const member = this.add(name);
+            if (member && !member.stream && member.kind === "asked") made.push(member);
         }
-        for (const name of before) {
-            const member = this.rows.get(name);
-            if (!member || (links || []).includes(name)) continue;
-            member.chains.delete(row.name);
-            this.drop(member);
-        }
+        if (before.some(name => !links.includes(name))) this.sweep();
         this.isReordered = true;
         this.request(made);
     }

@@ -207,6 +207,66 @@
             [500, true]);
     })();
 
+    (function aChainAtTheLimitHolds() {
+        const s = store();
+        const all = CHAIN_RECORDS_MAX + 1;
+        s.store.open(["C0"]);
+        s.store.connected();
+        s.service(1);
+        const image = at => s.image(`C${at}`,
+            { REF_COUNT: 1, LINK_1: `I${at}`, NEXT_LR: `C${at + 1}` });
+        for (let at = 0; at < all; at++) image(at);
+        same("as many as the limit lets in", [s.store.chains().length, s.store.rows.size,
+            s.store.rows.has(`C${all}`)], [all, 2 * all, false]);
+        s.requests();
+        const ids = [0, 30, all - 1].map(at => s.id(`C${at}`));
+        for (const ID of ids) s.store.message({ ID, Type: "Update", Fields: { REF_COUNT: 1 } });
+        same("updates change nothing", [s.store.chains().length, s.store.rows.size, s.sent],
+            [all, 2 * all, []]);
+    })();
+
+    (function aChainThatLeadsToItselfIsClosed() {
+        const s = store();
+        s.store.open(["A", "X"]);
+        s.store.connected();
+        s.service(1);
+        s.image("A", { REF_COUNT: 1, LINK_1: "I", NEXT_LR: "B" });
+        s.image("B", { REF_COUNT: 2, LINK_1: "J", LINK_2: "X", NEXT_LR: "A" });
+        const ids = ["A", "I", "B", "J"].map(s.id).sort();
+        s.requests();
+        s.store.remove("J");
+        same("a member stays", [s.store.rows.has("J"), s.store.said],
+            [true, "J belongs to B: close that to be rid of it"]);
+        s.store.remove("A");
+        same("closed", [[...s.store.rows.keys()], s.sent.map(one => one.ID).sort()], [["X"], ids]);
+        same("and only once", s.sent.every(one => one.Type === "Close"), true);
+    })();
+
+    /* In the page itself, which asks nobody meanwhile. */
+    (function thePageOfAnItemGoesWithItsChain() {
+        const { isLive, said } = live.store;
+        const { selected } = live.grid;
+        live.store.isLive = false;
+        live.store.open(["0#GONE", "1#GONE"]);
+        for (const [chain, member] of [["0#GONE", "A.GONE"], ["1#GONE", "B.GONE"]])
+            live.store.setLinks(live.store.rows.get(chain), [member]);
+        const shown = () => [live.item.name, byId("item").hidden, location.hash];
+        live.openItem("A.GONE");
+        live.grid.arrange(0);
+        same("its page", shown(), ["A.GONE", false, "#A.GONE"]);
+        live.store.remove("0#GONE");
+        live.grid.arrange(0);
+        same("its chain is closed", shown(), ["", true, ""]);
+        live.openItem("B.GONE");
+        live.store.setLinks(live.store.rows.get("1#GONE"), []);
+        live.grid.arrange(0);
+        same("the link is gone", shown(), ["", true, ""]);
+        live.store.remove("1#GONE");
+        Object.assign(live.store, { isLive, said });
+        live.grid.arrange(0);
+        live.grid.select(selected);
+    })();
+
     (function wordsAreRight() {
         same("names", namesIn(" A.N,B.O;A.N  0#C\n"), ["A.N", "B.O", "0#C"]);
         same("signs", [signedText(-1.5, 2), signedText(0.001, 2), signedText(2, 1, " %")],
