@@ -3,6 +3,8 @@
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
+const AXIS_MAX = 50;
+const FLAT = 1e-13; /* values that differ by a smaller share are one: doubles have 16 digits */
 const SPARK = { width: 96, height: 24, points: 90 };
 
 function svgElement(tag, attributes, text) {
@@ -52,14 +54,17 @@ function sparkPath(history) {
         value => SPARK.height - 3 - (SPARK.height - 6) * (value - low) / span, false);
 }
 
-/* Round steps of an axis: 1, 2 or 5 times a power of ten, at most `most` of them. */
+/* Round steps of an axis: 1, 2 or 5 times a power of ten, at most `most` of them. A step that is
+ * smaller than the distance of two doubles leads nowhere: one mark is left. */
 function axisSteps(low, high, most) {
     const rough = (high - low) / most;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].find(times => times * power >= rough) * power;
     const found = [];
-    for (let at = Math.ceil(low / step) * step; at <= high + step / 1e6; at += step)
+    for (let at = Math.ceil(low / step) * step; at <= high + step / 1e6; at += step) {
+        if (found.length === AXIS_MAX || at === found[found.length - 1]) break;
         found.push(at);
+    }
     return found;
 }
 
@@ -80,7 +85,8 @@ function chartFrame(svg, points, close) {
         low = Math.min(low, close);
         high = Math.max(high, close);
     }
-    const pad = (high - low || Math.abs(high) * 0.001 || 1) * 0.12;
+    const most = Math.max(Math.abs(low), Math.abs(high));
+    const pad = (high - low > most * FLAT ? high - low : most * 0.001 || 1) * 0.12;
     low -= pad;
     high += pad;
     const from = points[0].at, to = Math.max(Date.now(), from + 10000);

@@ -22,13 +22,12 @@ function isNumber(value) {
     return typeof value === "number" && Number.isFinite(value);
 }
 
-/* JSON drops trailing zeros: 39.90 arrives as 39.9. */
+/* JSON drops trailing zeros: 39.90 arrives as 39.9. Small numbers have an exponent: 5e-7. */
 function decimalsOf(value) {
     if (!isNumber(value)) return 0;
-    const text = String(value);
-    const dot = text.indexOf(".");
-    if (dot < 0 || text.includes("e")) return 0;
-    return Math.min(DECIMALS_MAX, text.length - dot - 1);
+    const [digits, exponent] = String(value).split("e");
+    const behind = (digits.split(".")[1] || "").length - Number(exponent || 0);
+    return Math.min(DECIMALS_MAX, Math.max(0, behind));
 }
 
 function grouped(value, decimals) {
@@ -51,7 +50,7 @@ function signedText(value, decimals, unit = "") {
 function amountText(value) {
     if (!isNumber(value)) return value === null || value === undefined ? "" : String(value);
     if (Math.abs(value) >= 1e9) return grouped(value / 1e9, 2) + " bn";
-    return grouped(value, 0);
+    return grouped(value, decimalsOf(value));
 }
 
 /* Any field as it came: objects are arrays, states and the like. */

@@ -267,6 +267,22 @@
         live.grid.select(selected);
     })();
 
+    (function anAxisEnds() {
+        same("an axis", axisSteps(1, 3.2, 5), [1, 1.5, 2, 2.5, 3]);
+        const close = [[0.3, 0.30000000000000004], [9007199254740994, 9007199254740996]];
+        for (const [low, high] of close)
+            same(`from ${low} to ${high}`, axisSteps(low, high, 5).length <= 2, true);
+        same("it is bounded", axisSteps(0, 1, 1e6).length <= 50, true);
+        const svg = svgElement("svg", {}), at = Date.now() - 1000;
+        for (const [low, high] of [...close, [7, 7], [0, 0]]) {
+            const frame = chartFrame(svg, [{ at, value: low }, { at, value: high }], NaN);
+            same(`drawn like one price: ${low} and ${high}`,
+                frame.high - frame.low > (high || 1) * 1e-4, true);
+            same(`its marks: ${low} and ${high}`,
+                axisSteps(frame.low, frame.high, 3).length > 0, true);
+        }
+    })();
+
     (function wordsAreRight() {
         same("names", namesIn(" A.N,B.O;A.N  0#C\n"), ["A.N", "B.O", "0#C"]);
         same("signs", [signedText(-1.5, 2), signedText(0.001, 2), signedText(2, 1, " %")],
@@ -275,6 +291,10 @@
             ["1,234,567", "", "5.00 bn"]);
         same("blanks stand last", [3, NaN, 1].sort((a, b) => compare(a, b, -1)).map(String),
             ["3", "1", "NaN"]);
+        same("small prices", [5e-7, 1.5e-7, -2.5e-3, 1e-12, 1e21, 39.9].map(decimalsOf),
+            [7, 8, 4, 8, 0, 1]);
+        same("a small price", priceText(5e-7, decimalsOf(5e-7)), "0.0000005");
+        same("parts", [0.25, 1.5, 1234.5, 0].map(amountText), ["0.25", "1.5", "1,234.5", "0"]);
         const delays = new Delays();
         for (let i = 0; i < 100; i++) delays.tracker(1e9 + i * 1000, 50 + i + (i === 50 ? 7 : 0));
         same("spread", [delays.kind, delays.quantile(0.99)], ["spread", 7]);
