@@ -42,6 +42,10 @@ struct rwf_enum_value {
     const char *meaning;    /* "" when it came from the wire, which does not carry it */
     uint16_t display_length;
     uint16_t value;
+    /* The display in UTF-8, in double quotes; 16 bytes can be read at least. NULL when it is long
+     * or has a control character, a quote or a backslash. */
+    const uint8_t *quoted;
+    uint16_t quoted_length;
 };
 
 /* A table of values, shared by all fields that use it. */
@@ -66,7 +70,9 @@ struct rwf_field_def {
     uint8_t enum_length; /* of the display of an enumerated value */
     uint8_t name_length;
     uint8_t long_name_length;
-    int8_t field_type; /* enum rwf_field_type */
+    int8_t field_type;      /* enum rwf_field_type */
+    uint16_t member_length; /* of: */
+    const char *member;     /* ,"ACRONYM": and so many bytes that 33 can be read */
 };
 
 /* The tags of the files. Strings are "" when absent. */

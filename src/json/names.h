@@ -5,10 +5,21 @@
 
 #include "rmds/rwf_types.h"
 
+/* A name ready to be stored, all 32 bytes at once. */
+struct json_name {
+    char text[31];  /* with its quotes, "\"Open\"" */
+    uint8_t length; /* 0: this number has no name */
+};
+
 struct json_names {
-    const char *const *names; /* by number; NULL: this number has no name */
+    const struct json_name *names; /* by number */
     size_t count;
 };
+
+#define JSON_NAME(name)                                                                            \
+    {                                                                                              \
+        "\"" name "\"", sizeof(name) + 1                                                           \
+    }
 
 extern const struct json_names json_classes, json_domains, json_types, json_stream_states,
     json_data_states, json_codes, json_timeliness, json_rates, json_update_types, json_nak_codes,
@@ -16,9 +27,9 @@ extern const struct json_names json_classes, json_domains, json_types, json_stre
     json_login_name_types;
 
 /* NULL: the number has no name. */
-static inline const char *json_name(const struct json_names *names, unsigned number)
+static inline const struct json_name *json_name(const struct json_names *names, unsigned number)
 {
-    return number < names->count ? names->names[number] : NULL;
+    return number < names->count && names->names[number].length ? &names->names[number] : NULL;
 }
 
 /* -1: no number has this name. */

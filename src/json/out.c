@@ -6,113 +6,133 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "put.h"
 #include "rmds/rwf_rmtes.h"
 #include "rmds/rwf_value.h"
 
-#define NUMBER_MAX 48 /* the longest number: 20 digits, 14 decimals or zeros, a sign */
+#define NUMBER_MAX 48 /* the longest number of a double, with its terminator */
 
 /* ---- numbers ---- */
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
-                            "34353637383940414243444546474849505152535455565758596061626364656667"
-                            "6869707172737475767778798081828384858687888990919293949596979899";
+const char json_pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233"
+                             "34353637383940414243444546474849505152535455565758596061626364656667"
+                             "6869707172737475767778798081828384858687888990919293949596979899";
 
-/* Writes the digits so that they end at `end`; returns their first. */
-static uint8_t *digits_back(uint8_t *end, uint64_t value)
+/*
+ * Where a number is stored: in the room itself where that is enough for any, else in `spare`, from
+ * where end_number() puts it.
+ */
+static inline uint8_t *start_number(const struct json_out *out, uint8_t *spare)
 {
-    while (value >= 100) {
-        end -= 2;
-        memcpy(end, pairs + value % 100 * 2, 2);
-        value /= 100;
-    }
-    if (value >= 10) {
-        end -= 2;
-        memcpy(end, pairs + value * 2, 2);
-    } else {
-        *--end = (uint8_t)('0' + value);
-    }
-    return end;
+    return json_has(out, JSON_NUMBER_ROOM) ? out->pos : spare;
+}
+
+static inline void end_number(struct json_out *out, const uint8_t *spare, const uint8_t *start,
+                              uint8_t *end)
+{
+    if (start == spare)
+        json_put(out, spare, (size_t)(end - spare));
+    else
+        out->pos = end;
 }
 
 void json_uint(struct json_out *out, uint64_t value)
 {
-    uint8_t text[24];
-    uint8_t *first = digits_back(text + sizeof(text), value);
+    uint8_t spare[JSON_NUMBER_ROOM];
+    uint8_t *start = start_number(out, spare);
 
-    json_put(out, first, (size_t)(text + sizeof(text) - first));
+    end_number(out, spare, start, put_uint(start, value));
 }
 
-static uint64_t magnitude(struct json_out *out, int64_t value)
+/* The sign, if it has one, and what is left of the value. */
+static uint8_t *put_sign(uint8_t *p, int64_t value, uint64_t *magnitude)
 {
-    if (value >= 0)
-        return (uint64_t)value;
-    json_lit(out, "-");
-    return 0 - (uint64_t)value;
+    *p = '-';
+    *magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    return p + (value < 0);
 }
 
 void json_int(struct json_out *out, int64_t value)
 {
-    json_uint(out, magnitude(out, value));
+    uint8_t spare[JSON_NUMBER_ROOM];
+    uint8_t *start = start_number(out, spare);
+    uint64_t magnitude;
+    uint8_t *p = put_sign(start, value, &magnitude);
+
+    end_number(out, spare, start, put_uint(p, magnitude));
 }
 
-/* value / 10^decimals, trailing zeros kept. */
-static void decimal(struct json_out *out, uint64_t value, unsigned decimals)
+/* value / 10^decimals, trailing zeros kept; decimals are 1 to 14. */
+static uint8_t *put_decimal(uint8_t *p, uint64_t value, unsigned decimals)
 {
-    uint8_t text[40];
-    uint8_t *end = text + sizeof(text);
-    uint8_t *first = digits_back(end, value);
+    uint8_t last[16];
+    unsigned digits = digit_count(value);
 
-    while ((size_t)(end - first) <= decimals)
-        *--first = '0';
-    size_t whole = (size_t)(end - first) - decimals;
-    json_put(out, first, whole);
-    if (decimals == 0)
-        return;
-    json_lit(out, ".");
-    json_put(out, first + whole, decimals);
+    if (digits <= decimals) {
+        memset(p, '0', 16);
+        digits = decimals + 1;
+    }
+    put_digits_back(p + digits, value);
+    p += digits - decimals;
+    memcpy(last, p, sizeof(last));
+    memcpy(p + 1, last, sizeof(last));
+    *p = '.';
+    return p + 1 + decimals;
 }
 
 /* value / 2^shift, exactly. */
-static void fraction(struct json_out *out, uint64_t value, unsigned shift)
+static uint8_t *put_fraction(uint8_t *p, uint64_t value, unsigned shift)
 {
     uint64_t mask = ((uint64_t)1 << shift) - 1;
     uint64_t rest = value & mask;
 
-    json_uint(out, value >> shift);
+    p = put_uint(p, value >> shift);
     if (rest)
-        json_lit(out, ".");
+        *p++ = '.';
     while (rest) {
         rest *= 10;
-        uint8_t digit = (uint8_t)('0' + (rest >> shift));
-        json_put(out, &digit, 1);
+        *p++ = (uint8_t)('0' + (rest >> shift));
         rest &= mask;
     }
+    return p;
+}
+
+static void put_special(struct json_out *out, unsigned hint)
+{
+    if (hint == RWF_HINT_INFINITY)
+        json_lit(out, "\"Inf\"");
+    else if (hint == RWF_HINT_NEG_INFINITY)
+        json_lit(out, "\"-Inf\"");
+    else
+        json_lit(out, "\"NaN\"");
 }
 
 void json_real(struct json_out *out, const struct rwf_real *value)
 {
-    if (value->hint > RWF_HINT_FRACTION_256) {
-        if (value->hint == RWF_HINT_INFINITY)
-            json_lit(out, "\"Inf\"");
-        else if (value->hint == RWF_HINT_NEG_INFINITY)
-            json_lit(out, "\"-Inf\"");
-        else
-            json_lit(out, "\"NaN\"");
+    uint8_t spare[JSON_NUMBER_ROOM];
+    unsigned hint = value->hint;
+    uint64_t magnitude;
+
+    if (hint > RWF_HINT_FRACTION_256) {
+        put_special(out, hint);
         return;
     }
     if (value->value == 0) {
         json_lit(out, "0");
         return;
     }
-    uint64_t number = magnitude(out, value->value);
-    if (value->hint >= RWF_HINT_FRACTION_1) {
-        fraction(out, number, value->hint - RWF_HINT_FRACTION_1);
-    } else if (value->hint > RWF_HINT_EXP_0) {
-        json_uint(out, number);
-        json_put(out, "0000000", value->hint - RWF_HINT_EXP_0);
+    uint8_t *start = start_number(out, spare);
+    uint8_t *p = put_sign(start, value->value, &magnitude);
+    if (hint < RWF_HINT_EXP_0) {
+        p = put_decimal(p, magnitude, RWF_HINT_EXP_0 - hint);
+    } else if (hint >= RWF_HINT_FRACTION_1) {
+        p = put_fraction(p, magnitude, hint - RWF_HINT_FRACTION_1);
     } else {
-        decimal(out, number, RWF_HINT_EXP_0 - value->hint);
+        p = put_uint(p, magnitude);
+        memset(p, '0', 8);
+        p += hint - RWF_HINT_EXP_0;
     }
+    end_number(out, spare, start, p);
 }
 
 static bool special(struct json_out *out, double value)
@@ -177,11 +197,6 @@ size_t json_utf8_length(const uint8_t *p, size_t left)
     return length;
 }
 
-static bool is_plain(uint8_t byte)
-{
-    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
-}
-
 static void escape(struct json_out *out, uint8_t byte)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -212,7 +227,7 @@ static size_t unplain(struct json_out *out, const uint8_t *p, size_t left)
     return 1;
 }
 
-void json_string(struct json_out *out, struct rwf_bytes text)
+static void put_unplain(struct json_out *out, struct rwf_bytes text)
 {
     json_lit(out, "\"");
     for (size_t at = 0; at < text.length;) {
@@ -229,16 +244,38 @@ void json_string(struct json_out *out, struct rwf_bytes text)
     json_lit(out, "\"");
 }
 
+/* False, and nothing is written, if a character must be escaped or the room does not suffice. */
+static inline bool put_plain_string(struct json_out *out, struct rwf_bytes text)
+{
+    if (!json_has(out, text.length + 2))
+        return false;
+    out->pos[0] = '"';
+    uint8_t *end = put_plain(out->pos + 1, text.data, text.length);
+    if (!end)
+        return false;
+    *end = '"';
+    out->pos = end + 1;
+    return true;
+}
+
+void json_string(struct json_out *out, struct rwf_bytes text)
+{
+    if (!put_plain_string(out, text))
+        put_unplain(out, text);
+}
+
 /* Text beyond ASCII is decoded to the end of the room and escaped from there. */
 void json_rmtes(struct json_out *out, struct rwf_bytes text)
 {
     size_t plain = 0;
     size_t decoded = 0;
 
+    if (put_plain_string(out, text))
+        return;
     while (plain < text.length && text.data[plain] >= 0x20 && text.data[plain] < 0x7F)
         plain++;
     if (plain == text.length) {
-        json_string(out, text);
+        put_unplain(out, text);
         return;
     }
     size_t left = (size_t)(out->end - out->pos);
@@ -246,12 +283,15 @@ void json_rmtes(struct json_out *out, struct rwf_bytes text)
     uint8_t *tail = out->end - room;
     if (rwf_rmtes_to_utf8(text.data, text.length, (char *)tail, room, &decoded) != RWF_OK) {
         out->is_full = true;
+        out->end = out->pos;
         return;
     }
     struct json_out front = { .pos = out->pos, .end = tail, .is_full = out->is_full };
     json_string(&front, rwf_bytes(tail, decoded));
     out->pos = front.pos;
     out->is_full = front.is_full;
+    if (out->is_full)
+        out->end = out->pos;
 }
 
 void json_base64(struct json_out *out, struct rwf_bytes bytes)
@@ -280,35 +320,30 @@ void json_base64(struct json_out *out, struct rwf_bytes bytes)
 
 /* ---- times ---- */
 
-static void two(struct json_out *out, char before, unsigned value)
+static uint8_t *put_after(uint8_t *p, char before, unsigned value)
 {
-    const uint8_t text[3] = { (uint8_t)before, (uint8_t)('0' + value / 10 % 10),
-                              (uint8_t)('0' + value % 10) };
-
-    json_put(out, before ? text : text + 1, before ? 3 : 2);
+    *p = (uint8_t)before;
+    return put_pair(p + 1, value % 100);
 }
 
-static void three(struct json_out *out, unsigned value)
+static uint8_t *put_three(uint8_t *p, unsigned value)
 {
-    const uint8_t text[3] = { (uint8_t)('0' + value / 100 % 10), (uint8_t)('0' + value / 10 % 10),
-                              (uint8_t)('0' + value % 10) };
-
-    json_put(out, text, 3);
+    *p = (uint8_t)('0' + value / 100 % 10);
+    return put_pair(p + 1, value % 100);
 }
 
-static void date_text(struct json_out *out, const struct rwf_date *date)
+static uint8_t *put_date(uint8_t *p, const struct rwf_date *date)
 {
     if (date->year > 9999) { /* RWF has room for it */
-        json_uint(out, date->year);
+        p = put_uint(p, date->year);
     } else {
-        two(out, 0, date->year / 100u);
-        two(out, 0, date->year % 100u);
+        p = put_pair(p, date->year / 100u);
+        p = put_pair(p, date->year % 100u);
     }
     if (date->month == 0)
-        return;
-    two(out, '-', date->month);
-    if (date->day)
-        two(out, '-', date->day);
+        return p;
+    p = put_after(p, '-', date->month);
+    return date->day ? put_after(p, '-', date->day) : p;
 }
 
 static unsigned known(unsigned value, unsigned blank)
@@ -316,47 +351,59 @@ static unsigned known(unsigned value, unsigned blank)
     return value == blank ? 0 : value;
 }
 
-static void time_text(struct json_out *out, const struct rwf_time *time)
+static uint8_t *put_time(uint8_t *p, const struct rwf_time *time)
 {
     unsigned milli = known(time->milli, RWF_MILLI_BLANK);
     unsigned micro = known(time->micro, RWF_MICRO_BLANK);
     unsigned nano = known(time->nano, RWF_NANO_BLANK);
 
-    two(out, 0, known(time->hour, RWF_HOUR_BLANK));
-    two(out, ':', known(time->minute, RWF_MINUTE_BLANK));
-    two(out, ':', known(time->second, RWF_SECOND_BLANK));
+    p = put_pair(p, known(time->hour, RWF_HOUR_BLANK) % 100);
+    p = put_after(p, ':', known(time->minute, RWF_MINUTE_BLANK));
+    p = put_after(p, ':', known(time->second, RWF_SECOND_BLANK));
     if (!milli && !micro && !nano)
-        return;
-    json_lit(out, ".");
-    three(out, milli);
+        return p;
+    *p++ = '.';
+    p = put_three(p, milli);
     if (micro || nano)
-        three(out, micro);
-    if (nano)
-        three(out, nano);
+        p = put_three(p, micro);
+    return nano ? put_three(p, nano) : p;
 }
 
 void json_date(struct json_out *out, const struct rwf_date *date)
 {
-    json_lit(out, "\"");
-    date_text(out, date);
-    json_lit(out, "\"");
+    uint8_t spare[JSON_NUMBER_ROOM];
+    uint8_t *start = start_number(out, spare);
+
+    *start = '"';
+    uint8_t *p = put_date(start + 1, date);
+    *p = '"';
+    end_number(out, spare, start, p + 1);
 }
 
 void json_time(struct json_out *out, const struct rwf_time *time)
 {
-    json_lit(out, "\"");
-    time_text(out, time);
-    json_lit(out, "\"");
+    uint8_t spare[JSON_NUMBER_ROOM];
+    uint8_t *start = start_number(out, spare);
+
+    *start = '"';
+    uint8_t *p = put_time(start + 1, time);
+    *p = '"';
+    end_number(out, spare, start, p + 1);
 }
 
 void json_datetime(struct json_out *out, const struct rwf_datetime *datetime)
 {
-    json_lit(out, "\"");
+    uint8_t spare[JSON_NUMBER_ROOM];
+    uint8_t *start = start_number(out, spare);
+    uint8_t *p = start;
+
+    *p++ = '"';
     if (!rwf_date_is_blank(&datetime->date))
-        date_text(out, &datetime->date);
+        p = put_date(p, &datetime->date);
     if (!rwf_time_is_blank(&datetime->time)) {
-        json_lit(out, "T");
-        time_text(out, &datetime->time);
+        *p++ = 'T';
+        p = put_time(p, &datetime->time);
     }
-    json_lit(out, "\"");
+    *p = '"';
+    end_number(out, spare, start, p + 1);
 }

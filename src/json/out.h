@@ -3,20 +3,28 @@
 #ifndef JSON_OUT_H
 #define JSON_OUT_H
 
+#include "names.h"
+#include "rmds/rwf_dictionary.h"
 #include "rmds/rwf_types.h"
 
-/* The first write that does not fit sets `is_full`; later ones do nothing. */
+/* The first write that does not fit sets `is_full` and ends the room; later ones do nothing. */
 struct json_out {
     uint8_t *pos;
     uint8_t *end;
     bool is_full;
 };
 
+static inline bool json_has(const struct json_out *out, size_t length)
+{
+    return __builtin_expect((size_t)(out->end - out->pos) >= length, 1);
+}
+
 static inline bool json_room(struct json_out *out, size_t length)
 {
-    if (__builtin_expect((size_t)(out->end - out->pos) >= length && !out->is_full, 1))
+    if (json_has(out, length))
         return true;
     out->is_full = true;
+    out->end = out->pos;
     return false;
 }
 
@@ -39,6 +47,33 @@ static inline void json_comma(struct json_out *out)
 
 /* A comma if one is due, then the name: json_member(out, "\"Type\":"). */
 #define json_member(out, text) (json_comma(out), json_lit((out), (text)))
+
+static inline void json_put_name(struct json_out *out, const struct json_name *name)
+{
+    if (!json_has(out, sizeof(*name))) {
+        json_put(out, name->text, name->length);
+        return;
+    }
+    memcpy(out->pos, name, sizeof(*name));
+    out->pos += name->length;
+}
+
+/* The name of a field as a member of an object, with a comma before all but the first. */
+static inline void json_put_field(struct json_out *out, const struct rwf_field_def *def)
+{
+    if (!json_room(out, 1))
+        return; /* there may be nothing in front */
+    size_t skipped = out->pos[-1] == '{';
+    const char *text = def->member + skipped;
+    size_t length = def->member_length - skipped;
+
+    if (length > 32 || !json_has(out, 32)) {
+        json_put(out, text, length);
+        return;
+    }
+    memcpy(out->pos, text, 32);
+    out->pos += length;
+}
 
 /* The length of the UTF-8 character at `p`, 0 if there is none. */
 size_t json_utf8_length(const uint8_t *p, size_t left);

@@ -11,10 +11,16 @@ static void write_enum(struct json_writer *w, const struct rwf_field_def *def, u
     const struct rwf_enum_value *value =
         w->context->expands_enums ? rwf_enum_find(def->enums, number) : NULL;
 
-    if (value)
-        json_rmtes(&w->out, rwf_bytes(value->display, value->display_length));
-    else
+    if (!value)
         json_uint(&w->out, number);
+    else if (!value->quoted)
+        json_rmtes(&w->out, rwf_bytes(value->display, value->display_length));
+    else if (value->quoted_length > 16 || !json_has(&w->out, 16))
+        json_put(&w->out, value->quoted, value->quoted_length);
+    else {
+        memcpy(w->out.pos, value->quoted, 16);
+        w->out.pos += value->quoted_length;
+    }
 }
 
 /* A value that does not decode is null: the values beside it are good. */
@@ -31,29 +37,67 @@ static void write_member(struct json_writer *w, unsigned type, struct rwf_bytes 
     json_lit(&w->out, "null");
 }
 
+/* A value of one of the types that most fields have; false when it is another or does not decode.
+ */
+static bool write_common(struct json_writer *w, const struct rwf_field_def *def, unsigned type,
+                         struct rwf_bytes content)
+{
+    union {
+        struct rwf_real real;
+        struct rwf_time time;
+        struct rwf_date date;
+        uint64_t u;
+        int64_t i;
+        uint16_t number;
+    } value;
+    struct json_out *out = &w->out;
+    bool is_good;
+
+    switch (type) {
+    case RWF_TYPE_REAL:
+        if ((is_good = rwf_real_decode(content, &value.real) == RWF_OK))
+            json_real(out, &value.real);
+        return is_good;
+    case RWF_TYPE_ENUM:
+        if ((is_good = rwf_enum_decode(content, &value.number) == RWF_OK))
+            write_enum(w, def, value.number);
+        return is_good;
+    case RWF_TYPE_UINT:
+        if ((is_good = rwf_uint_decode(content, &value.u) == RWF_OK))
+            json_uint(out, value.u);
+        return is_good;
+    case RWF_TYPE_INT:
+        if ((is_good = rwf_int_decode(content, &value.i) == RWF_OK))
+            json_int(out, value.i);
+        return is_good;
+    case RWF_TYPE_TIME:
+        if ((is_good = rwf_time_decode(content, &value.time) == RWF_OK))
+            json_time(out, &value.time);
+        return is_good;
+    case RWF_TYPE_DATE:
+        if ((is_good = rwf_date_decode(content, &value.date) == RWF_OK))
+            json_date(out, &value.date);
+        return is_good;
+    case RWF_TYPE_RMTES:
+        if ((is_good = content.length > 0))
+            json_rmtes(out, content);
+        return is_good;
+    default:
+        return false;
+    }
+}
+
 static void write_field(struct json_writer *w, const struct rwf_field *field,
                         const struct rwf_sets *sets)
 {
     const struct rwf_field_def *def = rwf_dictionary_field(w->context->dictionary, field->id);
-    struct rwf_real real;
-    uint16_t number;
 
     if (!def)
         return;
-    json_comma(&w->out);
-    json_lit(&w->out, "\"");
-    json_put(&w->out, def->name, def->name_length);
-    json_lit(&w->out, "\":");
+    json_put_field(&w->out, def);
     unsigned type = field->type ? rwf_type_base(field->type) : def->rwf_type;
-    if (type == RWF_TYPE_REAL && rwf_real_decode(field->content, &real) == RWF_OK) {
-        json_real(&w->out, &real);
-        return;
-    }
-    if (type == RWF_TYPE_ENUM && rwf_enum_decode(field->content, &number) == RWF_OK) {
-        write_enum(w, def, number);
-        return;
-    }
-    write_member(w, type, field->content, sets);
+    if (!write_common(w, def, type, field->content))
+        write_member(w, type, field->content, sets);
 }
 
 static int write_fields(struct json_writer *w, struct rwf_bytes bytes, const struct rwf_sets *sets)
@@ -369,43 +413,33 @@ int json_write_container(struct json_writer *w, unsigned container, struct rwf_b
     return rc;
 }
 
-static const char *payload_name(unsigned container)
-{
-    switch (container) {
-    case RWF_TYPE_FIELD_LIST:
-        return "Fields";
-    case RWF_TYPE_ELEMENT_LIST:
-        return "Elements";
-    case RWF_TYPE_FILTER_LIST:
-        return "FilterList";
-    case RWF_TYPE_MAP:
-        return "Map";
-    case RWF_TYPE_VECTOR:
-        return "Vector";
-    case RWF_TYPE_SERIES:
-        return "Series";
-    case RWF_TYPE_MSG:
-        return "Message";
-    case RWF_TYPE_XML:
-        return "Xml";
-    case RWF_TYPE_JSON:
-        return "Json";
-    case RWF_TYPE_ANSI_PAGE:
-        return "AnsiPage";
-    default:
-        return "Opaque";
+#define PAYLOAD(name)                                                                              \
+    {                                                                                              \
+        "\"" name "\":", sizeof(name) + 2                                                          \
     }
-}
 
 int json_write_payload(struct json_writer *w, unsigned container, struct rwf_bytes bytes,
                        const struct rwf_sets *sets)
 {
+    static const struct json_name opaque = PAYLOAD("Opaque");
+    static const struct json_name names[] = {
+        [RWF_TYPE_XML - RWF_TYPE_NO_DATA] = PAYLOAD("Xml"),
+        [RWF_TYPE_FIELD_LIST - RWF_TYPE_NO_DATA] = PAYLOAD("Fields"),
+        [RWF_TYPE_ELEMENT_LIST - RWF_TYPE_NO_DATA] = PAYLOAD("Elements"),
+        [RWF_TYPE_ANSI_PAGE - RWF_TYPE_NO_DATA] = PAYLOAD("AnsiPage"),
+        [RWF_TYPE_FILTER_LIST - RWF_TYPE_NO_DATA] = PAYLOAD("FilterList"),
+        [RWF_TYPE_VECTOR - RWF_TYPE_NO_DATA] = PAYLOAD("Vector"),
+        [RWF_TYPE_MAP - RWF_TYPE_NO_DATA] = PAYLOAD("Map"),
+        [RWF_TYPE_SERIES - RWF_TYPE_NO_DATA] = PAYLOAD("Series"),
+        [RWF_TYPE_MSG - RWF_TYPE_NO_DATA] = PAYLOAD("Message"),
+        [RWF_TYPE_JSON - RWF_TYPE_NO_DATA] = PAYLOAD("Json"),
+    };
+    static const struct json_names payloads = { names, sizeof(names) / sizeof(names[0]) };
+
     if (container == RWF_TYPE_NO_DATA)
         return RWF_OK;
-    const char *name = payload_name(container);
+    const struct json_name *name = json_name(&payloads, container - RWF_TYPE_NO_DATA);
     json_comma(&w->out);
-    json_lit(&w->out, "\"");
-    json_put(&w->out, name, strlen(name));
-    json_lit(&w->out, "\":");
+    json_put_name(&w->out, name ? name : &opaque);
     return json_write_container(w, container, bytes, sets);
 }

@@ -5,30 +5,38 @@
 
 /* ---- members that several classes have ---- */
 
-static void member_flag(struct json_writer *w, bool is_set, const char *text)
+/* The names are literals: their lengths are known when the program is built. */
+#define member_flag(w, is_set, text) put_flag((w), (is_set), (text), sizeof(text) - 1)
+#define member_bytes(w, is_there, name, bytes)                                                     \
+    put_bytes((w), (is_there), (name), sizeof(name) - 1, (bytes))
+#define member_uint(w, is_there, name, value)                                                      \
+    put_number((w), (is_there), (name), sizeof(name) - 1, (value))
+
+static inline void put_flag(struct json_writer *w, bool is_set, const char *text, size_t length)
 {
     if (!is_set)
         return;
     json_comma(&w->out);
-    json_put(&w->out, text, strlen(text));
+    json_put(&w->out, text, length);
 }
 
-static void member_bytes(struct json_writer *w, bool is_there, const char *name,
-                         struct rwf_bytes bytes)
+static inline void put_bytes(struct json_writer *w, bool is_there, const char *name, size_t length,
+                             struct rwf_bytes bytes)
 {
     if (!is_there)
         return;
     json_comma(&w->out);
-    json_put(&w->out, name, strlen(name));
+    json_put(&w->out, name, length);
     json_base64(&w->out, bytes);
 }
 
-static void member_uint(struct json_writer *w, bool is_there, const char *name, uint32_t value)
+static inline void put_number(struct json_writer *w, bool is_there, const char *name, size_t length,
+                              uint32_t value)
 {
     if (!is_there)
         return;
     json_comma(&w->out);
-    json_put(&w->out, name, strlen(name));
+    json_put(&w->out, name, length);
     json_uint(&w->out, value);
 }
 

@@ -40,6 +40,6 @@ int json_write_container(struct json_writer *w, unsigned container, struct rwf_b
 void json_write_qos(struct json_writer *w, const struct rwf_qos *qos);
 void json_write_state(struct json_writer *w, const struct rwf_state *state);
 /* A name in quotes, or the number where it has none. */
-void json_write_name(struct json_writer *w, const char *name, unsigned number);
+void json_write_name(struct json_writer *w, const struct json_name *name, unsigned number);
 
 #endif

@@ -3,15 +3,12 @@
 #include "names.h"
 #include "write_message.h"
 
-void json_write_name(struct json_writer *w, const char *name, unsigned number)
+void json_write_name(struct json_writer *w, const struct json_name *name, unsigned number)
 {
-    if (!name) {
+    if (name)
+        json_put_name(&w->out, name);
+    else
         json_uint(&w->out, number);
-        return;
-    }
-    json_lit(&w->out, "\"");
-    json_put(&w->out, name, strlen(name));
-    json_lit(&w->out, "\"");
 }
 
 void json_write_qos(struct json_writer *w, const struct rwf_qos *qos)

@@ -9,10 +9,14 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "dictionary_store.h"
+#include "rmds/rwf_rmtes.h"
 
 enum {
     BLOCK_SIZE = 64 * 1024,
     NAME_SLOTS_FIRST = 256,
+    MEMBER_ROOM = 48, /* 33 bytes of it are read at once, see rmds/rwf_dictionary.h */
+    QUOTED_ROOM = 16, /* likewise 16 */
+    DISPLAY_MAX = 64, /* longer ones are not kept in quotes */
 };
 
 struct store_block {
@@ -214,6 +218,27 @@ void store_rollback(struct rwf_dictionary *dictionary, const struct store_mark *
     store_link(dictionary);
 }
 
+/* The acronym as a member of an object in JSON, which most messages write. */
+static bool store_member(struct rwf_dictionary *dictionary, struct rwf_field_def *field,
+                         struct store_view name)
+{
+    size_t length = name.length + 4;
+    size_t size = length > MEMBER_ROOM ? length : MEMBER_ROOM;
+    char *member = store_take(dictionary, size);
+
+    if (!member)
+        return false;
+    memset(member, 0, size);
+    member[0] = ',';
+    member[1] = '"';
+    memcpy(member + 2, name.bytes, name.length);
+    member[length - 2] = '"';
+    member[length - 1] = ':';
+    field->member = member;
+    field->member_length = (uint16_t)length;
+    return true;
+}
+
 int store_add_field(struct rwf_dictionary *dictionary, const struct rwf_field_def *field,
                     struct store_view name, struct store_view long_name)
 {
@@ -233,7 +258,7 @@ int store_add_field(struct rwf_dictionary *dictionary, const struct rwf_field_de
     *added = *field;
     added->name = store_string(dictionary, name.bytes, name.length);
     added->long_name = store_string(dictionary, long_name.bytes, long_name.length);
-    if (!added->name || !added->long_name)
+    if (!added->name || !added->long_name || !store_member(dictionary, added, name))
         return MD_ERR_NOMEM;
     added->name_length = (uint8_t)name.length;
     added->long_name_length = (uint8_t)long_name.length;
@@ -334,6 +359,50 @@ static int check_table(const struct rwf_dictionary *dictionary, struct store_tab
     return MD_OK;
 }
 
+/* The text of a display in UTF-8; false when it cannot stand in quotes as it is. */
+static bool text_of_display(const struct rwf_enum_value *value, char *text, size_t *length)
+{
+    const uint8_t *display = value->display;
+    size_t ascii = 0;
+
+    if (value->display_length > DISPLAY_MAX)
+        return false;
+    while (ascii < value->display_length && display[ascii] >= 0x20 && display[ascii] < 0x7F)
+        ascii++;
+    *length = ascii;
+    if (ascii == value->display_length)
+        memcpy(text, display, ascii);
+    else if (rwf_rmtes_to_utf8(display, value->display_length, text, 3 * (size_t)DISPLAY_MAX,
+                               length) != RWF_OK)
+        return false;
+    for (size_t i = 0; i < *length; i++) {
+        if ((uint8_t)text[i] < 0x20 || text[i] == 0x7F || text[i] == '"' || text[i] == '\\')
+            return false;
+    }
+    return true;
+}
+
+static bool store_quoted(struct rwf_dictionary *dictionary, struct rwf_enum_value *value)
+{
+    char text[3 * DISPLAY_MAX];
+    size_t length = 0;
+
+    value->quoted = NULL;
+    value->quoted_length = 0;
+    if (!text_of_display(value, text, &length))
+        return true;
+    uint8_t *quoted = store_take(dictionary, length + 2 + QUOTED_ROOM);
+    if (!quoted)
+        return false;
+    memset(quoted, 0, length + 2 + QUOTED_ROOM);
+    quoted[0] = '"';
+    memcpy(quoted + 1, text, length);
+    quoted[1 + length] = '"';
+    value->quoted = quoted;
+    value->quoted_length = (uint16_t)(length + 2);
+    return true;
+}
+
 int store_add_table(struct rwf_dictionary *dictionary, struct store_table *collected,
                     unsigned *line, int *number)
 {
@@ -352,8 +421,11 @@ int store_add_table(struct rwf_dictionary *dictionary, struct store_table *colle
         store_take(dictionary, collected->value_count * sizeof(*values));
     if (!table || !fids || !values)
         return MD_ERR_NOMEM;
-    for (uint32_t i = 0; i < collected->value_count; i++)
+    for (uint32_t i = 0; i < collected->value_count; i++) {
         values[i] = collected->values[i].value;
+        if (!store_quoted(dictionary, &values[i]))
+            return MD_ERR_NOMEM;
+    }
     if (collected->fid_count)
         memcpy(fids, collected->fids, collected->fid_count * sizeof(*fids));
     *table = (struct rwf_enum_table){
