@@ -281,7 +281,9 @@ static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t clo
     }
 }
 
-static void parked_wake(struct rrmp_sink *sink, uint16_t service)
+/* `forgives`: those who refused an item are asked again when nobody else is there. An instance that
+ * just came is not asked for what it refused: others may follow it. */
+static void parked_wake(struct rrmp_sink *sink, uint16_t service, bool forgives)
 {
     if (sink->services[service].parked_count == 0)
         return;
@@ -290,7 +292,8 @@ static void parked_wake(struct rrmp_sink *sink, uint16_t service)
         struct sink_item *item = sink_item_at(sink, n);
         if (item->state != RRMP_SINK_PARKED || item->is_ending)
             continue;
-        sink_item_forgive(sink, n);
+        if (forgives)
+            sink_item_forgive(sink, n);
         sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
     }
 }
@@ -301,7 +304,7 @@ void sink_parked_check(struct rrmp_sink *sink)
         return;
     sink->parked_check_ns = sink->now_ns + 1000 * MS;
     for (uint16_t i = 0; i < sink->service_count; i++)
-        parked_wake(sink, i);
+        parked_wake(sink, i, true);
 }
 
 /* Items that waited at a link whose service is down move to an instance that has it up. */
@@ -330,7 +333,7 @@ void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
     sink_service_changed(sink, link->service);
     if (sink_link_usable(sink, NULL, number)) {
         waiting_move(sink, number);
-        parked_wake(sink, link->service);
+        parked_wake(sink, link->service, false);
     } else if (!(state & RRMP_SERVICE_UP) && has_other(sink, number)) {
         link_items_move(sink, number, RRMP_CLOSE_MOVED);
     }

@@ -432,7 +432,8 @@ void sink_item_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t
 void sink_private_end(struct rrmp_sink *sink, uint32_t item, uint8_t reason);
 /* Not there for `time_ns`. */
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t item, uint32_t link, uint64_t time_ns);
-/* Where only instances are left that refused it, they are asked again. */
+/* Where only instances are left that refused it, they are asked again; where none is left at all,
+ * they are not: those who did not refuse it may come back first. */
 void sink_item_forgive(struct rrmp_sink *sink, uint32_t item);
 void sink_item_unmap(struct rrmp_sink *sink, uint32_t item);
 bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint32_t seq,

@@ -333,6 +333,10 @@ void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
 
     if (item->work == MD_NIL || sink_link_choose(sink, item) != MD_NIL)
         return;
+    struct sink_wish wish = sink_wish_of(sink, item);
+    wish.work = &sink_work_none;
+    if (sink_wish_choose(sink, &wish) == MD_NIL)
+        return; /* nobody is there to ask: others may come back first */
     struct sink_work *work = sink_work_take(sink, number);
     for (uint32_t i = 0; i < SINK_REFUSED; i++)
         work->refused[i].until_ns = 0;

@@ -969,6 +969,49 @@ static void an_item_is_asked_for_again_where_it_was_refused_when_nobody_else_is_
     free(line);
 }
 
+static void cut_from(struct chain *chain, uint64_t session)
+{
+    rrmp_sink_input(
+        chain->sinks[0], chain->now_ns,
+        &(struct backbone_event){ .type = BACKBONE_USER_DOWN, .session = session, .src_port = 1 },
+        1);
+    sink_take(chain, 0);
+}
+
+static void a_refusal_counts_still_after_the_network_was_cut(void **state)
+{
+    struct chain *chain = *state;
+    struct line *line = calloc(1, sizeof(*line));
+    struct rrmp_source *other;
+
+    assert_non_null(line);
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    another_comes(chain, line, &other);
+    rrmp_source_item_close(
+        chain->source, chain->now_ns, chain->wanted,
+        &(struct rrmp_ending){ .state = 26, .code = 13, .scope = RRMP_REFUSE_NOT_HERE });
+    from_source(chain, 0);
+    sinks_tick(chain);
+    chain->from_sink[0].count = 0;
+    cut_from(chain, 2);
+    cut_from(chain, 1);
+    for (int i = 0; i < 201; i++) { /* nobody is there */
+        chain->now_ns += 10 * MS;
+        sinks_tick(chain);
+        chain->from_sink[0].count = 0;
+    }
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_PARKED);
+    chain->answers = true;
+    pass(chain, 300 * MS); /* the one that refused it is back, the other may follow */
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_PARKED);
+    pass(chain, 2000 * MS);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_LIVE);
+    rrmp_source_destroy(other);
+    free(line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1012,6 +1055,7 @@ int main(void)
         TEST(a_reissue_is_answered_to_those_who_wait_only),
         TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),
         TEST(an_item_is_asked_for_again_where_it_was_refused_when_nobody_else_is_left),
+        TEST(a_refusal_counts_still_after_the_network_was_cut),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
