@@ -77,8 +77,10 @@ void rrcp_doubt_answered(struct rrcp *r, struct rrcp_peer *peer, const struct pa
     end_round(d);
     r->counters.echoes_rcvd++;
     rrcp_receive_sure(r, peer, next);
-    /* DATA of after the echo may have passed it on the way: then nothing lies below any more. */
-    if ((why & DOUBT_BELOW) && d->below_ns != 0 && next < peer->window.next)
+    /* DATA of after the echo may have passed it on the way: then not all lay below since the
+     * doubt, even if a late copy does again. */
+    bool all_below = d->below_ns != 0 && r->now_ns >= d->below_ns + DOUBT_BELOW_NS;
+    if ((why & DOUBT_BELOW) && all_below && next < peer->window.next)
         rrcp_receive_rejoin(r, peer, next);
     if (why & DOUBT_BELOW)
         d->below_ns = 0;
