@@ -17,11 +17,13 @@
 
 #define PORT_DEFAULT 14003
 #define REDIAL_NS    MD_NS_PER_S
-#define REFUSED_NS   (5 * MD_NS_PER_S) /* who tries passwords faster fills src_dist's log */
+#define AGAIN_NS     (30 * MD_NS_PER_S) /* until an item that was refused for now is sent again */
+#define REFUSED_NS   (5 * MD_NS_PER_S)  /* who tries passwords faster fills src_dist's log */
 
 struct publisher {
     struct sds *sds;
     struct md_loop_timer *timer;
+    struct md_loop_timer *again;
     char host[256];
     uint16_t port;
     uint32_t attempt;
@@ -52,6 +54,43 @@ static void dial(void *owner)
         return;
     }
     client->is_provider_side = true;
+}
+
+static void send_item(struct client *client, struct item *item)
+{
+    int32_t stream_id = -(int32_t)++client->next_negative;
+    struct watch *watch = sds_watch_add(client, item, stream_id);
+
+    item->comes_again = false;
+    if (watch)
+        sds_send_image(watch, false, true, NULL);
+    else
+        client->sds->stats.errors++;
+}
+
+/* What was refused for now. A login that comes before it sends all items anyway. */
+static void publish_again(void *owner)
+{
+    struct publisher *publisher = owner;
+    struct sds *sds = publisher->sds;
+    struct client *client = sds->clients;
+    struct md_table_walk walk = { 0 };
+    struct item *item;
+
+    while (client && !(client->is_provider_side && client->is_logged_in))
+        client = client->next;
+    while (client && (item = md_table_next(sds->items, &walk)) != NULL) {
+        if (item->comes_again)
+            send_item(client, item);
+    }
+    sds_clients_flush(sds);
+}
+
+static void take_again(struct publisher *publisher, struct item *item)
+{
+    item->comes_again = true;
+    if (!md_loop_timer_is_running(publisher->again))
+        (void)md_loop_timer_after(publisher->again, AGAIN_NS);
 }
 
 /* HOST or HOST:PORT, [ADDRESS]:PORT */
@@ -94,6 +133,8 @@ int sds_hosts_dial(struct sds *sds)
         return MD_ERR_MALFORMED;
     }
     int rc = md_loop_timer_create(sds->loop, dial, publisher, &publisher->timer);
+    if (rc == MD_OK)
+        rc = md_loop_timer_create(sds->loop, publish_again, publisher, &publisher->again);
     if (rc == MD_OK)
         dial(publisher);
     return rc;
@@ -216,6 +257,8 @@ void sds_item_refused(struct client *client, const struct rwf_msg *msg)
         fprintf(stderr, "sink_driven_src: item %s of service %s is refused: %s; %s\n", item->name,
                 item->service->name, text, remedy_of_item(msg->state.code));
     }
+    if (msg->state.stream_state == RWF_STREAM_CLOSED_RECOVER && client->sds->publisher)
+        take_again(client->sds->publisher, item);
     sds_watch_remove(watch);
 }
 
@@ -224,6 +267,7 @@ void sds_hosts_stop(struct sds *sds)
     if (!sds->publisher)
         return;
     md_loop_timer_destroy(sds->publisher->timer);
+    md_loop_timer_destroy(sds->publisher->again);
     free(sds->publisher);
     sds->publisher = NULL;
 }
@@ -258,15 +302,12 @@ void sds_client_opened(struct client *client)
 static void publish_item(struct client *client, struct service *service, uint8_t domain,
                          struct rwf_bytes name)
 {
-    struct sds *sds = client->sds;
-    struct item *item = sds_item_take(sds, service, domain, name);
-    int32_t stream_id = -(int32_t)++client->next_negative;
-    struct watch *watch = item ? sds_watch_add(client, item, stream_id) : NULL;
+    struct item *item = sds_item_take(client->sds, service, domain, name);
 
-    if (watch)
-        sds_send_image(watch, false, true, NULL);
+    if (item)
+        send_item(client, item);
     else
-        sds->stats.errors++;
+        client->sds->stats.errors++;
 }
 
 void sds_publish_all(struct client *client)

@@ -54,7 +54,8 @@ struct item {
     struct service *service;
     uint8_t domain;
     uint8_t name_length;
-    bool is_silent; /* all updates of the template were sent, and no -K */
+    bool is_silent;   /* all updates of the template were sent, and no -K */
+    bool comes_again; /* src_dist refused it for now */
     const char *name;
     char key[300]; /* service id, domain, name, terminated */
 };
