@@ -1,11 +1,12 @@
 /* json_sink - N WebSocket consumers of the same items in one process: they count updates and look at nothing else.
  * json_sink -p port -n consumers -f items -t secs -i (idle: log in, open the items, wait for the end of stdin)
- * Each logs in, opens all items of the file in one batch from a place of its own, and reads. When all images are there it prints "open",
+ * All log in, then each opens all items of the file in one batch from a place of its own, a few at a time, and reads: else those that ask
+ * first would not read until the last one has logged in. When all images are there it prints "open",
  * after secs "measured"; then it reads on until half a second is silent, and prints one line of JSON: what came in the measured time, what
  * came in all. Updates are found by their Type, which no text of a value can contain; every 5 s each consumer says Pong. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
-enum { BUF = 1 << 18, KEEP = 14, SKIP = 100 };
+enum { BUF = 1 << 18, KEEP = 14, SKIP = 100, ASKED_MAX = 50 };
 typedef struct { int fd; uint32_t keep; char tail[KEEP]; uint64_t updates, images; } con_t;
 static const char UPDATE[] = "\"Type\":\"Update\"", REFRESH[] = "\"Type\":\"Refresh";
 static void say(int fd, const char *text, size_t n) { /* one masked text frame; the mask is zero */
@@ -30,6 +31,12 @@ static int shake(int port) {
     while (!memmem(b, n, "\"Login\"", 7)) { ssize_t g = recv(fd, b + n, sizeof b - n, 0); if (g <= 0 || (n += g) == sizeof b) die("no login"); }
     return fd;
 }
+static void ask(con_t *x, int i, char **names, int items, char *text) {
+    size_t at = sprintf(text, "{\"ID\":10,\"Key\":{\"Name\":[");
+    for (int k = 0; k < items; k++) at += sprintf(text + at, "%s\"%s\"", k ? "," : "", names[(k + i * 7) % items]);
+    at += sprintf(text + at, "]}}");
+    say(x->fd, text, at);
+}
 int main(int argc, char **argv) {
     int n = 50, port = 15000, o, items = 0, idle = 0; double secs = 10; const char *file = 0;
     while ((o = getopt(argc, argv, "n:p:f:t:i")) != -1) switch (o) {
@@ -41,18 +48,13 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < n; i++) {
         c[i].fd = shake(port);
-        if (items) {
-            size_t at = sprintf(text, "{\"ID\":10,\"Key\":{\"Name\":[");
-            for (int k = 0; k < items; k++) at += sprintf(text + at, "%s\"%s\"", k ? "," : "", names[(k + i * 7) % items]);
-            at += sprintf(text + at, "]}}");
-            say(c[i].fd, text, at);
-        }
         fcntl(c[i].fd, F_SETFL, O_NONBLOCK);
         struct epoll_event e = {.events = EPOLLIN, .data.u32 = i}; epoll_ctl(ep, EPOLL_CTL_ADD, c[i].fd, &e);
     }
     struct epoll_event ev[256], e = {.events = EPOLLIN, .data.u32 = n}; if (idle) epoll_ctl(ep, EPOLL_CTL_ADD, 0, &e);
-    uint64_t updates = 0, images = 0, bytes = 0, start = 0, measured = 0, said = now_ns(), last = now_ns(), quiet = 0; double took = 0, cpu = 0; int phase = 0;
+    uint64_t updates = 0, images = 0, bytes = 0, start = 0, measured = 0, said = now_ns(), last = now_ns(), quiet = 0; double took = 0, cpu = 0; int phase = 0, asked = 0;
     for (;;) {
+        for (; items && asked < n && (uint64_t)asked * items < images + (uint64_t)ASKED_MAX * items; asked++) ask(&c[asked], asked, names, items, text);
         int k = epoll_wait(ep, ev, 256, 50); uint64_t now = now_ns();
         for (int i = 0; i < k; i++) {
             if ((int)ev[i].data.u32 == n) return 0;
