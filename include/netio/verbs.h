@@ -10,8 +10,9 @@
 #include "netio/udp.h"
 
 /*
- * What knows RDMA is an object of its own, lib/openrmds/librmds-verbs.so beside the program's
- * bin/, which is loaded when it is asked for: a host without RDMA needs none of its libraries.
+ * The code that knows RDMA is an object of its own, lib/openrmds/librmds-verbs.so beside the
+ * program's bin/, which is loaded when it is asked for: a host without RDMA needs none of its
+ * libraries.
  */
 struct net_verbs_config {
     /* Interfaces, groups, hops, largest packet, memory of the receive ring (receive_buffer) and

@@ -61,7 +61,7 @@ struct stats_history;
 
 /*
  * Make the file in the folder of the daemon, which is there already; run_dir NULL: private memory.
- * What a killed process left there is replaced. MD_ERR_SYS, MD_ERR_EXISTS, MD_ERR_NOMEM.
+ * A file that a killed process left there is replaced. MD_ERR_SYS, MD_ERR_EXISTS, MD_ERR_NOMEM.
  */
 int stats_history_open(const char *run_dir, const char *name, struct stats_history **out);
 void stats_history_close(struct stats_history *history); /* removes the file; NULL is allowed */

@@ -49,7 +49,7 @@ int ws_client_send(struct ws_client *client, const uint8_t *text, size_t length)
 /* Sends a close frame behind what is queued; nothing is taken in or queued after it. */
 void ws_client_close(struct ws_client *client, unsigned code, const char *reason);
 
-/* What is to be written; ws_client_sent() with what was taken of it. */
+/* The bytes to be written; ws_client_sent() counts those that were taken. */
 struct md_slice ws_client_output(const struct ws_client *client);
 void ws_client_sent(struct ws_client *client, size_t length);
 

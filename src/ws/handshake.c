@@ -221,7 +221,7 @@ static bool is_address(struct piece name)
     return name.length > 0;
 }
 
-/* What stands behind the scheme of an origin. */
+/* The part of an origin behind its scheme. */
 static struct piece origin_host(struct piece origin)
 {
     for (size_t i = 0; i + 3 <= origin.length; i++) {

@@ -44,7 +44,7 @@ static size_t header(const char *text, const char *name, const char **out)
     return length;
 }
 
-/* Nobody named this origin: it has to be the host itself. */
+/* No list names this origin, so it has to be the host itself. */
 static void check_origin(const char *text)
 {
     const char *origin = "";

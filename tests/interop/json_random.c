@@ -89,7 +89,7 @@ static void give_bodies(struct arena *arena, struct node *node)
         give_bodies(arena, item);
 }
 
-/* What one of the two cannot say, each for a reason of its own: see README.md. */
+/* One of the two converters cannot say these; README.md has the reason of each. */
 static bool is_comparable(const char *text)
 {
     return !strstr(text, "REAL4RB") && !strstr(text, "REAL8RB") && !strstr(text, " JSON");

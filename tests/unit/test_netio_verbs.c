@@ -178,7 +178,7 @@ static int fake_poll_receive(struct verbs_device *d, struct verbs_got out[], int
     return count;
 }
 
-/* What an adapter of RoCE v2 writes: junk, then the header of IPv4. */
+/* An adapter of RoCE v2 writes junk, then the header of IPv4. */
 static void write_grh(uint8_t *grh, int from, const struct verbs_send *send)
 {
     memset(grh, 0, VERBS_GRH_BYTES);
@@ -500,7 +500,7 @@ static void overrun_is_silent(void **state)
     net_packet_close(b);
 }
 
-/* What an owner that polls pays for a message: no descriptor, no handle, a share of a batch. */
+/* An owner that polls pays no descriptor and no handle for a message, but a share of a batch. */
 static void polling_asks_nobody(void **state)
 {
     enum { MESSAGES = 100000, BATCH = 32 };

@@ -68,7 +68,7 @@ static void send_item(struct client *client, struct item *item)
         client->sds->stats.errors++;
 }
 
-/* What was refused for now. A login that comes before it sends all items anyway. */
+/* Sends the items again that were refused for now. A login in between sends all items anyway. */
 static void publish_again(void *owner)
 {
     struct publisher *publisher = owner;
