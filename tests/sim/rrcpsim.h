@@ -113,6 +113,7 @@ void sim_latency_forget(struct sim *sim);
 uint64_t sim_gap_count(const struct sim *sim, int node, enum backbone_gap_reason reason);
 uint32_t sim_downs(const struct sim *sim, int node, int of);   /* PEER_DOWN `node` was given */
 uint32_t sim_rejoins(const struct sim *sim, int node, int of); /* GAP(REJOIN) it was given */
+uint32_t sim_packet_bytes(const struct sim *sim);              /* the longest of this transport */
 uint64_t sim_repair_rate(const struct sim *sim);          /* bytes per second, of each sender */
 uint64_t sim_repairs_to(const struct sim *sim, int node); /* bytes of repairs to it alone */
 void sim_latency_without(struct sim *sim, int node);      /* from now on */

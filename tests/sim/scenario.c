@@ -194,7 +194,8 @@ static void bad_receiver(struct sim *sim, int nodes, struct md_prng *prng)
     for (int i = 2; i < nodes; i++)
         simnet_in(sim_net(sim), i)->loss_ppm = 1000;
     sim_run(sim, 1200 * MS);
-    most = most * 2.01 + most / 80 + 3 * 4096; /* two seconds; half the burst; a packet of debt */
+    /* Two seconds; half the burst; a packet of debt. */
+    most = most * 2.01 + most / 80 + 3 * sim_packet_bytes(sim);
     if ((double)sim_repairs_to(sim, 1) > most)
         sim_fail(sim, "I7: %llu bytes of repairs for one bad receiver, its budget is %.0f",
                  (unsigned long long)sim_repairs_to(sim, 1), most);

@@ -174,6 +174,11 @@ static uint32_t packet_bytes(const struct sim *sim)
     return sim->options.personality == SIMNET_UD ? mtus[sim->options.seed % 3] : 1024;
 }
 
+uint32_t sim_packet_bytes(const struct sim *sim)
+{
+    return sim->options.personality == SIMNET_UD ? packet_bytes(sim) : 1472;
+}
+
 /* When a packet that is sent now is the engine's again. */
 static uint64_t done_ns(const struct sim *sim)
 {
