@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 struct p2ps_access {
     entitle_rules_slot slot;
     struct entitle_rules *rules;        /* the same, ours to destroy */
+    char sum[AUDIT_SUM_SIZE];           /* of the file that they are from */
     struct entitle_rules *old[OLD_MAX]; /* workers may still be reading them */
     unsigned old_count;
 };
@@ -40,10 +42,17 @@ void p2ps_access_forget(struct p2ps_access *access)
     access->old_count = 0;
 }
 
-int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
-                     struct entitle_rules **fresh)
+static void see(void *self, const char *text, size_t length)
 {
-    *fresh = NULL;
+    struct p2ps_access_file *fresh = self;
+
+    audit_sum(text, length, fresh->sum);
+}
+
+int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
+                     struct p2ps_access_file *fresh)
+{
+    *fresh = (struct p2ps_access_file){ .rules = NULL };
     why[0] = '\0';
     if (!path[0])
         return MD_OK;
@@ -54,20 +63,26 @@ int p2ps_access_read(const struct p2ps_access *access, const char *path, char *w
                  path, OLD_MAX);
         return MD_ERR_FULL;
     }
-    return entitle_rules_read("accessFile", path, why, size, fresh);
+    return entitle_rules_read_and("accessFile", path, why, size, see, fresh, &fresh->rules);
 }
 
-void p2ps_access_take(struct p2ps_access *access, struct entitle_rules *fresh)
+void p2ps_access_take(struct p2ps_access *access, const struct p2ps_access_file *fresh)
 {
     if (access->rules)
         access->old[access->old_count++] = access->rules;
-    access->rules = fresh;
-    atomic_store_explicit(&access->slot, fresh, memory_order_release);
+    access->rules = fresh->rules;
+    memcpy(access->sum, fresh->sum, sizeof(access->sum));
+    atomic_store_explicit(&access->slot, fresh->rules, memory_order_release);
+}
+
+const char *p2ps_access_sum(const struct p2ps_access *access)
+{
+    return access->sum;
 }
 
 int p2ps_access_load(struct p2ps_access *access, const char *path)
 {
-    struct entitle_rules *fresh;
+    struct p2ps_access_file fresh;
     char why[640];
     int err = p2ps_access_read(access, path, why, sizeof(why), &fresh);
 
@@ -75,14 +90,14 @@ int p2ps_access_load(struct p2ps_access *access, const char *path)
         md_log(MD_LOG_ERROR, "accessFile %s", why);
         return err;
     }
-    if (fresh) {
-        p2ps_access_take(access, fresh);
+    if (fresh.rules) {
+        p2ps_access_take(access, &fresh);
         md_log(MD_LOG_NOTICE, "access rules read from %s", path);
     }
     return MD_OK;
 }
 
-struct entitle_authority p2ps_access_authority(struct p2ps_access *access)
+entitle_rules_slot *p2ps_access_rules(struct p2ps_access *access)
 {
-    return entitle_rules_authority(&access->slot);
+    return &access->slot;
 }

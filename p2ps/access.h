@@ -3,6 +3,7 @@
 #ifndef P2PS_ACCESS_H
 #define P2PS_ACCESS_H
 
+#include "audit/audit.h"
 #include "entitle/entitle.h"
 
 struct p2ps_access;
@@ -13,16 +14,23 @@ void p2ps_access_destroy(struct p2ps_access *access); /* NULL is allowed */
  * old rules stay in force: half a file is never taken, its `deny` lines may be in the other half.
  */
 int p2ps_access_load(struct p2ps_access *access, const char *path);
-/* The two halves of a load, for a reload. Reads the file into *fresh, and changes nothing; NULL:
- * the path is "". Anything but MD_OK: `why` has the first mistake, the log all others. */
+/* A file as it was read; rules NULL: the path was "". */
+struct p2ps_access_file {
+    struct entitle_rules *rules;
+    char sum[AUDIT_SUM_SIZE]; /* SHA-256 of its bytes */
+};
+/* The two halves of a load, for a reload. Reads the file into *fresh, and changes nothing.
+ * Anything but MD_OK: `why` has the first mistake, the log all others. */
 int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
-                     struct entitle_rules **fresh);
-/* Puts them in force, and owns them from now on. */
-void p2ps_access_take(struct p2ps_access *access, struct entitle_rules *fresh);
+                     struct p2ps_access_file *fresh);
+/* Puts its rules in force, and owns them from now on. */
+void p2ps_access_take(struct p2ps_access *access, const struct p2ps_access_file *fresh);
+/* Of the file whose rules are in force; "": there are none. */
+const char *p2ps_access_sum(const struct p2ps_access *access);
 /* No thread can be reading rules any more that a load has replaced: they go. Without it a few
  * loads are possible, then MD_ERR_FULL. */
 void p2ps_access_forget(struct p2ps_access *access);
 /* For any thread. */
-struct entitle_authority p2ps_access_authority(struct p2ps_access *access);
+entitle_rules_slot *p2ps_access_rules(struct p2ps_access *access);
 
 #endif

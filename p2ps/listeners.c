@@ -7,22 +7,27 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/connections.h"
-#include "netio/stream.h"
+#include "daemon/words.h"
+#include "netio/rsocket.h"
 
 /* A client that does not read ties up this much of the kernel, and what its own window takes. */
 #define UNSENT_MAX (256u << 10)
 #define FULL       "Maximum number of mounts reached"
 #define WS_FULL    "Maximum number of WebSocket connections reached"
 
-/* Connections that have not logged in; with `is_ws` no more than the worker has WebSockets. */
+static uint32_t count_of(const _Atomic uint32_t *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+/* Connections that have not logged in; with `is_ws` WebSockets only: the others have no such seat.
+ */
 static uint32_t idle_of(const struct p2ps_worker *worker, bool is_ws)
 {
-    uint32_t logins = atomic_load_explicit(&worker->login_count, memory_order_relaxed);
-    uint32_t count = atomic_load_explicit(&worker->mount_count, memory_order_relaxed);
-    uint32_t ws = atomic_load_explicit(&worker->ws_count, memory_order_relaxed);
-    uint32_t idle = count > logins ? count - logins : 0;
+    uint32_t logins = count_of(is_ws ? &worker->ws_login_count : &worker->login_count);
+    uint32_t count = count_of(is_ws ? &worker->ws_count : &worker->mount_count);
 
-    return is_ws && ws < idle ? ws : idle;
+    return count > logins ? count - logins : 0;
 }
 
 /* The worker with most of them; NULL: there are none. */
@@ -190,25 +195,49 @@ static bool wants_tls(const struct md_conf_object *daemon)
            (md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsTlsPort") != 0);
 }
 
+static bool requires_certificates(const struct md_conf_object *daemon)
+{
+    return md_conf_bool(daemon, "tlsRequireClientCert") ||
+           strcmp(md_conf_string(daemon, "tlsClientCert"), "require") == 0;
+}
+
 /* A door beside the one that asks for certificates has to be meant: allowRSSLConnections : True is
  * written, for WebSocket, too. */
 static bool is_open_by_mistake(const struct md_conf_object *daemon)
 {
     bool allows = md_conf_bool(daemon, "allowRSSLConnections");
-    bool has_rssl = md_conf_port(daemon, "rsslPort") != 0 && allows;
+    bool has_tcp = md_conf_port(daemon, "rsslPort") != 0 && allows;
+    bool has_rssl = has_tcp || (md_conf_port(daemon, "rsocketPort") != 0 && allows);
     bool has_ws = md_conf_bool(daemon, "wsEnable") && md_conf_port(daemon, "wsPort") != 0;
 
-    if (!md_conf_bool(daemon, "tlsRequireClientCert") || !wants_tls(daemon) ||
-        (!has_rssl && !has_ws) || (allows && md_conf_is_set(daemon, "allowRSSLConnections")))
+    if (!requires_certificates(daemon) || !wants_tls(daemon) || (!has_rssl && !has_ws) ||
+        (allows && md_conf_is_set(daemon, "allowRSSLConnections")))
         return false;
     if (has_rssl)
         md_log(MD_LOG_CRITICAL,
-               "tlsRequireClientCert: rsslPort lets everybody in without a certificate; write "
-               "allowRSSLConnections : False to close it, or True to keep it open");
+               "tlsRequireClientCert: %s lets everybody in without a certificate; write "
+               "allowRSSLConnections : False to close it, or True to keep it open",
+               has_tcp ? "rsslPort" : "rsocketPort");
     else
         md_log(MD_LOG_CRITICAL,
                "tlsRequireClientCert: wsPort lets everybody in without a certificate; write wsPort "
                ": 0 to close it, or allowRSSLConnections : True to keep it open");
+    return true;
+}
+
+/* Without users nobody compares the name of a login with that of its certificate. */
+static bool is_never_matched(const struct md_conf_object *daemon)
+{
+    char where[400];
+
+    if (strcmp(md_conf_string(daemon, "tlsUserPolicy"), "match") != 0 ||
+        md_conf_string(daemon, "accessFile")[0])
+        return false;
+    daemon_where(daemon, "tlsUserPolicy", where, sizeof(where));
+    md_log(MD_LOG_CRITICAL,
+           "%s: match is of the users of accessFile, and that is not set: a login would need no "
+           "certificate; name a file of users, or write replace or ignore",
+           where);
     return true;
 }
 
@@ -218,7 +247,8 @@ static void tell_openness(const struct md_conf_object *daemon)
     const char *address = md_conf_string(daemon, "listenAddress");
     bool has_port =
         md_conf_port(daemon, "tlsPort") != 0 || md_conf_bool(daemon, "wsEnable") ||
-        (md_conf_port(daemon, "rsslPort") != 0 && md_conf_bool(daemon, "allowRSSLConnections"));
+        ((md_conf_port(daemon, "rsslPort") != 0 || md_conf_port(daemon, "rsocketPort") != 0) &&
+         md_conf_bool(daemon, "allowRSSLConnections"));
 
     if (has_port && !md_conf_string(daemon, "accessFile")[0] && strncmp(address, "127.", 4) != 0 &&
         strcmp(address, "::1") != 0)
@@ -233,8 +263,9 @@ int p2ps_open_listeners(struct p2ps *p2ps)
     const struct md_conf_object *daemon = &p2ps->daemon.object;
     int code = -1;
 
-    if (is_open_by_mistake(daemon))
+    if (is_open_by_mistake(daemon) || is_never_matched(daemon))
         return MD_EXIT_CONFIG;
+    net_rsocket_memory_set(md_conf_u64(daemon, "rsocketMemory"));
     if (wants_tls(daemon) && daemon_tls_create(daemon, true, "", &p2ps->tls) != MD_OK)
         code = MD_EXIT_FILE;
     daemon_tls_show(&p2ps->daemon, p2ps->tls, "server");
@@ -249,6 +280,8 @@ int p2ps_open_listeners(struct p2ps *p2ps)
         code = open_listener(p2ps, 2, &p2ps_ws_protocol, &net_tcp_transport, "wsPort");
     if (code < 0 && md_conf_bool(daemon, "wsEnable"))
         code = open_listener(p2ps, 3, &p2ps_ws_protocol, &net_tls_transport, "wsTlsPort");
+    if (code < 0 && md_conf_bool(daemon, "allowRSSLConnections"))
+        code = open_listener(p2ps, 4, &p2ps_rssl_protocol, &net_rsocket_transport, "rsocketPort");
     if (code < 0)
         tell_openness(daemon);
     return code;

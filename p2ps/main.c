@@ -7,22 +7,29 @@
 #include <sys/random.h>
 
 #include "access.h"
+#include "audit.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "control.h"
+#include "credentials.h"
 #include "daemon/connections.h"
 #include "dictionaries.h"
 #include "listeners.h"
 #include "names.h"
 #include "netio/stream.h"
+#include "outside.h"
+#include "outside_wiring.h"
 #include "p2ps.h"
 #include "plan.h"
 #include "reload.h"
+#include "tokens.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
 /* Troubles: one for each network, then these. */
 #define NO_SERVICE    DAEMON_NETWORKS_MAX
 #define DRAINING      (DAEMON_NETWORKS_MAX + 1)
+#define NO_AUTHORITY  (DAEMON_NETWORKS_MAX + 2)
 #define NO_SERVICE_NS 10000000000ull
 
 /* ---- networks ---- */
@@ -78,7 +85,7 @@ static struct rssl_config channel_config(const struct daemon *daemon)
 }
 
 /* Of a WebSocket connection, in bytes; half of what 32 bits count is more than anybody means. */
-static uint32_t ws_queue_max(const struct rssl_config *channel, uint64_t buffer)
+static uint32_t ws_queue_bytes(const struct rssl_config *channel, uint64_t buffer)
 {
     uint64_t bytes = channel->max_buffers * buffer;
 
@@ -93,9 +100,9 @@ static struct p2ps_ws_config ws_config(const struct p2ps *p2ps,
         .is_enabled = md_conf_bool(daemon, "wsEnable"),
         .ping_ns = md_conf_time_ns(daemon, "wsPingTimeout"),
         .message_max = md_conf_u32(daemon, "wsMaxMsgSize"),
-        .queue_max = ws_queue_max(&worker->channel, md_conf_u64(daemon, "maxFragmentSize")),
+        .queue_max = ws_queue_bytes(&worker->channel, md_conf_u64(daemon, "maxFragmentSize")),
         .guaranteed = worker->channel.guaranteed_buffers * md_conf_u64(daemon, "maxFragmentSize"),
-        .pool_bytes = worker->ws.pool_bytes,
+        .pool = worker->ws.pool,
         .breach_percent = worker->channel.breach_percent,
         .ok_percent = worker->channel.ok_percent,
         .has_page = md_conf_bool(daemon, "wsLivePage"),
@@ -138,6 +145,11 @@ static uint64_t random_seed(void)
     return seed;
 }
 
+static uint64_t wall_s(void)
+{
+    return md_clock_wall_ns() / 1000000000u;
+}
+
 static struct p2ps_core_config core_config(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
@@ -155,7 +167,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
             .rebalances = md_conf_bool(daemon, "rebalance"),
             .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
         },
-        .authority = p2ps_access_authority(p2ps->access),
+        .certificate_policy = (unsigned)md_conf_word(daemon, "tlsUserPolicy"),
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->networks.count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
@@ -167,6 +179,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
         .slow_timeout_ns = md_conf_time_ns(daemon, "slowTimeout"),
         .rtt_interval_ns = md_conf_time_ns(daemon, "rttInterval"),
+        .wall_s = wall_s,
         .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
         .conflate_max = md_conf_u32(daemon, "conflateMax"),
         .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
@@ -188,6 +201,7 @@ static int create_workers(struct p2ps *p2ps)
         .channel = channel_config(&p2ps->daemon),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
         .names = p2ps->names,
+        .user_from = (enum net_identity)md_conf_word(daemon, "tlsUserFrom"),
         .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),
         .stats_window_ns = md_conf_time_ns(daemon, "sessionStatsWindow"),
     };
@@ -196,6 +210,8 @@ static int create_workers(struct p2ps *p2ps)
     if (p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
     config.ws = ws_config(p2ps, &config);
+    if (p2ps_audit_open(p2ps) != MD_OK)
+        return MD_EXIT_FILE;
     for (unsigned i = 0; i < p2ps->networks.count; i++) {
         config.attach[i] = p2ps->networks.list[i]->config;
         config.attach[i].process = p2ps->process;
@@ -203,6 +219,8 @@ static int create_workers(struct p2ps *p2ps)
     }
     for (unsigned i = 0; i < md_conf_u64(daemon, "workers") && i < WORKERS_MAX; i++) {
         config.index = i;
+        config.core.authority = p2ps_outside_authority(p2ps->outside, i);
+        config.core.recorder = p2ps_audit_recorder(p2ps->audit, i);
         snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->daemon.conf), i);
         int err = p2ps_worker_create(&config, &p2ps->workers[i]);
         if (err != MD_OK) {
@@ -210,6 +228,8 @@ static int create_workers(struct p2ps *p2ps)
             return MD_EXIT_CONFIG;
         }
         p2ps->worker_count = i + 1;
+        p2ps_credentials_wake_set(p2ps->credentials, i, p2ps_worker_wake, p2ps->workers[i]);
+        p2ps_outside_wake_set(p2ps->outside, i, p2ps_worker_wake, p2ps->workers[i]);
     }
     if (p2ps_tune_workers(p2ps) != MD_OK)
         return MD_EXIT_FILE;
@@ -231,6 +251,25 @@ static bool has_attached(const struct p2ps *p2ps)
     return false;
 }
 
+static void show_total(struct md_ctr *shown, uint64_t total)
+{
+    md_ctr_add(shown, total - md_ctr_get(shown));
+}
+
+static void show_passwords(struct p2ps *p2ps)
+{
+    struct p2ps_credentials_stats stats;
+
+    p2ps_credentials_stats(p2ps->credentials, &stats);
+    show_total(p2ps->passwords.checked, stats.checked);
+    show_total(p2ps->passwords.cached, stats.cached);
+    show_total(p2ps->passwords.refused, stats.refused);
+    show_total(p2ps->passwords.held_back, stats.held_back);
+    show_total(p2ps->passwords.overflow, stats.overflow);
+    show_total(p2ps->passwords.tokens, stats.tokens);
+    show_total(p2ps->passwords.tokens_refused, stats.tokens_refused);
+}
+
 /* False: a worker hangs. */
 static bool on_beat(void *owner)
 {
@@ -240,6 +279,11 @@ static bool on_beat(void *owner)
     if (!has_attached(p2ps))
         daemon_backbone_wait(&p2ps->daemon);
     daemon_memory_beat(&p2ps->memory);
+    p2ps_audit_beat(p2ps->audit);
+    daemon_rsocket_show(&p2ps->daemon);
+    show_passwords(p2ps);
+    p2ps_tokens_look(p2ps->tokens, md_loop_now(p2ps->daemon.loop));
+    p2ps_outside_show(p2ps);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         unsigned hung_s = daemon_hung_s(&p2ps->daemon, p2ps->workers[i]->alive_ns);
         if (hung_s > 0)
@@ -284,10 +328,42 @@ static bool can_serve(void *owner)
     }
     if (can_serve)
         look_for_services(p2ps);
+    p2ps_outside_trouble(p2ps, NO_AUTHORITY);
     return !p2ps_control_drains(p2ps, DRAINING) && can_serve;
 }
 
 /* ---- life ---- */
+
+static int create_credentials(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct stats_segment *stats = p2ps->daemon.stats;
+    const struct p2ps_credentials_config config = {
+        .rules = p2ps_access_rules(p2ps->access),
+        .workers = WORKERS_MAX,
+        .threads = md_conf_u32(daemon, "accessThreads"),
+        .queue_max = md_conf_u32(daemon, "accessQueue"),
+        .cache_ns = md_conf_time_ns(daemon, "credentialCache"),
+        .now = md_clock_mono_ns,
+        .tokens = p2ps->tokens,
+        .wall_s = wall_s,
+    };
+
+    p2ps->passwords = (struct p2ps_password_counters){
+        .checked = stats_counter(stats, "p2ps.passwordsChecked"),
+        .cached = stats_counter(stats, "p2ps.passwordsCached"),
+        .refused = stats_counter(stats, "p2ps.passwordsRefused"),
+        .held_back = stats_counter(stats, "p2ps.passwordsHeldBack"),
+        .overflow = stats_counter(stats, "p2ps.passwordsOverflow"),
+        .tokens = stats_counter(stats, "p2ps.tokensChecked"),
+        .tokens_refused = stats_counter(stats, "p2ps.tokensRefused"),
+    };
+    if (p2ps_credentials_create(&config, &p2ps->credentials) == MD_OK)
+        return MD_OK;
+    md_log(MD_LOG_CRITICAL, "accessThreads: the threads that check passwords cannot be started "
+                            "(memory, or the limit of threads)");
+    return MD_ERR_SYS;
+}
 
 static int build(void *owner)
 {
@@ -307,8 +383,11 @@ static int build(void *owner)
     if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;
     if (p2ps_access_create(&p2ps->access) != MD_OK || p2ps_load_rules(p2ps) != MD_OK ||
+        p2ps_load_tokens(p2ps) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
+    if (create_credentials(p2ps) != MD_OK || p2ps_outside_build(p2ps) != MD_OK)
+        return MD_EXIT_FILE;
     if (attach_process_create(&p2ps->process) != MD_OK)
         return MD_EXIT_FILE;
     if (!md_conf_bool(daemon, "disableHostLookup") &&
@@ -334,13 +413,17 @@ static void take_down(void *owner)
         p2ps_worker_stop(p2ps->workers[i]);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_join(p2ps->workers[i]);
+    p2ps_outside_fini(p2ps);
+    p2ps_credentials_destroy(p2ps->credentials);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_destroy(p2ps->workers[i]);
+    p2ps_audit_close(p2ps);
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);
     p2ps_parties_destroy(p2ps->parties);
     p2ps_names_destroy(p2ps->names);
     p2ps_access_destroy(p2ps->access);
+    p2ps_tokens_destroy(p2ps->tokens);
     daemon_networks_free(&p2ps->networks);
     net_tls_destroy(p2ps->tls);
 }
@@ -357,7 +440,9 @@ int main(int argc, char **argv)
                                         .take_down = take_down,
                                         .reload = p2ps_reload,
                                         .beat = on_beat,
-                                        .can_serve = can_serve };
+                                        .can_serve = can_serve,
+                                        .ordered = p2ps_audit_order,
+                                        .refusals = p2ps_audit_refusals };
 
     return daemon_main(&p2ps.daemon, &program, &hooks, argc, argv);
 }

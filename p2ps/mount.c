@@ -58,6 +58,43 @@ static void uncount_host(struct p2ps_mount *mount)
     mount->host = NULL;
 }
 
+static void set_holder(struct p2ps_mount *mount, size_t at, struct p2ps_party *party)
+{
+    struct p2ps_parties *parties = p2ps_core_parties(mount->worker->core);
+
+    if (mount->holders[at] == party)
+        return;
+    p2ps_parties_hold(parties, party);
+    mount->protocol->share(mount, at, party);
+    p2ps_parties_leave(parties, mount->holders[at]);
+    mount->holders[at] = party;
+}
+
+const char *p2ps_mount_label(const struct p2ps_mount *mount)
+{
+    return mount->label ? mount->label : net_stream_peer(mount->stream);
+}
+
+void p2ps_mount_user(void *self, const char *name, struct p2ps_party *user)
+{
+    struct p2ps_mount *mount = self;
+
+    set_holder(mount, 1, user);
+    if (mount->label)
+        return;
+    if (asprintf(&mount->label, "%s user=%s", net_stream_peer(mount->stream), name) < 0)
+        mount->label = NULL; /* lines go without it */
+    md_log(MD_LOG_INFO, "mount: host=%s logged in", p2ps_mount_label(mount));
+}
+
+const char *p2ps_mount_certificate(const void *self, uint64_t *expires_s)
+{
+    const struct p2ps_mount *mount = self;
+
+    *expires_s = mount->certificate_ends_s > 0 ? (uint64_t)mount->certificate_ends_s : 0;
+    return mount->certificate;
+}
+
 void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
@@ -92,9 +129,12 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
     mount->protocol->destroy(mount);
+    for (size_t i = 0; i < MD_SHARES; i++)
+        p2ps_parties_leave(p2ps_core_parties(mount->worker->core), mount->holders[i]);
     net_stream_close(mount->stream);
     p2ps_mount_stats_destroy(mount->stats);
     p2ps_name_release(mount->name);
+    free(mount->label);
     free(mount);
 }
 
@@ -118,6 +158,8 @@ void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p
 {
     const char *peer = net_stream_peer(mount->stream);
 
+    (void)net_stream_identity(mount->stream, mount->worker->config.user_from, mount->certificate,
+                              &mount->certificate_ends_s);
     if (p2ps_client_add(mount->worker->core, now_ns, front, mount, peer, address_v4(peer),
                         &mount->client) != MD_OK) {
         p2ps_mount_close(mount, "no room for another mount");
@@ -137,7 +179,7 @@ static void hold(struct p2ps_mount *mount)
 
     if (!other) {
         md_log(MD_LOG_ERROR, "mount: host=%s: no memory to keep its requests",
-               net_stream_peer(mount->stream));
+               p2ps_mount_label(mount));
         p2ps_mount_bury(mount);
         return;
     }
@@ -246,7 +288,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
             offered += slices[i].length;
         int64_t taken = net_stream_write(mount->stream, slices, count);
         if (taken < 0) {
-            md_log(MD_LOG_INFO, "mount: host=%s ended: %s", net_stream_peer(mount->stream),
+            md_log(MD_LOG_INFO, "mount: host=%s ended: %s", p2ps_mount_label(mount),
                    net_stream_error(mount->stream));
             p2ps_mount_bury(mount);
             return;
@@ -263,13 +305,14 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         want(mount);
 }
 
-void p2ps_mount_wind_up(struct p2ps_mount *mount)
+void p2ps_mount_wind_up(struct p2ps_mount *mount, const char *reason)
 {
     mount->is_closing = true;
     uncount_host(mount);
     mount->closing_until_ns = md_loop_now(mount->worker->loop) + LINGER_NS;
     if (mount->client != NO_CLIENT) {
-        p2ps_client_gone(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
+        p2ps_client_lost(mount->worker->core, md_loop_now(mount->worker->loop), mount->client,
+                         reason);
         mount->client = NO_CLIENT;
     }
 }
@@ -278,8 +321,8 @@ void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
 {
     if (mount->is_dead || mount->is_closing)
         return;
-    md_log(MD_LOG_WARNING, "mount: host=%s cut: %s", net_stream_peer(mount->stream), reason);
-    p2ps_mount_wind_up(mount);
+    md_log(MD_LOG_WARNING, "mount: host=%s cut: %s", p2ps_mount_label(mount), reason);
+    p2ps_mount_wind_up(mount, reason);
     mount->protocol->close(mount, false);
     release(mount);
     p2ps_mount_flush(mount);
@@ -338,9 +381,9 @@ void p2ps_mount_watch(struct p2ps_mount *mount)
     mount->is_slow = figures.is_slow;
     if (mount->is_slow)
         md_log(MD_LOG_WARNING, "mount: host=%s slow: %u of %u buffers in use",
-               net_stream_peer(mount->stream), figures.buffers, figures.buffers_max);
+               p2ps_mount_label(mount), figures.buffers, figures.buffers_max);
     else
-        md_log(MD_LOG_NOTICE, "mount: host=%s keeps up again", net_stream_peer(mount->stream));
+        md_log(MD_LOG_NOTICE, "mount: host=%s keeps up again", p2ps_mount_label(mount));
 }
 
 void p2ps_mount_tick(struct p2ps_mount *mount, uint64_t now_ns)
@@ -393,6 +436,7 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_handed *hand
     if (fd < 0)
         worker->polled_mounts++;
     mount->host = handed->host;
+    set_holder(mount, 0, handed->host);
     mount->next = worker->mounts;
     if (mount->next)
         mount->next->previous = mount;

@@ -44,6 +44,9 @@ struct p2ps_protocol {
     void (*tick)(struct p2ps_mount *mount, uint64_t now_ns);
     uint64_t (*deadline)(const struct p2ps_mount *mount);
     void (*figures)(const struct p2ps_mount *mount, struct p2ps_mount_figures *out);
+    /* The mount's bytes of shared pools are this party's, in place of the former one. NULL:
+     * nobody's. */
+    void (*share)(struct p2ps_mount *mount, size_t at, struct p2ps_party *party);
 };
 
 /* Owned by its worker's thread. */
@@ -55,24 +58,28 @@ struct p2ps_mount {
         struct rssl_channel *channel;
         struct p2ps_ws_mount *ws;
     };
-    struct p2ps_party *host;  /* where it is counted; NULL: nowhere */
-    struct md_loop_fd *watch; /* NULL: poll-driven */
-    uint8_t *held;            /* input that waits for the consumer's turn; NULL: none */
-    uint32_t client;          /* of the core, UINT32_MAX before the handshake is done */
-    bool is_refused;          /* it waits for the words that say why */
-    bool is_dead;             /* to be freed at the end of the turn */
-    bool is_closing;          /* what is queued still goes out */
-    bool is_leaving;          /* p2ps stops: the same, however long it has time */
-    bool is_lingering;        /* all has gone out; the peer's end is awaited */
-    bool is_choked;           /* answers fill its output: until it reads, its input waits */
-    bool is_slow;             /* as last logged: above outputThresholdBreach */
-    uint64_t since_ns;        /* connected */
+    struct p2ps_party *host;               /* where it is counted; NULL: nowhere */
+    struct p2ps_party *holders[MD_SHARES]; /* its address and its user, as long as it lives */
+    struct md_loop_fd *watch;              /* NULL: poll-driven */
+    uint8_t *held;     /* input that waits for the consumer's turn; NULL: none */
+    uint32_t client;   /* of the core, UINT32_MAX before the handshake is done */
+    bool is_refused;   /* it waits for the words that say why */
+    bool is_dead;      /* to be freed at the end of the turn */
+    bool is_closing;   /* what is queued still goes out */
+    bool is_leaving;   /* p2ps stops: the same, however long it has time */
+    bool is_lingering; /* all has gone out; the peer's end is awaited */
+    bool is_choked;    /* answers fill its output: until it reads, its input waits */
+    bool is_slow;      /* as last logged: above outputThresholdBreach */
+    uint64_t since_ns; /* connected */
     uint64_t closing_until_ns;
     struct p2ps_misuse told; /* to the log */
     uint64_t tell_at_ns;
-    uint64_t tell_distance_ns;      /* from the last line to the next */
-    struct p2ps_mount_stats *stats; /* NULL: not shown yet */
-    struct p2ps_name *name;         /* NULL: not asked for */
+    uint64_t tell_distance_ns;          /* from the last line to the next */
+    struct p2ps_mount_stats *stats;     /* NULL: not shown yet */
+    struct p2ps_name *name;             /* NULL: not asked for */
+    char certificate[NET_IDENTITY_MAX]; /* the name in the consumer's; "": it has none */
+    int64_t certificate_ends_s;
+    char *label; /* address and user, for the log; NULL: it is not logged in */
     struct p2ps_mount *next;
     struct p2ps_mount *previous;
 };
@@ -92,7 +99,7 @@ int p2ps_mount_create(struct p2ps_worker *worker, const struct p2ps_handed *hand
 void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p2ps_front *front,
                        const char *said);
 /* The core hears of it no more; what is queued still goes out. */
-void p2ps_mount_wind_up(struct p2ps_mount *mount);
+void p2ps_mount_wind_up(struct p2ps_mount *mount, const char *reason);
 /* The core hears of it no more; it is freed at the end of the turn. */
 void p2ps_mount_bury(struct p2ps_mount *mount);
 /* Of the worker: one more, or one less. A refused one does not count to wsMaxConnections. */
@@ -110,6 +117,12 @@ void p2ps_mount_watch(struct p2ps_mount *mount);
 void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
+/* For the user() of a front. */
+void p2ps_mount_user(void *mount, const char *name, struct p2ps_party *user);
+/* For the log: "10.1.0.7:5122", and once it is logged in "10.1.0.7:5122 user=alice". */
+const char *p2ps_mount_label(const struct p2ps_mount *mount);
+/* For the certificate() of a front. */
+const char *p2ps_mount_certificate(const void *mount, uint64_t *expires_s);
 /* For the resume() of a front: the next request that waits, or the socket is read again. */
 bool p2ps_mount_resume(void *mount);
 /* Write what is queued, as far as the stream takes it. */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "names.h"
@@ -101,6 +102,18 @@ static void show_host(struct p2ps_mount *mount, const char *address)
     stats_string_set(mount->stats->segment, mount->stats->host, name ? text : address);
 }
 
+/* "RSSL"; over another transport than TCP "RSSL/rsocket". */
+static void show_kind(struct p2ps_mount *mount)
+{
+    const char *transport = net_stream_transport(mount->stream);
+    char text[STATS_STRING_BYTES];
+    bool is_tcp = strcmp(transport, "tcp") == 0;
+
+    snprintf(text, sizeof(text), "%s%s%s", mount->protocol->name, is_tcp ? "" : "/",
+             is_tcp ? "" : transport);
+    stats_string_set(mount->stats->segment, mount->stats->kind, text);
+}
+
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
@@ -110,7 +123,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     stats_string_set(stats->segment, stats->user, client->user);
     stats_string_set(stats->segment, stats->position, client->position);
     stats_string_set(stats->segment, stats->application_id, client->application_id);
-    stats_string_set(stats->segment, stats->kind, mount->protocol->name);
+    show_kind(mount);
     show_host(mount, client->address);
     struct shown shown = {
         .items = client->streams,

@@ -7,7 +7,7 @@
 #include "worker.h"
 
 #define WORKERS_MAX   64
-#define LISTENERS_MAX 4
+#define LISTENERS_MAX 5
 
 _Static_assert(DAEMON_NETWORKS_MAX == P2PS_NETWORKS_MAX, "a core has a sink for each network");
 
@@ -27,6 +27,10 @@ struct p2ps {
     struct p2ps_parties *parties;
     struct p2ps_names *names; /* NULL: disableHostLookup */
     struct p2ps_access *access;
+    struct p2ps_tokens *tokens;
+    struct p2ps_credentials *credentials;
+    struct p2ps_outside *outside;
+    struct p2ps_audit *audit;
     struct p2ps_worker *workers[WORKERS_MAX];
     unsigned worker_count;
     struct listener listeners[LISTENERS_MAX];
@@ -37,7 +41,11 @@ struct p2ps {
     uint32_t mounts_of_host_max; /* mountLimitPerHost */
     uint32_t ws_max;             /* wsMaxConnections */
     struct md_ctr *mounts_rejected;
-    bool is_draining; /* no new consumers */
+    struct p2ps_password_counters {
+        struct md_ctr *checked, *cached, *refused, *held_back, *overflow, *tokens, *tokens_refused;
+    } passwords;
+    struct p2ps_outside_counters *outside_counters; /* NULL: authority is empty */
+    bool is_draining;                               /* no new consumers */
 };
 
 #endif

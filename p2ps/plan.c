@@ -11,6 +11,8 @@
 #define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
 #define WS_FORMS      9           /* and for JSON so many more, */
 #define WS_READER     12          /* and so many of wsMaxMsgSize */
+#define WS_INPUTS     4           /* what one consumer's requests may take, of wsMaxMsgSize */
+#define SHARE         8           /* of a pool: who has it gets no more once the pool runs short */
 
 /* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
 static uint64_t mount_bytes(const struct md_conf_object *daemon)
@@ -57,10 +59,14 @@ static void plan_websocket(struct p2ps *p2ps, struct p2ps_worker_config *config,
         return;
     if (pool == 0)
         pool = count * (config->channel.max_buffers - config->channel.guaranteed_buffers);
-    config->ws.pool_bytes =
-        daemon_memory_grant(&p2ps->memory, "websocket",
-                            (pool + 1) * md_conf_u64(daemon, "maxFragmentSize"), 4) /
-        workers;
+    uint64_t output = daemon_memory_grant(&p2ps->memory, "websocket",
+                                          (pool + 1) * md_conf_u64(daemon, "maxFragmentSize"), 4);
+    uint64_t input = daemon_memory_grant(
+        &p2ps->memory, "requests", WS_INPUTS * count * md_conf_u64(daemon, "wsMaxMsgSize"), 8);
+    config->ws.pool = (struct ws_pool_config){ .output_bytes = output / workers,
+                                               .output_share_max = output / SHARE,
+                                               .input_bytes = input / workers,
+                                               .input_share_max = input / SHARE };
 }
 
 /* Divides memoryLimit among the parts, and what each part gets among the workers. */
@@ -77,8 +83,10 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
 
     daemon_memory_add(memory, "fixed", fixed_bytes(daemon, &config->channel));
     /* None wanted is not the same as no limit wanted. */
-    config->pool.shared_bytes =
-        daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8) / workers;
+    uint64_t output =
+        daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8);
+    config->pool.shared_bytes = output / workers;
+    config->pool.share_max = output / SHARE;
     plan_websocket(p2ps, config, workers);
     config->pool.assembly_bytes = daemon_memory_grant(memory, "assembly", 0, 4) / workers;
     config->core.sink.hold_bytes =

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 
 #include "access.h"
+#include "audit.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "dictionaries.h"
+#include "tokens.h"
 
 /* ---- parameters ---- */
 
@@ -72,6 +74,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
         .keeps_pages = md_conf_bool(object, "cacheAnsiPages"),
         .allows_native = md_conf_bool(object, "allowDisableDataConversion"),
         .user_native = md_conf_bool(&any, "disableDataConversion"),
+        .record_level = p2ps_audit_level(object),
     };
     md_conf_names(conf, MD_CONF_USER, add_user, &list);
     for (unsigned u = 0; u < tuning->user_count; u++) {
@@ -150,7 +153,7 @@ static void commit_dictionaries(void *fresh)
 
 struct rules {
     struct p2ps *p2ps;
-    struct entitle_rules *fresh;
+    struct p2ps_access_file fresh;
 };
 
 /* No worker can be reading rules that are not in force any more. */
@@ -174,7 +177,7 @@ static void commit_rules(void *fresh)
     struct rules *rules = fresh;
     struct p2ps *p2ps = rules->p2ps;
 
-    p2ps_access_take(p2ps->access, rules->fresh);
+    p2ps_access_take(p2ps->access, &rules->fresh);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_entitle_again(p2ps->workers[i]);
     md_log(MD_LOG_NOTICE, "access rules read from %s",
@@ -186,7 +189,7 @@ static void discard_rules(void *fresh)
 {
     struct rules *rules = fresh;
 
-    entitle_rules_destroy(rules->fresh);
+    entitle_rules_destroy(rules->fresh.rules);
     free(rules);
 }
 
@@ -201,7 +204,7 @@ static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload)
                                    sizeof(why), &rules->fresh) != MD_OK) {
         daemon_reload_refuse(reload, "accessFile %s", why);
         free(rules);
-    } else if (rules->fresh) {
+    } else if (rules->fresh.rules) {
         rules->p2ps = p2ps;
         daemon_reload_add(reload,
                           &(struct daemon_reload_step){ commit_rules, discard_rules, rules });
@@ -210,13 +213,88 @@ static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload)
     }
 }
 
+/* ---- keys of tokens ---- */
+
+int p2ps_load_tokens(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct p2ps_tokens_fresh *fresh;
+    char why[DAEMON_RELOAD_WHY];
+    int err = p2ps_tokens_create(&p2ps->tokens);
+
+    if (err != MD_OK)
+        return err;
+    err = p2ps_tokens_read(p2ps->tokens, daemon, why, sizeof(why), &fresh);
+    if (err != MD_OK) {
+        md_log(MD_LOG_CRITICAL, "%s", why);
+        return err;
+    }
+    p2ps_tokens_commit(fresh);
+    if (md_conf_string(daemon, "jwksFile")[0] && !md_conf_string(daemon, "accessFile")[0])
+        md_log(MD_LOG_WARNING, "jwksFile is set and accessFile is not: who shows no token is let "
+                               "in, too");
+    return MD_OK;
+}
+
+static void commit_tokens(void *fresh)
+{
+    p2ps_tokens_commit(fresh);
+}
+
+static void discard_tokens(void *fresh)
+{
+    p2ps_tokens_discard(fresh);
+}
+
+static void prepare_tokens(struct p2ps *p2ps, struct daemon_reload *reload)
+{
+    struct p2ps_tokens_fresh *fresh;
+    char why[DAEMON_RELOAD_WHY];
+
+    if (p2ps_tokens_read(p2ps->tokens, &reload->object, why, sizeof(why), &fresh) != MD_OK)
+        daemon_reload_refuse(reload, "%s", why);
+    else
+        daemon_reload_add(reload,
+                          &(struct daemon_reload_step){ commit_tokens, discard_tokens, fresh });
+}
+
+/* ---- the audit trail ---- */
+
+struct acts {
+    struct p2ps *p2ps;
+    char was[AUDIT_SUM_SIZE];
+};
+
+static void commit_acts(void *fresh)
+{
+    struct acts *acts = fresh;
+
+    p2ps_audit_reload(acts->p2ps, acts->was);
+    free(acts);
+}
+
+static void prepare_acts(struct p2ps *p2ps, struct daemon_reload *reload)
+{
+    struct acts *acts = calloc(1, sizeof(*acts));
+
+    if (!acts) {
+        daemon_reload_refuse(reload, "no memory for the audit trail");
+        return;
+    }
+    acts->p2ps = p2ps;
+    snprintf(acts->was, sizeof(acts->was), "%s", p2ps_access_sum(p2ps->access));
+    daemon_reload_add(reload, &(struct daemon_reload_step){ commit_acts, free, acts });
+}
+
 void p2ps_reload(void *owner, struct daemon_reload *reload)
 {
     struct p2ps *p2ps = owner;
 
     daemon_tls_reload(reload, p2ps->tls, &reload->object, "server");
+    prepare_tokens(p2ps, reload);
     prepare_rules(p2ps, reload);
     prepare_parameters(p2ps, reload);
     daemon_reload_add(reload,
                       &(struct daemon_reload_step){ .commit = commit_dictionaries, .fresh = p2ps });
+    prepare_acts(p2ps, reload);
 }

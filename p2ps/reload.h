@@ -10,6 +10,8 @@ void p2ps_reload(void *owner, struct daemon_reload *reload);
 
 /* At the start: the rules of accessFile. Anything but MD_OK is logged. */
 int p2ps_load_rules(struct p2ps *p2ps);
+/* At the start. */
+int p2ps_load_tokens(struct p2ps *p2ps);
 
 /* At the start: sends every worker the parameters that a reload may change. MD_ERR_NOMEM. */
 int p2ps_tune_workers(struct p2ps *p2ps);

@@ -209,6 +209,8 @@ const struct p2ps_front p2ps_rssl_front = {
     .fill = fill,
     .close = close_mount,
     .resume = p2ps_mount_resume,
+    .user = p2ps_mount_user,
+    .certificate = p2ps_mount_certificate,
 };
 
 /* ---- what a client says ---- */

@@ -20,7 +20,7 @@ static void log_end(const struct p2ps_mount *mount)
     if (reason == RSSL_REASON_STREAM_FAILED)
         detail = net_stream_error(mount->stream);
     md_log(reason == RSSL_REASON_PEER_CLOSED ? MD_LOG_INFO : MD_LOG_WARNING,
-           "mount: host=%s ended: %s%s%s", net_stream_peer(mount->stream), rssl_reason_text(reason),
+           "mount: host=%s ended: %s%s%s", p2ps_mount_label(mount), rssl_reason_text(reason),
            detail[0] ? ": " : "", detail);
 }
 
@@ -160,6 +160,11 @@ static void figures(const struct p2ps_mount *mount, struct p2ps_mount_figures *o
     };
 }
 
+static void share(struct p2ps_mount *mount, size_t at, struct p2ps_party *party)
+{
+    rssl_channel_share_set(mount->channel, at, party ? &party->output : NULL);
+}
+
 const struct p2ps_protocol p2ps_rssl_protocol = {
     .name = "RSSL",
     .open = open_channel,
@@ -175,4 +180,5 @@ const struct p2ps_protocol p2ps_rssl_protocol = {
     .tick = tick,
     .deadline = deadline,
     .figures = figures,
+    .share = share,
 };

@@ -63,7 +63,7 @@ static void add_share(struct stats_entry *entry, uint32_t *was, uint32_t now)
     *was = now;
 }
 
-static void show_items(struct p2ps_worker *worker, unsigned network, uint16_t number,
+static void show_items(const struct p2ps_worker *worker, unsigned network, uint16_t number,
                        const struct rrmp_sink_service *service)
 {
     struct stats_segment *segment = worker->config.daemon->stats;
@@ -95,6 +95,16 @@ static void show_service(struct stats_segment *segment, const struct rrmp_sink_s
     stats_gauge_set(gauge(segment, service->name, "load"), service->load_factor);
 }
 
+void p2ps_service_released(const struct p2ps_worker *worker, const struct p2ps_note *note)
+{
+    const struct rrmp_view name = { note->service.data, note->service.length };
+    const struct rrmp_sink_service nothing = { .name = name };
+
+    show_items(worker, note->network, note->sink_service, &nothing);
+    if (worker->config.index == 0)
+        show_service(worker->config.daemon->stats, &nothing, 0, true);
+}
+
 /* Every worker knows the same services: the first one shows their states. */
 void p2ps_services_show(struct p2ps_worker *worker)
 {
@@ -104,8 +114,9 @@ void p2ps_services_show(struct p2ps_worker *worker)
 
     for (unsigned network = 0; network < worker->config.core.network_count; network++) {
         const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
-        for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
-            if (!p2ps_core_service_is_taken(worker->core, network, i))
+        for (uint16_t i = 0; i < rrmp_sink_service_count(sink); i++) {
+            if (!p2ps_core_service_is_taken(worker->core, network, i) ||
+                !rrmp_sink_service(sink, i, &service))
                 continue;
             show_items(worker, network, i, &service);
             if (worker->config.index > 0)

@@ -16,6 +16,7 @@
 #include "ws_front.h"
 
 #define POLLS_A_TURN 32
+#define FEW_EVENTS   4            /* where each may be about all items of a service */
 #define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
 #define TICK_NS      100000000ull /* mounts are looked at ten times a second */
 #define STOP_NS      4000000000ull
@@ -48,6 +49,23 @@ static void on_attachment(const struct p2ps_worker_network *network,
                name, index);
 }
 
+static void log_forgotten(const struct p2ps_worker *worker, const struct p2ps_note *note)
+{
+    int length = (int)note->service.length;
+    const char *name = (const char *)note->service.data;
+
+    if (note->makes_room)
+        md_log(MD_LOG_WARNING,
+               "service %.*s: no src_dist offers it, and there are too many services: deleted from "
+               "the directory, worker %u closed %u items",
+               length, name, worker->config.index, note->items);
+    else
+        md_log(MD_LOG_WARNING,
+               "service %.*s: no src_dist has offered it for serviceForget: deleted from the "
+               "directory, worker %u closed %u items",
+               length, name, worker->config.index, note->items);
+}
+
 /* Every worker hears of every service: one of them says so. */
 static void on_note(void *owner, const struct p2ps_note *note)
 {
@@ -59,11 +77,9 @@ static void on_note(void *owner, const struct p2ps_note *note)
                "service %.*s is %s, offered by %u src_dist", (int)note->service.length,
                (const char *)note->service.data, note->is_up ? "up" : "down", note->instances);
     if (note->kind == P2PS_NOTE_FORGOTTEN)
-        md_log(MD_LOG_WARNING,
-               "service %.*s: no src_dist has offered it for serviceForget: deleted from the "
-               "directory, worker %u closed %u items",
-               (int)note->service.length, (const char *)note->service.data, worker->config.index,
-               note->items);
+        log_forgotten(worker, note);
+    if (note->kind == P2PS_NOTE_RELEASED)
+        p2ps_service_released(worker, note);
     if (note->kind != P2PS_NOTE_STATE)
         return;
     rwf_state_to_text(&note->state, state, sizeof(state));
@@ -80,9 +96,12 @@ static int poll_network(struct p2ps_worker_network *network)
     uint64_t images = stats->refresh_in;
     int total = 0;
 
-    for (int i = 0; i < POLLS_A_TURN && stats->refresh_in - images < P2PS_TURN_IMAGES; i++) {
+    for (int i = 0; i < POLLS_A_TURN && stats->refresh_in - images < P2PS_TURN_IMAGES &&
+                    !p2ps_core_is_spent(worker->core);
+         i++) {
         uint64_t now_ns = md_loop_now(worker->loop);
-        int count = attach_poll(network->attach, now_ns, events, EVENTS_MAX);
+        int count = attach_poll(network->attach, now_ns, events,
+                                worker->was_spent ? FEW_EVENTS : EVENTS_MAX);
         if (count == 0) {
             worker->empty_networks |= 1u << network->index;
             break;
@@ -104,6 +123,7 @@ static int poll_backbone(struct p2ps_worker *worker)
 
     for (unsigned i = 0; i < worker->config.core.network_count; i++)
         total += poll_network(&worker->networks[i]);
+    worker->was_spent = p2ps_core_is_spent(worker->core);
     return total;
 }
 
@@ -159,6 +179,8 @@ static int work(void *owner)
     }
     p2ps_core_settle(worker->core, now_ns);
     atomic_store_explicit(&worker->login_count, p2ps_core_stats(worker->core)->logins_now,
+                          memory_order_relaxed);
+    atomic_store_explicit(&worker->ws_login_count, p2ps_core_long_logins(worker->core),
                           memory_order_relaxed);
     if (worker->tuning.flush_interval_ns)
         p2ps_core_flush_full(worker->core);
@@ -313,6 +335,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
     p2ps_core_item_limits_set(worker->core, &limits);
     p2ps_core_rules_set(worker->core, &rules);
     p2ps_core_rates_set(worker->core, &tuning->rates);
+    p2ps_core_record_level_set(worker->core, tuning->record_level);
     worker->config.channel.packing = tuning->packing;
     if (tuning->flush_interval_ns)
         md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);
@@ -374,6 +397,8 @@ static void on_wake(void *owner)
     take_handed(worker);
     if (entitle_again && !is_leaving(worker))
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));
+    if (!is_leaving(worker))
+        p2ps_core_answers(worker->core, md_loop_now(worker->loop));
     p2ps_worker_orders(worker);
     if (worker->stop_asked)
         leave(worker);
@@ -519,12 +544,6 @@ static void *run(void *argument)
 int p2ps_worker_start(struct p2ps_worker *worker)
 {
     return md_thread_start(&worker->thread, run, worker);
-}
-
-void p2ps_worker_stop(struct p2ps_worker *worker)
-{
-    atomic_store_explicit(&worker->stop, true, memory_order_release);
-    md_loop_wake_ring(worker->wake);
 }
 
 void p2ps_worker_join(struct p2ps_worker *worker)

@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 #include "mount.h"
 #include "rssl/pool.h"
+#include "ws/ws.h"
 
 struct p2ps_dictionary_store;
 struct p2ps_ws;
@@ -18,11 +19,11 @@ struct p2ps_ws;
 /* WebSocket consumers. */
 struct p2ps_ws_config {
     bool is_enabled;
-    uint64_t ping_ns;       /* wsPingTimeout */
-    uint32_t message_max;   /* wsMaxMsgSize */
-    uint32_t queue_max;     /* bytes: maxOutputBuffers of maxFragmentSize */
-    uint64_t guaranteed;    /* bytes: guaranteedOutputBuffers of them */
-    uint64_t pool_bytes;    /* of all connections of one worker beyond that; 0: no bound */
+    uint64_t ping_ns;     /* wsPingTimeout */
+    uint32_t message_max; /* wsMaxMsgSize */
+    uint32_t queue_max;   /* bytes: maxOutputBuffers of maxFragmentSize */
+    uint64_t guaranteed;  /* bytes: guaranteedOutputBuffers of them */
+    struct ws_pool_config pool;
     uint8_t breach_percent; /* outputThresholdBreach, outputThresholdOK */
     uint8_t ok_percent;
     bool expands_enums, catches_keys, catches_fields;
@@ -45,8 +46,9 @@ struct p2ps_worker_config {
     uint64_t busy_poll_ns;
     uint64_t stats_window_ns; /* of the rates of each mount */
     struct p2ps_ws_config ws;
-    struct p2ps_names *names;  /* NULL: clients are known by their addresses only */
-    uint64_t login_timeout_ns; /* from the connection on; 0: none but the channel's own */
+    struct p2ps_names *names;    /* NULL: clients are known by their addresses only */
+    uint64_t login_timeout_ns;   /* from the connection on; 0: none but the channel's own */
+    enum net_identity user_from; /* tlsUserFrom */
 };
 
 /* A user for whom the configuration has a line of its own; the name as in a path of it. */
@@ -67,6 +69,7 @@ struct p2ps_tuning {
     bool tcp_nodelay, packing;  /* of new connections */
     bool keeps_pages, allows_native;
     const struct cache_ripples *ripples; /* NULL: values do not move on */
+    enum entitle_level record_level;     /* accessAuditLevel */
 };
 
 /* A connection on its way from the control loop. */
@@ -109,20 +112,22 @@ struct p2ps_worker {
     uint32_t polled_mounts; /* those without a descriptor */
     uint8_t *input;         /* what is being read; of the connections one at a time */
     size_t input_size;
-    uint8_t *spare;          /* another one, for when a consumer's input has to wait; NULL: none */
-    uint32_t held_count;     /* consumers whose input waits */
+    uint8_t *spare;      /* another one, for when a consumer's input has to wait; NULL: none */
+    uint32_t held_count; /* consumers whose input waits */
+    bool was_spent;      /* states took all of the last turn: this one takes few events at a time */
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;
     /* From the control loop. */
     struct md_mailbox handed, orders; /* of struct p2ps_handed and struct p2ps_worker_letter */
     _Atomic bool stop;
-    _Atomic uint32_t mount_count;  /* those handed over, too */
-    _Atomic uint32_t ws_count;     /* of these, WebSocket ones */
-    _Atomic uint32_t login_count;  /* those whose login is open */
-    _Atomic bool has_attached;     /* to an rrcpd, at some time */
-    _Atomic uint32_t attached_now; /* a bit for each network */
-    _Atomic uint64_t alive_ns;     /* the loop turned then */
+    _Atomic uint32_t mount_count;    /* those handed over, too */
+    _Atomic uint32_t ws_count;       /* of these, WebSocket ones */
+    _Atomic uint32_t login_count;    /* those whose login is open */
+    _Atomic uint32_t ws_login_count; /* of these, WebSocket ones */
+    _Atomic bool has_attached;       /* to an rrcpd, at some time */
+    _Atomic uint32_t attached_now;   /* a bit for each network */
+    _Atomic uint64_t alive_ns;       /* the loop turned then */
     struct p2ps_worker_stats *stats;
     struct p2ps_service_stats *service_stats;
     uint64_t looked_ns; /* at loginTimeout of all mounts */
@@ -146,6 +151,8 @@ void p2ps_worker_destroy(struct p2ps_worker *worker); /* NULL is allowed */
 /* From the control loop: take this connection, or refuse it. With `room` a connection without a
  * login ends for it, or it is refused. MD_ERR_FULL: too many at once; it is closed. */
 int p2ps_worker_hand(struct p2ps_worker *worker, const struct p2ps_handed *handed);
+/* The authority has answers. Any thread; `worker` is one. */
+void p2ps_worker_wake(void *worker);
 void p2ps_worker_entitle_again(struct p2ps_worker *worker);
 /* Since it was told to, last: it asks only what the authority says since then. */
 bool p2ps_worker_entitled_again(struct p2ps_worker *worker);
@@ -164,6 +171,8 @@ void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *b
 int p2ps_service_stats_create(struct p2ps_service_stats **out);
 void p2ps_service_stats_destroy(struct p2ps_service_stats *stats); /* NULL is allowed */
 void p2ps_services_show(struct p2ps_worker *worker);
+/* The number of a service that was shown is another one's from now on. */
+void p2ps_service_released(const struct p2ps_worker *worker, const struct p2ps_note *note);
 uint32_t p2ps_mount_stats_number(const struct p2ps_mount_stats *stats);
 void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats); /* NULL is allowed */
 

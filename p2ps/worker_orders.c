@@ -64,8 +64,9 @@ static bool step_services(struct daemon_order_part *part, const struct p2ps_work
     for (unsigned network = 0;
          worker->config.index == 0 && network < worker->config.core.network_count; network++) {
         const struct rrmp_sink *sink = p2ps_core_sink(worker->core, network);
-        for (uint16_t i = 0; rrmp_sink_service(sink, i, &service); i++) {
-            if (!p2ps_core_service_is_taken(worker->core, network, i))
+        for (uint16_t i = 0; i < rrmp_sink_service_count(sink); i++) {
+            if (!p2ps_core_service_is_taken(worker->core, network, i) ||
+                !rrmp_sink_service(sink, i, &service))
                 continue;
             part->found++;
             part->shown++;
@@ -215,4 +216,15 @@ void p2ps_worker_orders(struct p2ps_worker *worker)
 
     if (daemon_orders_work(worker->config.daemon, worker->config.index, is_over, step, worker))
         md_loop_wake_ring(worker->wake);
+}
+
+void p2ps_worker_wake(void *worker)
+{
+    md_loop_wake_ring(((struct p2ps_worker *)worker)->wake);
+}
+
+void p2ps_worker_stop(struct p2ps_worker *worker)
+{
+    atomic_store_explicit(&worker->stop, true, memory_order_release);
+    md_loop_wake_ring(worker->wake);
 }

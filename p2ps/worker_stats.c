@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "stats/rows.h"
 #include "worker.h"
+#include "ws_front.h"
 
 #define COUNTER(name, member) STATS_ROW(STATS_KIND_COUNTER, name, struct p2ps_core_stats, member)
 #define LEVEL(name, member)   STATS_ROW(STATS_KIND_GAUGE, name, struct p2ps_core_stats, member)
@@ -19,6 +20,7 @@ static const struct stats_row rows[] = {
     LEVEL("watches", watches_now),
     LEVEL("workBytes", work_bytes_now),
     COUNTER("refusedNoMemory", refused_no_memory),
+    COUNTER("refusedAudit", refused_audit),
     COUNTER("refusedLimit", refused_limit),
     COUNTER("loginsThrottled", logins_throttled),
     COUNTER("requestsThrottled", requests_throttled),
@@ -50,6 +52,9 @@ static const struct stats_row rows[] = {
     LEVEL("itemBytes", item_bytes_now),
     LEVEL("watchBytes", watch_bytes_now),
     COUNTER("notEntitled", not_entitled),
+    COUNTER("loginsExpired", logins_expired),
+    COUNTER("updatesWithheld", updates_withheld),
+    COUNTER("postsDenied", posts_denied),
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),
     COUNTER("itemsRecovered", items_recovered),
@@ -61,6 +66,7 @@ struct p2ps_worker_stats {
     struct stats_entry *loop_max_us;
     struct stats_entry *gave_way;
     struct stats_entry *websockets, *choked;
+    struct stats_entry *pool_refused;
     struct stats_entry *pool_in_use;
     struct stats_entry *pool_max;
     struct stats_entry *buffers, *buffers_max;
@@ -90,6 +96,8 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.mountsWebSocket", index);
     stats->choked =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.answersHeldBack", index);
+    stats->pool_refused =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.poolRefused", index);
     stats->pool_in_use =
         stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
     stats->pool_max =
@@ -136,6 +144,8 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker)
     md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
     stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
     rssl_pool_stats(worker->pool, &pool);
+    md_ctr_set(&stats->pool_refused->value,
+               pool.refused_count + (worker->ws ? ws_pool_refused(worker->ws->pool) : 0));
     stats_gauge_set(stats->pool_in_use, pool.shared_bytes);
     stats_gauge_set(stats->pool_max, worker->config.pool.shared_bytes);
     if (stats->calls++ % CALLS_A_SECOND == 0)

@@ -323,6 +323,8 @@ static const struct p2ps_front front = {
     .fill = fill,
     .close = close_mount,
     .resume = p2ps_mount_resume,
+    .user = p2ps_mount_user,
+    .certificate = p2ps_mount_certificate,
 };
 
 /* ---- life ---- */
@@ -343,7 +345,7 @@ int p2ps_ws_create(struct p2ps_worker *worker, const struct p2ps_ws_config *conf
     ws->text_size = ws->rwf_size * TEXT_FACTOR;
     ws->rwf = malloc(ws->rwf_size);
     ws->text = malloc(ws->text_size);
-    if (!ws->rwf || !ws->text || ws_pool_create(config->pool_bytes, &ws->pool) != MD_OK)
+    if (!ws->rwf || !ws->text || ws_pool_create(&config->pool, &ws->pool) != MD_OK)
         return MD_ERR_NOMEM;
     return json_reader_create(config->message_max, &ws->reader);
 }

@@ -59,5 +59,7 @@ int p2ps_ws_send_status(struct p2ps_mount *mount, int32_t stream_id, uint8_t dom
 bool p2ps_ws_requests(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes text);
 /* Some messages, or names of a batch, of what waits. False: nothing does any more. */
 bool p2ps_ws_requests_more(struct p2ps_mount *mount, uint64_t now_ns);
+/* Nothing waits any more. */
+void p2ps_ws_requests_drop(struct p2ps_mount *mount);
 
 #endif

@@ -67,8 +67,9 @@ static int open_ws(struct p2ps_mount *mount, const char *refusal)
 static void destroy(struct p2ps_mount *mount)
 {
     if (mount->ws) {
+        if (mount->ws->conn)
+            p2ps_ws_requests_drop(mount);
         ws_destroy(mount->ws->conn);
-        free(mount->ws->waiting.text);
     }
     free(mount->ws);
 }
@@ -82,9 +83,9 @@ static void look_for_end(struct p2ps_mount *mount)
 
     if (!reason[0] || mount->is_closing || mount->is_dead)
         return;
-    md_log(MD_LOG_INFO, "mount: host=%s ended: %s%s%s", net_stream_peer(mount->stream), reason,
+    md_log(MD_LOG_INFO, "mount: host=%s ended: %s%s%s", p2ps_mount_label(mount), reason,
            origin[0] ? ", Origin " : "", origin);
-    p2ps_mount_wind_up(mount);
+    p2ps_mount_wind_up(mount, reason);
 }
 
 static bool input(struct p2ps_mount *mount, uint64_t now_ns, uint8_t *bytes, size_t length)
@@ -109,7 +110,7 @@ static void input_end(struct p2ps_mount *mount, uint64_t now_ns, bool is_broken)
 {
     (void)now_ns;
     if (!mount->is_closing)
-        md_log(MD_LOG_INFO, "mount: host=%s ended: %s", net_stream_peer(mount->stream),
+        md_log(MD_LOG_INFO, "mount: host=%s ended: %s", p2ps_mount_label(mount),
                is_broken ? net_stream_error(mount->stream) : "the peer closed the connection");
 }
 
@@ -247,6 +248,11 @@ static void figures(const struct p2ps_mount *mount, struct p2ps_mount_figures *o
     };
 }
 
+static void share(struct p2ps_mount *mount, size_t at, struct p2ps_party *party)
+{
+    ws_share_set(mount->ws->conn, at, party ? &party->output : NULL, party ? &party->input : NULL);
+}
+
 const struct p2ps_protocol p2ps_ws_protocol = {
     .name = "JSON",
     .open = open_ws,
@@ -262,4 +268,5 @@ const struct p2ps_protocol p2ps_ws_protocol = {
     .tick = tick,
     .deadline = deadline,
     .figures = figures,
+    .share = share,
 };

@@ -330,13 +330,26 @@ static void keep(struct p2ps_mount *mount, struct rwf_bytes text, const struct p
     struct p2ps_ws_waiting *waiting = &mount->ws->waiting;
 
     *waiting = *at;
-    waiting->text = malloc(text.length);
+    if (ws_hold_input(mount->ws->conn, 0, text.length))
+        waiting->text = malloc(text.length);
+    waiting->length = text.length;
     if (!waiting->text) {
+        if (waiting->length)
+            (void)ws_hold_input(mount->ws->conn, waiting->length, 0);
         p2ps_mount_close(mount, "no memory to keep its requests");
         return;
     }
     memcpy(waiting->text, text.data, text.length);
-    waiting->length = text.length;
+}
+
+void p2ps_ws_requests_drop(struct p2ps_mount *mount)
+{
+    struct p2ps_ws_waiting *waiting = &mount->ws->waiting;
+
+    if (waiting->text)
+        ws_hold_input(mount->ws->conn, waiting->length, 0);
+    free(waiting->text);
+    waiting->text = NULL;
 }
 
 bool p2ps_ws_requests(struct p2ps_mount *mount, uint64_t now_ns, struct rwf_bytes text)
@@ -359,7 +372,6 @@ bool p2ps_ws_requests_more(struct p2ps_mount *mount, uint64_t now_ns)
 
     if (!serve(mount, now_ns, text, P2PS_SHARE_ASKS, waiting) && mount->client != UINT32_MAX)
         return true;
-    free(waiting->text);
-    waiting->text = NULL;
+    p2ps_ws_requests_drop(mount);
     return false;
 }

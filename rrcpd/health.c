@@ -126,7 +126,7 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     daemon_trouble_here(
         health->config.troubles, ALONE, now_ns, ALONE_NS, note,
         "no other node heard on %s for 10 s; is an rrcpd running on another host, "
-        "with this networkName, group and multicastPort? Then look at IGMP snooping "
+        "with this transport, networkName, group and multicastPort? Then look at IGMP snooping "
         "on the switch and at the firewalls",
         health->place);
 }

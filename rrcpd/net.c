@@ -336,8 +336,19 @@ static void warn_about_buffers(const struct net_config *config, const struct net
         md_log(MD_LOG_WARNING,
                "multicastPort or unicastPort lies in net.ipv4.ip_local_port_range, where any "
                "program may get it by chance; choose another or raise the range's lower end");
-    if (config->node.engine.key_count == 0)
+}
+
+static void say_how_packets_are_sealed(const struct net *net)
+{
+    const struct rrcp_config *engine = &net->config.node.engine;
+
+    if (engine->key_count == 0)
         md_log(MD_LOG_WARNING, "authKeyFile: there is no key, packets are not authenticated");
+    else
+        md_log(MD_LOG_NOTICE, "packets are %s: AES-%s-GCM by %s",
+               engine->encrypts ? "encrypted" : "authenticated",
+               engine->cipher == RRCP_CIPHER_AES_256_GCM ? "256" : "128",
+               attach_node_sealer(net->node));
 }
 
 static int open_all(struct net *net, char *why, size_t why_size)
@@ -352,6 +363,7 @@ static int open_all(struct net *net, char *why, size_t why_size)
         return err;
     memcpy(net->interfaces, report.interface, sizeof(net->interfaces));
     warn_about_buffers(&net->config, &report);
+    say_how_packets_are_sealed(net);
     net->engine = attach_node_engine(net->node);
     struct attach_inbound_config inbound = { .size = net->config.inbound_bytes,
                                              .lag_max = net->config.lag_max,
@@ -366,7 +378,7 @@ static int open_all(struct net *net, char *why, size_t why_size)
     }
     err = open_descriptors(net);
     if (!err)
-        err = net_stats_create(net);
+        err = net_stats_create(net, report.transport[0] ? report.transport : "UDP");
     if (!err)
         err = net_peers_create(net);
     if (err)

@@ -128,7 +128,7 @@ struct net_stats {
         *pool_size, *ring, *over;
 };
 
-int net_stats_create(struct net *net)
+int net_stats_create(struct net *net, const char *transport)
 {
     struct net_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = net->config.stats;
@@ -158,6 +158,8 @@ int net_stats_create(struct net *net)
     stats->pool_size = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.poolSize", process);
     stats->ring = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.inboundRingBytes", process);
     stats->over = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.overNow", process);
+    snprintf(path, sizeof(path), "%s.transport", process);
+    stats_string_set(segment, stats_entry_add(segment, STATS_KIND_STRING, path), transport);
     snprintf(path, sizeof(path), "%s.turnUs", process);
     net->turn_us = stats_histogram_add(segment, path);
     net->stats = stats;

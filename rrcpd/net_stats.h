@@ -5,7 +5,7 @@
 
 #include "net_private.h"
 
-int net_stats_create(struct net *net);
+int net_stats_create(struct net *net, const char *transport); /* for people */
 void net_stats_update(struct net *net, uint64_t now_ns);
 void net_stats_user_add(struct net *net, struct net_user *user);
 void net_stats_user_remove(struct net *net, struct net_user *user);

@@ -175,7 +175,7 @@ static void watch(struct link *link)
 static void dial(struct link *link, uint64_t now_ns)
 {
     struct client_dial to = {
-        .transport = link->is_encrypted ? &net_tls_transport : &net_tcp_transport,
+        .transport = link->transport,
         .options = link->options,
         .host = link->hosts[link->retry.at],
         .port = link->ports[link->retry.at],
@@ -188,7 +188,7 @@ static void dial(struct link *link, uint64_t now_ns)
     int err = client_session_dial(link->loop->context, &to, now_ns, &link->session);
     if (err != MD_OK) {
         md_log(MD_LOG_WARNING, "route %u: %s:%u cannot be dialed: %s", link->number, to.host,
-               to.port, err == MD_ERR_SYS ? strerror(errno) : md_err_name(err));
+               to.port, err == MD_ERR_SYS ? net_error() : md_err_name(err));
         link->session = NULL;
         link->watched_fd = -1;
         hang_up(link);

@@ -42,7 +42,7 @@ struct link {
     char hosts[16][256];
     uint16_t ports[16];
     unsigned host_count;
-    bool is_encrypted;
+    const struct net_transport *transport;
     struct net_stream_options options;
     struct net_tls *tls; /* that of options, owned */
     struct srcdist_retry retry;

@@ -10,7 +10,7 @@
 /* ---- routes: src_dist.route.<number>.<name> ---- */
 
 struct route_stats {
-    struct stats_entry *state, *host, *connects;
+    struct stats_entry *state, *host, *transport, *connects;
 };
 
 static struct route_stats *create_route(struct stats_segment *segment, unsigned number)
@@ -21,6 +21,8 @@ static struct route_stats *create_route(struct stats_segment *segment, unsigned 
         return NULL;
     stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.route.%u.state", number);
     stats->host = stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.route.%u.host", number);
+    stats->transport =
+        stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.route.%u.transport", number);
     stats->connects =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.route.%u.connects", number);
     return stats;
@@ -36,6 +38,7 @@ static void show_route(struct stats_segment *segment, struct link *link)
         return;
     snprintf(host, sizeof(host), "%s:%u", link->hosts[link->retry.at], link->ports[link->retry.at]);
     stats_string_set(segment, link->stats->host, host);
+    stats_string_set(segment, link->stats->transport, link->transport->name);
     stats_string_set(segment, link->stats->state,
                      link->provider != UINT32_MAX ? "up"
                      : link->session              ? "connecting"
@@ -103,7 +106,7 @@ static void show_provider(struct stats_segment *segment, struct provider_stats *
 /* ---- services: src_dist.service.<name>.<name> ---- */
 
 struct service_stats {
-    struct stats_entry *state, *id, *active, *updates;
+    struct stats_entry *state, *id, *active, *pending, *load, *updates;
     char name[256];
 };
 
@@ -114,6 +117,8 @@ static void destroy_service(struct stats_segment *segment, struct service_stats 
     stats_entry_remove(segment, stats->state);
     stats_entry_remove(segment, stats->id);
     stats_entry_remove(segment, stats->active);
+    stats_entry_remove(segment, stats->pending);
+    stats_entry_remove(segment, stats->load);
     stats_entry_remove(segment, stats->updates);
     free(stats);
 }
@@ -128,6 +133,9 @@ static struct service_stats *create_service(struct stats_segment *segment, const
     stats->state = stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.service.%s.state", name);
     stats->id = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.serviceId", name);
     stats->active = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.active", name);
+    stats->pending =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.pending", name);
+    stats->load = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.service.%s.load", name);
     stats->updates =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.service.%s.updatesIn", name);
     return stats;
@@ -153,6 +161,8 @@ static void show_services(struct route_loop *loop)
         stats_string_set(segment, (*stats)->state, service.is_up ? "up" : "down");
         stats_gauge_set((*stats)->id, service.id);
         stats_gauge_set((*stats)->active, service.active);
+        stats_gauge_set((*stats)->pending, service.pending);
+        stats_gauge_set((*stats)->load, service.load);
         md_ctr_set(&(*stats)->updates->value, service.updates);
     }
 }

@@ -269,6 +269,7 @@ static bool on_beat(void *owner)
     if (!has_attached(sd))
         daemon_backbone_wait(&sd->daemon);
     daemon_memory_beat(&sd->memory);
+    daemon_rsocket_show(&sd->daemon);
     for (unsigned i = 0; i < sd->network_count; i++) {
         const struct network *network = sd->networks[i];
         unsigned hung_s = daemon_hung_s(&sd->daemon, network->loop->alive_ns);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -231,7 +232,7 @@ static void on_timer(void *owner)
 
 static void close_listeners(struct route_loop *loop)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < ROUTE_LISTENERS; i++) {
         md_loop_fd_remove(loop->listener_watches[i]);
         net_listener_close(loop->listeners[i]);
         loop->listener_watches[i] = NULL;
@@ -281,7 +282,7 @@ static void on_listener(void *owner, int fd, unsigned events)
 
     (void)fd;
     (void)events;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < ROUTE_LISTENERS; i++) {
         while (loop->listeners[i] && net_listener_accept(loop->listeners[i], &stream) == MD_OK) {
             loop->config.accepted.packing = atomic_load(&loop->packing);
             net_stream_nodelay_set(stream, atomic_load(&loop->tcp_nodelay));
@@ -309,8 +310,11 @@ void route_loop_add_route(struct route_loop *loop, struct link *route)
 
 int route_loop_add_listener(struct route_loop *loop, struct net_listener *listener)
 {
-    unsigned slot = loop->listeners[0] ? 1 : 0;
+    unsigned slot = 0;
 
+    while (loop->listeners[slot])
+        slot++;
+    MD_ASSERT(slot < ROUTE_LISTENERS);
     loop->listeners[slot] = listener;
     return md_loop_fd_add(loop->loop, net_listener_descriptor(listener), MD_LOOP_READ, on_listener,
                           loop, &loop->listener_watches[slot]);

@@ -12,6 +12,7 @@
 #include "daemon/daemon.h"
 #include "link.h"
 
+#define ROUTE_LISTENERS      3   /* TCP, TLS, rsocket */
 #define LINK_STATS_PROVIDERS 256 /* as many are shown one by one */
 #define LINK_STATS_SERVICES  256
 
@@ -41,8 +42,8 @@ struct route_loop {
     struct srcdist_core *core;
     struct client_context *context;
     struct link *links;
-    struct net_listener *listeners[2];
-    struct md_loop_fd *listener_watches[2];
+    struct net_listener *listeners[ROUTE_LISTENERS];
+    struct md_loop_fd *listener_watches[ROUTE_LISTENERS];
     bool input_is_empty;
     uint64_t greeting_ended; /* connections that made room before their handshake */
     uint64_t hosts_ended;    /* those that did so before their login, for others of their host */

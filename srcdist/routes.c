@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "daemon/connections.h"
-#include "netio/stream.h"
+#include "netio/rsocket.h"
 
 #define HANDSHAKE_NS 5000000000ull /* of a provider that connects */
 
@@ -63,10 +63,14 @@ static int route_tls(struct src_dist *sd, struct link *link, const struct md_con
 {
     char before[32], name[16];
 
-    link->is_encrypted = md_conf_bool(route, "encrypted");
+    bool is_encrypted = md_conf_bool(route, "encrypted");
     snprintf(before, sizeof(before), "route %u: ", link->number);
     snprintf(name, sizeof(name), "route%u", link->number);
-    if (!link->is_encrypted)
+    bool is_rdma = md_conf_word(route, "connectionType") == 1;
+    link->transport = is_encrypted ? &net_tls_transport
+                      : is_rdma    ? &net_rsocket_transport
+                                   : &net_tcp_transport;
+    if (!is_encrypted)
         return MD_OK;
     int err = daemon_tls_create(route, false, before, &link->tls);
     if (!err) {
@@ -147,6 +151,7 @@ int src_dist_add_routes(struct src_dist *sd)
     struct route_names names = { .sd = sd };
     char number[16];
 
+    net_rsocket_memory_set(md_conf_u64(&sd->daemon.object, "rsocketMemory"));
     for (uint64_t i = 1; i <= md_conf_u64(&sd->daemon.object, "routeCount"); i++) {
         snprintf(number, sizeof(number), "%u", (unsigned)i);
         on_route_name(&names, number);
@@ -196,12 +201,16 @@ int src_dist_open_ports(struct src_dist *sd, const struct md_conf_object *bus)
         daemon_tls_create(daemon, true, "", &sd->server_tls) != MD_OK)
         return MD_EXIT_FILE;
     daemon_tls_show(&sd->daemon, sd->server_tls, "server");
-    bool has_port = md_conf_port(bus, "serverPort") != 0 || md_conf_port(bus, "tlsServerPort") != 0;
+    bool has_port = md_conf_port(bus, "serverPort") != 0 ||
+                    md_conf_port(bus, "tlsServerPort") != 0 ||
+                    md_conf_port(bus, "rsocketServerPort") != 0;
     const char *address = has_port ? src_dist_port_address(daemon) : "";
     sd->publishers = has_port ? network : NULL;
     int code = listen_on(sd, network, &net_tcp_transport, bus, "serverPort", address);
     if (code < 0)
         code = listen_on(sd, network, &net_tls_transport, bus, "tlsServerPort", address);
+    if (code < 0)
+        code = listen_on(sd, network, &net_rsocket_transport, bus, "rsocketServerPort", address);
     if (code < 0)
         src_dist_access_load(sd);
     return code;

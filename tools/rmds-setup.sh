@@ -17,8 +17,8 @@ packages_of() { # TIER...
         case $tier in
         run) # compile the programs and run them: build, up, demo
             echo gcc libc6-dev cmake ninja-build "pkg-config|pkgconf" python3 iproute2 procps util-linux \
-                libevent-dev libnuma-dev libxxhash-dev libssl-dev zlib1g-dev liblz4-dev \
-                "libncurses-dev|libncursesw5-dev" "scdoc?"
+                libevent-dev libnuma-dev libxxhash-dev libssl-dev libcrypt-dev zlib1g-dev liblz4-dev \
+                "libncurses-dev|libncursesw5-dev" "libipsec-mb-dev?" "scdoc?" # the former for x86-64 only
             ;;
         deb) echo dpkg-dev debhelper lintian scdoc ;; # tools/rmds package deb
         rpm) echo rpm scdoc ;;
@@ -27,6 +27,7 @@ packages_of() { # TIER...
         test) # what single tests need: without it they are skipped
             echo "git? ccache? g++? clang-format? clang-tidy? openssl? file? libx11-dev? ca-certificates?" \
                 "libibverbs-dev? librdmacm-dev? default-jdk-headless|default-jdk? maven? systemd? tshark?" \
+                "qemu-system-x86? busybox-static? kmod? ibverbs-providers?" \
                 "chromium? zsh? pyflakes3? prometheus?" # chromium-browser of Ubuntu is a snap: it does not see the files of a test
             ;;
         esac

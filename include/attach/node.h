@@ -60,6 +60,9 @@ void attach_node_close(struct attach_node *node); /* NULL is allowed */
 struct rrcp *attach_node_engine(struct attach_node *node);
 struct net_packet_io *attach_node_io(struct attach_node *node);
 
+/* The library that seals the packets; NULL without keys. */
+const char *attach_node_sealer(const struct attach_node *node);
+
 /* Feed one batch of arrivals to the engine (also when there is none, which it wants to know). */
 int attach_node_input(struct attach_node *node, uint64_t now_ns);
 

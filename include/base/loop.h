@@ -40,6 +40,9 @@ struct md_loop_stats {
 
 /* MD_OK, MD_ERR_NOMEM or MD_ERR_SYS; *out is NULL unless MD_OK. busy_poll_ns may be 0. */
 int md_loop_create(uint64_t busy_poll_ns, struct md_loop **out);
+/* Loops made from now on wait by poll() and not by epoll, for libraries in front of the kernel that
+ * know no more. They sleep for a tenth of a second at most: such a library may miss a wake-up. */
+void md_loop_use_poll(bool is_poll);
 void md_loop_destroy(struct md_loop *loop); /* after everything on it was removed; NULL is fine */
 
 int md_loop_run(struct md_loop *loop);   /* until md_loop_stop(); MD_OK or MD_ERR_SYS */

@@ -10,6 +10,8 @@
 /* The buffers and tcpNoDelay of `daemon`. `tls` may be NULL. */
 struct net_stream_options daemon_stream_options(const struct md_conf_object *daemon,
                                                 struct net_tls *tls);
+/* Shows what rsockets there are as rsocket.*, once there was one. Once a second. */
+void daemon_rsocket_show(struct daemon *daemon);
 
 /* The values that all channels of a role share. `port` is the object that has pingTimeout. */
 struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_conf_object *daemon,

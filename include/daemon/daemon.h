@@ -57,6 +57,10 @@ struct daemon_hooks {
     /* The daemon is to end: leave in order, then md_loop_stop(daemon->loop). May be NULL: at once.
      */
     void (*stop)(void *owner);
+    /* An operator has changed something with rmdsctl, or was refused it. May be NULL. */
+    void (*ordered)(void *owner, const char *who, const char *order, const char *outcome);
+    /* The last refusals for the status page, the youngest first; how many. May be NULL. */
+    unsigned (*refusals)(void *owner, struct status_refusal *out, unsigned max);
 };
 
 struct daemon {
@@ -79,6 +83,7 @@ struct daemon {
     struct md_loop_timer *beat;
     struct md_log_watch watch;
     struct stats_entry *ready;
+    struct stats_entry *rsockets; /* NULL: there was none */
     struct daemon_troubles troubles;
     struct daemon_reloads reloads;
     char told[STATS_STRING_BYTES + 16]; /* the service manager, last */

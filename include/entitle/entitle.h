@@ -10,11 +10,12 @@
 /*
  * One question, one answer, not necessarily at once.
  *
- * p2ps asks an *authority*: at each login, and at each open of an item (batch, cache hit and join
- * of a live item included), again whenever the permission data of the item change, and for every
- * open item after a reload. An authority that knows says so in ask(); one that must ask somebody
- * else says ENTITLE_PENDING and hands the answer over later, with the ticket of the question, when
- * its owner calls answers(). The owner never waits: a slow authority delays its own login or item.
+ * p2ps asks an *authority*: at each login, at each open of an item (batch, cache hit and join of a
+ * live item included) and at each post, again whenever the permission data of the item change, and
+ * for every login and open item after a reload. An authority that knows says so in ask(); one that
+ * must ask somebody else says ENTITLE_PENDING and hands the answer over later, with the ticket of
+ * the question, when its owner calls answers(). The owner never waits: a slow authority delays its
+ * own login or item.
  *
  * A view is bytes that live as long as the call; an authority copies what it keeps.
  */
@@ -33,64 +34,169 @@ enum entitle_kind {
     ENTITLE_LOGIN,   /* may `user` log in with this password or token? */
     ENTITLE_ITEM,    /* may `user` see `item` of `service`, given its permission data? */
     ENTITLE_PUBLISH, /* may `user` publish the items of `service`? */
+    ENTITLE_POST,    /* may `user` post to `item` of `service`, which he does not publish? */
+    ENTITLE_AGAIN,   /* may a login with this proof go on? */
+};
+
+/* How it is known that a login is its user's. */
+enum entitle_by {
+    ENTITLE_BY_NAME, /* it says so, and nothing more is asked of it */
+    ENTITLE_BY_PASSWORD,
+    ENTITLE_BY_TOKEN,     /* token= of the file */
+    ENTITLE_BY_JWT,       /* a signed one */
+    ENTITLE_BY_CERT,      /* of its connection */
+    ENTITLE_BY_AUTHORITY, /* a process outside says so */
+    ENTITLE_BYS,
 };
 
 struct entitle_query {
     enum entitle_kind kind;
     uint8_t domain; /* of the item */
     struct entitle_view user;
-    struct entitle_view password;        /* ENTITLE_LOGIN */
-    struct entitle_view token;           /* ENTITLE_LOGIN, authentication token */
-    struct entitle_view host;            /* address of the client, as text */
+    struct entitle_view password;    /* ENTITLE_LOGIN */
+    struct entitle_view token;       /* ENTITLE_LOGIN, authentication token */
+    struct entitle_view host;        /* address of the client, as text */
+    struct entitle_view application; /* id of it, as the login says; as all below of logins */
+    struct entitle_view position;
+    struct entitle_view certificate; /* a name in the one that the client has shown; of logins */
+    bool needs_certificate; /* of the user's own name, or one that cert= of its line fits */
+    bool is_token;          /* ENTITLE_LOGIN: `token` says who it is */
+    enum entitle_by by; /* ENTITLE_AGAIN: as the login was answered. ENTITLE_LOGIN: proved already,
+                           by whoever asks the rules */
+    uint64_t proof;     /* ENTITLE_AGAIN: of the answer to the login */
+    bool is_private;    /* ENTITLE_ITEM: a private stream */
     struct entitle_view service;         /* ENTITLE_ITEM, ENTITLE_PUBLISH */
     struct entitle_view item;            /* ENTITLE_ITEM */
-    struct entitle_view permission_data; /* ENTITLE_ITEM, empty before the first image */
+    struct entitle_view permission_data; /* ENTITLE_ITEM */
+    bool is_lock_known; /* false before the first image: permission_data say nothing */
+    /* Of a session that an authority outside (auth=authority) has let in: its roles, commas between
+     * them, beside those of the user line. */
+    struct entitle_view roles;
+    /* ENTITLE_AGAIN: the last one about this session has no answer yet. What only that answer can
+     * say is ENTITLE_PENDING, and nobody is asked once more. */
+    bool is_asked;
+    bool is_alone; /* ENTITLE_LOGIN: no authority outside can be asked, the file alone decides */
+    /* For a tool that explains; NULL: nobody hears of the steps that lead to the verdict. `line` of
+     * the file has brought the step about, 0: none has. */
+    void (*step)(void *self, const char *step, uint32_t line, const char *text);
+    void *step_self;
+    bool is_proof_given; /* ENTITLE_LOGIN, for the same: password or token are taken as right */
+};
+
+/* As AuthenticationErrorCode; jwt/jwt.h has the others. */
+enum entitle_token_error {
+    ENTITLE_TOKEN_MISSING = 1,
+    ENTITLE_TOKEN_REFUSED = 2,
+    ENTITLE_TOKEN_OTHER_USER = 9,
+    ENTITLE_TOKEN_NOBODY_LOOKED = 10,
 };
 
 #define ENTITLE_TEXT_MAX 128
+#define ENTITLE_HASH_MAX 256 /* of a password */
+
+enum entitle_reason {
+    ENTITLE_OTHER,
+    ENTITLE_APPLICATION, /* the user may not use it */
+    ENTITLE_BUSY,        /* nobody could look, it may ask again */
+    ENTITLE_DOWN,        /* the permission system is away */
+    ENTITLE_UNKNOWN,     /* it does not know the user */
+    ENTITLE_MOUNTS,      /* the user has as many connections as it allows, here and elsewhere */
+};
 
 struct entitle_answer {
     uint64_t ticket;
     enum entitle_verdict verdict;
     /* Limits of this user (ENTITLE_LOGIN); 0 = none. */
-    uint32_t rules_seen;         /* that were looked at for it: what it cost */
-    uint32_t mounts_max;         /* connections */
-    uint32_t items_max;          /* items at a time, of all of them */
-    uint32_t messages_per_s;     /* that each of them may send */
-    uint32_t messages_burst;     /* at once */
-    bool is_proved;              /* that it is this user: by a password, a token or the like */
+    uint32_t rules_seen;     /* that were looked at for it: what it cost */
+    uint32_t mounts_max;     /* connections */
+    uint32_t items_max;      /* items at a time, of all of them */
+    uint32_t messages_per_s; /* that each of them may send */
+    uint32_t messages_burst; /* at once */
+    uint32_t requests_per_s; /* of items, in place of what is configured for all */
+    uint32_t requests_burst; /* at once */
+    uint32_t posts_per_s;    /* likewise */
+    uint32_t posts_burst;
+    uint32_t line;    /* of the file, that decided; 0: none did */
+    const char *file; /* of this name, which lives as long as the rules; NULL: it has none */
+    uint64_t proof;   /* what a login has proved; for ENTITLE_AGAIN */
+    /* ENTITLE_PENDING of entitle_rules_judge(): the password has to fit this, which lives as long
+     * as the rules; then ENTITLE_AGAIN says the rest. is_decoy: it is nobody's, and whatever fits
+     * is refused, so that a name that is not there takes as long as a wrong password. */
+    struct entitle_view hash;
+    bool is_decoy;
+    /* ENTITLE_PENDING of entitle_rules_judge(): an authority outside says who this is, and then
+     * ENTITLE_AGAIN the rest, with ENTITLE_BY_AUTHORITY. */
+    bool is_outside;
+    const char *roles;     /* that it gave the session; NULL: none. Till the next question */
+    bool is_proved;        /* that it is this user: by a password, a token or the like */
+    enum entitle_by by;    /* of a login: how that is known */
+    bool is_certified;     /* and a certificate was needed for it: the login ends when that does */
+    uint64_t expires_s;    /* the login ends then, in seconds since 1970; 0: it does not */
+    uint64_t reissue_s;    /* it should show a new token then */
+    uint8_t token_error;   /* of a denial: the token is wrong; a login that was open stays */
+    bool is_snapshot_only; /* he gets images, and no updates */
+    bool may_post;         /* to some item */
+    bool needs_lock;       /* permission data count: ask again when they are known */
+    enum entitle_reason reason;  /* of a denial, where there is a status of its own */
+    char user[ENTITLE_TEXT_MAX]; /* whose token it is, if the login said no name */
     char text[ENTITLE_TEXT_MAX]; /* why not; shown to the user */
 };
+
+#define ENTITLE_ANSWERS_MAX 16 /* that are taken at once */
 
 /*
  * The table an authority implements. `self` is its own. Both functions are called from the thread
  * of the loop that owns the authority only.
  */
+enum entitle_news {
+    ENTITLE_NEWS_LOGINS = 1, /* every login is asked for again, with ENTITLE_AGAIN */
+    ENTITLE_NEWS_DOWN = 2,   /* the authority outside is away: its sessions are told */
+    ENTITLE_NEWS_UP = 4,     /* it is back */
+};
+
 struct entitle_authority {
     /* Answers *out now, or returns ENTITLE_PENDING and remembers the ticket. */
     enum entitle_verdict (*ask)(void *self, const struct entitle_query *query, uint64_t ticket,
                                 struct entitle_answer *out);
-    /* Up to `max` answers to earlier questions that are known by now. */
+    /* Up to `max`, and no more than ENTITLE_ANSWERS_MAX, answers to earlier questions that are
+     * known by now. */
     int (*answers)(void *self, struct entitle_answer out[], int max);
+    /* Bits of enum entitle_news since it was asked last. May be NULL: never any. */
+    unsigned (*news)(void *self);
     void *self;
 };
 
 /* ------------------------------------------------------------------------------------------
  * The rules of an access file. Format, one entry a line, `!` or `#` starts a comment line:
  *
- *     user  NAME [password=WORD] [token=WORD] [mounts=N] [items=N] [messages=N[/BURST]]
- *     allow USER SERVICE ITEM [do=view,publish]
- *     deny  USER SERVICE ITEM [do=view,publish]
+ *     default items allow|deny            default posts allow|deny
+ *     role  NAME [role=ROLE,...] [KEY=VALUE ...]
+ *     user  NAME [role=ROLE,...] [password=WORD] [token=WORD] [KEY=VALUE ...] [disabled]
+ *     allow SUBJECT SERVICE ITEM [do=view,post,private,publish] [domain=6,7]
+ *     deny  SUBJECT SERVICE ITEM [do=...] [domain=...] [text="..."]
  *
- * NAME and the three patterns may hold `*` (any run of characters) and `?` (any one). The first
- * `user` line that fits the name decides a login: the password (or token) must be equal if the
- * line has one; a name that no line fits is refused. A user without a password line needs none.
- * The first `allow` or `deny` line with do=view, or without do=, that fits decides an item; an item
- * that no line fits is allowed. The first one with do=publish decides whether a service may be
- * published; its ITEM is `*`, and a service that no line fits may not.
+ * NAME of a user and the three patterns may hold `*` (any run of characters) and `?` (any one). A
+ * SUBJECT is a user, or `@ROLE`. The first `user` line that fits the name decides a login: the
+ * password (or token) must be equal if the line has one, or fit its hash=, of crypt(5); a name that
+ * no line fits is refused.
  *
- * items= bounds the items that a user has open in p2ps, and those that he publishes; messages=
- * bounds what he publishes.
+ * The first `allow` or `deny` line about the user or one of his roles, with do=view, or without
+ * do=, that fits decides an item; without one the default does, which is to allow. A post needs
+ * that, and the same of the lines with do=post; a `deny` without do= is one of them. The first one
+ * with do=publish decides whether a service may be published; its ITEM is `*`, and a service that
+ * no line fits may not.
+ *
+ *     peset   SET ids=257,258             lock ids that share one map of codes
+ *     pe      SET 62,144-150 EXPRESSION   what codes stand for: names with & | ( )
+ *     grant   SUBJECT SET NAME,62,100-199,*
+ *     content SERVICE lock|map|both|none [nolock=] [badlock=] [unknownpe=]
+ *     map     SERVICE ITEM SET EXPRESSION codes of items that come without a lock
+ *
+ * Where a `content` line says so, an item needs what its name needs, and that the codes of its
+ * permission data are granted: see entitle/lock.h.
+ *
+ * Keys: mounts= items= messages= requests= posts= from= application= position= stream= auth=; see
+ * docs/access-file.md. Those of a role hold for users that do not have them.
  */
 struct entitle_rules;
 
@@ -99,7 +205,7 @@ typedef void (*entitle_diag_fn)(void *closure, int line, const char *text);
 
 /*
  * Reads the rules from `text`. Every mistake is told to `diag`; with at least one the result is
- * MD_ERR_MALFORMED and *out is NULL. At most 1,000,000 lines, each at most 4,096 bytes.
+ * MD_ERR_MALFORMED and *out is NULL. At most 4,000,000 lines, each at most 16 KiB.
  */
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
                          struct entitle_rules **out);
@@ -112,11 +218,31 @@ void entitle_rules_destroy(struct entitle_rules *rules); /* NULL is allowed */
  */
 int entitle_rules_read(const char *param, const char *path, char *why, size_t size,
                        struct entitle_rules **out);
+/* The same; `see` gets the bytes that the rules are made of. */
+int entitle_rules_read_and(const char *param, const char *path, char *why, size_t size,
+                           void (*see)(void *self, const char *text, size_t length), void *self,
+                           struct entitle_rules **out);
 
-/* The verdict of the rules; never ENTITLE_PENDING. `rules` NULL allows everything. */
+/* The verdict of the rules. ENTITLE_PENDING: a login whose password is kept as a hash, see
+ * entitle_answer.hash. `rules` NULL allows everything. */
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
                                          const struct entitle_query *query,
                                          struct entitle_answer *out);
+
+/* Lines that may not do what their writer thinks: those behind one that decides before them, a
+ * missing default, denials that deny posts, too. Each is told to `diag`, in no order. */
+void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure);
+/* Each user whose name is no pattern, and each pattern of names, in the order of the file. */
+void entitle_rules_users(const struct entitle_rules *rules,
+                         void (*user)(void *self, struct entitle_view name, bool is_pattern),
+                         void *self);
+
+/* Each line that is about this user or a role of his: the user line that decides, roles, grants,
+ * what is allowed and denied. False: no user line fits. */
+bool entitle_rules_about(const struct entitle_rules *rules, struct entitle_view name,
+                         void (*line)(void *self, uint32_t line), void *self);
+/* An item, or a post, for which there is no line is denied. */
+bool entitle_rules_denies(const struct entitle_rules *rules, enum entitle_kind kind);
 
 /* False: the rules let nobody log in, or nobody publish anything (ENTITLE_PUBLISH). */
 bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind);
@@ -124,7 +250,19 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
 /* Rules to swap on reload while other threads ask: store with release. NULL allows everything. */
 typedef _Atomic(const struct entitle_rules *) entitle_rules_slot;
 
-/* An authority that answers at once from what *slot holds when it is asked. */
+/* A user line has a hash= in place of a password. */
+bool entitle_rules_has_hashes(const struct entitle_rules *rules);
+
+/* The roles that a signed token gives: `claims` is name, zero, value, zero, and so on; `out` gets
+ * their names, commas between them, or "". False: there was no room for all. */
+bool entitle_rules_claimed_roles(const struct entitle_rules *rules, struct entitle_view claims,
+                                 char *out, size_t size);
+/* Some role is given by claims. */
+bool entitle_rules_has_claims(const struct entitle_rules *rules);
+bool entitle_rules_has_role(const struct entitle_rules *rules, struct entitle_view name);
+
+/* An authority that answers at once from what *slot holds when it is asked; it refuses whose
+ * password is kept as a hash. */
 struct entitle_authority entitle_rules_authority(entitle_rules_slot *slot);
 
 #endif

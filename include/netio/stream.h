@@ -41,6 +41,7 @@ struct net_stream_options {
     const char *tls_host;  /* client: the name the certificate must show; NULL = that dialed */
     uint32_t attempt;      /* dial: which of a name's addresses is the first, counted round */
     uint32_t backlog;      /* listener; 0 = 1024 */
+    bool is_plain;         /* sockets by the calls that libraries in front of the kernel know */
 };
 
 /*
@@ -103,6 +104,24 @@ unsigned net_stream_poll(struct net_stream *stream);
 /* "127.0.0.1:40112", "[::1]:40112"; the peer's, and for tls the version behind it. */
 const char *net_stream_peer(const struct net_stream *stream);
 
+/* The names in a certificate that one may be known by; of several the first counts. */
+enum net_identity {
+    NET_IDENTITY_CN,    /* of the subject, if it has one only */
+    NET_IDENTITY_DN,    /* the whole subject, as in RFC 2253 */
+    NET_IDENTITY_EMAIL, /* of the alternative names, as all below */
+    NET_IDENTITY_DNS,
+    NET_IDENTITY_URI,
+};
+#define NET_IDENTITY_MAX 128 /* with its zero */
+
+/* Of the certificate that the peer has shown, and that is trusted. False: it has shown none, or the
+ * certificate has no such name, or one that is too long, or has control characters. */
+bool net_stream_identity(const struct net_stream *stream, enum net_identity which,
+                         char out[NET_IDENTITY_MAX], int64_t *expires_s);
+
+/* The name of the transport that made it: "tcp", "tls", "rsocket". */
+const char *net_stream_transport(const struct net_stream *stream);
+
 /* The error, for a log line: "Connection refused", "certificate has expired". */
 const char *net_stream_error(const struct net_stream *stream);
 
@@ -130,6 +149,7 @@ struct net_tls_config {
     const char *ciphers;     /* of TLS 1.2, as OpenSSL names them; NULL: AEAD suites only */
     bool is_server;
     bool require_client_certificate; /* server; needs `ca` */
+    bool request_client_certificate; /* the same, but a client without one is taken, too */
     bool require_tls13;              /* version 1.2 is refused */
     bool skip_verify;                /* client: take any certificate; for tests */
 };

@@ -67,6 +67,11 @@ struct omm_login_refresh {
     bool support_standby;
     uint8_t standby_mode;             /* OMM_STANDBY_BY_* */
     bool support_dictionary_download; /* to providers */
+    /* The answer to a token: AuthenticationTTReissue and the like. */
+    bool has_authentication;
+    uint64_t reissue_s;            /* when a new one should come, in seconds since 1970; 0: never */
+    uint64_t authentication_error; /* 0: none */
+    struct rwf_bytes authentication_text;
 };
 
 int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_refresh *refresh);

@@ -58,7 +58,7 @@ struct rmds_listener;
 
 /* Options of a channel. rmds_options_init() gives each a usual value; strings are copied. */
 struct rmds_options {
-    const char *transport;  /* "tcp" or "tls" */
+    const char *transport;  /* "tcp", "tls", or "rsocket": RDMA, by librmds-rsocket.so */
     const char *host;       /* to connect to; to listen on (NULL: everywhere) */
     const char *interface;  /* local address to connect from; NULL: any */
     uint16_t port;          /* listening on 0: rmds_listener_port() */

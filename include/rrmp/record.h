@@ -30,6 +30,7 @@
 #define RRMP_HEADER_SIZE   8
 #define RRMP_TICK_SIZE     16 /* what stands before the RWF message in UPDATE, STATUS, GENERIC, ACK */
 #define RRMP_SVC_NONE      0xFFFFu
+#define RRMP_SVC_INDEXES   4096 /* of one instance: requesters keep a table of so many */
 #define RRMP_HANDLE_NONE   0xFFFFFFFFu
 #define RRMP_NAME_MAX      255
 

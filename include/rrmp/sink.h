@@ -165,6 +165,13 @@ struct rrmp_sink_service {
 bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t service,
                        struct rrmp_sink_service *out);
 /* By name; RRMP_SERVICE_NONE if never announced. */
+/* Numbers that services have or had: all are below it. */
+uint16_t rrmp_sink_service_count(const struct rrmp_sink *sink);
+/* Services that have a number now; service_limit at most: the next is not known. */
+uint16_t rrmp_sink_services_now(const struct rrmp_sink *sink);
+/* The number is another service's from now on. False: an instance offers the service, or something
+ * of it is left: close its items, take the events, and try again in the next turn. */
+bool rrmp_sink_service_forget(struct rrmp_sink *sink, uint16_t service);
 uint16_t rrmp_sink_service_find(const struct rrmp_sink *sink, struct rrmp_view name);
 
 /* Is `instance` (of events and item infos) the one at (session, port)? */
@@ -293,7 +300,7 @@ struct rrmp_sink_event {
     uint16_t service;
     uint16_t instance;
     uint16_t group;
-    uint16_t group2;
+    uint16_t group2; /* of MERGE; of STATE for a group: where the record merged it to */
     uint32_t item;
     uint32_t item_seq;
     uint32_t stamp;           /* of STATE: which items it is about */

@@ -51,7 +51,7 @@ struct rrmp_source_config {
     uint32_t handle_limit; /* 0: 16777214; handles rest after use, so allow some more than items */
     uint32_t requester_limit;  /* 0: 1024, which is also the most */
     uint32_t gap_log;          /* svcSeq remembered per service, power of two; 0: 262144 */
-    uint32_t service_limit;    /* 0: 256 */
+    uint32_t service_limit;    /* offered at a time; 0: 256 */
     uint32_t ask_limit;        /* snapshots, dictionaries, privates not answered yet; 0: 65536 */
     uint64_t heartbeat_ns;     /* 0: 1 s */
     struct rrmp_linger linger; /* of services that are told nothing else */
@@ -105,9 +105,12 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source);
 
 /* ---- services ---- */
 
-/* The caller fills everything but version and topic; views are copied. */
+/* The caller fills everything but version and topic; views are copied. MD_ERR_FULL: service_limit
+ * are offered, or all indexes rest: one that was withdrawn is another service's a minute later. */
 int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
                               const struct rrmp_service *description, uint16_t *svc);
+/* Indexes that a new service could have now. */
+uint32_t rrmp_source_services_free(const struct rrmp_source *source, uint64_t now_ns);
 /* A new description (state included); announced at once, version +1. The name stays. */
 int rrmp_source_service_change(struct rrmp_source *source, uint64_t now_ns, uint16_t svc,
                                const struct rrmp_service *description);

@@ -187,6 +187,11 @@ int rssl_channel_create(const struct rssl_config *config, struct rssl_pool *pool
                         struct rssl_channel **out);
 void rssl_channel_destroy(struct rssl_channel *ch); /* NULL is allowed */
 
+/* Counts what the channel queues beyond its guaranteed buffers at `share`, in place of the former
+ * one of that number, below MD_SHARES; NULL: nowhere. The caller keeps it until the channel is
+ * destroyed. See rssl_pool_config.share_max. */
+void rssl_channel_share_set(struct rssl_channel *ch, size_t at, struct md_share *share);
+
 /* Client: the stream is connected; the request is queued. */
 void rssl_channel_start(struct rssl_channel *ch, uint64_t now_ns);
 

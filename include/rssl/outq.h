@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/share.h"
 #include "base/slice.h"
 #include "base/writer.h"
 
@@ -95,6 +96,7 @@ struct rssl_outq {
     size_t reserved;
     uint64_t queued_bytes; /* closed frames, and the open one counted in full */
     uint64_t shared_bytes; /* of which beyond the guaranteed ones */
+    struct md_shares shares;
     uint64_t guaranteed_bytes;
     uint64_t max_bytes;
     uint64_t breach_bytes;

@@ -27,6 +27,9 @@ struct rssl_pool_config {
     /* Bytes that all channels together may queue beyond their guaranteed ones; 0 = no bound but
      * each channel's own. */
     uint64_t shared_bytes;
+    /* While less than a quarter of them is left, a party (rssl_channel_share_set) that has so many
+     * of all pools gets no more; 0 = no bound. */
+    uint64_t share_max;
     /* Bytes of messages in fragments that all channels together may be putting together; a channel
      * that needs more is ended. 0 = no bound but each channel's own. */
     uint64_t assembly_bytes;

@@ -1,4 +1,4 @@
-/* seal/seal.h - the cipher of the backbone's packets: AES-GCM by OpenSSL, for rrcp/rrcp.h. */
+/* seal/seal.h - the cipher of the backbone's packets: AES-GCM, for rrcp/rrcp.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef SEAL_SEAL_H
 #define SEAL_SEAL_H
@@ -11,8 +11,17 @@
  *
  * One struct serves any number of engines, of one thread.
  */
+enum seal_library {
+    SEAL_FASTEST, /* libipsec-mb where it can be loaded, otherwise OpenSSL */
+    SEAL_OPENSSL,
+    SEAL_MULTIBUFFER,
+};
+
 /* MD_ERR_SYS: OpenSSL has no AES or HKDF. */
 int seal_open(struct rrcp_seal *out);
-void seal_close(struct rrcp_seal *seal); /* a zeroed one is allowed */
+/* MD_ERR_NOT_FOUND: SEAL_MULTIBUFFER, and libipsec-mb cannot be loaded. */
+int seal_open_by(enum seal_library library, struct rrcp_seal *out);
+const char *seal_library(const struct rrcp_seal *seal); /* its name */
+void seal_close(struct rrcp_seal *seal);                /* a zeroed one is allowed */
 
 #endif

@@ -28,6 +28,14 @@
 struct status;
 struct status_sampler;
 
+/* Of somebody who may not do something: a login, an item, a post. */
+struct status_refusal {
+    uint64_t wall_ns;
+    unsigned code;
+    char event[12], user[128], address[88], service[64], item[128], why[128], rule[192];
+};
+#define STATUS_REFUSALS_MAX 256u
+
 struct status_config {
     struct md_loop *loop; /* the control loop */
     const struct md_conf_object
@@ -38,6 +46,9 @@ struct status_config {
     const char *instance;           /* "1" */
     const char *identity;           /* "host.1.p2ps" */
     struct status_sampler *sampler; /* NULL: no history. It outlives the status */
+    /* The last refusals, the youngest first; how many. NULL: the daemon refuses nobody. */
+    unsigned (*refusals)(void *owner, struct status_refusal *out, unsigned max);
+    void *owner;
 };
 
 /*
@@ -102,6 +113,8 @@ struct status_facts {
     unsigned cpus;
     const struct md_log_line *lines; /* oldest first */
     unsigned line_count;
+    const struct status_refusal *refusals; /* NULL: the daemon refuses nobody */
+    unsigned refusal_count;
     const struct status_daemon *daemons; /* of this host */
     unsigned daemon_count;
     const struct stats_sample *samples; /* of the last hour, oldest first */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/share.h"
 #include "base/slice.h"
 
 /*
@@ -66,14 +67,29 @@ struct ws_stats {
     uint64_t full_count; /* messages for which there was no room */
 };
 
-/* `bytes_max`: what all connections of the pool together may hold beyond what is guaranteed to
- * each; 0: no bound but their own. */
-int ws_pool_create(uint64_t bytes_max, struct ws_pool **out);
+/* Of all connections of a pool together; 0: no bound but their own. */
+struct ws_pool_config {
+    uint64_t output_bytes;     /* that wait to be sent, beyond what is guaranteed to each */
+    uint64_t output_share_max; /* see md_pool_room */
+    uint64_t input_bytes; /* of messages that are not whole, or wait; who needs more is closed */
+    uint64_t input_share_max;
+};
+
+int ws_pool_create(const struct ws_pool_config *config, struct ws_pool **out);
 void ws_pool_destroy(struct ws_pool *pool); /* NULL is allowed */
+/* How often there was no room. */
+uint64_t ws_pool_refused(const struct ws_pool *pool);
 
 int ws_create(const struct ws_config *config, struct ws_pool *pool, uint64_t now_ns,
               const struct ws_owner_ops *ops, void *owner, struct ws_conn **out);
 void ws_destroy(struct ws_conn *conn); /* NULL is allowed */
+
+/* Counts what the connection holds of the pool's output and input there, in place of the former
+ * shares of that number, below MD_SHARES; NULL: nowhere. The caller keeps them until the
+ * connection is destroyed. */
+void ws_share_set(struct ws_conn *conn, size_t at, struct md_share *output, struct md_share *input);
+/* The owner keeps `to` bytes of messages in place of `from`. False: there is no room for more. */
+bool ws_hold_input(struct ws_conn *conn, uint64_t from, uint64_t to);
 
 /* Bytes from the stream; they are unmasked in place. */
 void ws_input(struct ws_conn *conn, uint64_t now_ns, uint8_t *bytes, size_t length);

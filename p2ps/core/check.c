@@ -11,6 +11,7 @@
  *   clients   their stream ids are those of their watches; what is owed, counted and touched agrees
  *   forms     each is counted by the watches that use it
  *   services  the maps of the networks and the table name each other, and no id is given twice
+ *   walks     each is counted by the items that owe its state
  *   sums      what the statistics call "now" is what is there
  */
 struct tally {
@@ -244,18 +245,42 @@ static const char *check_services(const struct p2ps_core *core)
     MD_REQUIRE(core->service_count <= P2PS_SERVICES_MAX);
     for (uint32_t i = 0; i < core->config.network_count * P2PS_SERVICES_MAX; i++)
         mapped += core->service_map[i] < P2PS_SERVICES_MAX;
-    MD_REQUIRE(mapped == core->service_count);
+    MD_REQUIRE(mapped + core->services_free == core->service_count);
     for (uint16_t i = 0; i < core->service_count; i++) {
         const struct p2ps_service *s = &core->services[i];
 
+        if (s->is_free) {
+            MD_REQUIRE(s->is_forgotten && s->id == 0 && s->items == 0);
+            continue;
+        }
         MD_REQUIRE(s->network < core->config.network_count && s->sink_service < P2PS_SERVICES_MAX);
         MD_REQUIRE(core->service_map[s->network * P2PS_SERVICES_MAX + s->sink_service] == i);
         MD_REQUIRE(s->id != 0);
+        MD_REQUIRE(s->is_closing == (core->closing.is_on && core->closing.service == i));
         for (uint16_t k = 0; k < i; k++)
             MD_REQUIRE(core->services[k].id != s->id);
-        if (s->gone_ns && !s->is_forgotten)
+        if (s->gone_ns && !s->is_forgotten && !s->is_closing && core->config.service_forget_ns)
             MD_REQUIRE(core->forget_ns <= s->gone_ns + core->config.service_forget_ns);
     }
+    return NULL;
+}
+
+static const char *check_walks(const struct p2ps_core *core)
+{
+    uint32_t left[P2PS_WALKS] = { 0 };
+    uint32_t used = 0, all = 0;
+
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        if (core->items[i].owes)
+            left[core->items[i].owes - 1]++;
+    }
+    for (unsigned i = 0; i < P2PS_WALKS; i++) {
+        MD_REQUIRE(core->walks[i].is_used || left[i] == 0);
+        MD_REQUIRE(!core->walks[i].is_used || core->walks[i].left == left[i]);
+        used += core->walks[i].is_used;
+        all += left[i];
+    }
+    MD_REQUIRE(core->walks_now == used && core->walk_items == all);
     return NULL;
 }
 
@@ -271,6 +296,7 @@ static const char *check_sums(const struct p2ps_core *core, const struct tally *
     MD_REQUIRE(stats->mounts_now == tally->clients);
     MD_REQUIRE(stats->mounts_slow_now == tally->slow);
     MD_REQUIRE(stats->logins_now == tally->logins);
+    MD_REQUIRE(core->long_logins_now <= tally->logins);
     MD_REQUIRE(core->perm_bytes == tally->perm_bytes);
     MD_REQUIRE(atomic_load_explicit(p2ps_parties_items(core->parties), memory_order_relaxed) >=
                tally->items);
@@ -291,5 +317,6 @@ const char *p2ps_core_check(const struct p2ps_core *core)
     MD_REQUIRE_ALL(check_posts(core));
     MD_REQUIRE_ALL(check_waits(core));
     MD_REQUIRE_ALL(check_services(core));
+    MD_REQUIRE_ALL(check_walks(core));
     return check_sums(core, &tally);
 }

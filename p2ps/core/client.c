@@ -98,11 +98,42 @@ void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client)
     core->stats.mounts_slow_now++;
 }
 
+const char *p2ps_client_certificate(const struct p2ps_client *c, uint64_t *expires_s)
+{
+    const struct p2ps_front *front = c->door ? c->door : c->front;
+
+    *expires_s = 0;
+    return front->certificate ? front->certificate(c->door ? c->door_self : c->self, expires_s)
+                              : "";
+}
+
+bool p2ps_client_roles_set(struct p2ps_core *core, uint32_t client, const char *roles)
+{
+    struct p2ps_client *c = &core->clients[client];
+    char *copy = NULL;
+
+    if (c->roles == roles || (c->roles && roles && strcmp(c->roles, roles) == 0))
+        return false;
+    if (roles && !(copy = strdup(roles)))
+        p2ps_client_doom(core, client); /* the rules may deny something to one of them */
+    free(c->roles);
+    c->roles = copy;
+    return true;
+}
+
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state)
 {
-    core->stats.logins_now -= c->login_state == P2PS_LOGIN_OPEN;
-    core->stats.logins_now += state == P2PS_LOGIN_OPEN;
+    const struct p2ps_front *front = c->door ? c->door : c->front;
+    bool was_open = c->login_state == P2PS_LOGIN_OPEN;
+    bool is_open = state == P2PS_LOGIN_OPEN;
+
+    core->stats.logins_now -= was_open;
+    core->stats.logins_now += is_open;
+    if (front->is_long) {
+        core->long_logins_now -= was_open;
+        core->long_logins_now += is_open;
+    }
     c->login_state = (uint8_t)state;
 }
 

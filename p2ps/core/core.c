@@ -11,15 +11,16 @@
 #include "core.h"
 #include "deliver.h"
 #include "dictionary.h"
-#include "directory.h"
 #include "drop.h"
 #include "entitle.h"
+#include "gone.h"
 #include "item.h"
 #include "login.h"
 #include "network.h"
 #include "private.h"
 #include "slice.h"
 #include "tally.h"
+#include "trail.h"
 #include "turn.h"
 
 #define SECOND_NS          1000000000ull
@@ -110,6 +111,8 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
     };
     int err = take_tables(core) ? p2ps_tally_create(core) : MD_ERR_NOMEM;
     if (err == MD_OK)
+        err = p2ps_trail_create(core);
+    if (err == MD_OK)
         err = p2ps_networks_create(core);
     if (err == MD_OK && config->keeps_images)
         err = cache_create(&cache, &core->cache);
@@ -133,6 +136,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
         p2ps_tally_leave(core, i);
         p2ps_batch_forget(&core->clients[i]);
         p2ps_idmap_fini(&core->clients[i].streams);
+        free(core->clients[i].roles);
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
         cache_image_free(core->cache, core->items[i].image);
@@ -156,6 +160,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     cache_destroy(core->cache);
     free(core->directory_scratch);
     free(core->waits);
+    p2ps_trail_destroy(core);
     free(core->items);
     p2ps_tally_destroy(core);
     free(core);
@@ -163,20 +168,30 @@ void p2ps_core_destroy(struct p2ps_core *core)
 
 static void take_answers(struct p2ps_core *core)
 {
-    struct entitle_answer answers[16];
+    struct entitle_answer answers[ENTITLE_ANSWERS_MAX];
+    unsigned news =
+        core->config.authority.news ? core->config.authority.news(core->config.authority.self) : 0;
     int count;
 
+    if (news)
+        p2ps_slice_news(core, news);
     do {
-        count = core->config.authority.answers(core->config.authority.self, answers, 16);
+        count = core->config.authority.answers(core->config.authority.self, answers,
+                                               ENTITLE_ANSWERS_MAX);
         for (int i = 0; i < count; i++) {
-            uint32_t client = (uint32_t)answers[i].ticket;
-            if (client & P2PS_TICKET_ITEM)
+            if (answers[i].ticket & P2PS_TICKET_ITEM)
                 p2ps_entitle_item_answer(core, &answers[i]);
-            else if (client < core->client_room && p2ps_client_is_here(&core->clients[client]) &&
-                     core->clients[client].serial == (uint32_t)(answers[i].ticket >> 32))
-                p2ps_login_answer(core, client, &answers[i]);
+            else
+                p2ps_login_late_answer(core, &answers[i]);
         }
-    } while (count == 16);
+    } while (count == ENTITLE_ANSWERS_MAX);
+}
+
+void p2ps_core_answers(struct p2ps_core *core, uint64_t now_ns)
+{
+    core->now_ns = now_ns;
+    take_answers(core);
+    p2ps_turn_sweep(core);
 }
 
 void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
@@ -208,6 +223,11 @@ void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules)
         cache_rules_set(core->cache, rules->ripples, rules->keeps_pages);
 }
 
+void p2ps_core_record_level_set(struct p2ps_core *core, enum entitle_level level)
+{
+    core->config.recorder.level = level;
+}
+
 static void count_memory(struct p2ps_core *core)
 {
     struct cache_stats stats;
@@ -235,8 +255,9 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     take_answers(core);
     p2ps_deliver_events(core);
     p2ps_dictionaries_tick(core);
-    p2ps_directory_tick(core);
+    p2ps_gone_tick(core);
     p2ps_clients_tick(core);
+    p2ps_trail_tick(core);
     p2ps_turn_sweep(core);
     count_memory(core);
     p2ps_core_count_work(core);
@@ -278,6 +299,8 @@ static void logout(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
 
+    if (c->login_state == P2PS_LOGIN_OPEN)
+        p2ps_trail_login(core, client, ENTITLE_RECORD_LOGOUT, 0, "the consumer has logged out");
     p2ps_drop_streams(core, client);
     p2ps_tally_unmount(core, client);
     p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
@@ -316,6 +339,16 @@ void p2ps_client_close(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     p2ps_items_sweep(core); /* what it held counts against no limit any more */
 }
 
+struct p2ps_parties *p2ps_core_parties(const struct p2ps_core *core)
+{
+    return core->parties;
+}
+
+uint32_t p2ps_core_long_logins(const struct p2ps_core *core)
+{
+    return core->long_logins_now;
+}
+
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)
 {
     return &core->stats;
@@ -326,7 +359,8 @@ bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned netwo
 {
     for (uint16_t i = 0; i < core->service_count; i++) {
         const struct p2ps_service *service = &core->services[i];
-        if (service->network == network && service->sink_service == sink_service)
+        if (!service->is_free && service->network == network &&
+            service->sink_service == sink_service)
             return service->is_forgotten;
     }
     return false;

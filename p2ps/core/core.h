@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "entitle/entitle.h"
+#include "entitle/record.h"
 #include "front.h"
 #include "marketfeed/marketfeed.h"
 #include "parties.h"
@@ -99,12 +99,16 @@ enum p2ps_note_kind {
     P2PS_NOTE_SERVICE, /* it came, went, or is offered by more or fewer instances */
     P2PS_NOTE_STATE,   /* `state` was sent for `items` of it together: a group, an instance, all */
     P2PS_NOTE_FORGOTTEN, /* no source has offered it for serviceForget; `items` of it were closed */
+    P2PS_NOTE_RELEASED,  /* its number on its network is another service's from now on */
 };
 
 struct p2ps_note {
     enum p2ps_note_kind kind;
     struct rwf_bytes service;
     bool is_up;
+    bool makes_room; /* it is forgotten before serviceForget, because there are too many */
+    uint8_t network; /* of one that is released */
+    uint16_t sink_service;
     uint32_t instances;
     uint32_t items;
     struct rwf_state state;
@@ -151,7 +155,14 @@ struct p2ps_core_config {
     struct p2ps_rules rules;
     void (*note)(void *owner, const struct p2ps_note *note); /* may be NULL */
     void *note_owner;
-    uint64_t rtt_interval_ns;   /* 0: no round-trip measurement */
+    struct entitle_recorder recorder; /* for the audit trail; put() may be NULL */
+    uint64_t rtt_interval_ns;         /* 0: no round-trip measurement */
+    enum {
+        P2PS_CERTIFICATE_IGNORE,  /* tlsUserPolicy */
+        P2PS_CERTIFICATE_MATCH,   /* a login needs one of its user */
+        P2PS_CERTIFICATE_REPLACE, /* it says who the user is */
+    } certificate_policy;
+    uint64_t (*wall_s)(void);   /* seconds since 1970, for tokens that expire; NULL: none does */
     uint64_t service_forget_ns; /* one that no instance offers is deleted then; 0: never */
     uint64_t random;
 };
@@ -161,7 +172,8 @@ struct p2ps_core_stats {
     uint64_t mounts_cut_slow;
     uint64_t login_accepted;
     uint64_t login_rejected;
-    uint64_t requests_in; /* decoded: login, directory, dictionary, item; refused ones, too */
+    uint64_t logins_expired; /* closed when their token was too old */
+    uint64_t requests_in;    /* decoded: login, directory, dictionary, item; refused ones, too */
     uint64_t closes_in;
     uint64_t updates_in;
     uint64_t updates_out;
@@ -176,6 +188,8 @@ struct p2ps_core_stats {
     uint64_t decode_errors;
     uint64_t no_buffer_events;
     uint64_t not_entitled;
+    uint64_t updates_withheld; /* their own permission data denied them to a watch */
+    uint64_t posts_denied;
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
@@ -191,6 +205,7 @@ struct p2ps_core_stats {
     uint64_t images_now;
     uint64_t work_bytes_now;
     uint64_t refused_no_memory;  /* logins and items */
+    uint64_t refused_audit;      /* logins, items and posts: the audit trail is full */
     uint64_t refused_limit;      /* items, views and posts, at a limit of a client, user or host */
     uint64_t logins_throttled;   /* refused at loginRate */
     uint64_t requests_throttled; /* how often a client had to wait at requestRate */
@@ -212,6 +227,9 @@ void p2ps_core_rates_set(struct p2ps_core *core, const struct p2ps_rate_limits *
 /* New rules; what they say of logins is for those to come. */
 void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules);
 
+/* How much of what clients do is recorded from now on. */
+void p2ps_core_record_level_set(struct p2ps_core *core, enum entitle_level level);
+
 /* ---- the backbone ---- */
 
 void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_ns,
@@ -221,6 +239,8 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
+/* So many streams were told states in this turn that the backbone is not read any further in it. */
+bool p2ps_core_is_spent(const struct p2ps_core *core);
 /* Some of what clients asked for waits for the next turn (work.h), which should be soon: the
  * deadline has come, too. */
 bool p2ps_core_has_work(const struct p2ps_core *core);
@@ -236,8 +256,9 @@ void p2ps_core_flush_full(struct p2ps_core *core);
  * MD_ERR_FULL at client_limit: refuse it. */
 int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_front *front,
                     void *self, const char *address, uint32_t address_v4, uint32_t *client);
-/* The connection has ended, whoever ended it. */
+/* The connection has ended, whoever ended it; the second one says why. */
 void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
+void p2ps_client_lost(struct p2ps_core *core, uint64_t now_ns, uint32_t client, const char *why);
 /* There is room in the client's output again, or it made progress. */
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 
@@ -271,6 +292,9 @@ void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t st
 /* Every login is closed, with the advice to go elsewhere. Nothing may follow but flush and destroy.
  */
 void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns);
+
+/* The authority has answers, which a tick would take, too. */
+void p2ps_core_answers(struct p2ps_core *core, uint64_t now_ns);
 
 /* Rules were reloaded: every login and open item is asked for again. */
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns);
@@ -316,6 +340,10 @@ int p2ps_core_service_named(const struct p2ps_core *core, struct rwf_bytes name)
 int p2ps_core_service_first(const struct p2ps_core *core, uint8_t domain);
 
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core);
+/* Logins of clients with long messages: they are WebSockets. */
+uint32_t p2ps_core_long_logins(const struct p2ps_core *core);
+/* The addresses and users that it counts. */
+struct p2ps_parties *p2ps_core_parties(const struct p2ps_core *core);
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network);
 /* Is the service of that network the one that consumers get? Another may offer it, too. */
 bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,

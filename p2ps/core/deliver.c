@@ -13,7 +13,9 @@
 #include "post.h"
 #include "private.h"
 #include "record.h"
+#include "states.h"
 #include "status.h"
+#include "trail.h"
 #include "watch.h"
 
 #define EVENTS_MAX 32 /* taken at a time: they stay in the first cache */
@@ -208,26 +210,53 @@ static bool is_paused(const struct p2ps_client *c, const struct p2ps_watch *w)
     return c->pause_all && (c->pause_all == P2PS_PAUSE_ALL || w->flags & P2PS_WATCH_MISSED);
 }
 
+static void note_withheld(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
+                          struct rwf_bytes perm)
+{
+    core->stats.updates_withheld++;
+    p2ps_trail_withheld(core, item, w, perm);
+}
+
+/* Of an update with permission data of its own. Nobody waits for a late verdict about it: the watch
+ * is asked for anew, and gets an image. */
+static bool is_let_through(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
+                           struct rwf_bytes perm)
+{
+    enum entitle_verdict verdict = p2ps_entitle_hears(core, item, w, perm);
+
+    if (verdict == ENTITLE_PENDING)
+        p2ps_entitle_hold_back(core, w);
+    else if (verdict == ENTITLE_DENY)
+        note_withheld(core, item, w, perm);
+    return verdict == ENTITLE_ALLOW;
+}
+
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
+    struct rwf_bytes perm;
 
     core->stats.updates_in++;
     if (!p2ps_record_start(core, event, &record))
         return;
-    p2ps_entitle_check(core, &record);
-    p2ps_image_update(core, event, &record);
+    bool is_judged = p2ps_entitle_update(core, &record, &perm);
+    p2ps_image_update(core, event, &record, is_judged);
     note_provider_seq(core, &record);
     struct p2ps_item *it = &core->items[record.item];
     struct p2ps_watch *end = it->watches + it->watch_count;
     const struct p2ps_made *made = NULL;
     uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
+    bool is_held = false;
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
         if (!takes_message(w, event->to))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
         if (w->flags & HELD_BACK || is_paused(c, w)) {
             w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
+            continue;
+        }
+        if (is_judged && !is_let_through(core, record.item, w, perm)) {
+            is_held |= w->state == P2PS_WATCH_ASKS;
             continue;
         }
         if (w->form != form) {
@@ -247,6 +276,8 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     }
     tell_unreadable(core, record.item);
     tell_unmade(core, record.item);
+    if (is_held)
+        p2ps_entitle_held(core, record.item);
 }
 
 /* A generic message that the client's protocol cannot say: the values of the item stay good. */
@@ -336,76 +367,9 @@ static struct rwf_state event_state(const struct rrmp_sink_event *event)
     };
 }
 
-/* True: the client was sent this state on its directory stream, as a group or service status. */
-static bool heard_by_directory(const struct p2ps_core *core, uint32_t client, uint16_t service,
-                               uint32_t filter)
-{
-    const struct p2ps_client *c = &core->clients[client];
-
-    return !c->front->tells_each_stream && p2ps_directory_is_seen(core, client, service) &&
-           (c->directory_filter & filter) && !c->directory_owed && c->single_open &&
-           c->allow_suspect;
-}
-
-/* The same for a state that ends the stream: a watch without image is in no group it knows of. */
-static bool ended_by_directory(const struct p2ps_core *core, const struct p2ps_watch *w,
-                               uint16_t service, uint32_t filter)
-{
-    const struct p2ps_client *c = &core->clients[w->client];
-
-    return !c->front->tells_each_stream && w->flags & P2PS_WATCH_HAD_IMAGE &&
-           !(w->flags & P2PS_WATCH_PRIVATE) && p2ps_directory_is_seen(core, w->client, service) &&
-           c->directory_filter & filter && !c->directory_owed;
-}
-
-static void state_of_one(struct p2ps_core *core, uint32_t item, const struct rwf_state *state,
-                         uint32_t heard_filter)
-{
-    struct p2ps_item *it = &core->items[item];
-
-    it->data_state = state->data_state & 7u;
-    it->code = state->code;
-    it->is_state_known = true;
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        const struct p2ps_watch *w = &it->watches[i];
-
-        if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
-            continue;
-        if (heard_filter && p2ps_state_ends(state) &&
-            ended_by_directory(core, w, it->service, heard_filter)) {
-            p2ps_item_watch_end(core, item, i);
-            continue;
-        }
-        bool has_heard = heard_filter && !p2ps_state_ends(state) &&
-                         heard_by_directory(core, w->client, it->service, heard_filter);
-        if (!has_heard)
-            p2ps_watch_status(core, item, i, state);
-        p2ps_watch_fine(core, item, i);
-    }
-}
-
-static void note_state(struct p2ps_core *core, uint16_t service, const struct rwf_state *state,
-                       uint32_t items)
-{
-    struct rrmp_sink_service info;
-
-    if (!core->config.note || items == 0 || !p2ps_service_read(core, service, &info))
-        return;
-    struct p2ps_note note = {
-        .kind = P2PS_NOTE_STATE,
-        .service = p2ps_bytes(info.name),
-        .is_up = info.is_up,
-        .instances = info.instance_count,
-        .items = items,
-        .state = *state,
-    };
-    core->config.note(core->config.note_owner, &note);
-}
-
 static void deliver_state(struct p2ps_core *core, unsigned network,
                           const struct rrmp_sink_event *event)
 {
-    const struct rrmp_sink *sink = core->sinks[network];
     struct rwf_state state = event_state(event);
     uint32_t heard_filter = 0;
 
@@ -428,17 +392,7 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
         heard_filter = OMM_FILTER_STATE;
         p2ps_directory_status(core, service, &state);
     }
-    uint32_t told = 0;
-    for (uint32_t n = rrmp_sink_item_next(sink, event, RRMP_ITEM_NONE); n != RRMP_ITEM_NONE;
-         n = rrmp_sink_item_next(sink, event, n)) {
-        struct rrmp_sink_item info;
-
-        if (!rrmp_sink_item_info(sink, n, &info) || info.user >= core->item_room)
-            continue;
-        state_of_one(core, (uint32_t)info.user, &state, heard_filter);
-        told++;
-    }
-    note_state(core, service, &state, told);
+    p2ps_states_start(core, service, event, &state, heard_filter);
 }
 
 /* Ended by the source's own words, or by the engine's. */
@@ -462,14 +416,17 @@ static void item_closed(struct p2ps_core *core, const struct rrmp_sink_event *ev
 /* ---- the batch ---- */
 
 /* An earlier event of the same batch may have ended the item this one is about. */
+static bool is_of_item(const struct rrmp_sink_event *event)
+{
+    return event->kind == RRMP_SINK_IMAGE || event->kind == RRMP_SINK_MESSAGE ||
+           event->kind == RRMP_SINK_IN_STEP || event->kind == RRMP_SINK_CLOSED ||
+           (event->kind == RRMP_SINK_STATE && event->scope == RRMP_SINK_SCOPE_ITEM);
+}
+
 static bool is_stale(const struct p2ps_core *core, unsigned network,
                      const struct rrmp_sink_event *event)
 {
-    bool is_of_item = event->kind == RRMP_SINK_IMAGE || event->kind == RRMP_SINK_MESSAGE ||
-                      event->kind == RRMP_SINK_IN_STEP || event->kind == RRMP_SINK_CLOSED ||
-                      (event->kind == RRMP_SINK_STATE && event->scope == RRMP_SINK_SCOPE_ITEM);
-
-    return is_of_item &&
+    return is_of_item(event) &&
            (event->user >= core->item_room || core->items[event->user].network != network ||
             core->items[event->user].sink_item != event->item);
 }
@@ -498,6 +455,8 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
 {
     if (is_stale(core, network, event))
         return;
+    if (core->walk_items > 0 && is_of_item(event))
+        p2ps_states_settle(core, (uint32_t)event->user);
     switch ((enum rrmp_sink_event_kind)event->kind) {
     case RRMP_SINK_MESSAGE:
         if (event->type == RRMP_UPDATE)

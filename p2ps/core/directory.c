@@ -142,6 +142,7 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
     };
 
     core->are_ids_known = true;
+    c->directory_serial = ++core->directory_serial;
     for (uint16_t i = 0; i < core->service_count; i++) {
         if (!load_service(core, i, request->filter, &services[count]))
             continue;
@@ -189,6 +190,7 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
         c->directory_stream = request->stream_id;
         c->directory_filter = request->filter;
         c->directory_service = request->has_service_id ? request->service_id : -1;
+        c->directory_serial = ++core->directory_serial; /* it heard nothing of before on it */
     }
     if (request->no_refresh)
         return;
@@ -299,9 +301,10 @@ static void note_absence(struct p2ps_core *core, uint16_t index)
     if (source.instance_count > 0) {
         s->gone_ns = 0;
         s->is_forgotten = false;
-    } else if (s->gone_ns == 0 && core->config.service_forget_ns) {
+    } else if (s->gone_ns == 0) {
         s->gone_ns = core->now_ns;
-        if (s->gone_ns + core->config.service_forget_ns < core->forget_ns)
+        if (core->config.service_forget_ns &&
+            s->gone_ns + core->config.service_forget_ns < core->forget_ns)
             core->forget_ns = s->gone_ns + core->config.service_forget_ns;
     }
 }
@@ -357,33 +360,18 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     tell_service(core, &service);
 }
 
-static uint32_t close_items(struct p2ps_core *core, uint16_t index, uint8_t code, const char *text)
-{
-    const struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, code, text);
-    uint32_t count = 0;
-
-    for (uint32_t item = 0; item < core->item_room; item++) {
-        if (core->items[item].watch_count == 0 || core->items[item].service != index)
-            continue;
-        count++;
-        p2ps_item_state(core, item, &state);
-    }
-    return count;
-}
-
-/* Closes the items first: a consumer must still know the service when they end. */
-static void forget(struct p2ps_core *core, uint16_t index)
+void p2ps_directory_delete(struct p2ps_core *core, uint16_t index, uint32_t items, bool makes_room)
 {
     struct p2ps_service *s = &core->services[index];
     struct omm_service service;
 
     if (!load_service(core, index, OMM_FILTER_INFO | OMM_FILTER_STATE, &service))
         return;
-    struct p2ps_note note = {
+    const struct p2ps_note note = {
         .kind = P2PS_NOTE_FORGOTTEN,
         .service = service.name,
-        .items = close_items(core, index, RWF_CODE_SOURCE_UNKNOWN, "The service was deleted"),
+        .makes_room = makes_room,
+        .items = items,
     };
     service.action = RWF_MAP_DELETE;
     s->is_forgotten = true;
@@ -391,36 +379,6 @@ static void forget(struct p2ps_core *core, uint16_t index)
     tell_service(core, &service);
     if (core->config.note)
         core->config.note(core->config.note_owner, &note);
-}
-
-/* Clients that still wait for its items ask again; then the sources of the other network answer. */
-static void move_or_forget(struct p2ps_core *core, uint16_t index)
-{
-    if (!p2ps_service_move(core, index)) {
-        forget(core, index);
-        return;
-    }
-    close_items(core, index, RWF_CODE_NONE, "The service is on another network now");
-    p2ps_dictionaries_offered(core, index);
-    p2ps_directory_changed(core, index);
-}
-
-void p2ps_directory_tick(struct p2ps_core *core)
-{
-    if (core->now_ns < core->forget_ns)
-        return;
-    core->forget_ns = UINT64_MAX;
-    for (uint16_t i = 0; i < core->service_count; i++) {
-        const struct p2ps_service *s = &core->services[i];
-        uint64_t due_ns = s->gone_ns + core->config.service_forget_ns;
-
-        if (s->gone_ns == 0 || s->is_forgotten)
-            continue;
-        if (due_ns <= core->now_ns)
-            move_or_forget(core, i);
-        else if (due_ns < core->forget_ns)
-            core->forget_ns = due_ns;
-    }
 }
 
 void p2ps_directory_status(struct p2ps_core *core, uint16_t index, const struct rwf_state *state)

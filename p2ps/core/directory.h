@@ -9,8 +9,9 @@ void p2ps_directory_owed(struct p2ps_core *core, uint32_t client);
 /* Does the client's directory stream show this service? */
 bool p2ps_directory_is_seen(const struct p2ps_core *core, uint32_t client, uint16_t service);
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t service);
-/* Forgets the services that no instance has offered for serviceForget. */
-void p2ps_directory_tick(struct p2ps_core *core);
+/* Clients forget the service; `items` of it were closed. */
+void p2ps_directory_delete(struct p2ps_core *core, uint16_t service, uint32_t items,
+                           bool makes_room);
 /* Sends a transient status of all items of the service to all clients with a directory stream. */
 void p2ps_directory_status(struct p2ps_core *core, uint16_t service, const struct rwf_state *state);
 void p2ps_directory_group(struct p2ps_core *core, uint16_t service, uint16_t instance,

@@ -115,6 +115,7 @@ static void drop_done(struct p2ps_core *core)
     struct p2ps_work *work = &core->work;
     struct p2ps_client *c = &core->clients[work->drop_first];
 
+    p2ps_client_roles_set(core, work->drop_first, NULL);
     work->drop_first = c->drop_next;
     c->is_dropping = false;
     p2ps_idmap_fini(&c->streams);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/writer.h"
 #include "client.h"
 #include "entitle.h"
@@ -10,6 +11,7 @@
 #include "network.h"
 #include "private.h"
 #include "record.h"
+#include "trail.h"
 #include "watch.h"
 
 #define TICKET_QUESTIONS 0x1fffu
@@ -20,82 +22,78 @@ static uint64_t item_ticket(const struct p2ps_watch *w)
            w->client;
 }
 
-enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
-                                       struct entitle_answer *answer)
+/* Of a question whose answer nobody waits for. */
+#define NO_TICKET ((uint64_t)P2PS_TICKET_ITEM | 0xffffu)
+
+static struct entitle_view view_of(struct rwf_bytes bytes)
+{
+    return (struct entitle_view){ (const char *)bytes.data, bytes.length };
+}
+
+static struct rwf_bytes perm_data_of(const struct p2ps_item *it)
+{
+    return it->perm_data ? rwf_bytes(it->perm_data + 2, md_be16(it->perm_data)) : rwf_text("");
+}
+
+/* The views of *query live as long as nothing is opened or closed. False: the item is gone. */
+static bool make_query(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
+                       struct entitle_query *query)
 {
     const struct p2ps_item *it = &core->items[item];
-    struct p2ps_watch *w = &it->watches[watch];
     const struct p2ps_client *c = p2ps_client_at(core, w->client);
     struct rrmp_sink_service service;
     struct rwf_key key;
     struct rwf_qos qos;
 
-    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service)) {
-        *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
-        return ENTITLE_DENY;
-    }
-    struct entitle_query query = {
+    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service))
+        return false;
+    *query = (struct entitle_query){
         .kind = ENTITLE_ITEM,
         .domain = it->domain,
+        .is_private = (w->flags & P2PS_WATCH_PRIVATE) != 0,
         .user = { c->user, strlen(c->user) },
+        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
         .host = { c->address, strlen(c->address) },
         .service = { (const char *)service.name.bytes, service.name.length },
-        .item = { (const char *)key.name.data, key.name.length },
+        .item = view_of(key.name),
+        .permission_data = view_of(perm_data_of(it)),
+        .is_lock_known = it->is_lock_known,
     };
-    if (it->perm_data) {
-        query.permission_data.data = (const char *)it->perm_data + 2;
-        query.permission_data.length = (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
-    }
-    w->question = ++core->questions & TICKET_QUESTIONS;
-    *answer = (struct entitle_answer){ 0 };
-    enum entitle_verdict verdict =
-        core->config.authority.ask(core->config.authority.self, &query, item_ticket(w), answer);
-    p2ps_work_spend_rules(core, answer->rules_seen);
-    return verdict;
-}
-
-/* Remembers the permission data of the item; true when they are other than before. */
-static bool perm_data_changed(struct p2ps_core *core, struct p2ps_item *it, struct rwf_bytes perm)
-{
-    if (perm.length > UINT16_MAX)
-        return false;
-    size_t had = it->perm_data ? (size_t)(it->perm_data[0] << 8 | it->perm_data[1]) : 0;
-    if (it->perm_data && had == perm.length && memcmp(it->perm_data + 2, perm.data, had) == 0)
-        return false;
-    uint8_t *copy = realloc(it->perm_data, perm.length + 2);
-    if (!copy)
-        return false;
-    core->perm_bytes += perm.length - had;
-    md_put_be16(copy, (uint16_t)perm.length);
-    if (perm.length)
-        memcpy(copy + 2, perm.data, perm.length);
-    it->perm_data = copy;
     return true;
 }
 
-void p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item, uint32_t watch)
+static enum entitle_verdict ask(struct p2ps_core *core, const struct entitle_query *query,
+                                uint64_t ticket, struct entitle_answer *answer)
 {
-    const struct p2ps_watch *w = &core->items[item].watches[watch];
-    struct entitle_answer answer;
-
-    if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone)
-        return;
-    enum entitle_verdict verdict = p2ps_entitle_item(core, item, watch, &answer);
-
-    /* The answer it waited for is to an old question. */
-    if (verdict == ENTITLE_DENY)
-        p2ps_watch_denied(core, item, watch, answer.text);
-    else if (verdict == ENTITLE_ALLOW)
-        p2ps_watch_permitted(core, item, watch);
+    *answer = (struct entitle_answer){ 0 };
+    enum entitle_verdict verdict =
+        core->config.authority.ask(core->config.authority.self, query, ticket, answer);
+    p2ps_work_spend_rules(core, answer->rules_seen);
+    core->needs_locks |= answer->needs_lock;
+    p2ps_trail_decided(core, answer);
+    return verdict;
 }
 
-static void ask_again(struct p2ps_core *core, uint32_t item)
+enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                                       struct entitle_answer *answer)
 {
-    const struct p2ps_item *it = &core->items[item];
+    struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct entitle_query query;
 
-    for (uint32_t i = 0; i < it->watch_count; i++)
-        p2ps_entitle_watch_again(core, item, i);
+    if (!make_query(core, item, w, &query)) {
+        p2ps_trail_undecided(core);
+        *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
+        return ENTITLE_DENY;
+    }
+    w->question = ++core->questions & TICKET_QUESTIONS;
+    enum entitle_verdict verdict = ask(core, &query, item_ticket(w), answer);
+    /* An update must not come before the permission data: there has to be an image. */
+    if (answer->needs_lock && !query.is_lock_known)
+        w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
+    return verdict;
 }
+
+/* ---- messages ---- */
 
 static bool has_perm_data(const struct rwf_peek *peek)
 {
@@ -111,16 +109,154 @@ static bool has_perm_data(const struct rwf_peek *peek)
     }
 }
 
-void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record)
+bool p2ps_entitle_update(struct p2ps_core *core, const struct p2ps_record *record,
+                         struct rwf_bytes *perm)
 {
     struct rwf_msg msg;
 
-    if (!has_perm_data(&record->peek) || rwf_msg_decode(record->message, &msg) != RWF_OK)
-        return;
-    if (!perm_data_changed(core, &core->items[record->item], msg.perm_data))
-        return;
-    ask_again(core, record->item);
+    *perm = (struct rwf_bytes){ NULL, 0 };
+    if (!has_perm_data(&record->peek))
+        return false;
+    if (rwf_msg_decode(record->message, &msg) != RWF_OK)
+        return true;
+    *perm = msg.perm_data;
+    struct rwf_bytes had = perm_data_of(&core->items[record->item]);
+    return had.length != perm->length || memcmp(had.data, perm->data, had.length) != 0;
+}
+
+enum entitle_verdict p2ps_entitle_hears(struct p2ps_core *core, uint32_t item,
+                                        const struct p2ps_watch *w, struct rwf_bytes perm)
+{
+    struct entitle_answer answer;
+    struct entitle_query query;
+
+    if (!perm.data || !make_query(core, item, w, &query))
+        return ENTITLE_DENY;
+    query.permission_data = view_of(perm);
+    query.is_lock_known = true;
+    enum entitle_verdict verdict = ask(core, &query, NO_TICKET, &answer);
+    p2ps_trail_undecided(core); /* the record of what is withheld names none */
+    return verdict;
+}
+
+bool p2ps_entitle_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
+                       struct rwf_bytes name, struct entitle_answer *answer)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    struct rrmp_sink_service description;
+
+    if (!p2ps_service_read(core, service, &description))
+        return false;
+    const struct entitle_query query = {
+        .kind = ENTITLE_POST,
+        .domain = domain,
+        .user = { c->user, strlen(c->user) },
+        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
+        .host = { c->address, strlen(c->address) },
+        .service = { (const char *)description.name.bytes, description.name.length },
+        .item = view_of(name),
+    };
+    return ask(core, &query, NO_TICKET, answer) == ENTITLE_ALLOW;
+}
+
+/* Remembers the permission data of the item. False: there is no memory for them. */
+static bool keep_perm_data(struct p2ps_core *core, struct p2ps_item *it, struct rwf_bytes perm)
+{
+    size_t had = perm_data_of(it).length;
+    uint8_t *copy = perm.length > UINT16_MAX ? NULL : realloc(it->perm_data, perm.length + 2);
+
+    if (!copy)
+        return false;
+    core->perm_bytes += perm.length - had;
+    md_put_be16(copy, (uint16_t)perm.length);
+    if (perm.length)
+        memcpy(copy + 2, perm.data, perm.length);
+    it->perm_data = copy;
+    return true;
+}
+
+enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct entitle_answer answer;
+
+    if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone)
+        return ENTITLE_DENY;
+    enum entitle_verdict verdict = p2ps_entitle_item(core, item, watch, &answer);
+
+    /* The answer it waited for is to an old question. */
+    if (verdict == ENTITLE_DENY)
+        p2ps_watch_denied(core, item, watch, answer.text);
+    else if (verdict == ENTITLE_ALLOW)
+        p2ps_watch_permitted(core, item, watch);
+    return verdict;
+}
+
+void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w)
+{
+    p2ps_watch_forgive(core, w, P2PS_WATCH_OWED);
+    if (w->state == P2PS_WATCH_STEP)
+        w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
+    if (w->state != P2PS_WATCH_ASKS)
+        p2ps_watch_set(w, P2PS_WATCH_ASKS);
+}
+
+/* Of those that wait for a verdict, or of all. */
+static void ask_again(struct p2ps_core *core, uint32_t item, bool only_held)
+{
+    bool is_held = false;
+
+    for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
+        if (only_held && core->items[item].watches[i].state != P2PS_WATCH_ASKS)
+            continue;
+        if (p2ps_entitle_watch_again(core, item, i) != ENTITLE_PENDING)
+            continue;
+        p2ps_entitle_hold_back(core, &core->items[item].watches[i]);
+        is_held = true;
+    }
+    if (is_held)
+        p2ps_item_keep_open(core, item);
     p2ps_record_next(core); /* images may have been given out meanwhile */
+}
+
+void p2ps_entitle_held(struct p2ps_core *core, uint32_t item)
+{
+    ask_again(core, item, true);
+}
+
+static void deny_all(struct p2ps_core *core, uint32_t item)
+{
+    p2ps_trail_undecided(core);
+    for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
+        if (core->items[item].watches[i].state != P2PS_WATCH_ENDED)
+            p2ps_watch_denied(core, item, i, "the permission data of the item cannot be read");
+    }
+}
+
+void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record)
+{
+    struct rwf_msg msg;
+    struct p2ps_item *it = &core->items[record->item];
+    bool was_known = it->is_lock_known;
+
+    it->is_lock_known |=
+        has_perm_data(&record->peek) || record->peek.msg_class == RWF_CLASS_REFRESH;
+    if (!has_perm_data(&record->peek)) {
+        if (!was_known && it->is_lock_known && core->needs_locks)
+            ask_again(core, record->item, false); /* there is none */
+        return;
+    }
+    bool can_read = rwf_msg_decode(record->message, &msg) == RWF_OK;
+    struct rwf_bytes had = perm_data_of(it);
+    if (can_read && it->perm_data && had.length == msg.perm_data.length &&
+        memcmp(had.data, msg.perm_data.data, had.length) == 0)
+        return;
+    if (can_read && keep_perm_data(core, it, msg.perm_data)) {
+        p2ps_trail_lock(core, record->item);
+        ask_again(core, record->item, false);
+    } else {
+        deny_all(core, record->item);
+    }
 }
 
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer)
@@ -137,6 +273,7 @@ void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answe
     uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
     if (watch == P2PS_NONE || core->items[item].watches[watch].question != question)
         return;
+    p2ps_trail_decided(core, answer);
     if (answer->verdict == ENTITLE_ALLOW)
         p2ps_watch_permitted(core, item, watch);
     else

@@ -14,9 +14,24 @@
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer);
 /* Asks the authority again for a watch. */
-void p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* Looks at the permission data of a record before it is given to anybody. */
+enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item,
+                                              uint32_t watch);
+/* Looks at the permission data of an image or a status before it is given to anybody: they are the
+ * item's from then on. */
 void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record);
+/* Permission data of an update are for that update alone. True: each watch is asked for with *perm;
+ * what cannot be read is for nobody: its data are NULL. */
+bool p2ps_entitle_update(struct p2ps_core *core, const struct p2ps_record *record,
+                         struct rwf_bytes *perm);
+enum entitle_verdict p2ps_entitle_hears(struct p2ps_core *core, uint32_t item,
+                                        const struct p2ps_watch *w, struct rwf_bytes perm);
+/* The watch gets nothing more until the verdict about it is there; then an image comes. */
+void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w);
+/* Asks anew for the watches of the item that wait for a verdict. */
+void p2ps_entitle_held(struct p2ps_core *core, uint32_t item);
+/* May the client post to an item of this name? What does not answer at once says no. */
+bool p2ps_entitle_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
+                       struct rwf_bytes name, struct entitle_answer *answer);
 /* Of a question about an item: its ticket has P2PS_TICKET_ITEM. */
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer);
 

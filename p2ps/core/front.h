@@ -105,6 +105,14 @@ struct p2ps_front {
     /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */
     void (*close)(void *self, const char *reason);
 
+    /* The client has logged in: what it holds is this user's, too. Its front holds the party as
+     * long as it counts there (p2ps_parties_hold). May be NULL. */
+    void (*user)(void *self, const char *name, struct p2ps_party *user);
+
+    /* The name in the certificate that the client has shown, "": none; and when that ends, in
+     * seconds since 1970. May be NULL: clients have none. */
+    const char *(*certificate)(const void *self, uint64_t *expires_s);
+
     /* Hands over the next request of the client that was kept back, because p2ps_client_takes() had
      * said no; false: none is left. May be NULL: no request is ever kept back. */
     bool (*resume)(void *self);

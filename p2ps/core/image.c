@@ -39,13 +39,17 @@ void p2ps_image_part(struct p2ps_core *core, const struct rrmp_sink_event *event
 }
 
 void p2ps_image_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
-                       const struct p2ps_record *record)
+                       const struct p2ps_record *record, bool has_own_lock)
 {
     struct p2ps_item *it = &core->items[record->item];
     uint8_t to = it->image_state == P2PS_WATCH_STEP ? RRMP_SINK_TO_STEP : RRMP_SINK_TO_WAIT;
 
-    if (it->image && it->image_state != P2PS_WATCH_NEW && event->to & to)
+    if (!it->image || it->image_state == P2PS_WATCH_NEW || !(event->to & to))
+        return;
+    if (!has_own_lock)
         cache_apply(core->cache, &it->image, record->message);
+    else if (!(record->peek.flags & RWF_UPDATE_DO_NOT_CACHE))
+        p2ps_item_image_forget(core, record->item);
 }
 
 void p2ps_image_in_step(struct p2ps_core *core, uint32_t item)

@@ -11,6 +11,7 @@
 #include "network.h"
 #include "private.h"
 #include "tally.h"
+#include "trail.h"
 
 #define ITEMS_MIN       1024
 #define ITEMS_STEP      8 /* the table grows by an eighth */
@@ -50,7 +51,7 @@ size_t p2ps_item_watch_bytes(const struct p2ps_item *it)
     return watch_room(it->watch_step) * sizeof(*it->watches);
 }
 
-uint32_t p2ps_item_take(struct p2ps_core *core)
+uint32_t p2ps_item_take(struct p2ps_core *core, uint16_t service)
 {
     if (core->item_free == P2PS_NONE && grow_items(core) != MD_OK)
         return P2PS_NONE;
@@ -58,10 +59,13 @@ uint32_t p2ps_item_take(struct p2ps_core *core)
     core->item_free = core->items[item].next_free;
     core->items[item] = (struct p2ps_item){
         .sink_item = RRMP_ITEM_NONE,
+        .service = service,
+        .network = core->services[service].network & 7u,
         .stream_state = RWF_STREAM_OPEN,
         .data_state = RWF_DATA_SUSPECT,
         .image_state = P2PS_WATCH_NEW,
     };
+    core->services[service].items++;
     core->stats.items_now++;
     atomic_fetch_add_explicit(p2ps_parties_items(core->parties), 1, memory_order_relaxed);
     return item;
@@ -82,16 +86,29 @@ void p2ps_item_image_forget(struct p2ps_core *core, uint32_t item)
     p2ps_item_image_set(it, P2PS_WATCH_NEW);
 }
 
+void p2ps_item_owes_nothing(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    if (it->owes == 0)
+        return;
+    core->walks[it->owes - 1].left--;
+    core->walk_items--;
+    it->owes = 0;
+}
+
 void p2ps_item_give(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
 
+    p2ps_item_owes_nothing(core, item);
     p2ps_item_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);
     core->stats.watch_bytes_now -= p2ps_item_watch_bytes(it);
     free(it->watches);
     free(it->perm_data);
+    core->services[it->service].items--;
     *it = (struct p2ps_item){ .sink_item = RRMP_ITEM_NONE, .next_free = core->item_free };
     core->item_free = item;
     core->stats.items_now--;
@@ -168,6 +185,35 @@ void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
     p2ps_item_give(core, item);
 }
 
+/*
+ * The image of a snapshot may come before the verdict about it, and then never again. So one that
+ * waits for a verdict is a watch on an item that stays open, as if others had it.
+ */
+void p2ps_item_keep_open(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+    struct rrmp_sink *sink = p2ps_item_sink(core, item);
+    uint8_t key[RRMP_KEY_SIZE_MAX];
+    struct rrmp_sink_item info;
+    uint32_t sink_item = RRMP_ITEM_NONE;
+
+    if (!it->is_snapshot || it->is_private || !rrmp_sink_item_info(sink, it->sink_item, &info))
+        return;
+    memcpy(key, info.key.bytes, info.key.length);
+    struct rrmp_sink_open open = {
+        .service = info.service,
+        .key = { key, info.key.length },
+        .priority_class = 1,
+        .priority_count = 1,
+        .user = item,
+    };
+    if (rrmp_sink_item_open(sink, core->now_ns, &open, &sink_item) != MD_OK)
+        return; /* at the limit of items: the snapshot goes on as it is */
+    rrmp_sink_item_close(sink, core->now_ns, it->sink_item);
+    it->sink_item = sink_item;
+    it->is_snapshot = false;
+}
+
 /* ---- states ---- */
 
 void p2ps_watch_set(struct p2ps_watch *w, enum p2ps_watch_state state)
@@ -176,9 +222,10 @@ void p2ps_watch_set(struct p2ps_watch *w, enum p2ps_watch_state state)
     static const uint8_t followers[] = {
         [P2PS_WATCH_ASKS] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_STEP | 1 << P2PS_WATCH_ENDED,
         [P2PS_WATCH_NEW] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_FILLING | 1 << P2PS_WATCH_STEP |
-                           1 << P2PS_WATCH_ENDED,
-        [P2PS_WATCH_FILLING] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_STEP | 1 << P2PS_WATCH_ENDED,
-        [P2PS_WATCH_STEP] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_ENDED,
+                           1 << P2PS_WATCH_ASKS | 1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_FILLING] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_STEP | 1 << P2PS_WATCH_ASKS |
+                               1 << P2PS_WATCH_ENDED,
+        [P2PS_WATCH_STEP] = 1 << P2PS_WATCH_NEW | 1 << P2PS_WATCH_ASKS | 1 << P2PS_WATCH_ENDED,
         [P2PS_WATCH_ENDED] = 0,
     };
 
@@ -223,6 +270,7 @@ void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watc
     const struct p2ps_watch *w = &core->items[item].watches[watch];
     struct p2ps_client *c = p2ps_client_at(core, w->client);
 
+    p2ps_trail_close(core, item, watch);
     c->item_streams--;
     p2ps_tally_items(c, -1);
     if (w->flags & P2PS_WATCH_OWED)

@@ -1,5 +1,6 @@
 /* login.c - the login stream of a client: in, out, again, paused. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -8,23 +9,31 @@
 #include "item.h"
 #include "login.h"
 #include "private.h"
+#include "proof.h"
 #include "status.h"
 #include "tally.h"
+#include "trail.h"
 #include "turn.h"
 #include "watch.h"
 
 #define HOLD_NS 1000000000ull /* a login beyond loginRate waits so long for its refusal */
 
-static void copy_text(char out[P2PS_TEXT_MAX], struct rwf_bytes text)
+/* The question numbers of a login's tickets: in this bit whether it was open already. */
+#define QUESTIONS 0x3fffu
+#define IS_CHECK  0x4000u
+
+static void copy_text(char *out, size_t size, struct rwf_bytes text)
 {
-    size_t length = text.length < P2PS_TEXT_MAX - 1 ? text.length : P2PS_TEXT_MAX - 1;
+    size_t length = text.length < size - 1 ? text.length : size - 1;
 
     if (length)
         memcpy(out, text.data, length);
     out[length] = 0;
 }
 
-static void send_login_refresh(struct p2ps_core *core, uint32_t client)
+/* `error` and `text` are about a token that came; 0: all is well. */
+static void send_login_refresh(struct p2ps_core *core, uint32_t client, uint8_t error,
+                               const char *text)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     struct omm_login_refresh refresh = {
@@ -39,12 +48,17 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client)
         .single_open = true,
         .allow_suspect_data = c->allow_suspect,
         .permission_expressions = c->permission_expressions,
-        .support_post = true,
+        .support_post = c->may_post,
         .support_batch = 1,
         .support_view = true,
         .support_pause = true,
         .support_standby = true,
         .standby_mode = OMM_STANDBY_BY_LOGIN | OMM_STANDBY_BY_SERVICE,
+        .has_authentication =
+            error || c->proved_by == ENTITLE_BY_TOKEN || c->proved_by == ENTITLE_BY_JWT,
+        .reissue_s = c->reissue_s,
+        .authentication_error = error,
+        .authentication_text = rwf_text(error ? text : "Success"),
     };
 
     if (c->front->login_refresh(c->self, &refresh) != MD_OK) {
@@ -69,6 +83,10 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->stats.login_rejected++;
+    p2ps_trail_login(core, client,
+                     c->login_state == P2PS_LOGIN_OPEN ? ENTITLE_RECORD_LOGOUT
+                                                       : ENTITLE_RECORD_LOGIN,
+                     code, text);
     p2ps_tally_unmount(core, client);
     send_login_end(core, client, stream_state, code, text);
     p2ps_drop_streams(core, client);
@@ -97,6 +115,15 @@ void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_li
         if (core->clients[i].is_used && core->clients[i].login_state == P2PS_LOGIN_OPEN)
             choose_item_limit(core, &core->clients[i]);
     }
+}
+
+void p2ps_login_expire(struct p2ps_core *core, uint32_t client)
+{
+    char text[80];
+
+    core->stats.logins_expired++;
+    p2ps_proof_expired_text(p2ps_client_at(core, client), text, sizeof(text));
+    refuse_login(core, client, RWF_CODE_NOT_ENTITLED, text);
 }
 
 static void refuse_for_now(struct p2ps_core *core, uint32_t client, const char *text)
@@ -138,44 +165,211 @@ static bool let_in(struct p2ps_core *core, uint32_t client, const struct entitle
     return true;
 }
 
-void p2ps_login_answer(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
+/* The login was not looked at: it is neither right nor wrong. */
+static bool is_unsaid(const struct entitle_answer *answer)
+{
+    return answer->reason == ENTITLE_BUSY || answer->reason == ENTITLE_DOWN;
+}
+
+static uint8_t code_of(const struct entitle_answer *answer)
+{
+    switch (answer->reason) {
+    case ENTITLE_APPLICATION:
+        return RWF_CODE_DACS_USER_ACCESS_TO_APP_DENIED;
+    case ENTITLE_UNKNOWN:
+        return RWF_CODE_USER_UNKNOWN_TO_PERM_SYS;
+    case ENTITLE_MOUNTS:
+        return RWF_CODE_DACS_MAX_LOGINS_REACHED;
+    case ENTITLE_OTHER:
+    case ENTITLE_BUSY:
+    case ENTITLE_DOWN:
+        break;
+    }
+    return RWF_CODE_NOT_ENTITLED;
+}
+
+static void take_rights(struct p2ps_core *core, uint32_t client,
+                        const struct entitle_answer *answer)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+
+    core->work.has_new_roles |=
+        p2ps_client_roles_set(core, client, answer->roles) && c->item_streams > 0;
+    c->is_outside = answer->by == ENTITLE_BY_AUTHORITY;
+    c->file_items = answer->items_max;
+    c->requests = (struct p2ps_rate){ answer->requests_per_s, answer->requests_burst };
+    c->post_rate = (struct p2ps_rate){ answer->posts_per_s, answer->posts_burst };
+    c->may_post = answer->may_post;
+    c->is_snapshot_only = answer->is_snapshot_only;
+    c->proof = answer->proof;
+    c->is_proved = answer->is_proved;
+    choose_item_limit(core, c);
+}
+
+/* A token says who its user is; without an authority that knows, nobody can. */
+static void take_identity(struct p2ps_client *c, const struct entitle_answer *answer)
+{
+    if (c->user[0])
+        return;
+    snprintf(c->user, sizeof(c->user), "%s", answer->user[0] ? answer->user : "(token)");
+    c->login_name_type = RWF_NAME_LOGIN_USER;
+}
+
+/* A login that is open stays as it was: a consumer whose new token is wrong is told, not cut. */
+static void refuse_reissue(struct p2ps_core *core, uint32_t client,
+                           const struct entitle_answer *answer)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+
+    p2ps_trail_login(core, client, ENTITLE_RECORD_REISSUE, 0, answer->text);
+    if (!c->login_no_refresh)
+        send_login_refresh(core, client,
+                           is_unsaid(answer) ? ENTITLE_TOKEN_NOBODY_LOOKED : answer->token_error,
+                           answer->text);
+}
+
+static void refuse_answer(struct p2ps_core *core, uint32_t client,
+                          const struct entitle_answer *answer, bool is_reissue)
+{
+    if (is_reissue && (answer->token_error || is_unsaid(answer)))
+        refuse_reissue(core, client, answer);
+    else if (is_unsaid(answer))
+        end_login(core, client, RWF_STREAM_CLOSED_RECOVER,
+                  answer->reason == ENTITLE_DOWN ? RWF_CODE_DACS_DOWN : RWF_CODE_NO_RESOURCES,
+                  answer->text);
+    else
+        refuse_login(core, client, code_of(answer), answer->text);
+}
+
+static void login_answer(struct p2ps_core *core, uint32_t client,
+                         const struct entitle_answer *answer, bool is_check)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     bool was_open = c->login_state == P2PS_LOGIN_OPEN;
 
+    c->is_asking &= is_check;
+    if (answer->verdict != ENTITLE_ALLOW && is_check && is_unsaid(answer))
+        return; /* it goes on as it was */
+    p2ps_trail_decided(core, answer);
     if (answer->verdict != ENTITLE_ALLOW) {
-        refuse_login(core, client, RWF_CODE_NOT_ENTITLED, answer->text);
+        refuse_answer(core, client, answer, was_open && !is_check);
         return;
     }
+    take_identity(c, answer);
     if (!was_open && !let_in(core, client, answer))
         return;
     p2ps_client_login_set(core, c, P2PS_LOGIN_OPEN);
-    c->file_items = answer->items_max;
-    choose_item_limit(core, c);
-    if (!was_open)
-        core->stats.login_accepted++;
-    if (!c->login_no_refresh)
-        send_login_refresh(core, client);
+    take_rights(core, client, answer);
+    if (!is_check)
+        p2ps_proof_take(core, c, answer);
+    core->stats.login_accepted += !was_open;
+    if (!is_check)
+        p2ps_trail_login(core, client, was_open ? ENTITLE_RECORD_REISSUE : ENTITLE_RECORD_LOGIN, 0,
+                         NULL);
+    if (!c->login_no_refresh && !is_check)
+        send_login_refresh(core, client, 0, NULL);
+    p2ps_status_tell_down(core, client);
+}
+
+void p2ps_login_late_answer(struct p2ps_core *core, const struct entitle_answer *answer)
+{
+    uint32_t client = (uint32_t)answer->ticket & 0xffffu;
+    uint16_t question = (uint16_t)(answer->ticket >> 16) & (QUESTIONS | IS_CHECK);
+
+    if (client >= core->client_room)
+        return;
+    struct p2ps_client *c = &core->clients[client];
+    bool is_check = question & IS_CHECK;
+    uint16_t asked = is_check ? c->check_question : c->login_question;
+    if (!p2ps_client_is_here(c) || c->serial != (uint32_t)(answer->ticket >> 32) ||
+        asked != question || (is_check && !c->is_checking))
+        return;
+    c->is_checking &= !is_check;
+    if (c->login_state == P2PS_LOGIN_OPEN || c->login_state == P2PS_LOGIN_ASKED)
+        login_answer(core, client, answer, is_check);
+}
+
+/* Asks, and takes the answer if there is one already. */
+static void ask(struct p2ps_core *core, uint32_t client, struct entitle_query *query)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool is_check = query->kind == ENTITLE_AGAIN;
+    struct entitle_answer answer = { .may_post = true };
+    uint64_t ends_s;
+    const char *certificate = p2ps_client_certificate(c, &ends_s);
+
+    query->user = (struct entitle_view){ c->user, strlen(c->user) };
+    query->host = (struct entitle_view){ c->address, strlen(c->address) };
+    query->application = (struct entitle_view){ c->application_id, strlen(c->application_id) };
+    query->position = (struct entitle_view){ c->position, strlen(c->position) };
+    query->certificate = (struct entitle_view){ certificate, strlen(certificate) };
+    query->needs_certificate = core->config.certificate_policy != P2PS_CERTIFICATE_IGNORE;
+    query->is_asked = is_check && c->is_checking;
+    query->roles = (struct entitle_view){ c->roles, c->roles ? strlen(c->roles) : 0 };
+    uint16_t *question = is_check ? &c->check_question : &c->login_question;
+    if (!query->is_asked) /* else the answer to that one is what counts */
+        *question = (uint16_t)(((*question + 1u) & QUESTIONS) | (is_check ? IS_CHECK : 0));
+    uint64_t ticket = (uint64_t)c->serial << 32 | (uint32_t)*question << 16 | client;
+    enum entitle_verdict verdict =
+        core->config.authority.ask(core->config.authority.self, query, ticket, &answer);
+
+    p2ps_work_spend_rules(core, answer.rules_seen);
+    c->is_asking |= verdict == ENTITLE_PENDING && !is_check;
+    c->is_checking |= verdict == ENTITLE_PENDING && is_check;
+    if (verdict != ENTITLE_PENDING)
+        login_answer(core, client, &answer, is_check);
+}
+
+bool p2ps_login_check(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = &core->clients[client];
+
+    if (!p2ps_client_is_here(c) || c->closing || c->login_state != P2PS_LOGIN_OPEN)
+        return false;
+    ask(core, client,
+        &(struct entitle_query){ .kind = ENTITLE_AGAIN, .by = c->proved_by, .proof = c->proof });
+    return true;
+}
+
+/* The name is a token, or is none and the token is an element. */
+static bool is_token(const struct omm_login_request *request)
+{
+    return request->name_type == RWF_NAME_LOGIN_TOKEN ||
+           request->name_type == RWF_NAME_LOGIN_AUTHN_TOKEN;
 }
 
 static void ask_authority(struct p2ps_core *core, uint32_t client,
                           const struct omm_login_request *request)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    struct entitle_query query = {
-        .kind = ENTITLE_LOGIN,
-        .user = { c->user, strlen(c->user) },
-        .password = { (const char *)request->password.data, request->password.length },
-        .token = { (const char *)request->token.data, request->token.length },
-        .host = { c->address, strlen(c->address) },
-    };
-    struct entitle_answer answer;
-    uint64_t ticket = (uint64_t)c->serial << 32 | client;
+    struct rwf_bytes token =
+        request->name_type == RWF_NAME_LOGIN_TOKEN ? request->user : request->token;
 
-    if (core->config.authority.ask(core->config.authority.self, &query, ticket, &answer) ==
-        ENTITLE_PENDING)
-        return;
-    p2ps_login_answer(core, client, &answer);
+    ask(core, client,
+        &(struct entitle_query){
+            .kind = ENTITLE_LOGIN,
+            .password = { (const char *)request->password.data, request->password.length },
+            .token = { (const char *)token.data, token.length },
+            .is_token = is_token(request),
+        });
+}
+
+/* NULL: it can be a name. Else two users could become one, or a line of the log two. */
+static const char *refuse_name(const struct omm_login_request *request)
+{
+    if (is_token(request)) {
+        bool has_token = request->name_type == RWF_NAME_LOGIN_TOKEN ? request->user.length > 0
+                                                                    : request->token.length > 0;
+        return has_token ? NULL : "the login has no token";
+    }
+    if (request->user.length == 0)
+        return "the login has no user name";
+    if (request->user.length >= P2PS_TEXT_MAX)
+        return "the user name is too long: 127 bytes are allowed";
+    for (size_t i = 0; i < request->user.length; i++) {
+        if (request->user.data[i] < 0x20 || request->user.data[i] == 0x7f)
+            return "the user name has control characters";
+    }
+    return NULL;
 }
 
 static bool is_native(const struct p2ps_core *core, const struct p2ps_client *c,
@@ -185,6 +379,17 @@ static bool is_native(const struct p2ps_core *core, const struct p2ps_client *c,
 
     return rules->allows_native && (request->disable_data_conversion ||
                                     (rules->is_native && rules->is_native(rules->self, c->user)));
+}
+
+/* tlsUserPolicy replace: the login's own name counts for nothing. */
+static const char *take_certificate_name(struct p2ps_client *c)
+{
+    uint64_t ends_s;
+    const char *name = p2ps_client_certificate(c, &ends_s);
+
+    snprintf(c->user, sizeof(c->user), "%s", name);
+    c->login_name_type = RWF_NAME_LOGIN_USER;
+    return name[0] ? NULL : "a client certificate is needed";
 }
 
 static void first_login(struct p2ps_core *core, uint32_t client,
@@ -197,11 +402,14 @@ static void first_login(struct p2ps_core *core, uint32_t client,
         p2ps_client_doom(core, client);
         return;
     }
-    copy_text(c->user, request->user);
-    copy_text(c->position, request->position);
-    copy_text(c->application, request->application_name);
-    copy_text(c->application_id, request->application_id);
+    copy_text(c->user, sizeof(c->user), is_token(request) ? rwf_text("") : request->user);
+    copy_text(c->position, sizeof(c->position), request->position);
+    copy_text(c->application, sizeof(c->application), request->application_name);
+    copy_text(c->application_id, sizeof(c->application_id), request->application_id);
     c->login_name_type = request->name_type;
+    c->proved_by = is_token(request)          ? ENTITLE_BY_TOKEN
+                   : request->password.length ? ENTITLE_BY_PASSWORD
+                                              : ENTITLE_BY_NAME;
     c->login_no_refresh = request->no_refresh;
     c->single_open = request->single_open;
     c->allow_suspect = request->allow_suspect_data;
@@ -217,6 +425,13 @@ static void first_login(struct p2ps_core *core, uint32_t client,
         c->opened_ns = core->now_ns;
         return;
     }
+    const char *why = refuse_name(request);
+    if (core->config.certificate_policy == P2PS_CERTIFICATE_REPLACE)
+        why = take_certificate_name(c);
+    if (why) {
+        refuse_login(core, client, RWF_CODE_USAGE_ERROR, why);
+        return;
+    }
     if (request->role != OMM_ROLE_CONSUMER) {
         refuse_login(core, client, RWF_CODE_USAGE_ERROR,
                      "this port is for consumers; providers connect to src_dist");
@@ -226,6 +441,10 @@ static void first_login(struct p2ps_core *core, uint32_t client,
         core->stats.refused_no_memory++;
         end_login(core, client, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
                   "No memory for another login now");
+        return;
+    }
+    if (!p2ps_trail_has_room(core, ENTITLE_LEVEL_LOGINS)) {
+        refuse_for_now(core, client, P2PS_TRAIL_FULL);
         return;
     }
     p2ps_client_login_set(core, c, P2PS_LOGIN_ASKED);
@@ -289,6 +508,30 @@ static void pause_all(struct p2ps_core *core, uint32_t client, bool is_paused)
     }
 }
 
+/* A new token, before the old one expires; what is open goes on meanwhile. */
+static void again_token(struct p2ps_core *core, uint32_t client,
+                        const struct omm_login_request *request)
+{
+    struct entitle_answer answer = { .verdict = ENTITLE_DENY,
+                                     .token_error = ENTITLE_TOKEN_MISSING };
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    const char *why = refuse_name(request);
+
+    if (c->is_asking ||
+        !p2ps_bucket_try(&c->host->logins, &core->config.rates.logins, core->now_ns)) {
+        core->stats.logins_throttled++;
+        send_login_refresh(core, client, ENTITLE_TOKEN_NOBODY_LOOKED,
+                           "too many tokens at once; try again"); /* and no record of it */
+    } else if (!why) {
+        ask_authority(core, client, request);
+    } else {
+        snprintf(answer.text, sizeof(answer.text), "%s", why);
+        refuse_reissue(core, client, &answer);
+    }
+}
+
+/* Without a token it pauses, resumes, or asks for the answer again: it proves nothing, and nobody
+ * is asked. A password in it is ignored. */
 static void again_login(struct p2ps_core *core, uint32_t client,
                         const struct omm_login_request *request)
 {
@@ -296,8 +539,13 @@ static void again_login(struct p2ps_core *core, uint32_t client,
 
     c->login_no_refresh = request->no_refresh;
     pause_all(core, client, request->pause);
+    if (is_token(request)) {
+        again_token(core, client, request);
+        return;
+    }
+    p2ps_trail_login(core, client, ENTITLE_RECORD_REISSUE, 0, NULL);
     if (!request->no_refresh)
-        ask_authority(core, client, request);
+        send_login_refresh(core, client, 0, NULL);
 }
 
 /* CLOSED_RECOVER: a consumer hangs up and takes the next host of its list. */
@@ -307,6 +555,8 @@ void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns)
     for (uint32_t i = 0; i < core->client_room; i++) {
         uint8_t state = core->clients[i].login_state;
 
+        if (core->clients[i].is_used && state == P2PS_LOGIN_OPEN)
+            p2ps_trail_login(core, i, ENTITLE_RECORD_LOGOUT, 0, "p2ps is shutting down");
         if (core->clients[i].is_used && (state == P2PS_LOGIN_OPEN || state == P2PS_LOGIN_ASKED))
             send_login_end(core, i, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
                            "p2ps is shutting down");

@@ -15,9 +15,11 @@
  * another that offers it when nobody has offered it on its own for serviceForget.
  */
 
-#define NOT_BOUND  0xFFFFu
-#define NOT_WANTED 0xFFFEu
-#define IDS        65535u
+#define NOT_BOUND     0xFFFFu
+#define NOT_WANTED    0xFFFEu
+#define IDS           65535u
+
+#define SERVICES_MANY (P2PS_SERVICES_MAX / 4 * 3) /* those that are gone make room for others */
 
 int p2ps_networks_create(struct p2ps_core *core)
 {
@@ -102,27 +104,49 @@ static void take_from(struct p2ps_core *core, uint16_t service, unsigned network
     s->sink_service = sink_service;
 }
 
-bool p2ps_service_move(struct p2ps_core *core, uint16_t service)
+/* Another network that offers the service; RRMP_SERVICE_NONE: none, or its own is configured. */
+static uint16_t number_elsewhere(const struct p2ps_core *core, uint16_t service, unsigned *network)
 {
     const struct p2ps_service *s = &core->services[service];
     struct rrmp_sink_service here, there;
 
     if (!rrmp_sink_service(core->sinks[s->network], s->sink_service, &here) ||
         said_network(core, here.name) >= 0)
-        return false;
+        return RRMP_SERVICE_NONE;
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint16_t number =
             i == s->network ? RRMP_SERVICE_NONE : rrmp_sink_service_find(core->sinks[i], here.name);
         if (number >= P2PS_SERVICES_MAX || !rrmp_sink_service(core->sinks[i], number, &there) ||
             there.instance_count == 0)
             continue;
-        warn(core, here.name,
-             "has been offered by nobody on its network for serviceForget and is taken from "
-             "another one now");
-        take_from(core, service, i, number);
-        return true;
+        *network = i;
+        return number;
     }
-    return false;
+    return RRMP_SERVICE_NONE;
+}
+
+bool p2ps_service_can_move(const struct p2ps_core *core, uint16_t service)
+{
+    unsigned network;
+
+    return number_elsewhere(core, service, &network) != RRMP_SERVICE_NONE;
+}
+
+bool p2ps_service_move(struct p2ps_core *core, uint16_t service)
+{
+    const struct p2ps_service *s = &core->services[service];
+    struct rrmp_sink_service here;
+    unsigned network = 0;
+    uint16_t number = number_elsewhere(core, service, &network);
+
+    if (number == RRMP_SERVICE_NONE ||
+        !rrmp_sink_service(core->sinks[s->network], s->sink_service, &here))
+        return false;
+    warn(core, here.name,
+         "has been offered by nobody on its network for serviceForget and is taken from another "
+         "one now");
+    take_from(core, service, network, number);
+    return true;
 }
 
 /* That of a forgotten service, too, stays taken: it may come back. */
@@ -185,42 +209,59 @@ static void move_id(struct p2ps_core *core, struct p2ps_service *loser,
              : "has the id of another service and gets another one; set serviceId");
 }
 
+/* Another service with the id of this one, or NULL. */
+static struct p2ps_service *holder_of(struct p2ps_core *core, const struct p2ps_service *s)
+{
+    for (uint16_t i = 0; i < core->service_count; i++) {
+        if (core->services[i].id == s->id && &core->services[i] != s)
+            return &core->services[i];
+    }
+    return NULL;
+}
+
 static void choose_id(struct p2ps_core *core, struct p2ps_service *s,
                       const struct rrmp_sink_service *description)
 {
-    struct p2ps_service *holder = core->services;
-
     s->id = description->said_id ? description->said_id : id_of_name(description->name);
     s->id_from = description->said_id == 0       ? P2PS_ID_NAME
                  : description->is_id_configured ? P2PS_ID_CONFIGURED
                                                  : P2PS_ID_PROVIDER;
-    while (holder < s && holder->id != s->id)
-        holder++;
-    if (holder == s)
+    struct p2ps_service *holder = holder_of(core, s);
+    if (!holder)
         return;
-    if (!gives_way(core, holder, s, description->name)) {
+    if (gives_way(core, holder, s, description->name))
+        move_id(core, holder, s, name_of(core, holder));
+    else
         move_id(core, s, holder, description->name);
-        return;
-    }
-    core->service_count++; /* its id is taken */
-    move_id(core, holder, s, name_of(core, holder));
-    core->service_count--;
+}
+
+static uint16_t free_number(const struct p2ps_core *core)
+{
+    uint16_t number = core->services_free > 0 ? 0 : core->service_count;
+
+    while (number < core->service_count && !core->services[number].is_free)
+        number++;
+    return number;
 }
 
 static uint16_t take_new(struct p2ps_core *core, unsigned network, uint16_t sink_service,
                          const struct rrmp_sink_service *description)
 {
-    uint16_t service = core->service_count;
+    uint16_t service = free_number(core);
 
     if (service == P2PS_SERVICES_MAX)
         return RRMP_SERVICE_NONE;
+    if (service == core->service_count)
+        core->service_count++;
+    else
+        core->services_free--;
     core->service_map[network * P2PS_SERVICES_MAX + sink_service] = service;
     core->services[service] = (struct p2ps_service){
         .network = (uint8_t)network,
         .sink_service = sink_service,
+        .is_said = said_network(core, description->name) >= 0,
     };
     choose_id(core, &core->services[service], description);
-    core->service_count++;
     return service;
 }
 
@@ -266,6 +307,76 @@ uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t si
     return take_new(core, network, sink_service, &description);
 }
 
+/* ---- services that nobody offers make room ---- */
+
+/* Another network that has the service, too, may bring it from now on. */
+static void let_others_bring(struct p2ps_core *core, struct rrmp_view name)
+{
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        uint16_t there = rrmp_sink_service_find(core->sinks[i], name);
+        uint16_t *map = &core->service_map[i * P2PS_SERVICES_MAX + there % P2PS_SERVICES_MAX];
+
+        if (there < P2PS_SERVICES_MAX && *map == NOT_WANTED)
+            *map = NOT_BOUND;
+    }
+}
+
+/* Clients may stand by for the next service with this number, but have not said so. */
+static void forget_standby(struct p2ps_core *core, uint16_t service)
+{
+    for (uint32_t i = 0; core->has_standby && i < core->client_room; i++)
+        core->clients[i].standby_services[service / 64] &= ~(1ull << (service % 64));
+}
+
+bool p2ps_service_release(struct p2ps_core *core, uint16_t service)
+{
+    struct p2ps_service *s = &core->services[service];
+    uint8_t bytes[RRMP_NAME_MAX];
+    struct rrmp_view name = name_of(core, s);
+    struct p2ps_note note = {
+        .kind = P2PS_NOTE_RELEASED,
+        .service = rwf_bytes(bytes, name.length),
+        .network = s->network,
+        .sink_service = s->sink_service,
+    };
+
+    memcpy(bytes, name.bytes, name.length);
+    if (s->items > 0 || !rrmp_sink_service_forget(core->sinks[s->network], s->sink_service))
+        return false;
+    let_others_bring(core, (struct rrmp_view){ bytes, name.length });
+    forget_standby(core, service);
+    core->service_map[s->network * P2PS_SERVICES_MAX + s->sink_service] = NOT_BOUND;
+    *s = (struct p2ps_service){ .is_forgotten = true, .is_free = true };
+    core->services_free++;
+    if (core->config.note)
+        core->config.note(core->config.note_owner, &note);
+    return true;
+}
+
+bool p2ps_services_are_many(const struct p2ps_core *core)
+{
+    bool are_many = core->service_count > core->services_free + SERVICES_MANY;
+
+    for (unsigned i = 0; i < core->config.network_count; i++)
+        are_many = are_many || rrmp_sink_services_now(core->sinks[i]) > SERVICES_MANY;
+    return are_many;
+}
+
+void p2ps_services_unwanted_forget(struct p2ps_core *core)
+{
+    struct rrmp_sink_service there;
+
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        for (uint16_t number = 0; number < rrmp_sink_service_count(core->sinks[i]); number++) {
+            uint16_t *map = &core->service_map[i * P2PS_SERVICES_MAX + number];
+
+            if (*map == NOT_WANTED && rrmp_sink_service(core->sinks[i], number, &there) &&
+                there.instance_count == 0 && rrmp_sink_service_forget(core->sinks[i], number))
+                *map = NOT_BOUND;
+        }
+    }
+}
+
 bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
                                 uint16_t sink_service)
 {
@@ -283,7 +394,7 @@ uint16_t p2ps_core_service_id(const struct p2ps_core *core, unsigned network, ui
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out)
 {
-    if (service >= core->service_count)
+    if (service >= core->service_count || core->services[service].is_free)
         return false;
     const struct p2ps_service *s = &core->services[service];
     if (!rrmp_sink_service(core->sinks[s->network], s->sink_service, out))
@@ -314,10 +425,17 @@ void p2ps_service_remember(struct p2ps_core *core, uint16_t service)
 uint16_t p2ps_service_find(const struct p2ps_core *core, uint16_t service_id)
 {
     for (uint16_t i = 0; i < core->service_count; i++) {
-        if (core->services[i].id == service_id && !core->services[i].is_forgotten)
+        const struct p2ps_service *s = &core->services[i];
+
+        if (s->id == service_id && !s->is_forgotten && !s->is_closing)
             return i;
     }
     return RRMP_SERVICE_NONE;
+}
+
+bool p2ps_service_is_closing(const struct p2ps_core *core, uint16_t service_id)
+{
+    return core->closing.is_on && core->services[core->closing.service].id == service_id;
 }
 
 struct rwf_bytes p2ps_core_service_name(const struct p2ps_core *core, uint16_t id)

@@ -8,7 +8,8 @@
 int p2ps_networks_create(struct p2ps_core *core);
 void p2ps_networks_destroy(struct p2ps_core *core);
 struct rrmp_sink *p2ps_item_sink(const struct p2ps_core *core, uint32_t item);
-/* Takes the service from another network that offers it; false: none does. Its items are closed. */
+bool p2ps_service_can_move(const struct p2ps_core *core, uint16_t service);
+/* Takes the service from another network that offers it; false: none does. It has no items. */
 bool p2ps_service_move(struct p2ps_core *core, uint16_t service);
 /* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
  * used there. */
@@ -18,7 +19,15 @@ bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);
 /* Keeps what the service offers now, for the time when no instance offers it. */
 void p2ps_service_remember(struct p2ps_core *core, uint16_t service);
+/* More services are known than leave room for those to come. */
+bool p2ps_services_are_many(const struct p2ps_core *core);
+/* The number of a service that is forgotten is free. False: something of it is left. */
+bool p2ps_service_release(struct p2ps_core *core, uint16_t service);
+/* Those of networks that are not their own, and that nobody offers. */
+void p2ps_services_unwanted_forget(struct p2ps_core *core);
 /* The service with that id towards consumers, or RRMP_SERVICE_NONE. */
+/* Its items are being closed; who asks for one has to ask again. */
+bool p2ps_service_is_closing(const struct p2ps_core *core, uint16_t service_id);
 uint16_t p2ps_service_find(const struct p2ps_core *core, uint16_t service_id);
 
 #endif

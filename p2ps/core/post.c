@@ -3,11 +3,14 @@
 #include "post.h"
 #include "base/err.h"
 #include "client.h"
+#include "entitle.h"
+#include "item.h"
 #include "itemkey/itemkey.h"
 #include "network.h"
 #include "private.h"
 #include "standby.h"
 #include "tally.h"
+#include "trail.h"
 
 static const struct rwf_qos any_qos = {
     .timeliness = RWF_TIMELINESS_REALTIME,
@@ -141,7 +144,8 @@ static void nak_for_error(struct p2ps_core *core, uint32_t client, const struct 
     }
 }
 
-static void send_post(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+/* True: it is on its way. */
+static bool send_post(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
                       struct rwf_bytes bytes, uint32_t sink_item, uint16_t service,
                       struct rrmp_view key, bool is_private)
 {
@@ -152,23 +156,42 @@ static void send_post(struct p2ps_core *core, uint32_t client, const struct rwf_
 
     if (to_backbone(core, c, bytes, true, &length) != RWF_OK) {
         nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The post cannot be read");
-        return;
+        return false;
     }
     if (wants_ack && (slot = remember(core, client, msg, is_private)) == P2PS_NONE) {
         core->clients[client].misuse.posts++;
         core->stats.refused_limit++;
         nak_for_error(core, client, msg, MD_ERR_FULL);
-        return;
+        return false;
     }
     struct rrmp_view message = { core->make_buffer, length };
     const struct p2ps_service *s = &core->services[service];
     int err = rrmp_sink_post(core->sinks[s->network], core->now_ns, sink_item, s->sink_service, key,
                              message, wants_ack, slot);
     if (err == MD_OK)
-        return;
+        return true;
     if (slot != P2PS_NONE)
         forget(core, slot);
     nak_for_error(core, client, msg, err);
+    return false;
+}
+
+/* The name of the item that a post is for is what the access rules are about. */
+static bool may_post_to(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                        uint16_t service, uint8_t domain, struct rwf_bytes name)
+{
+    struct entitle_answer answer = { .text = "not entitled" };
+
+    if (!p2ps_trail_has_room(core, ENTITLE_LEVEL_POSTS)) {
+        nak(core, client, msg, RWF_NAK_NO_RESOURCES, P2PS_TRAIL_FULL);
+        return false;
+    }
+    if (p2ps_entitle_post(core, client, service, domain, name, &answer))
+        return true;
+    core->stats.posts_denied++;
+    p2ps_trail_post(core, client, service, domain, name, answer.text);
+    nak(core, client, msg, RWF_NAK_ACCESS_DENIED, answer.text);
+    return false;
 }
 
 static void post_off_stream(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
@@ -184,12 +207,58 @@ static void post_off_stream(struct p2ps_core *core, uint32_t client, const struc
         nak(core, client, msg, RWF_NAK_SOURCE_UNKNOWN, "Unknown service");
         return;
     }
+    if (!may_post_to(core, client, msg, service, msg->domain, msg->key.name))
+        return;
     if (itemkey_encode(msg->domain, &msg->key, &any_qos, key, sizeof(key), &length) != RWF_OK) {
         nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The key is too long");
         return;
     }
-    send_post(core, client, msg, bytes, RRMP_ITEM_NONE, service, (struct rrmp_view){ key, length },
-              false);
+    if (send_post(core, client, msg, bytes, RRMP_ITEM_NONE, service,
+                  (struct rrmp_view){ key, length }, false))
+        p2ps_trail_post(core, client, service, msg->domain, msg->key.name, NULL);
+}
+
+/* Whether the stream was allowed: its verdict may be pending. */
+static bool is_allowed(const struct p2ps_core *core, uint32_t client, int32_t stream_id,
+                       uint32_t item)
+{
+    uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
+
+    return watch != P2PS_NONE && core->items[item].watches[watch].state != P2PS_WATCH_ASKS;
+}
+
+/* The provider is sent the key of the message as it is: it may name another item. */
+static bool may_post_to_both(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                             const struct p2ps_item *it, struct rwf_bytes name)
+{
+    bool is_named = msg->flags & RWF_POST_HAS_KEY && msg->key.flags & RWF_KEY_HAS_NAME &&
+                    !rwf_bytes_equal(msg->key.name, name);
+
+    return may_post_to(core, client, msg, it->service, it->domain, name) &&
+           (!is_named || may_post_to(core, client, msg, it->service, it->domain, msg->key.name));
+}
+
+static void post_on_stream(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
+                           struct rwf_bytes bytes, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+    struct rrmp_sink_item info;
+    struct rwf_key key;
+    struct rwf_qos qos;
+
+    if (!p2ps_item_key(core, item, &key, &qos) ||
+        !rrmp_sink_item_info(p2ps_item_sink(core, item), it->sink_item, &info)) {
+        nak(core, client, msg, RWF_NAK_NOT_OPEN, "The item is not open");
+    } else if (!is_allowed(core, client, msg->stream_id, item)) {
+        core->stats.posts_denied++;
+        p2ps_trail_post(core, client, it->service, it->domain, key.name,
+                        "The stream is not allowed yet");
+        nak(core, client, msg, RWF_NAK_ACCESS_DENIED, "The stream is not allowed yet");
+    } else if (may_post_to_both(core, client, msg, it, key.name) &&
+               send_post(core, client, msg, bytes, it->sink_item, it->service, info.key,
+                         it->is_private)) {
+        p2ps_trail_post(core, client, it->service, it->domain, key.name, NULL);
+    }
 }
 
 void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
@@ -212,14 +281,7 @@ void p2ps_client_post(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     if (index == P2PS_STREAM_LOGIN) {
         post_off_stream(core, client, msg, bytes);
     } else if (index < P2PS_STREAM_DICTIONARY) {
-        const struct p2ps_item *it = &core->items[index];
-        struct rrmp_sink_item info;
-
-        if (rrmp_sink_item_info(p2ps_item_sink(core, index), it->sink_item, &info))
-            send_post(core, client, msg, bytes, it->sink_item, it->service, info.key,
-                      it->is_private);
-        else
-            nak(core, client, msg, RWF_NAK_NOT_OPEN, "The item is not open");
+        post_on_stream(core, client, msg, bytes, index);
     } else {
         nak(core, client, msg, RWF_NAK_NOT_OPEN, "The stream is not open");
     }
@@ -248,7 +310,7 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
     }
     if (index == P2PS_STREAM_DIRECTORY)
         p2ps_standby_directory(core, client, msg);
-    if (index >= P2PS_STREAM_DICTIONARY)
+    if (index >= P2PS_STREAM_DICTIONARY || !is_allowed(core, client, msg->stream_id, index))
         return;
     if (to_backbone(core, c, bytes, false, &length) == RWF_OK)
         rrmp_sink_generic(p2ps_item_sink(core, index), core->items[index].sink_item,

@@ -18,7 +18,11 @@
 #define P2PS_FORMS_MAX         4096
 #define P2PS_FORMS_PLAIN       128 /* places that no view takes */
 #define P2PS_SERVICES_MAX      1024
+#define P2PS_WALKS             31 /* p2ps_item.owes is one of them */
+#define P2PS_WALKS_MASK        31u
+#define P2PS_WALK_TEXT         512 /* longer ones are cut */
 #define P2PS_TEXT_MAX          128
+#define P2PS_ID_MAX            80
 
 enum p2ps_watch_state {
     P2PS_WATCH_ASKS,    /* the authority has not answered yet */
@@ -70,7 +74,8 @@ struct p2ps_item {
     uint32_t sink_item; /* RRMP_ITEM_NONE: the slot is free */
     uint32_t watch_count;
     uint16_t service; /* of the core */
-    uint8_t network;
+    uint8_t network : 3;
+    uint8_t owes : 5; /* a state to its streams: a walk of the core's, + 1; 0: none */
     uint8_t domain;
     uint8_t stream_state : 5; /* as sent to consumers last */
     uint8_t data_state : 3;
@@ -82,6 +87,7 @@ struct p2ps_item {
     bool is_state_known : 1; /* the source has sent a state or an image */
     bool is_unreadable : 1;  /* a record could not be converted since the last image */
     bool has_ended : 1;      /* at the sink: nothing is left to close there */
+    bool is_lock_known : 1;  /* an image has come, with permission data or without */
     union {
         struct p2ps_watch *watches;
         uint32_t next_free; /* of a free slot */
@@ -94,6 +100,17 @@ struct p2ps_item {
 };
 
 _Static_assert(sizeof(struct p2ps_item) == 40, "there may be millions");
+_Static_assert(P2PS_NETWORKS_MAX <= 8, "p2ps_item has three bits for it");
+
+/* A state of a group, of an instance or of a service on its way to the streams of its items. */
+struct p2ps_walk {
+    bool is_used;
+    uint32_t left;         /* items that owe it */
+    uint32_t heard_filter; /* clients with this filter heard it from the directory; 0: none */
+    uint32_t serial;       /* of the directory then */
+    struct rwf_state state;
+    uint8_t text[P2PS_WALK_TEXT];
+};
 
 enum p2ps_login_state {
     P2PS_LOGIN_NONE,
@@ -141,6 +158,7 @@ struct p2ps_client {
     int32_t login_stream;
     int32_t directory_stream;
     uint32_t directory_filter;
+    uint32_t directory_serial; /* of its last refresh */
     int32_t directory_service; /* -1: all */
     uint32_t serial;           /* of this use of the slot */
     uint32_t item_streams;
@@ -166,17 +184,34 @@ struct p2ps_client {
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     struct p2ps_party *host;
-    struct p2ps_party *party; /* of its user; NULL before the login */
-    bool is_mount;            /* and counted there */
-    bool is_held;             /* its login is refused, a second later */
-    bool is_parked;           /* its requests wait for a token */
-    bool is_parked_listed;    /* in the list of those */
-    uint32_t file_items;      /* items= of its user in the access file; 0: none */
+    struct p2ps_party *party;       /* of its user; NULL before the login */
+    bool is_mount;                  /* and counted there */
+    bool is_held : 1;               /* its login is refused, a second later */
+    bool is_checking : 1;           /* the answer to its last check is awaited */
+    bool is_asking : 1;             /* the answer to its login, or to its new token, is awaited */
+    bool ends_with_certificate : 1; /* `expires_s` is that one's end */
+    bool is_parked;                 /* its requests wait for a token */
+    bool is_parked_listed;          /* in the list of those */
+    uint32_t file_items;            /* items= of its user in the access file; 0: none */
+    uint64_t proof;                 /* of its login; see entitle/entitle.h */
+    uint64_t expires_s;             /* its token or certificate, since 1970; 0: never */
+    uint64_t reissue_s;             /* a new one should come */
+    char *roles;                    /* that an authority outside gave it; NULL: none */
+    struct p2ps_rate requests;      /* of its user, in place of those for all; 0: those */
+    struct p2ps_rate post_rate;
+    uint16_t login_question; /* the last one asked of the authority about it */
+    uint16_t check_question; /* the same after a reload */
+    uint8_t proved_by;       /* enum entitle_by; until the answer is there, what it shows */
+    bool is_proved;          /* that it is this user */
+    bool is_outside;         /* an authority outside has let it in */
+    bool is_told_down;       /* that this one is away */
+    bool may_post;
+    bool is_snapshot_only;
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];
-    char application_id[P2PS_TEXT_MAX];
-    char address[96];
+    char application_id[P2PS_ID_MAX];
+    char address[72];
 };
 
 _Static_assert(sizeof(struct p2ps_client) == 1024, "each update finds its clients by a shift");
@@ -228,18 +263,34 @@ struct p2ps_service {
     bool is_up;
     bool is_accepting;
     bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
-    bool is_forgotten; /* its deletion was sent; its number and id stay its own */
+    bool is_forgotten; /* its deletion was sent; its number and id are its own for now */
+    bool is_closing;   /* its items are being closed, and none is opened */
+    bool is_free;      /* no service has this number; it is forgotten, too */
+    bool is_said;      /* the configuration names its network: it makes no room */
     uint16_t id;
     uint64_t main_sum; /* of INFO and STATE, as sent last */
     uint64_t load_sum; /* of LOAD and LINK */
     uint8_t id_from;   /* enum p2ps_id_from */
     uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
+    uint32_t items;    /* of the core */
     /* The last offer of its instances: the service keeps it while it has none. */
     uint8_t capability_count;
     uint8_t qos_count;
     uint8_t capabilities[RRMP_SINK_CAPABILITY_MAX];
     uint8_t qos[RRMP_SINK_QOS_MAX][5];
 };
+
+/* A service whose items are being closed, because it is forgotten or moves. */
+struct p2ps_closing {
+    bool is_on;
+    bool makes_room; /* it is forgotten because there are too many */
+    bool moves;      /* to another network */
+    uint16_t service;
+    uint32_t next;  /* the item that is looked at next */
+    uint32_t items; /* that were closed */
+};
+
+struct p2ps_withheld;
 
 struct p2ps_core {
     struct p2ps_core_config config;
@@ -260,9 +311,16 @@ struct p2ps_core {
     uint32_t form_count;
     uint32_t view_count; /* of them, views */
     struct p2ps_work work;
+    struct p2ps_walk walks[P2PS_WALKS];
+    uint32_t walks_now;
+    uint32_t walk_items; /* that owe a state */
+    uint32_t walk_next;  /* where to look for them next */
+    struct p2ps_closing closing;
+    uint32_t directory_serial; /* grows with each refresh of the directory */
     uint64_t idmap_key[2];
     uint32_t *touched;
     uint32_t touched_count;
+    uint32_t long_logins_now; /* of clients with long messages */
     uint32_t late_count; /* the first of them: long messages that a flush left to the next turn */
     uint32_t *slow;      /* clients that are slow, and some that were */
     uint32_t slow_count;
@@ -271,18 +329,29 @@ struct p2ps_core {
     uint32_t post_free;
     uint32_t post_count; /* without an answer yet */
     struct p2ps_service services[P2PS_SERVICES_MAX];
-    uint16_t service_count;
-    bool are_ids_known;    /* by a consumer: they stay */
-    uint64_t forget_ns;    /* when the next one is to be forgotten; UINT64_MAX: none */
-    uint16_t *service_map; /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
+    uint16_t service_count; /* numbers that were ever used */
+    uint16_t services_free; /* of them */
+    bool has_standby;       /* a client has said for one service that it stands by */
+    bool are_ids_known;     /* by a consumer: they stay */
+    uint64_t forget_ns;     /* when the next one is to be forgotten; UINT64_MAX: none */
+    uint64_t room_ns;       /* when it is looked at next whether there are too many */
+    uint16_t *service_map;  /* P2PS_SERVICES_MAX of each network: the core's number, or none yet */
     struct p2ps_dictionary_wait *waits; /* for dictionaries, P2PS_DICTIONARY_WAITS */
     uint32_t wait_count;
     uint64_t wait_due_ns; /* when they are looked at next */
     uint16_t questions;   /* asked of the authority about items */
+    bool needs_locks;     /* it has said once that permission data count */
+    bool is_outside_down; /* the authority outside is away */
     uint64_t perm_bytes;  /* of permission data remembered */
-    uint64_t sweep_ns;    /* when timers of clients are next looked at */
-    struct cache *cache;  /* NULL: images are the source's business */
-    uint8_t *part;        /* of an image out of the cache */
+    struct {
+        const char *file;
+        uint32_t line;
+    } decided;                      /* of the last denial: the rule; line 0: none */
+    struct p2ps_withheld *withheld; /* NULL: nothing is recorded */
+    uint64_t sweep_ns;              /* when timers of clients are next looked at */
+    uint64_t wall_s;                /* seconds since 1970, when they were */
+    struct cache *cache;            /* NULL: images are the source's business */
+    uint8_t *part;                  /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;

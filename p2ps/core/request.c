@@ -14,8 +14,10 @@
 #include "private.h"
 #include "request.h"
 #include "standby.h"
+#include "states.h"
 #include "status.h"
 #include "tally.h"
+#include "trail.h"
 #include "watch.h"
 
 /* A request on its way: what was found out about it so far. */
@@ -65,7 +67,12 @@ static bool find_service(struct p2ps_core *core, struct opening *open)
         open->service = RRMP_SERVICE_NONE;
     if (open->service == RRMP_SERVICE_NONE ||
         !p2ps_service_read(core, open->service, &open->description)) {
-        close_with(core, open, RWF_CODE_SOURCE_UNKNOWN, "Unknown service");
+        if (open->key.flags & RWF_KEY_HAS_SERVICE_ID &&
+            p2ps_service_is_closing(core, open->key.service_id))
+            refuse(core, open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_SOURCE_UNKNOWN,
+                   "The service is being closed; ask again");
+        else
+            close_with(core, open, RWF_CODE_SOURCE_UNKNOWN, "Unknown service");
         return false;
     }
     return true;
@@ -128,8 +135,21 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     return true;
 }
 
+static bool check_stream(struct p2ps_core *core, const struct opening *open)
+{
+    if (!open->request->is_streaming || !p2ps_client_at(core, open->client)->is_snapshot_only)
+        return true;
+    core->stats.not_entitled++;
+    close_with(core, open, RWF_CODE_NOT_ENTITLED, "the user may ask for snapshots only");
+    return false;
+}
+
 static bool check_memory(struct p2ps_core *core, const struct opening *open)
 {
+    if (!p2ps_trail_has_room(core, ENTITLE_LEVEL_ITEMS)) {
+        close_for_room(core, open, RWF_CODE_NO_RESOURCES, P2PS_TRAIL_FULL);
+        return false;
+    }
     if (!p2ps_core_is_full(core))
         return true;
     core->stats.refused_no_memory++;
@@ -209,7 +229,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
         sink_open.is_snapshot = false;
     if (request->is_private && request->container != RWF_TYPE_NO_DATA)
         sink_open.message = (struct rrmp_view){ request->payload.data, request->payload.length };
-    uint32_t item = p2ps_item_take(core);
+    uint32_t item = p2ps_item_take(core, open->service);
     if (item == P2PS_NONE) {
         close_for_room(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
         return P2PS_NONE;
@@ -218,8 +238,12 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     int err = rrmp_sink_item_open(sink, core->now_ns, &sink_open, &sink_item);
     if (err != MD_OK) {
         p2ps_item_give(core, item);
-        if (err == MD_ERR_EXISTS)
-            return item_of_sink(sink, sink_item);
+        if (err == MD_ERR_EXISTS) {
+            item = item_of_sink(sink, sink_item);
+            if (item != P2PS_NONE)
+                p2ps_states_settle(core, item);
+            return item;
+        }
         close_for_room(core, open,
                        err == MD_ERR_FULL ? RWF_CODE_TOO_MANY_ITEMS : RWF_CODE_NO_RESOURCES,
                        "No more items can be opened");
@@ -227,41 +251,10 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     }
     struct p2ps_item *it = &core->items[item];
     it->sink_item = sink_item;
-    it->service = open->service;
-    it->network = service->network;
     it->domain = request->domain;
     it->is_private = request->is_private;
     it->is_snapshot = sink_open.is_snapshot;
     return item;
-}
-
-/*
- * The image of a snapshot may come before the verdict about it, and then never again. So one that
- * waits for a verdict is a watch on an item that stays open, as if others had it.
- */
-static void keep_snapshot_open(struct p2ps_core *core, uint32_t item)
-{
-    struct p2ps_item *it = &core->items[item];
-    struct rrmp_sink *sink = p2ps_item_sink(core, item);
-    uint8_t key[RRMP_KEY_SIZE_MAX];
-    struct rrmp_sink_item info;
-    uint32_t sink_item = RRMP_ITEM_NONE;
-
-    if (!it->is_snapshot || it->is_private || !rrmp_sink_item_info(sink, it->sink_item, &info))
-        return;
-    memcpy(key, info.key.bytes, info.key.length);
-    struct rrmp_sink_open open = {
-        .service = info.service,
-        .key = { key, info.key.length },
-        .priority_class = 1,
-        .priority_count = 1,
-        .user = item,
-    };
-    if (rrmp_sink_item_open(sink, core->now_ns, &open, &sink_item) != MD_OK)
-        return; /* at the limit of items: the snapshot goes on as it is */
-    rrmp_sink_item_close(sink, core->now_ns, it->sink_item);
-    it->sink_item = sink_item;
-    it->is_snapshot = false;
 }
 
 static void open_watch(struct p2ps_core *core, struct opening *open)
@@ -305,7 +298,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         p2ps_items_sweep(core); /* now: until the batch is over the source could be asked */
         break;
     case ENTITLE_PENDING:
-        keep_snapshot_open(core, item);
+        p2ps_item_keep_open(core, item);
         break;
     }
 }
@@ -319,7 +312,8 @@ static bool check_service_state(struct p2ps_core *core, const struct opening *op
         return true;
     if (!c->single_open || !c->allow_suspect || open->request->is_private ||
         !open->request->is_streaming) {
-        refuse(core, open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, "The service is down");
+        refuse(core, open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_SOURCE_UNKNOWN,
+               "The service is down");
         return false;
     }
     return true;
@@ -329,7 +323,8 @@ static void open_one(struct p2ps_core *core, struct opening *open)
 {
     p2ps_deliver_events(core); /* the sink needs its queue empty to take a request */
     if (find_service(core, open) && check_domain(core, open) && choose_qos(core, open) &&
-        check_limits(core, open) && check_memory(core, open) && check_service_state(core, open))
+        check_limits(core, open) && check_stream(core, open) && check_memory(core, open) &&
+        check_service_state(core, open))
         open_watch(core, open);
 }
 
@@ -474,10 +469,12 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
     bool missed = !request->pause && (w->flags & P2PS_WATCH_MISSED);
     if (missed)
         w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
-    if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed)) {
-        w->flags |= request->no_refresh ? 0 : P2PS_WATCH_ASKED;
-        p2ps_watch_wants_image(core, item, at);
+    if (!request->no_refresh) {
+        w->flags |= P2PS_WATCH_ASKED; /* one that waits for a verdict, too */
+        w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
     }
+    if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed))
+        p2ps_watch_wants_image(core, item, at);
 }
 
 /* ---- the client's words ---- */

@@ -4,10 +4,13 @@
 #include "client.h"
 #include "drop.h"
 #include "entitle.h"
+#include "gone.h"
 #include "login.h"
 #include "private.h"
 #include "request.h"
 #include "standby.h"
+#include "states.h"
+#include "status.h"
 
 /* ---- requests ---- */
 
@@ -80,23 +83,84 @@ static void check_watches(struct p2ps_core *core, uint32_t item)
     work->check_item++;
 }
 
+/* Logins first: whose login ends has no streams to be asked for. */
+static void check_clients(struct p2ps_core *core)
+{
+    struct p2ps_work *work = &core->work;
+
+    while (work->check_client < core->client_room && work->checks > 0 && work->places > 0) {
+        work->places--;
+        if (p2ps_login_check(core, work->check_client++))
+            work->checks -= work->checks > 0;
+    }
+    if (work->check_client >= core->client_room)
+        work->check_client = P2PS_NONE;
+}
+
 static void serve_checks(struct p2ps_core *core)
 {
     struct p2ps_work *work = &core->work;
 
+    check_clients(core);
+    if (work->check_client != P2PS_NONE)
+        return;
+    if (work->check_item == P2PS_NONE && work->has_new_roles) {
+        work->has_new_roles = false;
+        work->check_item = 0;
+        work->is_check_started = false;
+    }
     while (work->check_item < core->item_room && work->checks > 0 && work->places > 0) {
         work->places--;
         check_watches(core, work->check_item);
     }
     if (work->check_item >= core->item_room)
         work->check_item = P2PS_NONE;
+    if (work->check_item == P2PS_NONE && work->checks_again) {
+        work->checks_again = false;
+        work->check_client = 0;
+    }
 }
 
 void p2ps_slice_check(struct p2ps_core *core)
 {
+    core->work.check_client = 0;
+    core->work.checks_again = false;
     core->work.check_item = 0;
     core->work.is_check_started = false;
     serve_checks(core);
+}
+
+/* ---- an authority outside ---- */
+
+static void serve_tells(struct p2ps_core *core)
+{
+    struct p2ps_work *work = &core->work;
+
+    while (work->tell_client < core->client_room && work->checks > 0 && work->places > 0) {
+        work->places--;
+        work->checks -= p2ps_status_tell_down(core, work->tell_client++);
+    }
+    if (work->tell_client >= core->client_room)
+        work->tell_client = P2PS_NONE;
+}
+
+/* A walk under way goes on: notices without end must not keep it from the last clients. */
+static void recall_logins(struct p2ps_work *work)
+{
+    if (work->check_client == P2PS_NONE && work->check_item == P2PS_NONE)
+        work->check_client = 0;
+    else
+        work->checks_again = true;
+}
+
+void p2ps_slice_news(struct p2ps_core *core, unsigned news)
+{
+    if (news & ENTITLE_NEWS_LOGINS)
+        recall_logins(&core->work);
+    if (news & (ENTITLE_NEWS_DOWN | ENTITLE_NEWS_UP)) {
+        core->is_outside_down = !(news & ENTITLE_NEWS_UP);
+        core->work.tell_client = 0;
+    }
 }
 
 /* ---- the turn ---- */
@@ -105,7 +169,11 @@ void p2ps_slice_turn(struct p2ps_core *core)
 {
     p2ps_work_refill(core);
     p2ps_work_unpark(core);
+    p2ps_states_turn(core);
+    p2ps_gone_turn(core);
+    core->work.states = P2PS_TURN_STATES; /* what events bring from here on is of the next turn */
     p2ps_drop_more(core);
+    serve_tells(core);
     serve_checks(core);
     serve_busy(core);
 }

@@ -9,5 +9,7 @@
 void p2ps_slice_turn(struct p2ps_core *core);
 /* Every watch of every item is asked for again. */
 void p2ps_slice_check(struct p2ps_core *core);
+/* The authority has news: bits of enum entitle_news. */
+void p2ps_slice_news(struct p2ps_core *core, unsigned news);
 
 #endif

@@ -105,7 +105,7 @@ void p2ps_standby_directory(struct p2ps_core *core, uint32_t client, const struc
             continue;
         uint64_t bit = 1ull << (service % 64);
         if (role == OMM_STANDBY_STANDBY)
-            c->standby_services[service / 64] |= bit;
+            c->standby_services[service / 64] |= bit, core->has_standby = true;
         else
             c->standby_services[service / 64] &= ~bit;
     }

@@ -40,3 +40,21 @@ bool p2ps_state_ends(const struct rwf_state *state)
            state->stream_state == RWF_STREAM_CLOSED_RECOVER ||
            state->stream_state == RWF_STREAM_REDIRECTED;
 }
+
+bool p2ps_status_tell_down(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+    bool is_down = core->is_outside_down;
+
+    if (!p2ps_client_is_here(c) || c->closing || c->login_state != P2PS_LOGIN_OPEN ||
+        !c->is_outside || c->is_told_down == is_down)
+        return false;
+    c->is_told_down = is_down;
+    struct rwf_state state = is_down
+                                 ? p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_DACS_DOWN,
+                                              "the permission system is down; what is open goes on")
+                                 : p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE,
+                                              "the permission system is back");
+    p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
+    return true;
+}

@@ -12,4 +12,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
 /* Does this state end a stream? */
 bool p2ps_state_ends(const struct rwf_state *state);
 
+/* That the authority outside is away, or back, if that is news to the client. */
+bool p2ps_status_tell_down(struct p2ps_core *core, uint32_t client);
+
 #endif

@@ -32,7 +32,11 @@ int p2ps_tally_user(struct p2ps_core *core, struct p2ps_client *c, bool is_prove
 {
     c->party =
         p2ps_parties_user(core->parties, core->now_ns, c->user, is_proved ? NULL : c->address);
-    return c->party ? MD_OK : MD_ERR_NOMEM;
+    if (!c->party)
+        return MD_ERR_NOMEM;
+    if (c->front->user)
+        c->front->user(c->self, c->user, c->party);
+    return MD_OK;
 }
 
 void p2ps_tally_leave(struct p2ps_core *core, uint32_t client)
@@ -78,40 +82,57 @@ void p2ps_tally_items(struct p2ps_client *c, int64_t change)
 
 /* ---- rates ---- */
 
+/* The rates at which a request or a post is charged; 0 a second: it is not. */
+struct charge {
+    struct p2ps_rate host;
+    struct p2ps_rate user;
+};
+
+/* A user of the access file may have a rate of its own. If it was proved that it is this user, it
+ * takes nothing of what others behind the same address have. */
+static struct charge charge_of(const struct p2ps_client *c, const struct p2ps_rate *own,
+                               const struct p2ps_rate *all)
+{
+    bool has_own = own->per_second != 0;
+
+    return (struct charge){
+        .host = has_own && c->is_proved ? (struct p2ps_rate){ 0 } : *all,
+        .user = has_own ? *own : *all,
+    };
+}
+
 /* Before the login a request is refused, and costs nobody's share: whoever is behind the same
  * address has done nothing. */
 void p2ps_tally_ask(struct p2ps_core *core, struct p2ps_client *c)
 {
-    const struct p2ps_rate *rate = &core->config.rates.requests;
+    struct charge charge = charge_of(c, &c->requests, &core->config.rates.requests);
 
-    if (rate->per_second == 0 || !c->party)
+    if (!c->party)
         return;
-    p2ps_bucket_take(&c->host->requests, rate, core->now_ns, 1);
-    p2ps_bucket_take(&c->party->requests, rate, core->now_ns, 1);
+    p2ps_bucket_take(&c->host->requests, &charge.host, core->now_ns, 1);
+    p2ps_bucket_take(&c->party->requests, &charge.user, core->now_ns, 1);
 }
 
 uint64_t p2ps_tally_ready(const struct p2ps_core *core, const struct p2ps_client *c)
 {
-    const struct p2ps_rate *rate = &core->config.rates.requests;
+    struct charge charge = charge_of(c, &c->requests, &core->config.rates.requests);
 
-    if (rate->per_second == 0 || !c->party)
+    if (!c->party)
         return 0;
-    uint64_t host_ns = p2ps_bucket_ready(&c->host->requests, rate, core->now_ns);
-    uint64_t user_ns = p2ps_bucket_ready(&c->party->requests, rate, core->now_ns);
+    uint64_t host_ns = p2ps_bucket_ready(&c->host->requests, &charge.host, core->now_ns);
+    uint64_t user_ns = p2ps_bucket_ready(&c->party->requests, &charge.user, core->now_ns);
     return host_ns > user_ns ? host_ns : user_ns;
 }
 
 bool p2ps_tally_post(struct p2ps_core *core, struct p2ps_client *c)
 {
-    const struct p2ps_rate *rate = &core->config.rates.posts;
+    struct charge charge = charge_of(c, &c->post_rate, &core->config.rates.posts);
 
-    if (rate->per_second == 0)
-        return true;
-    if (p2ps_bucket_ready(&c->host->post_rate, rate, core->now_ns) > core->now_ns ||
-        p2ps_bucket_ready(&c->party->post_rate, rate, core->now_ns) > core->now_ns)
+    if (p2ps_bucket_ready(&c->host->post_rate, &charge.host, core->now_ns) > core->now_ns ||
+        p2ps_bucket_ready(&c->party->post_rate, &charge.user, core->now_ns) > core->now_ns)
         return false;
-    p2ps_bucket_take(&c->host->post_rate, rate, core->now_ns, 1);
-    p2ps_bucket_take(&c->party->post_rate, rate, core->now_ns, 1);
+    p2ps_bucket_take(&c->host->post_rate, &charge.host, core->now_ns, 1);
+    p2ps_bucket_take(&c->party->post_rate, &charge.user, core->now_ns, 1);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include "login.h"
 #include "private.h"
 #include "tally.h"
+#include "trail.h"
 #include "watch.h"
 
 #define SECOND_NS       1000000000ull
@@ -20,9 +21,16 @@
 
 void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
 {
+    p2ps_client_lost(core, now_ns, client, "the connection has ended");
+}
+
+void p2ps_client_lost(struct p2ps_core *core, uint64_t now_ns, uint32_t client, const char *why)
+{
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->now_ns = now_ns;
+    if (c->login_state == P2PS_LOGIN_OPEN)
+        p2ps_trail_login(core, client, ENTITLE_RECORD_LOGOUT, 0, why);
     p2ps_tally_items(c, -(int64_t)c->item_streams);
     p2ps_tally_leave(core, client);
     if (c->is_slow)
@@ -42,7 +50,7 @@ void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason
     const struct p2ps_front *front = c->door ? c->door : c->front;
     void *self = c->door ? c->door_self : c->self;
 
-    p2ps_client_gone(core, core->now_ns, client);
+    p2ps_client_lost(core, core->now_ns, client, reason);
     front->close(self, reason);
 }
 
@@ -223,6 +231,8 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
         p2ps_login_throttled(core, client);
     } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
         p2ps_client_cut(core, client, "no login within loginTimeout");
+    } else if (c->expires_s && c->login_state == P2PS_LOGIN_OPEN && core->wall_s >= c->expires_s) {
+        p2ps_login_expire(core, client);
     } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
         core->stats.mounts_cut_slow++;
         p2ps_client_cut(core, client, "output buffer overflow");
@@ -253,6 +263,7 @@ void p2ps_clients_tick(struct p2ps_core *core)
     if (core->sweep_ns != 0 && core->now_ns - core->sweep_ns > SECOND_NS)
         forgive_absence(core, core->now_ns - core->sweep_ns);
     core->sweep_ns = core->now_ns + SECOND_NS;
+    core->wall_s = core->config.wall_s ? core->config.wall_s() : 0;
     for (uint32_t i = 0; i < core->client_room; i++) {
         if (p2ps_client_is_here(&core->clients[i]))
             tick_client(core, i);

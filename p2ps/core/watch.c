@@ -9,6 +9,7 @@
 #include "private.h"
 #include "record.h"
 #include "status.h"
+#include "trail.h"
 
 #define OWED_STREAMS 4096 /* looked at for what they are owed, in one go */
 
@@ -178,7 +179,7 @@ static bool is_at_hand(const struct p2ps_core *core, const struct p2ps_item *it,
 {
     bool takes_suspect = c->single_open && c->allow_suspect;
 
-    return it->image && it->image_state == P2PS_WATCH_STEP && !it->has_ended &&
+    return it->image && it->image_state == P2PS_WATCH_STEP && !it->has_ended && it->owes == 0 &&
            cache_image_is_valid(it->image) &&
            (data_state_of(core, it) == RWF_DATA_OK || takes_suspect) && core->part;
 }
@@ -270,7 +271,45 @@ void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, co
         p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
 
     core->stats.not_entitled++;
+    p2ps_trail_denied(core, item, watch, text);
     p2ps_watch_status(core, item, watch, &state);
+}
+
+static void tell_waits(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    const struct p2ps_item *it = &core->items[item];
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
+
+    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
+        p2ps_watch_status(core, item, watch, &state);
+}
+
+/* The image of a snapshot has gone by, and the source sends it once. */
+static void tell_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                        RWF_CODE_NO_RESOURCES, "No room for the image");
+
+    p2ps_watch_status(core, item, watch, &state);
+}
+
+/* Updates passed the watch while it waited for a verdict. False: it has ended, or there is no room
+ * to tell it so: then it is owed an image like all who fall behind, who are told first. */
+static bool tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    struct p2ps_watch *w = &core->items[item].watches[watch];
+
+    tell_waits(core, item, watch);
+    if (w->state != P2PS_WATCH_ENDED)
+        tell_conflated(core, item, watch);
+    if (w->state == P2PS_WATCH_ENDED)
+        return false;
+    if (!(w->flags & P2PS_WATCH_OWED_STATUS))
+        return true;
+    p2ps_watch_set(w, P2PS_WATCH_STEP);
+    p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+    return false;
 }
 
 void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
@@ -280,18 +319,23 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     if (w->state != P2PS_WATCH_ASKS)
         return;
+    p2ps_trail_open(core, item, watch);
+    bool is_told = (w->flags & P2PS_WATCH_HAD_IMAGE) != 0;
+    if (is_told && !tell_left_out(core, item, watch))
+        return;
     p2ps_watch_set(w, w->flags & P2PS_WATCH_NO_REFRESH ? P2PS_WATCH_STEP : P2PS_WATCH_NEW);
     if (w->state == P2PS_WATCH_STEP)
         return;
     if (p2ps_watch_give_image(core, item, watch))
         return;
+    if (it->sink_item == RRMP_ITEM_NONE) {
+        tell_too_late(core, item, watch);
+        return;
+    }
     rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
     /* A suspect state is sent at once: it stops the consumer's request timer. */
-    if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT) {
-        struct rwf_state state =
-            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
-        p2ps_watch_status(core, item, watch, &state);
-    }
+    if (!is_told)
+        tell_waits(core, item, watch);
 }
 
 /* ---- what slow clients are owed ---- */
@@ -302,9 +346,7 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
     struct p2ps_watch *w = &it->watches[at];
 
     if (it->sink_item == RRMP_ITEM_NONE) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                            RWF_CODE_NO_RESOURCES, "No room for the image");
-        p2ps_watch_status(core, item, at, &state);
+        tell_too_late(core, item, at);
         return;
     }
     if (w->flags & P2PS_WATCH_OWED_IMAGE) {

@@ -21,7 +21,8 @@ void p2ps_work_start(struct p2ps_core *core)
     work->busy_first = work->busy_last = P2PS_NONE;
     work->drop_first = work->drop_last = P2PS_NONE;
     work->resuming = P2PS_NONE;
-    work->check_item = P2PS_NONE;
+    work->check_client = work->check_item = work->tell_client = P2PS_NONE;
+    work->states = P2PS_TURN_STATES;
     p2ps_work_refill(core);
 }
 
@@ -67,8 +68,7 @@ bool p2ps_work_parks(struct p2ps_core *core, uint32_t client)
 
     if (c->is_parked)
         return true;
-    if (core->config.rates.requests.per_second == 0 ||
-        (ready_ns = p2ps_tally_ready(core, c)) <= core->now_ns)
+    if ((ready_ns = p2ps_tally_ready(core, c)) <= core->now_ns)
         return false;
     if (ready_ns < core->now_ns + PARK_LEAST_NS)
         ready_ns = core->now_ns + PARK_LEAST_NS;
@@ -158,8 +158,15 @@ bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
     return false;
 }
 
+bool p2ps_core_is_spent(const struct p2ps_core *core)
+{
+    return core->work.states == 0;
+}
+
 bool p2ps_core_has_work(const struct p2ps_core *core)
 {
     return core->work.busy_first != P2PS_NONE || core->work.drop_first != P2PS_NONE ||
-           core->work.check_item != P2PS_NONE;
+           core->work.check_item != P2PS_NONE || core->work.check_client != P2PS_NONE ||
+           core->work.tell_client != P2PS_NONE || core->work.has_new_roles ||
+           core->walk_items > 0 || core->closing.is_on;
 }

@@ -17,23 +17,31 @@
  *             no more, 256 places looked at for such streams
  *     watch   a stream that is let go because its client hung up or logged out
  *     place   of a map of stream ids, looked at for such streams
- *     check   a question to the authority because the access rules were read again
+ *     check   a question to the authority because the access rules were read again, or because it
+ *             wants to be asked; a login that is told that it is away
+ *     state   a stream that is told the state of its group or service, or closed with it
  *     image   a record of the backbone that belongs to an image
  *     long    a client with long messages that is flushed
+ *     service one that nobody offers, and that makes room for another one
+ *
+ * A state costs another stream for each P2PS_STATE_ITEMS items of the service, which are looked at.
  *
  * An answer for which the authority looked at many rules costs asks and checks besides: one for
  * each P2PS_ASK_RULES of them.
  */
-#define P2PS_TURN_ASKS    32
-#define P2PS_SHARE_ASKS   8
-#define P2PS_TURN_WATCHES 512
-#define P2PS_TURN_PLACES  8192
-#define P2PS_TURN_CHECKS  64
-#define P2PS_TURN_IMAGES  64
-#define P2PS_TURN_LONG    8
-#define P2PS_ASK_BYTES    4096
-#define P2PS_ASK_PLACES   256
-#define P2PS_ASK_RULES    512
+#define P2PS_TURN_ASKS     32
+#define P2PS_SHARE_ASKS    8
+#define P2PS_TURN_WATCHES  512
+#define P2PS_TURN_PLACES   8192
+#define P2PS_TURN_CHECKS   64
+#define P2PS_TURN_STATES   512
+#define P2PS_TURN_IMAGES   64
+#define P2PS_TURN_LONG     8
+#define P2PS_TURN_SERVICES 16
+#define P2PS_STATE_ITEMS   256
+#define P2PS_ASK_BYTES     4096
+#define P2PS_ASK_PLACES    256
+#define P2PS_ASK_RULES     512
 
 struct p2ps_core;
 
@@ -42,14 +50,19 @@ struct p2ps_work {
     uint32_t watches;
     uint32_t places;
     uint32_t checks;
+    uint32_t states;
     uint32_t busy_first; /* rings of clients; P2PS_NONE: empty */
     uint32_t busy_last;
     uint32_t drop_first;
     uint32_t drop_last;
     uint32_t resuming;     /* the client whose share it is; P2PS_NONE: nobody's */
+    uint32_t check_client; /* who is asked for next after a reload; P2PS_NONE: all were */
+    bool checks_again;     /* all clients, once more, when check_client and check_item are done */
     uint32_t check_item;   /* whose watches are asked for next after a reload; P2PS_NONE: done */
     uint32_t check_watch;  /* and so many of them are left */
     bool is_check_started; /* check_watch is of check_item */
+    bool has_new_roles;    /* a login has others meanwhile: its items are asked for again */
+    uint32_t tell_client;  /* who hears next that the authority outside is away, or back */
 };
 
 void p2ps_work_start(struct p2ps_core *core);

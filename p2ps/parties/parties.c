@@ -96,11 +96,25 @@ static void link_idle(struct p2ps_parties *parties, struct entry *entry)
     parties->idle_count++;
 }
 
+static struct entry *take_oldest(struct p2ps_parties *parties)
+{
+    struct entry *entry = parties->oldest;
+
+    parties->oldest = entry->newer;
+    if (parties->oldest)
+        parties->oldest->older = NULL;
+    else
+        parties->newest = NULL;
+    entry->newer = NULL;
+    parties->idle_count--;
+    return entry;
+}
+
+/* The entry is in no list but that of its bucket. */
 static void forget(struct p2ps_parties *parties, struct entry *entry)
 {
     struct entry **link = bucket_of(parties, entry->name, entry->length);
 
-    unlink_idle(parties, entry);
     while (*link != entry)
         link = &(*link)->next;
     *link = entry->next;
@@ -127,15 +141,13 @@ static bool has_debts(const struct p2ps_party *party, uint64_t now_ns)
 static void forget_some(struct p2ps_parties *parties)
 {
     for (unsigned i = 0; i < 4 && parties->oldest; i++) {
-        struct entry *entry = parties->oldest;
+        bool are_many = parties->idle_count > P2PS_PARTIES_IDLE;
+        struct entry *entry = take_oldest(parties);
 
-        if (!is_counted(&entry->party) && (parties->idle_count > P2PS_PARTIES_IDLE ||
-                                           !has_debts(&entry->party, parties->now_ns))) {
+        if (!is_counted(&entry->party) && (are_many || !has_debts(&entry->party, parties->now_ns)))
             forget(parties, entry);
-            continue;
-        }
-        unlink_idle(parties, entry);
-        link_idle(parties, entry);
+        else
+            link_idle(parties, entry);
     }
 }
 
@@ -193,6 +205,17 @@ struct p2ps_party *p2ps_parties_user(struct p2ps_parties *parties, uint64_t now_
     /* A zero byte cannot be in either text. */
     int length = snprintf(name, sizeof(name), "%c%s%c%.300s", peer ? 'n' : 'u', host, 0, user);
     return enter(parties, now_ns, name, (size_t)length);
+}
+
+void p2ps_parties_hold(struct p2ps_parties *parties, struct p2ps_party *party)
+{
+    struct entry *entry = (struct entry *)party;
+
+    if (!party)
+        return;
+    pthread_mutex_lock(&parties->lock);
+    entry->references++;
+    pthread_mutex_unlock(&parties->lock);
 }
 
 void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party)

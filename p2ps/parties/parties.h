@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/share.h"
 #include "bucket.h"
 
 /*
@@ -24,6 +25,8 @@ struct p2ps_party {
     _Atomic uint32_t views;  /* that it was the first to ask for */
     _Atomic uint32_t posts;  /* without an answer yet */
     _Atomic uint64_t items;
+    struct md_share output; /* bytes that wait to be sent to it, beyond the guaranteed ones */
+    struct md_share input;  /* bytes of it that wait, in parts of messages */
     struct p2ps_bucket logins;
     struct p2ps_bucket requests;
     struct p2ps_bucket post_rate;
@@ -47,6 +50,8 @@ struct p2ps_party *p2ps_parties_host(struct p2ps_parties *parties, uint64_t now_
 /* `peer` NULL: the name was proved. */
 struct p2ps_party *p2ps_parties_user(struct p2ps_parties *parties, uint64_t now_ns,
                                      const char *user, const char *peer);
+/* One more holder. NULL is allowed. */
+void p2ps_parties_hold(struct p2ps_parties *parties, struct p2ps_party *party);
 void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party);
 
 /* Distinct items, of each worker. */

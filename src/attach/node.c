@@ -243,6 +243,11 @@ struct rrcp *attach_node_engine(struct attach_node *node)
     return node->engine;
 }
 
+const char *attach_node_sealer(const struct attach_node *node)
+{
+    return node->seal.context ? seal_library(&node->seal) : NULL;
+}
+
 struct net_packet_io *attach_node_io(struct attach_node *node)
 {
     return node->io;

@@ -56,9 +56,17 @@ int md_caps_reduce(uint64_t wanted)
     return set(&sets);
 }
 
+/* Whoever has none keeps its credentials as they are, which RDMA compares by their address. */
+static bool has_any(void)
+{
+    struct sets sets;
+
+    return get(&sets) != 0 || (sets.effective | sets.permitted | sets.inheritable) != 0;
+}
+
 void md_caps_drop(void)
 {
-    if (is_of_namespace())
+    if (is_of_namespace() || !has_any())
         return;
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     (void)md_caps_reduce(0);

@@ -22,6 +22,8 @@
 
 /* Busy turns between two looks at the descriptors: a look costs a system call, work often none. */
 #define TURNS_A_POLL 4
+/* By poll() a loop sleeps no longer: libraries in front of the kernel may miss a wake-up. */
+#define POLL_SLEEP_NS (100 * MD_NS_PER_MS)
 
 /*
  * Time. libevent would set its timer anew for every wait; here one timerfd bounds the sleep. It is
@@ -39,6 +41,7 @@ struct md_loop {
     uint64_t alarm_ns;   /* when it will ring, MD_NEVER if it will not */
     uint64_t now_ns;
     uint64_t busy_poll_ns;
+    uint64_t sleep_max_ns; /* MD_NEVER: no bound */
     uint64_t idle_since_ns;
     struct md_loop_stats stats;
     struct md_hist *turns; /* NULL: not recorded */
@@ -75,6 +78,13 @@ struct md_loop_wake {
     int fd;
     _Atomic bool is_pending;
 };
+
+static _Atomic bool uses_poll;
+
+void md_loop_use_poll(bool is_poll)
+{
+    atomic_store(&uses_poll, is_poll);
+}
 
 /* The kernel may have taken a while to report: read the time again before using it. */
 static void awake(struct md_loop *loop)
@@ -121,6 +131,12 @@ static int alarm_by(struct md_loop *loop, uint64_t deadline, uint64_t now)
     return MD_OK;
 }
 
+static bool avoid_all_but_poll(struct event_config *config)
+{
+    return event_config_avoid_method(config, "epoll") == 0 &&
+           event_config_avoid_method(config, "select") == 0;
+}
+
 static void on_stop(void *owner)
 {
     (void)owner;
@@ -141,6 +157,9 @@ int md_loop_create(uint64_t busy_poll_ns, struct md_loop **out)
     if (event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) != 0)
         goto fail;
     err = MD_ERR_SYS;
+    loop->sleep_max_ns = atomic_load(&uses_poll) ? POLL_SLEEP_NS : MD_NEVER;
+    if (loop->sleep_max_ns != MD_NEVER && !avoid_all_but_poll(config))
+        goto fail;
     loop->base = event_base_new_with_config(config);
     if (!loop->base)
         goto fail;
@@ -213,6 +232,8 @@ static int sleep_until(struct md_loop *loop, uint64_t deadline)
         deadline = loop->timers.next_ns;
     if (deadline <= now)
         return poll_now(loop);
+    if (deadline - now > loop->sleep_max_ns)
+        deadline = now + loop->sleep_max_ns;
     if (deadline != MD_NEVER && alarm_by(loop, deadline, now) != MD_OK)
         return MD_ERR_SYS;
     loop->busy_turns = 0;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "client/session.h"
+#include "netio/rsocket.h"
 
 _Static_assert((int)RMDS_ERROR_RANGE == (int)MD_ERR_RANGE, "one set of codes");
 _Static_assert((int)RMDS_ERROR_FULL == (int)MD_ERR_FULL, "one set of codes");
@@ -117,14 +118,17 @@ static void drop_strings(struct rmds_options *options)
 
 static int settings_init(struct settings *settings, const struct rmds_options *options)
 {
+    static const struct net_transport *const all[] = { &net_tcp_transport, &net_tls_transport,
+                                                       &net_rsocket_transport };
     const char *name = options->transport ? options->transport : "tcp";
 
     memset(settings, 0, sizeof(*settings));
-    if (strcmp(name, "tcp") != 0 && strcmp(name, "tls") != 0)
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        settings->transport = strcmp(all[i]->name, name) == 0 ? all[i] : settings->transport;
+    if (!settings->transport)
         return MD_ERR_UNSUPPORTED;
     if (options->ping_timeout_s > 255 || options->ping_timeout_min_s > 255)
         return MD_ERR_RANGE;
-    settings->transport = strcmp(name, "tls") == 0 ? &net_tls_transport : &net_tcp_transport;
     settings->options = *options;
     copy_strings(&settings->options);
     return MD_OK;

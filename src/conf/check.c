@@ -39,7 +39,7 @@ struct checker {
     unsigned suggestions;
     struct template templates[TEMPLATES][PROGRAMS]; /* of any node and instance */
     struct template own[TEMPLATES][PROGRAMS];       /* of the daemon that asks */
-    bool absent_said[256];                          /* by row: "not in this version" is said once */
+    bool absent_said[512];                          /* by row: "not in this version" is said once */
     char ssl[512]; /* names that are about the vendor's SSL, reported in one line at the end */
     const char *ssl_file;
     unsigned ssl_line;

@@ -79,6 +79,11 @@ static void check_route(void *arg, const char *name)
         md_conf_i64(&relation->object, "sslMountVersion") == 4)
         contradiction(relation, MD_CONF_ERROR, "sslMountVersion",
                       "is the legacy SSL protocol, which is not spoken; use 5");
+    if (*md_conf_string(&relation->object, "hostList") &&
+        md_conf_word(&relation->object, "connectionType") == 1 &&
+        md_conf_bool(&relation->object, "encrypted"))
+        contradiction(relation, MD_CONF_ERROR, "connectionType",
+                      "carries no TLS; leave out encrypted, or use socket");
 }
 
 void check_relations(const struct md_conf *conf, struct report *report)

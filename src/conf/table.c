@@ -56,9 +56,16 @@ const struct md_conf_row md_conf_rows[] = {
     /* ---- p2ps: ports and connections ---- */
     { "rsslPort", DAEMON, P2PS, 0, PORTNO(0, "14002"),
       "TCP port on which RSSL consumers are served; 0 opens none." },
+    { "rsocketPort", DAEMON, P2PS, 0, PORTNO(0, "0"),
+      "Port of RSSL over rsocket, which is RDMA (InfiniBand, RoCE, iWARP) and needs "
+      "librmds-rsocket.so; RDMA has port numbers of its own. 0 opens none." },
+    { "rsocketMemory", DAEMON, P2PS | SRC, 0, INT("bytes", 0, BYTES_MAX, "1073741824"),
+      "Most memory that rsockets may pin: of each tcpSendBufSize and tcpRecvBufSize, 128 KiB each "
+      "where those are 0. A connection beyond it is refused." },
     { "listenAddress", DAEMON, P2PS | SRC, 0, ADDRESS(""),
       "Address of the ports for consumers and providers; empty = all." },
-    { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"), "False: rsslPort is not opened." },
+    { "allowRSSLConnections", DAEMON, P2PS, 0, BOOL("True"),
+      "False: rsslPort and rsocketPort are not opened." },
     { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
       "True: a client may negotiate compression. False: the answer is always no compression." },
     { "compressionType", DAEMON, P2PS, 0, INT("", 0, 2, "0"),
@@ -148,7 +155,7 @@ const struct md_conf_row md_conf_rows[] = {
       "less than guaranteedOutputBuffers." },
     { "poolSize", DAEMON, P2PS, 0, INT("buffers", 0, MANY, "0"),
       "Shared pool for the buffers between guaranteed and maximum; 0 = bounded by the maximum of "
-      "each connection alone." },
+      "each connection alone. The last quarter is for hosts and users that have not an eighth." },
     { "poolSize", BUS, SRC, 0, INT("buffers", 0, MANY, "0"),
       "Shared pool of the inbound providers' port; 0 = bounded by each connection alone." },
     { "numInputBuffers", DAEMON, P2PS, 0, INT("buffers", 1, 10000, "10"),
@@ -177,9 +184,11 @@ const struct md_conf_row md_conf_rows[] = {
     { "tcpNoDelay", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "TCP_NODELAY on the sockets of clients and providers; a reload counts for new connections." },
     { "tcpSendBufSize", DAEMON, P2PS | SRC, 0, INT("bytes", 0, MANY, "0"),
-      "SO_SNDBUF, set before listening; 0 leaves it to the kernel." },
+      "SO_SNDBUF, set before listening; 0 leaves it to the kernel, or to the library of "
+      "rsockets." },
     { "tcpRecvBufSize", DAEMON, P2PS | SRC, 0, INT("bytes", 0, MANY, "0"),
-      "SO_RCVBUF, set before listening; 0 leaves it to the kernel." },
+      "SO_RCVBUF, set before listening; 0 leaves it to the kernel, or to the library of "
+      "rsockets." },
     { "rsslMsgPacking", DAEMON, P2PS | SRC, DYN, BOOL("True"),
       "Put several messages into one packed RSSL buffer; a reload counts for new connections." },
     { "pingInterval", DAEMON, P2PS | SRC, 0, TIME("s", 1 * SEC, 255 * SEC, "10"),
@@ -222,6 +231,65 @@ const struct md_conf_row md_conf_rows[] = {
       "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
+    { "accessThreads", DAEMON, P2PS, 0, INT("threads", 1, 8, "1"),
+      "Threads that check passwords of users with hash=; yescrypt takes one about 25 ms." },
+    { "accessQueue", DAEMON, P2PS, 0, INT("logins", 1, 65536, "4096"),
+      "Logins that wait for these threads; what comes beyond is closed with CLOSED_RECOVER." },
+    { "credentialCache", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "600"),
+      "How long a password that fitted its hash is known to, so that consumers that all connect "
+      "again are in at once; kept as a keyed SHA-256; 0 = not at all." },
+    { "jwksFile", DAEMON, P2PS, DYN, PATH(""),
+      "Public keys (JWKS) of whoever signs the tokens (JWT) that consumers may show at their "
+      "login. "
+      "Read again on SIGHUP, and when it has changed. Empty = no signed token is taken." },
+    { "jwtIssuer", DAEMON, P2PS, DYN, TEXT(""),
+      "What iss of a token has to be; empty = anything." },
+    { "jwtAudience", DAEMON, P2PS, DYN, TEXT(""),
+      "What aud of a token has to be, or to contain; empty = anything, also tokens that were made "
+      "for other programs." },
+    { "jwtScope", DAEMON, P2PS, DYN, TEXT(""),
+      "A word that scope of a token has to contain; empty = none." },
+    { "jwtUserClaim", DAEMON, P2PS, DYN, TEXT("sub"),
+      "The claim of a token that is the user's name in accessFile." },
+    { "jwtAlgorithms", DAEMON, P2PS, DYN, WORDS("RS256|ES256|EdDSA", "RS256,ES256,EdDSA"),
+      "Which signatures are taken: RS256, ES256, EdDSA." },
+    { "jwtSkew", DAEMON, P2PS, DYN, TIME("s", 0, 3600 * SEC, "60"),
+      "How far the clocks of this host and of whoever signs tokens may be apart; a token is good "
+      "for "
+      "so much longer." },
+    { "jwtMaxLife", DAEMON, P2PS, DYN, TIME("s", 1 * SEC, 366 * 86400 * SEC, "86400"),
+      "A token that lives longer is refused." },
+    { "tokenReissueAt", DAEMON, P2PS, DYN, INT("percent", 1, 100, "80"),
+      "When a consumer is told to send a new token: after this part of the life that is left." },
+    { "authority", DAEMON, P2PS, 0, PATH(""),
+      "Unix socket of a process that says who users of accessFile with auth=authority are, and "
+      "which roles they have (docs/authority.md). Empty = none: these users are refused." },
+    { "authorityUser", DAEMON, P2PS, 0, TEXT(""),
+      "User that this process may run as, besides root and the user of p2ps." },
+    { "authorityDown", DAEMON, P2PS, 0, WORD("refuse|allow", "refuse"),
+      "New logins while it is away: refuse them (CLOSED_RECOVER, DACS_DOWN), or allow those whom "
+      "accessFile allows by itself. What is open stays in either case." },
+    { "authorityTimeout", DAEMON, P2PS, 0, TIME("s", 10 * MS, 60 * SEC, "2"),
+      "How long a login waits for its answer." },
+    { "authorityWindow", DAEMON, P2PS, 0, INT("logins", 1, 65535, "4096"),
+      "Logins that wait for it at a time; what comes beyond is closed with CLOSED_RECOVER." },
+    { "accessAudit", DAEMON, P2PS, 0, PATH(""),
+      "File of the audit trail: who logged in, what he was denied, what he posted and saw, as "
+      "chained lines of JSON; rmdsaccess audit verify checks it. Each p2ps has its own. Opened "
+      "anew on SIGHUP. Empty = none." },
+    { "accessAuditLevel", DAEMON, P2PS, DYN, WORD("logins|denials|posts|items", "posts"),
+      "What the trail has: logins, refused ones and logouts; also items and posts denied; also "
+      "posts; also items opened and closed, which the reports of rmdsaccess audit usage need." },
+    { "accessAuditQueue", DAEMON, P2PS, 0, INT("bytes", 4096, 1 << 30, "4M"),
+      "Records of a worker that wait for the disk; what comes beyond is counted, and the count is "
+      "a line of the trail." },
+    { "accessAuditFull", DAEMON, P2PS, DYN, WORD("continue|refuse", "continue"),
+      "When half of accessAuditQueue waits: go on, or refuse new logins, and new items and posts "
+      "that the trail would have, with CLOSED_RECOVER and NO_RESOURCES until there is room." },
+    { "accessAuditMaxSize", DAEMON, P2PS, 0, INT("bytes", 0, BYTES_MAX, "100M"),
+      "A trail that grows over this is put aside and goes on in a new file; 0 = never." },
+    { "accessAuditKeep", DAEMON, P2PS, 0, INT("files", 1, 9999, "100"),
+      "How many old files of the trail are kept." },
     { "maxDecodedMsgSize", DAEMON, P2PS | SRC, 0, INT("bytes", 6144, 1 << 30, "4M"),
       "Largest message put together for one connection; over it the connection is cut. Not above "
       "maxMsgSize of the backbone." },
@@ -247,7 +315,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "serviceForget", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "0"),
       "Delete a service from the directory, and close its items, when no src_dist has offered it "
       "for this long; 0 = never. Until then it is down. It comes back with its old id. One that "
-      "is offered on another network, with no network configured, is taken from there instead." },
+      "is offered on another network, with no network configured, is taken from there instead. "
+      "Of more than 768 services those that are gone longest make room, also with 0, unless their "
+      "network is configured." },
     { "gapVerify", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "How long the answer to a gap query is waited for before the whole service is recovered." },
     { "instanceTimeout", DAEMON, P2PS, 0, TIME("ms", 100 * MS, 60 * SEC, "3500"),
@@ -263,6 +333,9 @@ const struct md_conf_row md_conf_rows[] = {
       "Reconnects wait 1 s, then longer, at most 3 s for all hosts together." },
     { "port", ROUTE, SRC, 0, PORTNO(1, "14002"), "Port of the hosts in hostList that name none." },
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
+    { "connectionType", ROUTE, SRC, 0, WORD("socket|rsocket", "socket"),
+      "What carries the route: socket, which is TCP, or rsocket, which is RDMA, see rsocketPort. "
+      "A provider listens on one of the two. Not with encrypted." },
     { "sslMountVersion", ROUTE, SRC, 0, INT("", 4, 5, "5"),
       "5 = RSSL. 4 = legacy SSL, which is not spoken: an error." },
     { "numIpcInputBuffers", ROUTE, SRC, 0, INT("buffers", 1, 10000, "10"),
@@ -272,6 +345,9 @@ const struct md_conf_row md_conf_rows[] = {
       "Output buffers of a connection to a provider." },
     { "serverPort", BUS, SRC, 0, PORTNO(0, "0"),
       "TCP port of non-interactive providers; 0 opens none. See providerAccessFile." },
+    { "rsocketServerPort", BUS, SRC, 0, PORTNO(0, "0"),
+      "serverPort over rsocket, see rsocketPort; 0 opens none. Needs providerAccessFile or an "
+      "RDMA device on the loopback." },
     { "providerAccessFile", DAEMON, SRC, 0, PATH(""),
       "Who may publish what; empty = all, from this host; none = all. Re-read on SIGHUP." },
     { "providerLimitPerHost", DAEMON, SRC, 0, INT("connections", 0, 1000, "16"),
@@ -283,7 +359,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "itemLimitPerProvider", DAEMON, SRC, 0, INT("items", 0, 16777215, "1000000"),
       "Most items that one non-interactive provider may publish, 0 = no limit." },
     { "serviceForget", DAEMON, SRC, 0, TIME("s", 0, 86400 * SEC, "300"),
-      "Forget a service so long after its last publisher has left; 0 = never." },
+      "Forget a service so long after its last publisher has left; 0 = never. When the table is "
+      "full, the one that was left first makes room." },
     { "inputBias", BUS, SRC, 0, INT("%", 1, 99, "60"),
       "Share of each turn of the loop spent reading providers, routes and inbound ones together: "
       "at most this many per cent of 1,000 messages, in whole batches of 64; then the backbone "
@@ -364,6 +441,16 @@ const struct md_conf_row md_conf_rows[] = {
       "that has ended refuses the peers of its issuer. Re-read on SIGHUP." },
     { "tlsRequireClientCert", DAEMON, P2PS | SRC, 0, BOOL("False"),
       "A client must show a certificate signed by tlsCaFile." },
+    { "tlsClientCert", DAEMON, P2PS | SRC, 0, WORD("none|request|require", "none"),
+      "request: a client is asked for a certificate signed by tlsCaFile, and may have none, as far "
+      "as accessFile lets it. require: the same as tlsRequireClientCert : True." },
+    { "tlsUserFrom", DAEMON, P2PS, 0, WORD("cn|dn|email|dns|uri", "cn"),
+      "The name in a client's certificate that cert= of accessFile and tlsUserPolicy are about: "
+      "the common name or all of its subject, or the first alternative name of that kind." },
+    { "tlsUserPolicy", DAEMON, P2PS, 0, WORD("ignore|match|replace", "ignore"),
+      "match: a login needs a certificate, with its own name or one that cert= of its user fits. "
+      "replace: the name in the certificate is the user, whatever the login says. ignore: only "
+      "cert= counts." },
     { "tlsMinVersion", DAEMON | ROUTE, P2PS | SRC, 0, WORD("1.2|1.3", "1.2"),
       "Oldest TLS version accepted." },
     { "tlsCiphers", DAEMON | ROUTE, P2PS | SRC, 0, TEXT(""),
@@ -527,6 +614,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
+    { "eventMethod", DAEMON, P2PS | SRC, 0, WORD("epoll|poll", "epoll"),
+      "How loops wait. poll is for a library that is loaded in front of the kernel and knows only "
+      "the plain calls for sockets: see kernel-bypass.md. It costs a look at every connection for "
+      "each wake-up, and ten wake-ups a second." },
     { "traceSample", DAEMON, ALL, 0, INT("updates", 0, 1000000000, "0"),
       "Of so many updates one leaves time stamps on its way, for rmds bench latency --where; 0 = "
       "none." },

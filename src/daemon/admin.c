@@ -198,6 +198,10 @@ static void log_change(const struct daemon_request *request, const char *outcome
 static void finish(struct daemon_request *request, const char *head, const char *outcome,
                    bool has_text)
 {
+    const struct daemon_hooks *hooks = &request->admin->daemon->hooks;
+
+    if (request->verb && request->verb->changes && hooks->ordered)
+        hooks->ordered(hooks->owner, request->who, request->said, outcome);
     if (request->verb && request->verb->changes)
         log_change(request, outcome);
     else

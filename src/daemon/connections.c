@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <errno.h>
 
@@ -13,6 +14,7 @@
 #include "conf/options.h"
 #include "daemon/words.h"
 #include "netio/diagnose.h"
+#include "netio/rsocket.h"
 
 #define DAY_S            86400
 #define EXPIRY_WARNING_S (30 * DAY_S)
@@ -25,7 +27,22 @@ struct net_stream_options daemon_stream_options(const struct md_conf_object *dae
         .send_buffer = md_conf_u32(daemon, "tcpSendBufSize"),
         .recv_buffer = md_conf_u32(daemon, "tcpRecvBufSize"),
         .tls = tls,
+        .is_plain = md_conf_word(daemon, "eventMethod") == 1,
     };
+}
+
+void daemon_rsocket_show(struct daemon *daemon)
+{
+    struct net_rsocket_figures figures;
+
+    net_rsocket_figures(&figures);
+    if (figures.streams == 0 && figures.refused == 0 && !daemon->rsockets)
+        return;
+    daemon->rsockets = stats_entry_add(daemon->stats, STATS_KIND_GAUGE, "rsocket.streams");
+    stats_gauge_set(daemon->rsockets, figures.streams);
+    stats_gauge_set(stats_entry_add(daemon->stats, STATS_KIND_GAUGE, "rsocket.pinned"),
+                    figures.pinned);
+    md_ctr_set(stats_counter(daemon->stats, "rsocket.refused"), figures.refused);
 }
 
 struct rssl_config daemon_channel_config(enum rssl_role role, const struct md_conf_object *daemon,
@@ -95,7 +112,11 @@ int daemon_tls_create(const struct md_conf_object *object, bool is_server, const
         .key = file_of(object, "tlsKeyFile", is_server),
         .ca = file_of(object, "tlsCaFile", false),
         .is_server = is_server,
-        .require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert"),
+        .require_client_certificate =
+            is_server && (md_conf_bool(object, "tlsRequireClientCert") ||
+                          strcmp(md_conf_string(object, "tlsClientCert"), "require") == 0),
+        .request_client_certificate =
+            is_server && strcmp(md_conf_string(object, "tlsClientCert"), "request") == 0,
         .require_tls13 = md_conf_word(object, "tlsMinVersion") == 1,
         .ciphers = file_of(object, "tlsCiphers", false),
         .crl = file_of(object, "tlsCrlFile", false),
@@ -195,8 +216,9 @@ int daemon_listen(const struct md_conf_object *object, const char *param, const 
     *out = NULL;
     if (port == 0)
         return -1;
-    if (transport->listen(options, address[0] ? address : NULL, port, out) != MD_OK) {
-        if (address[0] && errno != EADDRINUSE)
+    int err = transport->listen(options, address[0] ? address : NULL, port, out);
+    if (err != MD_OK) {
+        if (address[0] && (err == MD_ERR_NOT_FOUND || errno == EADDRNOTAVAIL))
             md_log(MD_LOG_CRITICAL, "%s: address %s: %s; write one of this host in listenAddress",
                    param, address, net_error());
         else

@@ -194,6 +194,8 @@ static int open_status(struct daemon *daemon)
         .instance = md_conf_instance(daemon->conf),
         .identity = daemon->identity,
         .sampler = daemon->sampler,
+        .refusals = daemon->hooks.refusals,
+        .owner = daemon->hooks.owner,
     };
 
     status_show_config(daemon->stats, daemon->process, daemon->conf);
@@ -219,6 +221,8 @@ static int open_loop(struct daemon *daemon)
 {
     uint64_t watchdog_ns = notify_watchdog_ns();
 
+    if (!daemon->is_rrcpd && md_conf_word(&daemon->object, "eventMethod") == 1)
+        md_loop_use_poll(true);
     if (md_loop_create(0, &daemon->loop) != MD_OK || signals_watch(daemon) != MD_OK ||
         md_loop_timer_create(daemon->loop, on_beat, daemon, &daemon->beat) != MD_OK) {
         md_log(MD_LOG_CRITICAL, "event loop: %s", strerror(errno));

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "entitle/entitle.h"
+#include "rules.h"
 
 /* All of the file, from malloc(); NULL with errno set, also when only a part could be read. */
 static char *read_all(FILE *file, size_t *length)
@@ -84,8 +84,9 @@ static void on_mistake(void *closure, int line, const char *text)
     say(mistakes, sentence);
 }
 
-int entitle_rules_read(const char *param, const char *path, char *why, size_t size,
-                       struct entitle_rules **out)
+int entitle_rules_read_and(const char *param, const char *path, char *why, size_t size,
+                           void (*see)(void *self, const char *text, size_t length), void *self,
+                           struct entitle_rules **out)
 {
     struct mistakes mistakes = { param, path, why, size };
     size_t length;
@@ -95,9 +96,28 @@ int entitle_rules_read(const char *param, const char *path, char *why, size_t si
     char *text = read_path(&mistakes, &length);
     if (!text)
         return MD_ERR_SYS;
+    see(self, text, length);
     int err = entitle_rules_create(text, length, on_mistake, &mistakes, out);
     free(text);
+    if (err == MD_OK && !((*out)->path = strdup(path))) {
+        entitle_rules_destroy(*out);
+        *out = NULL;
+        err = MD_ERR_NOMEM;
+    }
     if (err != MD_OK && !why[0])
         snprintf(why, size, "%s: %s", path, md_err_name(err));
     return err;
+}
+
+static void see_nothing(void *self, const char *text, size_t length)
+{
+    (void)self;
+    (void)text;
+    (void)length;
+}
+
+int entitle_rules_read(const char *param, const char *path, char *why, size_t size,
+                       struct entitle_rules **out)
+{
+    return entitle_rules_read_and(param, path, why, size, see_nothing, NULL, out);
 }

@@ -26,7 +26,7 @@ static const uint8_t lengths[SHAPE_TAIL - SHAPE_HEAD] = {
 /* ---- patterns ---- */
 
 /* `*` any run, `?` any one byte. Linear: on a mismatch only the newest `*` is tried again. */
-static bool matches(struct entitle_view pattern, struct entitle_view text)
+bool entitle_fits(struct entitle_view pattern, struct entitle_view text)
 {
     size_t p = 0;
     size_t t = 0;
@@ -207,9 +207,7 @@ void entitle_index_fini(struct entitle_index *index)
 
 /* A question, and the hash of what each shape says of each of its parts, once it is needed. */
 struct question {
-    const struct entitle_view *text;
-    unsigned count;
-    uint8_t rights;
+    const struct entitle_asked *asked;
     uint32_t known[ENTITLE_PARTS_MAX];
     uint64_t hashes[ENTITLE_PARTS_MAX][SHAPES];
 };
@@ -219,11 +217,13 @@ static bool hash_part(struct question *q, unsigned part, unsigned shape, uint64_
 {
     struct entitle_view literal;
 
-    if (!literal_of(shape, q->text[part], &literal))
+    if (!literal_of(shape, q->asked->text[part], &literal))
         return false;
     if (!(q->known[part] >> shape & 1))
         q->hashes[part][shape] = hash_of(literal);
     q->known[part] |= 1u << shape;
+    /* The analyzer does not follow the bits of known.
+       NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     *hash = q->hashes[part][shape];
     return true;
 }
@@ -237,7 +237,7 @@ static bool hash_group(struct question *q, unsigned parts, unsigned shapes, uint
         unsigned shape = shape_at(shapes, i);
         uint64_t part = 0;
 
-        if (i >= q->count ? shape != SHAPE_ANY : !hash_part(q, i, shape, &part))
+        if (i >= q->asked->count ? shape != SHAPE_ANY : !hash_part(q, i, shape, &part))
             return false;
         hash = mix(hash, part);
     }
@@ -245,41 +245,83 @@ static bool hash_group(struct question *q, unsigned parts, unsigned shapes, uint
     return true;
 }
 
-static bool fits(const struct entitle_line *line, const struct question *q)
+static bool is_about(const struct entitle_index *index, const struct entitle_line *line,
+                     const struct entitle_asked *asked)
 {
-    if (!(line->rights & q->rights))
+    if (!(line->rights & asked->rights))
         return false;
-    for (unsigned i = 0; i < q->count; i++) {
-        if (!matches(line->parts[i], q->text[i]))
+    return line->domains == 0 ||
+           index->domains[line->domains - 1].bits[asked->domain / 64] >> asked->domain % 64 & 1;
+}
+
+static bool fits(const struct entitle_index *index, const struct entitle_line *line,
+                 const struct entitle_asked *asked)
+{
+    if (!is_about(index, line, asked))
+        return false;
+    for (unsigned i = 0; i < asked->count; i++) {
+        if (!entitle_fits(line->parts[i], asked->text[i]))
             return false;
     }
     return true;
 }
 
-uint32_t entitle_index_find(const struct entitle_index *index,
-                            const struct entitle_view text[ENTITLE_PARTS_MAX], unsigned count,
-                            uint8_t rights, uint32_t *seen)
+/* The first one before `best`, or `best`. */
+static uint32_t find_before(const struct entitle_index *index, struct question *q, uint32_t best,
+                            uint32_t *seen)
 {
-    struct question q = { .text = text, .count = count, .rights = rights };
-    uint32_t best = ENTITLE_INDEX_NONE;
+    const struct entitle_asked *asked = q->asked;
 
     /* A group whose lines all stand below one that fits cannot change the answer. */
     for (unsigned g = 0; g < index->group_count && index->groups[g].first < best; g++) {
         uint32_t hash;
 
         *seen += g % 8 == 7; /* such a look costs less than a comparison */
-        if (!hash_group(&q, index->parts, index->groups[g].shapes, &hash))
+        if (!hash_group(q, index->parts, index->groups[g].shapes, &hash))
             continue;
         for (uint32_t at = index->buckets[hash & index->mask]; at < best;
              at = line_at(index, at)->next) {
             const struct entitle_line *line = line_at(index, at);
 
-            if (line->hash != hash)
+            if (line->hash != hash || at < asked->from)
                 continue;
             ++*seen;
-            if (fits(line, &q))
+            if (fits(index, line, asked))
                 best = at;
         }
+    }
+    return best;
+}
+
+/* The hashes are not cleared: `known` says which there are. */
+static void begin(struct question *q, const struct entitle_asked *asked)
+{
+    q->asked = asked;
+    memset(q->known, 0, sizeof(q->known));
+}
+
+uint32_t entitle_index_find(const struct entitle_index *index, const struct entitle_asked *asked,
+                            uint32_t *seen)
+{
+    struct question q;
+
+    begin(&q, asked);
+    return find_before(index, &q, ENTITLE_INDEX_NONE, seen);
+}
+
+uint32_t entitle_index_find_any(const struct entitle_index *index, struct entitle_asked *asked,
+                                struct entitle_view text[], const struct entitle_view *names,
+                                uint32_t count, uint8_t rights, uint32_t *seen)
+{
+    struct question q;
+
+    begin(&q, asked);
+    uint32_t best = find_before(index, &q, ENTITLE_INDEX_NONE, seen);
+    asked->rights = rights;
+    for (uint32_t i = 0; i < count; i++) {
+        text[0] = names[i];
+        q.known[0] = 0; /* what was hashed of the other parts stays */
+        best = find_before(index, &q, best, seen);
     }
     return best;
 }

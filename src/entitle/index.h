@@ -20,10 +20,17 @@
 /* The first member of each line that is indexed. */
 struct entitle_line {
     struct entitle_view parts[ENTITLE_PARTS_MAX];
-    uint32_t hash; /* of the literal parts, with the shapes */
-    uint32_t next; /* line of the same bucket, further down in the file */
+    uint32_t hash;    /* of the literal parts, with the shapes */
+    uint32_t next;    /* line of the same bucket, further down in the file */
+    uint32_t line;    /* of the file */
+    uint16_t domains; /* that it is about, from 1 in entitle_index.domains; 0: any */
     uint8_t rights;
 };
+
+struct entitle_domains {
+    uint64_t bits[4];
+};
+#define ENTITLE_DOMAINS_MAX 1024 /* different sets of a file */
 
 struct entitle_group {
     uint16_t shapes; /* five bits for each part */
@@ -39,6 +46,16 @@ struct entitle_index {
     uint32_t mask;
     struct entitle_group *groups; /* by `first` */
     unsigned group_count;
+    const struct entitle_domains *domains;
+};
+
+/* A question. */
+struct entitle_asked {
+    const struct entitle_view *text; /* ENTITLE_PARTS_MAX, of which */
+    unsigned count;                  /* the first ones are given; the other patterns are `*` */
+    uint8_t rights;                  /* one of these */
+    uint8_t domain;
+    uint32_t from; /* lines before this one are passed over */
 };
 
 /* Over `count` lines of `stride` bytes each, which stay where they are. MD_ERR_NOMEM. */
@@ -47,12 +64,21 @@ int entitle_index_create(struct entitle_index *index, void *lines, size_t count,
 void entitle_index_fini(struct entitle_index *index);
 
 /*
- * The number of the first line with one of the rights that fits the first `count` parts; the other
- * patterns are not compared, and are `*`. ENTITLE_INDEX_NONE: there is none. Adds to *seen how many
- * lines were compared, and one for eight groups looked into.
+ * The number of the first line with one of the rights that fits; ENTITLE_INDEX_NONE: there is none.
+ * Adds to *seen how many lines were compared, and one for eight groups looked into.
  */
-uint32_t entitle_index_find(const struct entitle_index *index,
-                            const struct entitle_view text[ENTITLE_PARTS_MAX], unsigned count,
-                            uint8_t rights, uint32_t *seen);
+uint32_t entitle_index_find(const struct entitle_index *index, const struct entitle_asked *asked,
+                            uint32_t *seen);
+
+/*
+ * The first line that fits the question, or the same with one of `names` as its first part and
+ * these rights. Leaves the last one in *asked and in `text`, which is that of *asked.
+ */
+uint32_t entitle_index_find_any(const struct entitle_index *index, struct entitle_asked *asked,
+                                struct entitle_view text[], const struct entitle_view *names,
+                                uint32_t count, uint8_t rights, uint32_t *seen);
+
+/* `*` any run, `?` any one byte. */
+bool entitle_fits(struct entitle_view pattern, struct entitle_view text);
 
 #endif

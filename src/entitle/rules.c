@@ -1,290 +1,89 @@
-/* rules.c - the access file: who may log in, see, and publish. See entitle/entitle.h. */
+/* rules.c - the access file: who may log in, see, post, and publish. See entitle/entitle.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "rules.h"
+
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "entitle/entitle.h"
-#include "index.h"
+#include "base/table.h"
 
-#define LINES_MAX      1000000
-#define LINE_MAX_BYTES 4096
-#define WORDS_MAX      8
+/* ---- life ---- */
 
-struct user_rule {
-    struct entitle_line line; /* its one part is the name */
-    struct entitle_view password;
-    struct entitle_view token;
-    bool has_password;
-    bool has_token;
-    uint32_t mounts_max;
-    uint32_t items_max;
-    uint32_t messages_per_s;
-    uint32_t messages_burst;
-};
-
-/* Each right that a line can be about has a bit. */
-enum { DO_VIEW = 1, DO_PUBLISH = 2, DO_LOGIN = 4 };
-
-struct item_rule {
-    struct entitle_line line; /* user, service, item */
-    bool allow;
-};
-
-struct entitle_rules {
-    char *text; /* the views of all rules point in here */
-    struct user_rule *users;
-    size_t user_count;
-    size_t user_room;
-    struct item_rule *items;
-    size_t item_count;
-    size_t item_room;
-    struct entitle_index by_user;
-    struct entitle_index by_item;
-};
-
-struct parse {
-    struct entitle_rules *rules;
-    entitle_diag_fn diag;
-    void *closure;
-    int line;
-    int mistakes;
-};
-
-static void complain(struct parse *parse, const char *text)
+/* The subjects of lines that let somebody post: a login is told whether it is one of them. */
+static int index_posters(struct entitle_rules *rules)
 {
-    parse->mistakes++;
-    if (parse->diag)
-        parse->diag(parse->closure, parse->line, text);
-}
+    for (size_t i = 0; i < rules->items.count; i++) {
+        const struct entitle_item *item = entitle_item_at(rules, i);
+        uint8_t post = ENTITLE_MAY_POST | ENTITLE_MAY_POST << ENTITLE_OF_ROLES;
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static int split_words(const char *line, size_t length, struct entitle_view words[WORDS_MAX])
-{
-    int count = 0;
-    size_t i = 0;
-
-    while (i < length) {
-        while (i < length && is_blank(line[i]))
-            i++;
-        size_t start = i;
-        while (i < length && !is_blank(line[i]))
-            i++;
-        if (i == start)
-            break;
-        if (count == WORDS_MAX)
-            return WORDS_MAX + 1;
-        words[count++] = (struct entitle_view){ line + start, i - start };
+        if (!item->allow || !(item->line.rights & post))
+            continue;
+        struct entitle_user *poster = entitle_grow(&rules->posters, sizeof(*poster));
+        if (!poster)
+            return MD_ERR_NOMEM;
+        poster->line.parts[0] = item->line.parts[0];
+        poster->line.rights = item->line.rights & post;
     }
-    return count;
+    return entitle_index_create(&rules->by_poster, rules->posters.at, rules->posters.count,
+                                sizeof(struct entitle_user), 1);
 }
 
-static bool word_is(struct entitle_view word, const char *text)
+static int index_tokens(struct entitle_rules *rules)
 {
-    return word.length == strlen(text) && memcmp(word.data, text, word.length) == 0;
-}
+    for (size_t i = 0; i < rules->users.count; i++) {
+        struct entitle_user *user = entitle_user_at(&rules->users, i);
+        struct entitle_view token = user->keys.token;
+        int err = MD_OK;
 
-/* The value of `word` if it starts with "key="; data NULL otherwise. */
-static struct entitle_view value_of(struct entitle_view word, const char *key)
-{
-    size_t length = strlen(key);
-
-    if (word.length < length || memcmp(word.data, key, length) != 0)
-        return (struct entitle_view){ NULL, 0 };
-    return (struct entitle_view){ word.data + length, word.length - length };
-}
-
-/* One more slot of `size` bytes in a growing array, or NULL. Only while a file is read. */
-static void *grow(void **array, size_t *count, size_t *room, size_t size)
-{
-    if (*count == *room) {
-        size_t wanted = *room ? *room * 2 : 64;
-        void *more = realloc(*array, wanted * size);
-        if (!more)
-            return NULL;
-        *array = more;
-        *room = wanted;
+        if (!token.data)
+            continue;
+        if (!rules->by_token)
+            err = md_table_create(64, &rules->by_token);
+        if (err == MD_OK)
+            err = md_table_put(rules->by_token, token.data, token.length, user);
+        if (err != MD_OK && err != MD_ERR_EXISTS)
+            return err;
     }
-    void *slot = (char *)*array + *count * size;
-    memset(slot, 0, size);
-    (*count)++;
-    return slot;
+    return MD_OK;
 }
 
-static bool parse_number(struct entitle_view value, uint32_t *out)
+static void look_for_outside(struct entitle_rules *rules)
 {
-    uint64_t number = 0;
-
-    if (value.length == 0 || value.length > 9)
-        return false;
-    for (size_t i = 0; i < value.length; i++) {
-        if (value.data[i] < '0' || value.data[i] > '9')
-            return false;
-        number = number * 10 + (uint64_t)(value.data[i] - '0');
-    }
-    *out = (uint32_t)number;
-    return true;
+    for (size_t i = 0; i < rules->users.count; i++)
+        rules->asks_outside |=
+            entitle_user_at(&rules->users, i)->keys.auth >> ENTITLE_BY_AUTHORITY & 1;
 }
 
-/* "N" or "N/BURST"; absent, the burst is what comes in a second. */
-static bool parse_rate(struct entitle_view value, uint32_t *rate, uint32_t *burst)
-{
-    const char *slash = memchr(value.data, '/', value.length);
-    struct entitle_view first = { value.data, slash ? (size_t)(slash - value.data) : value.length };
-
-    if (!parse_number(first, rate))
-        return false;
-    *burst = *rate;
-    if (!slash)
-        return true;
-    return parse_number((struct entitle_view){ slash + 1, value.length - first.length - 1 },
-                        burst) &&
-           *burst > 0;
-}
-
-static void parse_user_key(struct parse *parse, struct user_rule *user, struct entitle_view word)
-{
-    struct entitle_view password = value_of(word, "password=");
-    struct entitle_view token = value_of(word, "token=");
-    struct entitle_view mounts = value_of(word, "mounts=");
-    struct entitle_view items = value_of(word, "items=");
-    struct entitle_view messages = value_of(word, "messages=");
-
-    if ((password.data && password.length == 0) || (token.data && token.length == 0)) {
-        complain(parse, "user: a word is expected behind password= and token=; leave the key out "
-                        "if the user needs none");
-    } else if (password.data) {
-        user->password = password;
-        user->has_password = true;
-    } else if (token.data) {
-        user->token = token;
-        user->has_token = true;
-    } else if (!(mounts.data && parse_number(mounts, &user->mounts_max)) &&
-               !(items.data && parse_number(items, &user->items_max)) &&
-               !(messages.data &&
-                 parse_rate(messages, &user->messages_per_s, &user->messages_burst))) {
-        complain(parse, "user: password=WORD, token=WORD, mounts=NUMBER, items=NUMBER or "
-                        "messages=NUMBER[/BURST] is expected here");
-    }
-}
-
-static void parse_user(struct parse *parse, const struct entitle_view words[], int count)
+static int index_rules(struct entitle_parse *parse)
 {
     struct entitle_rules *rules = parse->rules;
-
-    if (count < 2) {
-        complain(parse, "user: a name is expected; example: user alice password=secret");
-        return;
-    }
-    struct user_rule *user =
-        grow((void **)&rules->users, &rules->user_count, &rules->user_room, sizeof(*rules->users));
-    if (!user) {
-        complain(parse, "out of memory");
-        return;
-    }
-    user->line.parts[0] = words[1];
-    user->line.rights = DO_LOGIN;
-    for (int i = 2; i < count; i++)
-        parse_user_key(parse, user, words[i]);
-}
-
-/* "do=view,publish"; 0: it is none. */
-static uint8_t parse_rights(struct entitle_view word)
-{
-    struct entitle_view rest = value_of(word, "do=");
-    uint8_t rights = 0;
-
-    while (rest.data) {
-        const char *comma = memchr(rest.data, ',', rest.length);
-        struct entitle_view name = { rest.data, comma ? (size_t)(comma - rest.data) : rest.length };
-
-        if (word_is(name, "view"))
-            rights |= DO_VIEW;
-        else if (word_is(name, "publish"))
-            rights |= DO_PUBLISH;
-        else
-            return 0;
-        if (!comma)
-            break;
-        rest = (struct entitle_view){ comma + 1, rest.length - name.length - 1 };
-    }
-    return rights;
-}
-
-static void parse_item(struct parse *parse, const struct entitle_view words[], int count,
-                       bool allow)
-{
-    struct entitle_rules *rules = parse->rules;
-    uint8_t rights = count == 5 ? parse_rights(words[4]) : DO_VIEW;
-
-    if (count != 4 && count != 5) {
-        complain(parse, "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N");
-        return;
-    }
-    if (rights == 0) {
-        complain(parse, "do=view, do=publish or do=view,publish is expected behind the item");
-        return;
-    }
-    if (rights & DO_PUBLISH && !word_is(words[3], "*")) {
-        complain(parse, "do=publish is about a whole service: * is expected as the item");
-        return;
-    }
-    struct item_rule *item =
-        grow((void **)&rules->items, &rules->item_count, &rules->item_room, sizeof(*rules->items));
-    if (!item) {
-        complain(parse, "out of memory");
-        return;
-    }
-    item->line.parts[0] = words[1];
-    item->line.parts[1] = words[2];
-    item->line.parts[2] = words[3];
-    item->line.rights = rights;
-    item->allow = allow;
-}
-
-static void parse_line(struct parse *parse, const char *line, size_t length)
-{
-    struct entitle_view words[WORDS_MAX];
-    int count = split_words(line, length, words);
-
-    if (count == 0 || words[0].data[0] == '!' || words[0].data[0] == '#')
-        return;
-    if (length > LINE_MAX_BYTES || count > WORDS_MAX)
-        complain(parse, "the line is too long");
-    else if (word_is(words[0], "user"))
-        parse_user(parse, words, count);
-    else if (word_is(words[0], "allow"))
-        parse_item(parse, words, count, true);
-    else if (word_is(words[0], "deny"))
-        parse_item(parse, words, count, false);
-    else
-        complain(parse, "user, allow or deny is expected at the start of a line");
-}
-
-static int index_rules(struct entitle_rules *rules)
-{
-    int err = entitle_index_create(&rules->by_user, rules->users, rules->user_count,
-                                   sizeof(*rules->users), 1);
+    int err = entitle_resolve_roles(parse);
 
     if (err == MD_OK)
-        err = entitle_index_create(&rules->by_item, rules->items, rules->item_count,
-                                   sizeof(*rules->items), 3);
-    return err;
+        err = entitle_resolve_content(parse);
+    if (err == MD_OK && parse->mistakes)
+        err = MD_ERR_MALFORMED;
+    if (err == MD_OK)
+        err = entitle_index_create(&rules->by_user, rules->users.at, rules->users.count,
+                                   sizeof(struct entitle_user), 1);
+    if (err == MD_OK)
+        err = entitle_index_create(&rules->by_item, rules->items.at, rules->items.count,
+                                   sizeof(struct entitle_item), 3);
+    rules->by_item.domains = rules->domains.at;
+    look_for_outside(rules);
+    if (err == MD_OK)
+        err = index_tokens(rules);
+    return err == MD_OK ? index_posters(rules) : err;
 }
 
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
                          struct entitle_rules **out)
 {
     struct entitle_rules *rules = calloc(1, sizeof(*rules));
-    struct parse parse = { .rules = rules, .diag = diag, .closure = closure };
+    struct entitle_parse parse = { .rules = rules, .diag = diag, .closure = closure };
 
     *out = NULL;
     if (!rules)
@@ -296,19 +95,8 @@ int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, 
     }
     if (length)
         memcpy(rules->text, text, length);
-    for (size_t start = 0; start < length;) {
-        const char *line = rules->text + start;
-        const char *end = memchr(line, '\n', length - start);
-        size_t line_length = end ? (size_t)(end - line) : length - start;
-
-        if (++parse.line > LINES_MAX) {
-            complain(&parse, "the file has too many lines");
-            break;
-        }
-        parse_line(&parse, line, line_length);
-        start += line_length + 1;
-    }
-    int err = parse.mistakes ? MD_ERR_MALFORMED : index_rules(rules);
+    entitle_parse_text(&parse, rules->text, length);
+    int err = parse.mistakes ? MD_ERR_MALFORMED : index_rules(&parse);
     if (err != MD_OK) {
         entitle_rules_destroy(rules);
         return err;
@@ -322,23 +110,32 @@ void entitle_rules_destroy(struct entitle_rules *rules)
     if (!rules)
         return;
     entitle_index_fini(&rules->by_user);
+    entitle_index_fini(&rules->by_role);
     entitle_index_fini(&rules->by_item);
-    free(rules->users);
-    free(rules->items);
+    entitle_index_fini(&rules->by_poster);
+    md_table_destroy(rules->by_token);
+    entitle_index_fini(&rules->by_grant);
+    entitle_index_fini(&rules->by_map);
+    entitle_index_fini(&rules->by_content);
+    free(rules->sets.at);
+    free(rules->pes.at);
+    free(rules->grants.at);
+    free(rules->ranges.at);
+    free(rules->maps.at);
+    free(rules->contents.at);
+    free(rules->set_of_id);
+    free(rules->users.at);
+    free(rules->roles.at);
+    free(rules->items.at);
+    free(rules->posters.at);
+    free(rules->numbers.at);
+    free(rules->domains.at);
     free(rules->text);
+    free(rules->path);
     free(rules);
 }
 
-/* Takes as long whatever the first difference is, so that a password cannot be felt out. */
-static bool same_secret(struct entitle_view a, struct entitle_view b)
-{
-    unsigned difference = a.length != b.length;
-    size_t length = a.length < b.length ? a.length : b.length;
-
-    for (size_t i = 0; i < length; i++)
-        difference |= (unsigned)(uint8_t)a.data[i] ^ (unsigned)(uint8_t)b.data[i];
-    return difference == 0;
-}
+/* ---- logins ---- */
 
 static enum entitle_verdict deny(struct entitle_answer *out, const char *text)
 {
@@ -346,50 +143,252 @@ static enum entitle_verdict deny(struct entitle_answer *out, const char *text)
     return out->verdict = ENTITLE_DENY;
 }
 
+const struct entitle_user *entitle_user_of(const struct entitle_rules *rules,
+                                           struct entitle_view name, uint32_t *seen)
+{
+    const struct entitle_view text[ENTITLE_PARTS_MAX] = { name };
+    const struct entitle_asked asked = { .text = text, .count = 1, .rights = ENTITLE_MAY_LOGIN };
+    uint32_t at = entitle_index_find(&rules->by_user, &asked, seen);
+
+    return at == ENTITLE_INDEX_NONE ? NULL : entitle_user_at(&rules->users, at);
+}
+
+/* The first line about the user or about a role of his. */
+static uint32_t first_line(const struct entitle_rules *rules, const struct entitle_index *index,
+                           const struct entitle_own_roles *own, struct entitle_view text[],
+                           struct entitle_asked *asked, uint32_t *seen)
+{
+    struct entitle_view names[ENTITLE_ROLES_MAX];
+
+    for (uint32_t i = 0; i < own->count; i++)
+        names[i] = entitle_user_at(&rules->roles, own->at[i])->line.parts[0];
+    return entitle_index_find_any(index, asked, text, names, own->count,
+                                  (uint8_t)(asked->rights << ENTITLE_OF_ROLES), seen);
+}
+
+static bool may_post_at_all(const struct entitle_rules *rules, const struct entitle_user *user,
+                            struct entitle_view session, struct entitle_view name, uint32_t *seen)
+{
+    struct entitle_own_roles own;
+    struct entitle_view text[ENTITLE_PARTS_MAX] = { name };
+    struct entitle_asked asked = { .text = text, .count = 1, .rights = ENTITLE_MAY_POST };
+
+    if (!rules->denies_posts)
+        return true;
+    entitle_roles_collect(rules, user, session, &own);
+    return first_line(rules, &rules->by_poster, &own, text, &asked, seen) != ENTITLE_INDEX_NONE;
+}
+
+/* A role that is left out could be one that is denied something. */
+static bool has_too_many_roles(const struct entitle_rules *rules, const struct entitle_user *user,
+                               struct entitle_view session)
+{
+    struct entitle_own_roles own;
+
+    entitle_roles_collect(rules, user, session, &own);
+    return own.is_cut;
+}
+
+static void take_limits(const struct entitle_keys *keys, struct entitle_answer *out)
+{
+    out->mounts_max = keys->mounts;
+    out->items_max = keys->items;
+    out->messages_per_s = keys->messages.per_second;
+    out->messages_burst = keys->messages.burst;
+    out->requests_per_s = keys->requests.per_second;
+    out->requests_burst = keys->requests.burst;
+    out->posts_per_s = keys->posts.per_second;
+    out->posts_burst = keys->posts.burst;
+    out->is_snapshot_only = keys->is_snapshot_only;
+}
+
+static bool is_pattern(struct entitle_view name)
+{
+    return memchr(name.data, '*', name.length) || memchr(name.data, '?', name.length);
+}
+
+/* The name in the login, or of whom its token is. Empty: of nobody. */
+static struct entitle_view identity_of(const struct entitle_rules *rules,
+                                       const struct entitle_query *query,
+                                       struct entitle_answer *out)
+{
+    const struct entitle_user *user =
+        query->user.length == 0 && query->token.length && rules->by_token
+            ? md_table_get(rules->by_token, query->token.data, query->token.length)
+            : NULL;
+
+    if (!user)
+        return query->user;
+    struct entitle_view name = user->line.parts[0];
+    if (is_pattern(name) || name.length >= sizeof(out->user))
+        return (struct entitle_view){ "", 0 };
+    memcpy(out->user, name.data, name.length);
+    return name;
+}
+
+static enum entitle_verdict ask_outside(struct entitle_answer *out)
+{
+    out->is_outside = true;
+    return out->verdict = ENTITLE_PENDING;
+}
+
+static bool is_outside(const struct entitle_user *user)
+{
+    return user->keys.auth >> ENTITLE_BY_AUTHORITY & 1;
+}
+
+/* The authority is not asked about a login that the line refuses by itself. */
+static bool is_asked_outside(const struct entitle_user *user, const struct entitle_query *query)
+{
+    enum entitle_reason reason = ENTITLE_OTHER;
+
+    return user && is_outside(user) && query->kind == ENTITLE_LOGIN &&
+           query->by == ENTITLE_BY_NAME && !query->is_alone && !query->is_proof_given &&
+           !entitle_lacks_certificate(&user->keys, query) &&
+           !entitle_keys_refuse(&user->keys, query, &reason);
+}
+
+static enum entitle_verdict judge_named(const struct entitle_rules *rules,
+                                        const struct entitle_query *query,
+                                        struct entitle_answer *out)
+{
+    struct entitle_view name = query->user;
+
+    if (name.length == 0 && query->token.length && rules->asks_outside && !query->is_alone)
+        return ask_outside(out);
+    if (name.length == 0)
+        return deny(out, query->token.length ? "token refused" : "the login has no user name");
+    const struct entitle_user *user = entitle_user_of(rules, name, &out->rules_seen);
+
+    out->line = user ? user->line.line : 0;
+    entitle_say(query, "user", user ? user->line.line : 0, user ? "" : "no user line fits");
+    if (is_asked_outside(user, query))
+        return ask_outside(out);
+    bool has_password = query->kind == ENTITLE_LOGIN && !query->is_proof_given &&
+                        query->by == ENTITLE_BY_NAME && query->password.length > 0;
+    if (!user && has_password && rules->decoy.data) {
+        entitle_ask_for_hash(rules->decoy, true, out);
+        return out->verdict;
+    }
+    if (!user)
+        return deny(out, query->kind == ENTITLE_AGAIN ? "the user is no longer allowed"
+                                                      : "user name or password refused");
+    const char *why = query->is_proof_given ? NULL : entitle_refuse_proof(&user->keys, query, out);
+    out->proof = entitle_proof_of(&user->keys);
+    if (!why && out->verdict == ENTITLE_PENDING)
+        return out->verdict;
+    if (!why)
+        why = entitle_keys_refuse(&user->keys, query, &out->reason);
+    if (!why && has_too_many_roles(rules, user, query->roles))
+        why = "the session has more than 64 roles";
+    if (why)
+        return deny(out, why);
+    out->is_proved = out->by != ENTITLE_BY_NAME || query->is_proof_given;
+    out->is_outside = is_outside(user);
+    take_limits(&user->keys, out);
+    out->may_post = may_post_at_all(rules, user, query->roles, name, &out->rules_seen);
+    return out->verdict;
+}
+
 static enum entitle_verdict judge_login(const struct entitle_rules *rules,
                                         const struct entitle_query *query,
                                         struct entitle_answer *out)
 {
-    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->user };
-    uint32_t at = entitle_index_find(&rules->by_user, text, 1, DO_LOGIN, &out->rules_seen);
+    struct entitle_query named = *query;
 
-    if (at == ENTITLE_INDEX_NONE)
-        return deny(out, "user name or password refused");
-    const struct user_rule *user = &rules->users[at];
-    if (user->has_token && !same_secret(user->token, query->token))
-        return deny(out, "token refused");
-    if (user->has_password && !same_secret(user->password, query->password))
-        return deny(out, "user name or password refused");
-    out->is_proved = user->has_password || user->has_token;
-    out->mounts_max = user->mounts_max;
-    out->items_max = user->items_max;
-    out->messages_per_s = user->messages_per_s;
-    out->messages_burst = user->messages_burst;
+    named.user = identity_of(rules, query, out);
+    return judge_named(rules, &named, out);
+}
+
+/* ---- items ---- */
+
+/* The line that decides; NULL: none fits. */
+static const struct entitle_item *line_of(const struct entitle_rules *rules,
+                                          const struct entitle_own_roles *own,
+                                          const struct entitle_query *query, unsigned parts,
+                                          uint8_t right, uint32_t *seen)
+{
+    struct entitle_view text[ENTITLE_PARTS_MAX] = { query->user, query->service, query->item };
+    struct entitle_asked asked = {
+        .text = text,
+        .count = parts,
+        .rights = right,
+        .domain = query->domain,
+    };
+    uint32_t at = first_line(rules, &rules->by_item, own, text, &asked, seen);
+
+    return at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
+}
+
+static enum entitle_verdict judge_name(const struct entitle_rules *rules,
+                                       const struct entitle_own_roles *own,
+                                       const struct entitle_query *query, uint8_t right,
+                                       bool is_denied, const char *why, struct entitle_answer *out)
+{
+    const struct entitle_item *item = line_of(rules, own, query, 3, right, &out->rules_seen);
+
+    out->line = item ? item->line.line : 0;
+    entitle_say(query, right == ENTITLE_MAY_POST ? "post" : "name", out->line, "%s%s",
+                item ? "" : "no line fits, the default is to ",
+                (item ? item->allow : !is_denied) ? "allow" : "deny");
+    if (item ? item->allow : !is_denied)
+        return out->verdict;
+    deny(out, why);
+    if (item && item->text.length)
+        snprintf(out->text, sizeof(out->text), "%.*s", (int)item->text.length, item->text.data);
     return out->verdict;
 }
 
+static enum entitle_verdict judge_item_name(const struct entitle_rules *rules,
+                                            const struct entitle_own_roles *own,
+                                            const struct entitle_query *query,
+                                            struct entitle_answer *out)
+{
+    return judge_name(rules, own, query, query->is_private ? ENTITLE_MAY_PRIVATE : ENTITLE_MAY_VIEW,
+                      rules->denies_items, "not entitled to this item", out);
+}
+
+/* Its name, then what its data say: both must allow it. */
 static enum entitle_verdict judge_item(const struct entitle_rules *rules,
+                                       const struct entitle_own_roles *own,
                                        const struct entitle_query *query,
                                        struct entitle_answer *out)
 {
-    const struct entitle_view text[] = { query->user, query->service, query->item };
-    uint32_t at = entitle_index_find(&rules->by_item, text, 3, DO_VIEW, &out->rules_seen);
-
-    if (at == ENTITLE_INDEX_NONE || rules->items[at].allow)
+    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW || rules->contents.count == 0)
         return out->verdict;
-    return deny(out, "not entitled to this item");
+    const char *why = entitle_judge_content(rules, own, query, out);
+
+    if (!why)
+        return out->verdict;
+    if (why != out->text)
+        deny(out, why);
+    return out->verdict = ENTITLE_DENY;
+}
+
+/* A post needs what a view needs, too. */
+static enum entitle_verdict judge_post(const struct entitle_rules *rules,
+                                       const struct entitle_own_roles *own,
+                                       const struct entitle_query *query,
+                                       struct entitle_answer *out)
+{
+    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW)
+        return out->verdict;
+    return judge_name(rules, own, query, ENTITLE_MAY_POST, rules->denies_posts,
+                      "not entitled to post to this item", out);
 }
 
 static enum entitle_verdict judge_publish(const struct entitle_rules *rules,
+                                          const struct entitle_own_roles *own,
                                           const struct entitle_query *query,
                                           struct entitle_answer *out)
 {
-    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->user, query->service };
-    uint32_t at = entitle_index_find(&rules->by_item, text, 2, DO_PUBLISH, &out->rules_seen);
+    const struct entitle_item *item =
+        line_of(rules, own, query, 2, ENTITLE_MAY_PUBLISH, &out->rules_seen);
 
-    if (at == ENTITLE_INDEX_NONE || !rules->items[at].allow)
-        return deny(out, "not entitled to publish this service");
-    return out->verdict;
+    out->line = item ? item->line.line : 0;
+    if (item && item->allow)
+        return out->verdict;
+    return deny(out, "not entitled to publish this service");
 }
 
 enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
@@ -398,27 +397,44 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
 {
     memset(out, 0, sizeof(*out));
     out->verdict = ENTITLE_ALLOW;
+    out->may_post = true;
     if (!rules)
         return out->verdict;
-    if (query->kind == ENTITLE_LOGIN)
+    out->file = rules->path;
+    if (query->kind == ENTITLE_LOGIN || query->kind == ENTITLE_AGAIN)
         return judge_login(rules, query, out);
+    const struct entitle_user *user =
+        rules->roles.count ? entitle_user_of(rules, query->user, &out->rules_seen) : NULL;
+    struct entitle_own_roles own;
+
+    entitle_roles_collect(rules, user, query->roles, &own);
     if (query->kind == ENTITLE_PUBLISH)
-        return judge_publish(rules, query, out);
-    return judge_item(rules, query, out);
+        return judge_publish(rules, &own, query, out);
+    if (query->kind == ENTITLE_POST)
+        return judge_post(rules, &own, query, out);
+    return judge_item(rules, &own, query, out);
 }
 
 bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind)
 {
-    uint8_t right = kind == ENTITLE_PUBLISH ? DO_PUBLISH : DO_VIEW;
+    uint8_t right = kind == ENTITLE_PUBLISH ? ENTITLE_MAY_PUBLISH : ENTITLE_MAY_VIEW;
 
     if (kind == ENTITLE_LOGIN)
-        return rules->user_count > 0;
-    for (size_t i = 0; i < rules->item_count; i++) {
-        if (rules->items[i].allow && rules->items[i].line.rights & right)
+        return rules->users.count > 0;
+    right |= (uint8_t)(right << ENTITLE_OF_ROLES);
+    for (size_t i = 0; i < rules->items.count; i++) {
+        if (entitle_item_at(rules, i)->allow && entitle_item_at(rules, i)->line.rights & right)
             return true;
     }
-    return kind == ENTITLE_ITEM; /* what no line fits is allowed */
+    return kind == ENTITLE_ITEM && !rules->denies_items;
 }
+
+bool entitle_rules_has_hashes(const struct entitle_rules *rules)
+{
+    return rules->decoy.data != NULL;
+}
+
+/* ---- the authority ---- */
 
 static enum entitle_verdict ask_rules(void *self, const struct entitle_query *query,
                                       uint64_t ticket, struct entitle_answer *out)
@@ -428,6 +444,8 @@ static enum entitle_verdict ask_rules(void *self, const struct entitle_query *qu
     enum entitle_verdict verdict = entitle_rules_judge(rules, query, out);
 
     out->ticket = ticket;
+    if (verdict == ENTITLE_PENDING)
+        return deny(out, "user name or password refused"); /* nobody here can look */
     return verdict;
 }
 

@@ -1,6 +1,6 @@
 /* parse.c - the text of JSON into tokens that say where each value stands. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parse.h"
+#include "json/parse.h"
 #include "out.h"
 
 static bool fail(struct json_parse *p, const char *what)

@@ -143,6 +143,12 @@ static bool read_key(struct json_reader *r, struct head *h, uint32_t at)
             return json_fail_key(r, i);
         }
     }
+    /* A login by a token says no name here; in RWF it says one of a zero byte. */
+    if (h->msg.domain == RWF_DOMAIN_LOGIN && key->flags & RWF_KEY_HAS_NAME_TYPE &&
+        key->name_type == RWF_NAME_LOGIN_AUTHN_TOKEN && !(key->flags & RWF_KEY_HAS_NAME)) {
+        key->flags |= RWF_KEY_HAS_NAME;
+        key->name = rwf_bytes("\0", 1);
+    }
     return true;
 }
 

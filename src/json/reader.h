@@ -4,8 +4,8 @@
 #define JSON_READER_H
 
 #include "names.h"
-#include "parse.h"
 #include "rmds/rwf_encode.h"
+#include "json/parse.h"
 #include "json/read.h"
 
 #define NO_TOKEN       0xFFFFFFFFu

@@ -1,8 +1,8 @@
 /* write_container.c - containers of RWF as JSON. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "names.h"
-#include "parse.h"
 #include "write_message.h"
+#include "json/parse.h"
 
 /* ---- field list, element list ---- */
 

@@ -5,15 +5,26 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "error.h"
 #include "stream_private.h"
+
+static _Thread_local char sentence[256];
+
+int net_error_set(const char *text)
+{
+    snprintf(sentence, sizeof(sentence), "%s", text);
+    errno = NET_ERROR_TOLD;
+    return MD_ERR_SYS;
+}
 
 const char *net_error(void)
 {
-    return strerror(errno);
+    return errno == NET_ERROR_TOLD ? sentence : strerror(errno);
 }
 
 void net_stream_close(struct net_stream *stream)
@@ -78,6 +89,11 @@ const char *net_stream_peer(const struct net_stream *stream)
     return stream->peer;
 }
 
+const char *net_stream_transport(const struct net_stream *stream)
+{
+    return stream->ops->transport;
+}
+
 const char *net_stream_error(const struct net_stream *stream)
 {
     return stream->error;
@@ -102,4 +118,12 @@ void net_listener_close(struct net_listener *listener)
 {
     if (listener)
         listener->ops->close(listener);
+}
+
+bool net_stream_identity(const struct net_stream *stream, enum net_identity which,
+                         char out[NET_IDENTITY_MAX], int64_t *expires_s)
+{
+    out[0] = '\0';
+    *expires_s = 0;
+    return stream->ops->identity && stream->ops->identity(stream, which, out, expires_s);
 }

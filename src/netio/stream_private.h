@@ -6,6 +6,7 @@
 #include "netio/stream.h"
 
 struct net_stream_ops {
+    const char *transport; /* its name */
     void (*close)(struct net_stream *stream);
     int (*ready)(struct net_stream *stream);
     int64_t (*read)(struct net_stream *stream, uint8_t *bytes, size_t size);
@@ -17,6 +18,9 @@ struct net_stream_ops {
     /* NULL: a name has one address. */
     int (*next)(struct net_stream *stream, const struct net_stream_options *options,
                 const char *host, struct net_stream **out);
+    /* NULL: peers show no certificates. */
+    bool (*identity)(const struct net_stream *stream, enum net_identity which, char *out,
+                     int64_t *expires_s);
 };
 
 /* The head of every stream. */

@@ -1,7 +1,7 @@
 /* tcp.c - byte streams over TCP, IPv4 and IPv6. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <netdb.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "base/err.h"
 #include "stream_private.h"
 
@@ -21,9 +22,7 @@ struct tcp_stream {
     struct net_stream base;
     int fd;
     bool connecting;
-    struct addrinfo *addresses; /* of the name, until one is connected */
-    struct addrinfo *next;      /* the one to dial after this */
-    unsigned left;              /* how many were not dialed yet */
+    struct net_addresses addresses; /* of the name, until one is connected */
 };
 
 struct tcp_listener {
@@ -49,19 +48,11 @@ static int fail(struct tcp_stream *stream, int error)
     return error == EPIPE || error == ECONNRESET ? MD_ERR_CLOSED : MD_ERR_SYS;
 }
 
-static void forget_addresses(struct tcp_stream *stream)
-{
-    if (stream->addresses)
-        freeaddrinfo(stream->addresses);
-    stream->addresses = NULL;
-    stream->left = 0;
-}
-
 static void tcp_close(struct net_stream *base)
 {
     struct tcp_stream *stream = tcp(base);
 
-    forget_addresses(stream);
+    net_addresses_free(&stream->addresses);
     close(stream->fd);
     free(stream);
 }
@@ -70,15 +61,9 @@ static void name_peer(struct tcp_stream *stream)
 {
     struct sockaddr_storage address;
     socklen_t length = sizeof(address);
-    char host[48], port[8];
 
-    if (getpeername(stream->fd, (struct sockaddr *)&address, &length) != 0 ||
-        getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return;
-    const char *plain = strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
-    snprintf(stream->base.peer, sizeof(stream->base.peer), strchr(plain, ':') ? "[%s]:%s" : "%s:%s",
-             plain, port);
+    if (getpeername(stream->fd, (struct sockaddr *)&address, &length) == 0)
+        (void)net_address_text(&address, length, stream->base.peer, sizeof(stream->base.peer));
 }
 
 static int tcp_ready(struct net_stream *base)
@@ -97,7 +82,7 @@ static int tcp_ready(struct net_stream *base)
     if (error)
         return fail(stream, error);
     stream->connecting = false;
-    forget_addresses(stream);
+    net_addresses_free(&stream->addresses);
     name_peer(stream);
     return MD_OK;
 }
@@ -169,6 +154,7 @@ static int tcp_next(struct net_stream *base, const struct net_stream_options *op
                     const char *host, struct net_stream **out);
 
 static const struct net_stream_ops stream_ops = {
+    .transport = "tcp",
     .close = tcp_close,
     .ready = tcp_ready,
     .read = tcp_read,
@@ -210,25 +196,10 @@ static struct net_stream *make_stream(int fd, const struct net_stream_options *o
     return &stream->base;
 }
 
-static int look_up(const char *host, uint16_t port, int flags, struct addrinfo **out)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
-    char service[8];
-
-    *out = NULL;
-    snprintf(service, sizeof(service), "%u", port);
-    /* First as an address: that never asks a name server. */
-    hints.ai_flags |= AI_NUMERICHOST;
-    if (getaddrinfo(host, service, &hints, out) == 0)
-        return MD_OK;
-    hints.ai_flags &= ~AI_NUMERICHOST;
-    return getaddrinfo(host, service, &hints, out) == 0 ? MD_OK : MD_ERR_NOT_FOUND;
-}
-
 static int bind_local(int fd, const char *interface)
 {
     struct addrinfo *local;
-    int rc = look_up(interface, 0, AI_PASSIVE, &local);
+    int rc = net_look_up(interface, 0, AI_PASSIVE, &local);
 
     if (rc != MD_OK)
         return rc;
@@ -237,12 +208,33 @@ static int bind_local(int fd, const char *interface)
     return rc;
 }
 
+/* `fd` as sockets of ours are. A library that stands in for the kernel's sockets may know no
+ * FD_CLOEXEC. */
+static int settle(int fd)
+{
+    if (fd < 0)
+        return -1;
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int make_socket(const struct net_stream_options *options, int family)
+{
+    return options->is_plain ? settle(socket(family, SOCK_STREAM, 0))
+                             : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
 /* Begins to connect to one address. */
 static int dial_one(const struct net_stream_options *options, const struct addrinfo *to,
                     struct net_stream **out)
 {
     int rc = MD_OK;
-    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = make_socket(options, to->ai_family);
 
     if (fd < 0)
         return MD_ERR_SYS;
@@ -265,20 +257,20 @@ static int dial_one(const struct net_stream_options *options, const struct addri
     return MD_OK;
 }
 
-/* Dials the first of the addresses left to which a connection can begin. On success `list` is the
+/* Dials the first of the addresses left to which a connection can begin. On success they are the
  * stream's. */
-static int dial_left(const struct net_stream_options *options, struct addrinfo *list,
-                     struct addrinfo *at, unsigned left, struct net_stream **out)
+static int dial_left(const struct net_stream_options *options, struct net_addresses *addresses,
+                     struct net_stream **out)
 {
+    const struct addrinfo *to;
     int rc = MD_ERR_NOT_FOUND;
 
-    for (*out = NULL; left > 0; left--) {
-        rc = dial_one(options, at, out);
-        at = at->ai_next ? at->ai_next : list;
+    *out = NULL;
+    while ((to = net_addresses_take(addresses)) != NULL) {
+        rc = dial_one(options, to, out);
         if (rc == MD_OK) {
-            tcp(*out)->addresses = list;
-            tcp(*out)->next = at;
-            tcp(*out)->left = left - 1;
+            tcp(*out)->addresses = *addresses;
+            *addresses = (struct net_addresses){ 0 };
             break;
         }
     }
@@ -288,44 +280,29 @@ static int dial_left(const struct net_stream_options *options, struct addrinfo *
 static int tcp_dial(const struct net_stream_options *options, const char *host, uint16_t port,
                     struct net_stream **out)
 {
-    struct addrinfo *list;
-    int rc = look_up(host, port, 0, &list);
+    struct net_addresses addresses;
+    int rc = net_addresses_find(&addresses, host, port, options->attempt);
 
     *out = NULL;
     if (rc != MD_OK)
         return rc;
-    unsigned count = 1; /* a name that was found has an address */
-    for (struct addrinfo *at = list->ai_next; at; at = at->ai_next)
-        count++;
-    struct addrinfo *to = list;
-    for (unsigned skip = options->attempt % count; skip > 0; skip--)
-        to = to->ai_next;
-    rc = dial_left(options, list, to, count, out);
-    if (rc == MD_OK) {
+    rc = dial_left(options, &addresses, out);
+    if (rc == MD_OK)
         snprintf((*out)->peer, sizeof((*out)->peer), "%.60s:%u", host, port);
-    } else {
-        int error = errno;
-        freeaddrinfo(list);
-        errno = error;
-    }
+    else
+        net_addresses_free(&addresses);
     return rc;
 }
 
 static int tcp_next(struct net_stream *base, const struct net_stream_options *options,
                     const char *host, struct net_stream **out)
 {
-    struct tcp_stream *stream = tcp(base);
+    int rc = dial_left(options, &tcp(base)->addresses, out);
 
     (void)host; /* it was looked up */
-    int rc = dial_left(options, stream->addresses, stream->next, stream->left, out);
-    if (rc != MD_OK) {
-        stream->left = 0;
-        return rc;
-    }
-    memcpy((*out)->peer, base->peer, sizeof(base->peer));
-    stream->addresses = NULL;
-    stream->left = 0;
-    return MD_OK;
+    if (rc == MD_OK)
+        memcpy((*out)->peer, base->peer, sizeof(base->peer));
+    return rc;
 }
 
 static int tcp_accept(struct net_listener *base, struct net_stream **out)
@@ -335,7 +312,9 @@ static int tcp_accept(struct net_listener *base, struct net_stream **out)
 
     *out = NULL;
     do
-        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        fd = listener->options.is_plain
+                 ? settle(accept(listener->fd, NULL, NULL))
+                 : accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (fd < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? MD_ERR_AGAIN : MD_ERR_SYS;
@@ -376,7 +355,7 @@ static const struct net_listener_ops listener_ops = {
 /* A bound and listening socket, or -1. */
 static int open_socket(const struct net_stream_options *options, const struct addrinfo *at)
 {
-    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = make_socket(options, at->ai_family);
 
     if (fd < 0)
         return -1;
@@ -397,21 +376,16 @@ static uint16_t port_of(int fd)
 {
     struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t length = sizeof(address);
-    uint16_t port = 0;
 
-    if (getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-        return 0;
-    size_t offset = address.ss_family == AF_INET6 ? offsetof(struct sockaddr_in6, sin6_port)
-                                                  : offsetof(struct sockaddr_in, sin_port);
-    memcpy(&port, (const uint8_t *)&address + offset, sizeof(port));
-    return ntohs(port);
+    return getsockname(fd, (struct sockaddr *)&address, &length) == 0 ? net_address_port(&address)
+                                                                      : 0;
 }
 
 static int tcp_listen(const struct net_stream_options *options, const char *host, uint16_t port,
                       struct net_listener **out)
 {
     struct addrinfo *list;
-    int rc = look_up(host, port, AI_PASSIVE, &list), fd = -1;
+    int rc = net_look_up(host, port, AI_PASSIVE, &list), fd = -1;
 
     *out = NULL;
     if (rc != MD_OK)

@@ -267,7 +267,16 @@ static int tls_next(struct net_stream *base, const struct net_stream_options *op
     return net_tls_wrap(options->tls, inner, options->tls_host ? options->tls_host : host, out);
 }
 
+static bool tls_peer_identity(const struct net_stream *base, enum net_identity which, char *out,
+                              int64_t *expires_s)
+{
+    const struct tls_stream *stream = (const struct tls_stream *)(const void *)base;
+
+    return stream->established && tls_identity(stream->ssl, which, out, expires_s);
+}
+
 static const struct net_stream_ops stream_ops = {
+    .transport = "tls",
     .close = tls_close,
     .ready = tls_ready,
     .read = tls_read,
@@ -277,6 +286,7 @@ static const struct net_stream_ops stream_ops = {
     .wants = tls_wants,
     .poll = tls_poll,
     .next = tls_next,
+    .identity = tls_peer_identity,
 };
 
 static int set_name(SSL *ssl, const char *name)

@@ -134,12 +134,12 @@ int tls_context_create(const struct net_tls_config *config, char *error, size_t 
         goto fail;
     snprintf(what, sizeof(what), "CA %s", config->ca ? config->ca : "");
     if (is_refused(config->ca, MD_SECRET_RULES) || !load_trust(context, config) ||
-        (config->require_client_certificate && !config->ca))
+        ((config->require_client_certificate || config->request_client_certificate) && !config->ca))
         goto fail;
     int verify = SSL_VERIFY_NONE;
     if (config->require_client_certificate)
         verify = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-    else if (!config->is_server && !config->skip_verify)
+    else if (config->request_client_certificate || (!config->is_server && !config->skip_verify))
         verify = SSL_VERIFY_PEER;
     SSL_CTX_set_verify(context, verify, NULL);
     snprintf(what, sizeof(what), "CRL %s", config->crl ? config->crl : "");
@@ -147,7 +147,7 @@ int tls_context_create(const struct net_tls_config *config, char *error, size_t 
         (config->crl && !load_revoked(context, config->crl)))
         goto fail;
     if (config->is_server)
-        set_sessions(context, config->require_client_certificate);
+        set_sessions(context, verify != SSL_VERIFY_NONE);
     *out = context;
     return MD_OK;
 fail:

@@ -18,6 +18,10 @@ int tls_context_create(const struct net_tls_config *config, char *error, size_t 
 int64_t tls_context_expires(const SSL_CTX *context);
 int64_t tls_context_crl_expires(const SSL_CTX *context);
 
+/* A name of the peer's certificate, as net_stream_identity() says. */
+bool tls_identity(const SSL *ssl, enum net_identity which, char out[NET_IDENTITY_MAX],
+                  int64_t *expires_s);
+
 /* `what`, and the oldest reason that OpenSSL has, in words. */
 void tls_describe(char *text, size_t size, const char *what);
 

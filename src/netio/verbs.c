@@ -43,7 +43,7 @@ static int verbs_complete(struct net_packet_io *io, uint32_t cookies[], int max)
 {
     struct verbs_io *verbs = verbs_of(io);
 
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         poll_sent(verbs, &verbs->paths[i]);
     return verbs_flights_done(verbs, cookies, max);
 }
@@ -71,7 +71,7 @@ static bool has_room(const struct verbs_io *verbs, const struct batch *batch,
 {
     if (verbs->free_count == 0)
         return false;
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         if (is_for(packet, i) && verbs->paths[i].device &&
             (batch->count[i] == VERBS_BATCH || room(&verbs->paths[i]) <= (uint32_t)batch->count[i]))
             return false;
@@ -113,7 +113,7 @@ static void add(struct verbs_io *verbs, struct batch *batch, const struct net_pa
 {
     uint32_t flight = verbs_flight_begin(verbs, packet->cookie);
 
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         struct verbs_path *path = &verbs->paths[i];
         uint64_t number = path->posted_number + (uint64_t)batch->count[i];
 
@@ -165,11 +165,11 @@ static int verbs_send(struct net_packet_io *io, const struct net_packet packets[
         batch.count[0] = batch.count[1] = 0;
         while (taken < count && has_room(verbs, &batch, &packets[taken]))
             add(verbs, &batch, &packets[taken++]);
-        for (int i = 0; i < verbs->config.path_count; i++)
+        for (int i = 0; i < verbs_paths(verbs); i++)
             post(verbs, &verbs->paths[i], batch.sends[i], batch.count[i]);
         if (taken > before)
             continue;
-        for (int i = 0; i < verbs->config.path_count; i++)
+        for (int i = 0; i < verbs_paths(verbs); i++)
             poll_sent(verbs, &verbs->paths[i]);
         batch.count[0] = batch.count[1] = 0;
         if (!has_room(verbs, &batch, &packets[taken])) {
@@ -291,11 +291,11 @@ static int verbs_receive(struct net_packet_io *io, struct rrcp_arrival out[], in
     struct verbs_io *verbs = verbs_of(io);
     int count = 0;
 
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         repost(verbs, &verbs->paths[i]);
     if (verbs->has_slept || verbs->paths[0].is_broken || verbs->paths[1].is_broken)
         look(verbs);
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         count += receive_from(verbs, &verbs->paths[i], out, max, count);
     io->counters.packets_received += (uint64_t)count;
     if (count == 0 && md_clock_mono_ns() >= verbs->look_ns)
@@ -314,7 +314,7 @@ static bool verbs_arm(struct net_packet_io *io)
     struct verbs_io *verbs = verbs_of(io);
     bool is_busy = verbs->free_count < verbs->flight_max / 2;
 
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         struct verbs_path *path = &verbs->paths[i];
 
         if (!path->device || path->is_broken)
@@ -365,7 +365,7 @@ static int verbs_memory(struct net_packet_io *io, void *base, size_t size)
     if (verbs->slab_count == VERBS_REGIONS_MAX)
         return MD_ERR_FULL;
     verbs->slabs[verbs->slab_count] = (struct verbs_slab){ base, size };
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         int err = verbs->paths[i].device
                       ? verbs_path_memory(verbs, &verbs->paths[i], &verbs->slabs[verbs->slab_count])
                       : 0;
@@ -386,7 +386,7 @@ static void verbs_local(const struct net_packet_io *io, int path, struct rrcp_ad
     const struct verbs_io *verbs = verbs_of_const(io);
 
     memset(out, 0, sizeof(*out));
-    if (path >= 0 && path < verbs->config.path_count)
+    if (path >= 0 && path < verbs_paths(verbs))
         *out = verbs->paths[path].local;
 }
 
@@ -429,7 +429,7 @@ static int wait_for_groups(struct verbs_io *verbs, char *why, size_t why_size)
 {
     uint64_t end_ns = md_clock_mono_ns() + VERBS_JOIN_NS;
 
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         struct verbs_path *path = &verbs->paths[i];
 
         while (path->state != VERBS_UP && !path->must_join && !path->is_broken) {
@@ -456,19 +456,19 @@ static int wait_for_groups(struct verbs_io *verbs, char *why, size_t why_size)
 static int open_paths(struct verbs_io *verbs, char *why, size_t why_size)
 {
     verbs->payload_max = verbs->config.payload_max;
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         int err = verbs_path_open(verbs, i, why, why_size);
 
         if (err)
             return err;
     }
     /* Of two ports the smaller packet counts. */
-    for (int i = 0; !verbs->config.payload_max && i < verbs->config.path_count; i++)
+    for (int i = 0; !verbs->config.payload_max && i < verbs_paths(verbs); i++)
         if (verbs->payload_max == 0 || verbs->paths[i].info.mtu < verbs->payload_max)
             verbs->payload_max = verbs->paths[i].info.mtu;
     int err = verbs_flights_make(verbs);
     if (err)
-        snprintf(why, why_size, "out of memory");
+        snprintf(why, why_size, err == MD_ERR_NOMEM ? "out of memory" : "no room for a send");
     return err;
 }
 
@@ -496,7 +496,7 @@ int verbs_open_on(const struct verbs_device_table *device, const struct verbs_co
         verbs_close(&verbs->io);
         return err;
     }
-    for (int i = 0; i < config->path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         report->paths[i] = verbs->paths[i].info;
     report->payload_max = verbs->payload_max;
     verbs->is_open = true;

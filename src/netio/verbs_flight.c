@@ -46,8 +46,10 @@ int verbs_flights_make(struct verbs_io *verbs)
 {
     uint32_t count = 0;
 
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         count += verbs->paths[i].info.send_depth;
+    if (count == 0)
+        return MD_ERR_RANGE; /* a device that takes no packet */
     verbs->flight_max = verbs->free_count = count;
     verbs->flights = calloc(count, sizeof(*verbs->flights));
     verbs->free_flights = calloc(count, sizeof(*verbs->free_flights));

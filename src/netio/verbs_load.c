@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,77 +10,26 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "netio/verbs.h"
+#include "plugin.h"
 #include "udp_socket.h"
 #include "verbs_plugin.h"
 #include "verbs_private.h"
 
-enum { PATH_BYTES = 512 };
-
 /* ---- the object ------------------------------------------------------------------------------ */
 
-/* Beside the folder of the program, wherever that was put: bin/rrcpd, lib/openrmds/. */
-static bool plugin_path(char *out, size_t size)
-{
-    char program[PATH_BYTES];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-    if (length <= 0)
-        return false;
-    program[length] = '\0';
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(program, '/');
-
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
-    int wrote = snprintf(out, size, "%s/lib/openrmds/librmds-verbs.so", program);
-    return wrote > 0 && (size_t)wrote < size;
-}
-
-/* It stays loaded until the process ends: RDMA libraries do not like to leave. */
 static const struct verbs_plugin *load(char *why, size_t why_size)
 {
     static const struct verbs_plugin *loaded;
-    char path[PATH_BYTES];
 
-    if (loaded)
-        return loaded;
-    if (!plugin_path(path, sizeof(path))) {
-        snprintf(why, why_size, "/proc/self/exe cannot be read");
-        return NULL;
-    }
-    if (access(path, R_OK) != 0) {
-        snprintf(why, why_size,
-                 "%s is not there: install the package openrmds-verbs, or build with libibverbs "
-                 "and librdmacm",
-                 path);
-        return NULL;
-    }
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct verbs_plugin *plugin = object ? dlsym(object, VERBS_PLUGIN_SYMBOL) : NULL;
-    if (!plugin) {
-        snprintf(why, why_size, "%s", dlerror());
-        return NULL;
-    }
-    if (plugin->size != VERBS_PLUGIN_SIZE || strcmp(plugin->version, RMDS_VERSION) != 0) {
-        snprintf(why, why_size, "%s is not of this version, %s", path, RMDS_VERSION);
-        dlclose(object);
-        return NULL;
-    }
-    loaded = plugin;
+    if (!loaded)
+        loaded = net_plugin_load(VERBS_PLUGIN_FILE, VERBS_PLUGIN_SYMBOL, VERBS_PLUGIN_SIZE, why,
+                                 why_size);
     return loaded;
 }
 
 bool net_verbs_is_here(char *why, size_t why_size)
 {
-    char path[PATH_BYTES];
-
-    if (!load(why, why_size))
-        return false;
-    if (plugin_path(path, sizeof(path)))
-        snprintf(why, why_size, "%s", path);
-    return true;
+    return load(why, why_size) && net_plugin_path(VERBS_PLUGIN_FILE, why, why_size);
 }
 
 /* ---- the configuration ----------------------------------------------------------------------- */

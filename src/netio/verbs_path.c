@@ -59,7 +59,7 @@ static void unwatch(struct verbs_io *verbs, struct verbs_path *path)
 
     for (int i = 0; (fd = verbs->device->fd(path->device, i)) >= 0; i++)
         (void)epoll_ctl(verbs->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         if (&verbs->paths[i] != path && verbs->paths[i].device)
             (void)watch(verbs, &verbs->paths[i]);
 }
@@ -251,7 +251,7 @@ static void hand_out(struct verbs_io *verbs, const struct verbs_path *from,
     bool is_of_device = event->kind == VERBS_PORT_DOWN || event->kind == VERBS_PORT_UP ||
                         event->kind == VERBS_LEFT || event->kind == VERBS_GONE;
 
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         struct verbs_path *path = &verbs->paths[i];
         bool is_meant = path == from;
 
@@ -299,7 +299,7 @@ static void do_what_is_due(struct verbs_io *verbs, int index, uint64_t now_ns)
 
 void verbs_paths_look(struct verbs_io *verbs, uint64_t now_ns)
 {
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         struct verbs_path *path = &verbs->paths[i];
         struct verbs_event event = { .kind = VERBS_NOTHING };
 
@@ -310,7 +310,7 @@ void verbs_paths_look(struct verbs_io *verbs, uint64_t now_ns)
             hand_out(verbs, path, &event, now_ns);
         }
     }
-    for (int i = 0; i < verbs->config.path_count; i++)
+    for (int i = 0; i < verbs_paths(verbs); i++)
         do_what_is_due(verbs, i, now_ns);
 }
 
@@ -318,7 +318,7 @@ uint64_t verbs_paths_deadline(const struct verbs_io *verbs)
 {
     uint64_t deadline = UINT64_MAX;
 
-    for (int i = 0; i < verbs->config.path_count; i++) {
+    for (int i = 0; i < verbs_paths(verbs); i++) {
         if (verbs->paths[i].is_broken)
             return 0;
         if (verbs->paths[i].retry_ns < deadline)

@@ -31,6 +31,7 @@ struct verbs_plugin {
 };
 
 #define VERBS_PLUGIN_SIZE   (sizeof(struct verbs_plugin) + sizeof(struct verbs_config))
+#define VERBS_PLUGIN_FILE   "librmds-verbs.so"
 #define VERBS_PLUGIN_SYMBOL "rmds_verbs_plugin"
 
 extern const struct verbs_plugin rmds_verbs_plugin;

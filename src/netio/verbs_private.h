@@ -105,6 +105,12 @@ static inline const struct verbs_io *verbs_of_const(const struct net_packet_io *
     return (const struct verbs_io *)io;
 }
 
+/* One or two: as many as there is room for, whatever the configuration says. */
+static inline int verbs_paths(const struct verbs_io *verbs)
+{
+    return verbs->config.path_count > 1 ? 2 : 1;
+}
+
 /* ---- verbs_path.c: opening, events, healing ---- */
 
 int verbs_path_open(struct verbs_io *verbs, int index, char *why, size_t why_size);

@@ -127,6 +127,14 @@ int omm_login_request_encode(struct rwf_encoder *enc, const struct omm_login_req
     return rwf_msg_finish(enc);
 }
 
+static void add_authentication(struct rwf_encoder *enc, const struct omm_login_refresh *refresh)
+{
+    if (refresh->reissue_s)
+        rwf_element_add_uint(enc, "AuthenticationTTReissue", refresh->reissue_s);
+    rwf_element_add_uint(enc, "AuthenticationErrorCode", refresh->authentication_error);
+    add_text(enc, "AuthenticationErrorText", refresh->authentication_text);
+}
+
 int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_refresh *refresh)
 {
     struct rwf_msg msg = {
@@ -165,9 +173,23 @@ int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_ref
     rwf_element_add_uint(enc, "SupportEnhancedSymbolList", 0);
     if (refresh->support_dictionary_download)
         rwf_element_add_uint(enc, "SupportProviderDictionaryDownload", 1);
+    if (refresh->has_authentication)
+        add_authentication(enc, refresh);
     rwf_element_list_finish(enc);
     rwf_msg_attrib_finish(enc);
     return rwf_msg_finish(enc);
+}
+
+static void authentication_element(const struct rwf_element *element, struct omm_login_refresh *out)
+{
+    if (rwf_element_is(element, "AuthenticationTTReissue"))
+        omm_element_number(element, &out->reissue_s);
+    else if (rwf_element_is(element, "AuthenticationErrorText"))
+        omm_element_text(element, &out->authentication_text);
+    else if (rwf_element_is(element, "AuthenticationErrorCode")) {
+        omm_element_number(element, &out->authentication_error);
+        out->has_authentication = true;
+    }
 }
 
 static void refresh_element(const struct rwf_element *element, struct omm_login_refresh *out)
@@ -203,6 +225,8 @@ static void refresh_element(const struct rwf_element *element, struct omm_login_
         omm_element_number(element, &mode);
     else if (rwf_element_is(element, "SupportProviderDictionaryDownload"))
         omm_element_flag(element, &out->support_dictionary_download);
+    else
+        authentication_element(element, out);
     out->support_batch = (uint8_t)batch;
     out->standby_mode = (uint8_t)mode;
 }

@@ -128,28 +128,51 @@ static const char *check_item(const struct rrmp_sink *sink, uint32_t number, str
     return check_found(sink, number, tally);
 }
 
-/* Items in use are in the list of their service or in that of the dying: a walk of both is all. */
+struct tally_service {
+    uint32_t items;
+    uint32_t parked;
+    uint32_t live;
+};
+
+/* A list of items of the service, in both directions, all at this link. */
+static const char *check_its_list(const struct rrmp_sink *sink, uint16_t service, uint32_t link,
+                                  uint32_t head, struct tally *tally, struct tally_service *of)
+{
+    uint32_t previous = MD_NIL;
+
+    for (uint32_t n = head; n != MD_NIL; n = sink_item_at(sink, n)->list_next) {
+        const struct sink_item *item = sink_item_at(sink, n);
+
+        MD_REQUIRE(n < sink->items.high && item->service == service && !item->is_dying);
+        MD_REQUIRE(item->list_prev == previous && item->link == link);
+        MD_REQUIRE_ALL(check_item(sink, n, tally));
+        of->items++;
+        of->parked += item->state == RRMP_SINK_PARKED;
+        of->live += item->state == RRMP_SINK_LIVE;
+        previous = n;
+    }
+    return NULL;
+}
+
+/* Items in use are in the list of a link, in that of what has none, or in that of the dying: a
+ * walk of all these is all. */
 static const char *check_items(const struct rrmp_sink *sink, struct tally *tally)
 {
+    uint32_t named = 0;
+
+    for (uint16_t s = 0; s < sink->service_count; s++)
+        named += sink->services[s].name.length > 0;
+    MD_REQUIRE(named == sink->services_now);
     for (uint16_t s = 0; s < sink->service_count; s++) {
         const struct sink_service *service = &sink->services[s];
-        uint32_t previous = MD_NIL;
-        uint32_t items = 0, parked = 0, live = 0;
+        struct tally_service of = { 0, 0, 0 };
 
-        for (uint32_t n = service->items; n != MD_NIL; n = sink_item_at(sink, n)->service_next) {
-            const struct sink_item *item = sink_item_at(sink, n);
-
-            MD_REQUIRE(n < sink->items.high && item->service == s && !item->is_dying);
-            MD_REQUIRE(item->service_prev == previous);
-            MD_REQUIRE_ALL(check_item(sink, n, tally));
-            items++;
-            parked += item->state == RRMP_SINK_PARKED;
-            live += item->state == RRMP_SINK_LIVE;
-            previous = n;
-        }
-        MD_REQUIRE(service->item_count == items);
-        MD_REQUIRE(service->parked_count == parked);
-        MD_REQUIRE(service->live_count == live);
+        MD_REQUIRE_ALL(check_its_list(sink, s, MD_NIL, service->apart, tally, &of));
+        for (uint32_t n = service->links; n != MD_NIL; n = sink_link_at(sink, n)->service_next)
+            MD_REQUIRE_ALL(check_its_list(sink, s, n, sink_link_at(sink, n)->items, tally, &of));
+        MD_REQUIRE(service->item_count == of.items);
+        MD_REQUIRE(service->parked_count == of.parked);
+        MD_REQUIRE(service->live_count == of.live);
     }
     for (uint32_t n = sink->dying; n != MD_NIL; n = sink_item_at(sink, n)->queue_next) {
         MD_REQUIRE(sink_item_at(sink, n)->is_dying);
@@ -200,20 +223,49 @@ struct asked {
     uint64_t xor ;
 };
 
+static uint32_t standbys_in(const struct rrmp_sink *sink, uint32_t items, uint32_t link)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = items; n != MD_NIL; n = sink_item_at(sink, n)->list_next)
+        count += sink_item_at(sink, n)->standby == link;
+    return count;
+}
+
+/* The items of a run follow each other, from where the link says that it begins. */
+static const char *check_runs(const struct rrmp_sink *sink, const struct sink_link *link)
+{
+    uint64_t seen = 0;
+    uint32_t last = SINK_RUNS;
+
+    _Static_assert(SINK_RUNS == 64, "a bit for each");
+    for (uint32_t n = link->items; n != MD_NIL; n = sink_item_at(sink, n)->list_next) {
+        uint32_t run = sink_item_at(sink, n)->group % SINK_RUNS;
+
+        MD_REQUIRE(run == last || (link->runs[run] == n && !(seen >> run & 1)));
+        last = run;
+        seen |= UINT64_C(1) << (run & (SINK_RUNS - 1));
+    }
+    for (uint32_t run = 0; run < SINK_RUNS; run++)
+        MD_REQUIRE((link->runs[run] != MD_NIL) == (seen >> run & 1));
+    return NULL;
+}
+
 static const char *check_link(const struct rrmp_sink *sink, uint32_t number, struct asked *asked)
 {
     const struct sink_link *link = sink_link_at(sink, number);
-    uint32_t items = 0, standbys = 0, window = 0, queued = 0;
+    uint32_t items = 0, standbys, window = 0, queued = 0;
 
     if (link->service == RRMP_SERVICE_NONE)
         return link->item_count == 0 ? NULL : "a link without service has items";
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
-         n = sink_item_at(sink, n)->service_next) {
+    standbys = standbys_in(sink, sink->services[link->service].apart, number);
+    for (uint32_t n = sink->services[link->service].links; n != MD_NIL;
+         n = sink_link_at(sink, n)->service_next)
+        standbys += standbys_in(sink, sink_link_at(sink, n)->items, number);
+    MD_REQUIRE_ALL(check_runs(sink, link));
+    for (uint32_t n = link->items; n != MD_NIL; n = sink_item_at(sink, n)->list_next) {
         const struct sink_item *item = sink_item_at(sink, n);
 
-        standbys += item->standby == number;
-        if (item->link != number)
-            continue;
         items++;
         window += item->in_window;
         queued += item->queue != QUEUE_NONE;

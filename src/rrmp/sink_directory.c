@@ -100,7 +100,8 @@ static uint16_t service_by_name(const struct rrmp_sink *sink, struct rrmp_view n
 {
     for (uint16_t i = 0; i < sink->service_count; i++) {
         const struct rrmp_view *its = &sink->services[i].name;
-        if (its->length == name.length && memcmp(its->bytes, name.bytes, name.length) == 0)
+        if (its->length == name.length && its->length > 0 &&
+            memcmp(its->bytes, name.bytes, name.length) == 0)
             return i;
     }
     return RRMP_SERVICE_NONE;
@@ -115,11 +116,21 @@ static bool id_is_free(const struct rrmp_sink *sink, uint16_t id)
     return id != 0;
 }
 
+static uint16_t free_number(const struct rrmp_sink *sink)
+{
+    uint16_t number = 0;
+
+    while (number < sink->service_count && sink->services[number].name.length > 0)
+        number++;
+    return number;
+}
+
 static uint16_t service_enter(struct rrmp_sink *sink, const struct rrmp_service *description)
 {
     uint16_t number = service_by_name(sink, description->name);
 
-    if (number != RRMP_SERVICE_NONE || sink->service_count >= sink->config.service_limit)
+    if (number != RRMP_SERVICE_NONE || description->name.length == 0 ||
+        sink->services_now >= sink->config.service_limit)
         return number;
     uint8_t *name = malloc(description->name.length);
     if (!name)
@@ -131,12 +142,14 @@ static uint16_t service_enter(struct rrmp_sink *sink, const struct rrmp_service 
         id = (uint16_t)(1 + rrmp_topic(name, description->name.length) % 65534);
     for (uint32_t tries = 0; tries < 65536 && !id_is_free(sink, id); tries++)
         id++;
-    number = sink->service_count++;
+    number = free_number(sink);
+    sink->service_count = (uint16_t)(sink->service_count + (number == sink->service_count));
+    sink->services_now++;
     sink->services[number] = (struct sink_service){
         .name = { .bytes = name, .length = description->name.length },
         .id = id,
         .links = MD_NIL,
-        .items = MD_NIL,
+        .apart = MD_NIL,
     };
     return number;
 }
@@ -153,6 +166,7 @@ static void lists_init(struct sink_link *link)
 {
     const struct sink_list empty = { .head = MD_NIL, .tail = MD_NIL };
 
+    sink_list_init(link);
     link->fresh = link->background = empty;
     for (uint32_t i = 0; i < SINK_BUCKETS; i++)
         link->recovery[i] = empty;
@@ -165,7 +179,7 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
 
     if (row->svc >= instance->svc_count) {
         /* Instances number their services densely; who does not pays with his own table. */
-        if (row->svc >= 4096)
+        if (row->svc >= RRMP_SVC_INDEXES)
             return MD_NIL;
         uint16_t count = (uint16_t)(row->svc + 16);
         uint32_t *links = realloc(instance->links, count * sizeof(*links));
@@ -191,18 +205,19 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
     return created;
 }
 
-void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uint8_t state,
-                    uint8_t code, struct rrmp_view text, bool is_suspect)
+struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group,
+                                       uint8_t state, uint8_t code, struct rrmp_view text,
+                                       bool is_suspect)
 {
     const struct sink_link *link = sink_link_at(sink, number);
     uint32_t stamp = ++sink->next_stamp;
     bool has_any = false;
     bool is_partial = false;
 
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
+    for (uint32_t n = sink_run_first(sink, number, group), next; n != MD_NIL; n = next) {
         struct sink_item *item = sink_item_at(sink, n);
-        uint32_t next = item->service_next;
-        bool is_meant = item->link == number && (group == RRMP_GROUP_NONE || item->group == group);
+        bool is_meant = group == RRMP_GROUP_NONE || item->group == group;
+        next = sink_run_next(sink, n, group);
         /* Items awaiting their own image are not cleared by a group OK. */
         if (is_meant && (state & 7) == RRMP_DATA_OK &&
             (item->suspect_sent || item->state == RRMP_SINK_QUEUED)) {
@@ -229,21 +244,22 @@ void sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group, uin
                 sink_hold(sink, n, &event, text);
             }
         }
-        n = next;
     }
     if (!has_any)
-        return;
+        return NULL;
     struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_STATE);
     event->scope = group == RRMP_GROUP_NONE ? RRMP_SINK_SCOPE_SERVICE : RRMP_SINK_SCOPE_GROUP;
     event->service = link->service;
     event->instance = (uint16_t)link->instance;
     event->group = group;
+    event->group2 = RRMP_GROUP_NONE;
     event->state = state;
     event->code = code;
     event->stamp = stamp;
     event->flags = is_partial ? RRMP_SINK_STATE_PARTIAL : 0;
     sink->has_scoped = true;
     event->message = text;
+    return event;
 }
 
 static bool has_other(const struct rrmp_sink *sink, uint32_t number)
@@ -268,16 +284,15 @@ static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t clo
         return;
     sink->stats.failovers++;
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text, true);
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
-        struct sink_item *item = sink_item_at(sink, n);
-        uint32_t next = item->service_next;
-        if (item->link == number && item->is_private) {
+    for (uint32_t n = link->items, next; n != MD_NIL; n = next) {
+        const struct sink_item *item = sink_item_at(sink, n);
+        next = item->list_next;
+        if (item->is_private) {
             sink_private_end(sink, n, close_reason);
-        } else if (item->link == number) {
+        } else {
             sink_item_leave(sink, n, close_reason);
             sink_item_place(sink, n, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
         }
-        n = next;
     }
 }
 
@@ -287,9 +302,9 @@ static void parked_wake(struct rrmp_sink *sink, uint16_t service, bool forgives)
 {
     if (sink->services[service].parked_count == 0)
         return;
-    for (uint32_t n = sink->services[service].items; n != MD_NIL;
-         n = sink_item_at(sink, n)->service_next) {
-        struct sink_item *item = sink_item_at(sink, n);
+    for (uint32_t n = sink->services[service].apart, next; n != MD_NIL; n = next) {
+        const struct sink_item *item = sink_item_at(sink, n);
+        next = item->list_next;
         if (item->state != RRMP_SINK_PARKED || item->is_ending)
             continue;
         if (forgives)

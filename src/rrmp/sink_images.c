@@ -38,7 +38,7 @@ static void part_deliver(struct rrmp_sink *sink, uint32_t number, const struct r
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    item->group = image->group;
+    sink_item_set_group(sink, number, image->group);
     part_event_fill(sink_item_event(sink, RRMP_SINK_IMAGE, number), image, to);
     item->had_image = true;
     struct sink_work *work = sink_work_take(sink, number);
@@ -216,7 +216,7 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
 
     sink_held_free(sink, item);
     item->is_image_open = false;
-    item->group = bind->group;
+    sink_item_set_group(sink, number, bind->group);
     if (bind->tag == 0) {
         /* Nothing but a state comes for now; the handle is known, so that it reaches us. */
         if (!sink_item_map(sink, number, bind->handle, bind->item_seq, 0))

@@ -38,6 +38,7 @@
 #define SINK_REFUSED_NS       30000000000ull /* an item said not to be there */
 #define SINK_REFUSED_SHORT_NS 1000000000ull  /* the service there has trouble */
 #define SINK_BUCKETS          64u
+#define SINK_RUNS             64u
 #define SINK_EARLY_MAX        1024u
 #define SINK_EARLY_NS         1000000000ull
 #define SINK_DICTS            64u
@@ -112,8 +113,8 @@ struct sink_item {
     uint16_t group;
     uint32_t user;
     uint32_t handle;
-    uint32_t service_next; /* all items of the service */
-    uint32_t service_prev;
+    uint32_t list_next; /* of its link; while it has none, of its service */
+    uint32_t list_prev;
     uint32_t queue_next; /* of one that is dying: the next of these */
     uint32_t queue_prev;
     uint32_t request_id;   /* newest sent; 0: none */
@@ -170,8 +171,10 @@ struct sink_link {
     uint32_t version;   /* of the description held; 0 none */
     uint32_t next_seq;  /* of the multicast records; known from the first INSTANCE on */
     uint32_t item_count;
-    uint32_t standby_count; /* items of other links it keeps ready */
-    uint64_t up_ns;         /* usable since */
+    uint32_t items;           /* all of them */
+    uint32_t runs[SINK_RUNS]; /* where those of a few groups begin in that list */
+    uint32_t standby_count;   /* items of other links it keeps ready */
+    uint64_t up_ns;           /* usable since */
     uint32_t window_used;
     uint8_t *blob;
     size_t blob_length;
@@ -226,10 +229,10 @@ struct sink_instance {
 };
 
 struct sink_service {
-    struct rrmp_view name;
+    struct rrmp_view name; /* of no byte: the number is free */
     uint16_t id;
     uint32_t links;
-    uint32_t items;
+    uint32_t apart; /* the items that have no link */
     uint32_t item_count;
     uint32_t parked_count;
     uint32_t live_count;
@@ -300,7 +303,8 @@ struct rrmp_sink {
     struct md_wheel wheel;      /* of works */
     struct md_wheel post_wheel; /* of posts */
     struct sink_service *services;
-    uint16_t service_count;
+    uint16_t service_count; /* numbers that were ever used */
+    uint16_t services_now;
     uint32_t last_instance; /* remembered for the next record */
 
     struct sink_event_cell *events;
@@ -447,6 +451,18 @@ struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct si
 /* The number is free again. */
 void sink_item_give(struct rrmp_sink *sink, uint32_t item);
 
+/* sink_lists.c */
+void sink_list_init(struct sink_link *link);
+/* A new item, without a link. */
+void sink_list_put(struct rrmp_sink *sink, uint32_t item);
+void sink_list_take(struct rrmp_sink *sink, uint32_t item);
+void sink_item_set_link(struct rrmp_sink *sink, uint32_t item, uint32_t link);
+void sink_item_set_group(struct rrmp_sink *sink, uint32_t item, uint16_t group);
+/* The items of a link, or those among which all of the group are. Before an item is put elsewhere
+ * its next one is looked up. */
+uint32_t sink_run_first(const struct rrmp_sink *sink, uint32_t link, uint16_t group);
+uint32_t sink_run_next(const struct rrmp_sink *sink, uint32_t item, uint16_t group);
+
 /* sink_queue.c: order and pace of requests */
 void sink_queue_put(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
 void sink_queue_remove(struct rrmp_sink *sink, uint32_t item);
@@ -464,9 +480,11 @@ void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
 void sink_parked_check(struct rrmp_sink *sink);
 void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
-/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there. */
-void sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group, uint8_t state,
-                    uint8_t code, struct rrmp_view text, bool is_suspect);
+/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there; NULL: there
+ * are none. */
+struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group,
+                                       uint8_t state, uint8_t code, struct rrmp_view text,
+                                       bool is_suspect);
 
 /* sink_choice.c */
 struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_item *item);

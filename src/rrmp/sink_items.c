@@ -401,8 +401,7 @@ void sink_item_leave(struct rrmp_sink *sink, uint32_t number, uint8_t reason)
         close_send(sink, item, reason);
     item_quiet(sink, number);
     sink_unask(sink, item);
-    sink_link_at(sink, item->link)->item_count--;
-    item->link = MD_NIL;
+    sink_item_set_link(sink, number, MD_NIL);
     sink_request_remove(sink, item->request_id, number);
     item->request_id = 0;
     if (item->work == MD_NIL)
@@ -423,8 +422,7 @@ void sink_item_place(struct rrmp_sink *sink, uint32_t number, enum sink_queue qu
         sink_item_set_state(sink, number, RRMP_SINK_PARKED);
         return;
     }
-    item->link = choice;
-    sink_link_at(sink, choice)->item_count++;
+    sink_item_set_link(sink, number, choice);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED);
     sink_queue_put(sink, number, queue);
 }
@@ -433,19 +431,13 @@ void sink_item_place(struct rrmp_sink *sink, uint32_t number, enum sink_queue qu
 void sink_item_remove(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
-    struct sink_service *service = &sink->services[item->service];
 
     MD_ASSERT(item->link == MD_NIL && item->queue == QUEUE_NONE);
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED); /* out of the counts of states */
     sink_timer_cancel(sink, number);
     name_remove(sink, number);
-    if (item->service_prev != MD_NIL)
-        sink_item_at(sink, item->service_prev)->service_next = item->service_next;
-    else
-        service->items = item->service_next;
-    if (item->service_next != MD_NIL)
-        sink_item_at(sink, item->service_next)->service_prev = item->service_prev;
-    service->item_count--;
+    sink_list_take(sink, number);
+    sink->services[item->service].item_count--;
     item->is_dying = true;
     item->queue_next = sink->dying;
     sink->dying = number;

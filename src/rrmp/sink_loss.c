@@ -76,13 +76,12 @@ void sink_link_recover(struct rrmp_sink *sink, uint32_t number)
     link->paused_until_ns = sink->now_ns + link->pause_ns;
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED,
                    no_text, true);
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;) {
-        struct sink_item *item = sink_item_at(sink, n);
-        uint32_t next = item->service_next;
+    for (uint32_t n = link->items, next; n != MD_NIL; n = next) {
+        const struct sink_item *item = sink_item_at(sink, n);
         bool is_waiting = item->state == RRMP_SINK_QUEUED && item->queue == QUEUE_NONE;
-        if (item->link == number && !is_waiting && !item->is_snapshot)
+        next = item->list_next;
+        if (!is_waiting && !item->is_snapshot)
             sink_item_lost(sink, n, RRMP_CODE_GAP_DETECTED);
-        n = next;
     }
 }
 
@@ -250,27 +249,33 @@ void sink_sums(struct rrmp_sink *sink, bool at_once)
     }
 }
 
+static void repeat_unanswered(struct rrmp_sink *sink, uint32_t number, bool is_reset)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->is_private && is_reset) {
+        sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
+    } else if (item->state == RRMP_SINK_ASKED || item->state == RRMP_SINK_FILLING) {
+        sink->stats.requests_repeated++;
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+    } else if (item->state == RRMP_SINK_LIVE && item->wants_image && item->queue == QUEUE_NONE) {
+        sink_queue_put(sink, number, QUEUE_RECOVERY);
+    }
+}
+
 /* A GAP of its session may have swallowed answers: ask again for all that is unanswered. What came
  * by unicast alone, private streams, is not mended: it ends. */
 void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset)
 {
-    for (uint16_t s = 0; s < sink->service_count; s++) {
-        for (uint32_t n = sink->services[s].items; n != MD_NIL;) {
-            struct sink_item *item = sink_item_at(sink, n);
-            uint32_t next = item->service_next;
-            bool is_here =
-                item->link != MD_NIL && sink_link_at(sink, item->link)->instance == instance;
-            bool is_open = item->state == RRMP_SINK_ASKED || item->state == RRMP_SINK_FILLING;
-            if (is_here && item->is_private && is_reset) {
-                sink_private_end(sink, n, RRMP_CLOSE_NOBODY);
-            } else if (is_here && is_open) {
-                sink->stats.requests_repeated++;
-                sink_item_lost(sink, n, RRMP_CODE_GAP_DETECTED);
-            } else if (is_here && item->state == RRMP_SINK_LIVE && item->wants_image &&
-                       item->queue == QUEUE_NONE) {
-                sink_queue_put(sink, n, QUEUE_RECOVERY);
-            }
-            n = next;
+    const struct sink_instance *from = sink_instance_at(sink, instance);
+
+    for (uint16_t svc = 0; svc < from->svc_count; svc++) {
+        if (from->links[svc] == MD_NIL)
+            continue;
+        for (uint32_t n = sink_link_at(sink, from->links[svc])->items, next; n != MD_NIL;
+             n = next) {
+            next = sink_item_at(sink, n)->list_next;
+            repeat_unanswered(sink, n, is_reset);
         }
     }
 }

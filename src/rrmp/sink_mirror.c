@@ -242,17 +242,24 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
     sink_work_settle(sink, number);
 }
 
+static void drop_standbys(struct rrmp_sink *sink, uint32_t items, uint32_t link)
+{
+    for (uint32_t n = items; n != MD_NIL; n = sink_item_at(sink, n)->list_next) {
+        if (sink_item_at(sink, n)->standby == link)
+            sink_mirror_drop(sink, n, false);
+    }
+}
+
 void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_link *link = sink_link_at(sink, number);
 
     if (link->standby_count == 0)
         return;
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
-         n = sink_item_at(sink, n)->service_next) {
-        if (sink_item_at(sink, n)->standby == number)
-            sink_mirror_drop(sink, n, false);
-    }
+    drop_standbys(sink, sink->services[link->service].apart, number);
+    for (uint32_t n = sink->services[link->service].links; n != MD_NIL;
+         n = sink_link_at(sink, n)->service_next)
+        drop_standbys(sink, sink_link_at(sink, n)->items, number);
 }
 
 bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse)

@@ -70,7 +70,6 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
         goto fail;
     string_write(sink, string, open);
     struct sink_item *item = sink_item_at(sink, number);
-    struct sink_service *service = &sink->services[open->service];
     item->in_use = true;
     item->key = string;
     item->key_length = (uint16_t)open->key.length;
@@ -78,7 +77,6 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->work = MD_NIL;
     item->service = open->service;
     item->group = RRMP_GROUP_NONE;
-    item->link = MD_NIL;
     item->handle = RRMP_HANDLE_NONE;
     item->standby = MD_NIL;
     item->state = RRMP_SINK_QUEUED;
@@ -88,12 +86,8 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->priority_class = open->priority_class;
     item->priority_count = count_in_item(open->priority_count);
     item->user = open->user;
-    item->service_prev = MD_NIL;
-    item->service_next = service->items;
-    if (service->items != MD_NIL)
-        sink_item_at(sink, service->items)->service_prev = number;
-    service->items = number;
-    service->item_count++;
+    sink_list_put(sink, number);
+    sink->services[open->service].item_count++;
     return number;
 fail:
     if (number != MD_NIL)
@@ -111,7 +105,7 @@ int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rr
 
     *out = RRMP_ITEM_NONE;
     sink->now_ns = now_ns;
-    if (open->service >= sink->service_count)
+    if (open->service >= sink->service_count || sink->services[open->service].name.length == 0)
         return MD_ERR_NOT_FOUND;
     if (open->key.length > RRMP_KEY_SIZE_MAX || open->message.length > UINT16_MAX ||
         rrmp_key_decode(open->key.bytes, open->key.length, &decoded) != 0)
@@ -234,16 +228,4 @@ bool rrmp_sink_item_trace(const struct rrmp_sink *sink, uint32_t number, uint32_
     *handle = item->handle;
     *item_seq = slot->last_seq;
     return true;
-}
-
-uint32_t rrmp_sink_item_next(const struct rrmp_sink *sink, const struct rrmp_sink_event *event,
-                             uint32_t number)
-{
-    if (event->service >= sink->service_count)
-        return RRMP_ITEM_NONE;
-    uint32_t next = number == RRMP_ITEM_NONE ? sink->services[event->service].items
-                                             : sink_item_at(sink, number)->service_next;
-    while (next != MD_NIL && sink_item_at(sink, next)->stamp != event->stamp)
-        next = sink_item_at(sink, next)->service_next;
-    return next;
 }

@@ -51,7 +51,7 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
             sink->stats.records_bad++;
             return;
         }
-        item->group = md_be16(message.bytes);
+        sink_item_set_group(sink, number, md_be16(message.bytes));
         message.bytes += 2;
         message.length -= 2;
     }
@@ -259,16 +259,20 @@ static void svcstate_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp
 static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_group *said)
 {
     const struct sink_link *link = sink_link_at(sink, number);
+    struct rrmp_sink_event *told = NULL;
+    uint32_t next;
 
     if (said->state)
-        sink_link_tell(sink, number, said->group, said->state, said->code, said->text, false);
+        told =
+            sink_link_tell(sink, number, said->group, said->state, said->code, said->text, false);
     if (said->merged_into == RRMP_GROUP_NONE || said->group == RRMP_GROUP_NONE)
         return;
-    for (uint32_t n = sink->services[link->service].items; n != MD_NIL;
-         n = sink_item_at(sink, n)->service_next) {
-        struct sink_item *item = sink_item_at(sink, n);
-        if (item->link == number && item->group == said->group)
-            item->group = said->merged_into;
+    if (told)
+        told->group2 = said->merged_into; /* where those that were told are now */
+    for (uint32_t n = sink_run_first(sink, number, said->group); n != MD_NIL; n = next) {
+        next = sink_run_next(sink, n, said->group);
+        if (sink_item_at(sink, n)->group == said->group)
+            sink_item_set_group(sink, n, said->merged_into);
     }
     struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_MERGE);
     event->service = link->service;

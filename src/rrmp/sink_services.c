@@ -2,7 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/assert.h"
 
 static void union_capabilities(struct rrmp_sink_service *out, struct rrmp_view value)
 {
@@ -110,7 +113,7 @@ static void take_said_id(struct rrmp_sink_service *out, const struct rrmp_servic
 bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrmp_sink_service *out)
 {
     memset(out, 0, sizeof(*out));
-    if (number >= sink->service_count)
+    if (number >= sink->service_count || sink->services[number].name.length == 0)
         return false;
     const struct sink_service *service = &sink->services[number];
     out->name = service->name;
@@ -132,5 +135,42 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrm
             out->load_factor = link->description.load_factor;
         union_description(out, &link->description);
     }
+    return true;
+}
+
+/* ---- numbers ---- */
+
+uint16_t rrmp_sink_service_count(const struct rrmp_sink *sink)
+{
+    return sink->service_count;
+}
+
+uint16_t rrmp_sink_services_now(const struct rrmp_sink *sink)
+{
+    return sink->services_now;
+}
+
+static bool is_dictionary_asked(const struct rrmp_sink *sink, uint16_t service)
+{
+    for (uint32_t i = 0; i < SINK_DICTS; i++) {
+        if (sink->dicts[i].in_use && sink->dicts[i].service == service)
+            return true;
+    }
+    return false;
+}
+
+bool rrmp_sink_service_forget(struct rrmp_sink *sink, uint16_t number)
+{
+    struct sink_service *service = &sink->services[number];
+
+    MD_ASSERT(number < sink->service_count && service->name.length > 0);
+    if (service->links != MD_NIL || service->apart != MD_NIL || service->is_event_due ||
+        sink->dying != MD_NIL || sink->event_head != sink->event_tail ||
+        is_dictionary_asked(sink, number))
+        return false;
+    sink->stats.memory_now -= service->name.length;
+    free((void *)(uintptr_t)service->name.bytes);
+    *service = (struct sink_service){ .links = MD_NIL, .apart = MD_NIL };
+    sink->services_now--;
     return true;
 }

@@ -17,6 +17,7 @@
 #define STANDBY_ITEMS    64u /* looked at in a turn */
 #define STANDBY_NS       (180 * SEC)
 
+#define SERVICE_RESTS    16        /* indexes for each service that may be offered */
 #define HANDLE_LIMIT_MAX 0xFFFFFEu /* 24 bits; the last one is part of "none" */
 
 static void config_defaults(struct rrmp_source_config *config)
@@ -48,13 +49,26 @@ static bool config_is_good(const struct rrmp_source_config *config)
            config->handle_limit <= HANDLE_LIMIT_MAX && config->ask_limit < MD_NIL;
 }
 
+/* A withdrawn service's index rests before another one has it: there are more than services. */
+static uint32_t service_room(const struct rrmp_source_config *config)
+{
+    uint32_t room = RRMP_SVC_INDEXES;
+
+    if (config->service_limit > room)
+        room = config->service_limit;
+    else if (config->service_limit < room / SERVICE_RESTS)
+        room = config->service_limit * SERVICE_RESTS;
+    return room;
+}
+
 static int tables_init(struct rrmp_source *source)
 {
     const struct rrmp_source_config *config = &source->config;
     size_t *memory = &source->stats.memory_now;
     int err;
 
-    source->services = calloc(config->service_limit, sizeof(*source->services));
+    source->service_room = service_room(config);
+    source->services = calloc(source->service_room, sizeof(*source->services));
     source->events = malloc(SOURCE_EVENTS * sizeof(*source->events));
     source->name = strdup(config->name);
     source->handle_words = config->handle_limit / 64 + 1;
@@ -64,7 +78,7 @@ static int tables_init(struct rrmp_source *source)
     if (!source->services || !source->events || !source->name || !source->handle_free ||
         !source->rest)
         return MD_ERR_NOMEM;
-    *memory += sizeof(*source) + config->service_limit * sizeof(*source->services) +
+    *memory += sizeof(*source) + source->service_room * sizeof(*source->services) +
                SOURCE_EVENTS * sizeof(*source->events) +
                source->handle_words * sizeof(*source->handle_free) +
                source->rest_size * sizeof(*source->rest);
@@ -373,7 +387,8 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source)
     if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted)
         deadline = deadline < source->now_ns + 1 * MS ? deadline : source->now_ns + 1 * MS;
     for (uint16_t svc = 0; svc < source->service_count; svc++) {
-        if (source->services[svc].is_due && source->now_ns + 10 * MS < deadline)
+        if (source->services[svc].is_due && !source->services[svc].is_withdrawn &&
+            source->now_ns + 10 * MS < deadline)
             deadline = source->now_ns + 10 * MS;
     }
     return deadline;
@@ -411,8 +426,8 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
            source->handle_words * sizeof(*source->handle_free) +
            2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
            SOURCE_EVENTS * sizeof(*source->events) +
-           config->service_limit *
-               (sizeof(*source->services) + 131072u + config->gap_log * sizeof(uint32_t));
+           source->service_room * sizeof(*source->services) +
+           config->service_limit * (131072u + config->gap_log * sizeof(uint32_t));
 }
 
 size_t rrmp_source_item_bytes(void)

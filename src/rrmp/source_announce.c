@@ -16,7 +16,8 @@ static void instance_say(struct rrmp_source *source, uint64_t now_ns)
 {
     static const struct backbone_target target = { .path = BACKBONE_PATH_MULTICAST,
                                                    .topic = RRMP_TOPIC_CONTROL };
-    size_t size = RRMP_HEADER_SIZE + 24 + RRMP_NAME_MAX + 4 + 16u * source->service_count;
+    uint16_t count = (uint16_t)source->services_now;
+    size_t size = RRMP_HEADER_SIZE + 24 + RRMP_NAME_MAX + 4 + 16u * count;
     uint8_t *room = rrmp_outbox_reserve(&source->outbox, &target, size);
 
     if (!room)
@@ -32,9 +33,6 @@ static void instance_say(struct rrmp_source *source, uint64_t now_ns)
                                   .length = strlen(source->name) } },
     };
     /* Rows straight into the ring, behind what the encoder writes for none. */
-    uint16_t count = 0;
-    for (uint16_t svc = 0; svc < source->service_count; svc++)
-        count = (uint16_t)(count + (source->services[svc].is_withdrawn ? 0 : 1));
     record.u.instance.service_count = count;
     struct md_wr wr = md_wr_init(room, size);
     rrmp_record_encode(&wr, &record);

@@ -109,6 +109,20 @@ static const char *check_item(const struct rrmp_source *source, uint32_t number,
     return check_work(source, number, tally);
 }
 
+static const char *check_services(const struct rrmp_source *source)
+{
+    uint32_t offered = 0;
+
+    for (uint16_t svc = 0; svc < source->service_count; svc++) {
+        const struct source_service *service = &source->services[svc];
+
+        MD_REQUIRE((service->gap_log != NULL) == !service->is_withdrawn);
+        offered += !service->is_withdrawn;
+    }
+    MD_REQUIRE(offered == source->services_now && offered <= source->config.service_limit);
+    return NULL;
+}
+
 static const char *check_items(const struct rrmp_source *source, struct tally *tally)
 {
     for (uint32_t n = 0; n < source->items.high; n++)
@@ -236,6 +250,7 @@ const char *rrmp_source_check(const struct rrmp_source *source)
 {
     struct tally tally = { 0 };
 
+    MD_REQUIRE_ALL(check_services(source));
     MD_REQUIRE_ALL(check_items(source, &tally));
     MD_REQUIRE_ALL(check_list(source, LIST_NEWS, tally.listed[LIST_NEWS]));
     MD_REQUIRE_ALL(check_list(source, LIST_IMAGES, tally.listed[LIST_IMAGES]));

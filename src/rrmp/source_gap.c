@@ -65,7 +65,8 @@ void source_gapquery(struct rrmp_source *source, const struct backbone_event *me
     source->stats.gap_queries++;
     bool is_known = svc < source->service_count && source->services[svc].gap_log;
     const struct source_service *service = is_known ? &source->services[svc] : NULL;
-    if (!service || service->svc_seq - query->first >= source->config.gap_log ||
+    if (!service || rrmp_after(service->log_first, query->first) ||
+        service->svc_seq - query->first >= source->config.gap_log ||
         query->last - query->first >= source->config.gap_log) {
         source->stats.gap_not_held++;
         answer.items.flags = RRMP_GAPITEMS_NOT_HELD;

@@ -170,7 +170,8 @@ struct source_service {
     uint32_t svc_seq;
     uint32_t topic;
     uint32_t version;
-    uint32_t *gap_log;
+    uint32_t *gap_log;  /* NULL: withdrawn */
+    uint32_t log_first; /* the log knows nothing of what came before this number */
     struct rrmp_linger linger;
     uint8_t *blob; /* the encoded description */
     size_t blob_length;
@@ -197,8 +198,10 @@ struct rrmp_source {
     bool is_leaving;
     char *name;
 
-    struct source_service *services; /* service_limit of them */
-    uint16_t service_count;
+    struct source_service *services; /* service_room of them */
+    uint32_t service_room;
+    uint32_t services_now;  /* that are offered: service_limit at most */
+    uint16_t service_count; /* indexes that were ever used */
     struct md_slots items;
     struct md_slots works;
     struct md_slots wides;

@@ -46,6 +46,14 @@ static int description_keep(struct rrmp_source *source, struct source_service *s
     return MD_OK;
 }
 
+/* Of a service that is withdrawn nobody reads more. Without memory the whole stays. */
+static void keep_name(struct rrmp_source *source, struct source_service *service)
+{
+    const struct rrmp_service description = { .name = service->description.name };
+
+    description_keep(source, service, &description);
+}
+
 static bool has_items(const struct rrmp_source *source, uint16_t svc)
 {
     for (uint32_t n = 0; n < source->items.high; n++) {
@@ -81,9 +89,38 @@ static uint16_t index_take(const struct rrmp_source *source, uint64_t now_ns, st
             return svc;
         found = svc;
     }
-    if (found == RRMP_SVC_NONE && source->service_count < source->config.service_limit)
+    if (found == RRMP_SVC_NONE && source->service_count < source->service_room)
         found = source->service_count;
     return found;
+}
+
+uint32_t rrmp_source_services_free(const struct rrmp_source *source, uint64_t now_ns)
+{
+    uint32_t left = source->service_room - source->service_count;
+
+    for (uint16_t svc = 0; svc < source->service_count; svc++) {
+        const struct source_service *service = &source->services[svc];
+
+        left += service->is_withdrawn && now_ns - service->withdrawn_ns >= REST_NS;
+    }
+    return left;
+}
+
+static bool log_take(struct rrmp_source *source, struct source_service *service)
+{
+    size_t size = source->config.gap_log * sizeof(*service->gap_log);
+
+    service->gap_log = calloc(1, size);
+    service->log_first = service->svc_seq + 1;
+    source->stats.memory_now += service->gap_log ? size : 0;
+    return service->gap_log != NULL;
+}
+
+static void log_give(struct rrmp_source *source, struct source_service *service)
+{
+    free(service->gap_log);
+    service->gap_log = NULL;
+    source->stats.memory_now -= source->config.gap_log * sizeof(*service->gap_log);
 }
 
 /* Numbers of records and versions go on from those of the service that had the index before. */
@@ -91,23 +128,20 @@ int rrmp_source_service_offer(struct rrmp_source *source, uint64_t now_ns,
                               const struct rrmp_service *description, uint16_t *out)
 {
     *out = RRMP_SVC_NONE;
-    uint16_t svc = index_take(source, now_ns, description->name);
+    uint16_t svc = source->services_now < source->config.service_limit
+                       ? index_take(source, now_ns, description->name)
+                       : RRMP_SVC_NONE;
     if (svc == RRMP_SVC_NONE)
         return MD_ERR_FULL;
     struct source_service *service = &source->services[svc];
+    if (!log_take(source, service))
+        return MD_ERR_NOMEM;
     int err = description_keep(source, service, description);
-    if (err && err != MD_ERR_EXISTS)
+    if (err && err != MD_ERR_EXISTS) {
+        log_give(source, service);
         return err;
-    if (!service->gap_log) {
-        service->gap_log = calloc(source->config.gap_log, sizeof(*service->gap_log));
-        if (!service->gap_log) {
-            source->stats.memory_now -= service->blob_length;
-            free(service->blob);
-            *service = (struct source_service){ 0 };
-            return MD_ERR_NOMEM;
-        }
-        source->stats.memory_now += source->config.gap_log * sizeof(*service->gap_log);
     }
+    source->services_now++;
     service->linger = source->config.linger;
     service->in_use = true;
     service->is_withdrawn = false;
@@ -184,6 +218,9 @@ void rrmp_source_service_withdraw(struct rrmp_source *source, uint64_t now_ns, u
         item->is_lingering = true;
         source_item_news(source, n, NEWS_UNWANTED);
     }
+    log_give(source, &source->services[svc]);
+    keep_name(source, &source->services[svc]);
+    source->services_now--;
     source->services[svc].is_withdrawn = true;
     source->services[svc].withdrawn_ns = now_ns;
     source->beat_wanted = true;

@@ -299,6 +299,11 @@ void rssl_channel_tick(struct rssl_channel *ch, uint64_t now_ns)
     }
 }
 
+void rssl_channel_share_set(struct rssl_channel *ch, size_t at, struct md_share *share)
+{
+    md_shares_set(&ch->outq.shares, at, share, ch->outq.shared_bytes);
+}
+
 struct rssl_outq *rssl_channel_outq(struct rssl_channel *ch)
 {
     return &ch->outq;

@@ -41,7 +41,7 @@ static bool account(struct rssl_outq *q, uint64_t bytes, bool force)
     if (!force && bytes > q->queued_bytes && bytes > q->max_bytes)
         return false;
     if (shared != q->shared_bytes) {
-        if (!rssl_pool_share(q->pool, q->shared_bytes, shared)) {
+        if (!rssl_pool_share(q->pool, &q->shares, q->shared_bytes, shared)) {
             if (!force)
                 return false;
             shared = q->shared_bytes;
@@ -190,9 +190,9 @@ static bool may_grow(const struct rssl_outq *q, uint64_t bytes)
 {
     uint64_t shared = bytes > q->guaranteed_bytes ? bytes - q->guaranteed_bytes : 0;
 
-    if (bytes > q->max_bytes || !rssl_pool_share(q->pool, q->shared_bytes, shared))
+    if (bytes > q->max_bytes || !rssl_pool_share(q->pool, &q->shares, q->shared_bytes, shared))
         return false;
-    rssl_pool_share(q->pool, shared, q->shared_bytes);
+    rssl_pool_share(q->pool, &q->shares, shared, q->shared_bytes);
     return true;
 }
 
@@ -396,7 +396,7 @@ void rssl_outq_clear(struct rssl_outq *q)
         q->head = next;
     }
     q->tail = NULL;
-    rssl_pool_share(q->pool, q->shared_bytes, 0);
+    rssl_pool_share(q->pool, &q->shares, q->shared_bytes, 0);
     q->shared_bytes = 0;
     q->queued_bytes = 0;
 }

@@ -6,11 +6,13 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/share.h"
 #include "pool_private.h"
 
 struct rssl_pool {
     struct rssl_pool_config config;
     struct rssl_pool_stats stats;
+    struct md_pool_room room; /* of what is queued beyond the guaranteed bytes */
     struct rssl_chunk *idle;
     uint8_t deflate_scratch[RSSL_SCRATCH_SIZE];
 };
@@ -24,6 +26,8 @@ int rssl_pool_create(const struct rssl_pool_config *config, struct rssl_pool **o
         return MD_ERR_NOMEM;
     if (config)
         pool->config = *config;
+    pool->room.max = pool->config.shared_bytes;
+    pool->room.share_max = pool->config.share_max;
     *out = pool;
     return MD_OK;
 }
@@ -33,7 +37,7 @@ void rssl_pool_destroy(struct rssl_pool *pool)
     if (!pool)
         return;
     MD_ASSERT(pool->stats.chunk_count == pool->stats.chunk_idle_count);
-    MD_ASSERT(pool->stats.shared_bytes == 0 && pool->stats.assembly_bytes == 0);
+    MD_ASSERT(pool->room.used == 0 && pool->stats.assembly_bytes == 0);
     rssl_pool_trim(pool, 0);
     free(pool);
 }
@@ -52,6 +56,8 @@ void rssl_pool_trim(struct rssl_pool *pool, uint32_t keep)
 void rssl_pool_stats(const struct rssl_pool *pool, struct rssl_pool_stats *out)
 {
     *out = pool->stats;
+    out->shared_bytes = pool->room.used;
+    out->refused_count += pool->room.refused;
 }
 
 struct rssl_chunk *rssl_pool_take(struct rssl_pool *pool)
@@ -88,25 +94,22 @@ void rssl_pool_give(struct rssl_pool *pool, struct rssl_chunk *chunk)
     pool->stats.chunk_idle_count++;
 }
 
-/* `used` of at most `bound` (0: none) goes from `from` to `to`. */
-static bool move(struct rssl_pool *pool, uint64_t *used, uint64_t bound, uint64_t from, uint64_t to)
+bool rssl_pool_share(struct rssl_pool *pool, const struct md_shares *shares, uint64_t from,
+                     uint64_t to)
 {
-    if (to > from && bound && to - from > bound - *used) {
-        pool->stats.refused_count++;
-        return false;
-    }
-    *used += to - from;
-    return true;
-}
-
-bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to)
-{
-    return move(pool, &pool->stats.shared_bytes, pool->config.shared_bytes, from, to);
+    return md_room_move(&pool->room, shares, from, to);
 }
 
 bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to)
 {
-    return move(pool, &pool->stats.assembly_bytes, pool->config.assembly_bytes, from, to);
+    uint64_t bound = pool->config.assembly_bytes;
+
+    if (to > from && bound && to - from > bound - pool->stats.assembly_bytes) {
+        pool->stats.refused_count++;
+        return false;
+    }
+    pool->stats.assembly_bytes += to - from;
+    return true;
 }
 
 uint8_t *rssl_pool_deflate_scratch(struct rssl_pool *pool)

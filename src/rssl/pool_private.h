@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/share.h"
 #include "rssl/pool.h"
 
 struct rssl_chunk {
@@ -26,8 +27,9 @@ struct rssl_chunk *rssl_pool_take(struct rssl_pool *pool);
 void rssl_pool_give(struct rssl_pool *pool, struct rssl_chunk *chunk);
 
 /* Move a channel's use of the shared bytes from `from` to `to`; false, and nothing moved, if they
- * are used up. Going down always succeeds. */
-bool rssl_pool_share(struct rssl_pool *pool, uint64_t from, uint64_t to);
+ * are used up, or one of its parties has too many of them. Going down always succeeds. */
+bool rssl_pool_share(struct rssl_pool *pool, const struct md_shares *shares, uint64_t from,
+                     uint64_t to);
 
 /* The same for the bytes of messages being put together. */
 bool rssl_pool_assemble(struct rssl_pool *pool, uint64_t from, uint64_t to);

@@ -90,6 +90,35 @@ static void add_lines(const struct status_facts *facts, struct http_answer *answ
     http_answer_add(answer, "]");
 }
 
+static void add_member(struct http_answer *answer, const char *name, const char *text)
+{
+    if (!text[0])
+        return;
+    http_answer_add(answer, ",\"%s\":\"", name);
+    text_add_json(answer, text);
+    http_answer_add(answer, "\"");
+}
+
+static void add_refusals(const struct status_facts *facts, struct http_answer *answer)
+{
+    http_answer_add(answer, ",\n\"refusals\":[");
+    for (unsigned i = 0; i < facts->refusal_count; i++) {
+        const struct status_refusal *refusal = &facts->refusals[i];
+
+        http_answer_add(answer, "%s{\"time_ns\":%llu,\"event\":\"%s\",\"code\":%u",
+                        i ? ",\n " : "\n ", (unsigned long long)refusal->wall_ns, refusal->event,
+                        refusal->code);
+        add_member(answer, "user", refusal->user);
+        add_member(answer, "address", refusal->address);
+        add_member(answer, "service", refusal->service);
+        add_member(answer, "item", refusal->item);
+        add_member(answer, "why", refusal->why);
+        add_member(answer, "rule", refusal->rule);
+        http_answer_add(answer, "}");
+    }
+    http_answer_add(answer, "]");
+}
+
 static void add_nodes(struct http_answer *answer, const char *what, const struct status_node *nodes,
                       unsigned count)
 {
@@ -200,6 +229,8 @@ void status_write_json(const struct stats_reader *reader, const struct status_fa
     add_most(reader, answer);
     add_daemons(facts, answer);
     add_peers(facts, answer);
+    if (facts->refusals)
+        add_refusals(facts, answer);
     add_lines(facts, answer);
     http_answer_add(answer, "}\n");
 }

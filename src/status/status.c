@@ -30,6 +30,7 @@ struct status {
     struct status_peers peers;
     char sources[STATUS_SOURCES_BYTES];
     struct stats_sample samples[STATS_HISTORY_CAPACITY];
+    struct status_refusal refusals[STATUS_REFUSALS_MAX];
 };
 
 static struct status_facts look(struct status *status)
@@ -93,6 +94,11 @@ static void on_request(void *owner, const struct http_request *request, struct h
         struct status_facts facts = look(status);
         if (texts[i].write == status_write_host)
             answer->reader = status_peers_origin(&status->peers, request->origin);
+        if (texts[i].write == status_write_json && status->config.refusals) {
+            facts.refusals = status->refusals;
+            facts.refusal_count = status->config.refusals(status->config.owner, status->refusals,
+                                                          STATUS_REFUSALS_MAX);
+        }
         if (texts[i].write == status_write_history && status->config.sampler)
             facts.sample_count =
                 stats_history_copy(status_sampler_history(status->config.sampler), status->samples);

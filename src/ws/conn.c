@@ -30,12 +30,27 @@ int ws_create(const struct ws_config *config, struct ws_pool *pool, uint64_t now
     return MD_OK;
 }
 
+bool ws_hold_input(struct ws_conn *conn, uint64_t from, uint64_t to)
+{
+    uint64_t held = conn->input_held - from + to;
+
+    if (!md_room_move(&conn->pool->input, &conn->input_shares, conn->input_held, held))
+        return false;
+    conn->input_held = held;
+    return true;
+}
+
+static void drop(struct ws_conn *conn, struct ws_kept *kept)
+{
+    ws_hold_input(conn, kept->room, 0);
+    free(kept->bytes);
+    *kept = (struct ws_kept){ 0 };
+}
+
 static void drop_input(struct ws_conn *conn)
 {
-    free(conn->kept);
-    free(conn->parts);
-    conn->kept = conn->parts = NULL;
-    conn->kept_length = conn->kept_room = conn->parts_length = conn->parts_room = 0;
+    drop(conn, &conn->kept);
+    drop(conn, &conn->parts);
 }
 
 void ws_destroy(struct ws_conn *conn)
@@ -45,6 +60,15 @@ void ws_destroy(struct ws_conn *conn)
     drop_input(conn);
     ws_out_clear(conn);
     free(conn);
+}
+
+void ws_share_set(struct ws_conn *conn, size_t at, struct md_share *output, struct md_share *input)
+{
+    uint64_t beyond =
+        conn->held > conn->config.guaranteed ? conn->held - conn->config.guaranteed : 0;
+
+    md_shares_set(&conn->shares, at, output, beyond);
+    md_shares_set(&conn->input_shares, at, input, conn->input_held);
 }
 
 void ws_close(struct ws_conn *conn, enum ws_close_code code, const char *reason)
@@ -66,21 +90,31 @@ void ws_close(struct ws_conn *conn, enum ws_close_code code, const char *reason)
 
 /* ---- what is kept between two reads ---- */
 
-static bool keep(uint8_t **buffer, size_t *room, size_t *length, const uint8_t *bytes, size_t count)
+static bool grow(struct ws_conn *conn, struct ws_kept *kept, size_t length)
 {
-    if (*length + count > *room) {
-        size_t wanted = *room ? *room * 2 : 256;
-        while (wanted < *length + count)
-            wanted *= 2;
-        uint8_t *grown = realloc(*buffer, wanted);
-        if (!grown)
-            return false;
-        *buffer = grown;
-        *room = wanted;
+    size_t wanted = kept->room ? kept->room * 2 : 256;
+
+    while (wanted < length)
+        wanted *= 2;
+    if (!ws_hold_input(conn, kept->room, wanted))
+        return false;
+    uint8_t *grown = realloc(kept->bytes, wanted);
+    if (!grown) {
+        ws_hold_input(conn, wanted, kept->room);
+        return false;
     }
+    kept->bytes = grown;
+    kept->room = wanted;
+    return true;
+}
+
+static bool keep(struct ws_conn *conn, struct ws_kept *kept, const uint8_t *bytes, size_t count)
+{
+    if (kept->length + count > kept->room && !grow(conn, kept, kept->length + count))
+        return false;
     if (count)
-        memcpy(*buffer + *length, bytes, count);
-    *length += count;
+        memcpy(kept->bytes + kept->length, bytes, count);
+    kept->length += count;
     return true;
 }
 
@@ -130,7 +164,7 @@ static bool check_head(struct ws_conn *conn, const uint8_t *head, uint64_t lengt
     else if (!is_control && (opcode == WS_CONTINUATION) != conn->has_parts)
         ws_close(conn, WS_CLOSE_PROTOCOL, "a frame is out of order");
     else if (length > conn->config.message_max ||
-             (!is_control && conn->parts_length + length > conn->config.message_max))
+             (!is_control && conn->parts.length + length > conn->config.message_max))
         ws_close(conn, WS_CLOSE_TOO_BIG, "a message is longer than wsMaxMsgSize");
     else
         return true;
@@ -192,17 +226,14 @@ static void take_data(struct ws_conn *conn, const struct frame *frame)
         return;
     }
     conn->has_parts = !frame->is_last;
-    if (!keep(&conn->parts, &conn->parts_room, &conn->parts_length, frame->payload,
-              frame->length)) {
+    if (!keep(conn, &conn->parts, frame->payload, frame->length)) {
         ws_close(conn, WS_CLOSE_TOO_BIG, "no memory for a message in parts");
         return;
     }
     if (!frame->is_last)
         return;
-    tell(conn, conn->parts, conn->parts_length);
-    free(conn->parts);
-    conn->parts = NULL;
-    conn->parts_length = conn->parts_room = 0;
+    tell(conn, conn->parts.bytes, conn->parts.length);
+    drop(conn, &conn->parts);
 }
 
 /* Returns how many bytes were whole frames. */
@@ -263,23 +294,21 @@ static size_t take(struct ws_conn *conn, uint8_t *bytes, size_t length)
 
 static void take_kept(struct ws_conn *conn)
 {
-    size_t taken = take(conn, conn->kept, conn->kept_length);
+    struct ws_kept *kept = &conn->kept;
+    size_t taken = take(conn, kept->bytes, kept->length);
 
-    conn->kept_length -= taken;
-    if (conn->kept_length)
-        memmove(conn->kept, conn->kept + taken, conn->kept_length);
+    kept->length -= taken;
+    if (kept->length)
+        memmove(kept->bytes, kept->bytes + taken, kept->length);
 }
 
 /* A connection that is over, or has no half frame, holds no memory. */
 static void tidy(struct ws_conn *conn)
 {
-    if (conn->phase == WS_CLOSING) {
+    if (conn->phase == WS_CLOSING)
         drop_input(conn);
-    } else if (conn->kept_length == 0) {
-        free(conn->kept);
-        conn->kept = NULL;
-        conn->kept_room = 0;
-    }
+    else if (conn->kept.length == 0)
+        drop(conn, &conn->kept);
 }
 
 void ws_input(struct ws_conn *conn, uint64_t now_ns, uint8_t *bytes, size_t length)
@@ -290,12 +319,11 @@ void ws_input(struct ws_conn *conn, uint64_t now_ns, uint8_t *bytes, size_t leng
     conn->stats.bytes_in += length;
     if (conn->phase == WS_CLOSING)
         return;
-    if (conn->kept_length == 0 && !conn->is_paused)
+    if (conn->kept.length == 0 && !conn->is_paused)
         taken = take(conn, bytes, length);
-    if (taken < length &&
-        !keep(&conn->kept, &conn->kept_room, &conn->kept_length, bytes + taken, length - taken))
+    if (taken < length && !keep(conn, &conn->kept, bytes + taken, length - taken))
         ws_close(conn, WS_CLOSE_TOO_BIG, "no memory for a frame");
-    else if (taken == 0 && conn->kept_length > length && !conn->is_paused)
+    else if (taken == 0 && conn->kept.length > length && !conn->is_paused)
         take_kept(conn);
     tidy(conn);
 }
@@ -304,7 +332,7 @@ void ws_resume(struct ws_conn *conn, uint64_t now_ns)
 {
     conn->heard_ns = now_ns;
     conn->is_paused = false;
-    if (conn->phase == WS_OPEN && conn->kept_length)
+    if (conn->phase == WS_OPEN && conn->kept.length)
         take_kept(conn);
     tidy(conn);
 }

@@ -3,6 +3,7 @@
 #ifndef WS_CONN_H
 #define WS_CONN_H
 
+#include "base/share.h"
 #include "ws/ws.h"
 
 #define WS_HEAD_MAX    10u /* of a frame */
@@ -35,17 +36,24 @@ struct ws_chunk {
     uint8_t bytes[];
 };
 
+struct ws_kept {
+    uint8_t *bytes;
+    size_t length;
+    size_t room;
+};
+
 struct ws_pool {
     struct ws_chunk *idle;
     uint32_t idle_count;
-    uint64_t bytes; /* that connections hold beyond what is their own */
-    uint64_t bytes_max;
+    struct md_pool_room output; /* what connections hold beyond what is their own */
+    struct md_pool_room input;  /* of messages that are not whole yet */
 };
 
 struct ws_conn {
     struct ws_config config;
     struct ws_pool *pool;
-    uint64_t held; /* bytes of chunks */
+    uint64_t held;                         /* bytes of chunks */
+    struct md_shares shares, input_shares; /* by whom chunks and input are held */
     const struct ws_owner_ops *ops;
     void *owner;
     enum ws_phase phase;
@@ -54,12 +62,8 @@ struct ws_conn {
     const char *reason;
     char origin[WS_ORIGIN_MAX];
     /* Input: what was not a whole frame yet, and the parts of a message. */
-    uint8_t *kept;
-    size_t kept_length;
-    size_t kept_room;
-    uint8_t *parts;
-    size_t parts_length;
-    size_t parts_room;
+    struct ws_kept kept, parts;
+    uint64_t input_held; /* bytes of both, and what the owner keeps */
     bool has_parts;
     bool is_paused;
     /* Output. */

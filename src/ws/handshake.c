@@ -357,7 +357,7 @@ bool ws_handshake(struct ws_conn *conn, const uint8_t *bytes, size_t length)
         return refuse(conn, 503, "", conn->config.refusal);
     if (asks_for_page(conn, &q))
         return serve_page(conn, &q);
-    if (!check(conn, &q))
+    if (!check(conn, &q) || !q.key.text)
         return false;
     if (!choose_protocol(conn, q.protocols, &protocol))
         return refuse(conn, 400, "", "Sec-WebSocket-Protocol has to name tr_json2");

@@ -15,13 +15,21 @@
 
 /* ---- chunks ---- */
 
-int ws_pool_create(uint64_t bytes_max, struct ws_pool **out)
+int ws_pool_create(const struct ws_pool_config *config, struct ws_pool **out)
 {
     *out = calloc(1, sizeof(**out));
     if (!*out)
         return MD_ERR_NOMEM;
-    (*out)->bytes_max = bytes_max;
+    (*out)->output.max = config->output_bytes;
+    (*out)->output.share_max = config->output_share_max;
+    (*out)->input.max = config->input_bytes;
+    (*out)->input.share_max = config->input_share_max;
     return MD_OK;
+}
+
+uint64_t ws_pool_refused(const struct ws_pool *pool)
+{
+    return pool->output.refused + pool->input.refused;
 }
 
 void ws_pool_destroy(struct ws_pool *pool)
@@ -40,22 +48,13 @@ static uint64_t beyond(const struct ws_conn *conn, uint64_t held)
     return held > conn->config.guaranteed ? held - conn->config.guaranteed : 0;
 }
 
-static bool pool_takes(struct ws_conn *conn, size_t size)
+static bool hold(struct ws_conn *conn, uint64_t held)
 {
-    struct ws_pool *pool = conn->pool;
-    uint64_t more = beyond(conn, conn->held + size) - beyond(conn, conn->held);
-
-    if (more > 0 && pool->bytes_max && pool->bytes + more > pool->bytes_max)
+    if (!md_room_move(&conn->pool->output, &conn->shares, beyond(conn, conn->held),
+                      beyond(conn, held)))
         return false;
-    pool->bytes += more;
-    conn->held += size;
+    conn->held = held;
     return true;
-}
-
-static void pool_gets_back(struct ws_conn *conn, size_t size)
-{
-    conn->pool->bytes -= beyond(conn, conn->held) - beyond(conn, conn->held - size);
-    conn->held -= size;
 }
 
 static struct ws_chunk *take_chunk(struct ws_conn *conn, size_t wanted)
@@ -64,7 +63,7 @@ static struct ws_chunk *take_chunk(struct ws_conn *conn, size_t wanted)
     size_t size = wanted <= WS_CHUNK_SIZE ? WS_CHUNK_SIZE : wanted;
     struct ws_chunk *chunk = pool->idle;
 
-    if (!pool_takes(conn, size))
+    if (!hold(conn, conn->held + size))
         return NULL;
     if (size == WS_CHUNK_SIZE && chunk) {
         pool->idle = chunk->next;
@@ -72,7 +71,7 @@ static struct ws_chunk *take_chunk(struct ws_conn *conn, size_t wanted)
     } else {
         chunk = malloc(sizeof(*chunk) + size);
         if (!chunk) {
-            pool_gets_back(conn, size);
+            hold(conn, conn->held - size);
             return NULL;
         }
         chunk->size = (uint32_t)size;
@@ -86,7 +85,7 @@ static void give_chunk(struct ws_conn *conn, struct ws_chunk *chunk)
 {
     struct ws_pool *pool = conn->pool;
 
-    pool_gets_back(conn, chunk->size);
+    hold(conn, conn->held - chunk->size);
     if (chunk->size > WS_CHUNK_SIZE || pool->idle_count == IDLE_MAX) {
         free(chunk);
         return;

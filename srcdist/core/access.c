@@ -48,6 +48,8 @@ const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provi
         .password = view_of_text(p->password),
         .token = view_of_text(p->token),
         .host = view_of_text(p->name),
+        .application = view_of_text(p->application),
+        .position = view_of_text(p->position),
     };
 
     *code = RWF_CODE_NOT_ENTITLED;
@@ -83,6 +85,10 @@ const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provi
     *code = RWF_CODE_NOT_ENTITLED;
     if (!keep(p->user, sizeof(p->user), request->user))
         return "the user name cannot be used";
+    if (!keep(p->application, sizeof(p->application), request->application_id))
+        p->application[0] = 0;
+    if (!keep(p->position, sizeof(p->position), request->position))
+        p->position[0] = 0;
     if (!keep(p->password, sizeof(p->password), request->password) ||
         !keep(p->token, sizeof(p->token), request->token))
         return core->config.has_access ? "user name or password refused"
@@ -150,7 +156,27 @@ void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provide
     uint64_t from_ns = p->pace.due_ns > core->now_ns ? p->pace.due_ns : core->now_ns;
 
     p->pace.due_ns = from_ns + p->pace.cost_ns;
-    p->pace.is_held = false;
+}
+
+#define LOOK_NS       10u    /* ten times what a look at an item takes */
+#define CHANGE_NS     50000u /* p2ps has work with it, too */
+#define WALK_AHEAD_NS (SECOND_NS / 5)
+
+bool srcdist_walk_allows(struct srcdist_core *core, struct srcdist_provider *p)
+{
+    if (p->walks_due_ns <= core->now_ns + WALK_AHEAD_NS)
+        return true;
+    core->stats.messages_held += !p->pace.is_held;
+    p->pace.is_held = true;
+    return false;
+}
+
+void srcdist_walk_charge(const struct srcdist_core *core, struct srcdist_provider *p)
+{
+    uint64_t from_ns = p->walks_due_ns > core->now_ns ? p->walks_due_ns : core->now_ns;
+
+    if (p->kind == SRCDIST_NON_INTERACTIVE)
+        p->walks_due_ns = from_ns + CHANGE_NS + (uint64_t)core->item_room * LOOK_NS;
 }
 
 bool srcdist_access_item_moves(const struct srcdist_core *core, const struct srcdist_provider *p)

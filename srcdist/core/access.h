@@ -24,6 +24,11 @@ bool srcdist_access_replaces(const struct srcdist_core *core, const struct srcdi
 bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p);
 void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provider *p);
 
+/* The same for changes of services and groups, each of which walks over all items here: a publisher
+ * pays for the time they take. */
+bool srcdist_walk_allows(struct srcdist_core *core, struct srcdist_provider *p);
+void srcdist_walk_charge(const struct srcdist_core *core, struct srcdist_provider *p);
+
 /* False: the provider, or its user, publishes as many items as it may. */
 bool srcdist_access_item_fits(const struct srcdist_core *core, const struct srcdist_provider *p);
 /* The same for an item that another session of its user has until now: the user gets no more. */

@@ -44,6 +44,8 @@ static void take_defaults(struct srcdist_core_config *config)
         config->provider_limit = PROVIDERS;
     if (config->publisher_limit == 0)
         config->publisher_limit = config->provider_limit;
+    if (config->source.service_limit == 0)
+        config->source.service_limit = SRCDIST_SERVICES;
     if (config->provider_services_max == 0)
         config->provider_services_max = OFFERS;
     if (config->login_ns == 0)

@@ -236,6 +236,8 @@ struct srcdist_service_info {
     bool is_up;
     bool is_broadcast; /* from non-interactive providers */
     uint32_t active;   /* items somebody takes now */
+    uint32_t pending;  /* items queued for a provider's window */
+    uint16_t load;     /* the factor that src_dist announces to all p2ps */
     uint64_t updates;  /* that providers sent for its items */
 };
 bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,

@@ -19,6 +19,7 @@ struct tally {
     uint32_t groups;
     uint32_t pending;
     uint32_t active[SRCDIST_SERVICES];
+    uint32_t waiting[SRCDIST_SERVICES];
 };
 
 static bool is_provider(const struct srcdist_core *core, uint32_t provider)
@@ -92,6 +93,7 @@ static const char *check_item(const struct srcdist_core *core, uint32_t number, 
     tally->images += it->image != NULL;
     MD_REQUIRE(it->service < SRCDIST_SERVICES && core->services[it->service].is_used);
     tally->active[it->service] += it->is_active;
+    tally->waiting[it->service] += it->state == SRCDIST_ITEM_PENDING;
     MD_REQUIRE_ALL(check_engine(core, number));
     MD_REQUIRE(it->state <= SRCDIST_ITEM_BACKOFF);
     if (it->state == SRCDIST_ITEM_PENDING || is_asked)
@@ -301,6 +303,7 @@ static const char *check_services(const struct srcdist_core *core, const struct 
         MD_REQUIRE(s->is_used || (!s->is_up && !s->is_offered));
         MD_REQUIRE(!s->is_offered || srcdist_service_find(core, s->svc) == i);
         MD_REQUIRE(s->active_count == tally->active[i]);
+        MD_REQUIRE(s->pending_count == tally->waiting[i]);
         MD_REQUIRE(!s->is_used ||
                    (s->left_ns == 0) == (srcdist_service_offerer(core, i) != SRCDIST_NONE));
         MD_REQUIRE(s->is_up || srcdist_service_provider(core, i) == SRCDIST_NONE);

@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "directory.h"
 
+#include "access.h"
 #include "base/err.h"
 #include "description.h"
 #include "dictionary.h"
+#include "groups.h"
 #include "offer.h"
 #include "provider.h"
 #include "recovery.h"
@@ -53,76 +55,6 @@ static void apply_load(struct srcdist_core *core, uint32_t provider, struct srcd
     srcdist_items_pump(core, provider);
 }
 
-/* Later image requests must see the state of the group. */
-static void note_group(struct srcdist_core *core, uint32_t provider, uint16_t service,
-                       uint16_t number, const struct rwf_state *state)
-{
-    for (uint32_t i = 0; i < core->item_room; i++) {
-        struct srcdist_item *it = &core->items[i];
-        struct rrmp_source_item info;
-
-        if (!it->image || it->provider != provider || it->service != service || it->suspect_sent ||
-            !rrmp_source_item_info(core->source, i, &info) || info.group != number)
-            continue;
-        cache_image_set_state(it->image, RWF_STREAM_OPEN, state->data_state, state->code);
-    }
-}
-
-static bool ends_streams(const struct rwf_state *state)
-{
-    return state->stream_state == RWF_STREAM_CLOSED_RECOVER ||
-           state->stream_state == RWF_STREAM_CLOSED;
-}
-
-/* Each change of a group or a service looks at all items: a publisher says so many in a message. */
-#define CHANGES_MAX 256
-
-static bool is_too_much(struct srcdist_core *core, uint32_t provider, unsigned changes)
-{
-    const struct srcdist_provider *p = srcdist_provider_at(core, provider);
-
-    if (p->kind != SRCDIST_NON_INTERACTIVE || changes <= CHANGES_MAX)
-        return false;
-    if (!p->must_go)
-        srcdist_provider_drop(core, provider,
-                              "a directory message with more than 256 services, or more than 256 "
-                              "groups of a service; it must send them in several messages");
-    return true;
-}
-
-static void apply_groups(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
-                         struct omm_directory *directory)
-{
-    const struct srcdist_service *s = &core->services[offer->service];
-    struct omm_group group;
-    unsigned changes = 0;
-
-    while (omm_directory_group(directory, &group) > 0) {
-        if (is_too_much(core, provider, ++changes))
-            continue;
-        struct rrmp_group change = {
-            .group = srcdist_provider_group(core, provider, group.group),
-            .merged_into = RRMP_GROUP_NONE,
-            .state = rwf_state_byte(group.status.stream_state, group.status.data_state),
-            .code = group.status.code,
-            .text = srcdist_view(group.status.text),
-        };
-
-        if (group.merged_to.length)
-            change.merged_into = srcdist_provider_group(core, provider, group.merged_to);
-        if (!group.has_status && change.merged_into == RRMP_GROUP_NONE)
-            continue;
-        if (group.has_status && group.status.data_state != RWF_DATA_NO_CHANGE)
-            note_group(core, provider, offer->service, change.group, &group.status);
-        if (group.has_status && group.status.data_state != RWF_DATA_OK)
-            offer->was_suspect = true;
-        if (s->is_offered)
-            rrmp_source_group_status(core->source, s->svc, &change);
-        if (group.has_status && ends_streams(&group.status))
-            srcdist_items_cut(core, provider, offer->service, change.group);
-    }
-}
-
 static void apply_state(struct srcdist_core *core, uint32_t provider, struct srcdist_offer *offer,
                         const struct omm_service *service)
 {
@@ -133,8 +65,10 @@ static void apply_state(struct srcdist_core *core, uint32_t provider, struct src
     /* A non-interactive provider cannot be asked: requests are answered from its images. */
     offer->is_accepting = p->kind == SRCDIST_NON_INTERACTIVE || service->is_accepting;
     bool is_usable = offer->is_up && offer->is_accepting;
-    if (was_usable && !is_usable)
+    if (was_usable && !is_usable) {
+        srcdist_walk_charge(core, p);
         srcdist_items_orphaned(core, provider, offer->service);
+    }
 }
 
 static int apply_service(struct srcdist_core *core, uint32_t provider,
@@ -144,8 +78,10 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     struct srcdist_offer *offer = offer_by_id(p, service->id);
 
     if (service->action == RWF_MAP_DELETE) {
-        if (offer)
-            srcdist_offer_remove(core, provider, offer);
+        if (!offer)
+            return MD_OK;
+        srcdist_walk_charge(core, p);
+        srcdist_offer_remove(core, provider, offer);
         return MD_OK;
     }
     if (!offer && service->filters & OMM_FILTER_INFO)
@@ -163,16 +99,18 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (service->filters & OMM_FILTER_LOAD)
         apply_load(core, provider, offer, service);
     uint32_t index = offer->service;
+    if (service->has_status)
+        srcdist_walk_charge(core, p);
     srcdist_service_say(core, index, provider, service);
     if (p->state == SRCDIST_PROVIDER_READY)
         srcdist_service_refresh_state(core, index);
     if (service->has_status)
         srcdist_service_status(core, index, &service->status);
-    if (service->has_status && ends_streams(&service->status))
-        srcdist_items_cut(core, provider, index, RRMP_GROUP_NONE);
+    if (service->has_status && srcdist_state_ends_streams(&service->status))
+        srcdist_items_cut(core, provider, index);
     if (service->has_status && service->status.data_state != RWF_DATA_OK)
         offer->was_suspect = true;
-    apply_groups(core, provider, offer, directory);
+    srcdist_groups_apply(core, provider, offer, directory);
     return MD_OK;
 }
 
@@ -217,7 +155,7 @@ int srcdist_directory_message(struct srcdist_core *core, uint32_t provider,
     int rc = omm_directory_start(msg, &directory);
     while (rc >= 0 && (rc = omm_directory_next(&directory, &service)) > 0) {
         named[service.id / 64] |= 1ull << (service.id % 64);
-        if (is_too_much(core, provider, ++changes))
+        if (srcdist_changes_too_many(core, provider, ++changes))
             continue;
         apply_service(core, provider, &directory, &service);
     }

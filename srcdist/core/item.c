@@ -21,10 +21,12 @@ static const uint8_t follows[] = {
     [SRCDIST_ITEM_BACKOFF] = TO(WAITING) | TO(OPEN) | TO(FREE),
 };
 
-static void count(struct srcdist_core *core, uint8_t state, uint32_t by)
+static void count(struct srcdist_core *core, const struct srcdist_item *it, uint8_t state,
+                  uint32_t by)
 {
     core->stats.items_now += state != SRCDIST_ITEM_FREE ? by : 0;
     core->stats.pending_now += state == SRCDIST_ITEM_PENDING ? by : 0;
+    core->services[it->service].pending_count += state == SRCDIST_ITEM_PENDING ? by : 0;
     core->stats.open_now += state == SRCDIST_ITEM_OPEN ? by : 0;
 }
 
@@ -34,8 +36,8 @@ void srcdist_item_set_state(struct srcdist_core *core, struct srcdist_item *it,
     if (it->state == state)
         return;
     MD_ASSERT(follows[it->state] & 1u << state);
-    count(core, it->state, UINT32_MAX); /* one less */
-    count(core, (uint8_t)state, 1);
+    count(core, it, it->state, UINT32_MAX); /* one less */
+    count(core, it, (uint8_t)state, 1);
     it->state = (uint8_t)state;
 }
 

@@ -382,12 +382,11 @@ int srcdist_provider_message(struct srcdist_core *core, uint64_t now_ns, uint32_
     core->now_ns = now_ns;
     if (p->refused_ns != 0 || (p->must_go && p->kind == SRCDIST_NON_INTERACTIVE))
         return MD_OK;
-    if (p->pace.cost_ns == 0)
-        return take_message(core, provider, bytes);
-    if (!srcdist_pace_allows(core, p))
+    if (!srcdist_walk_allows(core, p) || !srcdist_pace_allows(core, p))
         return MD_ERR_FULL;
+    p->pace.is_held = false;
     int err = take_message(core, provider, bytes);
-    if (err != MD_ERR_FULL)
+    if (p->pace.cost_ns != 0 && err != MD_ERR_FULL)
         srcdist_pace_charge(core, p);
     return err;
 }

@@ -108,7 +108,8 @@ struct srcdist_provider {
     uint32_t item_count;         /* of a publisher: items it publishes */
     uint32_t user_items_max;     /* that its user may publish, 0: no limit */
     struct srcdist_pace pace;
-    bool has_fields; /* the field dictionary kept here is this provider's, too */
+    uint64_t walks_due_ns; /* all its changes of services and groups are paid for then */
+    bool has_fields;       /* the field dictionary kept here is this provider's, too */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];
@@ -125,6 +126,8 @@ struct srcdist_provider {
     char name[SRCDIST_NAME_MAX];
     char user[SRCDIST_NAME_MAX];
     /* As it logged in, to be judged again by new rules. */
+    char application[SRCDIST_NAME_MAX]; /* id of it; empty if it is longer, as the position */
+    char position[SRCDIST_NAME_MAX];
     char password[SRCDIST_SECRET_MAX];
     char token[SRCDIST_SECRET_MAX];
 };
@@ -144,13 +147,14 @@ struct srcdist_service {
     bool is_used;
     bool is_offered; /* to the backbone */
     bool is_up;
-    bool is_broadcast;     /* from non-interactive providers; stays until it is forgotten */
-    bool is_complete;      /* what is not published by now does not exist */
-    uint16_t svc;          /* the source engine's index */
-    uint32_t active_count; /* items somebody takes now */
-    uint64_t updates;      /* of its items, ever */
-    uint64_t left_ns;      /* no provider offers it any more since then; 0: one does */
-    uint32_t describer;    /* the provider that `info` is from, */
+    bool is_broadcast;      /* from non-interactive providers; stays until it is forgotten */
+    bool is_complete;       /* what is not published by now does not exist */
+    uint16_t svc;           /* the source engine's index */
+    uint32_t active_count;  /* items somebody takes now */
+    uint32_t pending_count; /* items queued for a provider's window */
+    uint64_t updates;       /* of its items, ever */
+    uint64_t left_ns;       /* no provider offers it any more since then; 0: one does */
+    uint32_t describer;     /* the provider that `info` is from, */
     uint32_t describer_serial;
     char holder[SRCDIST_NAME_MAX + 64]; /* and its name */
     struct srcdist_service_config config;
@@ -304,7 +308,8 @@ struct srcdist_core {
     struct cache *cache;
     struct srcdist_stage_chain chain;
     uint64_t groups_taken[(SRCDIST_GROUPS_MAX + 63) / 64]; /* bits */
-    uint32_t group_next; /* looked at next: a number rests before it is used again */
+    uint8_t group_marks[65536]; /* 1 + the place in the batch that groups.c walks for; else 0 */
+    uint32_t group_next;        /* looked at next: a number rests before it is used again */
     struct srcdist_provider *providers;
     uint32_t provider_room;
     uint32_t provider_serial;

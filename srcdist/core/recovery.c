@@ -98,35 +98,31 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
     srcdist_items_place(core, service);
 }
 
-static bool is_in_group(const struct srcdist_core *core, uint32_t item, uint16_t group)
+void srcdist_item_cut(struct srcdist_core *core, uint32_t item)
 {
-    struct rrmp_source_item info;
+    struct srcdist_item *it = &core->items[item];
 
-    return group == RRMP_GROUP_NONE ||
-           (rrmp_source_item_info(core->source, item, &info) && info.group == group);
+    srcdist_item_detach(core, item, true); /* a provider that still has the stream open would
+                                              refuse a second one of this key */
+    if (it->is_private) {
+        srcdist_item_end_private(core, item);
+        return;
+    }
+    if (it->image)
+        cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+    it->suspect_sent = true;
+    it->must_republish = core->services[it->service].is_broadcast;
+    it->due_ns = core->now_ns + core->config.republish_ns;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
 }
 
-void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
-                       uint16_t group)
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
-        struct srcdist_item *it = &core->items[i];
+        const struct srcdist_item *it = &core->items[i];
 
-        if (it->state != SRCDIST_ITEM_OPEN || it->provider != provider || it->service != service ||
-            !is_in_group(core, i, group))
-            continue;
-        srcdist_item_detach(core, i, true); /* a provider that still has the stream open would
-                                               refuse a second one of this key */
-        if (it->is_private) {
-            srcdist_item_end_private(core, i);
-            continue;
-        }
-        if (it->image)
-            cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
-        it->suspect_sent = true;
-        it->must_republish = core->services[service].is_broadcast;
-        it->due_ns = core->now_ns + core->config.republish_ns;
-        srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
+        if (it->state == SRCDIST_ITEM_OPEN && it->provider == provider && it->service == service)
+            srcdist_item_cut(core, i);
     }
     srcdist_items_place(core, service);
 }

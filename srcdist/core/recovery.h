@@ -8,10 +8,11 @@
 /* The provider no longer serves this service to us: its items are suspect until somebody does. */
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
 
-/* The provider has ended the streams of a group, or (RRMP_GROUP_NONE) of the whole service, and
- * consumers have been told: what is wanted is asked for anew. */
-void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service,
-                       uint16_t group);
+/* The provider has ended the streams of the whole service, and consumers have been told: what is
+ * wanted is asked for anew. */
+void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service);
+/* The same for one item; srcdist_items_place() is to follow. */
+void srcdist_item_cut(struct srcdist_core *core, uint32_t item);
 
 /* A route offers now what was published: none of its items waits for a publisher. */
 void srcdist_items_become_asked(struct srcdist_core *core, uint32_t service);

@@ -35,7 +35,12 @@ uint32_t srcdist_service_known(const struct srcdist_core *core, struct rwf_bytes
     return SRCDIST_NONE;
 }
 
-static uint32_t free_place(const struct srcdist_core *core, bool is_invented)
+static bool is_invented(const struct srcdist_service *s)
+{
+    return s->is_broadcast && !s->config.is_configured;
+}
+
+static uint32_t free_place(const struct srcdist_core *core, bool for_invented)
 {
     uint32_t found = SRCDIST_NONE;
     uint32_t invented = 0;
@@ -43,11 +48,11 @@ static uint32_t free_place(const struct srcdist_core *core, bool is_invented)
     for (uint32_t i = 0; i < SRCDIST_SERVICES; i++) {
         const struct srcdist_service *s = &core->services[i];
 
-        invented += s->is_used && s->is_broadcast && !s->config.is_configured;
+        invented += s->is_used && is_invented(s);
         if (!s->is_used && found == SRCDIST_NONE)
             found = i;
     }
-    return is_invented && invented >= SRCDIST_SERVICES_INVENTED ? SRCDIST_NONE : found;
+    return for_invented && invented >= SRCDIST_SERVICES_INVENTED ? SRCDIST_NONE : found;
 }
 
 uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name, bool is_broadcast,
@@ -471,6 +476,9 @@ void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
     }
     if (!s->text || (s->info.capability_count == 0 && s->config.data_type == 0))
         return; /* no INFO yet */
+    if (is_invented(s) &&
+        rrmp_source_services_free(core->source, core->now_ns) <= core->config.source.service_limit)
+        return; /* indexes are kept for routes, until those that were withdrawn have rested */
     if (rrmp_source_service_offer(core->source, core->now_ns, &description, &s->svc) == MD_OK)
         s->is_offered = true;
     if (s->is_offered)
@@ -506,6 +514,8 @@ bool srcdist_service_info(const struct srcdist_core *core, uint32_t service,
                                           .is_up = s->is_up,
                                           .is_broadcast = s->is_broadcast,
                                           .active = s->active_count,
+                                          .pending = s->pending_count,
+                                          .load = s->config.load_factor,
                                           .updates = s->updates };
     return true;
 }

@@ -2,12 +2,14 @@
  */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: bench_p2ps_fan [CLIENTS [UPDATES]]
+ * usage: bench_p2ps_fan [CLIENTS [UPDATES [rules]]]
  *
  * The core of p2ps in one process with a source engine: no socket, no thread. With CLIENTS and
  * UPDATES it does that alone, for a count of instructions:
+ * With `rules` an access file decides who sees the item.
  *     valgrind --tool=callgrind --toggle-collect=p2ps_core_backbone bench_p2ps_fan 100 2000
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,13 +266,18 @@ static void update_all(struct bench *bench, uint32_t count)
 
 /* ---- consumers ---- */
 
+static const char access_file[] = "default items deny\nrole all\nuser bench role=all\n"
+                                  "content S lock\nallow @all S POP*\n";
+static struct entitle_rules *rules; /* NULL: nobody decides */
+static entitle_rules_slot slot;
+
 static void create(struct bench *bench)
 {
     const struct rrmp_source_config source = { .name = "bench",
                                                .send = { &down, reserve, commit, fill } };
-    const struct p2ps_core_config config = {
+    struct p2ps_core_config config = {
         .sink = { .send = { &up, reserve, commit, fill } },
-        .authority = { ask, answers, NULL },
+        .authority = { .ask = ask, .answers = answers },
         .client_limit = CLIENTS_MAX,
         .message_max = 65536,
         .keeps_images = true,
@@ -281,6 +288,8 @@ static void create(struct bench *bench)
     struct rrmp_service service = { .state = 3, .name = { (const uint8_t *)"S", 1 } };
     uint16_t svc;
 
+    if (rules)
+        config.authority = entitle_rules_authority(&slot);
     rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, capabilities, sizeof(capabilities));
     service.tlvs = (struct rrmp_view){ tlvs, md_wr_length(&wr) };
     service.tlv_count = 1;
@@ -403,13 +412,21 @@ int main(int argc, char **argv)
         struct bench bench;
 
         must(count > 0 && count <= CLIENTS_MAX, "CLIENTS is 1 to 20000");
+        must(argc < 4 || entitle_rules_create(access_file, strlen(access_file), NULL, NULL,
+                                              &rules) == MD_OK,
+             "the access file has a mistake");
+        atomic_store(&slot, rules);
         create(&bench);
         come(&bench, count);
+        uint64_t start = clock_ns();
         update_all(&bench, updates);
+        printf("  %-34s %10.1f ns\n", "an update to a client",
+               (double)(clock_ns() - start) / updates / count);
         printf("%u clients, %u updates, %llu delivered\n", count, updates,
                (unsigned long long)p2ps_core_stats(bench.core)->updates_out);
         leave(&bench, count, true);
         destroy(&bench);
+        entitle_rules_destroy(rules);
         return 0;
     }
     printf("one item, median of %d; nanoseconds\n", ROUNDS);

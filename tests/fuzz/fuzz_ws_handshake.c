@@ -93,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ws_conn *conn;
     bool is_open = false;
 
-    if (size >= sizeof(text) || memchr(data, 0, size) || ws_pool_create(0, &pool) != 0 ||
+    if (size >= sizeof(text) || memchr(data, 0, size) ||
+        ws_pool_create(&(struct ws_pool_config){ 0 }, &pool) != 0 ||
         ws_create(&config, pool, 0, &ops, &is_open, &conn) != 0)
         return 0;
     memcpy(text, data, size);

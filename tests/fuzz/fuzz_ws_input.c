@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ws_pool *pool;
     struct owner owner = { 0 };
 
-    if (size < 1 || ws_pool_create(0, &pool) != 0 ||
+    if (size < 1 || ws_pool_create(&(struct ws_pool_config){ 0 }, &pool) != 0 ||
         ws_create(&config, pool, 0, &ops, &owner, &owner.conn) != 0)
         return 0;
     size_t piece = (size_t)(data[0] >> 1) + 1;

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "netio/rsocket.h"
 #include "stream_private.h"
 
 /*
@@ -247,6 +248,7 @@ static unsigned pipe_poll_described(struct net_stream *base)
 }
 
 static const struct net_stream_ops polled_ops = {
+    .transport = "pipe-polled",
     .close = pipe_close,
     .ready = pipe_ready,
     .read = pipe_read,
@@ -258,6 +260,7 @@ static const struct net_stream_ops polled_ops = {
 };
 
 static const struct net_stream_ops described_ops = {
+    .transport = "pipe",
     .close = pipe_close,
     .ready = pipe_ready,
     .read = pipe_read,
@@ -493,10 +496,8 @@ void pipe_network_close(void)
 const struct net_transport *transport_find(const char *name)
 {
     static const struct net_transport *const all[] = {
-        &net_tcp_transport,
-        &net_tls_transport,
-        &pipe_transport,
-        &pipe_polled_transport,
+        &net_tcp_transport,     &net_tls_transport,     &pipe_transport,
+        &pipe_polled_transport, &net_rsocket_transport,
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

@@ -16,7 +16,7 @@ void pipe_network_close(void); /* all its streams are closed before */
 extern const struct net_transport pipe_transport;        /* driven by descriptors */
 extern const struct net_transport pipe_polled_transport; /* driven by polling */
 
-/* By name: "tcp", "tls", "pipe", "pipe-polled"; NULL if there is none such. */
+/* By name: "tcp", "tls", "pipe", "pipe-polled", "rsocket"; NULL if there is none such. */
 const struct net_transport *transport_find(const char *name);
 
 #endif

@@ -11,7 +11,7 @@ cmake -S "$1" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRMDS_LTO=ON
 for target in product install; do
     ninja -C "$work/build" -n "$target" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
 done
-for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdsctl rmdscnf; do
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdsctl rmdscnf rmdsaccess; do
     ninja -C "$work/build" -t query "bin/$program" >"$work/log" 2>&1 || { echo "$program is not built"; exit 1; }
 done
 echo "a build without tests is whole"

@@ -17,6 +17,7 @@ RATE = int(os.environ.get("RDMA_RATE", "2500"))
 PATIENCE_S = 240  # the processors are emulated
 WORK = "/tmp/rdma"
 STARTED = []
+PREFIX = []  # before each command
 
 
 def until(condition, why):
@@ -34,10 +35,16 @@ def text(name):
 
 def start(name, *words):
     with open(f"{WORK}/{name}.log", "ab") as log:
-        child = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=log,
-                                 stderr=log)
+        child = subprocess.Popen(list(map(str, [*PREFIX, *words])), stdin=subprocess.DEVNULL,
+                                 stdout=log, stderr=log)
     STARTED.append((name, child))
     return child
+
+
+def until_ready(name, child, before=0):
+    until(lambda: text(name).count("NOTICE ready") > before or child.poll() is not None,
+          f"{name} is not ready")
+    assert child.poll() is None, f"{name} ended"
 
 
 def rrcpd(host, instance, *lines):
@@ -54,7 +61,7 @@ def rrcpd(host, instance, *lines):
                    "".join(f"{line}\n" for line in lines or ("*rrcp*peerTimeout : 60000",)))
     child = start(name, f"{BIN}/rrcpd", "-c", f"{WORK}/{name}.cnf", "-node", f"host{host}",
                   "-instance", instance, "-fg", "-allow-root")
-    until(lambda: text(name).count("NOTICE ready") > before, f"{name} is not ready")
+    until_ready(name, child, before)
     return child
 
 
@@ -153,29 +160,81 @@ def a_daemon_is_killed():
         first = rrcpd(1, 1)
         until(lambda kill=kill: text("rrcpd21").count(" is heard ") >= 2 + kill,
               "the new session is not heard")
+        until(lambda kill=kill: text("rrcpd11").count(" attached: ") >= 2 + kill,
+              "the publisher is not attached again")
     pub[1].send_signal(signal.SIGTERM)
     pub[1].wait(PATIENCE_S)
     sub[1].send_signal(signal.SIGTERM)
     is_clean(figures(*sub))
 
 
-def too_little_memory_may_be_pinned():
+def refused(name, *lines, before=(), process="rrcpd"):
+    """What a daemon says that cannot start."""
     os.makedirs(f"{WORK}/run1", exist_ok=True)
-    with open(f"{WORK}/small.cnf", "w") as file:
-        file.write(f"*rrcp*transport : verbs\n*rrcp*interface : rdma1\n"
-                   f"*rrcp*authKeyFile : none\n*runDir : {WORK}/run1\n")
+    with open(f"{WORK}/{name}.cnf", "w") as file:
+        file.write(f"*rrcp*transport : verbs\n*rrcp*authKeyFile : none\n*runDir : {WORK}/run1\n" +
+                   "".join(f"{line}\n" for line in lines))
+    child = start(name, *before, f"{BIN}/{process}", "-c", f"{WORK}/{name}.cnf", "-fg",
+                  "-allow-root")
+    assert child.wait(PATIENCE_S) != 0, f"{name} is not refused: {text(name)}"
+    print(name, text(name)[-400:])
+    return text(name)
+
+
+def expect(said, *parts):
+    for part in parts:
+        assert part in said, (part, said)
+
+
+def too_little_memory_may_be_pinned():
     # A user with the capability to lock memory is never refused.
-    start("small", "setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit",
-          "--memlock=65536:65536", f"{BIN}/rrcpd", "-c", f"{WORK}/small.cnf", "-fg",
-          "-allow-root").wait(PATIENCE_S)
-    said = text("small")
-    assert f"transport ({WORK}/small.cnf:1)" in said, said
-    assert "the limit of this process is 64 KB" in said, said
-    assert "LimitMEMLOCK=infinity" in said, said
+    said = refused("small", "*rrcp*interface : rdma1",
+                   before=("setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock",
+                           "prlimit", "--memlock=65536:65536"))
+    expect(said, f"transport ({WORK}/small.cnf:1)", "the limit of this process is 64 KB",
+           "LimitMEMLOCK=infinity")
 
 
-def main():
-    scenario = globals().get(sys.argv[1])
+def run(*words):
+    subprocess.run(words, check=True)
+
+
+def each_refusal_says_why():
+    mine = "*rrcp*interface : rdma1"
+    expect(refused("mtu", mine, "*rrcp*maxPacketSize : 4096"),
+           f"maxPacketSize ({WORK}/mtu.cnf:5): packets of 4096 bytes, and port 1 of rxe1 carries "
+           "1024; write that, or raise the MTU")
+    run("ip", "link", "add", "plain1", "type", "veth", "peer", "name", "plain2")
+    run("ip", "addr", "add", "10.99.0.1/24", "dev", "plain1")
+    for name in ("plain1", "plain2"):
+        run("ip", "link", "set", name, "up")
+    expect(refused("other", "*rrcp*interface : plain1"), f"interface ({WORK}/other.cnf:4): plain1",
+           "has no RDMA device", "devices of this host: rxe1, rxe2")
+    run("ip", "link", "set", "rdma1", "down")
+    expect(refused("down", mine), "port 1 of rxe1 is down: look at the cable, the switch")
+    run("ip", "link", "set", "rdma1", "up")
+    run("mount", "-t", "tmpfs", "none", "/etc/libibverbs.d")
+    expect(refused("providers", mine), f"transport ({WORK}/providers.cnf:1): the kernel has an RDMA "
+           "device, and libibverbs knows none: install the package ibverbs-providers")
+    run("umount", "/etc/libibverbs.d")
+    os.rename("/dev/infiniband/rdma_cm", "/dev/infiniband/away")
+    expect(refused("ucm", mine), "load the module rdma_ucm")
+    os.rename("/dev/infiniband/away", "/dev/infiniband/rdma_cm")
+    for host in (1, 2):
+        run("rdma", "link", "delete", f"rxe{host}")
+    expect(refused("none", mine), f"transport ({WORK}/none.cnf:1): verbs, and this host has no RDMA "
+           "device: look at `rdma link`")
+
+
+def other_transports_are_not_heard():
+    rrcpd(1, 1)
+    rrcpd(2, 1, "*rrcp*transport : udp")
+    for name in ("rrcpd11", "rrcpd21"):
+        until(lambda name=name: "is an rrcpd running on another host, with this transport" in
+              text(name), f"{name} does not say that it is alone")
+
+
+def main(scenario):
     os.makedirs(WORK, exist_ok=True)
     try:
         scenario()
@@ -193,4 +252,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()[sys.argv[1]]))

@@ -21,7 +21,7 @@ if [ ! -e /run/rdma-lab ]; then
     try $bb mount -t overlay -o lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work overlay /new
     try $bb mount -t tmpfs run /new/run
     $bb mkdir -p /new/run/rdma-lab /new/lib/modules /dev/shm /dev/pts
-    $bb mount -t tmpfs -o mode=1777 tmp /new/tmp
+    $bb grep -qx keep_tmp=1 /job.sh || $bb mount -t tmpfs -o mode=1777 tmp /new/tmp
     $bb mount -t tmpfs -o mode=1777 shm /dev/shm
     $bb mount -t devpts -o ptmxmode=666 pts /dev/pts
     $bb mount -t tmpfs modules /new/lib/modules

@@ -31,8 +31,9 @@ MODULES = ("virtio_pci virtio_rng 9p 9pnet_virtio overlay crc32_generic crc32c_g
 MARK = "rdma-lab-status "
 
 
-def skip(why):
-    print("skipped:", why)
+def skip(what, where="the packages of this system"):
+    """A run of all tests takes it for what it is by the words in the middle."""
+    print(f"skipped: {what} cannot be had from {where}")
     sys.exit(77)
 
 
@@ -42,9 +43,10 @@ def look_around():
     if not os.path.isdir("/etc/libibverbs.d"):
         missing.add("ibverbs-providers")
     if missing:
-        skip("missing packages: " + " ".join(sorted(missing)) + "; sudo apt-get install them")
+        skip(" ".join(sorted(missing)),
+             "the packages of this system, or was not installed: sudo apt-get install it")
     if os.uname().machine != "x86_64":
-        skip("the laboratory is for x86-64")
+        skip("a laboratory for " + os.uname().machine, "this script, which knows x86-64")
 
 
 # ---- the kernel ----
@@ -72,13 +74,13 @@ def fetch_kernel():
                            text=True, check=False).stdout
     names = [line.split()[-1] for line in shown.splitlines() if "Depends: linux-image-" in line]
     if not names:
-        skip("apt-cache knows no linux-image-amd64: apt-get update")
+        skip("linux-image-amd64")
     with tempfile.TemporaryDirectory() as work:
         got = subprocess.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download",
                               names[0]], cwd=work, check=False, capture_output=True, text=True)
         debs = glob.glob(os.path.join(work, "*.deb"))
         if not debs:
-            skip(f"{names[0]} cannot be fetched: {got.stderr.strip()[-200:]}")
+            skip(names[0], "the servers of packages: " + " ".join(got.stderr.split())[-200:])
         subprocess.run(["dpkg-deb", "-x", debs[0], os.path.join(work, "x")], check=True)
         image, = glob.glob(os.path.join(work, "x/boot/vmlinuz-*"))
         release = os.path.basename(image)[len("vmlinuz-"):]
@@ -139,6 +141,9 @@ def job_of(options):
     keep.update({name: value for name, value in os.environ.items()
                  if name.startswith(("RMDS_", "RDMA_"))})
     lines = [f"export {name}={shlex.quote(value)}" for name, value in keep.items()]
+    # A repository in /tmp has to be seen, so the machine gets no /tmp of its own then.
+    places = (os.getcwd(), HERE, os.environ.get("RMDS_BIN", ""))
+    lines += [f"keep_tmp={int(any(place.startswith('/tmp/') for place in places))}"]
     lines += [f"netem={shlex.quote(options.netem)}", f"mtu={options.mtu}",
               "export HOME=/root RDMA_LAB=1",
               f"job() {{ cd {shlex.quote(os.getcwd())} && {shlex.join(options.command)}; }}"]

@@ -35,4 +35,12 @@ done
 refused "only loss measures none" rrcp --rates 1000 --only loss
 refused "there is no rate to choose" rssl --rates 1000
 refused "there is no rate to choose" rwf --rates 1000
+# Without an adapter, before anything is built.
+if ! ls /sys/class/infiniband/* >/dev/null 2>&1; then
+    refused "verbs: this host has no RDMA device" rrcp --transport verbs
+    refused "verbs: this host has no RDMA device" latency --transport verbs
+    refused "rsocket: this host has no RDMA device" latency --transport rsocket
+fi
+refused "verbs is expected, not rsocket" rrcp --transport rsocket
+refused "interface needs --transport" latency --interface lo
 exit $bad

@@ -40,6 +40,8 @@ WRONG = [
     ("*p2ps*accessFile : {folder}/gone", "error", r"accessFile of p2ps.1: .*/gone: No such file"),
     ("*p2ps*accessFile : {folder}/passwords", "warning", r"every user can read it"),
     ("*p2ps*accessFile : {folder}/shared", "error", r"every user can write it"),
+    ("*p2ps*tlsUserPolicy : match\n*p2ps*accessFile :", "error",
+     r"tlsUserPolicy of p2ps.1: match is of the users of accessFile, and that is not set"),
     ("*src_dist*providerAccessFile : {folder}/broken", "error", r"providerAccessFile of src_dist.1: .*/broken:2: "),
     ("*src_dist*providerAccessFile : {folder}/gone", "error", r"providerAccessFile of src_dist.1: .*/gone: No such file"),
     ("*src_dist*providerAccessFile : {folder}/access", "error", r"/access: no line says allow USER SERVICE \* do=publish"),
@@ -128,6 +130,8 @@ def daemons_say_it(folder, words):
         ("src_dist", "*runDir : {folder}/access/run", 2, r"runDir .*/access/run \(.*:{line}\): Not a directory; name a fo"),
         ("p2ps", "*p2ps*memoryLimit : 10M", 1, r"memoryLimit 10M \(.*:{line}\): 10M is too small: \d+M are needed"),
         ("src_dist", "*src_dist*memoryLimit : 10M", 1, r"memoryLimit 10M \(.*:{line}\): 10M is too small: \d+M are needed"),
+        ("p2ps", "*p2ps*tlsUserPolicy : match\n*p2ps*accessFile :", 1,
+         r"tlsUserPolicy match \(.*:{line}\): match is of the users of accessFile, and that is not set"),
         ("rrcpd", "*rrcp*interface : eth7", None, r"interface \(.*:{line}\): no interface of this host has .*eth7; there"),
     ]
     for program, line, code, expected in cases:

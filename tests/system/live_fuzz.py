@@ -3,10 +3,10 @@
 
 Genuine programs talk through a recorder first. Then each port gets their sessions again, with
 bytes, lengths and the order of messages changed: RSSL of consumers, of publishers and of a provider
-that src_dist dials, the same within TLS and as broken TLS, the status page, the admin sockets, the
-attach socket with its rings, and the backbone's group and unicast ports by raw UDP in the name of
-live nodes. At the end every daemon still runs, no sanitizer has said a word, a consumer gets its
-images, memory has not grown, and all daemons end in order.
+that src_dist dials, the same within TLS and as broken TLS, WebSockets and their JSON, the status
+page, the admin sockets, the attach socket with its rings, and the backbone's group and unicast
+ports by raw UDP in the name of live nodes. At the end every daemon still runs, no sanitizer has
+said a word, a consumer gets its images, memory has not grown, and all daemons end in order.
 """
 # SPDX-License-Identifier: Apache-2.0
 import mmap
@@ -37,6 +37,9 @@ CONF = """*rrcp*interface : lo
 *p2ps*rsslPort : 14202
 *p2ps*tlsPort : 14203
 *p2ps*statusPort : 14204
+*p2ps*wsEnable : True
+*p2ps*wsPort : 14206
+*p2ps*wsTlsPort : 14207
 *src_dist*serverPort : 14103
 *src_dist*tlsServerPort : 14104
 *src_dist*statusPort : 14105
@@ -305,6 +308,55 @@ def attack_stream(mutator, port, sessions, secret):
                 within.recv(65536)
 
 
+WS_HELLO = (b"GET /WebSocket HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: tr_json2\r\n\r\n")
+WS_LOGIN = b'{"ID":1,"Domain":"Login","Key":{"Name":"user","Elements":{"ApplicationId":"256"}}}'
+WS_TEXTS = (
+    WS_LOGIN, b'{"ID":2,"Domain":"Source"}', b'{"ID":5,"Key":{"Name":"A.N","Service":"RDFD"}}',
+    b'{"ID":3,"Domain":"Dictionary","Key":{"Name":"RWFFld","Filter":7}}',
+    b'{"ID":[6,7],"Key":{"Name":["A.N","B.N"]},"View":["BID",25]}',
+    b'{"ID":8,"Streaming":false,"Key":{"Name":"C.N"}}', b'{"ID":5,"Type":"Close"}',
+    b'{"ID":5,"Type":"Post","Domain":"MarketPrice","Ack":true,"PostID":1,"Message":{"ID":0,'
+    b'"Type":"Update","Domain":"MarketPrice","Fields":{"BID":4.5,"ASK":1,"DSPLY_NAME":"\\u00fc"}}}',
+    b'{"ID":5,"Type":"Generic","Domain":"MarketPrice","Map":{"KeyType":"AsciiString",'
+    b'"Entries":[{"Action":"Add","Key":"a","Fields":{"BID":1}}]}}', b'{"Type":"Ping"}',
+    b'[{"ID":9,"Key":{"Name":"B.N"}},{"ID":5,"Pause":true}]', b"[" * 300)
+
+
+def ws_frame(mutator, text):
+    """Masked; now and then one of many parts, of another kind, or with a length that lies."""
+    opcode = 1 if mutator.random.random() < 0.9 else mutator.random.randrange(16)
+    if mutator.random.random() < 0.1:
+        opcode &= ~1
+    elif mutator.random.random() < 0.95:
+        opcode |= 0x80
+    head = struct.pack(">BBH", opcode, 0x80 | 126, len(text)) + b"\1\2\3\4"
+    if mutator.random.random() < 0.05:
+        head = mutator.bytes(head)
+    return head + bytes(c ^ (i % 4 + 1) for i, c in enumerate(text))
+
+
+def attack_websocket(mutator, port, secret):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    hello = mutator.bytes(WS_HELLO) if mutator.random.random() < 0.1 else WS_HELLO
+    texts = [WS_LOGIN] if mutator.random.random() < 0.9 else []
+    for _ in range(mutator.random.randrange(1, 40)):
+        text = mutator.random.choice(WS_TEXTS)
+        texts.append(mutator.bytes(text) if mutator.random.random() < 0.7 else text)
+    frames = [ws_frame(mutator, text) for text in texts]
+    with connect(port, mutator) as near, context.wrap_socket(near) if secret else near as one:
+        one.sendall(hello)
+        if not one.recv(65536).startswith(b"HTTP/1.1 101"):
+            return
+        one.sendall(b"".join(frames))
+        if mutator.random.random() < 0.5:
+            one.settimeout(0.02)
+            while one.recv(65536):
+                pass
+
+
 def attack_dialler(mutator, listener, sessions):
     """As the provider of route 2: src_dist has connected to us."""
     listener.settimeout(1)
@@ -415,6 +467,8 @@ def attackers(folder, recorded, listener):
         "consumers, TLS": (attack_stream, 14203, consumers, True),
         "publishers": (attack_stream, 14103, publishers, False),
         "publishers, TLS": (attack_stream, 14104, publishers, True),
+        "websockets": (attack_websocket, 14206, False),
+        "websockets, TLS": (attack_websocket, 14207, True),
         "provider": (attack_dialler, listener, provider),
         "backbone": (attack_backbone, sender, packets)
     }

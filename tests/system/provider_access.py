@@ -154,7 +154,7 @@ def rules_are_read_again(bed):
     process = bed.running["src_dist.1"]
     write(bed, "user feed\npermit\n")
     process.signal(signal.SIGHUP)
-    bed.said("src_dist.1", r"providerAccessFile .*/publishers:2: user, allow or deny is expected")
+    bed.said("src_dist.1", r"providerAccessFile .*/publishers:2: .permit. is not a statement")
     assert "service SENT is down" not in bed.log("src_dist.1")
     write(bed, "user other\nallow other SENT * do=publish\n")
     process.signal(signal.SIGHUP)
@@ -163,7 +163,7 @@ def rules_are_read_again(bed):
 
 def a_bad_file_lets_nobody_publish(bed):
     """Its mistake is told with file and line."""
-    for text, mode, says in (("user feed\npermit\n", 0o600, r"/publishers:2: user, allow or deny is expected.*nobody may publish"),
+    for text, mode, says in (("user feed\npermit\n", 0o600, r"/publishers:2: .permit. is not a statement.*nobody may publish"),
                              ("", 0o600, r"/publishers: no line begins with user: nobody may publish"),
                              (ALLOWED, 0o602, r"every user can write it.*nobody may publish")):
         write(bed, text, mode)

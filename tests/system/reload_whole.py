@@ -215,7 +215,7 @@ def bad_files(files):
         ("p2ps", r"crl\.pem: every user can write", lambda: os.chmod(at("now/crl.pem"), 0o646)),
         ("src_dist", r"ca\.pem: every user can write", lambda: os.chmod(at("now/ca.pem"), 0o646)),
         ("src_dist", r"crl\.pem: No such file", lambda: os.unlink(at("now/crl.pem"))),
-        ("p2ps", r"accessFile .*access:2: user, allow or deny",
+        ("p2ps", r"accessFile .*access:2: .alow. is not a statement",
          lambda: write("now/access", "user alice\nalow alice * *\n")),
         ("p2ps", r"accessFile .*access: every user can write it",
          lambda: os.chmod(at("now/access"), 0o642)),

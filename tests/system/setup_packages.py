@@ -10,9 +10,9 @@ import tempfile
 
 SOURCE = os.path.realpath(sys.argv[1])
 RUN = "gcc libc6-dev cmake ninja-build python3 iproute2 procps util-linux libevent-dev libnuma-dev libxxhash-dev " \
-      "libssl-dev zlib1g-dev liblz4-dev scdoc".split()
+      "libssl-dev libcrypt-dev zlib1g-dev liblz4-dev libipsec-mb-dev scdoc".split()
 TEST = "git ccache g++ clang-format clang-tidy openssl file libx11-dev ca-certificates libibverbs-dev librdmacm-dev " \
-       "maven systemd tshark zsh pyflakes3".split()
+       "maven systemd tshark zsh pyflakes3 qemu-system-x86 busybox-static kmod ibverbs-providers".split()
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # What a release has: the words that differ.
 DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clang",
@@ -20,6 +20,7 @@ DEBIAN_12 = [*RUN, *TEST, "pkg-config", "libncurses-dev", "libcmocka-dev", "clan
              "default-jdk-headless", "chromium", "prometheus"]
 OTHER = [*RUN, *TEST, "pkgconf", "libncursesw5-dev", "libcmocka-dev", "clang",
          "libclang-common-18-dev", "default-jdk"]
+ARM = [name for name in DEBIAN_12 if name != "libipsec-mb-dev"]
 BAD = []
 
 
@@ -78,6 +79,9 @@ def main():
     check(code == 0 and set(there) - {"prometheus"} == {*RUN, "pkg-config", "libncurses-dev"},
           f"run, Debian 12: {code} {there}\n{said}")
     check(said.count("apt-get install") == 1, f"it installs twice:\n{said}")
+    code, said, there = setup(ARM, "run")
+    check(code == 0 and "libipsec-mb-dev" not in there and "not to be had here: libipsec-mb-dev" in said,
+          f"run, no x86-64: {code} {there}\n{said}")
     code, said, there = setup(OTHER, "run")
     check(code == 0 and {"pkgconf", "libncursesw5-dev"} <= set(there),
           f"run, other names: {code} {there}\n{said}")

@@ -147,7 +147,7 @@ def consumers(scene):
     assert scene.end(stopped)[
         0] == STOPPED, "those that were stopped should have been cut, each once"
     logs = scene.logs("p2ps.1")
-    assert re.search(r"mount: host=\S+ slow: \d+ of 20 buffers in use", logs), logs
+    assert re.search(r"mount: host=\S+ user=\S+ slow: \d+ of 20 buffers in use", logs), logs
     assert "cut: output buffer overflow" in logs, logs
 
 

@@ -198,6 +198,9 @@ def tables_are_true(bed):
     for name, value in (("active", 100), ("pending", 0), ("pendingOut", 0), ("load", 1)):
         check(re.search(rf"Instance: \S+\.1\.p2ps\.service\.RDFD\n( +\w+: \w+: .*\n)* +{name}: Gauge: {value}\n", collected),
               f"{name} of the service for collectors: {collected}")
+    for name, value in (("active", 100), ("pending", 0), ("load", 1)):
+        check(re.search(rf"Instance: \S+\.1\.src_dist\.service\.RDFD\n( +\w+: \w+: .*\n)* +{name}: Gauge: {value}\n",
+                        collected), f"{name} of the service of src_dist for collectors: {collected}")
     provider = table(bed, "ROUTES", "PROVIDER")[0]
     check(provider["SERVICES"] == "1" and number(provider["STREAMS"]) >= 100,
           f"the provider: {provider}")

@@ -394,6 +394,15 @@ def refusals(_):
               consumer.text)
 
 
+def wrong_words(_):
+    """A word that an option does not know: which option, which words it knows, and the end."""
+    for program, *words in (("sink_driven_src",), ("rmdstestclient", "-S", "RDFD")):
+        run = subprocess.run([os.path.join(BIN, program), *words, "-eventMethod", "kqueue"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        check(run.returncode == 1 and
+              "-eventMethod is epoll or poll, not kqueue" in run.stdout + run.stderr, run)
+
+
 def main():
     for program in ("sink_driven_src", "rmdstestclient", "rwfdump"):
         if not os.path.exists(os.path.join(BIN, program)):
@@ -401,7 +410,7 @@ def main():
             return 77
     for case in (service, dictionary, max_clients, stop, hang_up, another_service, commands,
                  short_rate, answers,
-                 statistics, services, refusals):
+                 statistics, services, refusals, wrong_words):
         print(case.__name__, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             case(folder)

@@ -2,6 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
+uint64_t pair_wall_ns = 1800000000 * PAIR_SEC;
+
+static uint64_t pair_wall_s(void)
+{
+    return pair_wall_ns / PAIR_SEC;
+}
+
 /* ---- the backbone ---- */
 
 uint8_t *pair_reserve(void *context, const struct backbone_target *target, size_t length)
@@ -187,6 +194,7 @@ void pair_pass(struct pair *pair, uint64_t time_ns)
 
     while (pair->now_ns < until) {
         pair->now_ns += 20 * PAIR_MS;
+        pair_wall_ns += 20 * PAIR_MS;
         srcdist_core_tick(pair->source, pair->now_ns, true);
         p2ps_core_tick(pair->sink, pair->now_ns, 1);
         pair_settle(pair);
@@ -195,10 +203,28 @@ void pair_pass(struct pair *pair, uint64_t time_ns)
 
 static enum entitle_verdict pair_judge(const struct pair *pair, const struct entitle_query *query)
 {
+    if (pair->authority_denies_no_lock && query->kind == ENTITLE_ITEM && query->is_lock_known &&
+        query->permission_data.length == 0)
+        return ENTITLE_DENY;
     const char *item = pair->authority_denies_item;
+    const char *roles = pair->authority_denies_roles;
+
+    if (query->kind == ENTITLE_ITEM && roles && query->roles.length == strlen(roles) &&
+        memcmp(query->roles.data, roles, query->roles.length) == 0)
+        return ENTITLE_DENY;
+    if (pair->authority_is_down && query->kind != ENTITLE_ITEM)
+        return ENTITLE_DENY;
 
     if (query->kind == ENTITLE_LOGIN)
         return pair->authority_denies ? ENTITLE_DENY : ENTITLE_ALLOW;
+    if (query->kind == ENTITLE_AGAIN)
+        return pair->authority_ends_user &&
+                       query->user.length == strlen(pair->authority_ends_user) &&
+                       memcmp(query->user.data, pair->authority_ends_user, query->user.length) == 0
+                   ? ENTITLE_DENY
+                   : ENTITLE_ALLOW;
+    if (query->kind == ENTITLE_POST && pair->authority_denies_posts)
+        return ENTITLE_DENY;
     if (pair->authority_denies_data && query->permission_data.length == 1 &&
         query->permission_data.data[0] == *pair->authority_denies_data &&
         (!pair->authority_denies_user ||
@@ -217,12 +243,37 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     struct pair *pair = self;
     enum entitle_verdict verdict = pair_judge(pair, query);
 
-    pair->authority_asked++;
+    if (query->is_asked && pair->authority_is_late)
+        return ENTITLE_PENDING; /* what was asked before has no answer yet */
+    pair->authority_asked += query->kind != ENTITLE_AGAIN;
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
+    out->reason = pair->authority_is_busy ? ENTITLE_BUSY : ENTITLE_OTHER;
+    if (pair->authority_is_down)
+        out->reason = ENTITLE_DOWN;
+    out->file = pair->authority_file;
+    out->line = 7;
+    out->roles = pair->authority_roles;
     out->mounts_max = pair->authority_mounts;
     out->rules_seen = pair->authority_rules;
     out->items_max = pair->authority_items;
     out->is_proved = pair->authority_proves;
+    if (query->kind == ENTITLE_LOGIN) {
+        out->by = pair->authority_by;
+        if (pair->authority_is_outside)
+            out->by = ENTITLE_BY_AUTHORITY;
+        out->expires_s = pair->authority_expires_s;
+        out->reissue_s = pair->authority_expires_s ? pair->authority_expires_s - 10 : 0;
+        out->token_error = verdict == ENTITLE_DENY ? pair->authority_token_error : 0;
+        pair->authority_saw_token = query->is_token;
+        out->is_certified = pair->authority_needs_certificate;
+    }
+    out->requests_per_s = pair->authority_requests;
+    out->posts_per_s = pair->authority_posts;
+    out->needs_lock = pair->authority_denies_no_lock;
+    out->may_post = !pair->authority_denies_posts;
+    out->is_snapshot_only = pair->authority_snapshots_only;
+    if (query->kind == ENTITLE_LOGIN && query->user.length == 0)
+        snprintf(out->user, sizeof(out->user), "whose-token");
     if (!pair->authority_is_late)
         return verdict;
     assert_true(pair->late_count < PAIR_STREAMS);
@@ -240,6 +291,15 @@ static int pair_answers(void *self, struct entitle_answer out[], int max)
         memmove(pair->late, pair->late + 1, --pair->late_count * sizeof(pair->late[0]));
     }
     return count;
+}
+
+static unsigned pair_news(void *self)
+{
+    struct pair *pair = self;
+    unsigned news = pair->authority_news;
+
+    pair->authority_news = 0;
+    return news;
 }
 
 /* ---- life ---- */
@@ -283,10 +343,16 @@ void pair_create(struct pair *pair, struct p2ps_core_config config)
 
     pair_create_source(pair);
     config.sink.send = (struct backbone_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
-    config.authority = (struct entitle_authority){ pair_ask, pair_answers, pair };
+    config.authority = (struct entitle_authority){
+        .ask = pair_ask,
+        .answers = pair_answers,
+        .news = pair_news,
+        .self = pair,
+    };
     if (config.client_limit == 0)
         config.client_limit = PAIR_CLIENTS;
     config.message_max = 65536;
+    config.wall_s = pair_wall_s;
     config.sends[0] = config.sink.send;
     assert_int_equal(p2ps_core_create(&config, &pair->sink), MD_OK);
     p2ps_core_backbone(pair->sink, 0, pair->now_ns, &notice, 1);

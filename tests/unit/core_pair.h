@@ -130,7 +130,13 @@ struct pair_stream {
     uint32_t group;  /* of the last image */
     bool has_key;
     char text[128];
+    uint64_t reissue_s; /* of the last login refresh, as all below */
+    uint64_t token_error;
+    bool has_authentication;
 };
+
+/* The time of day, since 1970, that p2ps ends logins by; pair_pass() moves it. */
+extern uint64_t pair_wall_ns;
 
 /* The protocol of the clients cannot say records of this class; 0: it can say all. */
 extern uint8_t pair_unmade_class;
@@ -138,7 +144,8 @@ extern uint8_t pair_unmade_class;
 struct pair_client {
     struct pair *pair;
     uint32_t id;
-    bool closed; /* by the core */
+    bool closed;                 /* by the core */
+    uint64_t certificate_ends_s; /* 0: it has shown none */
     char reason[64];
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
@@ -173,14 +180,32 @@ struct pair {
     /* The authority answers at once, or late. */
     bool authority_is_late;
     bool authority_denies;
-    uint32_t authority_asked;  /* so often */
-    uint32_t authority_rules;  /* it looks at for each answer */
-    uint32_t authority_mounts; /* that each user may have, 0: any */
-    uint32_t authority_items;  /* the same of items */
-    bool authority_proves;     /* that a user is who it says */
+    uint32_t authority_asked;    /* so often */
+    uint32_t authority_rules;    /* it looks at for each answer */
+    uint32_t authority_mounts;   /* that each user may have, 0: any */
+    uint32_t authority_items;    /* the same of items */
+    uint32_t authority_requests; /* a second, that each user may make, 0: as configured */
+    uint32_t authority_posts;    /* the same of posts */
+    bool authority_denies_posts;
+    bool authority_denies_no_lock; /* items whose image has no permission data */
+    bool authority_is_busy;        /* why it denies */
+    bool authority_snapshots_only;
+    const char *authority_ends_user;  /* after a reload */
+    bool authority_proves;            /* that a user is who it says */
+    enum entitle_by authority_by;     /* how that is known */
+    uint64_t authority_expires_s;     /* logins, since 1970; 0: never */
+    uint8_t authority_token_error;    /* why it denies a token */
+    bool authority_needs_certificate; /* of a login */
+    bool authority_saw_token;         /* the last login that it was asked about came by one */
     const char *authority_denies_item;
-    const char *authority_denies_data; /* one byte of permission data */
-    const char *authority_denies_user; /* that data to this user only */
+    /* One in another process. */
+    bool authority_is_outside, authority_is_down;
+    unsigned authority_news;
+    const char *authority_file;         /* whose line 7 decides */
+    const char *authority_roles;        /* that it gives each session */
+    const char *authority_denies_roles; /* items to sessions with these */
+    const char *authority_denies_data;  /* one byte of permission data */
+    const char *authority_denies_user;  /* that data to this user only */
     struct entitle_answer late[PAIR_STREAMS];
     size_t late_count;
     bool answers_now;

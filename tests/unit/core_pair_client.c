@@ -123,9 +123,19 @@ static int pair_front_login(void *self, const struct omm_login_refresh *refresh)
 {
     int err = pair_note(self, refresh->stream_id, 'L');
 
-    if (err == MD_OK)
-        pair_note_state(self, refresh->stream_id, &refresh->state);
-    return err;
+    if (err != MD_OK)
+        return err;
+    struct pair_client *c = self;
+    struct pair_stream *stream = pair_stream(c, refresh->stream_id);
+    pair_note_state(self, refresh->stream_id, &refresh->state);
+    stream->has_authentication = refresh->has_authentication;
+    stream->token_error = refresh->authentication_error;
+    stream->reissue_s = refresh->reissue_s;
+    if (refresh->has_authentication)
+        snprintf(stream->text, sizeof(stream->text), "%.*s",
+                 (int)refresh->authentication_text.length,
+                 (const char *)refresh->authentication_text.data);
+    return MD_OK;
 }
 
 static char pair_status_letter(const struct rwf_state *state)
@@ -252,6 +262,14 @@ static void pair_front_close(void *self, const char *reason)
     snprintf(c->reason, sizeof(c->reason), "%s", reason);
 }
 
+static const char *pair_front_certificate(const void *self, uint64_t *expires_s)
+{
+    const struct pair_client *c = self;
+
+    *expires_s = c->certificate_ends_s;
+    return c->certificate_ends_s ? "desk1" : "";
+}
+
 static const struct p2ps_front pair_front = {
     .name = "model",
     .make = pair_front_make,
@@ -267,6 +285,7 @@ static const struct p2ps_front pair_front = {
     .is_full = pair_front_is_full,
     .fill = pair_front_fill,
     .close = pair_front_close,
+    .certificate = pair_front_certificate,
 };
 
 /* ---- clients ---- */

@@ -52,6 +52,17 @@ static int directory(void *self, const struct omm_directory_head *head,
     return MD_OK;
 }
 
+static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *group)
+{
+    struct crowd *c = self;
+
+    (void)stream_id;
+    (void)service_id;
+    (void)group;
+    c->groups++;
+    return MD_OK;
+}
+
 static int message(void *self, struct rwf_bytes bytes)
 {
     struct crowd *c = self;
@@ -132,6 +143,7 @@ static const struct p2ps_front front = {
     .status = status,
     .ack = ack,
     .directory = directory,
+    .group = group,
     .message = message,
     .flush = flush,
     .is_full = is_full,

@@ -19,7 +19,8 @@ struct crowd {
     uint8_t code;
     uint32_t naks[256]; /* answers to posts, by their code */
     uint32_t directories;
-    uint32_t parts; /* of dictionaries, since the last flush */
+    uint32_t groups; /* statuses of groups on its directory stream */
+    uint32_t parts;  /* of dictionaries, since the last flush */
     uint32_t parts_all;
     uint32_t parts_room; /* so many between two flushes; 0: any number */
     bool takes_no_parts; /* of a dictionary: they are longer than its queue */

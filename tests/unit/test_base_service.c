@@ -566,6 +566,39 @@ static void a_source_may_remove_itself_while_it_works(void **state)
     md_loop_destroy(counts.loop);
 }
 
+static void on_file(void *owner, int fd, unsigned events)
+{
+    struct counts *counts = owner;
+
+    (void)fd;
+    assert_int_equal(events, MD_LOOP_READ);
+    counts->works++;
+}
+
+/* A regular file tells the two apart: poll takes it, and epoll refuses it. */
+static void a_loop_waits_by_poll_where_it_is_told_to(void **state)
+{
+    struct counts counts = { 0 };
+    struct md_loop_fd *watch;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    md_loop_use_poll(true);
+    assert_int_equal(md_loop_create(0, &counts.loop), MD_OK);
+    md_loop_use_poll(false);
+    assert_int_equal(md_loop_fd_add(counts.loop, fd, MD_LOOP_READ, on_file, &counts, &watch),
+                     MD_OK);
+    while (counts.works == 0)
+        md_loop_turn(counts.loop, MD_NEVER);
+    md_loop_fd_remove(watch);
+    /* Nothing is left that could wake it. */
+    md_loop_turn(counts.loop, MD_NEVER);
+    assert_true(md_loop_stats(counts.loop)->sleeps > 0);
+    md_loop_destroy(counts.loop);
+    close(fd);
+}
+
 static void on_signal(void *owner, int signal)
 {
     ((struct counts *)owner)->signals += signal;
@@ -733,6 +766,7 @@ int main(void)
         cmocka_unit_test(another_thread_can_wake_the_loop),
         cmocka_unit_test(a_source_works_until_nothing_is_left_and_bounds_the_sleep),
         cmocka_unit_test(a_source_may_remove_itself_while_it_works),
+        cmocka_unit_test(a_loop_waits_by_poll_where_it_is_told_to),
         cmocka_unit_test(signals_arrive_in_the_loop),
         cmocka_unit_test(a_busy_loop_spins_before_it_sleeps),
         cmocka_unit_test(the_maker_of_a_thread_goes_on_when_it_has_settled),

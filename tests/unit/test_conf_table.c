@@ -51,7 +51,8 @@ static const struct {
       "pingTimeout "
       "tlsCertFile tlsKeyFile tlsCaFile tlsMinVersion" },
     { MD_CONF_BUS, MD_CONF_SRC_DIST,
-      "serverPort network tlsServerPort guaranteedOutputBuffers numInputBuffers poolSize inputBias "
+      "serverPort rsocketServerPort network tlsServerPort guaranteedOutputBuffers numInputBuffers "
+      "poolSize inputBias "
       "pingTimeout" },
     { MD_CONF_SERVICE, MD_CONF_SRC_DIST,
       "cacheLocation cacheType dictionaryDownload dataType rrmpFlushInterval serviceId serviceLoop "

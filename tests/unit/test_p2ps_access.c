@@ -33,9 +33,14 @@ static void write_rules(const char *text, int comments)
     assert_int_equal(fclose(file), 0);
 }
 
+static struct entitle_authority rules_authority(struct p2ps_access *access)
+{
+    return entitle_rules_authority(p2ps_access_rules(access));
+}
+
 static enum entitle_verdict item(struct p2ps_access *access)
 {
-    struct entitle_authority authority = p2ps_access_authority(access);
+    struct entitle_authority authority = rules_authority(access);
     const struct entitle_query query = {
         .kind = ENTITLE_ITEM, .user = { "u", 1 }, .service = { "S", 1 }, .item = { "I", 1 }
     };

@@ -7,6 +7,11 @@ static int setup(void **state)
     return pair_setup(state, (struct p2ps_core_config){ 0 });
 }
 
+static int setup_with_images(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = true });
+}
+
 static void an_item_one_may_not_see_is_closed(void **state)
 {
     struct pair *pair = *state;
@@ -80,22 +85,296 @@ static void permission_data_of_the_image_are_asked_about_before_it_is_seen(void 
     assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
 }
 
-static void permission_data_that_change_are_asked_about_before_the_update_is_seen(void **state)
+static struct pair_client *client_of(struct pair *pair, unsigned n, const char *user)
+{
+    struct pair_client *c = pair_client_comes(pair, n);
+    struct omm_login_request request = pair_login_request();
+
+    request.user = rwf_text(user);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_settle(pair);
+    return c;
+}
+
+static void say_image(struct pair *pair, const char *name)
+{
+    pair_say_image(&pair->provider, pair_item(pair, name), false);
+    pair_settle(pair);
+}
+
+static void permission_data_of_a_new_image_are_asked_about_before_it_is_seen(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "mallory");
+    struct pair_client *other = client_of(pair, 1, "joe");
+
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    pair->authority_denies_user = "mallory";
+    pair_open(c, 5, "IBM.N");
+    pair_open(other, 5, "IBM.N");
+    pair->provider.perm_data = "B";
+    say_image(pair, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "IX");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+    assert_string_equal(pair_heard(other, 5), "Ii");
+}
+
+static void permission_data_of_an_update_are_for_that_update_alone(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "mallory");
+    struct pair_client *other = client_of(pair, 1, "joe");
+
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    pair->authority_denies_user = "mallory";
+    pair_open(c, 5, "IBM.N");
+    pair_open(other, 5, "IBM.N");
+    pair->provider.perm_data = "B";
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_string_equal(pair_heard(other, 5), "IU");
+    pair->provider.perm_data = NULL;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(other, 5), "IUU");
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 1);
+}
+
+static void an_update_that_a_slow_authority_must_judge_is_told_as_left_out(void **state)
 {
     struct pair *pair = *state;
     struct pair_client *c = pair_client(pair, 0);
 
     pair->provider.perm_data = "A";
-    pair->authority_denies_data = "B";
     pair_open(c, 5, "IBM.N");
-    pair_update(pair, "IBM.N");
-    pair_settle(pair);
-    assert_string_equal(pair_heard(c, 5), "IU");
+    pair->authority_is_late = true;
     pair->provider.perm_data = "B";
     pair_update(pair, "IBM.N");
     pair_settle(pair);
-    assert_string_equal(pair_heard(c, 5), "IUX");
+    pair->authority_is_late = false;
+    pair->answers_now = true;
+    pair->provider.perm_data = "A"; /* of the image that the source gives next */
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IJij");
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 0);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IJijU");
+}
+
+static void an_update_with_its_own_permission_data_is_in_no_kept_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *joe = client_of(pair, 1, "joe");
+    struct pair_client *c = client_of(pair, 0, "mallory");
+
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    pair->authority_denies_user = "mallory";
+    pair_open(joe, 5, "IBM.N");
+    pair->provider.perm_data = "B";
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    uint64_t before = p2ps_core_stats(pair->sink)->images_from_cache;
+    pair->provider.perm_data = "A"; /* of the image that the source gives next */
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_true(p2ps_core_stats(pair->sink)->images_from_cache == before);
+}
+
+static void new_permission_data_hold_a_stream_back_until_a_slow_authority_answers(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.perm_data = "A";
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_late = true;
+    pair->provider.perm_data = "B";
+    say_image(pair, "IBM.N");
+    pair->provider.perm_data = NULL;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->authority_is_late = false;
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IJij");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IJijU");
+}
+
+static void a_request_while_a_stream_is_held_back_is_answered_by_its_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.perm_data = "A";
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_late = true;
+    pair->provider.perm_data = "B";
+    say_image(pair, "IBM.N");
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->authority_is_late = false;
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IJIj");
+}
+
+static void a_reload_ends_the_logins_that_are_allowed_no_more(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *gone = client_of(pair, 0, "mallory");
+    struct pair_client *stays = client_of(pair, 1, "joe");
+
+    pair_open(gone, 5, "IBM.N");
+    pair_open(stays, 5, "IBM.N");
+    pair->authority_ends_user = "mallory";
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_settle(pair);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(gone, 1), "LX");
+    assert_int_equal(pair_stream(gone, 1)->code, RWF_CODE_NOT_ENTITLED);
+    assert_string_equal(pair_heard(gone, 5), "I");
+    assert_string_equal(pair_heard(stays, 1), "L");
+    assert_string_equal(pair_heard(stays, 5), "IU");
+    pair_pass(pair, 5 * PAIR_SEC);
+    assert_true(gone->closed);
+    assert_false(stays->closed);
+}
+
+static void a_slow_authority_ends_logins_after_a_reload_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *gone = client_of(pair, 0, "mallory");
+    struct pair_client *stays = client_of(pair, 1, "joe");
+
+    pair->authority_ends_user = "mallory";
+    pair->authority_is_late = true;
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair->answers_now = true;
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_string_equal(pair_heard(gone, 1), "LX");
+    assert_string_equal(pair_heard(stays, 1), "L");
+}
+
+static void a_late_answer_is_to_the_token_that_was_asked_about(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_login_request request = pair_login_request();
+
+    request.name_type = RWF_NAME_LOGIN_AUTHN_TOKEN;
+    request.token = rwf_text("T1");
+    pair->authority_is_late = true;
+    pair->authority_denies = true;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair->authority_denies = false;
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair->answers_now = true;
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 1), "LLX"); /* the next one was not looked at */
+}
+
+static void a_name_that_could_be_two_users_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    static char longest[129];
+    static const struct {
+        const char *name;
+        size_t length;
+        uint8_t type;
+        const char *heard;
+    } cases[] = {
+        { longest, 127, RWF_NAME_LOGIN_USER, "L" },
+        { longest, 128, RWF_NAME_LOGIN_USER, "X" },
+        { "a\0b", 3, RWF_NAME_LOGIN_USER, "X" },
+        { "a\nb", 3, RWF_NAME_LOGIN_EMAIL, "X" },
+        { "", 0, RWF_NAME_LOGIN_USER, "X" },
+        { "", 1, RWF_NAME_LOGIN_AUTHN_TOKEN, "X" }, /* and no token */
+    };
+
+    memset(longest, 'a', 128);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pair_client *c = pair_client_comes(pair, 0);
+        struct omm_login_request request = pair_login_request();
+
+        request.user = rwf_bytes((const uint8_t *)cases[i].name, cases[i].length);
+        request.name_type = cases[i].type;
+        p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+        assert_string_equal(pair_heard(c, 1), cases[i].heard);
+        if (cases[i].heard[0] == 'X')
+            assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_USAGE_ERROR);
+        p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    }
+}
+
+static void a_token_says_whose_login_it_is(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request request = pair_login_request();
+    struct p2ps_client_info info;
+
+    request.user = rwf_bytes((const uint8_t *)"", 1);
+    request.name_type = RWF_NAME_LOGIN_AUTHN_TOKEN;
+    request.token = rwf_text("T1");
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    assert_string_equal(pair_heard(c, 1), "L");
+    assert_true(p2ps_client_info(pair->sink, c->id, &info));
+    assert_string_equal(info.user, "whose-token");
+}
+
+static void an_image_without_permission_data_is_asked_about_before_it_is_seen(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->authority_denies_no_lock = true;
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "X");
     assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+    pair->provider.perm_data = "A";
+    pair_open(c, 6, "DELL.O");
+    assert_string_equal(pair_heard(c, 6), "I");
+    pair->provider.perm_data = NULL; /* those of the image before stay */
+    say_image(pair, "DELL.O");
+    assert_string_equal(pair_heard(c, 6), "Ii");
+}
+
+static void no_update_comes_before_the_permission_data_are_known(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->authority_denies_no_lock = true;
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_out, 0);
+}
+
+static void who_may_have_snapshots_only_gets_no_stream(void **state)
+{
+    struct pair *pair = *state;
+    struct omm_item_request request = pair_request(6, "IBM.N");
+
+    pair->authority_snapshots_only = true;
+    struct pair_client *c = pair_client(pair, 0);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NOT_ENTITLED);
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 6), "I");
 }
 
 static void new_rules_hold_for_what_is_open(void **state)
@@ -126,6 +405,128 @@ static void new_rules_of_a_slow_authority_hold_too(void **state)
     assert_string_equal(pair_heard(c, 5), "IX");
 }
 
+static void sessions_of_an_authority_hear_that_it_is_away_and_back(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *other = client_of(pair, 0, "joe");
+
+    pair->authority_is_outside = true;
+    struct pair_client *c = client_of(pair, 1, "alice");
+    pair_open(c, 5, "IBM.N");
+    pair->authority_news = ENTITLE_NEWS_DOWN;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L!");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_DACS_DOWN);
+    assert_string_equal(pair_heard(other, 1), "L");
+    struct pair_client *third = client_of(pair, 2, "carol"); /* of whom it still knows */
+    assert_string_equal(pair_heard(third, 1), "L!");
+    pair_update(pair, "IBM.N");
+    pair->authority_news = ENTITLE_NEWS_UP;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L!S");
+    assert_string_equal(pair_heard(third, 1), "L!S");
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(other, 1), "L");
+}
+
+static void a_session_goes_on_while_nobody_can_say(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "alice");
+
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_down = true;
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L");
+    struct pair_client *late = client_of(pair, 1, "bob");
+    assert_string_equal(pair_heard(late, 1), "R");
+    assert_int_equal(pair_stream(late, 1)->code, RWF_CODE_DACS_DOWN);
+    pair->authority_is_down = false;
+    pair->authority_ends_user = "alice";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+}
+
+static void other_roles_ask_for_the_items_again(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_roles = "rates";
+    pair->authority_denies_roles = "quotes";
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair_open(c, 5, "IBM.N");
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->authority_roles = "quotes";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IX");
+    pair_open(c, 6, "IBM.N");
+    assert_string_equal(pair_heard(c, 6), "X");
+    assert_string_equal(pair_heard(c, 1), "L");
+}
+
+static void a_second_check_does_not_lose_the_denial_of_the_first(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "alice");
+
+    pair->authority_is_late = true;
+    pair->authority_ends_user = "alice";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair->late_count, 1);
+    pair->authority_ends_user = NULL;
+    for (int i = 0; i < 3; i++) {
+        pair->authority_news = ENTITLE_NEWS_LOGINS;
+        pair_pass(pair, PAIR_SEC);
+    }
+    assert_int_equal(pair->late_count, 1);
+    pair->answers_now = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+}
+
+static void a_check_while_one_is_under_way_takes_what_is_known_at_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "alice");
+
+    pair->authority_is_late = true;
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair->late_count, 1);
+    pair->authority_is_late = false; /* the rules alone deny it now */
+    pair->authority_ends_user = "alice";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+    pair->answers_now = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+}
+
+/* The text is the authority's, and good only until its next answer. */
+static void a_session_keeps_its_roles_whatever_becomes_of_the_answer(void **state)
+{
+    struct pair *pair = *state;
+    char roles[8] = "rates";
+
+    pair->authority_roles = roles;
+    pair->authority_denies_roles = "quotes";
+    struct pair_client *c = client_of(pair, 0, "alice");
+    snprintf(roles, sizeof(roles), "quotes");
+    pair->authority_roles = "quotes";
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IX");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
@@ -135,7 +536,27 @@ int main(void)
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
         TEST(a_late_answer_is_not_taken_for_another_question),
         TEST(permission_data_of_the_image_are_asked_about_before_it_is_seen),
-        TEST(permission_data_that_change_are_asked_about_before_the_update_is_seen),
+        TEST(permission_data_of_a_new_image_are_asked_about_before_it_is_seen),
+        TEST(permission_data_of_an_update_are_for_that_update_alone),
+        TEST(an_update_that_a_slow_authority_must_judge_is_told_as_left_out),
+        cmocka_unit_test_setup_teardown(an_update_with_its_own_permission_data_is_in_no_kept_image,
+                                        setup_with_images, pair_teardown),
+        TEST(new_permission_data_hold_a_stream_back_until_a_slow_authority_answers),
+        TEST(a_request_while_a_stream_is_held_back_is_answered_by_its_image),
+        TEST(a_reload_ends_the_logins_that_are_allowed_no_more),
+        TEST(a_slow_authority_ends_logins_after_a_reload_too),
+        TEST(a_late_answer_is_to_the_token_that_was_asked_about),
+        TEST(a_name_that_could_be_two_users_is_refused),
+        TEST(a_token_says_whose_login_it_is),
+        TEST(an_image_without_permission_data_is_asked_about_before_it_is_seen),
+        TEST(no_update_comes_before_the_permission_data_are_known),
+        TEST(who_may_have_snapshots_only_gets_no_stream),
+        TEST(sessions_of_an_authority_hear_that_it_is_away_and_back),
+        TEST(a_session_goes_on_while_nobody_can_say),
+        TEST(other_roles_ask_for_the_items_again),
+        TEST(a_second_check_does_not_lose_the_denial_of_the_first),
+        TEST(a_check_while_one_is_under_way_takes_what_is_known_at_once),
+        TEST(a_session_keeps_its_roles_whatever_becomes_of_the_answer),
         TEST(new_rules_hold_for_what_is_open),
         TEST(new_rules_of_a_slow_authority_hold_too),
     };

@@ -269,6 +269,25 @@ static void a_rate_that_is_raised_is_raised_at_once(void **state)
     assert_int_equal(streams(greedy), 300);
 }
 
+static void a_user_of_the_file_has_a_rate_of_its_own(void **state)
+{
+    struct bed *bed = *state;
+    struct p2ps_rate_limits rates = { .requests = { .per_second = 10, .burst = 10 } };
+    struct pair *pair = start(bed, (struct p2ps_core_config){ .rates = rates });
+
+    pair->authority_proves = true;
+    pair->authority_requests = 400;
+    struct crowd *more = from(bed, "10.1.1.1:5", "feed");
+    pair->authority_requests = 0;
+    struct crowd *usual = from(bed, "10.1.1.1:6", "joe");
+    turn(pair);
+    batch(more, 10, 0, 300);
+    batch(usual, 10, 0, 300);
+    turns_for(pair, PAIR_SEC);
+    assert_int_equal(streams(more), 300);
+    assert_in_range(streams(usual), 15, 30); /* what the other one asked for cost it nothing */
+}
+
 static void a_rate_that_is_taken_away_holds_back_nobody(void **state)
 {
     struct bed *bed = *state;
@@ -501,6 +520,7 @@ int main(void)
         TEST(three_connections_of_an_address_share_its_rate),
         TEST(five_connections_of_an_address_share_its_rate),
         TEST(a_rate_that_is_raised_is_raised_at_once),
+        TEST(a_user_of_the_file_has_a_rate_of_its_own),
         TEST(a_rate_that_is_taken_away_holds_back_nobody),
         TEST(requests_before_a_login_cost_the_address_nothing),
         TEST(who_waits_for_a_token_may_hang_up),

@@ -218,7 +218,9 @@ static void an_unreadable_record_that_takes_a_right_away_ends_that_stream_once(v
     pair->authority_denies_data = "B";
     pair->authority_denies_user = "mallory";
     pair->provider.perm_data = "B";
-    say_update(pair, "IBM.N", MF_CONTAINER, record("F316UXXGIBM.NU2R6"));
+    give_image(pair, "F340UXXGIBM.NU62U1R6");
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
     assert_string_equal(pair_heard(denied, 5), "IX");
     assert_string_equal(pair_heard(c, 5), "I!");
     /* Nothing comes for a stream that no client has: the ended watch has a client's place no more.

@@ -9,7 +9,7 @@ static int setup(void **state)
 
 /* ---- posts, generic messages, private streams ---- */
 
-static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
+static void post_named(struct pair_client *c, int32_t stream_id, uint32_t id, const char *name)
 {
     uint8_t bytes[256];
     struct rwf_encoder enc;
@@ -21,7 +21,7 @@ static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
                  RWF_POST_HAS_KEY,
         .post_id = id,
         .seq_num = 3,
-        .key = pair_request(0, "IBM.N").key,
+        .key = pair_request(0, name).key,
         .container = RWF_TYPE_FIELD_LIST,
     };
 
@@ -33,6 +33,11 @@ static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
     assert_int_equal(rwf_msg_decode(whole, &msg), RWF_OK);
     p2ps_client_post(c->pair->sink, c->pair->now_ns, c->id, &msg, whole);
     pair_settle(c->pair);
+}
+
+static void post(struct pair_client *c, int32_t stream_id, uint32_t id)
+{
+    post_named(c, stream_id, id, "IBM.N");
 }
 
 static void posts_are_acknowledged_by_the_provider(void **state)
@@ -50,6 +55,51 @@ static void posts_are_acknowledged_by_the_provider(void **state)
     assert_string_equal(pair_heard(c, 5), "IAN");
     assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
     assert_int_equal(pair->provider.posts, 3);
+}
+
+static void a_post_that_the_rules_deny_reaches_no_source(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair->authority_denies_posts = true;
+    post(c, 5, 71); /* on the item's stream, and on the login's */
+    post(c, 1, 72);
+    assert_string_equal(pair_heard(c, 5), "IN");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
+    assert_string_equal(pair_heard(c, 1), "LN");
+    assert_int_equal(pair->provider.posts, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->posts_denied, 2);
+}
+
+/* The provider is sent the key of the message, whatever stream it came on. */
+static void a_post_that_names_another_item_is_judged_by_that_name_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair->authority_denies_item = "DELL.O";
+    post_named(c, 5, 71, "IBM.N");
+    assert_int_equal(pair->provider.posts, 1);
+    post_named(c, 5, 72, "DELL.O");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
+    assert_int_equal(pair->provider.posts, 1);
+}
+
+static void a_post_on_a_stream_without_a_verdict_reaches_no_source(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(pair_client(pair, 1), 5, "IBM.N");
+    pair->authority_is_late = true;
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_late = false;
+    post(c, 5, 71);
+    assert_string_equal(pair_heard(c, 5), "N");
+    assert_int_equal(pair->provider.posts, 0);
 }
 
 static void a_post_to_a_source_that_is_gone_is_refused(void **state)
@@ -331,6 +381,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_of_posts_leaves_room_for_those_of_others,
                                         setup_few_posts, pair_teardown),
         TEST(posts_are_acknowledged_by_the_provider),
+        TEST(a_post_that_the_rules_deny_reaches_no_source),
+        TEST(a_post_that_names_another_item_is_judged_by_that_name_too),
+        TEST(a_post_on_a_stream_without_a_verdict_reaches_no_source),
         TEST(a_post_to_a_source_that_is_gone_is_refused),
         TEST(a_private_stream_is_never_shared_nor_recovered),
         TEST(a_tunnel_is_refused),

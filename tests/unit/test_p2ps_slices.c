@@ -539,6 +539,33 @@ static void a_turn_asks_the_authority_a_counted_number_of_questions(void **state
     free(other);
 }
 
+/* Each turn brings one, and a walk over the clients lasts longer than a turn. */
+static void notices_without_end_keep_nobody_from_being_asked_for(void **state)
+{
+    enum { MANY = 3 };
+    struct pair *pair = *state;
+    struct crowd *many[MANY];
+    char user[16];
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(user, sizeof(user), "u%d", i);
+        many[i] = come_as(pair, "10.1.0.1", user);
+        turn(pair);
+    }
+    uint64_t before = p2ps_core_stats(pair->sink)->login_rejected;
+    pair->authority_rules = 2 * P2PS_TURN_CHECKS * P2PS_ASK_RULES; /* a turn asks once */
+    pair->authority_ends_user = user;
+    for (int i = 0; i < 4 * MANY; i++) {
+        pair->authority_news = ENTITLE_NEWS_LOGINS;
+        p2ps_core_answers(pair->sink, pair->now_ns);
+        turn(pair);
+    }
+    assert_int_equal(p2ps_core_stats(pair->sink)->login_rejected, before + 1);
+    turns_until_done(pair);
+    for (int i = 0; i < MANY; i++)
+        free(many[i]);
+}
+
 /* Fifty thousand lines of an access file that fit nobody else. */
 static void questions_that_cost_more_leave_a_turn_fewer_of_them(void **state)
 {
@@ -626,6 +653,8 @@ int main(void)
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_asks_the_authority_a_counted_number_of_questions,
                                         setup, pair_teardown),
+        cmocka_unit_test_setup_teardown(notices_without_end_keep_nobody_from_being_asked_for, setup,
+                                        pair_teardown),
         cmocka_unit_test_setup_teardown(questions_that_cost_more_leave_a_turn_fewer_of_them, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_reload_reaches_streams_that_change_places_meanwhile,

@@ -356,11 +356,12 @@ static void a_route_without_its_provider_is_a_warning(void **state)
     stats_string_add(segment, "src_dist.route.1.state", "up");
     stats_string_add(segment, "src_dist.route.2.state", "waiting");
     stats_string_add(segment, "src_dist.route.2.host", "vega:14002");
+    stats_string_add(segment, "src_dist.route.2.transport", "rsocket");
     run(f, "rmdsmon", "--once");
     expect(f, "WARN");
     expect(f, "1 route without provider");
     run(f, "rmdsmon", "-print ROUTES");
-    expect(f, "       2 waiting      vega:14002 ");
+    expect(f, "       2 waiting      vega:14002                       rsocket ");
     stats_segment_close(segment);
 }
 

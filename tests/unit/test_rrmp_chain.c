@@ -49,6 +49,7 @@ struct chain {
     bool answers;         /* IMAGE_WANTED and WANTED are answered with an image at once */
     char log[SINKS][256]; /* a letter per event */
     uint32_t item[SINKS];
+    uint32_t told[SINKS]; /* items that states of groups and services were about */
 };
 
 static uint8_t *line_reserve(void *context, const struct backbone_target *target, size_t length)
@@ -127,6 +128,15 @@ static void source_take(struct chain *chain)
     }
 }
 
+static uint32_t count_items(const struct rrmp_sink *sink, const struct rrmp_sink_event *event)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = RRMP_ITEM_NONE; (n = rrmp_sink_item_next(sink, event, n)) != RRMP_ITEM_NONE;)
+        count++;
+    return count;
+}
+
 /* One letter per event: I image, U update, S status, = in step, ! suspect, X closed. */
 static void sink_take(struct chain *chain, uint32_t n)
 {
@@ -142,6 +152,8 @@ static void sink_take(struct chain *chain, uint32_t n)
             letter = '=';
         else if (event.kind == RRMP_SINK_STATE)
             letter = '!';
+        if (event.kind == RRMP_SINK_STATE && event.scope != RRMP_SINK_SCOPE_ITEM)
+            chain->told[n] += count_items(chain->sinks[n], &event);
         else if (event.kind == RRMP_SINK_CLOSED)
             letter = 'X';
         else if (event.kind == RRMP_SINK_ACK)
@@ -746,6 +758,55 @@ static void a_status_reaches_those_who_still_wait(void **state)
     assert_string_equal(chain->log[0], "SI=");
 }
 
+static void group_is(struct chain *chain, uint16_t group, uint16_t merged_into)
+{
+    const struct rrmp_group said = { .group = group, .merged_into = merged_into, .state = 10 };
+
+    assert_int_equal(rrmp_source_group_status(chain->source, chain->svc, &said), 0);
+    settle(chain);
+    assert_null(rrmp_sink_check(chain->sinks[0]));
+}
+
+static void a_state_is_about_the_items_of_its_group_where_it_merges_it_too(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = true;
+    open_at(chain, 0);
+    settle(chain);
+    group_is(chain, 7, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 0);
+    group_is(chain, 0, 5);
+    assert_int_equal(chain->told[0], 1);
+    group_is(chain, 0, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 1);
+    group_is(chain, 5, 5 + 64); /* side by side with it in the table */
+    assert_int_equal(chain->told[0], 2);
+    group_is(chain, 5, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 2);
+    group_is(chain, 5 + 64, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 3);
+}
+
+static void a_status_may_take_its_item_to_another_group(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = true;
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_STATUS, "\1\5suspect");
+    for (size_t i = 0; i < chain->from_source.count; i++) {
+        if (chain->from_source.sent[i].bytes[0] == RRMP_STATUS)
+            chain->from_source.sent[i].bytes[1] |= RRMP_FLAG_GROUP;
+    }
+    settle(chain);
+    group_is(chain, 0, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 0);
+    group_is(chain, 0x105, RRMP_GROUP_NONE);
+    assert_int_equal(chain->told[0], 1);
+}
+
 static void a_silent_instance_is_left_after_its_time_but_only_when_the_input_is_empty(void **state)
 {
     struct chain *chain = *state;
@@ -1044,6 +1105,8 @@ int main(void)
         TEST(a_final_refusal_closes_the_item),
         TEST(a_final_status_closes_the_item_for_all),
         TEST(a_status_reaches_those_who_still_wait),
+        TEST(a_state_is_about_the_items_of_its_group_where_it_merges_it_too),
+        TEST(a_status_may_take_its_item_to_another_group),
         TEST(a_silent_instance_is_left_after_its_time_but_only_when_the_input_is_empty),
         TEST(a_post_in_flight_when_its_instance_dies_is_answered_at_once),
         TEST(a_full_ring_refuses_updates_and_loses_none),

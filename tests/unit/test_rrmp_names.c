@@ -115,8 +115,10 @@ static struct rrmp_sink *sink_with_service(struct line *line)
     struct rrmp_sink *sink;
 
     assert_int_equal(rrmp_sink_create(&config, &sink), MD_OK);
-    sink->services[sink->service_count++] =
-        (struct sink_service){ .links = MD_NIL, .items = MD_NIL };
+    sink->services[sink->service_count++] = (struct sink_service){
+        .name = { (uint8_t *)strdup("RDFD"), 4 }, .links = MD_NIL, .apart = MD_NIL
+    };
+    sink->services_now++;
     return sink;
 }
 

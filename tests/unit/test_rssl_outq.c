@@ -237,6 +237,54 @@ static void what_goes_beyond_the_guaranteed_comes_from_the_shared_pool(void **st
     pair_destroy(a);
 }
 
+static void the_last_quarter_of_the_pool_is_for_parties_that_have_little(void **state)
+{
+    struct rssl_pool_config shared = { .shared_bytes = 16 * 103, .share_max = 2 * 103 };
+    struct md_share parties[2] = { 0 };
+    struct pair *pairs[3];
+    struct rssl_outq *q[3];
+    uint8_t message[100] = { 0 };
+    struct rssl_pool *pool;
+
+    (void)state;
+    assert_int_equal(rssl_pool_create(&shared, &pool), MD_OK);
+    for (int i = 0; i < 3; i++) {
+        pairs[i] = pair_create();
+        rssl_pool_destroy(pairs[i]->pool);
+        pairs[i]->pool = pool;
+        pairs[i]->server_config.message_size_max = 100;
+        pairs[i]->server_config.guaranteed_buffers = 2;
+        pairs[i]->server_config.max_buffers = 30;
+        pair_connect(pairs[i], 0);
+        rssl_channel_share_set(pairs[i]->server.ch, 0, &parties[i / 2]); /* two are of one party */
+        q[i] = rssl_channel_outq(pairs[i]->server.ch);
+    }
+    for (int i = 0; i < 2 + 8; i++)
+        assert_int_equal(rssl_outq_write(q[0], message, 100), MD_OK);
+    for (int i = 0; i < 2 + 4; i++)
+        assert_int_equal(rssl_outq_write(q[1], message, 100), MD_OK);
+    assert_int_equal(rssl_outq_write(q[0], message, 100), MD_ERR_FULL);
+    assert_int_equal(rssl_outq_write(q[1], message, 100), MD_ERR_FULL);
+    for (int i = 0; i < 2 + 2; i++)
+        assert_int_equal(rssl_outq_write(q[2], message, 100), MD_OK);
+    assert_int_equal(rssl_outq_write(q[2], message, 100), MD_ERR_FULL);
+    rssl_channel_share_set(pairs[2]->server.ch, 0, NULL); /* who is nobody's has the rest */
+    assert_int_equal(atomic_load(&parties[1].bytes), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(rssl_outq_write(q[2], message, 100), MD_OK);
+    assert_int_equal(rssl_outq_write(q[2], message, 100), MD_ERR_FULL);
+    pump(&pairs[1]->client, &pairs[1]->server, 0);
+    assert_int_equal(rssl_outq_write(q[0], message, 100), MD_ERR_FULL); /* it has eight */
+    pump(&pairs[0]->client, &pairs[0]->server, 0);
+    assert_int_equal(atomic_load(&parties[0].bytes), 0);
+    for (int i = 0; i < 3; i++) {
+        rssl_channel_destroy(pairs[i]->client.ch);
+        rssl_channel_destroy(pairs[i]->server.ch);
+        free(pairs[i]);
+    }
+    rssl_pool_destroy(pool);
+}
+
 static void crossing_the_marks_is_told_once_each_way(void **state)
 {
     struct fixture f = { .pair = pair_create() };
@@ -342,6 +390,7 @@ int main(void)
         cmocka_unit_test(less_may_be_committed_than_was_reserved),
         cmocka_unit_test(a_queue_holds_its_maximum_and_no_more),
         cmocka_unit_test(what_goes_beyond_the_guaranteed_comes_from_the_shared_pool),
+        cmocka_unit_test(the_last_quarter_of_the_pool_is_for_parties_that_have_little),
         cmocka_unit_test(crossing_the_marks_is_told_once_each_way),
         cmocka_unit_test(a_write_may_stop_anywhere),
         cmocka_unit_test(an_idle_queue_holds_no_chunk),

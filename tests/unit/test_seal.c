@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -71,15 +72,27 @@ static void *state_of(enum rrcp_cipher cipher, bool is_sender)
     return state;
 }
 
-static int setup(void **state)
+/* The cipher of the group of tests that runs. */
+static int open_by(enum seal_library library)
 {
-    (void)state;
     key.id = 7;
     for (int i = 0; i < 32; i++)
         key.bytes[i] = (uint8_t)i;
     for (int i = 0; i < LENGTH; i++)
         packet[i] = (uint8_t)i;
-    return seal_open(&seal);
+    return seal_open_by(library, &seal);
+}
+
+static int setup_openssl(void **state)
+{
+    (void)state;
+    return open_by(SEAL_OPENSSL);
+}
+
+static int setup_multibuffer(void **state)
+{
+    (void)state;
+    return open_by(SEAL_MULTIBUFFER);
 }
 
 static int teardown(void **state)
@@ -251,6 +264,17 @@ int main(void)
         cmocka_unit_test(a_sealed_packet_opens_and_one_with_any_bit_flipped_does_not),
         cmocka_unit_test(another_session_network_key_or_cipher_has_another_key),
     };
+    int failed = cmocka_run_group_tests_name("OpenSSL", tests, setup_openssl, teardown);
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+#ifdef RMDS_MULTIBUFFER
+    if (open_by(SEAL_MULTIBUFFER) != 0) {
+        puts("libipsec-mb is not installed, or not for this processor: see test_seal_libraries");
+        return failed;
+    }
+    seal_close(&seal);
+    failed += cmocka_run_group_tests_name("libipsec-mb", tests, setup_multibuffer, teardown);
+#else
+    (void)setup_multibuffer;
+#endif
+    return failed;
 }

@@ -89,6 +89,73 @@ static void three_hundred_invented_services_leave_room(void **state)
     assert_int_equal(stats(bed)->services_now, 2);
 }
 
+/* Names that come and go, `count` of them, faster than their places on the backbone are free. */
+static void invent(struct bed *bed, unsigned count)
+{
+    for (unsigned first = 1000; first < 1000 + count; first += 50) {
+        struct stranger *s = come(bed, 0);
+
+        log_in(s, "mallory", "");
+        say_services(s, "JUNK", first, 50, "");
+        pair_pass(&bed->pair, 20 * PAIR_MS);
+        go(s);
+    }
+}
+
+static void thousands_of_names_that_come_and_go_keep_no_service_from_consumers(void **state)
+{
+    struct bed *bed = *state;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+
+    invent(bed, 3000);
+    publish(publisher(bed, 1, "SENT"), "X");
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    open_item(c, 5, "SENT", "X");
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(stats(bed)->services_refused, 0);
+    assert_true(stats(bed)->services_now <= 1 + 192);
+}
+
+/* p2ps has no serviceForget here: only the room makes it forget a service. */
+static void a_service_that_made_room_at_p2ps_comes_back(void **state)
+{
+    struct bed *bed = *state;
+    struct pair_client *c = pair_client(&bed->pair, 0);
+    struct stranger *s = publisher(bed, 1, "SENT");
+
+    publish(s, "X");
+    open_item(c, 5, "SENT", "X");
+    go(s);
+    pair_pass(&bed->pair, PATIENCE + PAIR_SEC);
+    invent(bed, 700);
+    pair_pass(&bed->pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!!!");
+    invent(bed, 900);
+    pair_pass(&bed->pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I!!!R");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_SOURCE_UNKNOWN);
+    assert_int_equal(p2ps_core_stats(bed->pair.sink)->items_now, 0);
+    assert_true(rrmp_sink_services_now(p2ps_core_sink(bed->pair.sink, 0)) <= 768);
+    pair_pass(&bed->pair, 61 * PAIR_SEC);
+    publish(publisher(bed, 1, "SENT"), "X");
+    open_item(c, 6, "SENT", "X");
+    assert_string_equal(pair_heard(c, 6), "I");
+}
+
+/* Where they take all indexes that they may have, a service that the configuration knows has one.
+ */
+static void names_without_end_leave_indexes_to_what_is_configured(void **state)
+{
+    struct bed *bed = *state;
+    const struct rrmp_source *source = srcdist_core_source(bed->pair.source);
+
+    invent(bed, 4000);
+    assert_int_equal(rrmp_source_services_free(source, bed->pair.now_ns), 256);
+    assert_int_equal(stats(bed)->services_refused, 0);
+    pair_pass(&bed->pair, 61 * PAIR_SEC);
+    assert_true(rrmp_source_services_free(source, bed->pair.now_ns) > 3000);
+}
+
 static void one_publisher_offers_so_many_services_and_no_more(void **state)
 {
     struct bed *bed = *state;
@@ -204,27 +271,51 @@ static void the_description_of_the_next_provider_follows_when_its_describer_is_g
     assert_true(is_up(bed, "SENT"));
 }
 
+static int say_group(struct stranger *s, unsigned number, uint8_t data_state)
+{
+    uint8_t bytes[256];
+    uint8_t id[2] = { (uint8_t)(number >> 8), (uint8_t)number };
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = 0, .is_update = true };
+    struct omm_group change = { .group = rwf_bytes(id, 2),
+                                .has_status = true,
+                                .status = { .stream_state = RWF_STREAM_OPEN,
+                                            .data_state = data_state } };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_group(&enc, 3, &change);
+    omm_directory_encode_finish(&enc);
+    return offer_message(s, &enc);
+}
+
+static void changes_without_end_wait_for_their_time(void **state)
+{
+    struct bed *bed = *state;
+    struct stranger *s = publisher(bed, 0, "SENT");
+    unsigned taken = 0;
+
+    publish(s, "A");
+    pair_pass(&bed->pair, 5 * PAIR_SEC);
+    while (taken < 10000 && say_group(s, taken % 300, RWF_DATA_SUSPECT) == MD_OK)
+        taken++;
+    assert_in_range(taken, 300, 5000);
+    assert_int_equal(say_group(s, 0, RWF_DATA_OK), MD_ERR_FULL);
+    assert_int_equal(publish(s, "B"), MD_ERR_FULL);
+    assert_int_equal(stats(bed)->messages_held, 1);
+    pair_pass(&bed->pair, 100 * PAIR_MS);
+    assert_int_equal(say_group(s, 0, RWF_DATA_OK), MD_OK);
+    assert_int_equal(publish(s, "B"), MD_OK);
+    assert_false(s->is_closed);
+}
+
 static void a_flood_of_groups_ends_its_publisher(void **state)
 {
     struct bed *bed = *state;
     struct stranger *s = publisher(bed, 0, "SENT");
-    static uint8_t bytes[65536];
-    struct rwf_encoder enc;
-    struct omm_directory_head head = { .stream_id = 0, .is_update = true };
 
-    for (unsigned i = 0; i < 300; i++) { /* one by one they may come */
-        uint8_t id[2] = { (uint8_t)(i >> 8), (uint8_t)i };
-        struct omm_group change = { .group = rwf_bytes(id, 2),
-                                    .has_status = true,
-                                    .status = { .stream_state = RWF_STREAM_OPEN,
-                                                .data_state = RWF_DATA_SUSPECT } };
-
-        rwf_encoder_init(&enc, bytes, sizeof(bytes));
-        omm_directory_encode_start(&enc, &head);
-        omm_directory_encode_group(&enc, 3, &change);
-        omm_directory_encode_finish(&enc);
-        offer_message(s, &enc);
-    }
+    for (unsigned i = 0; i < 300; i++) /* one by one they may come */
+        say_group(s, i, RWF_DATA_SUSPECT);
     pair_pass(&bed->pair, 200 * PAIR_MS);
     assert_false(s->is_closed);
     say_services(s, "JUNK", 100, 280, "");
@@ -407,12 +498,16 @@ int main(void)
         TEST(a_service_with_a_provider_is_never_forgotten),
         TEST(items_that_nobody_has_end_with_their_publisher),
         TEST(three_hundred_invented_services_leave_room),
+        TEST(thousands_of_names_that_come_and_go_keep_no_service_from_consumers),
+        TEST(a_service_that_made_room_at_p2ps_comes_back),
+        TEST(names_without_end_leave_indexes_to_what_is_configured),
         TEST(one_publisher_offers_so_many_services_and_no_more),
         TEST(a_stranger_cannot_take_over_a_service_of_a_route),
         TEST(a_route_takes_its_service_back),
         TEST_ACCESS(a_publisher_with_rights_is_not_pushed_out_by_a_route),
         TEST(who_described_a_service_first_decides_while_it_offers_it),
         TEST(the_description_of_the_next_provider_follows_when_its_describer_is_gone),
+        TEST(changes_without_end_wait_for_their_time),
         TEST(a_flood_of_groups_ends_its_publisher),
         TEST(who_does_not_log_in_makes_room_and_is_cut_in_time),
         TEST(who_is_logged_in_makes_room_for_nobody),

@@ -47,7 +47,8 @@ static struct ws_conn *connection(struct ws_pool **pool, uint64_t pool_bytes, bo
     struct ws_conn *conn;
 
     *is_open = false;
-    assert_int_equal(ws_pool_create(pool_bytes, pool), MD_OK);
+    assert_int_equal(ws_pool_create(&(struct ws_pool_config){ .output_bytes = pool_bytes }, pool),
+                     MD_OK);
     assert_int_equal(ws_create(&config, *pool, 0, &ops, is_open, &conn), MD_OK);
     memcpy(bytes, request, sizeof(bytes));
     ws_input(conn, 1, bytes, sizeof(bytes) - 1);
@@ -161,7 +162,7 @@ static void answer(const char *request, const char *allowed, const struct ws_pag
     bool is_open = false;
     size_t length = 0;
 
-    assert_int_equal(ws_pool_create(0, &pool), MD_OK);
+    assert_int_equal(ws_pool_create(&(struct ws_pool_config){ 0 }, &pool), MD_OK);
     assert_int_equal(ws_create(&config, pool, 0, &ops, &is_open, &conn), MD_OK);
     memcpy(bytes, request, strlen(request));
     ws_input(conn, 1, bytes, strlen(request));

@@ -107,7 +107,7 @@ static void the_client_and_our_server_understand_each_other(void **state)
 
     (void)state;
     memset(&served, 0, sizeof(served));
-    assert_int_equal(ws_pool_create(0, &pool), MD_OK);
+    assert_int_equal(ws_pool_create(&(struct ws_pool_config){ 0 }, &pool), MD_OK);
     assert_int_equal(ws_create(&config, pool, 0, &ops, &served, &conn), MD_OK);
     for (size_t i = 0; i <= sizeof(lengths) / sizeof(lengths[0]); i++) {
         struct md_slice out = ws_client_output(client);

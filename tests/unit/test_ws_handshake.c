@@ -51,7 +51,7 @@ static struct ws_conn *come(struct fixture *f, const char *allowed, const char *
         .handshake_ns = 10,
     };
 
-    assert_int_equal(ws_pool_create(0, &f->pool), MD_OK);
+    assert_int_equal(ws_pool_create(&(struct ws_pool_config){ 0 }, &f->pool), MD_OK);
     assert_int_equal(ws_create(&config, f->pool, 0, &ops, NULL, &f->conn), MD_OK);
     return f->conn;
 }

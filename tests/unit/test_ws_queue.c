@@ -86,7 +86,8 @@ static void what_one_connection_queues_leaves_the_others_their_share(void **stat
     struct ws_pool *pool;
 
     (void)state;
-    assert_int_equal(ws_pool_create(SHARED, &pool), MD_OK);
+    assert_int_equal(ws_pool_create(&(struct ws_pool_config){ .output_bytes = SHARED }, &pool),
+                     MD_OK);
     struct ws_conn *greedy = come(pool);
     struct ws_conn *other = come(pool);
     assert_in_range(fill(greedy), OWN, OWN + SHARED);
@@ -101,10 +102,76 @@ static void what_one_connection_queues_leaves_the_others_their_share(void **stat
     ws_pool_destroy(pool);
 }
 
+static void the_last_quarter_of_the_output_is_for_parties_that_have_little(void **state)
+{
+    const struct ws_pool_config config = { .output_bytes = 16 * OWN, .output_share_max = 2 * OWN };
+    struct md_share parties[2] = { 0 };
+    struct ws_pool *pool;
+
+    (void)state;
+    assert_int_equal(ws_pool_create(&config, &pool), MD_OK);
+    struct ws_conn *greedy[2] = { come(pool), come(pool) };
+    struct ws_conn *other = come(pool);
+    for (int i = 0; i < 2; i++)
+        ws_share_set(greedy[i], 0, &parties[0], NULL);
+    ws_share_set(other, 0, &parties[1], NULL);
+    assert_in_range(fill(greedy[0]) + fill(greedy[1]), 11 * OWN, 14 * OWN);
+    assert_in_range(fill(other), 2 * OWN, 4 * OWN);
+    assert_true(ws_pool_refused(pool) >= 2);
+    drain(greedy[0]);
+    assert_in_range(fill(other), 5 * OWN, 10 * OWN); /* the pool is not short any more */
+    for (int i = 0; i < 2; i++)
+        ws_destroy(greedy[i]);
+    ws_destroy(other);
+    assert_int_equal(atomic_load(&parties[0].bytes) + atomic_load(&parties[1].bytes), 0);
+    ws_pool_destroy(pool);
+}
+
+/* A masked frame of 4,000 bytes, of which 3,000 come: the connection keeps 4 KB. */
+static bool begins_a_message(struct ws_conn *conn)
+{
+    uint8_t bytes[3000] = { 0x81, 0x80 | 126, 4000 >> 8, 4000 & 255, 1, 2, 3, 4 };
+
+    ws_input(conn, 1, bytes, sizeof(bytes));
+    return ws_is_open(conn);
+}
+
+static void parts_of_messages_are_bounded_and_who_has_most_is_closed(void **state)
+{
+    const struct ws_pool_config config = { .input_bytes = 4 * 4096, .input_share_max = 4096 };
+    struct md_share parties[2] = { 0 };
+    struct ws_conn *conns[6];
+    struct ws_pool *pool;
+
+    (void)state;
+    assert_int_equal(ws_pool_create(&config, &pool), MD_OK);
+    for (int i = 0; i < 6; i++) {
+        conns[i] = come(pool);
+        ws_share_set(conns[i], 1, NULL, &parties[i / 4]);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_true(begins_a_message(conns[i]));
+    assert_false(begins_a_message(conns[3])); /* the fourth of its party */
+    assert_true(begins_a_message(conns[4]));
+    assert_false(begins_a_message(conns[5])); /* nothing is left */
+    ws_destroy(conns[5]);
+    ws_destroy(conns[0]);
+    conns[0] = come(pool);
+    conns[5] = come(pool);
+    assert_true(begins_a_message(conns[5]));
+    assert_false(ws_hold_input(conns[5], 0, 4096)); /* what the owner keeps is counted, too */
+    for (int i = 0; i < 6; i++)
+        ws_destroy(conns[i]);
+    assert_int_equal(atomic_load(&parties[0].bytes) + atomic_load(&parties[1].bytes), 0);
+    ws_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_one_connection_queues_leaves_the_others_their_share),
+        cmocka_unit_test(the_last_quarter_of_the_output_is_for_parties_that_have_little),
+        cmocka_unit_test(parts_of_messages_are_bounded_and_who_has_most_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@ a consumer says comes back to it: src_dist, the backbone and p2ps have changed n
 consumer beside it opens the same item: the chain serves both.
 """
 # SPDX-License-Identifier: Apache-2.0
+import base64
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +18,7 @@ sys.path.insert(0, os.path.join(TESTS, "system"))
 import conf_examples  # noqa: E402
 import mirror  # noqa: E402
 import serve  # noqa: E402
-from client import Client  # noqa: E402
+from client import CONTINUATION, TEXT, Client  # noqa: E402
 
 # What stands in a message beside its ID and type. Keys that are their defaults are left out.
 BODIES = [
@@ -49,6 +51,21 @@ def consumer(item):
     return client
 
 
+def long_messages_are_taken_as_wsMaxMsgSize_says():
+    """More than 65,535 bytes of text: in one frame, and in several."""
+    client = consumer("LONG")
+    comes_back(client, 5, {"Opaque": base64.b64encode(bytes(range(250)) * 240).decode()})
+    names = [f"LONG{n:05d}.NAME" for n in range(8000)]
+    text = json.dumps({"ID": 1000, "Key": {"Name": names, "Service": "EXAMPLE"}}).encode()
+    assert len(text) > 100000
+    for at in range(0, len(text), 30000):
+        client.send_frame(TEXT if at == 0 else CONTINUATION, text[at:at + 30000],
+                          is_last=at + 30000 >= len(text))
+    told = client.of(1000)["State"]["Text"]
+    assert told == "Processed 8000 total items from Batch Request. 8000 Ok.", told
+    client.end()
+
+
 def run(system):
     mirror.await_value(system, "p2ps.1", "p2ps.service.EXAMPLE.state", lambda text: text == "up")
     client = consumer("TRI.N")
@@ -64,6 +81,7 @@ def run(system):
                 {"ID": 5, "Type": "Generic"}, {"Type": "Ping"})
     client.take_until(lambda m: m["Type"] == "Pong")
     client.end()
+    long_messages_are_taken_as_wsMaxMsgSize_says()
     done = subprocess.run(
         [os.path.join(conf_examples.BIN, "rmdstestclient"), "-S", "EXAMPLE", "-h", "127.0.0.1", "-p",
          "14202", "-il", "TRI.N", "-e", "-timeout", "90"], stdin=subprocess.DEVNULL,
@@ -76,7 +94,7 @@ def main():
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         conf = os.path.join(folder, "ws.cnf")
         with open(conf, "w", encoding="ascii") as out:
-            out.write(serve.CONF + serve.PATIENT + "\n")
+            out.write(serve.CONF + serve.PATIENT + "\n*p2ps*wsMaxMsgSize : 200000\n")
         provider = subprocess.Popen([sys.argv[1], "14102"], stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL)
         runner = conf_examples.load_run()

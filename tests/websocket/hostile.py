@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""hostile.py harm|memory - WebSocket consumers that break every rule: what do the others notice?
+"""hostile.py harm|memory|tokens|workers - WebSocket consumers that break every rule: what do the others notice?
 
 harm: half handshakes, wrong frames, floods of pings and of wrong messages, consumers that do not
 read. Beside them a consumer of RSSL that checks each update, and one of JSON. memory: what many of
-them can make p2ps hold.
+them can make p2ps hold. tokens: who asks faster than requestRate waits, and goes on.
+workers: of two workers the one with a WebSocket that has not logged in makes room.
 """
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
@@ -198,7 +199,82 @@ def memory(folder):
         last.end()
 
 
+def ask_for_all(client, items, first, count):
+    """Each in a message of its own, and all of them sent at once: most wait where they were read."""
+    client.socket.sendall(b"".join(
+        frame(TEXT, json.dumps({"ID": i, "Key": {"Name": items[i % len(items)]}}).encode())
+        for i in range(first, first + count)))
+
+
+def first_refreshes(client, count):
+    """IDs in the order in which their first image comes."""
+    seen = []
+    while len(seen) < count:
+        message = client.take()
+        if message["Type"] == "Refresh" and message.get("ID") not in seen:
+            seen.append(message.get("ID"))
+    return seen
+
+
+def tokens(folder):
+    """50 requests a second of all consumers of the address, 5 at once."""
+    with serve.chain(folder, "*p2ps*requestRate : 50", "*p2ps*requestBurst : 5", *LINES[1:]) as (
+            _, system, items):
+        client, other = serve.logged_in(), serve.logged_in()
+        begin = mirror.time.monotonic()
+        ask_for_all(client, items, 100, 120)
+        ask_for_all(other, items, 100, 20)
+        # The image of an item that is open comes out of the cache, in the order of the requests.
+        assert sorted(first_refreshes(other, 20)) == list(range(100, 120))
+        assert sorted(first_refreshes(client, 120)) == list(range(100, 220))
+        took = mirror.time.monotonic() - begin
+        assert took > (140 - 5 - 10) / 50, f"140 requests in {took} s"
+        mirror.await_value(system, "p2ps.1", WORKER + "requestsThrottled", lambda n: n >= 2)
+        # Its socket is read again: what it says now is heard, too.
+        client.send({"Type": "Ping"})
+        client.take_until(lambda m: m["Type"] == "Pong")
+        ask_for_all(client, items, 300, 20)
+        assert sorted(first_refreshes(client, 20)) == list(range(300, 320))
+        # One that hangs up while it waits leaves nothing, and holds nobody up.
+        ask_for_all(client, items, 400, 200)
+        client.end()
+        ask_for_all(other, items, 300, 20)
+        assert sorted(first_refreshes(other, 20)) == list(range(300, 320))
+        other.end()
+        mirror.await_value(system, "p2ps.1", WORKER + "watches", lambda n: n == 0)
+
+
+def silent_at(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+
+
+def workers(folder):
+    """Of two seats one is taken at each worker: the first by who is logged in, the second by who
+    says nothing. The first worker has a silent consumer of RSSL, who has no such seat to give."""
+    with serve.chain(folder, "*p2ps*workers : 2", "*p2ps*wsMaxConnections : 2", *LINES[1:]) as (
+            _, system, _items):
+        def seats(worker, count):
+            mirror.await_value(system, "p2ps.1", f"p2ps.worker.{worker}.mountsWebSocket",
+                               lambda n: n == count)
+
+        peers = [silent_at(serve.RSSL_PORT), silent_at(serve.RSSL_PORT)]
+        serve.logged_in().end()  # which comes after them
+        seats(0, 0)
+        seats(1, 0)
+        seated = serve.logged_in()
+        seats(0, 1)
+        peers.append(raw(b"GET /WebSocket HTTP/1.1\r\n"))
+        seats(1, 1)
+        status, _ = ask(serve.PORT, request(serve.KEY))
+        assert " 101 " in status, status
+        seated.send({"Type": "Ping"})
+        seated.take_until(lambda m: m["Type"] == "Pong")
+        for peer in peers + [seated.socket]:
+            peer.close()
+
+
 if __name__ == "__main__":
     conf_examples.enter_namespace()
     with tempfile.TemporaryDirectory() as a_folder:
-        {"harm": harm, "memory": memory}[sys.argv[1]](a_folder)
+        {"harm": harm, "memory": memory, "tokens": tokens,
+         "workers": workers}[sys.argv[1]](a_folder)

@@ -15,7 +15,7 @@ import conf_examples  # noqa: E402
 import mirror  # noqa: E402
 from client import (BINARY, CLOSE, PING, TEXT, Client, ask, frame, request)  # noqa: E402
 
-PORT, TLS_PORT = 15014, 15015
+PORT, TLS_PORT, RSSL_PORT = 15014, 15015, 14202
 PING_S = 3
 # A client on a machine that stands still is silent for long, too: tests that are not about that wait.
 PATIENT = "*p2ps*wsPingTimeout : 120"
@@ -25,7 +25,7 @@ CONF = f"""*rmds*startList : src_dist.1, p2ps.1
 *rrcp*inProcess : True
 *src_dist*1.route*hostList : 127.0.0.1:14102
 *src_dist*serverPort : 0
-*p2ps*rsslPort : 14202
+*p2ps*rsslPort : {RSSL_PORT}
 *p2ps*wsEnable : True
 *p2ps*wsPort : {PORT}
 *p2ps*wsPingTimeout : {PING_S}

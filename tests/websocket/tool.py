@@ -139,7 +139,7 @@ def a_killed_p2ps_is_found_again(folder, run, system):
 
 
 def its_words_are_judged(folder):
-    for words, wanted in ((("-ct", "carrier"), "rssl (TCP), tls, websocket or wss"),
+    for words, wanted in ((("-ct", "carrier"), "rssl (TCP), tls, rsocket, websocket or wss"),
                           (("-ct", "ws", "-tlsCaFile", "x"), "need tls or wss")):
         client = start(folder, *words)
         text, _ = client.communicate(timeout=WAIT_S)
@@ -147,7 +147,7 @@ def its_words_are_judged(folder):
     done = subprocess.run(
         [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "X", "-N", "0", "-E", "ws"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=WAIT_S)
-    assert done.returncode == 1 and "rssl (TCP) or tls, not ws" in done.stderr, done
+    assert done.returncode == 1 and "rssl (TCP), tls or rsocket, not ws" in done.stderr, done
 
 
 def main():

@@ -5,6 +5,7 @@ The package comes from PyPI into BUILD/lseg-data the first time; where it cannot
 is skipped.
 """
 # SPDX-License-Identifier: Apache-2.0
+import fcntl
 import os
 import subprocess
 import sys
@@ -19,12 +20,27 @@ import serve  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "2.1.1"
+TRIES = 3
 INSIDE = "RMDS_LSEG_PYTHON"
 
 
 def python_with_it(build):
-    """The Python of an environment that has lseg-data; None: it cannot be had."""
+    """The Python of an environment that has lseg-data; None: it cannot be had.
+
+    Several tests may ask at the same moment: one works, the others wait.
+    """
     folder = os.path.join(build, "lseg-data")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for _ in range(TRIES):
+            python = try_to_have_it(folder)
+            if python:
+                return python
+    return None
+
+
+def try_to_have_it(folder):
     python = os.path.join(folder, "bin", "python3")
     has_it = [python, "-c", "import lseg.data"]
     if os.path.exists(python):

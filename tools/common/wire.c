@@ -1,4 +1,4 @@
-/* wire.c - TCP or TLS, as the command line says. */
+/* wire.c - TCP, TLS or rsocket, as the command line says. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire.h"
 
@@ -6,14 +6,19 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/loop.h"
+#include "netio/rsocket.h"
 
 static const struct {
     const char *name;
-    bool is_tls, is_json;
+    const struct net_transport *transport;
+    bool is_json;
 } NAMES[] = {
-    { "rssl", false, false }, { "socket", false, false },   { "tcp", false, false },
-    { "tls", true, false },   { "encrypted", true, false }, { "websocket", false, true },
-    { "ws", false, true },    { "wss", true, true },
+    { "rssl", &net_tcp_transport, false },      { "socket", &net_tcp_transport, false },
+    { "tcp", &net_tcp_transport, false },       { "tls", &net_tls_transport, false },
+    { "encrypted", &net_tls_transport, false }, { "rsocket", &net_rsocket_transport, false },
+    { "websocket", &net_tcp_transport, true },  { "ws", &net_tcp_transport, true },
+    { "wss", &net_tls_transport, true },
 };
 
 static int refuse(char *error, size_t error_size, const char *text, const char *value)
@@ -22,13 +27,13 @@ static int refuse(char *error, size_t error_size, const char *text, const char *
     return MD_ERR_RANGE;
 }
 
-static bool find(const struct wire_words *words, bool *is_tls, bool *is_json)
+static bool find(const struct wire_words *words, struct wire *wire)
 {
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         if (strcmp(NAMES[i].name, words->name) == 0) {
-            *is_tls = NAMES[i].is_tls;
-            *is_json = NAMES[i].is_json;
-            return words->takes_json || !*is_json;
+            wire->transport = NAMES[i].transport;
+            wire->is_json = NAMES[i].is_json;
+            return words->takes_json || !wire->is_json;
         }
     }
     return false;
@@ -37,7 +42,7 @@ static bool find(const struct wire_words *words, bool *is_tls, bool *is_json)
 int wire_make(const struct wire_words *words, bool is_listener, struct wire *wire, char *error,
               size_t error_size)
 {
-    bool is_tls = false;
+    char why[560];
     const struct net_tls_config config = { .certificate = words->certificate,
                                            .key = words->key,
                                            .ca = words->ca,
@@ -45,12 +50,21 @@ int wire_make(const struct wire_words *words, bool is_listener, struct wire *wir
                                            .require_client_certificate = is_listener && words->ca };
 
     *wire = (struct wire){ .transport = &net_tcp_transport };
-    if (words->name && !find(words, &is_tls, &wire->is_json))
+    if (words->name && !find(words, wire))
         return refuse(error, error_size,
-                      words->takes_json ? "the wire is rssl (TCP), tls, websocket or wss, not "
-                                        : "the wire is rssl (TCP) or tls, not ",
+                      words->takes_json
+                          ? "the wire is rssl (TCP), tls, rsocket, websocket or wss, not "
+                          : "the wire is rssl (TCP), tls or rsocket, not ",
                       words->name);
-    if (!is_tls) {
+    if (words->method && strcmp(words->method, "poll") == 0)
+        wire->is_plain = true;
+    else if (words->method && strcmp(words->method, "epoll") != 0)
+        return refuse(error, error_size, "-eventMethod is epoll or poll, not ", words->method);
+    if (wire->is_plain)
+        md_loop_use_poll(true);
+    if (wire->transport == &net_rsocket_transport && !net_rsocket_is_here(why, sizeof(why)))
+        return refuse(error, error_size, "rsocket: ", why);
+    if (wire->transport != &net_tls_transport) {
         if (words->certificate || words->key || words->ca)
             return refuse(error, error_size, "-tlsCertFile, -tlsKeyFile and -tlsCaFile need tls",
                           words->takes_json ? " or wss" : "");
@@ -60,7 +74,6 @@ int wire_make(const struct wire_words *words, bool is_listener, struct wire *wir
         return refuse(error, error_size, "a port with tls needs -tlsCertFile and -tlsKeyFile", "");
     if (!words->certificate != !words->key)
         return refuse(error, error_size, "-tlsCertFile and -tlsKeyFile are given together", "");
-    wire->transport = &net_tls_transport;
     return net_tls_create(&config, error, error_size, &wire->tls);
 }
 

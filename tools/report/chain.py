@@ -38,22 +38,26 @@ NETWORK = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo"
 STOP_S = 15
 
 
-def enter_private_network():
+SPACES_OF_HOST = (["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc"],)
+
+
+def enter_private_network(is_private=True):
     """Run this script again in namespaces of its own, as far as there are any, else on the real
-    loopback. Nothing of it is left when this process ends, be it killed: see follow_parent()."""
+    loopback. Nothing of it is left when this process ends, be it killed: see follow_parent().
+    Adapters are in the network of the host: without `is_private` that one is kept."""
     if os.environ.get("RMDS_BENCH_NET"):
         follow_parent()
         return
     words = []
-    for space in SPACES:
-        script = NETWORK + (" && mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if "-m" in space
-                            else "")
+    for space in SPACES if is_private else SPACES_OF_HOST:
+        script = NETWORK if is_private else "true"
+        script += " && mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if "-m" in space else ""
         trial = [*space, "sh", "-c", script]
         if subprocess.run(trial, capture_output=True, check=False).returncode == 0:
             # The shell stays, as the first process, to reap what loses its parent.
             words = [*space, "sh", "-c", script + ' && "$@"; exit $?', "sh"]
             break
-    if not words:
+    if not words and is_private:
         say("no network namespace of our own: measuring on the host's loopback")
     sys.exit(run_again(words))
 
@@ -62,7 +66,8 @@ def run_again(words):
     """This script, behind those words; told to stop when this process is, or is no more."""
     life, ours = os.pipe()
     folder = tempfile.mkdtemp(prefix="rmds-bench.")
-    env = {**os.environ, "RMDS_BENCH_NET": "private" if words else "host",
+    is_private = words and words[:-4] not in SPACES_OF_HOST
+    env = {**os.environ, "RMDS_BENCH_NET": "private" if is_private else "host",
            "RMDS_BENCH_LIFE": str(life),
            "TMPDIR": folder}
     inner = subprocess.Popen(words + [sys.executable] + sys.argv, env=env, pass_fds=[life],
@@ -249,9 +254,10 @@ def hold_highest(rates, run, seconds, hold_s, rounds):
 class Chain:
     """The daemons of a configuration, and a publisher that takes commands."""
 
-    def __init__(self, conf, lines=(), publisher=(), prefix=(), daemons=BIN):
+    def __init__(self, conf, lines=(), publisher=(), prefix=(), daemons=BIN, client=()):
         """`daemons`: the folder of the four daemons. They are started as their own tree starts them, with the
-        options that they know; all else is of this tree."""
+        options that they know; all else is of this tree. `client`: words of each rmdstestclient."""
+        self.client_words = list(client)
         own = os.path.join(daemons, "../../tools/rmds-run.py")
         self.runs = own if os.path.exists(own) else os.path.join(ROOT, "tools/rmds-run.py")
         self.prefix = list(prefix)
@@ -367,7 +373,7 @@ class Chain:
                  str(SINK_PORT), "-f", self.items(items), "-secs", str(seconds), "-seqcheck",
                  "-json",
                  out, *(["-drain", "10", "-counts", self.counts] if stops else []),
-                 *map(str, words)],
+                 *self.client_words, *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True) as run:
             killer = threading.Timer(seconds + 180, run.kill)

@@ -13,6 +13,7 @@
 #include "base/secret.h"
 #include "dictionary.h"
 #include "entitle/entitle.h"
+#include "jwt/jwt.h"
 #include "look.h"
 #include "netio/diagnose.h"
 #include "rmds/rwf_dictionary.h"
@@ -67,7 +68,9 @@ static void look_at_tls(const struct look *look, const struct md_conf_object *ob
         .is_server = is_server,
     };
 
-    config.require_client_certificate = is_server && md_conf_bool(object, "tlsRequireClientCert");
+    config.require_client_certificate =
+        is_server && (md_conf_bool(object, "tlsRequireClientCert") ||
+                      strcmp(md_conf_string(object, "tlsClientCert"), "none") != 0);
     (void)net_tls_examine(&config, find_tls, &tls);
 }
 
@@ -115,6 +118,9 @@ static void find_access(void *arg, int line, const char *text)
 /* A file of publishers in which none may publish says less than its owner thinks. */
 static void look_at_publishers(const struct access_file *file, const struct entitle_rules *rules)
 {
+    if (entitle_rules_has_hashes(rules))
+        look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
+                  "%s: hash= is for accessFile of p2ps; src_dist wants password=", file->path);
     if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
         look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
                   "%s: no line begins with user: nobody may publish", file->path);
@@ -146,6 +152,51 @@ static void look_at_access(const struct look *look, const struct md_conf_object 
         entitle_rules_destroy(rules);
     }
     look_at_readers(look, daemon, param, path);
+    free(text);
+}
+
+static void look_at_policy(const struct look *look, const struct md_conf_object *daemon)
+{
+    if (strcmp(md_conf_string(daemon, "tlsUserPolicy"), "match") == 0 &&
+        !md_conf_string(daemon, "accessFile")[0])
+        look_find(look, MD_CONF_ERROR, daemon, "tlsUserPolicy",
+                  "match is of the users of accessFile, and that is not set: a login would need no "
+                  "certificate; name a file of users, or write replace or ignore");
+}
+
+struct key_file {
+    const struct look *look;
+    const struct md_conf_object *daemon;
+    const char *path;
+};
+
+static void find_key(void *self, const char *text)
+{
+    const struct key_file *file = self;
+
+    look_find(file->look, MD_CONF_WARNING, file->daemon, "jwksFile", "%s: %s", file->path, text);
+}
+
+static void look_at_token_keys(const struct look *look, const struct md_conf_object *daemon)
+{
+    struct key_file file = { look, daemon, md_conf_string(daemon, "jwksFile") };
+    struct jwt_keys *keys;
+    char why[256] = "no memory";
+    size_t length;
+
+    if (!file.path[0])
+        return;
+    char *text = tool_file_read(file.path, FILE_MAX, &length);
+    if (!text)
+        look_find(look, MD_CONF_ERROR, daemon, "jwksFile", "%s: %s", file.path, strerror(errno));
+    else if (jwt_keys_create(rwf_bytes(text, length), find_key, &file, why, sizeof(why), &keys) ==
+             MD_OK)
+        jwt_keys_destroy(keys);
+    else
+        look_find(look, MD_CONF_ERROR, daemon, "jwksFile", "%s: %s", file.path, why);
+    if (text && !md_conf_string(daemon, "jwtAudience")[0])
+        look_find(look, MD_CONF_WARNING, daemon, "jwksFile",
+                  "jwtAudience is empty: tokens that were made for other programs are taken, too");
     free(text);
 }
 
@@ -259,6 +310,8 @@ void look_at_daemon_files(const struct look *look)
         look_at_access(look, &daemon, true);
     if (look->program == MD_CONF_P2PS) {
         look_at_access(look, &daemon, false);
+        look_at_policy(look, &daemon);
+        look_at_token_keys(look, &daemon);
         look_at_dictionaries(look, &daemon);
     }
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "look.h"
 #include "netio/diagnose.h"
+#include "netio/rsocket.h"
 #include "netio/udp.h"
 #include "netio/verbs.h"
 
@@ -112,6 +113,41 @@ static void add_port(struct look *look, const struct md_conf_object *object, con
     look_at_range(look, object, param, number);
 }
 
+/* RDMA has port numbers of its own: nothing of TCP is looked at. */
+static void look_at_rsocket(struct look *look, const struct md_conf_object *object,
+                            const char *param, bool is_wanted)
+{
+    char why[512];
+
+    if (is_wanted && !net_rsocket_is_here(why, sizeof(why)))
+        look_find(look, MD_CONF_ERROR, object, param, "rsocket: %s", why);
+}
+
+static void on_route(void *arg, const char *name)
+{
+    struct look *look = arg;
+    struct md_conf_object route = md_conf_object(look->conf, MD_CONF_ROUTE, name);
+
+    look_at_rsocket(look, &route, "connectionType",
+                    *md_conf_string(&route, "hostList") &&
+                        md_conf_word(&route, "connectionType") == 1);
+}
+
+static void look_at_rsockets(struct look *look)
+{
+    struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
+
+    if (look->program == MD_CONF_P2PS)
+        look_at_rsocket(look, &daemon, "rsocketPort",
+                        md_conf_port(&daemon, "rsocketPort") != 0 &&
+                            md_conf_bool(&daemon, "allowRSSLConnections"));
+    if (look->program != MD_CONF_SRC_DIST)
+        return;
+    struct md_conf_object bus = md_conf_object(look->conf, MD_CONF_BUS, NULL);
+    look_at_rsocket(look, &bus, "rsocketServerPort", md_conf_port(&bus, "rsocketServerPort") != 0);
+    md_conf_names(look->conf, MD_CONF_ROUTE, on_route, look);
+}
+
 void look_at_ports(struct look *look)
 {
     struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
@@ -135,6 +171,7 @@ void look_at_ports(struct look *look)
         add_port(look, &bus, "serverPort", false, address);
         add_port(look, &bus, "tlsServerPort", false, address);
     }
+    look_at_rsockets(look);
     add_port(look, &daemon, "statusPort", false, md_conf_string(&daemon, "statusAddress"));
 }
 

@@ -64,6 +64,7 @@ static const struct table {
       { { "ROUTE", NULL, 8, FORMAT_TEXT },
         { "STATE", "state", -12, FORMAT_TEXT },
         { "HOST", "host", -32, FORMAT_TEXT },
+        { "VIA", "transport", -7, FORMAT_TEXT },
         { "CONNECTS", "connects", 9, FORMAT_COUNT } } },
     { "ROUTES",
       "provider",
@@ -271,8 +272,8 @@ static int column_of(const struct table *table, const char *title)
 static void print_cells(FILE *out, const struct table *table, const struct cell *cells, size_t n,
                         const char *sort)
 {
-    int widths[COLUMNS_MAX];
-    struct row *rows = calloc(n, sizeof(*rows));
+    int widths[COLUMNS_MAX] = { 0 };
+    struct row *rows = n ? calloc(n, sizeof(*rows)) : NULL;
 
     if (!rows)
         return;

@@ -43,7 +43,10 @@ int channel_dial(struct conn *conn, uint32_t attempt, const struct link_ops *ops
     struct client_session *session;
     struct client_dial to = {
         .transport = tc->wire.transport,
-        .options = { .nodelay = true, .tls = tc->wire.tls, .attempt = attempt / hosts },
+        .options = { .nodelay = true,
+                     .tls = tc->wire.tls,
+                     .attempt = attempt / hosts,
+                     .is_plain = tc->wire.is_plain },
         .host = tc->options.hosts[attempt % hosts],
         .port = tc->options.ports[attempt % hosts],
         .rssl = rssl_config_default(RSSL_ROLE_CLIENT),

@@ -98,9 +98,10 @@ void conn_dial(struct conn *conn)
     conn->state = CONN_CONNECTING;
     int rc = channel_dial(conn, attempt, &link_ops);
     if (rc != MD_OK) {
-        char reason[64];
+        char reason[160];
 
-        snprintf(reason, sizeof(reason), "cannot connect: %s", md_err_name(rc));
+        snprintf(reason, sizeof(reason), "cannot connect: %s",
+                 rc == MD_ERR_SYS ? net_error() : md_err_name(rc));
         say(conn, reason);
         conn->state = CONN_DOWN;
         (void)md_loop_timer_after(conn->timer, AGAIN_NS);

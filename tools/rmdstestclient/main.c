@@ -182,7 +182,7 @@ static int understand(struct words *w, struct tc *tc)
 {
     struct tc_options *o = &tc->options;
     uint16_t port = 14002;
-    char error[256];
+    char error[600];
 
     *o = (struct tc_options){
         .user = w->user ? w->user : "rmds",
@@ -498,7 +498,10 @@ int main(int argc, char **argv)
         { "md", "DOMAIN", MD_OPTION_STRING, &w.domain,
           "domain of the items, a number or a name as MarketPrice (6)" },
         { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name,
-          "connection type: rssl (TCP), tls, websocket (JSON) or wss (JSON over TLS)" },
+          "connection type: rssl (TCP), tls, rsocket (RDMA), websocket (JSON) or wss (JSON over "
+          "TLS)" },
+        { "eventMethod", "METHOD", MD_OPTION_STRING, &w.wire.method,
+          "epoll, or poll and plain sockets: for a library loaded in front of the kernel (epoll)" },
         { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
           "with -ct tls or wss: authorities that p2ps is checked against (the system's)" },
         { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,

@@ -111,7 +111,11 @@ static void on_message(struct subscriber *s, const struct backbone_event *event,
     }
     if (head.kind != PERF_DATA && head.kind != PERF_END)
         return;
-    struct stream *stream = stream_of(s, event, head.kind == PERF_DATA ? head.seq : 0);
+    /*
+     * We join at the first we hear, be it the END: a publisher whose rrcpd was started anew has a
+     * new (session, port), and may have nothing left to send there but its end.
+     */
+    struct stream *stream = stream_of(s, event, head.seq);
     if (!stream)
         return;
     if (head.kind == PERF_END) {

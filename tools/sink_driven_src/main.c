@@ -165,7 +165,7 @@ static int understand_services(const struct words *w, struct sds *sds)
 
 static int understand_wire(struct wire_words words, bool is_listener, struct sds *sds)
 {
-    char error[256];
+    char error[600];
 
     if (words.name && strcmp(words.name, "sslauto") == 0) {
         fprintf(stderr, PROGRAM ": -E sslauto: only RSSL is spoken\n");
@@ -452,7 +452,9 @@ int main(int argc, char **argv)
           "TCP_NODELAY; it is the default, the option is accepted for compatibility" },
         { "tcpnodelay", NULL, MD_OPTION_FLAG, &w.nodelay, NULL },
         { "E", "WIRE", MD_OPTION_STRING, &w.wire.name,
-          "rssl (TCP) or tls; sslauto is treated as rssl" },
+          "rssl (TCP), tls or rsocket (RDMA); sslauto is treated as rssl" },
+        { "eventMethod", "METHOD", MD_OPTION_STRING, &w.wire.method,
+          "epoll, or poll and plain sockets: for a library loaded in front of the kernel (epoll)" },
         { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
           "with -E tls: certificate to show" },
         { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" },

@@ -39,7 +39,8 @@ static void dial(void *owner)
         .transport = sds->wire.transport,
         .options = { .nodelay = sds->options.nodelay,
                      .tls = sds->wire.tls,
-                     .attempt = publisher->attempt++ },
+                     .attempt = publisher->attempt++,
+                     .is_plain = sds->wire.is_plain },
         .host = publisher->host,
         .port = publisher->port,
         .rssl = sds_rssl_config(RSSL_ROLE_CLIENT),
@@ -49,7 +50,7 @@ static void dial(void *owner)
     struct client *client = rc == MD_OK ? sds_client_create(sds, session) : NULL;
     if (!client) {
         fprintf(stderr, "sink_driven_src: cannot connect to %s:%u: %s; again in a second\n",
-                publisher->host, publisher->port, md_err_name(rc));
+                publisher->host, publisher->port, rc == MD_ERR_SYS ? net_error() : md_err_name(rc));
         (void)md_loop_timer_after(publisher->timer, REDIAL_NS);
         return;
     }

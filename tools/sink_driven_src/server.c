@@ -108,11 +108,13 @@ static void on_accept(void *owner, int fd, unsigned events)
 
 int sds_server_start(struct sds *sds, char *error, size_t error_size)
 {
-    struct net_stream_options options = { .nodelay = sds->options.nodelay, .tls = sds->wire.tls };
+    struct net_stream_options options = { .nodelay = sds->options.nodelay,
+                                          .tls = sds->wire.tls,
+                                          .is_plain = sds->wire.is_plain };
     int rc = sds->wire.transport->listen(&options, sds->options.address, sds->port, &sds->listener);
 
     if (rc != MD_OK) {
-        snprintf(error, error_size, "cannot listen on port %u: %s", sds->port, strerror(errno));
+        snprintf(error, error_size, "cannot listen on port %u: %s", sds->port, net_error());
         return rc;
     }
     return md_loop_fd_add(sds->loop, net_listener_descriptor(sds->listener), MD_LOOP_READ,

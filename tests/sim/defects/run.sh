@@ -19,7 +19,7 @@ cp -r "$root/src/rrcp" "$work/src/"
 cp -r "$root/tests/sim" "$work/sim"
 for module in backbone base rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
-(cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/seal.c "$root"/src/attach/{inbound,reader}.c \
+(cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/{openssl,multibuffer,seal}.c "$root"/src/attach/{inbound,reader}.c \
     sim/{simnet,sim,check,limits,users,forger,hostile,sealed,scenario,figures,rrcpsim}.c; do
     ${CC:-cc} -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1

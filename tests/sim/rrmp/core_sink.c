@@ -75,7 +75,7 @@ static void start(struct world *world, struct proc *proc)
                   .open_window_minimum = world->plan.window,
                   .hold_records = world->plan.hold_records,
                   .post_limit = 64 },
-        .authority = { ask, answers, it },
+        .authority = { .ask = ask, .answers = answers, .self = it },
         .client_limit = 16,
         .message_max = 4096,
         .slow_timeout_ns = 3 * SEC,

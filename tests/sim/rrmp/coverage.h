@@ -58,6 +58,7 @@
     ROW(images_unsolicited, IN_CORES, "delivered", "image unsolicited")                            \
     ROW(images_of_parts, IN_CORES, "delivered", "image of several parts")                          \
     ROW(updates, IN_BOTH, "delivered", "update")                                                   \
+    ROW(updates_withheld, IN_CORES, "delivered", "update after one withheld")                      \
     ROW(statuses, IN_BOTH, "delivered", "status of one item")                                      \
     ROW(states_by_directory, IN_CORES, "delivered", "status by directory")                         \
     ROW(states_by_group, IN_CORES, "delivered", "status by group")                                 \
@@ -114,7 +115,8 @@ struct coverage {
     uint64_t kills, hangs, node_kills, partitions, laps, losses, lost, ring_full, hostile;
     uint64_t mutated;
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
-    uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops;
+    uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops,
+        updates_withheld;
     uint64_t consumer_deaths, consumer_cuts;
     uint64_t opens, closes, reissues, batches, views, keyed, pauses, resumes, pauses_all;
     uint64_t no_refreshes, priorities, snapshot_opens, privates, logins, logouts, posts;

@@ -262,7 +262,8 @@ static void check_requests(struct world *world)
                            : 1;
 
     /* All p2ps have lost that instance, and ask one after the other: only a cache joins them. */
-    if (plan->experiment == EXPERIMENT_DAEMON && !is_cached)
+    if ((plan->experiment == EXPERIMENT_DAEMON && !is_cached) ||
+        (plan->experiment == EXPERIMENT_KILL && !world->plan.source_cache))
         allowed = world->plan.sink_count;
     for (uint32_t i = 0; i < world->outside->provider_count; i++) {
         const struct provider *p = &world->outside->providers[i];

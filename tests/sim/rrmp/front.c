@@ -171,10 +171,16 @@ static void parts_judge(struct consumer *c, struct stream *s, const struct conte
         fail(c, s, "R3", "a part of the image is missing");
 }
 
+/* Updates of permission 1 are not for those who may not see it; they get the ones around it. */
+static bool may_lack_updates(const struct consumer *c, const struct stream *s)
+{
+    return c->is_low && GUARDED(s->item) && s->kind != STREAM_PRIVATE;
+}
+
 static void order_judge(struct consumer *c, struct stream *s, uint32_t counter, bool is_first)
 {
-    bool may_jump = s->may_jump || s->is_conflated || c->pause_all || s->is_paused;
-
+    bool may_jump = s->may_jump || s->is_conflated || c->pause_all || s->is_paused ||
+                    (may_lack_updates(c, s) && counter > s->counter);
     bool is_paused = s->is_paused || c->pause_all; /* what lies between the parts is left out */
     if (!is_first && counter != s->counter && !(is_paused && counter > s->counter))
         FAIL(c, "R3", s, "part at %u of an image at %u", c->number, s->id, s->item, counter,
@@ -246,7 +252,10 @@ static void update_take(struct consumer *c, struct stream *s, const struct rwf_m
         fail(c, s, "R3", "an update of a snapshot");
     if (rwf_msg_has_key(msg) != s->has_key)
         fail(c, s, "R3", s->has_key ? "an update without its key" : "an update with a key");
-    if (content.counter != s->counter + 1)
+    bool is_next = content.counter == s->counter + 1;
+    if (!is_next && may_lack_updates(c, s) && content.counter > s->counter)
+        c->world->coverage->updates_withheld++;
+    else if (!is_next)
         FAIL(c, s->kind == STREAM_PRIVATE ? "R21" : "R2", s, "update %u after %u%s", c->number,
              s->id, s->item, content.counter, s->counter, s->is_suspect ? " (suspect)" : "");
     s->counter = content.counter;
@@ -526,8 +535,9 @@ static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound
     /* A stream that goes on awaits its image; the request for it may be lost, and is repeated. */
     uint64_t patience = bound + (world->plan.unicast_loss_ppm ? RETRY_NS : 0);
 
-    if (missing == 0 || !s->has_data || s->is_suspect || s->is_conflated || s->is_paused ||
-        s->wants || c->pause_all || c->is_slow || world->now_ns - s->resumed_ns < patience)
+    if (missing == 0 || may_lack_updates(c, s) || !s->has_data || s->is_suspect ||
+        s->is_conflated || s->is_paused || s->wants || c->pause_all || c->is_slow ||
+        world->now_ns - s->resumed_ns < patience)
         return;
     uint32_t first = missing < 64 ? s->counter + 1 : item->counter - 63;
     if (world->now_ns - item->changed_ns[first % 64] > bound)

@@ -942,7 +942,7 @@ static void group_fault(struct provider *p)
 }
 
 /* One item is from now on in another group, or under other permission data: all its providers say
- * so by an image. */
+ * so by an image. Of every other guarded item only the updates are: theirs are for them alone. */
 static void item_changes(struct world *world, bool is_group)
 {
     uint32_t item = md_prng_below(&world->random, world->plan.item_count);
@@ -955,11 +955,12 @@ static void item_changes(struct world *world, bool is_group)
         it->permission = !it->permission;
         world->coverage->permission_changes++;
     }
+    bool has_image = is_group || item % 8 == 2;
     for (uint32_t i = 0; i < world->outside->provider_count; i++) {
         struct provider *p = &world->outside->providers[i];
-        if (p->ids[item] && !p->is_parting[item] && is_group)
+        if (p->ids[item] && !p->is_parting[item] && has_image)
             image_start(p, item, false);
-        else if (p->ids[item] && is_group)
+        else if (p->ids[item] && has_image)
             p->is_asked_again[item] = true;
     }
 }

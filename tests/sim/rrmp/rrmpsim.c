@@ -375,7 +375,9 @@ static void world_dump(struct world *world)
                 rrmp_source_stats(proc->source)->asks_now);
         struct rrmp_sink_service service;
         for (uint16_t s = 0;
-             proc->is_alive && !proc->is_source && rrmp_sink_service(proc->sink, s, &service); s++)
+             proc->is_alive && !proc->is_source && s < rrmp_sink_service_count(proc->sink) &&
+             rrmp_sink_service(proc->sink, s, &service);
+             s++)
             world_trace(world, "  service %.*s: %u instances, %s %s", (int)service.name.length,
                         (const char *)service.name.bytes, service.instance_count,
                         service.is_up ? "up" : "down", service.is_accepting ? "accepting" : "");

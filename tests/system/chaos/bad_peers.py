@@ -106,13 +106,13 @@ def garbage_from_consumers(bench):
 def nonsense_from_a_consumer(bench):
     bad = bench.bad("consumer", "nonsense", "127.0.0.1", str(CONSUMER))
     bad.child.wait(90)
-    bench.told("p2ps", r"mount: host=\S+ (ended|cut): .*(decode|malformed|cannot)")
+    bench.told("p2ps", r"mount: host=\S+ (user=\S+ )?(ended|cut): .*(decode|malformed|cannot)")
 
 
 def mutated_messages_of_consumers(bench):
     for _ in range(3):
         bench.bad("consumer", "mutate", "127.0.0.1", str(CONSUMER)).child.wait(90)
-    bench.told("p2ps", r"mount: host=\S+ (ended|cut)")
+    bench.told("p2ps", r"mount: host=\S+ (user=\S+ )?(ended|cut)")
 
 
 def ten_thousand_logins_on_a_connection(bench):

@@ -79,9 +79,11 @@ class Child(Program):
 class Bed:
     """With RRCP_IN_PROCESS the engine is inside each rrcpperf, and there are no daemons."""
 
-    def __init__(self):
+    def __init__(self, is_private=True):
+        """Not private: in the network of the host, where adapters are."""
         self.in_process = bool(os.environ.get("RRCP_IN_PROCESS"))
-        enter_private_network()
+        if is_private:
+            enter_private_network()
         self.dir = tempfile.mkdtemp(prefix="rrcp")
         os.chmod(self.dir, 0o777)
         self.programs, self.spaces, self.count = [], [], 0

@@ -6,6 +6,7 @@ really received: in order, once, or told."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -140,6 +141,26 @@ def a_killed_source_daemon_is_found_again(bed):
     # Same name, same host: it is known at once, not when its silence has lasted.
     until(lambda: "is down: it was started anew" in sink.text(), sink.text)
     assert "silent for peerTimeout" not in sink.text(), sink.text()
+
+
+def a_publisher_that_only_ends_on_a_new_daemon_has_lost_nothing(bed):
+    source = bed.rrcpd(1)
+    sink = bed.rrcpd(2)
+    sub = bed.perf("sub", 2, "-publishers", 0)
+    pub = bed.perf("pub", 1, "-rate", 1000, *FOR_EVER)
+    bed.flows(2)
+    pub.kill(signal.SIGSTOP)
+    source.kill()
+    source = bed.rrcpd(1)
+    until(lambda: "is down: it was started anew" in sink.text(), sink.text)
+    pub.signal(signal.SIGTERM)  # stopped: it is told to end before it can send another message
+    pub.kill(signal.SIGCONT)
+    sent = pub.result()["sent"]
+    sub.end()
+    figures = sub.result()
+    clean(figures, lost=None)
+    assert figures["peers_down"] >= 1, figures
+    assert figures["received"] + figures["lost"] <= sent, (figures, sent)
 
 
 def anything_may_be_killed_at_any_moment(bed):
@@ -537,7 +558,9 @@ def with_keys_only_members_are_heard(bed):
         with open(path, "w") as file:
             file.write(text + "\n")
         os.chmod(path, 0o600)
-    bed.rrcpd(1, f"*rrcp*authKeyFile : {keys}")
+    first = bed.rrcpd(1, f"*rrcp*authKeyFile : {keys}")
+    if first:
+        assert re.search("packets are authenticated: AES-128-GCM by (OpenSSL|libipsec-mb)", first.text()), first.text()
     bed.rrcpd(2, f"*rrcp*authKeyFile : {keys}")
     bed.rrcpd(3, f"*rrcp*authKeyFile : {other}")
     member = bed.perf("sub", 2)

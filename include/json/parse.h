@@ -1,4 +1,4 @@
-/* parse.h - the text of JSON into tokens that say where each value stands. */
+/* json/parse.h - the text of JSON into tokens that say where each value stands. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef JSON_PARSE_H
 #define JSON_PARSE_H
@@ -42,5 +42,9 @@ static inline size_t json_tokens_max(size_t length)
 
 /* True: the text is one value, and the tokens are there. */
 bool json_parse(struct json_parse *parse);
+
+/* Of a string that was parsed; no text is longer without its escapes. Half a pair of surrogates is
+ * U+FFFD. */
+size_t json_unescape(struct rwf_bytes raw, uint8_t *out);
 
 #endif

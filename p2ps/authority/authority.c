@@ -1,0 +1,414 @@
+/* authority.c - see authority.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "authority.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/table.h"
+#include "line.h"
+#include "state.h"
+
+#define PING_NS    (5 * SECOND_NS)
+#define QUIET_NS   (15 * SECOND_NS) /* three pings */
+#define HELLO_NS   (5 * SECOND_NS)
+#define OUTPUT_MAX (4u << 20)
+
+/* ---- lists of slots ---- */
+
+static void append(struct p2ps_authority *a, struct list *list, uint32_t at)
+{
+    a->slots[at].next = NONE;
+    a->slots[at].before = list->last;
+    if (list->last == NONE)
+        list->first = at;
+    else
+        a->slots[list->last].next = at;
+    list->last = at;
+}
+
+static void take_out(struct p2ps_authority *a, struct list *list, uint32_t at)
+{
+    const struct slot *slot = &a->slots[at];
+
+    if (slot->before == NONE)
+        list->first = slot->next;
+    else
+        a->slots[slot->before].next = slot->next;
+    if (slot->next == NONE)
+        list->last = slot->before;
+    else
+        a->slots[slot->next].before = slot->before;
+}
+
+/* ---- what goes out ---- */
+
+static void make_room(struct p2ps_authority *a)
+{
+    if (a->output_sent == 0)
+        return;
+    memmove(a->output, a->output + a->output_sent, a->output_used - a->output_sent);
+    explicit_bzero(a->output + a->output_used - a->output_sent, a->output_sent);
+    a->output_used -= a->output_sent;
+    a->output_sent = 0;
+}
+
+static struct authority_out begin(struct p2ps_authority *a)
+{
+    if (OUTPUT_MAX - a->output_used < P2PS_AUTHORITY_LINE_MAX)
+        make_room(a);
+    size_t room = OUTPUT_MAX - a->output_used;
+    return (struct authority_out){
+        .bytes = a->output + a->output_used,
+        .size = room < P2PS_AUTHORITY_LINE_MAX ? room : P2PS_AUTHORITY_LINE_MAX,
+    };
+}
+
+static bool finish(struct p2ps_authority *a, struct authority_out *out)
+{
+    authority_out_end(out);
+    if (out->is_full) {
+        explicit_bzero(out->bytes, out->used);
+        return false;
+    }
+    a->output_used += out->used;
+    return true;
+}
+
+const char *p2ps_authority_output(const struct p2ps_authority *a, size_t *length)
+{
+    *length = a->output_used - a->output_sent;
+    return a->output + a->output_sent;
+}
+
+void p2ps_authority_sent(struct p2ps_authority *a, size_t length)
+{
+    explicit_bzero(a->output + a->output_sent, length);
+    a->output_sent += length;
+    if (a->output_sent == a->output_used)
+        a->output_sent = a->output_used = 0;
+}
+
+/* ---- answers ---- */
+
+void authority_answer_slot(struct p2ps_authority *a, uint32_t at)
+{
+    struct slot *slot = &a->slots[at];
+
+    take_out(a, &a->waiting, at);
+    slot->id = 0;
+    a->stats.waiting--;
+    append(a, &a->answered[slot->asker], at);
+    a->answered_bits |= 1ull << slot->asker;
+}
+
+static void nobody_says(struct p2ps_authority *a, uint32_t at)
+{
+    struct p2ps_authority_answer *out = &a->slots[at].answer;
+
+    out->verdict = P2PS_AUTHORITY_DOWN;
+    a->owes_recall |= out->is_renewal;
+    authority_answer_slot(a, at);
+}
+
+bool p2ps_authority_answer(struct p2ps_authority *a, unsigned asker,
+                           struct p2ps_authority_answer *out)
+{
+    struct list *list = &a->answered[asker];
+    uint32_t at = list->first;
+
+    if (at == NONE)
+        return false;
+    *out = a->slots[at].answer;
+    take_out(a, list, at);
+    append(a, &a->free, at);
+    return true;
+}
+
+uint64_t p2ps_authority_answered(struct p2ps_authority *a)
+{
+    uint64_t bits = a->answered_bits;
+
+    a->answered_bits = 0;
+    return bits;
+}
+
+const char *p2ps_authority_unusable(struct p2ps_authority *a, char user[ENTITLE_TEXT_MAX])
+{
+    const char *why = a->unusable;
+
+    a->unusable = NULL;
+    authority_copy(user, authority_view(a->unusable_user));
+    return why;
+}
+
+bool p2ps_authority_is_up(const struct p2ps_authority *a)
+{
+    return a->is_greeted && !a->is_silent;
+}
+
+/* ---- questions ---- */
+
+static void say_if(struct authority_out *out, const char *name, struct entitle_view text)
+{
+    if (text.length)
+        authority_out_text(out, name, text);
+}
+
+static bool write_question(struct p2ps_authority *a, uint64_t id,
+                           const struct p2ps_authority_question *question)
+{
+    struct authority_out out = begin(a);
+
+    authority_out_number(&out, "id", id);
+    authority_out_text(&out, "ask", authority_view(question->is_renewal ? "renew" : "login"));
+    say_if(&out, "user", question->user);
+    say_if(&out, "password", question->password);
+    say_if(&out, "token", question->token);
+    say_if(&out, "application", question->application);
+    say_if(&out, "position", question->position);
+    say_if(&out, "address", question->host);
+    return finish(a, &out);
+}
+
+static void fill(const struct p2ps_authority_question *question, uint64_t ticket,
+                 struct p2ps_authority_answer *out)
+{
+    *out = (struct p2ps_authority_answer){
+        .ticket = ticket,
+        .is_renewal = question->is_renewal,
+        .has_token = question->token.length > 0,
+        .needs_certificate = question->needs_certificate,
+    };
+    authority_copy(out->user, question->user);
+    authority_copy(out->host, question->host);
+    authority_copy(out->application, question->application);
+    authority_copy(out->position, question->position);
+    authority_copy(out->certificate, question->certificate);
+}
+
+/* A notice forgets nothing by itself: what is found is compared with the notices since. */
+static bool remembers(struct p2ps_authority *a, uint64_t now_ns, const char *sum,
+                      struct p2ps_authority_answer *out)
+{
+    struct p2ps_authority_answer found = *out;
+    char text[ENTITLE_TEXT_MAX];
+
+    if (!p2ps_authority_memory_find(&a->memory, now_ns, sum, &found) ||
+        p2ps_authority_look(a, authority_view(found.user), found.serial, text) !=
+            P2PS_AUTHORITY_FINE)
+        return false;
+    *out = found;
+    out->serial = a->serial;
+    p2ps_authority_memory_renew(&a->memory, sum, a->serial);
+    a->stats.cached++;
+    return true;
+}
+
+static bool is_too_long(const struct p2ps_authority_question *question)
+{
+    return question->password.length > P2PS_AUTHORITY_TOKEN ||
+           question->token.length > P2PS_AUTHORITY_TOKEN ||
+           question->user.length >= ENTITLE_TEXT_MAX;
+}
+
+enum p2ps_authority_verdict p2ps_authority_ask(struct p2ps_authority *a, uint64_t now_ns,
+                                               const struct p2ps_authority_question *question,
+                                               unsigned asker, uint64_t ticket,
+                                               struct p2ps_authority_answer *out)
+{
+    char sum[AUDIT_SUM_SIZE] = "";
+    uint32_t at = a->free.first;
+
+    fill(question, ticket, out);
+    out->serial = a->serial;
+    if (is_too_long(question)) {
+        authority_copy(out->text, authority_view("the user name, password or token is too long"));
+        return out->verdict = P2PS_AUTHORITY_DENY;
+    }
+    if (!question->is_renewal)
+        p2ps_authority_memory_sum(a->config.secret, question, sum);
+    if (remembers(a, now_ns, sum, out))
+        return out->verdict = P2PS_AUTHORITY_ALLOW;
+    if (!p2ps_authority_is_up(a)) {
+        a->owes_recall |= question->is_renewal;
+        return out->verdict = P2PS_AUTHORITY_DOWN;
+    }
+    if (at == NONE || OUTPUT_MAX - (a->output_used - a->output_sent) < P2PS_AUTHORITY_LINE_MAX) {
+        a->stats.busy++;
+        a->owes_recall |= question->is_renewal;
+        return out->verdict = P2PS_AUTHORITY_BUSY;
+    }
+    struct slot *slot = &a->slots[at];
+    uint64_t id = ++a->questions << 16 | at;
+    if (!write_question(a, id, question)) {
+        authority_copy(out->text, authority_view("the login has bytes that are no UTF-8"));
+        return out->verdict = P2PS_AUTHORITY_DENY;
+    }
+    take_out(a, &a->free, at);
+    *slot = (struct slot){ .id = id,
+                           .asker = asker,
+                           .asked_ns = now_ns,
+                           .due_ns = now_ns + a->config.timeout_ns,
+                           .has_name = question->user.length > 0,
+                           .answer = *out };
+    memcpy(slot->sum, sum, sizeof(slot->sum));
+    append(a, &a->waiting, at);
+    a->stats.asked++;
+    a->stats.waiting++;
+    return out->verdict = P2PS_AUTHORITY_ASKED;
+}
+
+/* ---- the connection, and time ---- */
+
+void p2ps_authority_open(struct p2ps_authority *a, uint64_t now_ns)
+{
+    struct authority_out out;
+
+    a->is_open = true;
+    a->opened_ns = a->heard_ns = now_ns;
+    a->ping_ns = now_ns + PING_NS;
+    out = begin(a);
+    authority_out_text(&out, "hello", authority_view("openrmds-access"));
+    authority_out_number(&out, "version", 1);
+    authority_out_text(&out, "instance", authority_view(a->config.instance));
+    finish(a, &out);
+}
+
+void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
+{
+    (void)now_ns;
+    a->stats.lost += a->is_open;
+    a->is_open = a->is_greeted = a->is_silent = false;
+    a->input_used = 0;
+    explicit_bzero(a->output, a->output_used);
+    a->output_used = a->output_sent = 0;
+    while (a->waiting.first != NONE)
+        nobody_says(a, a->waiting.first);
+}
+
+static uint64_t earlier(uint64_t x, uint64_t y)
+{
+    return x < y ? x : y;
+}
+
+uint64_t p2ps_authority_deadline(const struct p2ps_authority *a)
+{
+    uint64_t due_ns = UINT64_MAX;
+
+    if (a->waiting.first != NONE)
+        due_ns = a->slots[a->waiting.first].due_ns;
+    if (!a->is_open)
+        return due_ns;
+    if (!a->is_greeted)
+        return earlier(due_ns, a->opened_ns + HELLO_NS);
+    return earlier(due_ns, earlier(a->ping_ns, a->heard_ns + QUIET_NS));
+}
+
+const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns)
+{
+    while (a->waiting.first != NONE && a->slots[a->waiting.first].due_ns <= now_ns) {
+        a->is_silent |= a->slots[a->waiting.first].asked_ns >= a->heard_ns;
+        a->stats.timeouts++;
+        nobody_says(a, a->waiting.first);
+    }
+    if (!a->is_open)
+        return NULL;
+    if (!a->is_greeted)
+        return now_ns >= a->opened_ns + HELLO_NS ? "it has not said hello in 5 s" : NULL;
+    if (now_ns >= a->heard_ns + QUIET_NS)
+        return "it has said nothing for 15 s";
+    if (now_ns >= a->ping_ns) {
+        struct authority_out out = begin(a);
+        authority_out_number(&out, "ping", ++a->pings);
+        finish(a, &out);
+        a->ping_ns = now_ns + PING_NS;
+    }
+    return NULL;
+}
+
+/* ---- notices ---- */
+
+bool p2ps_authority_recalls(struct p2ps_authority *a)
+{
+    bool recalls = a->recalls;
+
+    a->recalls = false;
+    if (!a->owes_recall || !p2ps_authority_is_up(a) || a->stats.waiting * 2 >= a->config.window)
+        return recalls;
+    a->owes_recall = false;
+    return true;
+}
+
+void p2ps_authority_owe(struct p2ps_authority *a)
+{
+    a->owes_recall = true;
+}
+
+enum p2ps_authority_look p2ps_authority_look(const struct p2ps_authority *a,
+                                             struct entitle_view user, uint64_t serial,
+                                             char text[ENTITLE_TEXT_MAX])
+{
+    uint64_t hash = md_hash_bytes(user.data, user.length);
+    enum p2ps_authority_look found = P2PS_AUTHORITY_FINE;
+
+    if (a->serial - serial > NOTICES_MAX)
+        return P2PS_AUTHORITY_AGAIN;
+    for (uint64_t i = serial + 1; i <= a->serial; i++) {
+        const struct notice *notice = &a->notices[i % NOTICES_MAX];
+
+        if (!notice->is_all && (notice->hash != hash || !authority_is(user, notice->user)))
+            continue;
+        found = P2PS_AUTHORITY_AGAIN;
+        if (!notice->is_logout)
+            continue;
+        authority_copy(text, authority_view(notice->text));
+        return P2PS_AUTHORITY_OUT;
+    }
+    return found;
+}
+
+void p2ps_authority_stats(const struct p2ps_authority *a, struct p2ps_authority_stats *out)
+{
+    *out = a->stats;
+}
+
+/* ---- life ---- */
+
+int p2ps_authority_create(const struct p2ps_authority_config *config, struct p2ps_authority **out)
+{
+    struct p2ps_authority *a = calloc(1, sizeof(*a));
+
+    *out = NULL;
+    if (!a)
+        return MD_ERR_NOMEM;
+    a->config = *config;
+    a->slots = calloc(config->window, sizeof(*a->slots));
+    a->output = malloc(OUTPUT_MAX);
+    if (!a->slots || !a->output || p2ps_authority_memory_init(&a->memory) != MD_OK) {
+        p2ps_authority_destroy(a);
+        return MD_ERR_NOMEM;
+    }
+    a->free = a->waiting = (struct list){ NONE, NONE };
+    for (unsigned i = 0; i < P2PS_AUTHORITY_ASKERS; i++)
+        a->answered[i] = (struct list){ NONE, NONE };
+    for (uint32_t i = 0; i < config->window; i++)
+        append(a, &a->free, i);
+    *out = a;
+    return MD_OK;
+}
+
+void p2ps_authority_destroy(struct p2ps_authority *a)
+{
+    if (!a)
+        return;
+    if (a->output)
+        explicit_bzero(a->output, a->output_used);
+    p2ps_authority_memory_fini(&a->memory);
+    free(a->output);
+    free(a->slots);
+    explicit_bzero(a->config.secret, sizeof(a->config.secret));
+    free(a);
+}

@@ -1,0 +1,134 @@
+/* authority.h - the dialogue with an authority in another process: who may log in. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_AUTHORITY_H
+#define P2PS_AUTHORITY_H
+
+#include "entitle/entitle.h"
+
+/*
+ * Lines of JSON both ways, docs/authority.md. An engine: bytes and time in, bytes and answers out.
+ * It opens no socket and reads no clock; its owner has one lock around all calls, and
+ *
+ *     says when the socket is open or closed    p2ps_authority_open(), p2ps_authority_close()
+ *     gives it what came                        p2ps_authority_input()
+ *     takes what is to be sent                  p2ps_authority_output(), p2ps_authority_sent()
+ *     gives it the time at its deadline         p2ps_authority_tick()
+ *     asks, and takes the answers               p2ps_authority_ask(), p2ps_authority_answer()
+ *
+ * Nothing but create allocates. An answer of "allow" with a lifetime is remembered under a keyed
+ * SHA-256 of all that was asked, so that a storm of equal logins costs one question and the known
+ * ones go on without the authority. After a notice that somebody changed his answers count no
+ * longer, nor does one that was not used for the last 1,024 notices.
+ *
+ * It is up from its hello on. It is down without a connection, and while it is silent: a question
+ * has found no answer in time, and not a byte has come since it was asked.
+ */
+struct p2ps_authority;
+
+#define P2PS_AUTHORITY_ASKERS   64
+#define P2PS_AUTHORITY_LINE_MAX 65536u
+#define P2PS_AUTHORITY_TOKEN    16384u /* longest token or password */
+#define P2PS_AUTHORITY_ROLES    256u   /* longest list of roles, and its end */
+
+struct p2ps_authority_config {
+    const char *instance;
+    uint64_t timeout_ns; /* authorityTimeout */
+    uint32_t window;     /* authorityWindow: questions without an answer, 1..65535 */
+    uint8_t secret[32];
+};
+
+struct p2ps_authority_question {
+    bool is_renewal; /* may this session go on? it has no password and no token */
+    struct entitle_view user, password, token, host, application, position;
+    struct entitle_view certificate; /* not sent: p2ps judges it when the answer is there */
+    bool needs_certificate;
+};
+
+enum p2ps_authority_verdict {
+    P2PS_AUTHORITY_ALLOW,
+    P2PS_AUTHORITY_DENY,
+    P2PS_AUTHORITY_DOWN,  /* nobody can say */
+    P2PS_AUTHORITY_BUSY,  /* the window is full */
+    P2PS_AUTHORITY_ASKED, /* the answer follows */
+};
+
+struct p2ps_authority_answer {
+    enum p2ps_authority_verdict verdict;
+    enum entitle_reason reason; /* of a denial */
+    uint64_t ticket;
+    bool has_mounts;
+    uint32_t mounts;
+    uint64_t serial;                  /* of an allowed session; see p2ps_authority_look() */
+    char roles[P2PS_AUTHORITY_ROLES]; /* "a,b"; "": none */
+    char user[ENTITLE_TEXT_MAX];
+    char text[ENTITLE_TEXT_MAX];
+    /* As it was asked. */
+    bool is_renewal, has_token;
+    char host[ENTITLE_TEXT_MAX], application[ENTITLE_TEXT_MAX], position[ENTITLE_TEXT_MAX];
+    char certificate[ENTITLE_TEXT_MAX];
+    bool needs_certificate;
+};
+
+struct p2ps_authority_stats {
+    uint64_t asked, allowed, denied;
+    uint64_t cached; /* answered from memory */
+    uint64_t timeouts;
+    uint64_t late;     /* answers that nobody waited for any more */
+    uint64_t busy;     /* questions that found the window full */
+    uint64_t notices;  /* logout, again */
+    uint64_t bad;      /* lines that ended the connection */
+    uint64_t unusable; /* answers that allowed a login, and were wrong for it: it was refused */
+    uint64_t lost;     /* connections */
+    uint32_t waiting;  /* questions without an answer */
+};
+
+int p2ps_authority_create(const struct p2ps_authority_config *config, struct p2ps_authority **out);
+void p2ps_authority_destroy(struct p2ps_authority *a); /* NULL is allowed */
+
+/* ---- the connection ---- */
+void p2ps_authority_open(struct p2ps_authority *a, uint64_t now_ns);
+/* Questions under way are answered with DOWN. */
+void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns);
+/* NULL, or what is wrong: the connection is to be closed. */
+const char *p2ps_authority_input(struct p2ps_authority *a, uint64_t now_ns, const char *bytes,
+                                 size_t length);
+/* Not before p2ps_authority_sent() or another call that writes. */
+const char *p2ps_authority_output(const struct p2ps_authority *a, size_t *length);
+void p2ps_authority_sent(struct p2ps_authority *a, size_t length);
+uint64_t p2ps_authority_deadline(const struct p2ps_authority *a);
+/* NULL, or why the connection is to be closed. */
+const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns);
+bool p2ps_authority_is_up(const struct p2ps_authority *a);
+
+/* ---- questions ---- */
+/* Fills *out but for ASKED. */
+enum p2ps_authority_verdict p2ps_authority_ask(struct p2ps_authority *a, uint64_t now_ns,
+                                               const struct p2ps_authority_question *question,
+                                               unsigned asker, uint64_t ticket,
+                                               struct p2ps_authority_answer *out);
+bool p2ps_authority_answer(struct p2ps_authority *a, unsigned asker,
+                           struct p2ps_authority_answer *out);
+/* Once: why the last answer that allowed a login let nobody in; NULL: there was none. */
+const char *p2ps_authority_unusable(struct p2ps_authority *a, char user[ENTITLE_TEXT_MAX]);
+/* A bit for each asker that has got answers since it was asked last. */
+uint64_t p2ps_authority_answered(struct p2ps_authority *a);
+
+/* ---- notices ---- */
+/* True once after one that concerns sessions: each of them is to be looked at. */
+bool p2ps_authority_recalls(struct p2ps_authority *a);
+
+enum p2ps_authority_look {
+    P2PS_AUTHORITY_FINE,
+    P2PS_AUTHORITY_OUT,   /* the authority has ended the sessions of the user; `text`: why */
+    P2PS_AUTHORITY_AGAIN, /* it wants to be asked for them again */
+};
+/* The notices about a session since the answer with this serial. */
+enum p2ps_authority_look p2ps_authority_look(const struct p2ps_authority *a,
+                                             struct entitle_view user, uint64_t serial,
+                                             char text[ENTITLE_TEXT_MAX]);
+/* A session could not be looked at now: they are recalled later. */
+void p2ps_authority_owe(struct p2ps_authority *a);
+
+void p2ps_authority_stats(const struct p2ps_authority *a, struct p2ps_authority_stats *out);
+
+#endif

@@ -1,0 +1,335 @@
+/* line.c - see line.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "line.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+struct reading {
+    char *at;
+    char *end;
+};
+
+static void skip_blanks(struct reading *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r'))
+        r->at++;
+}
+
+static bool takes(struct reading *r, char c)
+{
+    skip_blanks(r);
+    if (r->at == r->end || *r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Four digits; negative: they are none. */
+static int32_t read_hex(struct reading *r)
+{
+    int32_t value = 0;
+
+    if (r->end - r->at < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(*r->at++);
+        if (digit < 0)
+            return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+static char *put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        *out++ = (char)c;
+        return out;
+    }
+    unsigned more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t first[] = { 0, 0xC0, 0xE0, 0xF0 };
+
+    *out++ = (char)(first[more] | c >> 6 * more);
+    while (more-- > 0)
+        *out++ = (char)(0x80 | (c >> 6 * more & 0x3F));
+    return out;
+}
+
+/* Behind `\u`. False: no digits, or half a pair, which has no character of its own. */
+static bool read_unicode(struct reading *r, char **out)
+{
+    int32_t c = read_hex(r);
+
+    if (c >= 0xD800 && c < 0xDC00) {
+        if (r->end - r->at < 2 || r->at[0] != '\\' || r->at[1] != 'u')
+            return false;
+        r->at += 2;
+        int32_t low = read_hex(r);
+        if (low < 0xDC00 || low >= 0xE000)
+            return false;
+        c = 0x10000 + ((c - 0xD800) << 10 | (low - 0xDC00));
+    } else if (c < 0 || (c >= 0xDC00 && c < 0xE000)) {
+        return false;
+    }
+    *out = put_utf8(*out, (uint32_t)c);
+    return true;
+}
+
+/* No text is longer without its escapes: it is written over itself. */
+static bool read_text(struct reading *r, struct entitle_view *text)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+
+    if (!takes(r, '"'))
+        return false;
+    char *out = r->at;
+    text->data = out;
+    while (r->at < r->end) {
+        char c = *r->at++;
+
+        if (c == '"') {
+            text->length = (size_t)(out - text->data);
+            return true;
+        }
+        if ((uint8_t)c < 0x20)
+            return false;
+        if (c != '\\') {
+            *out++ = c;
+            continue;
+        }
+        if (r->at == r->end)
+            return false;
+        c = *r->at++;
+        const char *known = c ? strchr(from, c) : NULL;
+        if (known)
+            *out++ = to[known - from];
+        else if (c != 'u' || !read_unicode(r, &out))
+            return false;
+    }
+    return false;
+}
+
+/* The texts move together, each behind the comma of the one before. */
+static bool read_list(struct reading *r, struct entitle_view *list)
+{
+    struct entitle_view one;
+    char *out = r->at;
+
+    r->at++;
+    *list = (struct entitle_view){ out, 0 };
+    if (takes(r, ']'))
+        return true;
+    do {
+        skip_blanks(r);
+        if (!read_text(r, &one) || memchr(one.data, ',', one.length))
+            return false;
+        if (out != list->data)
+            *out++ = ',';
+        memmove(out, one.data, one.length);
+        out += one.length;
+    } while (takes(r, ','));
+    list->length = (size_t)(out - list->data);
+    return takes(r, ']');
+}
+
+static bool read_number(struct reading *r, uint64_t *number)
+{
+    const char *from = r->at;
+
+    *number = 0;
+    while (r->at < r->end && *r->at >= '0' && *r->at <= '9') {
+        if (__builtin_mul_overflow(*number, 10u, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(*r->at - '0'), number))
+            return false;
+        r->at++;
+    }
+    return r->at > from && r->at - from <= 20;
+}
+
+static bool read_word(struct reading *r, struct entitle_view *text)
+{
+    static const char *const words[] = { "true", "false", "null" };
+
+    for (unsigned i = 0; i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(r->end - r->at) < length || memcmp(r->at, words[i], length) != 0)
+            continue;
+        *text = (struct entitle_view){ r->at, length };
+        r->at += length;
+        return true;
+    }
+    return false;
+}
+
+static bool read_value(struct reading *r, struct authority_member *member)
+{
+    skip_blanks(r);
+    char c = r->at < r->end ? *r->at : 0;
+
+    if (c == '"') {
+        member->kind = AUTHORITY_TEXT;
+        return read_text(r, &member->text);
+    }
+    if (c == '[') {
+        member->kind = AUTHORITY_LIST;
+        return read_list(r, &member->text);
+    }
+    if (c >= '0' && c <= '9') {
+        member->kind = AUTHORITY_NUMBER;
+        return read_number(r, &member->number);
+    }
+    member->kind = AUTHORITY_WORD;
+    return read_word(r, &member->text);
+}
+
+static bool is_name(struct entitle_view name, const char *text)
+{
+    return name.length == strlen(text) && memcmp(name.data, text, name.length) == 0;
+}
+
+static bool has_twin(const struct authority_line *line, struct entitle_view name)
+{
+    for (unsigned i = 0; i < line->count; i++) {
+        if (line->members[i].name.length == name.length &&
+            memcmp(line->members[i].name.data, name.data, name.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *authority_line_read(char *bytes, size_t length, struct authority_line *line)
+{
+    struct reading r = { bytes, bytes + length };
+
+    line->count = 0;
+    if (!takes(&r, '{'))
+        return "it does not begin with {";
+    if (!takes(&r, '}')) {
+        do {
+            struct authority_member *member = &line->members[line->count];
+
+            if (line->count == AUTHORITY_MEMBERS_MAX)
+                return "it has more than 32 members";
+            *member = (struct authority_member){ .kind = AUTHORITY_WORD };
+            skip_blanks(&r);
+            if (!read_text(&r, &member->name) || !takes(&r, ':'))
+                return "a member has no name";
+            if (has_twin(line, member->name))
+                return "two members have the same name";
+            if (!read_value(&r, member))
+                return "a value is neither a text, a whole number, a list of texts, true, false "
+                       "nor null";
+            line->count++;
+        } while (takes(&r, ','));
+        if (!takes(&r, '}'))
+            return "it does not end with }";
+    }
+    skip_blanks(&r);
+    return r.at == r.end ? NULL : "something follows the }";
+}
+
+const struct authority_member *authority_line_find(const struct authority_line *line,
+                                                   const char *name, enum authority_kind kind)
+{
+    for (unsigned i = 0; i < line->count; i++) {
+        if (line->members[i].kind == kind && is_name(line->members[i].name, name))
+            return &line->members[i];
+    }
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+static void put(struct authority_out *out, const char *bytes, size_t length)
+{
+    if (out->size - out->used < length) {
+        out->is_full = true;
+        return;
+    }
+    memcpy(out->bytes + out->used, bytes, length);
+    out->used += length;
+}
+
+static void put_word(struct authority_out *out, const char *word)
+{
+    put(out, word, strlen(word));
+}
+
+static void put_name(struct authority_out *out, const char *name)
+{
+    put_word(out, out->used == 0 ? "{\"" : ",\"");
+    put_word(out, name);
+    put_word(out, "\":");
+}
+
+/* 0: it is no UTF-8. */
+static size_t utf8_length(const uint8_t *p, size_t left)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t length = *p < 0xC2 ? 0 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : *p < 0xF5 ? 4 : 0;
+    uint32_t c = length ? *p & (0x7Fu >> length) : 0;
+
+    if (length == 0 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3Fu);
+    }
+    return c >= least[length] && c < 0x110000 && (c < 0xD800 || c >= 0xE000) ? length : 0;
+}
+
+void authority_out_text(struct authority_out *out, const char *name, struct entitle_view value)
+{
+    const uint8_t *bytes = (const uint8_t *)value.data;
+
+    put_name(out, name);
+    put_word(out, "\"");
+    for (size_t i = 0; i < value.length;) {
+        uint8_t c = bytes[i];
+        size_t many = c < 0x80 ? 1 : utf8_length(bytes + i, value.length - i);
+        char escape[8];
+
+        if (many == 0) { /* two names must not become one */
+            out->is_full = true;
+            return;
+        }
+        if (c < 0x20 || c == 0x7f) {
+            snprintf(escape, sizeof(escape), "\\u%04x", c);
+            put_word(out, escape);
+        } else {
+            if (c == '"' || c == '\\')
+                put_word(out, "\\");
+            put(out, value.data + i, many);
+        }
+        i += many;
+    }
+    put_word(out, "\"");
+}
+
+void authority_out_number(struct authority_out *out, const char *name, uint64_t value)
+{
+    char text[24];
+
+    put_name(out, name);
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    put_word(out, text);
+}
+
+void authority_out_end(struct authority_out *out)
+{
+    put_word(out, "}\n");
+}

@@ -1,0 +1,115 @@
+/* outside_wiring.c - see outside_wiring.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "outside_wiring.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "outside.h"
+
+static const struct counter {
+    const char *name;
+    size_t at; /* in struct p2ps_authority_stats */
+} counters[] = {
+#define COUNTER(name, member)                                                                      \
+    {                                                                                              \
+        "p2ps." name, offsetof(struct p2ps_authority_stats, member)                                \
+    }
+    COUNTER("authorityAsked", asked),       COUNTER("authorityAllowed", allowed),
+    COUNTER("authorityDenied", denied),     COUNTER("authorityCached", cached),
+    COUNTER("authorityTimeouts", timeouts), COUNTER("authorityLate", late),
+    COUNTER("authorityBusy", busy),         COUNTER("authorityNotices", notices),
+    COUNTER("authorityBad", bad),           COUNTER("authorityLost", lost),
+    COUNTER("authorityUnusable", unusable),
+#undef COUNTER
+};
+#define COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+struct p2ps_outside_counters {
+    struct md_ctr *of[COUNTERS];
+    struct md_ctr *is_up, *waiting;
+};
+
+int p2ps_outside_build(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    struct stats_segment *stats = p2ps->daemon.stats;
+    const struct p2ps_outside_config config = {
+        .path = md_conf_string(daemon, "authority"),
+        .user = md_conf_string(daemon, "authorityUser"),
+        .instance = p2ps->daemon.identity,
+        .allows = strcmp(md_conf_string(daemon, "authorityDown"), "allow") == 0,
+        .window = md_conf_u32(daemon, "authorityWindow"),
+        .timeout_ns = md_conf_time_ns(daemon, "authorityTimeout"),
+        .now = md_clock_mono_ns,
+        .rules = p2ps_access_rules(p2ps->access),
+        .credentials = p2ps->credentials,
+    };
+    int err = p2ps_outside_create(&config, &p2ps->outside);
+
+    if (err == MD_OK && config.path[0])
+        p2ps->outside_counters = calloc(1, sizeof(*p2ps->outside_counters));
+    if (err == MD_OK && config.path[0] && !p2ps->outside_counters)
+        err = MD_ERR_NOMEM;
+    if (err != MD_OK)
+        md_log(MD_LOG_CRITICAL, "authority %s: %s", config.path,
+               err == MD_ERR_NOT_FOUND ? "the user of authorityUser is not known here"
+               : err == MD_ERR_RANGE   ? "the path is longer than a socket may have (107 bytes)"
+                                       : "no memory, or no thread for it");
+    if (err != MD_OK || !config.path[0])
+        return err;
+    for (size_t i = 0; i < COUNTERS; i++)
+        p2ps->outside_counters->of[i] = stats_counter(stats, counters[i].name);
+    p2ps->outside_counters->is_up =
+        &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityUp")->value;
+    p2ps->outside_counters->waiting =
+        &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityWaiting")->value;
+    return MD_OK;
+}
+
+void p2ps_outside_fini(struct p2ps *p2ps)
+{
+    p2ps_outside_destroy(p2ps->outside);
+    free(p2ps->outside_counters);
+}
+
+void p2ps_outside_show(struct p2ps *p2ps)
+{
+    struct p2ps_outside_counters *shown = p2ps->outside_counters;
+    struct p2ps_outside_stats stats;
+
+    if (!shown)
+        return;
+    p2ps_outside_stats(p2ps->outside, &stats);
+    for (size_t i = 0; i < COUNTERS; i++) {
+        uint64_t now;
+        memcpy(&now, (const char *)&stats.authority + counters[i].at, sizeof(now));
+        md_ctr_add(shown->of[i], now - md_ctr_get(shown->of[i]));
+    }
+    md_ctr_set(shown->is_up, stats.is_up);
+    md_ctr_set(shown->waiting, stats.authority.waiting);
+}
+
+void p2ps_outside_trouble(struct p2ps *p2ps, unsigned trouble)
+{
+    struct daemon *daemon = &p2ps->daemon;
+    struct p2ps_outside_stats stats;
+
+    if (!p2ps->outside_counters)
+        return;
+    p2ps_outside_stats(p2ps->outside, &stats);
+    if (stats.is_up)
+        daemon_trouble_gone(&daemon->troubles, trouble, md_loop_now(daemon->loop),
+                            "the authority answers again");
+    else
+        daemon_trouble_here(&daemon->troubles, trouble, md_loop_now(daemon->loop), 0,
+                            "the authority is away",
+                            "the authority is away: what is open stays, new logins are as "
+                            "authorityDown says; is its process running, at the socket that "
+                            "authority names?");
+}

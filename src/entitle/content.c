@@ -1,0 +1,225 @@
+/* content.c - permission data against what users were granted. See rules.h, entitle/lock.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "entitle/lock.h"
+#include "rules.h"
+
+#define GRANTS_MAX 128 /* lines that count for one user and vendor service */
+
+/* The codes of one vendor service that a user holds. */
+struct held {
+    const struct entitle_rules *rules;
+    const struct entitle_query *query;
+    const struct entitle_own_roles *own;
+    struct entitle_view name;
+    uint32_t *seen;
+    uint16_t set; /* 0: none yet */
+    bool is_all;
+    bool is_unknown_fine;
+    unsigned count;
+    const struct entitle_grant *grants[GRANTS_MAX];
+};
+
+static void collect(struct held *held, struct entitle_asked *asked)
+{
+    const struct entitle_grant *grants = held->rules->grants.at;
+
+    asked->from = 0;
+    while (held->count < GRANTS_MAX && !held->is_all) {
+        uint32_t at = entitle_index_find(&held->rules->by_grant, asked, held->seen);
+
+        if (at == ENTITLE_INDEX_NONE)
+            return;
+        held->is_all = grants[at].is_all;
+        held->grants[held->count++] = &grants[at];
+        asked->from = at + 1;
+    }
+}
+
+static void choose_set(struct held *held, uint16_t set)
+{
+    const struct entitle_rules *rules = held->rules;
+    struct entitle_view text[ENTITLE_PARTS_MAX] = {
+        held->name,
+        ((const struct entitle_set *)rules->sets.at)[set - 1].name,
+    };
+    struct entitle_asked asked = { .text = text, .count = 2, .rights = ENTITLE_MAY_VIEW };
+
+    if (held->set == set)
+        return;
+    held->set = set;
+    held->count = 0;
+    held->is_all = false;
+    collect(held, &asked);
+    asked.rights = (uint8_t)(asked.rights << ENTITLE_OF_ROLES);
+    for (uint32_t i = 0; i < held->own->count; i++) {
+        text[0] = entitle_user_at(&rules->roles, held->own->at[i])->line.parts[0];
+        collect(held, &asked);
+    }
+}
+
+static bool holds_name(void *self, struct entitle_view name)
+{
+    const struct held *held = self;
+
+    for (unsigned i = 0; i < held->count; i++) {
+        struct entitle_view list = held->grants[i]->names, one;
+
+        while (held->grants[i]->has_names && entitle_next(&list, &one)) {
+            if (entitle_same(one, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Ranges may overlap: of those that begin at the code or below, any may reach it. */
+static bool is_granted(const struct held *held, uint32_t code)
+{
+    for (unsigned i = 0; i < held->count; i++) {
+        const struct entitle_range *ranges =
+            (const struct entitle_range *)held->rules->ranges.at + held->grants[i]->ranges_at;
+
+        for (uint32_t k = 0; k < held->grants[i]->range_count && ranges[k].low <= code; k++) {
+            if (code <= ranges[k].high)
+                return true;
+        }
+    }
+    return false;
+}
+
+static const struct entitle_pe *pe_of(const struct entitle_rules *rules, uint16_t set,
+                                      uint32_t code)
+{
+    const struct entitle_pe *pes = rules->pes.at;
+    size_t low = 0, high = rules->pes.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct entitle_pe *pe = &pes[middle];
+
+        if (pe->set < set || (pe->set == set && pe->range.high < code))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rules->pes.count && pes[low].set == set && pes[low].range.low <= code ? &pes[low]
+                                                                                       : NULL;
+}
+
+static bool holds_code(struct held *held, uint32_t code)
+{
+    const struct entitle_pe *pe = pe_of(held->rules, held->set, code);
+    size_t wrong;
+    bool value;
+
+    if (held->is_all || is_granted(held, code)) {
+        entitle_say(held->query, "code", 0, "%u is held: granted %s", code,
+                    held->is_all ? "with *" : "by its number");
+        return true;
+    }
+    if (!pe) {
+        entitle_say(held->query, "code", 0, "%u is neither granted nor in a pe line: %s", code,
+                    held->is_unknown_fine ? "allowed by unknownpe=" : "not held");
+        return held->is_unknown_fine;
+    }
+    value = entitle_expression(pe->text, holds_name, held, &value, &wrong) && value;
+    entitle_say(held->query, "code", pe->line, "%u is %s", code, value ? "held" : "not held");
+    return value;
+}
+
+static bool holds_lock_code(void *self, uint16_t service, uint32_t code)
+{
+    struct held *held = self;
+    uint16_t set = held->rules->set_of_id ? held->rules->set_of_id[service] : 0;
+
+    if (set == 0) {
+        entitle_say(held->query, "code", 0, "%u is of id %u, which no peset has: %s", code, service,
+                    held->is_unknown_fine ? "allowed by unknownpe=" : "not held");
+        return held->is_unknown_fine;
+    }
+    choose_set(held, set);
+    return holds_code(held, code);
+}
+
+static bool holds_map_code(void *self, struct entitle_view word)
+{
+    uint32_t code;
+
+    return entitle_number(word, &code) && holds_code(self, code);
+}
+
+static const char *judge_lock(const struct entitle_content *content, struct held *held,
+                              const struct entitle_query *query, struct entitle_answer *out)
+{
+    struct entitle_lock_reader reader = { .holds = holds_lock_code, .self = held };
+    enum entitle_lock_kind kind = entitle_lock_read(query->permission_data, &reader);
+
+    if (kind != ENTITLE_LOCK_FINE) {
+        snprintf(out->text, sizeof(out->text), "the permission data of the item %s",
+                 entitle_lock_kind_name(kind));
+        return content->denies & ENTITLE_DENY_BAD_LOCK ? out->text : NULL;
+    }
+    if (reader.is_null)
+        return content->denies & ENTITLE_DENY_NO_LOCK ? "the item has no permission data" : NULL;
+    if (reader.is_open)
+        return NULL;
+    snprintf(out->text, sizeof(out->text), "Access Denied: User req to PE(%s)", reader.needs);
+    return out->text;
+}
+
+static const char *judge_map(const struct entitle_content *content, struct held *held,
+                             const struct entitle_query *query, struct entitle_answer *out)
+{
+    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->service, query->item };
+    const struct entitle_asked asked = { .text = text, .count = 2, .rights = ENTITLE_MAY_VIEW };
+    uint32_t at = entitle_index_find(&held->rules->by_map, &asked, held->seen);
+    size_t wrong;
+    bool value;
+
+    if (at == ENTITLE_INDEX_NONE)
+        return content->denies & ENTITLE_DENY_NO_LOCK ? "no map line has the item" : NULL;
+    const struct entitle_map *map = (const struct entitle_map *)held->rules->maps.at + at;
+    entitle_say(query, "map", map->line.line, "%s", "");
+    choose_set(held, map->set);
+    if (entitle_expression(map->text, holds_map_code, held, &value, &wrong) && value)
+        return NULL;
+    out->line = map->line.line;
+    snprintf(out->text, sizeof(out->text), "Access Denied: User req to PE(%.*s)",
+             (int)(map->text.length < 47 ? map->text.length : 47), map->text.data);
+    return out->text;
+}
+
+const char *entitle_judge_content(const struct entitle_rules *rules,
+                                  const struct entitle_own_roles *own,
+                                  const struct entitle_query *query, struct entitle_answer *out)
+{
+    const struct entitle_view text[ENTITLE_PARTS_MAX] = { query->service };
+    const struct entitle_asked asked = { .text = text, .count = 1, .rights = ENTITLE_MAY_VIEW };
+
+    if (rules->contents.count == 0)
+        return NULL;
+    uint32_t at = entitle_index_find(&rules->by_content, &asked, &out->rules_seen);
+    if (at == ENTITLE_INDEX_NONE)
+        return NULL;
+    const struct entitle_content *content = (const struct entitle_content *)rules->contents.at + at;
+    struct held held = {
+        .rules = rules,
+        .query = query,
+        .own = own,
+        .name = query->user,
+        .seen = &out->rules_seen,
+        .is_unknown_fine = !(content->denies & ENTITLE_DENY_UNKNOWN),
+    };
+    const char *why = NULL;
+    entitle_say(query, "content", content->line.line, "%s", "");
+    if (content->by & ENTITLE_BY_LOCK) {
+        out->needs_lock = true;
+        if (query->is_lock_known)
+            why = judge_lock(content, &held, query, out);
+    }
+    if (!why && content->by & ENTITLE_BY_MAP)
+        why = judge_map(content, &held, query, out);
+    return why;
+}

@@ -1,0 +1,136 @@
+/* review.c - lines of an access file that may not do what their writer thinks. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "rules.h"
+
+struct review {
+    const struct entitle_rules *rules;
+    entitle_diag_fn diag;
+    void *closure;
+};
+
+static bool has_wildcard(struct entitle_view pattern, char wildcard)
+{
+    return memchr(pattern.data, wildcard, pattern.length) != NULL;
+}
+
+/* All that `inner` fits `outer` fits, too. A `?` of it could stand for a `*` of the other here, but
+ * not in a name: such pairs are left out. */
+static bool covers(struct entitle_view outer, struct entitle_view inner)
+{
+    return entitle_fits(outer, inner) && !(has_wildcard(outer, '?') && has_wildcard(inner, '*'));
+}
+
+static bool covers_line(const struct entitle_line *outer, const struct entitle_line *inner,
+                        unsigned from)
+{
+    for (unsigned i = from; i < ENTITLE_PARTS_MAX; i++) {
+        if (!covers(outer->parts[i], inner->parts[i]))
+            return false;
+    }
+    return outer->domains == 0 || outer->domains == inner->domains;
+}
+
+/* The line that decides all that this one could, for one right of it; NULL: it is needed. */
+static const struct entitle_item *decider(const struct entitle_rules *rules,
+                                          const struct entitle_item *item, uint8_t right)
+{
+    static const struct entitle_view everybody = { "*", 1 };
+    uint8_t plain = right > ENTITLE_MAY_PRIVATE ? (uint8_t)(right >> ENTITLE_OF_ROLES) : right;
+    struct entitle_view text[ENTITLE_PARTS_MAX];
+    struct entitle_asked asked = { .text = text, .count = ENTITLE_PARTS_MAX, .rights = right };
+    uint32_t seen = 0;
+
+    memcpy(text, item->line.parts, sizeof(text));
+    uint32_t at = entitle_index_find(&rules->by_item, &asked, &seen);
+    const struct entitle_item *found = at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
+    if (found && found < item && covers_line(&found->line, &item->line, 0))
+        return found;
+    text[0] = everybody; /* of a role: a line about everybody stands before it */
+    asked.rights = plain;
+    at = entitle_index_find(&rules->by_item, &asked, &seen);
+    found = at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
+    if (!found || found >= item || !entitle_is(found->line.parts[0], "*"))
+        return NULL;
+    return covers_line(&found->line, &item->line, 1) ? found : NULL;
+}
+
+static void look_at_item(const struct review *review, const struct entitle_item *item)
+{
+    const struct entitle_item *before = NULL;
+    char text[160];
+
+    for (unsigned bit = 0; bit < 8; bit++) {
+        if (!(item->line.rights >> bit & 1))
+            continue;
+        before = decider(review->rules, item, (uint8_t)(1u << bit));
+        if (!before)
+            return;
+    }
+    if (!before)
+        return;
+    snprintf(text, sizeof(text),
+             "this line decides nothing: line %u comes first and fits all of it",
+             before->line.line);
+    review->diag(review->closure, (int)item->line.line, text);
+}
+
+static void look_at_user(const struct review *review, const struct entitle_user *user)
+{
+    const struct entitle_asked asked = { .text = user->line.parts,
+                                         .count = 1,
+                                         .rights = ENTITLE_MAY_LOGIN };
+    uint32_t seen = 0;
+    uint32_t at = entitle_index_find(&review->rules->by_user, &asked, &seen);
+    const struct entitle_user *first =
+        at == ENTITLE_INDEX_NONE ? user : entitle_user_at(&review->rules->users, at);
+    char text[200];
+
+    if (first >= user || !covers(first->line.parts[0], user->line.parts[0]))
+        return;
+    snprintf(text, sizeof(text), "user %.*s: nobody comes to this line: line %u fits first",
+             ENTITLE_SHOWN(user->line.parts[0]), first->line.line);
+    review->diag(review->closure, (int)user->line.line, text);
+}
+
+/* Before posts were asked about, such a line let them pass. */
+static void look_at_denial(const struct review *review, const struct entitle_item *item)
+{
+    uint8_t rights = item->line.rights | item->line.rights >> ENTITLE_OF_ROLES;
+
+    if (!review->rules->has_posts_default && !item->allow && rights & ENTITLE_MAY_POST &&
+        rights & ENTITLE_MAY_VIEW)
+        review->diag(review->closure, (int)item->line.line,
+                     "this line denies posts, too; do=view,private denies only to see");
+}
+
+void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure)
+{
+    const struct review review = { .rules = rules, .diag = diag, .closure = closure };
+
+    if (!rules->has_items_default)
+        diag(closure, 0,
+             "there is no \"default items\" line: an item that no line fits is allowed to all");
+    if (!rules->has_posts_default)
+        diag(closure, 0,
+             "there is no \"default posts\" line: a post that no line fits is allowed to all");
+    for (size_t i = 0; i < rules->users.count; i++)
+        look_at_user(&review, entitle_user_at(&rules->users, i));
+    for (size_t i = 0; i < rules->items.count; i++) {
+        look_at_item(&review, entitle_item_at(rules, i));
+        look_at_denial(&review, entitle_item_at(rules, i));
+    }
+}
+
+void entitle_rules_users(const struct entitle_rules *rules,
+                         void (*user)(void *self, struct entitle_view name, bool is_pattern),
+                         void *self)
+{
+    for (size_t i = 0; i < rules->users.count; i++) {
+        struct entitle_view name = entitle_user_at(&rules->users, i)->line.parts[0];
+
+        user(self, name, has_wildcard(name, '*') || has_wildcard(name, '?'));
+    }
+}

@@ -1,0 +1,294 @@
+/* rules.h - an access file as it is kept: users, roles, and the lines about items. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENTITLE_RULES_H
+#define ENTITLE_RULES_H
+
+#include "index.h"
+
+/*
+ * The subject of a line. A line about a role has its rights shifted by ENTITLE_OF_ROLES: nobody
+ * reaches it by the name that he gives himself.
+ */
+enum entitle_right {
+    ENTITLE_MAY_VIEW = 1,
+    ENTITLE_MAY_PUBLISH = 2,
+    ENTITLE_MAY_POST = 4,
+    ENTITLE_MAY_PRIVATE = 8, /* a private stream */
+};
+#define ENTITLE_OF_ROLES 4
+#define ENTITLE_MAY_LOGIN                                                                          \
+    1 /* of a `user` line, a `role` line, and one of entitle_rules.posters                         \
+       */
+
+/* Keys of a `user` or a `role` line; a bit each in entitle_keys.set. */
+enum entitle_key {
+    ENTITLE_KEY_PASSWORD,
+    ENTITLE_KEY_TOKEN,
+    ENTITLE_KEY_HASH,
+    ENTITLE_KEY_ROLE,
+    ENTITLE_KEY_MOUNTS,
+    ENTITLE_KEY_ITEMS,
+    ENTITLE_KEY_MESSAGES,
+    ENTITLE_KEY_REQUESTS,
+    ENTITLE_KEY_POSTS,
+    ENTITLE_KEY_FROM,
+    ENTITLE_KEY_APPLICATION,
+    ENTITLE_KEY_POSITION,
+    ENTITLE_KEY_STREAM,
+    ENTITLE_KEY_AUTH,
+    ENTITLE_KEY_CERT,
+    ENTITLE_KEY_CLAIM,
+    ENTITLE_KEYS,
+};
+
+struct entitle_rate {
+    uint32_t per_second; /* 0: no limit */
+    uint32_t burst;
+};
+
+struct entitle_keys {
+    uint32_t set;
+    uint8_t auth; /* a bit for each enum entitle_by that is enough; 0: the secrets of the line */
+    bool is_disabled;
+    bool is_snapshot_only;
+    uint32_t mounts;
+    uint32_t items;
+    struct entitle_rate messages;
+    struct entitle_rate requests;
+    struct entitle_rate posts;
+    struct entitle_view password;
+    struct entitle_view token;
+    struct entitle_view hash;  /* of a password */
+    struct entitle_view cert;  /* names in certificates: a pattern */
+    struct entitle_view claim; /* of a signed token, that gives the role: NAME:VALUE */
+    struct entitle_view roles; /* as written */
+    struct entitle_view from;
+    struct entitle_view application;
+    struct entitle_view position;
+};
+
+/* A user, or a role: its one part is the name. */
+struct entitle_user {
+    struct entitle_line line;
+    struct entitle_keys keys;
+    uint32_t roles_at; /* in entitle_rules.numbers: the roles, with those that they contain */
+    uint32_t role_count;
+};
+
+struct entitle_item {
+    struct entitle_line line; /* user or role, service, item */
+    struct entitle_view text; /* for the user whom it denies something */
+    bool allow;
+};
+
+/* A vendor service: the service ids of locks that share one map of codes. Numbers of sets count
+ * from 1. */
+struct entitle_set {
+    struct entitle_view name;
+};
+#define ENTITLE_SETS_MAX 1024
+
+struct entitle_range {
+    uint32_t low;
+    uint32_t high;
+};
+
+/* The names that codes stand for, as an expression. By set and code once all is read. */
+struct entitle_pe {
+    struct entitle_view set_name;
+    struct entitle_view text;
+    struct entitle_range range;
+    uint32_t line;
+    uint16_t set;
+};
+
+struct entitle_grant {
+    struct entitle_line line; /* user or role, set */
+    struct entitle_view names;
+    uint32_t ranges_at; /* in entitle_rules.ranges, by the low end */
+    uint32_t range_count;
+    bool has_names;
+    bool is_all;
+};
+
+/* The codes of items that come without a lock. */
+struct entitle_map {
+    struct entitle_line line; /* service, item */
+    struct entitle_view set_name;
+    struct entitle_view text;
+    uint16_t set;
+};
+
+enum { ENTITLE_BY_LOCK = 1, ENTITLE_BY_MAP = 2 };
+enum { ENTITLE_DENY_NO_LOCK = 1, ENTITLE_DENY_BAD_LOCK = 2, ENTITLE_DENY_UNKNOWN = 4 };
+
+struct entitle_content {
+    struct entitle_line line; /* service */
+    uint8_t by;
+    uint8_t denies;
+};
+
+/* Grows while a file is read. */
+struct entitle_array {
+    void *at;
+    size_t count;
+    size_t room;
+};
+
+struct entitle_rules {
+    char *text; /* the views of all rules point in here */
+    char *path; /* NULL: it is from no file */
+    struct entitle_array users;
+    struct entitle_array roles;
+    struct entitle_array items;
+    struct entitle_array posters; /* the subjects of lines that allow a post: entitle_user */
+    struct entitle_array numbers; /* of roles: uint32_t */
+    struct entitle_array domains; /* sets of them: struct entitle_domains */
+    struct entitle_array sets;
+    struct entitle_array pes;
+    struct entitle_array grants;
+    struct entitle_array ranges;
+    struct entitle_array maps;
+    struct entitle_array contents;
+    uint16_t *set_of_id; /* by service id of a lock; NULL: there are no sets */
+    struct entitle_index by_user;
+    struct entitle_index by_role;
+    struct entitle_index by_item;
+    struct entitle_index by_poster;
+    struct entitle_index by_grant;
+    struct entitle_index by_map;
+    struct entitle_index by_content;
+    struct md_table *by_token; /* the first user with it; NULL: none has one */
+    struct entitle_view decoy; /* a hash of the file; NULL: it has none */
+    bool denies_items;         /* that no line fits */
+    bool denies_posts;
+    bool asks_outside;      /* a user line has auth=authority */
+    bool has_items_default; /* a line says so */
+    bool has_posts_default;
+};
+
+#define ENTITLE_WORDS_MAX      64
+#define ENTITLE_LINES_MAX      4000000
+#define ENTITLE_LINE_BYTES_MAX 16384
+#define ENTITLE_ROLES_MAX      64 /* of one user, with those that they contain */
+
+/* A file that is being read. */
+struct entitle_parse {
+    struct entitle_rules *rules;
+    entitle_diag_fn diag;
+    void *closure;
+    int line;
+    int mistakes;
+};
+
+/* ---- words.c ---- */
+
+/* ENTITLE_WORDS_MAX + 1: too many. *is_open: a quote has no end. */
+int entitle_split(const char *line, size_t length, struct entitle_view words[ENTITLE_WORDS_MAX],
+                  bool *is_open);
+bool entitle_is(struct entitle_view word, const char *text);
+bool entitle_same(struct entitle_view a, struct entitle_view b);
+/* The value of `word` if it starts with "key=", without its quotes; data NULL otherwise. */
+struct entitle_view entitle_value(struct entitle_view word, const char *key);
+/* The next of a list with commas, which it shortens; false behind the last. */
+bool entitle_next(struct entitle_view *list, struct entitle_view *one);
+bool entitle_number(struct entitle_view word, uint32_t *out);
+/* The one of `names` that `word` may have been meant as; NULL: none is near. */
+const char *entitle_near(struct entitle_view word, const char *const names[], size_t count);
+
+/* One more slot of `size` bytes, all zero, or NULL. */
+void *entitle_grow(struct entitle_array *array, size_t size);
+
+/* A mistake in the line that is being read. */
+void entitle_complain(struct entitle_parse *parse, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* For %.*s; a word that is a whole file is cut. */
+#define ENTITLE_SHOWN(word) ((word).length < 100 ? (int)(word).length : 100), (word).data
+
+/* Tells a step to whoever explains. */
+void entitle_say(const struct entitle_query *query, const char *step, uint32_t line,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- keys.c ---- */
+
+/* `kind` is "user" or "role". */
+void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct entitle_user *user,
+                        const struct entitle_view words[], int count);
+/* `keys` takes from `more` each key that it does not have. */
+void entitle_inherit_keys(struct entitle_keys *keys, const struct entitle_keys *more);
+/* NULL: the user may come from there with that; else why not. */
+const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct entitle_query *query,
+                                enum entitle_reason *reason);
+
+/* ---- proof.c ---- */
+
+/* Of a session: it goes on for as long as the same is asked for. 0: nothing is. */
+uint64_t entitle_proof_of(const struct entitle_keys *keys);
+/* The query wants a certificate of the user, and has none. */
+bool entitle_lacks_certificate(const struct entitle_keys *keys, const struct entitle_query *query);
+/* NULL: the login, or what it proved once, is enough, or it is once its password fits the hash:
+ * then the answer is ENTITLE_PENDING. Else why not. */
+const char *entitle_refuse_proof(const struct entitle_keys *keys, const struct entitle_query *query,
+                                 struct entitle_answer *out);
+void entitle_ask_for_hash(struct entitle_view hash, bool is_decoy, struct entitle_answer *out);
+
+/* ---- roles.c ---- */
+
+/* Once all lines are read: names of roles become numbers, lines about roles are marked, each user
+ * has the keys of its roles. Mistakes go to the diagnosis. MD_ERR_NOMEM. */
+int entitle_resolve_roles(struct entitle_parse *parse);
+
+/* The roles that count for a question: those of the user line, which may be NULL, and those of the
+ * session, each with what it contains. Unknown ones, and those beyond the most, do not count. */
+struct entitle_own_roles {
+    const uint32_t *at;
+    uint32_t count;
+    uint32_t room[ENTITLE_ROLES_MAX];
+    bool is_cut; /* those of the session have more than there is room for */
+};
+void entitle_roles_collect(const struct entitle_rules *rules, const struct entitle_user *user,
+                           struct entitle_view session, struct entitle_own_roles *own);
+
+/* ---- grants.c ---- */
+
+void entitle_parse_peset(struct entitle_parse *parse, const struct entitle_view words[], int count);
+void entitle_parse_pe(struct entitle_parse *parse, const struct entitle_view words[], int count);
+void entitle_parse_grant(struct entitle_parse *parse, const struct entitle_view words[], int count);
+void entitle_parse_map(struct entitle_parse *parse, const struct entitle_view words[], int count);
+void entitle_parse_content(struct entitle_parse *parse, const struct entitle_view words[],
+                           int count);
+/* 0: there is none of this name. */
+uint16_t entitle_set_find(const struct entitle_rules *rules, struct entitle_view name);
+/* Once all lines are read. MD_ERR_NOMEM. */
+int entitle_resolve_content(struct entitle_parse *parse);
+
+/* ---- rules.c ---- */
+
+/* The line that decides about the user; NULL: there is none. */
+const struct entitle_user *entitle_user_of(const struct entitle_rules *rules,
+                                           struct entitle_view name, uint32_t *seen);
+
+/* ---- content.c ---- */
+
+/* NULL: the permission data of the item, or its codes of the file, allow it to the user with these
+ * roles; else why not. */
+const char *entitle_judge_content(const struct entitle_rules *rules,
+                                  const struct entitle_own_roles *own,
+                                  const struct entitle_query *query, struct entitle_answer *out);
+
+/* ---- parse.c ---- */
+
+void entitle_parse_text(struct entitle_parse *parse, char *text, size_t length);
+
+static inline struct entitle_user *entitle_user_at(const struct entitle_array *array, size_t at)
+{
+    return (struct entitle_user *)array->at + at;
+}
+
+static inline struct entitle_item *entitle_item_at(const struct entitle_rules *rules, size_t at)
+{
+    return (struct entitle_item *)rules->items.at + at;
+}
+
+#endif

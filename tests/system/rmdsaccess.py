@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""rmdsaccess.py - the access file as rmdsaccess checks and explains it, and permission data as it prints them."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import tempfile
+
+BIN = os.environ["RMDS_BIN"]
+FILE = """default items deny
+peset IDN ids=258
+pe IDN 5625 LSE & (EQ2000 | MONEY2000)
+content RDFD lock nolock=deny
+user alice role=rates
+user carol role=rates disabled
+user bob password=secret
+role rates
+allow @rates RDFD *
+deny * RDFD *.L
+allow alice RDFD IBM.L
+"""
+
+
+def run(folder, *words):
+    done = subprocess.run([os.path.join(BIN, "rmdsaccess"), *words], cwd=folder,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def expect(folder, code, said, *words):
+    got = run(folder, *words)
+    assert got[0] == code and said in got[1], (words, got)
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def what_changes(folder):
+    """Lines about a user, cases with their verdicts, and one file against another."""
+    old = """default items deny
+peset IDN ids=258
+user alice role=rates
+user bob password=secret
+role rates mounts=2
+allow @rates RDFD *
+deny bob RDFD *.L
+allow bob RDFD *
+"""
+    write(folder, "old", old)
+    new = old.replace("mounts=2", "mounts=3").replace("deny bob RDFD *.L\n", "user carol\n")
+    write(folder, "new", new.replace("ids=258", "ids=257,258"))
+    write(folder, "turned", old.replace("deny bob RDFD *.L\nallow bob RDFD *\n",
+                                        "allow bob RDFD *\ndeny bob RDFD *.L\n"))
+    write(folder, "cases", "! who sees London\nalice RDFD BT.L = allow\n\nbob RDFD BT.L = deny\n")
+    write(folder, "wrong", "bob RDFD BT.O do=view = deny\n")
+    assert run(folder, "what", "old", "alice") == (0, """old:3  user alice role=rates
+old:5  role rates mounts=2
+old:6  allow @rates RDFD *
+what no line fits: items deny, posts allow
+"""), run(folder, "what", "old", "alice")
+    expect(folder, 1, "eve may not log in: no user line fits", "what", "old", "eve")
+    assert run(folder, "diff", "old", "new") == (1, """everybody: + peset IDN ids=257,258
+everybody: - peset IDN ids=258
+alice: - role rates mounts=2
+alice: + role rates mounts=3
+bob: - deny bob RDFD *.L
+carol: + may log in
+"""), run(folder, "diff", "old", "new")
+    expect(folder, 1, "carol: - may not log in any more", "diff", "new", "old")
+    expect(folder, 1, "bob: its lines stand in another order", "diff", "old", "turned")
+    assert run(folder, "diff", "old", "old") == (0, "")
+    assert run(folder, "diff", "old", "new", "cases") == (
+        1, "bob RDFD BT.L = deny: deny -> allow\n"), run(folder, "diff", "old", "new", "cases")
+    expect(folder, 0, "cases: 2 as expected, 0 not", "test", "old", "cases")
+    expect(folder, 1, "cases:4: bob RDFD BT.L = deny  -> allow", "test", "new", "cases")
+    expect(folder, 1, "wrong:1: bob RDFD BT.O do=view = deny  -> allow", "test", "old", "wrong")
+    write(folder, "none", "bob RDFD\n")
+    expect(folder, 1, "none:1: USER SERVICE ITEM", "test", "old", "none")
+    expect(folder, 2, "No such file", "test", "old", "gone")
+
+
+def combined(folder):
+    """As the vendor's library combines them."""
+    for want, *parts in (("03138862c0", "03138862c0", "03138862b144c0"),
+                         ("03138862a144c0", "03138862c0", "03138862a144c0"),
+                         ("0300011b2a2b3c", "0300011b2c", "0300012b3c"),
+                         ("0300011a2c", "0300011a2c", "0300012b3c"),
+                         ("0300011a2a4b5c", "0300011a2c", "0300014b5c"),
+                         ("03138862c0", "03138862c0", "031388c0"),
+                         ("0300018d00027d010177d00102777c", "0300027c", "03010177c0",
+                          "0301027" + "77c", "0300018c")):
+        code, said = run(folder, "lock", "combine", *parts)
+        assert code == 0 and said.split()[0] == want, (parts, said)
+    expect(folder, 1, "have no end", "lock", "combine", "0301016562", "0300011c")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "access"), "w", encoding="ascii") as file:
+            file.write(FILE)
+        with open(os.path.join(folder, "bad"), "w", encoding="ascii") as file:
+            file.write("user alice\nalow alice * *\n")
+        expect(folder, 0, "access:11: warning: this line decides nothing: line 10", "check", "access")
+        expect(folder, 0, "access:10: warning: this line denies posts, too", "check", "access")
+        expect(folder, 0, "access: 0 errors, 3 warnings", "check", "access")
+        expect(folder, 1, 'bad:2: error: "alow" is not a statement', "check", "bad")
+        expect(folder, 2, "No such file", "check", "gone")
+        code, said = run(folder, "explain", "access", "alice", "RDFD", "BT.L", "lock=0301025625c0")
+        assert (code, said) == (1, """deny  alice RDFD BT.L
+  user     access:5  user alice role=rates
+  name     access:9  allow @rates RDFD *  -> allow
+  content  access:4  content RDFD lock nolock=deny
+  code     access:3  pe IDN 5625 LSE & (EQ2000 | MONEY2000)  -> 5625 is not held
+  told     "Access Denied: User req to PE(5625)"
+"""), said
+        expect(folder, 1, '"the user is disabled"', "explain", "access", "carol", "RDFD", "BT.L")
+        expect(folder, 1, "no line fits, the default is to deny", "explain", "access", "bob", "RDFD", "BT.O")
+        expect(folder, 1, "no user line fits", "explain", "access", "eve", "RDFD", "BT.O")
+        expect(folder, 1, "none is given", "explain", "access", "alice", "RDFD", "BT.O")
+        expect(folder, 1, 'do=view|post|private', "explain", "access", "alice", "RDFD", "BT.O", "do=sell")
+        expect(folder, 1, "bad:2: error", "explain", "bad", "alice", "RDFD", "BT.O")
+        code, said = run(folder, "who", "access", "RDFD", "BT.O", "lock=030102c0")
+        assert (code, said) == (0, ""), said  # nolock=deny: it needs nothing, and that is none
+        code, said = run(folder, "who", "access", "OTHER", "BT.O")
+        assert (code, said) == (0, ""), said
+        with open(os.path.join(folder, "access"), "a", encoding="ascii") as file:
+            file.write("grant @rates IDN 5625\n")
+        code, said = run(folder, "who", "access", "RDFD", "BT.O", "lock=AwECViXA")
+        assert (code, said) == (0, "alice\ncarol  (the user is disabled)\n"), said
+        expect(folder, 0, "0301016562c0  257: 6562", "lock", "0301016562c0")
+        expect(folder, 0, "AwEBZWLA  257: 6562", "lock", "AwEBZWLA")
+        expect(folder, 1, "these permission data have no end", "lock", "0301016562")
+        what_changes(folder)
+        combined(folder)
+        expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
+    print("all good")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""tokens.py - logins by signed tokens at p2ps: taken, refused, sent anew, expired; keys change.
+
+A WebSocket client shows them; openssl signs, as an identity provider does. p2ps runs alone, with
+its engine inside.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import conf_examples
+import daemons
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "websocket"))
+from client import Client  # noqa: E402
+
+PORT = 15415
+CONF = """*rrcp*interface : lo
+*rrcp*inProcess : True
+*runDir : {folder}/run
+*logTarget : stderr
+*p2ps*rsslPort : 0
+*p2ps*wsEnable : True
+*p2ps*allowRSSLConnections : True
+*p2ps*wsPort : %d
+*p2ps*accessFile : {folder}/access
+*p2ps*accessAudit : {folder}/trail
+*p2ps*jwksFile : {folder}/keys.json
+*p2ps*jwtAudience : market-data
+*p2ps*jwtSkew : 0
+""" % PORT
+ACCESS = """user alice auth=jwt
+user bob password=secret
+user carol auth=jwt,password password=secret
+"""
+
+
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def run_openssl(*words, data=None):
+    return subprocess.run(["openssl", *words], input=data, capture_output=True, check=True,
+                          timeout=90).stdout
+
+
+def make_key(bed, name):
+    """An Ed25519 key; the public half as p2ps wants it."""
+    path = os.path.join(bed.folder, name)
+    run_openssl("genpkey", "-algorithm", "ed25519", "-out", path)
+    public = run_openssl("pkey", "-in", path, "-pubout", "-outform", "DER")[-32:]
+    return {"kty": "OKP", "crv": "Ed25519", "kid": name, "x": base64url(public)}
+
+
+def write(bed, name, text):
+    with open(os.path.join(bed.folder, name), "w", encoding="ascii") as file:
+        file.write(text)
+    os.chmod(os.path.join(bed.folder, name), 0o600)
+
+
+def token(bed, key, life, **claims):
+    now = int(time.time())
+    body = {"aud": "market-data", "iat": now, "exp": now + life, **claims}
+    text = (base64url(json.dumps({"alg": "EdDSA", "kid": key}).encode()) + "." +
+            base64url(json.dumps(body).encode()))
+    path = os.path.join(bed.folder, "text")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return text + "." + base64url(run_openssl("pkeyutl", "-sign", "-rawin", "-in", path, "-inkey",
+                                              os.path.join(bed.folder, key)))
+
+
+def show(client, text):
+    """The answer to a login by this token, a first one or another."""
+    client.send({"ID": 1, "Domain": "Login",
+                 "Key": {"NameType": "AuthnToken", "Elements": {"AuthenticationToken": text}}})
+    return client.take_until(lambda m: m.get("ID") == 1)
+
+
+def is_open(answer):
+    return answer["Type"] == "Refresh" and answer["State"]["Stream"] == "Open"
+
+
+def trail(bed):
+    with open(os.path.join(bed.folder, "trail"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("}\n")]
+
+
+def a_token_is_let_in(bed):
+    keys = [make_key(bed, "k1")]
+    write(bed, "keys.json", json.dumps({"keys": keys}))
+    write(bed, "access", ACCESS)
+    bed.start("p2ps.1", "p2ps")
+    bed.said("p2ps.1", f"wsPort {PORT}|port {PORT}")
+    client = Client(PORT)
+    answer = show(client, token(bed, "k1", 3600, sub="alice"))
+    assert is_open(answer) and answer["Key"]["Name"] == "alice", answer
+    elements = answer["Key"]["Elements"]
+    assert elements["AuthenticationErrorCode"] == 0, elements
+    assert 2000 < elements["AuthenticationTTReissue"] - time.time() < 3600, elements
+    return client
+
+
+def others_are_not(bed):
+    for text, why in ((token(bed, "k1", -5, sub="alice"), "token refused: expired "),
+                      (token(bed, "k1", 60, sub="alice", aud="web"),
+                       'token refused: audience "web"'),
+                      (token(bed, "k1", 60, sub="bob"),
+                       "the user may not log in with a signed token"),
+                      (token(bed, "k1", 60, sub="eve"), "user name or password refused"),
+                      (token(bed, "k1", 60, sub="alice")[:-4] + "AAAA", "token refused: signature"),
+                      ("5f1e7c", "token refused")):
+        client = Client(PORT)
+        answer = show(client, text)
+        state = answer["State"]
+        assert state["Stream"] == "Closed" and state["Code"] == "NotEntitled", answer
+        assert state["Text"].startswith(why), (why, answer)
+        client.end()
+    client = Client(PORT)
+    answer = client.login(user="alice", Password="secret")
+    assert answer["State"]["Stream"] == "Closed", answer
+    client.end()
+    client = Client(PORT)
+    assert is_open(client.login(user="carol", Password="secret"))
+    client.end()
+    log = bed.log("p2ps.1")
+    assert "sha256:" in log and "eyJ" not in log, "the log has a token"
+    assert "eyJ" not in json.dumps(trail(bed)), "the audit trail has a token"
+
+
+def a_new_one_is_taken_on_the_same_login(bed):
+    client = a_login(bed, 3600)
+    answer = show(client, token(bed, "k1", 7200, sub="alice"))
+    assert is_open(answer), answer
+    assert answer["Key"]["Elements"]["AuthenticationTTReissue"] > time.time() + 3600, answer
+    for text, code in ((token(bed, "k1", -5, sub="alice"), 3),
+                       (token(bed, "k1", 60, sub="carol"), 9), ("eyJ.x.y", 1)):
+        answer = show(client, text)
+        assert is_open(answer), answer
+        assert answer["Key"]["Elements"]["AuthenticationErrorCode"] == code, answer
+    client.end()
+    daemons.until(lambda: f"re-issues are in the trail: {trail(bed)}",
+                  lambda: [one["v"] for one in trail(bed) if one["e"] == "reissue"] ==
+                  ["allow", "deny", "deny", "deny"])
+    assert {one["by"] for one in trail(bed) if one["e"] == "login" and one["v"] == "allow"} == \
+        {"jwt", "password"}
+
+
+def a_login(bed, life):
+    client = Client(PORT)
+    answer = show(client, token(bed, "k1", life, sub="alice"))
+    if is_open(answer):
+        return client
+    assert "expired" in answer["State"]["Text"], answer
+    client.end()
+    return None
+
+
+def a_login_ends_with_its_token(bed):
+    """The shortest life that this machine can log in with."""
+    client, life = None, 2
+    while not client:
+        client, life = a_login(bed, life), 2 * life
+    state = client.take_until(lambda m: m.get("ID") == 1)["State"]
+    assert state["Stream"] == "Closed" and state["Code"] == "NotEntitled", state
+    assert state["Text"].startswith("the token expired at "), state
+    client.end()
+    daemons.until(lambda: "it is counted",
+                  lambda: bed.value("p2ps.1", "p2ps.worker.0.loginsExpired") >= 1)
+
+
+def keys_change_under_it(bed):
+    """By a reload, and by themselves; a file of no use changes nothing."""
+    write(bed, "keys.json", "{}")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    bed.said("p2ps.1", 'nothing is taken.*jwksFile .*: it has no array "keys"')
+    assert a_login(bed, 3600)
+    write(bed, "keys.json", json.dumps({"keys": [make_key(bed, "k2")]}))
+    bed.said("p2ps.1", r"jwksFile: 1 keys read(?s:.*)jwksFile: 1 keys read")
+    client = Client(PORT)
+    answer = show(client, token(bed, "k1", 3600, sub="alice"))
+    assert answer["State"]["Text"] == 'token refused: key id "k1" unknown', answer
+    client.end()
+    client = Client(PORT)
+    assert is_open(show(client, token(bed, "k2", 3600, sub="alice")))
+    client.end()
+    for what in "Checked", "Refused":
+        assert bed.value("p2ps.1", "p2ps.tokens" + what) > 0
+
+
+if __name__ == "__main__":
+    if not shutil.which("openssl"):
+        print("needs the openssl program")
+        sys.exit(77)
+    conf_examples.enter_namespace()
+    daemons.run(CONF, a_token_is_let_in, others_are_not, a_new_one_is_taken_on_the_same_login,
+                a_login_ends_with_its_token, keys_change_under_it)

@@ -1,0 +1,575 @@
+/* test_p2ps_authority.c - the dialogue with an authority: questions, answers, notices, silence. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "authority.h"
+#include "base/err.h"
+
+#define SECOND 1000000000ull
+#define HELLO  "{\"hello\":\"openrmds-access\",\"version\":1}\n"
+
+static struct p2ps_authority *authority;
+static struct p2ps_authority_answer answer;
+static uint64_t now_ns;
+static char sent[70000];
+
+static struct entitle_view view(const char *text)
+{
+    return (struct entitle_view){ text, strlen(text) };
+}
+
+/* Returns what the engine has sent since the last call. */
+static const char *said(void)
+{
+    size_t length;
+    const char *bytes = p2ps_authority_output(authority, &length);
+
+    assert_true(length < sizeof(sent));
+    memcpy(sent, bytes, length);
+    sent[length] = 0;
+    p2ps_authority_sent(authority, length);
+    return sent;
+}
+
+static const char *hears(const char *text)
+{
+    return p2ps_authority_input(authority, now_ns, text, strlen(text));
+}
+
+static enum p2ps_authority_verdict ask(const char *user, const char *password, uint64_t ticket)
+{
+    const struct p2ps_authority_question question = {
+        .user = view(user),
+        .password = view(password),
+        .host = view("10.1.0.7:5122"),
+    };
+
+    return p2ps_authority_ask(authority, now_ns, &question, 1, ticket, &answer);
+}
+
+static enum p2ps_authority_verdict renew(const char *user, uint64_t ticket)
+{
+    const struct p2ps_authority_question question = { .is_renewal = true, .user = view(user) };
+
+    return p2ps_authority_ask(authority, now_ns, &question, 1, ticket, &answer);
+}
+
+/* The number of the last question that went out. */
+static unsigned long long number(void)
+{
+    unsigned long long id = 0;
+    const char *at = strstr(said(), "{\"id\":");
+
+    assert_non_null(at);
+    for (const char *next; (next = strstr(at + 1, "{\"id\":"));)
+        at = next;
+    assert_int_equal(sscanf(at, "{\"id\":%llu", &id), 1);
+    return id;
+}
+
+static const char *answers(unsigned long long id, const char *rest)
+{
+    char line[600];
+
+    snprintf(line, sizeof(line), "{\"id\":%llu,%s}\n", id, rest);
+    return hears(line);
+}
+
+static bool takes(void)
+{
+    return p2ps_authority_answer(authority, 1, &answer);
+}
+
+static struct p2ps_authority_stats stats(void)
+{
+    struct p2ps_authority_stats stats;
+
+    p2ps_authority_stats(authority, &stats);
+    return stats;
+}
+
+static void greet(void)
+{
+    p2ps_authority_open(authority, now_ns);
+    said();
+    assert_null(hears(HELLO));
+    assert_true(p2ps_authority_recalls(authority));
+}
+
+static int set_up(void **state)
+{
+    const struct p2ps_authority_config config = {
+        .instance = "p2ps.1",
+        .timeout_ns = 2 * SECOND,
+        .window = 4,
+    };
+
+    (void)state;
+    now_ns = 1000 * SECOND;
+    assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    p2ps_authority_destroy(authority);
+    return 0;
+}
+
+static void it_is_up_from_its_hello_on(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("alice", "x", 1), P2PS_AUTHORITY_DOWN);
+    p2ps_authority_open(authority, now_ns);
+    assert_string_equal(said(),
+                        "{\"hello\":\"openrmds-access\",\"version\":1,\"instance\":\"p2ps.1\"}\n");
+    assert_int_equal(ask("alice", "x", 1), P2PS_AUTHORITY_DOWN);
+    assert_null(hears(HELLO));
+    assert_true(p2ps_authority_is_up(authority));
+    assert_int_equal(ask("alice", "x", 1), P2PS_AUTHORITY_ASKED);
+    p2ps_authority_close(authority, now_ns);
+    assert_false(p2ps_authority_is_up(authority));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DOWN);
+    p2ps_authority_open(authority, now_ns);
+    assert_null(p2ps_authority_tick(authority, now_ns + 4 * SECOND));
+    assert_non_null(p2ps_authority_tick(authority, now_ns + 5 * SECOND));
+}
+
+static void a_question_says_all_and_its_answer_finds_who_asked(void **state)
+{
+    const struct p2ps_authority_question question = {
+        .user = view("al\"ice\n"),
+        .password = view("p\\w"),
+        .token = view("t"),
+        .host = view("[::1]:9"),
+        .application = view("256"),
+        .position = view("net"),
+    };
+
+    (void)state;
+    greet();
+    assert_int_equal(p2ps_authority_ask(authority, now_ns, &question, 1, 77, &answer),
+                     P2PS_AUTHORITY_ASKED);
+    assert_string_equal(said(), "{\"id\":65536,\"ask\":\"login\",\"user\":\"al\\\"ice\\u000a\","
+                                "\"password\":\"p\\\\w\",\"token\":\"t\",\"application\":\"256\","
+                                "\"position\":\"net\",\"address\":\"[::1]:9\"}\n");
+    assert_int_equal(p2ps_authority_answered(authority), 0);
+    assert_null(
+        answers(65536, "\"verdict\":\"allow\",\"roles\":[ \"a\",\"\\u0062\" ],\"mounts\":3"));
+    assert_int_equal(p2ps_authority_answered(authority), 2);
+    assert_false(p2ps_authority_answer(authority, 0, &answer));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_ALLOW);
+    assert_int_equal(answer.ticket, 77);
+    assert_string_equal(answer.roles, "a,b");
+    assert_true(answer.has_mounts && answer.mounts == 3);
+    assert_false(takes());
+}
+
+static void answers_come_in_any_order(void **state)
+{
+    unsigned long long id[3];
+
+    (void)state;
+    greet();
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(ask("alice", "x", i), P2PS_AUTHORITY_ASKED);
+        id[i] = number();
+    }
+    assert_null(answers(id[2], "\"verdict\":\"allow\""));
+    assert_null(answers(id[0], "\"verdict\":\"deny\",\"code\":\"MAX_LOGINS\",\"text\":\"no\""));
+    assert_true(takes() && answer.ticket == 2);
+    assert_true(takes() && answer.ticket == 0);
+    assert_int_equal(answer.reason, ENTITLE_MOUNTS);
+    assert_string_equal(answer.text, "no");
+    assert_false(takes());
+    assert_int_equal(stats().waiting, 1);
+}
+
+static void a_token_is_whom_the_authority_names(void **state)
+{
+    const struct p2ps_authority_question question = { .token = view("eyJ"),
+                                                      .certificate = view("bob"),
+                                                      .needs_certificate = true };
+
+    (void)state;
+    greet();
+    p2ps_authority_ask(authority, now_ns, &question, 1, 1, &answer);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"user\":\"bob\""));
+    assert_true(takes());
+    assert_string_equal(answer.user, "bob");
+    assert_string_equal(answer.certificate, "bob"); /* to be judged now that the name is known */
+    assert_true(answer.needs_certificate);
+    p2ps_authority_ask(authority, now_ns, &question, 1, 2, &answer);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_DENY);
+}
+
+/* One user's trouble is no other's: the connection stays, and so do the questions of others. */
+static void is_refused_alone(const char *rest)
+{
+    char user[ENTITLE_TEXT_MAX];
+
+    assert_int_equal(ask("bob", "x", 1), P2PS_AUTHORITY_ASKED);
+    unsigned long long bob = number();
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ASKED);
+    uint64_t before = stats().unusable;
+    assert_null(answers(number(), rest));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DENY);
+    assert_int_equal(answer.ticket, 2);
+    assert_string_equal(answer.roles, "");
+    assert_int_equal(stats().unusable, before + 1);
+    assert_non_null(p2ps_authority_unusable(authority, user));
+    assert_string_equal(user, "alice");
+    assert_null(p2ps_authority_unusable(authority, user));
+    assert_null(answers(bob, "\"verdict\":\"allow\""));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_ALLOW);
+    assert_true(p2ps_authority_is_up(authority));
+}
+
+static void who_allows_somebody_else_lets_nobody_in(void **state)
+{
+    (void)state;
+    greet();
+    is_refused_alone("\"verdict\":\"allow\",\"user\":\"root\",\"ttl\":60");
+    is_refused_alone("\"verdict\":\"allow\",\"user\":\"Alice\"");
+}
+
+static void roles_beyond_the_limits_refuse_one_login(void **state)
+{
+    char rest[400];
+
+    (void)state;
+    greet();
+    snprintf(rest, sizeof(rest), "\"verdict\":\"allow\",\"roles\":[\"%0256d\"]", 1);
+    is_refused_alone(rest);
+    is_refused_alone("\"verdict\":\"allow\",\"roles\":[\"a\\n\"]");
+}
+
+static void each_login_may_have_roles_of_its_own(void **state)
+{
+    char rest[400], roles[16];
+
+    (void)state;
+    greet();
+    for (int i = 0; i < 5000; i++) {
+        ask("carol", "x", 3);
+        snprintf(roles, sizeof(roles), "r%d", i);
+        snprintf(rest, sizeof(rest), "\"verdict\":\"allow\",\"roles\":[\"%s\"]", roles);
+        assert_null(answers(number(), rest));
+        assert_true(takes() && answer.verdict == P2PS_AUTHORITY_ALLOW);
+        assert_string_equal(answer.roles, roles);
+    }
+}
+
+static void an_answer_lives_for_its_ttl_also_without_the_authority(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"roles\":[\"r\"],\"ttl\":60"));
+    assert_true(takes());
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    assert_string_equal(answer.roles, "r");
+    assert_int_equal(ask("alice", "y", 3), P2PS_AUTHORITY_ASKED);
+    assert_int_equal(ask("bob", "x", 3), P2PS_AUTHORITY_ASKED);
+    p2ps_authority_close(authority, now_ns);
+    assert_int_equal(ask("alice", "x", 4), P2PS_AUTHORITY_ALLOW);
+    assert_int_equal(ask("alice", "y", 4), P2PS_AUTHORITY_DOWN);
+    now_ns += 61 * SECOND;
+    assert_int_equal(ask("alice", "x", 5), P2PS_AUTHORITY_DOWN);
+    assert_int_equal(stats().cached, 2);
+}
+
+static void a_denial_is_not_remembered(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"deny\",\"ttl\":60"));
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ASKED);
+}
+
+static void what_changes_is_forgotten_and_asked_again(void **state)
+{
+    char text[ENTITLE_TEXT_MAX];
+
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":600"));
+    assert_true(takes());
+    uint64_t serial = answer.serial;
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), serial, text),
+                     P2PS_AUTHORITY_FINE);
+    assert_null(hears("{\"event\":\"again\",\"user\":\"alice\"}\n"));
+    assert_true(p2ps_authority_recalls(authority));
+    assert_false(p2ps_authority_recalls(authority));
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), serial, text),
+                     P2PS_AUTHORITY_AGAIN);
+    assert_int_equal(p2ps_authority_look(authority, view("bob"), serial, text),
+                     P2PS_AUTHORITY_FINE);
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ASKED);
+    assert_int_equal(renew("alice", 3), P2PS_AUTHORITY_ASKED);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_true(takes());
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), answer.serial, text),
+                     P2PS_AUTHORITY_FINE);
+}
+
+static void notices_about(const char *user, int count)
+{
+    char line[100];
+
+    snprintf(line, sizeof(line), "{\"event\":\"again\",\"user\":\"%s\"}\n", user);
+    for (int i = 0; i < count; i++)
+        assert_null(hears(line));
+}
+
+static void what_is_known_of_others_is_kept(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":600"));
+    assert_true(takes());
+    for (int i = 0; i < 3; i++) {
+        notices_about("carol", 1024);
+        assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    }
+    notices_about("carol", 1025); /* too much has happened to know */
+    assert_int_equal(ask("alice", "x", 3), P2PS_AUTHORITY_ASKED);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":600"));
+    assert_true(takes());
+    assert_int_equal(ask("alice", "x", 4), P2PS_AUTHORITY_ALLOW);
+    notices_about("*", 1);
+    assert_int_equal(ask("alice", "x", 5), P2PS_AUTHORITY_ASKED);
+}
+
+static void a_logout_is_for_sessions_that_are_there(void **state)
+{
+    char text[ENTITLE_TEXT_MAX];
+
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_true(takes());
+    uint64_t serial = answer.serial;
+    assert_null(hears("{\"event\":\"logout\",\"user\":\"alice\",\"text\":\"bye\"}\n"));
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), serial, text),
+                     P2PS_AUTHORITY_OUT);
+    assert_string_equal(text, "bye");
+    ask("alice", "x", 2);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_true(takes());
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), answer.serial, text),
+                     P2PS_AUTHORITY_FINE);
+    for (int i = 0; i < 2000; i++)
+        assert_null(hears("{\"event\":\"logout\",\"user\":\"carol\"}\n"));
+    assert_int_equal(p2ps_authority_look(authority, view("bob"), serial, text),
+                     P2PS_AUTHORITY_AGAIN); /* too much has happened to know */
+}
+
+static void silence_is_noticed_and_ends(void **state)
+{
+    (void)state;
+    greet();
+    now_ns += SECOND;
+    ask("alice", "x", 1);
+    unsigned long long id = number();
+    assert_int_equal(p2ps_authority_deadline(authority), now_ns + 2 * SECOND);
+    now_ns += 2 * SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DOWN);
+    assert_false(p2ps_authority_is_up(authority));
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_DOWN);
+    assert_int_equal(renew("alice", 3), P2PS_AUTHORITY_DOWN);
+    assert_false(p2ps_authority_recalls(authority));
+    assert_null(answers(id, "\"verdict\":\"allow\""));
+    assert_int_equal(stats().late, 1);
+    assert_true(p2ps_authority_is_up(authority));
+    assert_true(p2ps_authority_recalls(authority)); /* a session was not answered */
+    assert_false(takes());
+}
+
+static void one_slow_answer_is_no_silence(void **state)
+{
+    (void)state;
+    greet();
+    now_ns += SECOND;
+    ask("alice", "x", 1);
+    now_ns += SECOND;
+    ask("bob", "x", 2);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    now_ns += SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_true(p2ps_authority_is_up(authority));
+    assert_int_equal(stats().timeouts, 1);
+}
+
+/* Some login is under way all the time where many come and go. */
+static void owed_renewals_wait_for_half_the_window_only(void **state)
+{
+    unsigned long long id[4];
+
+    (void)state;
+    greet();
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(renew("alice", i), P2PS_AUTHORITY_ASKED);
+        id[i] = number();
+    }
+    assert_int_equal(renew("bob", 4), P2PS_AUTHORITY_BUSY);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_false(p2ps_authority_recalls(authority));
+        assert_null(answers(id[i], "\"verdict\":\"allow\""));
+        assert_true(takes());
+    }
+    assert_int_equal(stats().waiting, 1);
+    assert_true(p2ps_authority_recalls(authority));
+    assert_false(p2ps_authority_recalls(authority));
+}
+
+static void a_renewal_knows_no_notice_that_came_after_it(void **state)
+{
+    char text[ENTITLE_TEXT_MAX];
+
+    (void)state;
+    greet();
+    renew("alice", 1);
+    unsigned long long id = number();
+    notices_about("alice", 1);
+    assert_null(answers(id, "\"verdict\":\"allow\""));
+    assert_true(takes());
+    assert_int_equal(p2ps_authority_look(authority, view("alice"), answer.serial, text),
+                     P2PS_AUTHORITY_AGAIN);
+}
+
+static void it_is_pinged_and_given_up_after_three(void **state)
+{
+    (void)state;
+    greet();
+    assert_null(p2ps_authority_tick(authority, now_ns + 5 * SECOND));
+    assert_string_equal(said(), "{\"ping\":1}\n");
+    now_ns += 6 * SECOND;
+    assert_null(hears("{\"pong\":1}\n"));
+    assert_null(p2ps_authority_tick(authority, now_ns + 14 * SECOND));
+    assert_non_null(p2ps_authority_tick(authority, now_ns + 15 * SECOND));
+}
+
+static void the_window_bounds_questions(void **state)
+{
+    (void)state;
+    greet();
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(ask("alice", "x", i), P2PS_AUTHORITY_ASKED);
+    assert_int_equal(ask("alice", "x", 5), P2PS_AUTHORITY_BUSY);
+    assert_int_equal(stats().busy, 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_int_equal(ask("alice", "x", 6), P2PS_AUTHORITY_BUSY); /* its place is not taken yet */
+    assert_true(takes());
+    assert_int_equal(ask("alice", "x", 7), P2PS_AUTHORITY_ASKED);
+}
+
+static void broken_lines_end_the_connection(void **state)
+{
+    static const char *const lines[] = {
+        "{\n",
+        "[]\n",
+        "{}\n",
+        "{\"id\":}\n",
+        "{\"id\":1,\"id\":1}\n",
+        "{\"id\":-1}\n",
+        "{\"id\":1.5}\n",
+        "{\"id\":99999999999999999999}\n",
+        "{\"id\":65536,\"verdict\":\"maybe\"}\n",
+        "{\"id\":131072,\"verdict\":\"allow\"}\n",
+        "{\"id\":1,\"verdict\":\"allow\"}\n",
+        "{\"event\":\"logout\"}\n",
+        "{\"event\":\"logout\",\"user\":\"\\ud800\"}\n",
+        "{\"pong\":1} x\n",
+        "{\"roles\":{}}\n",
+        "{\"roles\":[1]}\n",
+        "{\"a\nb\":1}\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        greet();
+        ask("alice", "x", 1);
+        if (!hears(lines[i]))
+            fail_msg("taken: %s", lines[i]);
+        p2ps_authority_close(authority, now_ns);
+        assert_true(takes());
+        assert_int_equal(answer.verdict, P2PS_AUTHORITY_DOWN);
+        p2ps_authority_destroy(authority);
+        set_up(NULL);
+    }
+    p2ps_authority_open(authority, now_ns);
+    assert_non_null(hears("{\"hello\":\"openrmds-access\",\"version\":2}\n"));
+}
+
+static void a_line_may_come_in_pieces_but_not_without_end(void **state)
+{
+    static char much[65537];
+
+    (void)state;
+    p2ps_authority_open(authority, now_ns);
+    for (const char *at = HELLO; *at; at++)
+        assert_null(p2ps_authority_input(authority, now_ns, at, 1));
+    assert_true(p2ps_authority_is_up(authority));
+    memset(much, ' ', sizeof(much));
+    assert_non_null(p2ps_authority_input(authority, now_ns, much, sizeof(much)));
+}
+
+static void bytes_that_are_no_utf8_are_not_sent(void **state)
+{
+    (void)state;
+    greet();
+    assert_int_equal(ask("al\xe9", "x", 1), P2PS_AUTHORITY_DENY);
+    assert_int_equal(ask("al\xc3\xa9", "x", 1), P2PS_AUTHORITY_ASKED);
+    assert_non_null(strstr(said(), "\"user\":\"al\xc3\xa9\""));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_up_from_its_hello_on),
+        TEST(a_question_says_all_and_its_answer_finds_who_asked),
+        TEST(answers_come_in_any_order),
+        TEST(a_token_is_whom_the_authority_names),
+        TEST(who_allows_somebody_else_lets_nobody_in),
+        TEST(roles_beyond_the_limits_refuse_one_login),
+        TEST(each_login_may_have_roles_of_its_own),
+        TEST(an_answer_lives_for_its_ttl_also_without_the_authority),
+        TEST(a_denial_is_not_remembered),
+        TEST(what_changes_is_forgotten_and_asked_again),
+        TEST(what_is_known_of_others_is_kept),
+        TEST(a_logout_is_for_sessions_that_are_there),
+        TEST(silence_is_noticed_and_ends),
+        TEST(one_slow_answer_is_no_silence),
+        TEST(owed_renewals_wait_for_half_the_window_only),
+        TEST(a_renewal_knows_no_notice_that_came_after_it),
+        TEST(it_is_pinged_and_given_up_after_three),
+        TEST(the_window_bounds_questions),
+        TEST(broken_lines_end_the_connection),
+        TEST(a_line_may_come_in_pieces_but_not_without_end),
+        TEST(bytes_that_are_no_utf8_are_not_sent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* rules.h - the verbs of rmdsaccess about an access file. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMDSACCESS_RULES_H
+#define RMDSACCESS_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "entitle/entitle.h"
+
+/* All return the exit code. `words` are those behind the verb. */
+int access_check(const char *const words[], size_t count);
+int access_explain(const char *const words[], size_t count);
+int access_who(const char *const words[], size_t count);
+/* Of a password from standard input. */
+int access_hash(const char *const words[], size_t count);
+int access_lock(const char *const words[], size_t count);
+int access_combine(const char *const words[], size_t count);
+int access_what(const char *const words[], size_t count);
+int access_test(const char *const words[], size_t count);
+int access_diff(const char *const words[], size_t count);
+
+/* ---- file.c ---- */
+
+/* A file that was read. */
+struct access_text {
+    const char *path;
+    char *text;
+    size_t length;
+    struct entitle_rules *rules; /* NULL: it has mistakes */
+    struct access_finding *findings;
+    size_t count, errors, warnings;
+};
+
+/* MD_EXIT_OK, also with mistakes; or the exit code, and the reason was printed. */
+int access_text_read(const char *path, struct access_text *out);
+/* Adds what entitle_rules_review() finds. */
+void access_text_review(struct access_text *file);
+/* All that was found, by line; "FILE:LINE: error: ...". */
+void access_text_tell(struct access_text *file);
+void access_text_free(struct access_text *file);
+/* A line of it, from 1, without blanks around it; the length. */
+int access_text_line(const struct access_text *file, unsigned line, const char **out);
+
+/* ---- rules.c ---- */
+
+/* A question from words like do=post. */
+struct access_question {
+    struct entitle_query query;
+    char lock[32768];
+};
+
+/* A file without a mistake, or the exit code; the mistakes were printed. */
+int access_read_whole(const char *path, struct access_text *file);
+/* False: a word is none of them, which was printed. */
+bool access_question_read(struct access_question *question, const char *service, const char *item,
+                          const char *const words[], size_t count);
+/* May the user log in, and then the rest? */
+enum entitle_verdict access_judge(const struct access_text *file, struct entitle_query *query,
+                                  struct entitle_answer *answer);
+
+/* ---- lock.c ---- */
+
+/* Permission data in hexadecimal digits, or base64. The length, or 0: it is neither. */
+size_t access_lock_read(const char *word, char *out, size_t size);
+
+#endif
