@@ -91,6 +91,7 @@ struct pair_provider {
     uint8_t refusal; /* stream state of the next answers, 0: an image */
     uint8_t nak;
     const char *perm_data;
+    uint8_t group;      /* of images; 0: 1 */
     uint16_t container; /* of images, with `payload` in place of fields; 0: fields */
     struct rwf_bytes payload;
     uint16_t conflated;     /* as updates say, 0: they do not */

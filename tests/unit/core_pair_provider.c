@@ -25,6 +25,7 @@ void pair_say_image_part(struct pair_provider *p, const struct pair_item *it, bo
                          unsigned part)
 {
     uint8_t bytes[1024];
+    const uint8_t group[2] = { 0, p->group ? p->group : 1 };
     struct rwf_encoder enc;
     struct rwf_msg msg = {
         .msg_class = RWF_CLASS_REFRESH,
@@ -39,7 +40,7 @@ void pair_say_image_part(struct pair_provider *p, const struct pair_item *it, bo
                        (p->has_seqs ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
                        (it->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) | RWF_REFRESH_HAS_QOS),
         .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
-        .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
+        .group_id = rwf_bytes(group, sizeof(group)),
         .seq_num = it->counter,
         .state = { .stream_state = it->is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
                    .data_state = RWF_DATA_OK },

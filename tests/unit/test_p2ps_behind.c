@@ -249,6 +249,50 @@ static void a_pause_of_our_own_cuts_nobody(void **state)
     assert_string_equal(pair_heard(c, 5), "IJij");
 }
 
+static void follow_groups(struct pair_client *c)
+{
+    const struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP,
+    };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_settle(c->pair);
+}
+
+/* The image that would have told it its new group is one that it has missed. */
+static void a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_know(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    follow_groups(a);
+    follow_groups(b);
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    room(a, 0, 10);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    room(a, 5, 10); /* too little to be given what is owed */
+    pair->provider.group = 2;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_int_not_equal(pair_stream(a, 5)->group, pair_stream(b, 5)->group);
+    pair_say_group(pair, 2, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 2), "Dg");
+    assert_string_equal(pair_heard(a, 5), "I!");
+    assert_string_equal(pair_heard(b, 2), "Dg");
+    assert_string_equal(pair_heard(b, 5), "IUi");
+    pair_say_group_state(pair, 2, 0, RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "I!R"); /* the other has heard it of the group */
+    assert_string_equal(pair_heard(b, 5), "IUi");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
+}
+
 static void too_many_items_behind_is_the_end(void **state)
 {
     struct pair *pair = *state;
@@ -454,6 +498,7 @@ int main(void)
         TEST(a_pause_of_our_own_cuts_nobody),
         TEST(suspect_is_told_before_the_image_that_ends_it),
         TEST(real_time_is_told_when_the_item_is_fine_again),
+        TEST(a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_know),
         TEST(too_many_items_behind_is_the_end),
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
         TEST(a_suspect_state_is_told_later),

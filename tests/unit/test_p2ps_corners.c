@@ -23,6 +23,11 @@ static int setup_source_caches(void **state)
     return setup_with(state, true);
 }
 
+static int setup_one_item(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .sink.item_limit = 1 });
+}
+
 static void login_again(struct pair_client *c, bool pause)
 {
     struct omm_login_request request = pair_login_request();
@@ -279,6 +284,24 @@ static void a_snapshot_waits_for_a_slow_authority(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+/* No further item can be opened for it, so its image comes once, and is gone by then. */
+static void a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->authority_is_late = true;
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "");
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "R");
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
 static void a_verdict_overtaken_by_another_question_is_not_lost(void **state)
 {
     struct pair *pair = *state;
@@ -402,6 +425,44 @@ static void its_parts_are_for_all_and_who_joins_between_them_is_answered(void **
     assert_string_equal(pair_heard(b, 6), "IIU");
 }
 
+/* An image of several parts is under way when a paused stream is asked for again, or when the
+ * verdict about such a request comes: the answer is the next one, whole and solicited. */
+static void ask_again_between_parts(struct pair *pair, bool is_late, const char *heard)
+{
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->provider.perm_data = "A";
+    request.pause = true;
+    pair_ask_item(c, &request);
+    pair->provider.answers = false;
+    pair->provider.parts = 2;
+    pair->authority_is_late = is_late;
+    if (is_late)
+        pair->provider.perm_data = "B";
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), false, 0);
+    pair_settle(pair);
+    pair_ask_item(c, &request);
+    pair->authority_is_late = false;
+    pair->answers_now = true;
+    pair_pass(pair, 20 * PAIR_MS);
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), false, 1);
+    pair->provider.answers = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), heard);
+    assert_int_equal(pair->provider.reissues, 1);
+}
+
+static void a_paused_stream_asked_for_again_between_parts_is_answered(void **state)
+{
+    ask_again_between_parts(*state, false, "IiII");
+}
+
+static void one_that_is_held_back_between_parts_is_answered_too(void **state)
+{
+    ask_again_between_parts(*state, true, "IJIIj");
+}
+
 /* A provider that conflates says a change in the image, and nowhere else. */
 static void a_change_that_only_a_snapshot_is_told_is_for_all(void **state)
 {
@@ -500,12 +561,15 @@ int main(void)
         TEST(an_image_of_a_stream_that_was_ended_is_suspect, setup_source_caches),
         TEST(a_cached_image_has_the_permission_data_of_the_last_update, setup_source_caches),
         TEST(a_snapshot_waits_for_a_slow_authority, setup),
+        TEST(a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed, setup_one_item),
         TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
         TEST(it_is_closed_before_the_item_is_asked_for_again, setup),
         TEST(what_the_provider_ended_after_it_answered_is_not_closed, setup),
         TEST(a_snapshot_elsewhere_is_nothing_to_those_who_watch, setup),
         TEST(its_parts_are_for_all_and_who_joins_between_them_is_answered, setup),
+        TEST(a_paused_stream_asked_for_again_between_parts_is_answered, setup),
+        TEST(one_that_is_held_back_between_parts_is_answered_too, setup),
         TEST(a_change_that_only_a_snapshot_is_told_is_for_all, setup),
         TEST(what_only_who_joined_has_is_for_all_when_a_snapshot_brings_it, setup),
         TEST(its_image_is_for_all_when_it_is_news, setup),
