@@ -36,6 +36,19 @@ static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *
                                 md_be32(record->message.data + layout.seq_num.at));
 }
 
+/* The client lacks a record. Of a snapshot that is all it will get: the stream is closed, or it
+ * would end without an answer. */
+static void tell_lacking(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                         const struct rwf_state *state)
+{
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct rwf_state told = *state;
+
+    if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING)
+        told.stream_state = RWF_STREAM_CLOSED;
+    p2ps_watch_status(core, item, watch, &told);
+}
+
 static void tell_unreadable(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
@@ -56,7 +69,7 @@ static void tell_unreadable(struct p2ps_core *core, uint32_t item)
         if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
             continue;
         if (!(core->forms[w->form].flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
-            p2ps_watch_status(core, item, i, &state);
+            tell_lacking(core, item, i, &state);
     }
 }
 
@@ -80,7 +93,7 @@ static void tell_unmade(struct p2ps_core *core, uint32_t item)
             w->flags & (HELD_BACK | P2PS_WATCH_TOLD_LOST) ||
             core->made_epoch[w->form] != core->epoch || !core->made[w->form].is_broken)
             continue;
-        p2ps_watch_status(core, item, i, &state);
+        tell_lacking(core, item, i, &state);
         if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
             w->flags |= P2PS_WATCH_TOLD_LOST;
     }
@@ -151,6 +164,23 @@ static void tell_before_image(struct p2ps_core *core, uint32_t item)
     }
 }
 
+/* After the last part. A snapshot that was permitted or asked for again between the parts has not
+ * had the first one: on an item that goes on it gets the next image, else none comes. */
+static void end_snapshots(struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
+
+        if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING &&
+            !(w->flags & P2PS_WATCH_OWED))
+            p2ps_item_watch_end(core, item, i);
+        else if (it->has_ended && w->state == P2PS_WATCH_NEW)
+            p2ps_watch_too_late(core, item, i);
+    }
+}
+
 static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
@@ -185,13 +215,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        const struct p2ps_watch *w = &it->watches[i];
-
-        if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING &&
-            !(w->flags & P2PS_WATCH_OWED))
-            p2ps_item_watch_end(core, item, i);
-    }
+    end_snapshots(core, item);
     if (ends_by_itself)
         it->sink_item = RRMP_ITEM_NONE; /* watches without room for it get a status later */
 }

@@ -285,11 +285,11 @@ static void tell_waits(struct p2ps_core *core, uint32_t item, uint32_t watch)
         p2ps_watch_status(core, item, watch, &state);
 }
 
-/* The image of a snapshot has gone by, and the source sends it once. */
-static void tell_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch)
+void p2ps_watch_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                        RWF_CODE_NO_RESOURCES, "No room for the image");
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES,
+                   "The image could not be kept for this stream; ask again");
 
     p2ps_watch_status(core, item, watch, &state);
 }
@@ -329,7 +329,7 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
     if (p2ps_watch_give_image(core, item, watch))
         return;
     if (it->sink_item == RRMP_ITEM_NONE) {
-        tell_too_late(core, item, watch);
+        p2ps_watch_too_late(core, item, watch);
         return;
     }
     rrmp_sink_item_want_image(p2ps_item_sink(core, item), core->now_ns, it->sink_item);
@@ -346,7 +346,7 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
     struct p2ps_watch *w = &it->watches[at];
 
     if (it->sink_item == RRMP_ITEM_NONE) {
-        tell_too_late(core, item, at);
+        p2ps_watch_too_late(core, item, at);
         return;
     }
     if (w->flags & P2PS_WATCH_OWED_IMAGE) {

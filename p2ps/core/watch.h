@@ -26,6 +26,8 @@ void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
 bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
 void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
 void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text);
+/* Closes a snapshot whose image has gone by, in whole or in part: the source sends it once. */
+void p2ps_watch_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch);
 void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* Tells a watch that was left out for lack of room what it is owed, as far as there is room now. */
 void p2ps_watches_give_owed(struct p2ps_core *core, uint32_t client);

@@ -302,6 +302,48 @@ static void a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed(voi
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+static void one_whose_verdict_comes_between_its_parts_is_closed_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->authority_is_late = true;
+    pair->provider.answers = false;
+    pair->provider.parts = 2;
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 0);
+    pair_settle(pair);
+    pair->answers_now = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "");
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 1);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "R");
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
+static void a_snapshot_that_is_asked_for_again_between_its_parts_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->provider.answers = false;
+    pair->provider.parts = 2;
+    request.is_streaming = false;
+    pair_ask_item(c, &request);
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 0);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair_ask_item(c, &request);
+    pair_say_image_part(&pair->provider, pair_item(pair, "IBM.N"), true, 1);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IR");
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
 static void a_verdict_overtaken_by_another_question_is_not_lost(void **state)
 {
     struct pair *pair = *state;
@@ -562,6 +604,8 @@ int main(void)
         TEST(a_cached_image_has_the_permission_data_of_the_last_update, setup_source_caches),
         TEST(a_snapshot_waits_for_a_slow_authority, setup),
         TEST(a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed, setup_one_item),
+        TEST(one_whose_verdict_comes_between_its_parts_is_closed_too, setup_one_item),
+        TEST(a_snapshot_that_is_asked_for_again_between_its_parts_is_closed, setup),
         TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
         TEST(it_is_closed_before_the_item_is_asked_for_again, setup),

@@ -116,6 +116,25 @@ static void a_record_that_a_protocol_cannot_say_makes_the_item_suspect_once(void
     assert_int_equal(p2ps_core_stats(pair->sink)->decode_errors, 4);
 }
 
+static void a_snapshot_that_a_protocol_cannot_say_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_streaming = false;
+    pair_unmade_class = RWF_CLASS_REFRESH;
+    pair_ask_item(c, &request);
+    request.stream_id = 6;
+    pair_open(c, 7, "IBM.N"); /* of an item that is open it is the same */
+    pair_ask_item(c, &request);
+    pair_unmade_class = 0;
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_string_equal(pair_heard(c, 6), "X");
+    assert_string_equal(pair_heard(c, 7), "!");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 1);
+}
+
 static void a_generic_message_that_a_protocol_cannot_say_costs_no_connection(void **state)
 {
     struct pair *pair = *state;
@@ -273,6 +292,7 @@ int main(void)
         TEST(a_client_without_single_open_recovers_itself),
         TEST(a_client_that_takes_no_suspect_data_is_told_to_ask_again),
         TEST(a_record_that_a_protocol_cannot_say_makes_the_item_suspect_once),
+        TEST(a_snapshot_that_a_protocol_cannot_say_is_closed),
         TEST(a_generic_message_that_a_protocol_cannot_say_costs_no_connection),
         cmocka_unit_test_setup_teardown(no_more_requests_are_under_way_than_the_open_window,
                                         setup_window, pair_teardown),
