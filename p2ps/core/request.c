@@ -260,6 +260,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
 static void open_watch(struct p2ps_core *core, struct opening *open)
 {
     const struct omm_item_request *request = open->request;
+    bool has_refresh = !request->no_refresh || !request->is_streaming; /* a snapshot is one */
     struct entitle_answer answer;
 
     if (!choose_form(core, open))
@@ -276,7 +277,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
         .state = P2PS_WATCH_ASKS,
         .flags = (uint16_t)((request->is_streaming ? 0 : P2PS_WATCH_SNAPSHOT) |
                             (request->pause ? P2PS_WATCH_PAUSED : 0) |
-                            (request->no_refresh ? P2PS_WATCH_NO_REFRESH : P2PS_WATCH_ASKED) |
+                            (has_refresh ? P2PS_WATCH_ASKED : P2PS_WATCH_NO_REFRESH) |
                             (request->is_private ? P2PS_WATCH_PRIVATE : 0) |
                             (p2ps_standby_is(p2ps_client_at(core, open->client), open->service)
                                  ? P2PS_WATCH_STANDBY

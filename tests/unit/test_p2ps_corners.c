@@ -344,6 +344,27 @@ static void a_snapshot_that_is_asked_for_again_between_its_parts_is_closed(void 
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+/* Who may have snapshots only must not follow an item that way. */
+static void a_snapshot_without_refresh_is_one_with_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+    struct omm_item_request request = pair_request(6, "IBM.N");
+
+    request.is_streaming = false;
+    request.no_refresh = true;
+    pair_ask_item(b, &request);
+    assert_string_equal(pair_heard(b, 6), "I");
+    pair_open(a, 5, "IBM.N");
+    pair_ask_item(b, &request);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 6), "II");
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 1);
+}
+
 static void a_verdict_overtaken_by_another_question_is_not_lost(void **state)
 {
     struct pair *pair = *state;
@@ -606,6 +627,7 @@ int main(void)
         TEST(a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed, setup_one_item),
         TEST(one_whose_verdict_comes_between_its_parts_is_closed_too, setup_one_item),
         TEST(a_snapshot_that_is_asked_for_again_between_its_parts_is_closed, setup),
+        TEST(a_snapshot_without_refresh_is_one_with_it, setup),
         TEST(a_verdict_overtaken_by_another_question_is_not_lost, setup),
         TEST(a_stream_the_provider_opened_by_mistake_is_closed, setup),
         TEST(it_is_closed_before_the_item_is_asked_for_again, setup),
