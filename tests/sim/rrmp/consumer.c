@@ -218,6 +218,7 @@ static void open_variant(struct consumer *c, enum stream_kind kind)
     world->coverage->snapshot_opens += kind == STREAM_SNAPSHOT;
     world->coverage->privates += kind == STREAM_PRIVATE;
     struct omm_item_request request = request_of(c, s, &name);
+    request.no_refresh = kind == STREAM_SNAPSHOT && s->id % 3 == 0; /* which changes nothing */
     ask(c, s, &request);
 }
 
@@ -252,6 +253,19 @@ static void open_batch(struct consumer *c)
     spoken(c);
 }
 
+/* Before it is answered; it stays one stream with one answer, with a refresh or without. */
+static void ask_snapshot_again(struct consumer *c, struct stream *s)
+{
+    struct name name;
+
+    name_of(&name, 'I', s->item);
+    struct omm_item_request request = request_of(c, s, &name);
+    request.no_refresh = s->id % 2;
+    s->may_jump = true;
+    c->world->coverage->snapshot_reissues++;
+    ask(c, s, &request);
+}
+
 static void reissue(struct consumer *c, struct stream *s)
 {
     struct coverage *coverage = c->world->coverage;
@@ -259,6 +273,8 @@ static void reissue(struct consumer *c, struct stream *s)
     bool was_paused = s->is_paused;
     struct name name;
 
+    if (s->kind == STREAM_SNAPSHOT)
+        ask_snapshot_again(c, s);
     if (s->kind != STREAM_SHARED)
         return;
     if (choice < 3)

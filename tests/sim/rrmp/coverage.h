@@ -46,6 +46,7 @@
     ROW(no_refreshes, IN_CORES, "request", "re-issue without refresh")                             \
     ROW(priorities, IN_CORES, "request", "priority")                                               \
     ROW(snapshot_opens, IN_CORES, "request", "snapshot")                                           \
+    ROW(snapshot_reissues, IN_CORES, "request", "snapshot asked for again")                        \
     ROW(privates, IN_BOTH, "request", "private stream")                                            \
     ROW(logins, IN_CORES, "request", "login")                                                      \
     ROW(logouts, IN_CORES, "request", "logout")                                                    \
@@ -119,7 +120,8 @@ struct coverage {
         updates_withheld;
     uint64_t consumer_deaths, consumer_cuts;
     uint64_t opens, closes, reissues, batches, views, keyed, pauses, resumes, pauses_all;
-    uint64_t no_refreshes, priorities, snapshot_opens, privates, logins, logouts, posts;
+    uint64_t no_refreshes, priorities, snapshot_opens, snapshot_reissues, privates, logins, logouts,
+        posts;
     uint64_t posts_off_stream, generics, bad_services, dictionaries;
     uint64_t images, images_unsolicited, images_of_parts, updates, statuses, states_by_directory;
     uint64_t states_by_group, suspects, conflations, resumptions, closed, closed_recover;
