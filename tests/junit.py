@@ -21,7 +21,7 @@ SUBJECTS = [
     ("chain", 6, "chain|rrmp|p2ps|srcdist|entitle|omm|itemkey|conf_example|reload|tls_of"),
     ("RRCP", 5, "rrcp|netio|attach"),
     ("RSSL", 3, "rssl|client|example|versions"),
-    ("RWF", 2, "rwf|rmtes|cache|interop"),
+    ("RWF", 2, "rwf|rmtes|cache|conflate|interop"),
     ("ground floor", 8, ""),
 ]
 

@@ -22,7 +22,8 @@ CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limit
 # (rwf reads dictionary files only as bytes its caller hands over.)
 ENGINES = tuple(
     f"src/{name}/"
-    for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "cache")
+    for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "conflate",
+                 "cache")
 ) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
     r"#include "

@@ -1,0 +1,205 @@
+/* conflate.c - see conflate.h: which updates may be merged, and the head of a merged one. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/prng.h"
+#include "private.h"
+
+#define COUNT_MAX 32767u /* of conflation information */
+#define TIME_MAX  65535u
+
+/* All other flags, those that are not known too, are of updates that pass. */
+#define MERGED_FLAGS                                                                               \
+    ((unsigned)RWF_UPDATE_HAS_KEY | RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_HAS_CONF_INFO |            \
+     RWF_UPDATE_DO_NOT_RIPPLE | RWF_UPDATE_DISCARDABLE)
+
+int conflate_create(const struct conflate_config *config, struct conflate **out)
+{
+    struct conflate *c = calloc(1, sizeof(*c));
+
+    *out = c;
+    if (!c)
+        return MD_ERR_NOMEM;
+    c->config = *config;
+    c->key[0] = md_mix64(config->random);
+    c->key[1] = md_mix64(config->random + 1);
+    return MD_OK;
+}
+
+void conflate_destroy(struct conflate *c)
+{
+    free(c);
+}
+
+/* ---- may it be merged ---- */
+
+static bool is_whole_list(struct rwf_bytes payload)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = rwf_field_list_decode(payload, NULL, &list);
+
+    if (rc < 0 || list.count > CONFLATE_FIELDS_MAX)
+        return false;
+    while ((rc = rwf_field_list_next(&list, &field)) > 0)
+        continue;
+    return rc == 0;
+}
+
+static bool may_merge(const struct rwf_msg *msg)
+{
+    if (msg->msg_class != RWF_CLASS_UPDATE || msg->flags & ~MERGED_FLAGS)
+        return false;
+    if (msg->container == RWF_TYPE_FIELD_LIST)
+        return is_whole_list(msg->payload);
+    return msg->container == RWF_TYPE_MAP && conflate_map_is_plain(msg->payload);
+}
+
+static bool ripples(const struct rwf_msg *msg)
+{
+    return !(msg->flags & RWF_UPDATE_DO_NOT_RIPPLE);
+}
+
+/* ---- the head ---- */
+
+static uint32_t counts_for(const struct rwf_msg *msg)
+{
+    return msg->flags & RWF_UPDATE_HAS_CONF_INFO && msg->conf_count ? msg->conf_count : 1;
+}
+
+static uint32_t sum(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
+/* The time that the pending run has taken so far. */
+static uint64_t time_of(const struct conflate_pending *pending, uint64_t now_ns)
+{
+    return now_ns > pending->first_ns ? (now_ns - pending->first_ns) / 1000000 : 0;
+}
+
+/* A provider that merges says how long its run was. */
+static uint64_t begin_of(const struct rwf_msg *msg, uint64_t now_ns)
+{
+    uint64_t before_ns =
+        msg->flags & RWF_UPDATE_HAS_CONF_INFO ? (uint64_t)msg->conf_time_ms * 1000000 : 0;
+
+    return before_ns < now_ns ? now_ns - before_ns : 0;
+}
+
+/* The head of a run that `fresh` ends. */
+static struct rwf_msg head_of(const struct rwf_msg *old, const struct rwf_msg *fresh,
+                              const struct conflate_pending *pending, uint64_t now_ns)
+{
+    struct rwf_msg head = *fresh;
+
+    head.flags &= (uint16_t) ~(unsigned)(RWF_UPDATE_HAS_CONF_INFO | RWF_UPDATE_DISCARDABLE);
+    head.flags |= old->flags & fresh->flags & RWF_UPDATE_DISCARDABLE;
+    if (fresh->container == RWF_TYPE_FIELD_LIST)
+        head.flags |= RWF_UPDATE_DO_NOT_RIPPLE;
+    if (!(fresh->flags & RWF_UPDATE_HAS_SEQ_NUM) && old->flags & RWF_UPDATE_HAS_SEQ_NUM) {
+        head.flags |= RWF_UPDATE_HAS_SEQ_NUM;
+        head.seq_num = old->seq_num;
+    }
+    if (!(fresh->flags & RWF_UPDATE_HAS_KEY) && old->flags & RWF_UPDATE_HAS_KEY) {
+        head.flags |= RWF_UPDATE_HAS_KEY;
+        head.key = old->key;
+    }
+    if (old->update_type != fresh->update_type)
+        head.update_type = RWF_UPDATE_MULTIPLE;
+    if (pending->has_info) {
+        uint32_t count = sum(pending->count, counts_for(fresh));
+        uint64_t time_ms = time_of(pending, now_ns);
+        head.flags |= RWF_UPDATE_HAS_CONF_INFO;
+        head.conf_count = (uint16_t)(count < COUNT_MAX ? count : COUNT_MAX);
+        head.conf_time_ms = (uint16_t)(time_ms < TIME_MAX ? time_ms : TIME_MAX);
+    }
+    return head;
+}
+
+/* ---- merging ---- */
+
+static bool merge_fields(struct conflate *c, struct rwf_encoder *enc, const struct rwf_msg *old,
+                         const struct rwf_msg *fresh, struct rwf_bytes image)
+{
+    conflate_fields_begin(c, image, image.data != NULL);
+    return conflate_fields_touch(c, old->payload, ripples(old)) &&
+           conflate_fields_fold(c, fresh->payload, ripples(fresh)) &&
+           conflate_fields_write(c, enc, old->payload, fresh->payload) == RWF_OK;
+}
+
+/* The pending update and this one as one, in c->out. False: that is not possible. */
+static bool merge(struct conflate *c, const struct conflate_pending *pending,
+                  const struct rwf_msg *fresh, struct rwf_bytes image, uint64_t now_ns,
+                  struct rwf_bytes *out)
+{
+    size_t size = pending->room < sizeof(c->out) ? pending->room : sizeof(c->out);
+    struct rwf_encoder enc;
+    struct rwf_msg old;
+
+    if (rwf_msg_decode(conflate_bytes(pending), &old) != RWF_OK || old.domain != fresh->domain ||
+        old.container != fresh->container)
+        return false;
+    struct rwf_msg head = head_of(&old, fresh, pending, now_ns);
+    rwf_encoder_init(&enc, c->out, size);
+    rwf_msg_start(&enc, &head);
+    bool is_map = fresh->container == RWF_TYPE_MAP;
+    if (!(is_map ? conflate_map_merge(c, &enc, old.payload, fresh->payload)
+                 : merge_fields(c, &enc, &old, fresh, image)) ||
+        rwf_msg_finish(&enc) != RWF_OK)
+        return false;
+    *out = rwf_encoder_bytes(&enc);
+    return true;
+}
+
+static void keep(struct conflate_pending *pending, struct rwf_bytes bytes)
+{
+    memcpy(pending->bytes, bytes.data, bytes.length);
+    pending->length = (uint32_t)bytes.length;
+}
+
+enum conflate_result conflate_add(struct conflate *c, struct conflate_pending *pending,
+                                  struct rwf_bytes update, struct rwf_bytes image, uint64_t now_ns)
+{
+    struct rwf_bytes merged;
+    struct rwf_msg fresh;
+
+    if (rwf_msg_decode(update, &fresh) != RWF_OK || !may_merge(&fresh))
+        return CONFLATE_PASS;
+    if (pending->length == 0) {
+        if (update.length > pending->room)
+            return CONFLATE_PASS;
+        keep(pending, update);
+        pending->count = counts_for(&fresh);
+        pending->first_ns = begin_of(&fresh, now_ns);
+        return CONFLATE_HELD;
+    }
+    if (!merge(c, pending, &fresh, image, now_ns, &merged))
+        return CONFLATE_FLUSH;
+    keep(pending, merged);
+    pending->count = sum(pending->count, counts_for(&fresh));
+    return CONFLATE_HELD;
+}
+
+bool conflate_spell(struct conflate *c, struct rwf_bytes update, struct rwf_bytes image,
+                    struct rwf_bytes *out)
+{
+    struct rwf_encoder enc;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(update, &msg) != RWF_OK || msg.msg_class != RWF_CLASS_UPDATE ||
+        msg.container != RWF_TYPE_FIELD_LIST || !ripples(&msg))
+        return false;
+    conflate_fields_begin(c, image, image.data != NULL);
+    rwf_encoder_init(&enc, c->out, sizeof(c->out));
+    msg.flags |= RWF_UPDATE_DO_NOT_RIPPLE;
+    rwf_msg_start(&enc, &msg);
+    if (!conflate_fields_fold(c, msg.payload, true) ||
+        conflate_fields_write(c, &enc, rwf_bytes(NULL, 0), msg.payload) != RWF_OK ||
+        rwf_msg_finish(&enc) != RWF_OK)
+        return false;
+    *out = rwf_encoder_bytes(&enc);
+    return true;
+}

@@ -1,0 +1,70 @@
+/* private.h - the engine's scratch memory; seen by the files of src/conflate only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFLATE_PRIVATE_H
+#define CONFLATE_PRIVATE_H
+
+#include "conflate/conflate.h"
+
+#define CONFLATE_FIELDS_MAX 4096 /* of a list, longer ones are not merged */
+#define CONFLATE_ROWS_MAX   4096 /* of a map */
+#define CONFLATE_BUCKETS    8192
+#define CONFLATE_STRINGS    16384  /* bytes of strings that partial contents made */
+#define CONFLATE_SIZE_MAX   131072 /* of a merged message; a longer one is not made */
+
+/* Fields by id. */
+struct conflate_table {
+    uint16_t index[65536]; /* place in `list` + 1; 0: none */
+    unsigned count;
+    struct {
+        int16_t id;
+        struct rwf_bytes content;
+    } list[CONFLATE_FIELDS_MAX];
+};
+
+/* A key of two maps, and what each says of it. */
+struct conflate_row {
+    struct rwf_map_entry old;
+    struct rwf_map_entry fresh;
+    bool has_old;
+    bool has_fresh;
+};
+
+struct conflate {
+    struct conflate_config config;
+    uint64_t key[2];
+    struct conflate_table now;   /* of the update that is being made */
+    struct conflate_table image; /* of `image_bytes`, once a field of it was wanted */
+    struct rwf_bytes image_bytes;
+    bool is_image_known; /* fields that `image_bytes` lacks do not exist */
+    bool is_image_read;
+    struct conflate_row rows[CONFLATE_ROWS_MAX];
+    unsigned row_count;
+    uint16_t buckets[CONFLATE_BUCKETS]; /* place in `rows` + 1 */
+    size_t string_length;
+    uint8_t strings[CONFLATE_STRINGS];
+    uint8_t out[CONFLATE_SIZE_MAX];
+};
+
+/* ---- fields.c ---- */
+/* What a consumer has before the update that is folded next. */
+void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_known);
+/* Fields that the run has changed already: `list` is its pending update, which `image` contains.
+ * False: what it changes cannot be known. */
+bool conflate_fields_touch(struct conflate *c, struct rwf_bytes list, bool ripples);
+/* Fields that `list` changes. False: as before. */
+bool conflate_fields_fold(struct conflate *c, struct rwf_bytes list, bool ripples);
+/* The list of all of them; its dictionary and template are those of the newest list that has them.
+ * An RWF_ERR_. */
+int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
+                          struct rwf_bytes fresh);
+/* Both lists as one, without an image. False: not possible. */
+bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
+                           bool old_is_whole, struct rwf_bytes fresh);
+
+/* ---- maps.c ---- */
+/* Whether the map may be merged with another one at all. */
+bool conflate_map_is_plain(struct rwf_bytes payload);
+bool conflate_map_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
+                        struct rwf_bytes fresh);
+
+#endif
