@@ -41,7 +41,7 @@ struct conflate_config {
 int conflate_create(const struct conflate_config *config, struct conflate **out);
 void conflate_destroy(struct conflate *c); /* NULL is allowed */
 
-/* What is held of an item. All zero but for the caller's members is empty. */
+/* The pending update of an item. All zero but for the caller's members is empty. */
 struct conflate_pending {
     uint8_t *bytes; /* the caller's */
     uint32_t room;  /* the caller's: see conflate_room() */

@@ -5,7 +5,8 @@
 
 #include "base/err.h"
 #include "base/prng.h"
-#include "private.h"
+#include "fields.h"
+#include "maps.h"
 
 #define COUNT_MAX 32767u /* of conflation information */
 #define TIME_MAX  65535u

@@ -1,8 +1,9 @@
-/* fields.c - field lists: the newest value of each field, old values that ripple, whole strings. */
+/* fields.c - see fields.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fields.h"
+
 #include <string.h>
 
-#include "private.h"
 #include "rmds/rwf_rmtes.h"
 
 #define CHAIN_MAX 64

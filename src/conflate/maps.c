@@ -1,9 +1,11 @@
-/* maps.c - maps: one entry for each key, by what two of them say. */
+/* maps.c - see maps.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "maps.h"
+
 #include <string.h>
 
 #include "base/siphash.h"
-#include "private.h"
+#include "fields.h"
 
 /* ---- may it be merged ---- */
 

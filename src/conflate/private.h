@@ -45,26 +45,4 @@ struct conflate {
     uint8_t out[CONFLATE_SIZE_MAX];
 };
 
-/* ---- fields.c ---- */
-/* What a consumer has before the update that is folded next. */
-void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_known);
-/* Fields that the run has changed already: `list` is its pending update, which `image` contains.
- * False: what it changes cannot be known. */
-bool conflate_fields_touch(struct conflate *c, struct rwf_bytes list, bool ripples);
-/* Fields that `list` changes. False: as before. */
-bool conflate_fields_fold(struct conflate *c, struct rwf_bytes list, bool ripples);
-/* The list of all of them; its dictionary and template are those of the newest list that has them.
- * An RWF_ERR_. */
-int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
-                          struct rwf_bytes fresh);
-/* Both lists as one, without an image. False: not possible. */
-bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
-                           bool old_is_whole, struct rwf_bytes fresh);
-
-/* ---- maps.c ---- */
-/* Whether the map may be merged with another one at all. */
-bool conflate_map_is_plain(struct rwf_bytes payload);
-bool conflate_map_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
-                        struct rwf_bytes fresh);
-
 #endif

@@ -1,0 +1,23 @@
+/* fields.h - field lists: the newest value of each field, old values that ripple, whole strings. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFLATE_FIELDS_H
+#define CONFLATE_FIELDS_H
+
+#include "private.h"
+
+/* The image of a consumer before the update that is folded next. */
+void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_known);
+/* Fields that the run has changed already: `list` is its pending update, which `image` contains.
+ * False: what it changes cannot be known. */
+bool conflate_fields_touch(struct conflate *c, struct rwf_bytes list, bool ripples);
+/* Fields that `list` changes. False: as before. */
+bool conflate_fields_fold(struct conflate *c, struct rwf_bytes list, bool ripples);
+/* The list of all of them; its dictionary and template are those of the newest list that has them.
+ * An RWF_ERR_. */
+int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
+                          struct rwf_bytes fresh);
+/* Both lists as one, without an image. False: not possible. */
+bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
+                           bool old_is_whole, struct rwf_bytes fresh);
+
+#endif
