@@ -12,6 +12,7 @@
 #include "control.h"
 #include "daemon/connections.h"
 #include "daemon/dictionary.h"
+#include "filters.h"
 #include "netio/stream.h"
 #include "plan.h"
 #include "routes.h"
@@ -115,7 +116,8 @@ static struct srcdist_core_config core_config(struct network *network)
         .application_name = "src_dist",
         .open_window = md_conf_u32(daemon, "providerOpenWindow"),
         .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
-        .image_bytes_max = sd->image_bytes,
+        .image_bytes_max = sd->image_bytes - sd->image_bytes / 16,
+        .pending_bytes_max = sd->image_bytes / 16,
         .fields = sd->fields,
         .converts_marketfeed = md_conf_bool(daemon, "convertMarketfeed"),
         .rules = rules_of(daemon),
@@ -185,6 +187,8 @@ static int build(void *owner)
         if (create_loop(sd->networks[i], &bus) != MD_OK)
             return MD_EXIT_CONFIG;
     }
+    if (!src_dist_filters_load(sd))
+        return MD_EXIT_FILE;
     if (src_dist_add_routes(sd) != MD_OK)
         return MD_EXIT_CONFIG;
     int code = src_dist_open_ports(sd, &bus);
@@ -247,6 +251,7 @@ static void on_reload(void *owner, struct daemon_reload *reload)
         daemon_tls_reload(reload, sd->route_tls[i], &route, name);
     }
     src_dist_access_reload(sd, reload);
+    src_dist_filters_reload(sd, reload);
     daemon_reload_add(reload,
                       &(struct daemon_reload_step){ .commit = commit_parameters, .fresh = sd });
 }

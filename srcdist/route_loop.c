@@ -13,6 +13,7 @@
 #include "door.h"
 #include "entitle/entitle.h"
 #include "loop_orders.h"
+#include "rates/rates.h"
 
 #define POLLS_A_TURN 32
 #define EVENTS_MAX   64 /* with what is made of them they stay in the first cache */
@@ -241,10 +242,17 @@ static void close_listeners(struct route_loop *loop)
 }
 
 struct route_loop_letter {
-    enum { LETTER_RULES, LETTER_ACCESS, LETTER_KINDS } kind;
+    enum { LETTER_RULES, LETTER_ACCESS, LETTER_RATES, LETTER_KINDS } kind;
     struct srcdist_rules rules;
     struct entitle_rules *access;
+    struct rates *rates;
 };
+
+static void take_rates(struct route_loop *loop, struct rates *rates)
+{
+    if (srcdist_core_rates_set(loop->core, md_loop_now(loop->loop), rates) != MD_OK)
+        md_log(MD_LOG_ERROR, "filterFile: no memory for the new rules; none are in force");
+}
 
 static void take_settings(struct route_loop *loop)
 {
@@ -253,6 +261,8 @@ static void take_settings(struct route_loop *loop)
     while (md_mailbox_take(&loop->settings, &letter)) {
         if (letter.kind == LETTER_RULES)
             srcdist_core_rules_set(loop->core, &letter.rules);
+        else if (letter.kind == LETTER_RATES)
+            take_rates(loop, letter.rates);
         else if (letter.access)
             srcdist_core_access_set(loop->core, md_loop_now(loop->loop), letter.access);
     }
@@ -397,8 +407,10 @@ static void send_letter(struct route_loop *loop, const struct route_loop_letter 
 {
     struct route_loop_letter old;
 
-    if (md_mailbox_replace(&loop->settings, letter, &old))
+    if (md_mailbox_replace(&loop->settings, letter, &old)) {
         entitle_rules_destroy(old.access);
+        rates_destroy(old.rates);
+    }
     md_loop_wake_ring(loop->wake);
 }
 
@@ -410,6 +422,11 @@ void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *r
 void route_loop_access_set(struct route_loop *loop, struct entitle_rules *access)
 {
     send_letter(loop, &(struct route_loop_letter){ .kind = LETTER_ACCESS, .access = access });
+}
+
+void route_loop_rates_set(struct route_loop *loop, struct rates *rates)
+{
+    send_letter(loop, &(struct route_loop_letter){ .kind = LETTER_RATES, .rates = rates });
 }
 
 int route_loop_start(struct route_loop *loop)
@@ -450,8 +467,10 @@ void route_loop_destroy(struct route_loop *loop)
         md_loop_destroy(loop->loop);
     attach_close(loop->attach);
     struct route_loop_letter letter;
-    while (md_mailbox_take(&loop->settings, &letter))
+    while (md_mailbox_take(&loop->settings, &letter)) {
         entitle_rules_destroy(letter.access);
+        rates_destroy(letter.rates);
+    }
     md_mailbox_fini(&loop->settings);
     free(loop);
 }

@@ -82,6 +82,8 @@ void route_loop_connections_set(struct route_loop *loop, bool tcp_nodelay, bool 
 void route_loop_rules_set(struct route_loop *loop, const struct srcdist_rules *rules);
 /* providerAccessFile, which the loop destroys. */
 void route_loop_access_set(struct route_loop *loop, struct entitle_rules *access);
+/* filterFile, which the loop destroys; NULL: everything goes out as it comes. */
+void route_loop_rates_set(struct route_loop *loop, struct rates *rates);
 /* All take leave of their providers in at most four seconds: stop each, then wait for each. */
 void route_loop_stop(struct route_loop *loop);
 void route_loop_join(struct route_loop *loop);

@@ -62,6 +62,9 @@ void cache_ripples_destroy(struct cache_ripples *ripples); /* NULL is allowed */
  * that does not exist, and chains that come back to themselves or are longer than 64. */
 void cache_ripples_learn(struct cache_ripples *ripples, const struct rwf_dictionary *dictionary);
 
+/* The field that takes over the old value of this one; 0: none, or nothing is known. */
+int16_t cache_ripples_target(const struct cache_ripples *ripples, int16_t id);
+
 int cache_create(const struct cache_config *config, struct cache **out); /* MD_ERR_NOMEM */
 void cache_destroy(struct cache *cache); /* its images have been freed; NULL is allowed */
 /* Other `ripples` and `keeps_pages` from now on. A value that did not move while they were NULL is
@@ -99,6 +102,9 @@ struct cache_cursor {
 };
 int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
                      size_t size, size_t *length, bool *is_last);
+
+/* The field list of a whole image, until it changes; without data where there is none. */
+struct rwf_bytes cache_image_fields(const struct cache_image *image);
 
 void cache_image_free(struct cache *cache, struct cache_image *image); /* NULL is allowed */
 size_t cache_image_bytes(const struct cache_image *image);

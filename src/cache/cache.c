@@ -426,6 +426,12 @@ int cache_image_part(const struct cache_image *image, struct cache_cursor *curso
     return MD_OK;
 }
 
+struct rwf_bytes cache_image_fields(const struct cache_image *image)
+{
+    return cache_image_is_valid(image) && image->kind == CACHE_KIND_FIELDS ? cache_payload(image)
+                                                                           : rwf_bytes(NULL, 0);
+}
+
 size_t cache_image_bytes(const struct cache_image *image)
 {
     return cost_of_image(image);

@@ -20,7 +20,7 @@ void cache_ripples_destroy(struct cache_ripples *ripples)
     free(ripples);
 }
 
-static int16_t target_of(const struct cache_ripples *ripples, int16_t id)
+int16_t cache_ripples_target(const struct cache_ripples *ripples, int16_t id)
 {
     return cache_ripple_bit(ripples->sources, id)
                ? atomic_load_explicit(&ripples->to[(uint16_t)id], memory_order_relaxed)
@@ -52,7 +52,7 @@ static bool is_endless(const struct cache_ripples *ripples, int16_t id)
 {
     unsigned steps = 0;
 
-    while (steps <= CHAIN_MAX && (id = target_of(ripples, id)) != 0)
+    while (steps <= CHAIN_MAX && (id = cache_ripples_target(ripples, id)) != 0)
         steps++;
     return steps > CHAIN_MAX;
 }
@@ -144,7 +144,8 @@ static void find_chain(const struct cache_ripples *ripples, const struct cache_i
     chain->count = 1;
     chain->length = behind - first;
     chain->is_even = true;
-    while (chain->count <= CHAIN_MAX && (next = target_of(ripples, next)) != 0 && next != id) {
+    while (chain->count <= CHAIN_MAX && (next = cache_ripples_target(ripples, next)) != 0 &&
+           next != id) {
         size_t at = find_near(image, behind, next);
         if (at == image->length)
             return;

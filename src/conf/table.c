@@ -350,6 +350,22 @@ const struct md_conf_row md_conf_rows[] = {
       "RDMA device on the loopback." },
     { "providerAccessFile", DAEMON, SRC, 0, PATH(""),
       "Who may publish what; empty = all, from this host; none = all. Re-read on SIGHUP." },
+    { "filterFile", DAEMON, SRC, DYN, PATH(""),
+      "Which fields and update types go to the backbone, and how often; empty = all as they come. "
+      "Re-read on SIGHUP." },
+    { "fieldFilter", DAEMON, SRC, DYN, TEXT(""),
+      "keep FIELD... or drop FIELD..., for all items that no such line of filterFile fits." },
+    { "updateTypeFilter", DAEMON, SRC, DYN, LIST(""),
+      "Update types that go to the backbone, for all items that no types line of filterFile fits; "
+      "empty = all." },
+    { "conflateInterval", DAEMON, SRC, DYN, TIME("ms", 0, 60 * SEC, "0"),
+      "Updates of an item in that time are merged into one, for all items that no interval line of "
+      "filterFile fits; 0 = each is sent." },
+    { "conflateExempt", DAEMON, SRC, DYN, LIST("2,6,7,9,11"),
+      "Update types that are never merged: TRADE, CLOSING_RUN, CORRECTION, QUOTES_TRADE, VERIFY." },
+    { "conflateExemptFields", DAEMON, SRC, DYN, LIST(""),
+      "Fields; an update that has one of them is never merged. For providers whose updates have no "
+      "type." },
     { "providerLimitPerHost", DAEMON, SRC, 0, INT("connections", 0, 1000, "16"),
       "Most providers from one address, 0 = no limit. Who is not logged in makes room." },
     { "providerLimitPerUser", DAEMON, SRC, 0, INT("connections", 0, 1000, "32"),

@@ -9,6 +9,7 @@
 #include "image.h"
 #include "item.h"
 #include "provider.h"
+#include "rate.h"
 #include "service.h"
 #include "upstream.h"
 
@@ -91,9 +92,9 @@ static int send_part(struct srcdist_core *core, uint32_t source_ask, const struc
     return MD_OK;
 }
 
-static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
-                              const struct cache_image *image)
+static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask, uint32_t item)
 {
+    const struct cache_image *image = core->items[item].image;
     struct rwf_state state = cache_image_state(image);
     struct cache_cursor cursor = { 0 };
     bool is_first = true;
@@ -113,7 +114,8 @@ static void answer_from_cache(struct srcdist_core *core, uint32_t source_ask,
             .state = rwf_state_byte(state.stream_state, state.data_state),
             .code = state.code,
         };
-        if (send_part(core, source_ask, &part, rwf_bytes(core->part, length)) != MD_OK) {
+        struct rwf_bytes message = srcdist_rate_image(core, item, rwf_bytes(core->part, length));
+        if (send_part(core, source_ask, &part, message) != MD_OK) {
             refuse_for_room(core, source_ask);
             break;
         }
@@ -147,6 +149,7 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     a->source_ask = event->ask;
     a->domain = event->key.length ? event->key.bytes[0] : 0;
     a->provider = provider;
+    a->fields = event->is_private ? NULL : srcdist_rate_of_key(core, service, event->key);
     a->stream_id = srcdist_streams_take(&p->streams, ask | SRCDIST_STREAM_ASK);
     if (a->stream_id == 0 || srcdist_request_send(core, provider, a->stream_id, event->key,
                                                   a->service, false, event->is_private) != MD_OK) {
@@ -197,7 +200,7 @@ void srcdist_snapshot(struct srcdist_core *core, const struct rrmp_source_event 
         refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_SOURCE_UNKNOWN, RRMP_REFUSE_NOT_HERE,
                "Unknown service");
     } else if (it && cache_image_is_valid(it->image)) {
-        answer_from_cache(core, event->ask, it->image);
+        answer_from_cache(core, event->ask, item);
     } else if (core->services[service].is_broadcast) {
         refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_FINAL,
                "The source does not publish this item");
@@ -253,7 +256,9 @@ int srcdist_ask_message(struct srcdist_core *core, uint32_t ask, const struct rw
         .state = rwf_state_byte(msg.state.stream_state, msg.state.data_state),
         .code = msg.state.code,
     };
-    int err = send_part(core, a->source_ask, &part, rwf_bytes(core->part, length));
+    struct rwf_bytes message =
+        srcdist_rate_filtered(core, a->fields, rwf_bytes(core->part, length));
+    int err = send_part(core, a->source_ask, &part, message);
     if (err == MD_ERR_FULL)
         return err;
     a->has_begun = true;

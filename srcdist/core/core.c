@@ -18,7 +18,8 @@
 #include "pending.h"
 #include "post.h"
 #include "private.h"
-#include "publish.h"
+#include "rate.h"
+#include "rate_review.h"
 #include "service.h"
 #include "service_forget.h"
 #include "service_state.h"
@@ -112,8 +113,6 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
         srcdist_fields_learn(core, config->fields);
     if (err == MD_OK)
         err = rrmp_source_create(&core->config.source, &core->source);
-    if (err == MD_OK)
-        err = srcdist_chain_create(core);
     if (err != MD_OK) {
         srcdist_core_destroy(core);
         return err;
@@ -143,6 +142,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         cache_image_free(core->cache, core->items[i].image);
     srcdist_dictionaries_destroy(core);
     rrmp_source_destroy(core->source);
+    srcdist_rates_destroy(core);
     cache_destroy(core->cache);
     cache_ripples_destroy(core->ripples);
     srcdist_marketfeed_destroy(core);
@@ -169,6 +169,19 @@ void srcdist_core_access_set(struct srcdist_core *core, uint64_t now_ns,
     entitle_rules_destroy(core->access);
     core->access = access;
     srcdist_grants_review(core);
+}
+
+int srcdist_core_rates_set(struct srcdist_core *core, uint64_t now_ns, struct rates *rules)
+{
+    core->now_ns = now_ns;
+    if (!rules && !core->rates)
+        return MD_OK;
+    int err = srcdist_rates_use(core, rules);
+    if (err == MD_OK)
+        srcdist_rates_review(core);
+    else
+        rates_destroy(rules);
+    return err;
 }
 
 static void take_events(struct srcdist_core *core)
@@ -220,7 +233,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
     core->now_ns = now_ns;
     rrmp_source_tick(core->source, now_ns, input_is_empty);
     take_events(core);
-    srcdist_stage_tick(&core->chain, now_ns);
+    srcdist_rates_tick(core);
     if (now_ns >= core->sweep_ns) {
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
@@ -240,10 +253,10 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
 uint64_t srcdist_core_deadline(const struct srcdist_core *core)
 {
     uint64_t deadline = rrmp_source_deadline(core->source);
-    uint64_t stages = srcdist_stage_deadline(&core->chain);
+    uint64_t rates = srcdist_rates_deadline(core);
 
-    if (stages < deadline)
-        deadline = stages;
+    if (rates < deadline)
+        deadline = rates;
     if (core->image_queue_count > 0)
         return core->now_ns;
     if (core->dictionary_ask_count > 0 && core->dictionary_due_ns < deadline)

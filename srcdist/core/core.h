@@ -11,7 +11,6 @@
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/source.h"
-#include "stage.h"
 
 /*
  * One core is one loop of src_dist: one instance on the backbone with provider connections of its
@@ -102,8 +101,7 @@ struct srcdist_core_config {
     uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
     uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
     uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
-    const struct srcdist_stage_ops *const *stages; /* extra stages, for tests; NULL-terminated */
-    void *const *stage_selves;
+    uint64_t pending_bytes_max;    /* of updates that are being merged, 0: 64 MiB */
 };
 
 struct srcdist_core_stats {
@@ -122,7 +120,10 @@ struct srcdist_core_stats {
     uint64_t decode_errors;
     uint64_t unknown_streams;
     uint64_t backbone_refused;
-    uint64_t dropped_by_stage;
+    uint64_t updates_filtered; /* by their type, or since no field of them was left */
+    uint64_t updates_merged;   /* into one that was pending */
+    uint64_t pending_updates_now;
+    uint64_t pending_bytes_now;
     uint64_t cache_applied;
     uint64_t cache_failed;
     uint64_t fields_rippled; /* in images */
@@ -162,6 +163,11 @@ struct entitle_rules;
  * nobody publishes. Who is logged in and what he offers is judged anew. */
 void srcdist_core_access_set(struct srcdist_core *core, uint64_t now_ns,
                              struct entitle_rules *access);
+
+struct rates;
+/* The lines of filterFile, which the core destroys; NULL: everything goes out as it comes. Open
+ * items get an image with other fields or types. MD_ERR_NOMEM: as before, `rules` are destroyed. */
+int srcdist_core_rates_set(struct srcdist_core *core, uint64_t now_ns, struct rates *rules);
 
 /* ---- the backbone ---- */
 

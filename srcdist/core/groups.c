@@ -5,6 +5,7 @@
 #include "access.h"
 #include "place.h"
 #include "provider.h"
+#include "rate.h"
 #include "recovery.h"
 
 bool srcdist_state_ends_streams(const struct rwf_state *state)
@@ -107,6 +108,7 @@ void srcdist_groups_apply(struct srcdist_core *core, uint32_t provider, struct s
     struct omm_group group;
     unsigned changes = 0;
 
+    srcdist_rates_flush(core); /* updates before it are not said behind it */
     while (omm_directory_group(directory, &group) > 0) {
         if (srcdist_changes_too_many(core, provider, ++changes))
             continue;

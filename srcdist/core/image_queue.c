@@ -8,6 +8,7 @@
 #include "image.h"
 #include "item.h"
 #include "publish.h"
+#include "rate.h"
 #include "upstream.h"
 
 void srcdist_image_queue(struct srcdist_core *core, uint32_t item)
@@ -39,7 +40,9 @@ static int publish_cached(struct srcdist_core *core, uint32_t item)
 
     if (!it || !it->is_image_due || !cache_image_is_valid(it->image) || it->is_in_parts)
         return MD_OK;
-    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    int err = srcdist_rate_flush(core, item); /* the image contains what is pending */
+    if (err != MD_OK)
+        return err;
     struct rwf_state state = cache_image_state(it->image);
     struct rrmp_source_item info;
     if (!rrmp_source_item_info(core->source, item, &info))
@@ -54,13 +57,14 @@ static int publish_cached(struct srcdist_core *core, uint32_t item)
             .is_first = is_first,
             .is_last = is_last,
             .is_cached = true,
-            .is_solicited = true,
+            .is_solicited = !it->is_image_for_all,
             .stays = it->state != SRCDIST_ITEM_OPEN && state.data_state == RWF_DATA_SUSPECT,
             .state = rwf_state_byte(state.stream_state, state.data_state),
             .code = state.code,
             .group = info.group,
         };
-        int err = srcdist_publish_part(core, item, &part, rwf_bytes(core->part, length));
+        struct rwf_bytes message = srcdist_rate_image(core, item, rwf_bytes(core->part, length));
+        err = srcdist_publish_part(core, item, &part, message);
         if (err != MD_OK) {
             if (!is_first)
                 rrmp_source_image_abort(core->source, item);
@@ -69,6 +73,7 @@ static int publish_cached(struct srcdist_core *core, uint32_t item)
         is_first = false;
     }
     it->is_image_due = false;
+    it->is_image_for_all = false;
     return MD_OK;
 }
 

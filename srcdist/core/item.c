@@ -65,7 +65,6 @@ struct srcdist_item *srcdist_item_make(struct srcdist_core *core, uint32_t item)
     if (it->state == SRCDIST_ITEM_FREE) {
         *it = (struct srcdist_item){
             .provider = SRCDIST_NONE,
-            .is_staged = core->chain.count > 0,
         };
         srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
     }

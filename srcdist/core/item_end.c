@@ -4,6 +4,7 @@
 
 #include "ask.h"
 #include "item.h"
+#include "rate.h"
 #include "upstream.h"
 
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
@@ -16,7 +17,7 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
         srcdist_asks_of_gone(core, item);
     srcdist_item_detach(core, item, true);
     srcdist_item_set_active(core, it, false);
-    srcdist_stage_forget(&core->chain, item);
+    srcdist_rate_forget(core, item);
     cache_image_free(core->cache, it->image);
     srcdist_item_set_state(core, it, SRCDIST_ITEM_FREE);
     *it = (struct srcdist_item){ .provider = SRCDIST_NONE };

@@ -13,6 +13,7 @@
 #include "private.h"
 #include "provider.h"
 #include "publish.h"
+#include "rate.h"
 #include "tell.h"
 #include "upstream.h"
 
@@ -71,6 +72,7 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
                           uint16_t service, const struct rwf_peek *peek, struct rwf_bytes bytes)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    bool is_new = !srcdist_item_at(core, item);
     struct srcdist_item *it = srcdist_item_make(core, item);
 
     if (!it)
@@ -93,6 +95,8 @@ static int item_published(struct srcdist_core *core, uint32_t provider, uint32_t
     it->provider = provider;
     it->service = service;
     it->stream_id = peek->stream_id;
+    if (is_new)
+        srcdist_rate_choose(core, item);
     it->must_republish = false;
     return srcdist_publish_message(core, provider, item, peek, bytes);
 }

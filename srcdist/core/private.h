@@ -182,21 +182,22 @@ struct srcdist_item {
     uint8_t backoff; /* times refused in a row */
     bool is_private : 1;
     bool is_active : 1;
-    bool is_image_due : 1;   /* the backbone waits for one */
-    bool is_asked : 1;       /* the next refresh answers a request of ours */
-    bool is_reissued : 1;    /* since the provider last answered */
-    bool is_in_parts : 1;    /* between the first and the last part of a refresh */
-    bool has_sum : 1;        /* all have that image, and heard nothing since */
-    bool suspect_sent : 1;   /* all consumers were sent suspect: the next image is for all */
-    bool is_recovery : 1;    /* its consumers had it from another source */
-    bool had_image : 1;      /* at some time */
-    bool is_counted : 1;     /* in the provider's outstanding ones */
-    bool must_republish : 1; /* NI: its provider was lost; closed if it does not come again */
-    bool had_asks : 1;       /* snapshots may wait for its next image */
-    bool is_awaited : 1;     /* NI: consumers were sent that it is not published yet */
-    bool is_in_offer : 1;    /* in the open_count of its provider's offer */
-    bool shares_stream : 1;  /* NI: the provider has other items on its stream id, too */
-    bool is_staged : 1;      /* its updates pass stages; chosen when it is made */
+    bool is_image_due : 1;     /* the backbone waits for one */
+    bool is_asked : 1;         /* the next refresh answers a request of ours */
+    bool is_reissued : 1;      /* since the provider last answered */
+    bool is_in_parts : 1;      /* between the first and the last part of a refresh */
+    bool has_sum : 1;          /* all have that image, and heard nothing since */
+    bool suspect_sent : 1;     /* all consumers were sent suspect: the next image is for all */
+    bool is_recovery : 1;      /* its consumers had it from another source */
+    bool had_image : 1;        /* at some time */
+    bool is_counted : 1;       /* in the provider's outstanding ones */
+    bool must_republish : 1;   /* NI: its provider was lost; closed if it does not come again */
+    bool had_asks : 1;         /* snapshots may wait for its next image */
+    bool is_awaited : 1;       /* NI: consumers were sent that it is not published yet */
+    bool is_in_offer : 1;      /* in the open_count of its provider's offer */
+    bool shares_stream : 1;    /* NI: the provider has other items on its stream id, too */
+    bool is_rated : 1;         /* a line of filterFile fits it: see rate.h */
+    bool is_image_for_all : 1; /* the next cached image is for consumers in step, too */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
     int32_t stream_id; /* there, 0 none */
@@ -217,8 +218,9 @@ struct srcdist_ask {
     bool has_begun;
     uint8_t domain; /* of the stream */
     uint16_t service;
-    uint32_t source_ask; /* the engine's */
-    uint32_t item;       /* of a re-issue, else SRCDIST_NONE */
+    uint32_t source_ask;               /* the engine's */
+    const struct rates_fields *fields; /* that its answer has; NULL: all */
+    uint32_t item;                     /* of a re-issue, else SRCDIST_NONE */
     uint32_t provider;
     int32_t stream_id;
     uint64_t due_ns; /* given up then */
@@ -306,7 +308,7 @@ struct srcdist_core {
     uint64_t secret;              /* of tables whose keys providers choose */
     struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
-    struct srcdist_stage_chain chain;
+    struct srcdist_rates *rates; /* NULL: everything goes out as it comes */
     uint64_t groups_taken[(SRCDIST_GROUPS_MAX + 63) / 64]; /* bits */
     uint8_t group_marks[65536]; /* 1 + the place in the batch that groups.c walks for; else 0 */
     uint32_t group_next;        /* looked at next: a number rests before it is used again */

@@ -11,7 +11,9 @@
 #include "item.h"
 #include "item_end.h"
 #include "provider.h"
+#include "rate.h"
 #include "rrmp/key.h"
+#include "send.h"
 #include "upstream.h"
 
 /* ---- the head of a message ---- */
@@ -59,48 +61,11 @@ static int send_update(struct srcdist_core *core, uint32_t item, struct rwf_byte
                        bool has_permission_data)
 {
     struct srcdist_item *it = &core->items[item];
-    uint8_t *room;
-    int err = rrmp_source_publish_begin(core->source, item, RRMP_UPDATE, message.length, &room);
+    int err = srcdist_update_send(core, item, message);
 
-    if (err != MD_OK && err != MD_ERR_STATE) {
-        core->stats.backbone_refused++;
-        return err;
-    }
-    if (err == MD_OK) {
-        memcpy(room, message.data, message.length);
-        rwf_patch_stream_id(room, 0);
-        rrmp_source_publish_commit(core->source, message.length);
-        core->stats.updates_out++;
-    }
-    if (it->image)
+    if (err == MD_OK && it->image)
         srcdist_image_update(core, it, message, has_permission_data);
-    return MD_OK;
-}
-
-/* Behind the last stage. */
-static int send_staged(void *owner, uint32_t item, struct rwf_bytes message)
-{
-    struct srcdist_core *core = owner;
-    struct rwf_peek peek;
-
-    if (!srcdist_item_at(core, item) || rwf_peek(message, &peek) != RWF_OK)
-        return MD_OK;
-    return send_update(core, item, message, (peek.flags & RWF_UPDATE_HAS_PERM_DATA) != 0);
-}
-
-int srcdist_chain_create(struct srcdist_core *core)
-{
-    struct srcdist_stage_chain *chain = &core->chain;
-
-    chain->sink = send_staged;
-    chain->owner = core;
-    for (unsigned i = 0; core->config.stages && core->config.stages[i]; i++) {
-        if (chain->count == SRCDIST_STAGES_MAX)
-            return MD_ERR_RANGE;
-        chain->ops[chain->count] = core->config.stages[i];
-        chain->selves[chain->count++] = core->config.stage_selves[i];
-    }
-    return MD_OK;
+    return err;
 }
 
 static int publish_update(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
@@ -112,7 +77,7 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
         core->stats.decode_errors++;
         return MD_OK;
     }
-    /* Refuse before anything changes: the link offers the update again, and a stage must not see it
+    /* Refuse before anything changes: the link offers the update again, and must not be merged
      * twice. The rest of the ring is for refusals and states. */
     if (core->config.source.send.fill(core->config.source.send.context) > 250) {
         core->stats.backbone_refused++;
@@ -122,9 +87,10 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
     core->items[item].has_sum = false;
     if (core->items[item].is_in_parts)
         srcdist_asks_torn(core, item);
-    if (core->items[item].is_staged)
-        return srcdist_stage_update(&core->chain, item, message, core->now_ns);
-    return send_update(core, item, message, (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0);
+    bool has_permission_data = (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0;
+    return core->items[item].is_rated
+               ? srcdist_rate_update(core, item, message, has_permission_data)
+               : send_update(core, item, message, has_permission_data);
 }
 
 static int publish_generic(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
@@ -137,8 +103,9 @@ static int publish_generic(struct srcdist_core *core, uint32_t item, const struc
         core->stats.decode_errors++;
         return MD_OK;
     }
-    srcdist_stage_drain(&core->chain, item, core->now_ns);
-    int err = rrmp_source_publish_begin(core->source, item, RRMP_GENERIC, message.length, &room);
+    int err = srcdist_rate_flush(core, item);
+    if (err == MD_OK)
+        err = rrmp_source_publish_begin(core->source, item, RRMP_GENERIC, message.length, &room);
     if (err == MD_ERR_STATE)
         return MD_OK;
     if (err != MD_OK)
@@ -257,14 +224,17 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
         core->stats.decode_errors++;
         return MD_OK;
     }
-    struct rrmp_part part = part_of(core, it, provider, &msg);
-    if (part.is_first)
-        srcdist_stage_forget(&core->chain, item); /* the refresh replaces held updates */
-    bool for_asks = is_for_asks(core, item, &msg) && is_known(core, item, &msg, &part);
-    int err = for_asks ? MD_OK : srcdist_publish_part(core, item, &part, message);
+    /* Consumers in step skip a solicited image, so it does not stand for what is pending. */
+    int err = srcdist_rate_flush(core, item);
     if (err != MD_OK)
         return err;
-    srcdist_ask_item_image(core, item, message, &part);
+    struct rrmp_part part = part_of(core, it, provider, &msg);
+    bool for_asks = is_for_asks(core, item, &msg) && is_known(core, item, &msg, &part);
+    struct rwf_bytes image = srcdist_rate_image(core, item, message);
+    err = for_asks ? MD_OK : srcdist_publish_part(core, item, &part, image);
+    if (err != MD_OK)
+        return err;
+    srcdist_ask_item_image(core, item, image, &part);
     core->stats.refresh_in++;
     srcdist_image_refresh(core, it, message, part.is_first);
     note_refresh(it, &msg, &part);
@@ -284,8 +254,9 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
 
 /* ---- statuses ---- */
 
-static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
-                     struct rwf_bytes message)
+/* MD_ERR_FULL: what is pending finds no room, the item has not ended. */
+static int end_item(struct srcdist_core *core, uint32_t item, const struct rwf_msg *msg,
+                    struct rwf_bytes message)
 {
     struct rrmp_ending ending = {
         .state = rwf_state_byte(msg->state.stream_state, msg->state.data_state),
@@ -295,20 +266,25 @@ static void end_item(struct srcdist_core *core, uint32_t item, const struct rwf_
         .message = srcdist_view(message),
     };
 
-    srcdist_stage_drain(&core->chain, item, core->now_ns);
+    int err = srcdist_rate_flush(core, item);
+    if (err != MD_OK)
+        return err;
     srcdist_item_ended(core, item);
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);
     srcdist_item_forget(core, item);
+    return MD_OK;
 }
 
 static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_bytes message,
                        bool stays)
 {
     uint8_t *room;
-    int err =
-        stays ? rrmp_source_suspect_begin(core->source, item, message.length, &room)
-              : rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
+    int err = srcdist_item_at(core, item) ? srcdist_rate_flush(core, item) : MD_OK;
 
+    if (err != MD_OK)
+        return err;
+    err = stays ? rrmp_source_suspect_begin(core->source, item, message.length, &room)
+                : rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
     if (err == MD_ERR_STATE)
         return MD_OK;
     if (err != MD_OK)
@@ -387,17 +363,14 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     switch (msg.state.stream_state) {
     case RWF_STREAM_CLOSED:
     case RWF_STREAM_REDIRECTED:
-        end_item(core, item, &msg, message);
-        return MD_OK;
+        return end_item(core, item, &msg, message);
     case RWF_STREAM_CLOSED_RECOVER:
         if (!it->is_private)
             return refused_for_now(core, item, &msg);
-        end_item(core, item, &msg, message);
-        return MD_OK;
+        return end_item(core, item, &msg, message);
     default:
         break;
     }
-    srcdist_stage_drain(&core->chain, item, core->now_ns);
     it->has_sum = false; /* the status changes the state of the image */
     int err = send_status(core, item, message, false);
     if (err != MD_OK)
@@ -434,8 +407,7 @@ int srcdist_publish_message(struct srcdist_core *core, uint32_t provider, uint32
         const struct rwf_msg gone = {
             .state = { .stream_state = RWF_STREAM_CLOSED_RECOVER, .data_state = RWF_DATA_SUSPECT },
         };
-        end_item(core, item, &gone, rwf_bytes(NULL, 0));
-        return MD_OK;
+        return end_item(core, item, &gone, rwf_bytes(NULL, 0));
     }
     default:
         return MD_OK;

@@ -5,8 +5,6 @@
 
 #include "private.h"
 
-int srcdist_chain_create(struct srcdist_core *core);
-
 /* One part of an image. MD_ERR_FULL: no room now. */
 int srcdist_publish_part(struct srcdist_core *core, uint32_t item, const struct rrmp_part *part,
                          struct rwf_bytes message);

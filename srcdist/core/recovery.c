@@ -6,6 +6,7 @@
 #include "item_end.h"
 #include "place.h"
 #include "provider.h"
+#include "rate.h"
 #include "service.h"
 #include "upstream.h"
 
@@ -70,6 +71,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
     bool is_shared = has_items_elsewhere(core, provider, service);
     bool any = false;
 
+    srcdist_rates_flush(core); /* updates before the status are not said behind it */
     for (uint32_t i = 0; i < core->item_room; i++) {
         struct srcdist_item *it = &core->items[i];
 

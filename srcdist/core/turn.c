@@ -20,6 +20,7 @@
 #include "post.h"
 #include "provider.h"
 #include "publish.h"
+#include "rate.h"
 #include "service.h"
 #include "tell.h"
 #include "upstream.h"
@@ -148,6 +149,8 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     }
     it->service = (uint16_t)service;
     it->is_private = event->is_private;
+    if (!is_known)
+        srcdist_rate_choose(core, event->item);
     it->is_image_due = true;
     it->is_recovery = event->is_recovery;
     srcdist_item_set_active(core, it, event->flag);

@@ -319,8 +319,6 @@ void pair_create_source(struct pair *pair)
         .fields = pair->fields,
         .converts_marketfeed = pair->converts_marketfeed,
         .rules = { .ripples = pair->fields != NULL, .marketfeed = MF_OPTIONS_DEFAULT },
-        .stages = pair->stages,
-        .stage_selves = pair->stage_selves,
     };
     struct backbone_event notice = { .type = BACKBONE_ATTACHED,
                                      .session = pair_session(pair),

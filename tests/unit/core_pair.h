@@ -221,8 +221,6 @@ struct pair {
     bool is_dead;                        /* the source; what it still says is lost */
     const char *name;                    /* of the source, when it has a mirror */
     uint64_t source_item_bytes;          /* item_bytes_max */
-    const struct srcdist_stage_ops *const *stages;
-    void *const *stage_selves;
     void (*tune)(struct srcdist_core_config *source); /* before the source is made; may be NULL */
     bool lose_down;                                   /* records of src_dist are lost */
     uint32_t elsewhere;  /* parts of images that went to another requester alone */

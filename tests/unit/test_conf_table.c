@@ -45,6 +45,8 @@ static const struct {
       "tcpNoDelay "
       "tcpSendBufSize tcpRecvBufSize rsslMsgPacking maxFragmentSize maxDecodedMsgSize gapLog "
       "providerOpenWindow sourceThreadCpu filterThreadCpu rrcpReadCpu tlsCertFile tlsKeyFile "
+      "filterFile fieldFilter updateTypeFilter conflateInterval conflateExempt "
+      "conflateExemptFields "
       "tlsCaFile tlsRequireClientCert tlsMinVersion attachTimeout" },
     { MD_CONF_ROUTE, MD_CONF_SRC_DIST,
       "hostList network port sslMountVersion numIpcInputBuffers numIpcOutputBuffers encrypted "
@@ -57,7 +59,7 @@ static const struct {
     { MD_CONF_SERVICE, MD_CONF_SRC_DIST,
       "cacheLocation cacheType dictionaryDownload dataType rrmpFlushInterval serviceId serviceLoop "
       "closeLinger "
-      "orphanLinger imageLinger fieldFilter updateTypeFilter conflateInterval mirrorGroup "
+      "orphanLinger imageLinger mirrorGroup "
       "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
       "networkName multicastAddress multicastPort unicastPort portRoamRange interface "

@@ -1,4 +1,4 @@
-/* test_p2ps_posts.c - posts and private streams; stages of src_dist; a backbone without room. */
+/* test_p2ps_posts.c - posts and private streams; a backbone without room. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
@@ -151,135 +151,6 @@ static void a_tunnel_is_refused(void **state)
     assert_non_null(strstr(pair_stream(c, 5)->text, "ask for a private stream"));
 }
 
-/* ---- stages ---- */
-
-#define HELD_MAX 16
-
-/* Drops every third update, and holds one of the others back for a while. */
-struct test_stage {
-    unsigned seen;
-    struct {
-        uint32_t item;
-        size_t length;
-        uint8_t bytes[256];
-    } held[HELD_MAX];
-    size_t held_count;
-    uint64_t due_ns;
-};
-
-static enum srcdist_stage_verdict stage_update(void *self, uint32_t item, struct rwf_bytes *message,
-                                               uint64_t now_ns)
-{
-    struct test_stage *stage = self;
-
-    if (++stage->seen % 3 == 0)
-        return SRCDIST_STAGE_DROP;
-    if (stage->held_count == HELD_MAX)
-        return SRCDIST_STAGE_DROP;
-    stage->held[stage->held_count].item = item;
-    stage->held[stage->held_count].length = message->length;
-    memcpy(stage->held[stage->held_count++].bytes, message->data, message->length);
-    stage->due_ns = now_ns + 100 * PAIR_MS;
-    return SRCDIST_STAGE_HOLD;
-}
-
-static void stage_drain(void *self, uint32_t item, struct srcdist_stage_chain *chain,
-                        unsigned index, uint64_t now_ns)
-{
-    struct test_stage *stage = self;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < stage->held_count; i++) {
-        if (item != UINT32_MAX && stage->held[i].item != item)
-            stage->held[kept++] = stage->held[i];
-        else
-            srcdist_stage_release(chain, index, stage->held[i].item,
-                                  rwf_bytes(stage->held[i].bytes, stage->held[i].length), now_ns);
-    }
-    stage->held_count = kept;
-}
-
-static void stage_forget(void *self, uint32_t item)
-{
-    struct test_stage *stage = self;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < stage->held_count; i++) {
-        if (stage->held[i].item != item)
-            stage->held[kept++] = stage->held[i];
-    }
-    stage->held_count = kept;
-}
-
-static void stage_tick(void *self, struct srcdist_stage_chain *chain, unsigned index,
-                       uint64_t now_ns)
-{
-    struct test_stage *stage = self;
-
-    if (stage->held_count && now_ns >= stage->due_ns)
-        stage_drain(self, UINT32_MAX, chain, index, now_ns);
-}
-
-static uint64_t stage_deadline(void *self)
-{
-    const struct test_stage *stage = self;
-
-    return stage->held_count ? stage->due_ns : UINT64_MAX;
-}
-
-static const struct srcdist_stage_ops stage_ops = { "test",       stage_update, stage_drain,
-                                                    stage_forget, stage_tick,   stage_deadline };
-static const struct srcdist_stage_ops *const stage_list[] = { &stage_ops, NULL };
-
-/* The pair, and behind it the stage. */
-struct staged {
-    struct pair pair;
-    struct test_stage stage;
-    void *selves[1];
-};
-
-static int setup_staged(void **state)
-{
-    struct staged *staged = calloc(1, sizeof(*staged));
-
-    assert_non_null(staged);
-    staged->selves[0] = &staged->stage;
-    staged->pair.stages = stage_list;
-    staged->pair.stage_selves = staged->selves;
-    staged->pair.source_caches = true;
-    pair_create(&staged->pair, (struct p2ps_core_config){ 0 });
-    *state = staged;
-    return 0;
-}
-
-static void a_stage_that_drops_and_holds_leaves_no_hole(void **state)
-{
-    struct pair *pair = *state;
-    struct pair_client *a = pair_client(pair, 0);
-    struct pair_client *b = pair_client(pair, 1);
-    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(pair->sink, 0));
-
-    pair_open(a, 5, "IBM.N");
-    for (int i = 0; i < 10; i++)
-        pair_update(pair, "IBM.N");
-    pair_settle(pair);
-    assert_string_equal(pair_heard(a, 5), "I"); /* all held or dropped */
-    /* The image a second one gets contains what was held: it has been let go before. */
-    pair_open(b, 5, "IBM.N");
-    assert_string_equal(pair_heard(a, 5), "IUUUUUUU");
-    assert_int_equal(pair_stream(a, 5)->counter, 110);
-    assert_string_equal(pair_heard(b, 5), "I");
-    assert_int_equal(pair_stream(b, 5)->counter, 110);
-    pair_update(pair, "IBM.N");
-    pair_pass(pair, PAIR_SEC);
-    assert_int_equal(pair_stream(a, 5)->counter, 111);
-    assert_int_equal(pair_stream(b, 5)->counter, 111);
-    assert_string_equal(pair_heard(b, 5), "IU");
-    assert_int_equal(stats->item_seq_jumps, 0);
-    assert_int_equal(stats->svc_seq_jumps, 0);
-    assert_int_equal(stats->gap_queries, 0);
-}
-
 /* ---- a backbone without room ---- */
 
 static int setup_source_caches(void **state)
@@ -387,8 +258,6 @@ int main(void)
         TEST(a_post_to_a_source_that_is_gone_is_refused),
         TEST(a_private_stream_is_never_shared_nor_recovered),
         TEST(a_tunnel_is_refused),
-        cmocka_unit_test_setup_teardown(a_stage_that_drops_and_holds_leaves_no_hole, setup_staged,
-                                        pair_teardown),
         cmocka_unit_test_setup_teardown(
             an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once,
             setup_source_caches, pair_teardown),

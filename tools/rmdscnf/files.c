@@ -16,6 +16,7 @@
 #include "jwt/jwt.h"
 #include "look.h"
 #include "netio/diagnose.h"
+#include "rates/rates.h"
 #include "rmds/rwf_dictionary.h"
 
 #define FILE_MAX (64u << 20)
@@ -219,16 +220,58 @@ static void look_at_dictionary(const struct look *look, const struct md_conf_obj
     free(text);
 }
 
-static void look_at_dictionaries(const struct look *look, const struct md_conf_object *daemon)
+/* What the files say, NULL without any. */
+static struct rwf_dictionary *look_at_dictionaries(const struct look *look,
+                                                   const struct md_conf_object *daemon)
 {
     struct rwf_dictionary *dictionary;
     char path[1024];
+    size_t count = 0;
 
     if (rwf_dictionary_create(&dictionary) != MD_OK)
-        return;
-    for (size_t i = 0; md_conf_list(daemon, "dictionaryPath", i, path, sizeof(path)); i++)
+        return NULL;
+    for (; md_conf_list(daemon, "dictionaryPath", count, path, sizeof(path)); count++)
         look_at_dictionary(look, daemon, dictionary, path);
+    if (count > 0)
+        return dictionary;
     rwf_dictionary_destroy(dictionary);
+    return NULL;
+}
+
+/* ---- filterFile ---- */
+
+struct filter_file {
+    const struct look *look;
+    const struct md_conf_object *daemon;
+    const char *path;
+};
+
+static void find_filter(void *arg, int line, const char *text)
+{
+    const struct filter_file *file = arg;
+
+    look_find(file->look, MD_CONF_ERROR, file->daemon, "filterFile", "%s:%d: %s", file->path, line,
+              text);
+}
+
+static void look_at_filters(const struct look *look, const struct md_conf_object *daemon)
+{
+    struct filter_file file = { look, daemon, md_conf_string(daemon, "filterFile") };
+    struct rates *rates;
+    size_t length;
+
+    if (!file.path[0])
+        return;
+    char *text = tool_file_read(file.path, FILE_MAX, &length);
+    if (!text) {
+        look_find(look, MD_CONF_ERROR, daemon, "filterFile", "%s: %s", file.path, strerror(errno));
+        return;
+    }
+    struct rwf_dictionary *fields = look_at_dictionaries(look, daemon);
+    if (rates_create(text, length, fields, find_filter, &file, &rates) == MD_OK)
+        rates_destroy(rates);
+    rwf_dictionary_destroy(fields);
+    free(text);
 }
 
 void look_at_group_keys(const struct look *look, const struct md_conf_object *rrcp)
@@ -306,12 +349,14 @@ void look_at_daemon_files(const struct look *look)
     look_at_folders(look, &daemon);
     if (look->program != MD_CONF_RRCPD)
         look_at_certificates(look, &daemon);
-    if (look->program == MD_CONF_SRC_DIST)
+    if (look->program == MD_CONF_SRC_DIST) {
         look_at_access(look, &daemon, true);
+        look_at_filters(look, &daemon);
+    }
     if (look->program == MD_CONF_P2PS) {
         look_at_access(look, &daemon, false);
         look_at_policy(look, &daemon);
         look_at_token_keys(look, &daemon);
-        look_at_dictionaries(look, &daemon);
+        rwf_dictionary_destroy(look_at_dictionaries(look, &daemon));
     }
 }
