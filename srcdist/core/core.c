@@ -92,7 +92,8 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
         return MD_ERR_NOMEM;
     core->config = *config;
     take_defaults(&core->config);
-    core->config.source.item_bytes_extra = ITEM_BYTES;
+    core->config.source.item_bytes_extra =
+        ITEM_BYTES + (config->has_rates ? SRCDIST_RATE_BYTES : 0);
     uint64_t random = ~config->source.random;
     core->secret = md_splitmix64(&random);
     core->provider_room = core->config.provider_limit;
@@ -142,6 +143,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         cache_image_free(core->cache, core->items[i].image);
     srcdist_dictionaries_destroy(core);
     rrmp_source_destroy(core->source);
+    srcdist_rates_review_fini(core);
     srcdist_rates_destroy(core);
     cache_destroy(core->cache);
     cache_ripples_destroy(core->ripples);
@@ -174,14 +176,7 @@ void srcdist_core_access_set(struct srcdist_core *core, uint64_t now_ns,
 int srcdist_core_rates_set(struct srcdist_core *core, uint64_t now_ns, struct rates *rules)
 {
     core->now_ns = now_ns;
-    if (!rules && !core->rates)
-        return MD_OK;
-    int err = srcdist_rates_use(core, rules);
-    if (err == MD_OK)
-        srcdist_rates_review(core);
-    else
-        rates_destroy(rules);
-    return err;
+    return srcdist_rates_begin(core, rules);
 }
 
 static void take_events(struct srcdist_core *core)
@@ -220,7 +215,8 @@ static void count_memory(struct srcdist_core *core)
     core->stats.pages_now = stats.pages_now;
     core->stats.page_bytes_now = stats.page_bytes_now;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
-                                 (uint64_t)core->item_room * sizeof(*core->items);
+                                 (uint64_t)core->item_room * sizeof(*core->items) +
+                                 srcdist_rates_bytes(core);
     for (uint32_t i = 0; i < core->provider_room; i++) {
         if (core->providers[i].is_used)
             core->stats.item_bytes_now += srcdist_streams_bytes(&core->providers[i].streams) +
@@ -234,6 +230,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
     rrmp_source_tick(core->source, now_ns, input_is_empty);
     take_events(core);
     srcdist_rates_tick(core);
+    srcdist_rates_review_tick(core);
     if (now_ns >= core->sweep_ns) {
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
@@ -257,7 +254,7 @@ uint64_t srcdist_core_deadline(const struct srcdist_core *core)
 
     if (rates < deadline)
         deadline = rates;
-    if (core->image_queue_count > 0)
+    if (core->image_queue_count > 0 || core->review.is_on)
         return core->now_ns;
     if (core->dictionary_ask_count > 0 && core->dictionary_due_ns < deadline)
         deadline = core->dictionary_due_ns;
@@ -275,6 +272,7 @@ void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
 void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
+    srcdist_rates_flush(core);
     rrmp_source_leave(core->source, now_ns);
     for (uint32_t i = 0; i < core->provider_room; i++) {
         if (core->providers[i].is_used && core->providers[i].login_stream != 0)

@@ -101,6 +101,7 @@ struct srcdist_core_config {
     uint64_t dictionary_bytes_max; /* dictionaryLimit, 0: 64 MiB */
     uint64_t republish_ns;         /* NI items not seen again after this: closed. 0: 60 s */
     uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
+    bool has_rates;                /* items have rates from the start: memory is planned for them */
     uint64_t pending_bytes_max;    /* of updates that are being merged, 0: 64 MiB */
 };
 

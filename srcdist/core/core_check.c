@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
 #include "private.h"
+#include "rate.h"
 #include "service.h"
 
 /*
@@ -117,6 +118,10 @@ static const char *check_items(const struct srcdist_core *core, struct tally *ta
     struct cache_stats cache;
     cache_stats(core->cache, &cache);
     MD_REQUIRE(cache.images_now == tally->images);
+    uint64_t pending, pending_bytes;
+    srcdist_rates_sum(core, &pending, &pending_bytes);
+    MD_REQUIRE(core->stats.pending_updates_now == pending);
+    MD_REQUIRE(core->stats.pending_bytes_now == pending_bytes);
     MD_REQUIRE(core->sweep_item <= core->item_room);
     MD_REQUIRE(core->image_queue_count <= core->image_queue_room);
     return NULL;

@@ -309,6 +309,12 @@ struct srcdist_core {
     struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
     struct srcdist_rates *rates; /* NULL: everything goes out as it comes */
+    struct {
+        uint32_t next;       /* item to look at */
+        bool is_on;          /* items behind it have the old rules */
+        bool has_rules;      /* newer ones came meanwhile: */
+        struct rates *rules; /* may be NULL */
+    } review;
     uint64_t groups_taken[(SRCDIST_GROUPS_MAX + 63) / 64]; /* bits */
     uint8_t group_marks[65536]; /* 1 + the place in the batch that groups.c walks for; else 0 */
     uint32_t group_next;        /* looked at next: a number rests before it is used again */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/prng.h"
 #include "base/slots.h"
@@ -16,12 +17,12 @@
 #include "rrmp/key.h"
 #include "send.h"
 
-#define MS              1000000ull
-#define PENDING_BYTES   (64u << 20) /* of all items, if the configuration does not say */
-#define PENDING_LEAST   2048u       /* of an item without an image that is kept */
-#define SPELLED_MAX     131072u
-#define RETRY_NS        MS /* no room on the backbone */
-#define IMAGE_FIELD_GAP 64u
+#define MS            1000000ull
+#define PENDING_BYTES (64u << 20) /* of all items, if the configuration does not say */
+#define PENDING_MOST  2048u       /* of an item without an image that is kept */
+#define RIPPLES_MORE  256u        /* old values that are written out */
+#define SPELLED_MAX   131072u
+#define RETRY_NS      MS /* no room on the backbone */
 
 struct srcdist_rate {
     struct md_wheel_timer timer;
@@ -29,6 +30,9 @@ struct srcdist_rate {
     struct rates_choice choice;
     struct conflate_pending pending;
 };
+
+_Static_assert(sizeof(struct srcdist_rate) + 2 * sizeof(uint32_t) <= SRCDIST_RATE_BYTES,
+               "memoryLimit counts on it");
 
 struct srcdist_rates {
     struct rates *rules;
@@ -320,22 +324,26 @@ static uint64_t next_turn(const struct srcdist_core *core, const struct srcdist_
     return core->now_ns + interval_ns - since_ns;
 }
 
-/* Room for the pending update of an item; less if memory says no. */
+/* Room for one update more of the item, as far as its image and memory allow. */
 static void grow(struct srcdist_core *core, struct srcdist_rate *rate, size_t length)
 {
     const struct cache_image *image = core->items[rate->item].image;
-    size_t wanted = image ? conflate_room(cache_image_bytes(image)) : PENDING_LEAST;
+    size_t most = image ? conflate_room(cache_image_bytes(image)) : PENDING_MOST;
+    size_t wanted = rate->pending.length + length + RIPPLES_MORE;
+    size_t room = rate->pending.room;
     uint64_t limit =
         core->config.pending_bytes_max ? core->config.pending_bytes_max : PENDING_BYTES;
 
-    if (wanted <= rate->pending.room || wanted > UINT32_MAX ||
-        (length <= rate->pending.room && wanted - rate->pending.room < IMAGE_FIELD_GAP) ||
-        core->stats.pending_bytes_now - rate->pending.room + wanted > limit)
+    if (wanted <= room || room >= most)
+        return;
+    wanted = wanted > room * 2 ? wanted : room * 2;
+    wanted = wanted < most ? wanted : most;
+    if (wanted > UINT32_MAX || core->stats.pending_bytes_now - room + wanted > limit)
         return;
     uint8_t *bytes = realloc(rate->pending.bytes, wanted);
     if (!bytes)
         return;
-    core->stats.pending_bytes_now += wanted - rate->pending.room;
+    core->stats.pending_bytes_now += wanted - room;
     rate->pending.bytes = bytes;
     rate->pending.room = (uint32_t)wanted;
 }
@@ -445,4 +453,24 @@ void srcdist_rates_tick(struct srcdist_core *core)
 uint64_t srcdist_rates_deadline(const struct srcdist_core *core)
 {
     return core->rates ? md_wheel_deadline(&core->rates->wheel) : UINT64_MAX;
+}
+
+uint64_t srcdist_rates_bytes(const struct srcdist_core *core)
+{
+    return core->rates ? core->rates->memory + core->rates->of_room * sizeof(uint32_t) : 0;
+}
+
+void srcdist_rates_sum(const struct srcdist_core *core, uint64_t *pending, uint64_t *bytes)
+{
+    *pending = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; core->rates && i < core->rates->of_room; i++) {
+        const struct srcdist_rate *rate = rate_of(core, i);
+
+        if (!rate)
+            continue;
+        MD_ASSERT(rate->item == i && rate->timer.is_set == (rate->pending.length != 0));
+        *pending += rate->pending.length != 0;
+        *bytes += rate->pending.room;
+    }
 }

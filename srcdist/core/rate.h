@@ -17,6 +17,9 @@
  *                      updates, the pending one too
  */
 
+/* What a rate costs, and its place in the table that finds it, which grows by an eighth. */
+#define SRCDIST_RATE_BYTES 160
+
 /* Destroys `rules` with the core or when others come. MD_ERR_NOMEM: as before. */
 int srcdist_rates_use(struct srcdist_core *core, struct rates *rules);
 void srcdist_rates_destroy(struct srcdist_core *core);
@@ -40,6 +43,11 @@ const struct rates_fields *srcdist_rate_of_key(struct srcdist_core *core, uint32
                                                struct rrmp_view key);
 struct rwf_bytes srcdist_rate_filtered(struct srcdist_core *core, const struct rates_fields *fields,
                                        struct rwf_bytes message);
+
+/* Memory for rates, less what is pending. */
+uint64_t srcdist_rates_bytes(const struct srcdist_core *core);
+/* Items with something pending, and the memory for it: for core_check.c. */
+void srcdist_rates_sum(const struct srcdist_core *core, uint64_t *pending, uint64_t *bytes);
 
 void srcdist_rates_tick(struct srcdist_core *core);
 uint64_t srcdist_rates_deadline(const struct srcdist_core *core);

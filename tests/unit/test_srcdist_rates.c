@@ -330,6 +330,102 @@ static void a_snapshot_has_the_fields_that_are_kept(void **state)
     assert_int_equal(pair_stream(a, 5)->fields, 1);
 }
 
+/* 32 ripples to 22, and 32 is left out: its old values stand in 22 all the same. */
+static int setup_ripples(void **state)
+{
+    static const char text[] = "COUNT \"\" 32 BEFORE INTEGER 15 UINT64 8\n"
+                               "BEFORE \"\" 22 NULL INTEGER 15 UINT64 8\n";
+    static struct rwf_dictionary *fields;
+    struct rwf_dictionary_error error;
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    if (!fields) {
+        assert_int_equal(rwf_dictionary_create(&fields), MD_OK);
+        assert_int_equal(rwf_dictionary_load_fields(fields, "f", text, sizeof(text) - 1, &error),
+                         MD_OK);
+    }
+    pair->fields = fields;
+    pair->source_caches = true;
+    pair_create(pair, (struct p2ps_core_config){ 0 });
+    *state = pair;
+    return 0;
+}
+
+static void say_counter_alone(struct pair *pair, const char *name)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct pair_item *it = pair_item(pair, name);
+    struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                           .domain = it->domain,
+                           .stream_id = it->stream_id,
+                           .container = RWF_TYPE_FIELD_LIST };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, ++it->counter, false);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    assert_int_equal(srcdist_provider_message(pair->source, pair->now_ns, pair->provider.id,
+                                              rwf_encoder_bytes(&enc)),
+                     MD_OK);
+}
+
+/* Field 22 of the last message that the client got, 0: it has none. */
+static uint64_t before_of(struct pair_client *c, int32_t id)
+{
+    const struct pair_stream *s = pair_stream(c, id);
+    struct rwf_field_list list;
+    struct rwf_field field;
+    uint64_t value = 0;
+
+    assert_true(rwf_field_list_decode(rwf_bytes(s->payload, s->payload_length), NULL, &list) >= 0);
+    while (rwf_field_list_next(&list, &field) > 0) {
+        if (field.id == 22)
+            assert_int_equal(rwf_uint_decode(field.content, &value), RWF_OK);
+    }
+    return value;
+}
+
+static void a_field_that_takes_over_old_values_does_so_without_the_other(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    use(pair, "drop * IBM.N * 32\ninterval * MSFT.O * 100\ndrop * MSFT.O * 32\n");
+    pair_open(a, 5, "IBM.N");
+    pair_open(a, 6, "MSFT.O");
+    say_counter_alone(pair, "IBM.N"); /* 101 in place of 100 */
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_int_equal(before_of(a, 5), 100);
+    say_counter_alone(pair, "IBM.N");
+    pair_settle(pair);
+    assert_int_equal(before_of(a, 5), 101);
+    for (int i = 0; i < 5; i++)
+        say_counter_alone(pair, "MSFT.O");
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 6), "IU");
+    assert_int_equal(before_of(a, 6), 104);
+    pair_open(b, 5, "IBM.N");
+    assert_int_equal(before_of(b, 5), 101);
+}
+
+static void each_change_of_the_rules_gives_a_new_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    pair_open(a, 5, "IBM.N");
+    use(pair, "drop * * * 22\n");
+    use(pair, "drop * * * 32\n");
+    use(pair, "interval * * * 100\n");
+    pair_pass(pair, 40 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "Iiii");
+    assert_int_equal(pair_stream(a, 5)->fields, 2);
+}
+
 /* Any order of updates, trades, statuses, joins and time: at quiet all see the newest value. */
 static void all_see_the_newest_value_whatever_happens(void **state)
 {
@@ -384,6 +480,10 @@ int main(void)
         TEST_CACHED(new_rules_give_open_items_a_new_image),
         TEST(new_rules_of_an_item_without_an_image_are_asked_of_its_provider),
         TEST(a_snapshot_has_the_fields_that_are_kept),
+        TEST_CACHED(each_change_of_the_rules_gives_a_new_image),
+        cmocka_unit_test_setup_teardown(
+            a_field_that_takes_over_old_values_does_so_without_the_other, setup_ripples,
+            pair_teardown),
         TEST_CACHED(all_see_the_newest_value_whatever_happens),
         TEST(all_see_the_newest_value_whatever_happens),
     };
