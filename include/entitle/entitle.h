@@ -137,6 +137,12 @@ struct entitle_answer {
     bool is_snapshot_only; /* he gets images, and no updates */
     bool may_post;         /* to some item */
     bool needs_lock;       /* permission data count: ask again when they are known */
+    /* ENTITLE_ITEM that is allowed: the user sees these fields alone, or all but these; ascending,
+     * they live as long as the rules. has_fields false: he sees all. */
+    bool has_fields;
+    bool are_fields_dropped;
+    const int16_t *fields;
+    uint32_t field_count;
     enum entitle_reason reason;  /* of a denial, where there is a status of its own */
     char user[ENTITLE_TEXT_MAX]; /* whose token it is, if the login said no name */
     char text[ENTITLE_TEXT_MAX]; /* why not; shown to the user */
@@ -192,6 +198,11 @@ struct entitle_authority {
  *     content SERVICE lock|map|both|none [nolock=] [badlock=] [unknownpe=]
  *     map     SERVICE ITEM SET EXPRESSION codes of items that come without a lock
  *
+ *     fields  SUBJECT SERVICE ITEM keep|drop 22,25,1000-1040
+ *
+ * The first `fields` line about the user or one of his roles that fits says which fields of an
+ * item he sees; ids only, `*` is all.
+ *
  * Where a `content` line says so, an item needs what its name needs, and that the codes of its
  * permission data are granted: see entitle/lock.h.
  *
@@ -229,8 +240,9 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
                                          const struct entitle_query *query,
                                          struct entitle_answer *out);
 
-/* Lines that may not do what their writer thinks: those behind one that decides before them, a
- * missing default, denials that deny posts, too. Each is told to `diag`, in no order. */
+/* Lines that may not do what their writer thinks: those behind one that decides before them, field
+ * ids that are named twice, a missing default, denials that deny posts, too. Each is told to
+ * `diag`, in no order. */
 void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure);
 /* Each user whose name is no pattern, and each pattern of names, in the order of the file. */
 void entitle_rules_users(const struct entitle_rules *rules,

@@ -190,16 +190,33 @@ static const char *check_clients(const struct p2ps_core *core, struct tally *tal
 
 /* ---- the rest ---- */
 
-static const char *check_forms(const struct p2ps_core *core, const struct tally *tally)
+/* A form that is cut keeps what was asked for, and what may be seen of it. */
+static const char *check_cut(const struct p2ps_core *core, const struct p2ps_form *form,
+                             struct tally *tally)
+{
+    MD_REQUIRE(form->asked < core->form_count && form->seen < core->form_count);
+    MD_REQUIRE(!core->forms[form->asked].is_cut && !core->forms[form->seen].is_cut);
+    MD_REQUIRE(core->forms[form->seen].flags & P2PS_FORM_IMPOSED);
+    MD_REQUIRE(!(core->forms[form->asked].flags & P2PS_FORM_IMPOSED));
+    tally->form_watches[form->asked]++;
+    tally->form_watches[form->seen]++;
+    return NULL;
+}
+
+static const char *check_forms(const struct p2ps_core *core, struct tally *tally)
 {
     uint32_t views = 0;
 
     MD_REQUIRE(core->form_count <= P2PS_FORMS_MAX);
     for (uint32_t i = 0; i < core->form_count; i++) {
+        if (core->forms[i].watch_count && core->forms[i].is_cut)
+            MD_REQUIRE_ALL(check_cut(core, &core->forms[i], tally));
+    }
+    for (uint32_t i = 0; i < core->form_count; i++) {
         MD_REQUIRE(core->forms[i].watch_count == tally->form_watches[i]);
         MD_REQUIRE(core->forms[i].watch_count || !core->forms[i].fields);
         MD_REQUIRE(core->made_epoch[i] <= core->epoch);
-        views += core->forms[i].watch_count && core->forms[i].flags & P2PS_FORM_VIEW;
+        views += core->forms[i].watch_count && core->forms[i].host;
     }
     MD_REQUIRE(core->view_count == views);
     MD_REQUIRE(core->make_used <= core->make_size);

@@ -76,6 +76,10 @@ static void tell_unreadable(struct p2ps_core *core, uint32_t item)
 /* Updates are not for such a watch: it gets an image instead. */
 #define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
 
+/* Nothing of what cannot be cut goes to a client that may not see all of it. */
+#define P2PS_UNCUT                                                                                 \
+    "not all fields of the item may be seen, and they cannot be taken out of its data"
+
 /* A record that cannot be made in the form of a watch, in JSON for one, is lost for its client. */
 static void tell_unmade(struct p2ps_core *core, uint32_t item)
 {
@@ -93,6 +97,11 @@ static void tell_unmade(struct p2ps_core *core, uint32_t item)
             w->flags & (HELD_BACK | P2PS_WATCH_TOLD_LOST) ||
             core->made_epoch[w->form] != core->epoch || !core->made[w->form].is_broken)
             continue;
+        if (core->made[w->form].is_uncut) {
+            p2ps_trail_undecided(core);
+            p2ps_watch_denied(core, item, i, P2PS_UNCUT);
+            continue;
+        }
         tell_lacking(core, item, i, &state);
         if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
             w->flags |= P2PS_WATCH_TOLD_LOST;
@@ -304,12 +313,15 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         p2ps_entitle_held(core, record.item);
 }
 
-/* A generic message that the client's protocol cannot say: the values of the item stay good. */
-static void tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
+/* A generic message that the client's protocol cannot say, or with fields that it may not see: the
+ * values of the item stay good. */
+static void tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch, bool is_cut)
 {
     const struct rwf_state state =
         p2ps_state(RWF_STREAM_OPEN, core->items[item].data_state, RWF_CODE_NONE,
-                   "A generic message of this item is left out: it cannot be converted");
+                   is_cut ? "A generic message of this item is left out: not all fields of the "
+                            "item may be seen"
+                          : "A generic message of this item is left out: it cannot be converted");
 
     core->stats.decode_errors++;
     p2ps_watch_status(core, item, watch, &state);
@@ -335,9 +347,11 @@ static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event
         if (!takes_message(w, event->to))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
-        int err = c->front->put(c->self, &made, w->stream_id, false, false);
+        bool is_cut = core->forms[w->form].is_cut && record.peek.payload_length > 0;
+        int err =
+            is_cut ? MD_ERR_MALFORMED : c->front->put(c->self, &made, w->stream_id, false, false);
         if (err == MD_ERR_MALFORMED) {
-            tell_left_out(core, record.item, i);
+            tell_left_out(core, record.item, i, is_cut);
             continue;
         }
         if (err != MD_OK) {

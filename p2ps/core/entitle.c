@@ -1,5 +1,6 @@
 /* entitle.c - what the authority is asked about items, and its answers. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/writer.h"
 #include "client.h"
 #include "entitle.h"
+#include "form.h"
 #include "item.h"
 #include "network.h"
 #include "private.h"
@@ -74,6 +76,27 @@ static enum entitle_verdict ask(struct p2ps_core *core, const struct entitle_que
     return verdict;
 }
 
+/* The watch gets no more fields than the answer, which allows the item, has. False: it cannot be
+ * told so; the answer says why. */
+static bool impose(struct p2ps_core *core, struct p2ps_watch *w, struct entitle_answer *answer)
+{
+    bool is_record = (core->forms[w->form].flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)) != 0;
+    uint32_t form = answer->has_fields && is_record
+                        ? P2PS_NONE
+                        : p2ps_form_impose(core, w->client, w->form, answer);
+
+    if (form != P2PS_NONE) {
+        w->form = (uint16_t)form;
+        return true;
+    }
+    core->stats.refused_limit += !is_record;
+    answer->verdict = ENTITLE_DENY;
+    snprintf(answer->text, sizeof(answer->text), "%s",
+             is_record ? "not all fields of the item may be seen: Marketfeed records cannot be cut"
+                       : "Too many different views");
+    return false;
+}
+
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer)
 {
@@ -90,7 +113,7 @@ enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, ui
     /* An update must not come before the permission data: there has to be an image. */
     if (answer->needs_lock && !query.is_lock_known)
         w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
-    return verdict;
+    return verdict == ENTITLE_ALLOW && !impose(core, w, answer) ? ENTITLE_DENY : verdict;
 }
 
 /* ---- messages ---- */
@@ -179,6 +202,7 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
 {
     const struct p2ps_watch *w = &core->items[item].watches[watch];
     struct entitle_answer answer;
+    uint16_t form = w->form;
 
     if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone)
         return ENTITLE_DENY;
@@ -187,8 +211,11 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
     /* The answer it waited for is to an old question. */
     if (verdict == ENTITLE_DENY)
         p2ps_watch_denied(core, item, watch, answer.text);
-    else if (verdict == ENTITLE_ALLOW)
+    else if (verdict == ENTITLE_ALLOW && w->state == P2PS_WATCH_ASKS)
         p2ps_watch_permitted(core, item, watch);
+    else if (verdict == ENTITLE_ALLOW && w->form != form && w->state != P2PS_WATCH_NEW &&
+             core->items[item].sink_item != RRMP_ITEM_NONE)
+        p2ps_watch_wants_image(core, item, watch); /* of the fields that it sees now */
     return verdict;
 }
 
@@ -273,9 +300,10 @@ void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answe
     uint32_t watch = p2ps_item_watch_find(core, item, client, stream_id);
     if (watch == P2PS_NONE || core->items[item].watches[watch].question != question)
         return;
+    struct entitle_answer found = *answer;
     p2ps_trail_decided(core, answer);
-    if (answer->verdict == ENTITLE_ALLOW)
+    if (found.verdict == ENTITLE_ALLOW && impose(core, &core->items[item].watches[watch], &found))
         p2ps_watch_permitted(core, item, watch);
     else
-        p2ps_watch_denied(core, item, watch, answer->text);
+        p2ps_watch_denied(core, item, watch, found.text);
 }

@@ -10,5 +10,10 @@
 uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags,
                         const int16_t *fields, size_t field_count);
 void p2ps_form_give(struct p2ps_core *core, uint32_t form);
+/* The form in place of this one, which it gives back, for a client that may see those fields;
+ * P2PS_NONE: there are too many, and `form` stays. Watches that see the same fields in the end
+ * share what is made for them, whatever each has asked for. */
+uint32_t p2ps_form_impose(struct p2ps_core *core, uint32_t client, uint32_t form,
+                          const struct entitle_answer *seen);
 
 #endif

@@ -27,7 +27,10 @@ enum p2ps_form_flags {
     P2PS_FORM_CONF = 4,        /* updates say how they were conflated, if they were */
     P2PS_FORM_NATIVE = 16,     /* Marketfeed records as they come, by DisableDataConversion 1 */
     P2PS_FORM_MARKETFEED = 32, /* MarketPrice as Marketfeed records, by MarketfeedData 1 */
-    P2PS_FORM_BARE = 8, /* no permission data, by ProvidePermissionExpressions 0 of the login */
+    P2PS_FORM_BARE = 8,  /* no permission data, by ProvidePermissionExpressions 0 of the login */
+    P2PS_FORM_DROP = 64, /* of a view: all fields but `fields` */
+    P2PS_FORM_IMPOSED = 128, /* the view is all that may be seen: what it cannot be made of is not
+                                given at all */
 };
 
 struct p2ps_form {
@@ -40,6 +43,11 @@ struct p2ps_form {
     struct p2ps_party *party;
     const struct p2ps_front *front;
     int16_t *fields; /* ascending */
+    /* A form that was asked for, cut to what may be seen: it is made as the form `seen`, and goes
+     * back to the form `asked` when all may be seen. */
+    bool is_cut;
+    uint16_t asked;
+    uint16_t seen;
 };
 
 struct p2ps_record {
@@ -60,6 +68,7 @@ struct p2ps_made {
     bool is_vital;         /* may be neither dropped nor given later */
     bool is_rwf;           /* a message of RWF as it came, in no form */
     bool is_broken;        /* the record cannot be made in this form */
+    bool is_uncut;         /* because what may not be seen cannot be told from the rest of it */
 };
 
 struct p2ps_front {

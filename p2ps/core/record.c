@@ -32,6 +32,17 @@ bool p2ps_record_start(struct p2ps_core *core, const struct rrmp_sink_event *eve
     return false;
 }
 
+/* In the form that the watches of this one see it in: others may, too. */
+static const struct p2ps_made *make_seen(struct p2ps_core *core, uint32_t form,
+                                         struct p2ps_record *record)
+{
+    uint32_t seen = core->forms[form].seen;
+    const struct p2ps_made *made = p2ps_record_make(core, seen, record);
+
+    core->made[form] = core->made[seen];
+    return made;
+}
+
 const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
                                          struct p2ps_record *record)
 {
@@ -42,6 +53,8 @@ const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
         return made->bytes ? made : NULL;
     core->made_epoch[form] = core->epoch;
     *made = (struct p2ps_made){ 0 };
+    if (f->is_cut)
+        return make_seen(core, form, record);
     if (!record->key && (f->flags & (P2PS_FORM_KEY | P2PS_FORM_MARKETFEED) ||
                          record->peek.msg_class == RWF_CLASS_REFRESH)) {
         if (!p2ps_item_key(core, record->item, &core->record_key, &core->record_qos))
@@ -55,7 +68,7 @@ const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
                        core->make_size - core->make_used, made) != MD_OK) {
         core->stats.decode_errors++;
         core->is_unmade = true;
-        *made = (struct p2ps_made){ .is_broken = true };
+        *made = (struct p2ps_made){ .is_broken = true, .is_uncut = made->is_uncut };
         return NULL;
     }
     /* Bytes that were written to the buffer stay there while the record lasts. */

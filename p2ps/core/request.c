@@ -439,6 +439,23 @@ static bool change_form(struct p2ps_core *core, struct opening *open, struct p2p
     return true;
 }
 
+/* Of a stream whose fields are not all for its client: what it asks for now is cut, too. False: it
+ * waits for a verdict, or has ended. */
+static bool cut_again(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_watch *w = &core->items[item].watches[at];
+    struct entitle_answer answer;
+
+    if (w->state == P2PS_WATCH_ASKS)
+        return true; /* the verdict cuts it */
+    enum entitle_verdict verdict = p2ps_entitle_item(core, item, at, &answer);
+    if (verdict == ENTITLE_DENY)
+        p2ps_watch_denied(core, item, at, answer.text);
+    else if (verdict == ENTITLE_PENDING)
+        p2ps_entitle_hold_back(core, w);
+    return verdict != ENTITLE_DENY;
+}
+
 static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
                     const struct omm_item_request *request)
 {
@@ -456,10 +473,13 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         p2ps_watch_status(core, item, at, &state);
         return;
     }
+    bool is_cut = core->forms[w->form].is_cut;
     if (!change_form(core, &open, w)) {
         p2ps_item_watch_end(core, item, at); /* the refusal above closed the stream */
         return;
     }
+    if (is_cut && !cut_again(core, item, at))
+        return;
     if (request->pause)
         w->flags |= P2PS_WATCH_PAUSED;
     else

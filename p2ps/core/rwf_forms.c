@@ -51,21 +51,52 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
 
 /* ---- views ---- */
 
-static int filter_fields(const struct p2ps_form *form, struct rwf_bytes bytes,
-                         struct rwf_encoder *enc, bool *kept)
+/* A view of a payload. One that is imposed knows the sets that are defined in the payload: its rows
+ * come out without them. */
+struct view {
+    const struct p2ps_form *form;
+    struct rwf_sets sets;
+    struct rwf_set_db defined;
+};
+
+static bool is_imposed(const struct view *view)
+{
+    return (view->form->flags & P2PS_FORM_IMPOSED) != 0;
+}
+
+static bool is_kept(const struct p2ps_form *form, int16_t id)
+{
+    return has_field(form, id) != ((form->flags & P2PS_FORM_DROP) != 0);
+}
+
+/* Set data may be shorter than the same as standard data. */
+static void add_field(struct rwf_encoder *enc, const struct rwf_field *field)
+{
+    struct rwf_value value;
+
+    if (field->type == 0 || field->content.length == 0 ||
+        rwf_value_decode(field->type, field->content, &value) != RWF_OK ||
+        rwf_field_add(enc, field->id, &value) != RWF_OK)
+        rwf_field_add_bytes(enc, field->id, field->content);
+}
+
+static int filter_fields(const struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc,
+                         bool *kept)
 {
     struct rwf_field_list list;
     struct rwf_field field;
-    int rc = rwf_field_list_decode(bytes, NULL, &list);
+    int rc = rwf_field_list_decode(bytes, &view->sets, &list);
 
     *kept = false;
-    if (rc < 0 || list.set_data.length)
-        return rc < 0 ? rc : RWF_ERR_NOT_FOUND; /* set data: given whole */
+    if (rc < 0 || (list.set_data.length && !(is_imposed(view) && list.set_is_known)))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND; /* set data: given whole, or not at all */
     struct rwf_field_list_info info = list.info;
+    if (list.set_data.length)
+        info.flags = (uint8_t)((info.flags & RWF_LIST_HAS_INFO) | RWF_LIST_HAS_STANDARD_DATA);
     rwf_field_list_start(enc, &info);
     while ((rc = rwf_field_list_next(&list, &field)) > 0) {
-        if (has_field(form, field.id)) {
-            rwf_field_add_bytes(enc, field.id, field.content);
+        if (is_kept(view->form, field.id)) {
+            add_field(enc, &field);
             *kept = true;
         }
     }
@@ -73,69 +104,80 @@ static int filter_fields(const struct p2ps_form *form, struct rwf_bytes bytes,
     return rc;
 }
 
-/* Rows of fields whose sets are defined in front of them are given whole. */
-static bool can_filter(unsigned container, unsigned has_set_defs)
+/* False: the rows are given whole, or not at all. Rows of fields whose sets are defined in front
+ * of them are so, unless the view is imposed; *flags are those of what comes out. */
+static bool can_filter(struct view *view, unsigned container, struct rwf_bytes set_defs,
+                       uint8_t *flags, uint8_t has_set_defs)
 {
-    return container == RWF_TYPE_FIELD_LIST && !has_set_defs;
+    view->sets = (struct rwf_sets){ 0 };
+    if (container != RWF_TYPE_FIELD_LIST)
+        return is_imposed(view) && container == RWF_TYPE_NO_DATA;
+    if (!(*flags & has_set_defs))
+        return true;
+    if (!is_imposed(view) || rwf_set_db_decode(set_defs, RWF_SET_FIELDS, &view->defined) != RWF_OK)
+        return false;
+    view->sets.local = &view->defined;
+    *flags &= (uint8_t)~has_set_defs;
+    return true;
 }
 
-static int filter_row(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc)
+static int filter_row(const struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
     bool kept;
 
-    return filter_fields(form, bytes, enc, &kept);
+    return filter_fields(view, bytes, enc, &kept);
 }
 
-static int filter_summary(const struct p2ps_form *form, struct rwf_bytes bytes,
-                          struct rwf_encoder *enc)
+static int filter_summary(const struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
-    int rc = bytes.length ? filter_row(form, bytes, enc) : RWF_OK;
+    int rc = bytes.length ? filter_row(view, bytes, enc) : RWF_OK;
 
     rwf_summary_finish(enc);
     return rc;
 }
 
 /* Rows come and go even when no field of them is seen: those without data stay as they are. */
-static int filter_map(const struct p2ps_form *form, struct rwf_bytes bytes, struct rwf_encoder *enc)
+static int filter_map(struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
-    struct rwf_map map;
+    struct rwf_map map = { 0 };
     struct rwf_map_entry entry;
     int rc = rwf_map_decode(bytes, &map);
-
-    if (rc < 0 || !can_filter(map.info.container, map.info.flags & RWF_MAP_HAS_SET_DEFS))
-        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     struct rwf_map_info info = map.info;
+
+    if (rc < 0 ||
+        !can_filter(view, info.container, info.set_defs, &info.flags, RWF_MAP_HAS_SET_DEFS))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     info.summary = rwf_bytes(NULL, 0);
     rwf_map_start(enc, &info);
     if (info.flags & RWF_MAP_HAS_SUMMARY)
-        rc = filter_summary(form, map.info.summary, enc);
+        rc = filter_summary(view, map.info.summary, enc);
     while (rc >= 0 && (rc = rwf_map_next(&map, &entry)) > 0) {
         if (entry.action == RWF_MAP_DELETE || entry.data.length == 0) {
             rwf_map_add(enc, &entry);
             continue;
         }
         rwf_map_entry_start(enc, &entry);
-        rc = filter_row(form, entry.data, enc);
+        rc = filter_row(view, entry.data, enc);
         rwf_map_entry_finish(enc);
     }
     rwf_map_finish(enc);
     return rc;
 }
 
-static int filter_vector(const struct p2ps_form *form, struct rwf_bytes bytes,
-                         struct rwf_encoder *enc)
+static int filter_vector(struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
-    struct rwf_vector vector;
+    struct rwf_vector vector = { 0 };
     struct rwf_vector_entry entry;
     int rc = rwf_vector_decode(bytes, &vector);
-
-    if (rc < 0 || !can_filter(vector.info.container, vector.info.flags & RWF_VECTOR_HAS_SET_DEFS))
-        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     struct rwf_vector_info info = vector.info;
+
+    if (rc < 0 ||
+        !can_filter(view, info.container, info.set_defs, &info.flags, RWF_VECTOR_HAS_SET_DEFS))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     info.summary = rwf_bytes(NULL, 0);
     rwf_vector_start(enc, &info);
     if (info.flags & RWF_VECTOR_HAS_SUMMARY)
-        rc = filter_summary(form, vector.info.summary, enc);
+        rc = filter_summary(view, vector.info.summary, enc);
     while (rc >= 0 && (rc = rwf_vector_next(&vector, &entry)) > 0) {
         if (entry.action == RWF_VECTOR_CLEAR || entry.action == RWF_VECTOR_DELETE ||
             entry.data.length == 0) {
@@ -143,34 +185,34 @@ static int filter_vector(const struct p2ps_form *form, struct rwf_bytes bytes,
             continue;
         }
         rwf_vector_entry_start(enc, &entry);
-        rc = filter_row(form, entry.data, enc);
+        rc = filter_row(view, entry.data, enc);
         rwf_vector_entry_finish(enc);
     }
     rwf_vector_finish(enc);
     return rc;
 }
 
-static int filter_series(const struct p2ps_form *form, struct rwf_bytes bytes,
-                         struct rwf_encoder *enc)
+static int filter_series(struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
 {
-    struct rwf_series series;
+    struct rwf_series series = { 0 };
     struct rwf_bytes row;
     int rc = rwf_series_decode(bytes, &series);
-
-    if (rc < 0 || !can_filter(series.info.container, series.info.flags & RWF_SERIES_HAS_SET_DEFS))
-        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     struct rwf_series_info info = series.info;
+
+    if (rc < 0 ||
+        !can_filter(view, info.container, info.set_defs, &info.flags, RWF_SERIES_HAS_SET_DEFS))
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
     info.summary = rwf_bytes(NULL, 0);
     rwf_series_start(enc, &info);
     if (info.flags & RWF_SERIES_HAS_SUMMARY)
-        rc = filter_summary(form, series.info.summary, enc);
+        rc = filter_summary(view, series.info.summary, enc);
     while (rc >= 0 && (rc = rwf_series_next(&series, &row)) > 0) {
         if (row.length == 0) {
             rwf_series_add(enc, row);
             continue;
         }
         rwf_series_entry_start(enc);
-        rc = filter_row(form, row, enc);
+        rc = filter_row(view, row, enc);
         rwf_series_entry_finish(enc);
     }
     rwf_series_finish(enc);
@@ -178,21 +220,56 @@ static int filter_series(const struct p2ps_form *form, struct rwf_bytes bytes,
 }
 
 /* RWF_ERR_NOT_FOUND: of this payload no view is made. */
-static int filter_payload(const struct p2ps_form *form, unsigned container, struct rwf_bytes bytes,
-                          struct rwf_encoder *enc, bool *kept)
+static int filter_rows(struct view *view, unsigned container, struct rwf_bytes bytes,
+                       struct rwf_encoder *enc, bool *kept)
 {
     switch (container) {
     case RWF_TYPE_FIELD_LIST:
-        return filter_fields(form, bytes, enc, kept);
+        return filter_fields(view, bytes, enc, kept);
     case RWF_TYPE_MAP:
-        return filter_map(form, bytes, enc);
+        return filter_map(view, bytes, enc);
     case RWF_TYPE_VECTOR:
-        return filter_vector(form, bytes, enc);
+        return filter_vector(view, bytes, enc);
     case RWF_TYPE_SERIES:
-        return filter_series(form, bytes, enc);
+        return filter_series(view, bytes, enc);
     default:
         return RWF_ERR_NOT_FOUND;
     }
+}
+
+/* The entries of a filter list have a type each. A view that the client asked for is of none. */
+static int filter_list(struct view *view, struct rwf_bytes bytes, struct rwf_encoder *enc)
+{
+    struct rwf_filter_list list;
+    struct rwf_filter_entry entry;
+    bool kept;
+    int rc = rwf_filter_list_decode(bytes, &list);
+
+    if (rc < 0)
+        return rc;
+    rwf_filter_list_start(enc, &list.info);
+    while (rc >= 0 && (rc = rwf_filter_list_next(&list, &entry)) > 0) {
+        if (entry.action == RWF_FILTER_CLEAR || entry.data.length == 0) {
+            rwf_filter_add(enc, &entry);
+            continue;
+        }
+        view->sets = (struct rwf_sets){ 0 };
+        rwf_filter_entry_start(enc, &entry);
+        rc = filter_rows(view, entry.container, entry.data, enc, &kept);
+        rwf_filter_entry_finish(enc);
+    }
+    rwf_filter_list_finish(enc);
+    return rc;
+}
+
+static int filter_payload(const struct p2ps_form *form, unsigned container, struct rwf_bytes bytes,
+                          struct rwf_encoder *enc, bool *kept)
+{
+    struct view view = { .form = form };
+
+    if (is_imposed(&view) && container == RWF_TYPE_FILTER_LIST)
+        return filter_list(&view, bytes, enc);
+    return filter_rows(&view, container, bytes, enc, kept);
 }
 
 /* The record with only the fields of the view; RWF_ERR_NOT_FOUND: give it whole. */
@@ -236,6 +313,11 @@ static int make_whole(const struct p2ps_form *form, const struct p2ps_record *re
     return rwf_splice(record->message, &splice, out, size, &made->length);
 }
 
+static bool has_nothing(const struct p2ps_record *record)
+{
+    return record->peek.container == RWF_TYPE_NO_DATA && record->peek.payload_length == 0;
+}
+
 int p2ps_rwf_make(const struct p2ps_form *form, const struct p2ps_record *record, uint8_t *out,
                   size_t size, struct p2ps_made *made)
 {
@@ -245,6 +327,10 @@ int p2ps_rwf_make(const struct p2ps_form *form, const struct p2ps_record *record
     *made = (struct p2ps_made){ 0 };
     if (form->flags & P2PS_FORM_VIEW)
         rc = make_view(form, record, out, size, made);
+    if (form->flags & P2PS_FORM_IMPOSED && rc != RWF_OK && !has_nothing(record)) {
+        made->is_uncut = rc != RWF_ERR_FULL;
+        return rc == RWF_ERR_NOT_FOUND ? MD_ERR_UNSUPPORTED : rc;
+    }
     if (rc == RWF_ERR_NOT_FOUND)
         rc = make_whole(form, record, out, size, made);
     if (rc != RWF_OK)

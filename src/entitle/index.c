@@ -124,6 +124,11 @@ static struct entitle_line *line_at(const struct entitle_index *index, size_t at
     return (struct entitle_line *)(uintptr_t)(index->lines + at * index->stride);
 }
 
+const struct entitle_line *entitle_index_line(const struct entitle_index *index, uint32_t at)
+{
+    return at == ENTITLE_INDEX_NONE ? NULL : line_at(index, at);
+}
+
 static unsigned shapes_of(const struct entitle_index *index, struct entitle_line *line)
 {
     unsigned shapes = 0;

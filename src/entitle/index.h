@@ -70,6 +70,9 @@ void entitle_index_fini(struct entitle_index *index);
 uint32_t entitle_index_find(const struct entitle_index *index, const struct entitle_asked *asked,
                             uint32_t *seen);
 
+/* The line of this number; NULL for ENTITLE_INDEX_NONE. */
+const struct entitle_line *entitle_index_line(const struct entitle_index *index, uint32_t at);
+
 /*
  * The first line that fits the question, or the same with one of `names` as its first part and
  * these rights. Leaves the last one in *asked and in `text`, which is that of *asked.

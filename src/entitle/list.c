@@ -51,5 +51,7 @@ bool entitle_rules_about(const struct entitle_rules *rules, struct entitle_view 
         look(&list, &grants[i].line);
     for (size_t i = 0; i < rules->items.count; i++)
         look(&list, &entitle_item_at(rules, i)->line);
+    for (size_t i = 0; i < rules->fields.count; i++)
+        look(&list, &entitle_fields_at(rules, i)->line);
     return list.user != NULL;
 }

@@ -166,11 +166,17 @@ static const struct statement {
     const char *name;
     void (*parse)(struct entitle_parse *parse, const struct entitle_view words[], int count);
 } statements[] = {
-    { "user", parse_user },       { "role", parse_user },
-    { "allow", parse_item },      { "deny", parse_item },
-    { "default", parse_default }, { "peset", entitle_parse_peset },
-    { "pe", entitle_parse_pe },   { "grant", entitle_parse_grant },
-    { "map", entitle_parse_map }, { "content", entitle_parse_content },
+    { "user", parse_user },
+    { "role", parse_user },
+    { "allow", parse_item },
+    { "deny", parse_item },
+    { "default", parse_default },
+    { "peset", entitle_parse_peset },
+    { "pe", entitle_parse_pe },
+    { "grant", entitle_parse_grant },
+    { "map", entitle_parse_map },
+    { "content", entitle_parse_content },
+    { "fields", entitle_parse_fields },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
 
@@ -183,7 +189,7 @@ static void unknown_statement(struct entitle_parse *parse, struct entitle_view w
     const char *near = entitle_near(word, names, STATEMENTS);
     entitle_complain(parse,
                      "\"%.*s\" is not a statement; user, role, allow, deny, default, peset, pe, "
-                     "grant, content or map is expected "
+                     "grant, content, map or fields is expected "
                      "at the start of a line%s%s%s",
                      ENTITLE_SHOWN(word), near ? "; did you mean " : "", near ? near : "",
                      near ? "?" : "");

@@ -34,8 +34,8 @@ static bool covers_line(const struct entitle_line *outer, const struct entitle_l
 }
 
 /* The line that decides all that this one could, for one right of it; NULL: it is needed. */
-static const struct entitle_item *decider(const struct entitle_rules *rules,
-                                          const struct entitle_item *item, uint8_t right)
+static const struct entitle_line *decider(const struct entitle_index *index,
+                                          const struct entitle_line *line, uint8_t right)
 {
     static const struct entitle_view everybody = { "*", 1 };
     uint8_t plain = right > ENTITLE_MAY_PRIVATE ? (uint8_t)(right >> ENTITLE_OF_ROLES) : right;
@@ -43,38 +43,48 @@ static const struct entitle_item *decider(const struct entitle_rules *rules,
     struct entitle_asked asked = { .text = text, .count = ENTITLE_PARTS_MAX, .rights = right };
     uint32_t seen = 0;
 
-    memcpy(text, item->line.parts, sizeof(text));
-    uint32_t at = entitle_index_find(&rules->by_item, &asked, &seen);
-    const struct entitle_item *found = at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
-    if (found && found < item && covers_line(&found->line, &item->line, 0))
+    memcpy(text, line->parts, sizeof(text));
+    const struct entitle_line *found =
+        entitle_index_line(index, entitle_index_find(index, &asked, &seen));
+    if (found && found < line && covers_line(found, line, 0))
         return found;
     text[0] = everybody; /* of a role: a line about everybody stands before it */
     asked.rights = plain;
-    at = entitle_index_find(&rules->by_item, &asked, &seen);
-    found = at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
-    if (!found || found >= item || !entitle_is(found->line.parts[0], "*"))
+    found = entitle_index_line(index, entitle_index_find(index, &asked, &seen));
+    if (!found || found >= line || !entitle_is(found->parts[0], "*"))
         return NULL;
-    return covers_line(&found->line, &item->line, 1) ? found : NULL;
+    return covers_line(found, line, 1) ? found : NULL;
 }
 
-static void look_at_item(const struct review *review, const struct entitle_item *item)
+static void look_at_line(const struct review *review, const struct entitle_index *index,
+                         const struct entitle_line *line)
 {
-    const struct entitle_item *before = NULL;
+    const struct entitle_line *before = NULL;
     char text[160];
 
     for (unsigned bit = 0; bit < 8; bit++) {
-        if (!(item->line.rights >> bit & 1))
+        if (!(line->rights >> bit & 1))
             continue;
-        before = decider(review->rules, item, (uint8_t)(1u << bit));
+        before = decider(index, line, (uint8_t)(1u << bit));
         if (!before)
             return;
     }
     if (!before)
         return;
     snprintf(text, sizeof(text),
-             "this line decides nothing: line %u comes first and fits all of it",
-             before->line.line);
-    review->diag(review->closure, (int)item->line.line, text);
+             "this line decides nothing: line %u comes first and fits all of it", before->line);
+    review->diag(review->closure, (int)line->line, text);
+}
+
+static void look_at_fields(const struct review *review, const struct entitle_fields *fields)
+{
+    char text[80];
+
+    look_at_line(review, &review->rules->by_fields, &fields->line);
+    if (!fields->has_twice)
+        return;
+    snprintf(text, sizeof(text), "fields: %d is named twice", fields->twice);
+    review->diag(review->closure, (int)fields->line.line, text);
 }
 
 static void look_at_user(const struct review *review, const struct entitle_user *user)
@@ -119,9 +129,11 @@ void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn dia
     for (size_t i = 0; i < rules->users.count; i++)
         look_at_user(&review, entitle_user_at(&rules->users, i));
     for (size_t i = 0; i < rules->items.count; i++) {
-        look_at_item(&review, entitle_item_at(rules, i));
+        look_at_line(&review, &rules->by_item, &entitle_item_at(rules, i)->line);
         look_at_denial(&review, entitle_item_at(rules, i));
     }
+    for (size_t i = 0; i < rules->fields.count; i++)
+        look_at_fields(&review, entitle_fields_at(rules, i));
 }
 
 void entitle_rules_users(const struct entitle_rules *rules,

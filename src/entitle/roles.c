@@ -159,6 +159,8 @@ static void mark_lines(struct entitle_rules *rules)
         mark_line(rules, &entitle_item_at(rules, i)->line);
     for (size_t i = 0; i < rules->grants.count; i++)
         mark_line(rules, &((struct entitle_grant *)rules->grants.at + i)->line);
+    for (size_t i = 0; i < rules->fields.count; i++)
+        mark_line(rules, &entitle_fields_at(rules, i)->line);
 }
 
 static void look_for_twins(struct entitle_parse *parse)
@@ -216,6 +218,18 @@ void entitle_roles_collect(const struct entitle_rules *rules, const struct entit
         add_role(own, role);
         add_roles(rules, entitle_user_at(&rules->roles, role), own);
     }
+}
+
+uint32_t entitle_first_line(const struct entitle_rules *rules, const struct entitle_index *index,
+                            const struct entitle_own_roles *own, struct entitle_view text[],
+                            struct entitle_asked *asked, uint32_t *seen)
+{
+    struct entitle_view names[ENTITLE_ROLES_MAX];
+
+    for (uint32_t i = 0; i < own->count; i++)
+        names[i] = entitle_user_at(&rules->roles, own->at[i])->line.parts[0];
+    return entitle_index_find_any(index, asked, text, names, own->count,
+                                  (uint8_t)(asked->rights << ENTITLE_OF_ROLES), seen);
 }
 
 bool entitle_rules_has_role(const struct entitle_rules *rules, struct entitle_view name)

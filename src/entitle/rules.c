@@ -64,6 +64,8 @@ static int index_rules(struct entitle_parse *parse)
 
     if (err == MD_OK)
         err = entitle_resolve_content(parse);
+    if (err == MD_OK)
+        err = entitle_resolve_fields(rules);
     if (err == MD_OK && parse->mistakes)
         err = MD_ERR_MALFORMED;
     if (err == MD_OK)
@@ -117,6 +119,7 @@ void entitle_rules_destroy(struct entitle_rules *rules)
     entitle_index_fini(&rules->by_grant);
     entitle_index_fini(&rules->by_map);
     entitle_index_fini(&rules->by_content);
+    entitle_fini_fields(rules);
     free(rules->sets.at);
     free(rules->pes.at);
     free(rules->grants.at);
@@ -153,19 +156,6 @@ const struct entitle_user *entitle_user_of(const struct entitle_rules *rules,
     return at == ENTITLE_INDEX_NONE ? NULL : entitle_user_at(&rules->users, at);
 }
 
-/* The first line about the user or about a role of his. */
-static uint32_t first_line(const struct entitle_rules *rules, const struct entitle_index *index,
-                           const struct entitle_own_roles *own, struct entitle_view text[],
-                           struct entitle_asked *asked, uint32_t *seen)
-{
-    struct entitle_view names[ENTITLE_ROLES_MAX];
-
-    for (uint32_t i = 0; i < own->count; i++)
-        names[i] = entitle_user_at(&rules->roles, own->at[i])->line.parts[0];
-    return entitle_index_find_any(index, asked, text, names, own->count,
-                                  (uint8_t)(asked->rights << ENTITLE_OF_ROLES), seen);
-}
-
 static bool may_post_at_all(const struct entitle_rules *rules, const struct entitle_user *user,
                             struct entitle_view session, struct entitle_view name, uint32_t *seen)
 {
@@ -176,7 +166,8 @@ static bool may_post_at_all(const struct entitle_rules *rules, const struct enti
     if (!rules->denies_posts)
         return true;
     entitle_roles_collect(rules, user, session, &own);
-    return first_line(rules, &rules->by_poster, &own, text, &asked, seen) != ENTITLE_INDEX_NONE;
+    return entitle_first_line(rules, &rules->by_poster, &own, text, &asked, seen) !=
+           ENTITLE_INDEX_NONE;
 }
 
 /* A role that is left out could be one that is denied something. */
@@ -315,7 +306,7 @@ static const struct entitle_item *line_of(const struct entitle_rules *rules,
         .rights = right,
         .domain = query->domain,
     };
-    uint32_t at = first_line(rules, &rules->by_item, own, text, &asked, seen);
+    uint32_t at = entitle_first_line(rules, &rules->by_item, own, text, &asked, seen);
 
     return at == ENTITLE_INDEX_NONE ? NULL : entitle_item_at(rules, at);
 }
@@ -412,7 +403,9 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
         return judge_publish(rules, &own, query, out);
     if (query->kind == ENTITLE_POST)
         return judge_post(rules, &own, query, out);
-    return judge_item(rules, &own, query, out);
+    if (judge_item(rules, &own, query, out) == ENTITLE_ALLOW)
+        entitle_judge_fields(rules, &own, query, out);
+    return out->verdict;
 }
 
 bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind)

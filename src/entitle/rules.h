@@ -128,6 +128,17 @@ struct entitle_content {
     uint8_t denies;
 };
 
+/* Fields that the subject sees, or does not. */
+struct entitle_fields {
+    struct entitle_line line; /* user or role, service, item */
+    uint32_t fids_at;         /* in entitle_rules.fids, ascending */
+    uint32_t fid_count;
+    bool is_drop;
+    bool is_unlimited; /* keep * */
+    bool has_twice;    /* an id that is named twice */
+    int16_t twice;
+};
+
 /* Grows while a file is read. */
 struct entitle_array {
     void *at;
@@ -150,7 +161,9 @@ struct entitle_rules {
     struct entitle_array ranges;
     struct entitle_array maps;
     struct entitle_array contents;
-    uint16_t *set_of_id; /* by service id of a lock; NULL: there are no sets */
+    struct entitle_array fields;
+    struct entitle_array fids; /* of fields lines: int16_t */
+    uint16_t *set_of_id;       /* by service id of a lock; NULL: there are no sets */
     struct entitle_index by_user;
     struct entitle_index by_role;
     struct entitle_index by_item;
@@ -158,6 +171,7 @@ struct entitle_rules {
     struct entitle_index by_grant;
     struct entitle_index by_map;
     struct entitle_index by_content;
+    struct entitle_index by_fields;
     struct md_table *by_token; /* the first user with it; NULL: none has one */
     struct entitle_view decoy; /* a hash of the file; NULL: it has none */
     bool denies_items;         /* that no line fits */
@@ -249,6 +263,10 @@ struct entitle_own_roles {
 };
 void entitle_roles_collect(const struct entitle_rules *rules, const struct entitle_user *user,
                            struct entitle_view session, struct entitle_own_roles *own);
+/* The first line about the user or about a role of his. */
+uint32_t entitle_first_line(const struct entitle_rules *rules, const struct entitle_index *index,
+                            const struct entitle_own_roles *own, struct entitle_view text[],
+                            struct entitle_asked *asked, uint32_t *seen);
 
 /* ---- grants.c ---- */
 
@@ -262,6 +280,17 @@ void entitle_parse_content(struct entitle_parse *parse, const struct entitle_vie
 uint16_t entitle_set_find(const struct entitle_rules *rules, struct entitle_view name);
 /* Once all lines are read. MD_ERR_NOMEM. */
 int entitle_resolve_content(struct entitle_parse *parse);
+
+/* ---- fields.c ---- */
+
+void entitle_parse_fields(struct entitle_parse *parse, const struct entitle_view words[],
+                          int count);
+/* Once all lines are read. MD_ERR_NOMEM. */
+int entitle_resolve_fields(struct entitle_rules *rules);
+void entitle_fini_fields(struct entitle_rules *rules);
+/* Says in *out which fields of an item that is allowed the user may see. */
+void entitle_judge_fields(const struct entitle_rules *rules, const struct entitle_own_roles *own,
+                          const struct entitle_query *query, struct entitle_answer *out);
 
 /* ---- rules.c ---- */
 
@@ -289,6 +318,11 @@ static inline struct entitle_user *entitle_user_at(const struct entitle_array *a
 static inline struct entitle_item *entitle_item_at(const struct entitle_rules *rules, size_t at)
 {
     return (struct entitle_item *)rules->items.at + at;
+}
+
+static inline struct entitle_fields *entitle_fields_at(const struct entitle_rules *rules, size_t at)
+{
+    return (struct entitle_fields *)rules->fields.at + at;
 }
 
 #endif

@@ -132,6 +132,12 @@ def main():
         expect(folder, 0, "0301016562c0  257: 6562", "lock", "0301016562c0")
         expect(folder, 0, "AwEBZWLA  257: 6562", "lock", "AwEBZWLA")
         expect(folder, 1, "these permission data have no end", "lock", "0301016562")
+        with open(os.path.join(folder, "access"), "a", encoding="ascii") as file:
+            file.write("fields @rates RDFD * drop 22,25,20-23\nfields alice RDFD *.O keep 22\n")
+        expect(folder, 0, "  fields   access:13  fields @rates RDFD * drop 22,25,20-23\n",
+               "explain", "access", "alice", "RDFD", "BT.O", "lock=AwECViXA")
+        expect(folder, 0, "access:14  fields alice RDFD *.O keep 22\n", "what", "access", "alice")
+        expect(folder, 0, "access:13: warning: fields: 22 is named twice", "check", "access")
         what_changes(folder)
         combined(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")

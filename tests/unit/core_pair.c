@@ -241,6 +241,12 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
                                      struct entitle_answer *out)
 {
     struct pair *pair = self;
+
+    if (pair->rules) {
+        entitle_rules_judge(pair->rules, query, out);
+        out->ticket = ticket;
+        return out->verdict;
+    }
     enum entitle_verdict verdict = pair_judge(pair, query);
 
     if (query->is_asked && pair->authority_is_late)

@@ -142,6 +142,9 @@ extern uint64_t pair_wall_ns;
 /* The protocol of the clients cannot say records of this class; 0: it can say all. */
 extern uint8_t pair_unmade_class;
 
+/* How often a record was made in a form. */
+extern uint32_t pair_makes;
+
 struct pair_client {
     struct pair *pair;
     uint32_t id;
@@ -203,6 +206,7 @@ struct pair {
     bool authority_is_outside, authority_is_down;
     unsigned authority_news;
     const char *authority_file;         /* whose line 7 decides */
+    struct entitle_rules *rules;        /* that answer in its place; NULL: none do */
     const char *authority_roles;        /* that it gives each session */
     const char *authority_denies_roles; /* items to sessions with these */
     const char *authority_denies_data;  /* one byte of permission data */

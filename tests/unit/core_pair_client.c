@@ -72,10 +72,12 @@ static void pair_read_fields(struct pair_stream *s, const struct rwf_msg *msg)
 }
 
 uint8_t pair_unmade_class;
+uint32_t pair_makes;
 
 static int pair_front_make(const struct p2ps_form *form, const struct p2ps_record *record,
                            uint8_t *out, size_t size, struct p2ps_made *made)
 {
+    pair_makes++;
     if (record->peek.msg_class == pair_unmade_class)
         return RWF_ERR_MALFORMED;
     return p2ps_rwf_make(form, record, out, size, made);
