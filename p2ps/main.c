@@ -168,6 +168,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
             .gap_verify_ns = md_conf_time_ns(daemon, "gapVerify"),
         },
         .certificate_policy = (unsigned)md_conf_word(daemon, "tlsUserPolicy"),
+        .entry_locks = (unsigned)md_conf_word(daemon, "entryLocks"),
         .services = { .owner = p2ps, .network = service_network, .warn = warn_operator },
         .network_count = p2ps->networks.count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),

@@ -54,6 +54,7 @@ static const struct stats_row rows[] = {
     COUNTER("notEntitled", not_entitled),
     COUNTER("loginsExpired", logins_expired),
     COUNTER("updatesWithheld", updates_withheld),
+    COUNTER("entriesRemoved", entries_removed),
     COUNTER("postsDenied", posts_denied),
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),

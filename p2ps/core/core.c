@@ -77,11 +77,13 @@ static bool take_tables(struct p2ps_core *core)
     core->make_buffer = malloc(core->make_size);
     core->part_size = core->config.message_max < PART_MAX ? core->config.message_max : PART_MAX;
     core->part = malloc(core->part_size);
+    core->entry_size = core->config.message_max;
+    core->entry_buffer = malloc(core->entry_size);
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
     return core->waits && core->clients && core->touched && core->slow && core->parked &&
            core->posts && core->forms && core->made && core->made_epoch && core->make_buffer &&
-           core->part && core->directory_scratch;
+           core->part && core->entry_buffer && core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -157,6 +159,8 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->made_epoch);
     free(core->make_buffer);
     free(core->part);
+    free(core->entry_buffer);
+    free(core->entry_sets);
     cache_destroy(core->cache);
     free(core->directory_scratch);
     free(core->waits);

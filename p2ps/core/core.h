@@ -162,6 +162,11 @@ struct p2ps_core_config {
         P2PS_CERTIFICATE_MATCH,   /* a login needs one of its user */
         P2PS_CERTIFICATE_REPLACE, /* it says who the user is */
     } certificate_policy;
+    enum {
+        P2PS_ENTRY_LOCKS_FILTER, /* entryLocks: entries are left out of a message */
+        P2PS_ENTRY_LOCKS_CLOSE,  /* or the stream is closed */
+        P2PS_ENTRY_LOCKS_PASS,   /* or nobody looks */
+    } entry_locks;
     uint64_t (*wall_s)(void);   /* seconds since 1970, for tokens that expire; NULL: none does */
     uint64_t service_forget_ns; /* one that no instance offers is deleted then; 0: never */
     uint64_t random;
@@ -189,6 +194,7 @@ struct p2ps_core_stats {
     uint64_t no_buffer_events;
     uint64_t not_entitled;
     uint64_t updates_withheld; /* their own permission data denied them to a watch */
+    uint64_t entries_removed;  /* the same of entries, out of messages for a watch */
     uint64_t posts_denied;
     uint64_t gaps_seen;
     uint64_t items_recovered;

@@ -1,14 +1,18 @@
 /* deliver.c - the tick's last step: from a record of the backbone to the streams of clients. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deliver.h"
+#include "ask.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
 #include "directory.h"
 #include "entitle.h"
+#include "entries.h"
+#include "generic.h"
 #include "image.h"
 #include "item.h"
+#include "lost.h"
 #include "network.h"
 #include "post.h"
 #include "private.h"
@@ -36,97 +40,80 @@ static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *
                                 md_be32(record->message.data + layout.seq_num.at));
 }
 
-/* The client lacks a record. Of a snapshot that is all it will get: the stream is closed, or it
- * would end without an answer. */
-static void tell_lacking(struct p2ps_core *core, uint32_t item, uint32_t watch,
-                         const struct rwf_state *state)
-{
-    const struct p2ps_watch *w = &core->items[item].watches[watch];
-    struct rwf_state told = *state;
+/* ---- entries with permission data of their own ---- */
 
-    if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING)
-        told.stream_state = RWF_STREAM_CLOSED;
-    p2ps_watch_status(core, item, watch, &told);
+static uint32_t watches_of_set(const struct p2ps_core *core, uint32_t item)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < core->items[item].watch_count; i++)
+        count += core->entry_sets[i] == core->entry_set;
+    return count;
 }
 
-static void tell_unreadable(struct p2ps_core *core, uint32_t item)
+/* What the watch gets of the message goes to core->entry_sets. False: a verdict is awaited. */
+static bool judge_entries(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                          struct p2ps_entries *entries)
 {
-    struct p2ps_item *it = &core->items[item];
-    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                              "A Marketfeed record of this item cannot be read: "
-                                              "values may be missing until its next image");
+    uint8_t set = p2ps_entries_set(core, entries, item, watch);
 
-    if (!core->is_unreadable)
-        return;
-    core->is_unreadable = false;
-    if (it->is_unreadable)
-        return;
-    it->is_unreadable = true;
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        const struct p2ps_watch *w = &core->items[item].watches[i];
-
-        /* A watch that has ended has no form any more: the list of ended ones takes its place. */
-        if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
-            continue;
-        if (!(core->forms[w->form].flags & (P2PS_FORM_NATIVE | P2PS_FORM_MARKETFEED)))
-            tell_lacking(core, item, i, &state);
-    }
+    core->entry_sets[watch] = set;
+    if (set == P2PS_ENTRY_CLOSES)
+        p2ps_watch_denied(core, item, watch,
+                          "an entry of the item has permission data that are not for the user");
+    else if (set == P2PS_ENTRY_WAITS)
+        p2ps_entitle_hold_back(core, &core->items[item].watches[watch]);
+    return set != P2PS_ENTRY_WAITS;
 }
 
-/* Updates are not for such a watch: it gets an image instead. */
-#define HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
-
-/* Nothing of what cannot be cut goes to a client that may not see all of it. */
-#define P2PS_UNCUT                                                                                 \
-    "not all fields of the item may be seen, and they cannot be taken out of its data"
-
-/* A record that cannot be made in the form of a watch, in JSON for one, is lost for its client. */
-static void tell_unmade(struct p2ps_core *core, uint32_t item)
+/* `judge` says in core->entry_sets what each watch gets, and whether some wait for a verdict; then
+ * each message that is left for some watches is made once, and put to them. */
+static void put_in_sets(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                        const struct p2ps_record *record,
+                        bool (*judge)(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                                      const struct p2ps_record *record,
+                                      struct p2ps_entries *entries),
+                        void (*put)(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                                    struct p2ps_record *record))
 {
-    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                              "A record of this item cannot be converted: values "
-                                              "may be missing until its next image");
+    struct p2ps_entries entries;
+    struct p2ps_record part;
+    uint32_t removed;
 
-    if (!core->is_unmade)
-        return;
-    core->is_unmade = false;
-    for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
-        struct p2ps_watch *w = &core->items[item].watches[i];
-
-        if ((w->state != P2PS_WATCH_FILLING && w->state != P2PS_WATCH_STEP) ||
-            w->flags & (HELD_BACK | P2PS_WATCH_TOLD_LOST) ||
-            core->made_epoch[w->form] != core->epoch || !core->made[w->form].is_broken)
-            continue;
-        if (core->made[w->form].is_uncut) {
-            p2ps_trail_undecided(core);
-            p2ps_watch_denied(core, item, i, P2PS_UNCUT);
+    p2ps_entries_read(record, &entries);
+    bool is_held = judge(core, event, record, &entries);
+    core->has_entry_sets = true;
+    for (unsigned set = 0; set < entries.set_count; set++) {
+        core->entry_set = (uint8_t)set;
+        if (!p2ps_entries_make(core, &entries, set, record, &part, &removed)) {
+            p2ps_lost_set(core, record->item);
             continue;
         }
-        tell_lacking(core, item, i, &state);
-        if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
-            w->flags |= P2PS_WATCH_TOLD_LOST;
+        if (removed)
+            core->stats.entries_removed += (uint64_t)removed * watches_of_set(core, record->item);
+        if (part.message.length)
+            put(core, event, &part);
     }
+    core->has_entry_sets = false;
+    if (is_held)
+        p2ps_entitle_held(core, record->item);
 }
 
 /* ---- images ---- */
 
-/* Whether the watch takes this part, and the state it is in then. */
-static bool takes_image(struct p2ps_watch *w, const struct rrmp_sink_event *event)
+static bool takes_image(const struct p2ps_watch *w, const struct rrmp_sink_event *event)
 {
     switch ((enum p2ps_watch_state)w->state) {
     case P2PS_WATCH_ASKS:
     case P2PS_WATCH_ENDED:
         return false;
     case P2PS_WATCH_NEW:
-        if (!(event->flags & RRMP_IMAGE_FIRST) || !(event->to & RRMP_SINK_TO_WAIT))
-            return false;
-        p2ps_watch_set(w, P2PS_WATCH_FILLING);
-        return true;
+        return event->flags & RRMP_IMAGE_FIRST && event->to & RRMP_SINK_TO_WAIT;
     case P2PS_WATCH_FILLING:
         /* One that missed a part needs the whole again. */
         return !(w->flags & P2PS_WATCH_OWED_IMAGE) || (event->flags & RRMP_IMAGE_FIRST);
     case P2PS_WATCH_STEP:
-        return (event->to & RRMP_SINK_TO_STEP) != 0;
+        return event->to & RRMP_SINK_TO_STEP && !(w->flags & P2PS_WATCH_OWED_IMAGE);
     }
     return false;
 }
@@ -173,6 +160,43 @@ static void tell_before_image(struct p2ps_core *core, uint32_t item)
     }
 }
 
+static bool judge_image(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                        const struct p2ps_record *record, struct p2ps_entries *entries)
+{
+    const struct p2ps_item *it = &core->items[record->item];
+    bool is_held = false;
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        core->entry_sets[i] = P2PS_ENTRY_NONE;
+        if (!takes_image(&it->watches[i], event))
+            continue;
+        is_held |= !judge_entries(core, record->item, i, entries);
+        if (core->entry_sets[i] == P2PS_ENTRY_NONE)
+            p2ps_watch_denied(core, record->item, i, "the entries of the item cannot be read");
+    }
+    return is_held;
+}
+
+static void put_images(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                       struct p2ps_record *record)
+{
+    const struct p2ps_item *it = &core->items[record->item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        if (core->has_entry_sets && core->entry_sets[i] != core->entry_set)
+            continue;
+        if (!takes_image(w, event))
+            continue;
+        if (w->state == P2PS_WATCH_NEW)
+            p2ps_watch_set(w, P2PS_WATCH_FILLING);
+        put_image(core, i, record, event->flags);
+    }
+    p2ps_lost_unreadable(core, record->item);
+    p2ps_lost_unmade(core, record->item);
+}
+
 /* After the last part. A snapshot that was permitted or asked for again between the parts has not
  * had the first one: on an item that goes on it gets the next image, else none comes. */
 static void end_snapshots(struct p2ps_core *core, uint32_t item)
@@ -212,15 +236,10 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     p2ps_image_part(core, event, &record);
     note_provider_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        struct p2ps_watch *w = &it->watches[i];
-
-        if (takes_image(w, event) &&
-            !(w->flags & P2PS_WATCH_OWED_IMAGE && w->state == P2PS_WATCH_STEP))
-            put_image(core, i, &record, event->flags);
-    }
-    tell_unreadable(core, item);
-    tell_unmade(core, item);
+    if (p2ps_entries_are_locked(core, &record))
+        put_in_sets(core, event, &record, judge_image, put_images);
+    else
+        put_images(core, event, &record);
     it->has_ended = ends_by_itself;
     if (!is_last)
         return;
@@ -229,14 +248,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
         it->sink_item = RRMP_ITEM_NONE; /* watches without room for it get a status later */
 }
 
-/* ---- updates, generic messages, statuses ---- */
-
-static bool takes_message(const struct p2ps_watch *w, uint8_t to)
-{
-    if (w->state == P2PS_WATCH_STEP)
-        return (to & RRMP_SINK_TO_STEP) != 0;
-    return w->state == P2PS_WATCH_FILLING && (to & RRMP_SINK_TO_WAIT) != 0;
-}
+/* ---- updates, statuses ---- */
 
 static bool is_paused(const struct p2ps_client *c, const struct p2ps_watch *w)
 {
@@ -252,16 +264,100 @@ static void note_withheld(struct p2ps_core *core, uint32_t item, const struct p2
 
 /* Of an update with permission data of its own. Nobody waits for a late verdict about it: the watch
  * is asked for anew, and gets an image. */
-static bool is_let_through(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
-                           struct rwf_bytes perm)
+static bool is_permitted(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
+                         struct rwf_bytes perm)
 {
-    enum entitle_verdict verdict = p2ps_entitle_hears(core, item, w, perm);
+    enum entitle_verdict verdict = p2ps_ask_hears(core, item, w, perm);
 
     if (verdict == ENTITLE_PENDING)
         p2ps_entitle_hold_back(core, w);
     else if (verdict == ENTITLE_DENY)
         note_withheld(core, item, w, perm);
     return verdict == ENTITLE_ALLOW;
+}
+
+static bool is_let_through(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
+                           struct rwf_bytes perm)
+{
+    if (core->has_entry_sets)
+        return core->entry_sets[w - core->items[item].watches] == core->entry_set;
+    return is_permitted(core, item, w, perm);
+}
+
+static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                       struct p2ps_record *record, bool is_judged, struct rwf_bytes perm)
+{
+    struct p2ps_item *it = &core->items[record->item];
+    struct p2ps_watch *end = it->watches + it->watch_count;
+    const struct p2ps_made *made = NULL;
+    uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
+    bool is_held = false;
+
+    for (struct p2ps_watch *w = it->watches; w < end; w++) {
+        if (!p2ps_watch_takes(w, event->to))
+            continue;
+        struct p2ps_client *c = &core->clients[w->client];
+        if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(c, w)) {
+            w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
+            continue;
+        }
+        if (is_judged && !is_let_through(core, record->item, w, perm)) {
+            is_held |= w->state == P2PS_WATCH_ASKS;
+            continue;
+        }
+        if (w->form != form) {
+            form = w->form;
+            made = p2ps_record_make(core, form, record);
+        }
+        if (!made || made->length == 0)
+            continue;
+        if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {
+            core->stats.conflated++;
+            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+            continue;
+        }
+        core->stats.updates_out++;
+        c->updates_out++;
+        p2ps_client_touch(core, w->client);
+    }
+    p2ps_lost_unreadable(core, record->item);
+    p2ps_lost_unmade(core, record->item);
+    if (is_held)
+        p2ps_entitle_held(core, record->item);
+}
+
+/* The permission data of the update itself, then those of its entries. */
+static bool judge_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                         const struct p2ps_record *record, struct p2ps_entries *entries)
+{
+    const struct p2ps_item *it = &core->items[record->item];
+    struct rwf_bytes perm;
+    bool is_judged = p2ps_entitle_update(core, record, &perm);
+    bool is_held = false;
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        core->entry_sets[i] = P2PS_ENTRY_NONE;
+        if (!p2ps_watch_takes(w, event->to))
+            continue;
+        if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(&core->clients[w->client], w)) {
+            w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
+            continue;
+        }
+        if (!is_judged || is_permitted(core, record->item, w, perm)) {
+            judge_entries(core, record->item, i, entries);
+            core->stats.updates_withheld += core->entry_sets[i] == P2PS_ENTRY_NONE;
+        }
+        is_held |= w->state == P2PS_WATCH_ASKS;
+    }
+    return is_held;
+}
+
+static void put_part(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                     struct p2ps_record *record)
+{
+    put_update(core, event, record, true, rwf_bytes(NULL, 0));
 }
 
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
@@ -275,92 +371,10 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
     p2ps_image_update(core, event, &record, is_judged);
     note_provider_seq(core, &record);
-    struct p2ps_item *it = &core->items[record.item];
-    struct p2ps_watch *end = it->watches + it->watch_count;
-    const struct p2ps_made *made = NULL;
-    uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
-    bool is_held = false;
-    for (struct p2ps_watch *w = it->watches; w < end; w++) {
-        if (!takes_message(w, event->to))
-            continue;
-        struct p2ps_client *c = &core->clients[w->client];
-        if (w->flags & HELD_BACK || is_paused(c, w)) {
-            w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
-            continue;
-        }
-        if (is_judged && !is_let_through(core, record.item, w, perm)) {
-            is_held |= w->state == P2PS_WATCH_ASKS;
-            continue;
-        }
-        if (w->form != form) {
-            form = w->form;
-            made = p2ps_record_make(core, form, &record);
-        }
-        if (!made || made->length == 0)
-            continue;
-        if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {
-            core->stats.conflated++;
-            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
-            continue;
-        }
-        core->stats.updates_out++;
-        c->updates_out++;
-        p2ps_client_touch(core, w->client);
-    }
-    tell_unreadable(core, record.item);
-    tell_unmade(core, record.item);
-    if (is_held)
-        p2ps_entitle_held(core, record.item);
-}
-
-/* A generic message that the client's protocol cannot say, or with fields that it may not see: the
- * values of the item stay good. */
-static void tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch, bool is_cut)
-{
-    const struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, core->items[item].data_state, RWF_CODE_NONE,
-                   is_cut ? "A generic message of this item is left out: not all fields of the "
-                            "item may be seen"
-                          : "A generic message of this item is left out: it cannot be converted");
-
-    core->stats.decode_errors++;
-    p2ps_watch_status(core, item, watch, &state);
-}
-
-/* Generic messages keep their own key and are never conflated or filtered. */
-static void deliver_generic(struct p2ps_core *core, const struct rrmp_sink_event *event)
-{
-    struct p2ps_record record;
-
-    core->stats.generic_in++;
-    if (!p2ps_record_start(core, event, &record))
-        return;
-    struct p2ps_made made = {
-        .bytes = record.message.data,
-        .length = record.message.length,
-        .is_vital = true,
-        .is_rwf = true,
-    };
-    struct p2ps_item *it = &core->items[record.item];
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        struct p2ps_watch *w = &it->watches[i];
-        if (!takes_message(w, event->to))
-            continue;
-        struct p2ps_client *c = &core->clients[w->client];
-        bool is_cut = core->forms[w->form].is_cut && record.peek.payload_length > 0;
-        int err =
-            is_cut ? MD_ERR_MALFORMED : c->front->put(c->self, &made, w->stream_id, false, false);
-        if (err == MD_ERR_MALFORMED) {
-            tell_left_out(core, record.item, i, is_cut);
-            continue;
-        }
-        if (err != MD_OK) {
-            p2ps_client_doom(core, w->client); /* it may not be dropped, and cannot be kept */
-            continue;
-        }
-        core->stats.generic_out++;
-        p2ps_client_touch(core, w->client);
-    }
+    if (p2ps_entries_are_locked(core, &record))
+        put_in_sets(core, event, &record, judge_update, put_part);
+    else
+        put_update(core, event, &record, is_judged, perm);
 }
 
 static void deliver_status(struct p2ps_core *core, const struct rrmp_sink_event *event)
@@ -502,7 +516,7 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         else if (event->type == RRMP_STATUS)
             deliver_status(core, event);
         else
-            deliver_generic(core, event);
+            p2ps_generic_deliver(core, event);
         break;
     case RRMP_SINK_IMAGE:
         deliver_image(core, event);

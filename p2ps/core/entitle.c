@@ -1,9 +1,10 @@
-/* entitle.c - what the authority is asked about items, and its answers. */
+/* entitle.c - whether watches may see their items: questions to the authority, and its answers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 #include "client.h"
@@ -22,58 +23,6 @@ static uint64_t item_ticket(const struct p2ps_watch *w)
 {
     return (uint64_t)(uint32_t)w->stream_id << 32 | P2PS_TICKET_ITEM | (uint32_t)w->question << 16 |
            w->client;
-}
-
-/* Of a question whose answer nobody waits for. */
-#define NO_TICKET ((uint64_t)P2PS_TICKET_ITEM | 0xffffu)
-
-static struct entitle_view view_of(struct rwf_bytes bytes)
-{
-    return (struct entitle_view){ (const char *)bytes.data, bytes.length };
-}
-
-static struct rwf_bytes perm_data_of(const struct p2ps_item *it)
-{
-    return it->perm_data ? rwf_bytes(it->perm_data + 2, md_be16(it->perm_data)) : rwf_text("");
-}
-
-/* The views of *query live as long as nothing is opened or closed. False: the item is gone. */
-static bool make_query(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
-                       struct entitle_query *query)
-{
-    const struct p2ps_item *it = &core->items[item];
-    const struct p2ps_client *c = p2ps_client_at(core, w->client);
-    struct rrmp_sink_service service;
-    struct rwf_key key;
-    struct rwf_qos qos;
-
-    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service))
-        return false;
-    *query = (struct entitle_query){
-        .kind = ENTITLE_ITEM,
-        .domain = it->domain,
-        .is_private = (w->flags & P2PS_WATCH_PRIVATE) != 0,
-        .user = { c->user, strlen(c->user) },
-        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
-        .host = { c->address, strlen(c->address) },
-        .service = { (const char *)service.name.bytes, service.name.length },
-        .item = view_of(key.name),
-        .permission_data = view_of(perm_data_of(it)),
-        .is_lock_known = it->is_lock_known,
-    };
-    return true;
-}
-
-static enum entitle_verdict ask(struct p2ps_core *core, const struct entitle_query *query,
-                                uint64_t ticket, struct entitle_answer *answer)
-{
-    *answer = (struct entitle_answer){ 0 };
-    enum entitle_verdict verdict =
-        core->config.authority.ask(core->config.authority.self, query, ticket, answer);
-    p2ps_work_spend_rules(core, answer->rules_seen);
-    core->needs_locks |= answer->needs_lock;
-    p2ps_trail_decided(core, answer);
-    return verdict;
 }
 
 /* The watch gets no more fields than the answer, which allows the item, has. False: it cannot be
@@ -103,13 +52,13 @@ enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, ui
     struct p2ps_watch *w = &core->items[item].watches[watch];
     struct entitle_query query;
 
-    if (!make_query(core, item, w, &query)) {
+    if (!p2ps_ask_query(core, item, w, &query)) {
         p2ps_trail_undecided(core);
         *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY, .text = "item is gone" };
         return ENTITLE_DENY;
     }
     w->question = ++core->questions & TICKET_QUESTIONS;
-    enum entitle_verdict verdict = ask(core, &query, item_ticket(w), answer);
+    enum entitle_verdict verdict = p2ps_ask(core, &query, item_ticket(w), answer);
     /* An update must not come before the permission data: there has to be an image. */
     if (answer->needs_lock && !query.is_lock_known)
         w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
@@ -143,49 +92,14 @@ bool p2ps_entitle_update(struct p2ps_core *core, const struct p2ps_record *recor
     if (rwf_msg_decode(record->message, &msg) != RWF_OK)
         return true;
     *perm = msg.perm_data;
-    struct rwf_bytes had = perm_data_of(&core->items[record->item]);
+    struct rwf_bytes had = p2ps_ask_perm_data(&core->items[record->item]);
     return had.length != perm->length || memcmp(had.data, perm->data, had.length) != 0;
-}
-
-enum entitle_verdict p2ps_entitle_hears(struct p2ps_core *core, uint32_t item,
-                                        const struct p2ps_watch *w, struct rwf_bytes perm)
-{
-    struct entitle_answer answer;
-    struct entitle_query query;
-
-    if (!perm.data || !make_query(core, item, w, &query))
-        return ENTITLE_DENY;
-    query.permission_data = view_of(perm);
-    query.is_lock_known = true;
-    enum entitle_verdict verdict = ask(core, &query, NO_TICKET, &answer);
-    p2ps_trail_undecided(core); /* the record of what is withheld names none */
-    return verdict;
-}
-
-bool p2ps_entitle_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
-                       struct rwf_bytes name, struct entitle_answer *answer)
-{
-    const struct p2ps_client *c = p2ps_client_at(core, client);
-    struct rrmp_sink_service description;
-
-    if (!p2ps_service_read(core, service, &description))
-        return false;
-    const struct entitle_query query = {
-        .kind = ENTITLE_POST,
-        .domain = domain,
-        .user = { c->user, strlen(c->user) },
-        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
-        .host = { c->address, strlen(c->address) },
-        .service = { (const char *)description.name.bytes, description.name.length },
-        .item = view_of(name),
-    };
-    return ask(core, &query, NO_TICKET, answer) == ENTITLE_ALLOW;
 }
 
 /* Remembers the permission data of the item. False: there is no memory for them. */
 static bool keep_perm_data(struct p2ps_core *core, struct p2ps_item *it, struct rwf_bytes perm)
 {
-    size_t had = perm_data_of(it).length;
+    size_t had = p2ps_ask_perm_data(it).length;
     uint8_t *copy = perm.length > UINT16_MAX ? NULL : realloc(it->perm_data, perm.length + 2);
 
     if (!copy)
@@ -274,7 +188,7 @@ void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record
         return;
     }
     bool can_read = rwf_msg_decode(record->message, &msg) == RWF_OK;
-    struct rwf_bytes had = perm_data_of(it);
+    struct rwf_bytes had = p2ps_ask_perm_data(it);
     if (can_read && it->perm_data && had.length == msg.perm_data.length &&
         memcmp(had.data, msg.perm_data.data, had.length) == 0)
         return;

@@ -1,4 +1,4 @@
-/* entitle.h - what the authority is asked about items, and its answers. */
+/* entitle.h - whether watches may see their items: questions to the authority, and its answers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_ENTITLE_H
 #define P2PS_ENTITLE_H
@@ -23,15 +23,10 @@ void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record
  * what cannot be read is for nobody: its data are NULL. */
 bool p2ps_entitle_update(struct p2ps_core *core, const struct p2ps_record *record,
                          struct rwf_bytes *perm);
-enum entitle_verdict p2ps_entitle_hears(struct p2ps_core *core, uint32_t item,
-                                        const struct p2ps_watch *w, struct rwf_bytes perm);
 /* The watch gets nothing more until the verdict about it is there; then an image comes. */
 void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w);
 /* Asks anew for the watches of the item that wait for a verdict. */
 void p2ps_entitle_held(struct p2ps_core *core, uint32_t item);
-/* May the client post to an item of this name? What does not answer at once says no. */
-bool p2ps_entitle_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
-                       struct rwf_bytes name, struct entitle_answer *answer);
 /* Of a question about an item: its ticket has P2PS_TICKET_ITEM. */
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer);
 

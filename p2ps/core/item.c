@@ -115,6 +115,19 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     atomic_fetch_sub_explicit(p2ps_parties_items(core->parties), 1, memory_order_relaxed);
 }
 
+/* Room for a byte of each watch of the item with the most. */
+static bool grow_sets(struct p2ps_core *core, uint32_t count)
+{
+    if (count <= core->entry_room)
+        return true;
+    uint8_t *sets = realloc(core->entry_sets, count);
+    if (!sets)
+        return false;
+    core->entry_sets = sets;
+    core->entry_room = count;
+    return true;
+}
+
 int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *watch)
 {
     struct p2ps_item *it = &core->items[item];
@@ -123,7 +136,9 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
     if (it->watch_count == watch_room(it->watch_step)) {
         uint32_t more = it->watch_count / WATCH_ROOM_STEP + 1;
         struct p2ps_watch *watches =
-            realloc(it->watches, (it->watch_count + more) * sizeof(*watches));
+            grow_sets(core, it->watch_count + more)
+                ? realloc(it->watches, (it->watch_count + more) * sizeof(*watches))
+                : NULL;
         if (!watches)
             return MD_ERR_NOMEM;
         core->stats.watch_bytes_now += more * sizeof(*watches);

@@ -1,9 +1,9 @@
 /* post.c - posts and generic messages towards the source, and the answers back. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "post.h"
+#include "ask.h"
 #include "base/err.h"
 #include "client.h"
-#include "entitle.h"
 #include "item.h"
 #include "itemkey/itemkey.h"
 #include "network.h"
@@ -186,7 +186,7 @@ static bool may_post_to(struct p2ps_core *core, uint32_t client, const struct rw
         nak(core, client, msg, RWF_NAK_NO_RESOURCES, P2PS_TRAIL_FULL);
         return false;
     }
-    if (p2ps_entitle_post(core, client, service, domain, name, &answer))
+    if (p2ps_ask_post(core, client, service, domain, name, &answer))
         return true;
     core->stats.posts_denied++;
     p2ps_trail_post(core, client, service, domain, name, answer.text);

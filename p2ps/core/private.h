@@ -48,6 +48,8 @@ enum p2ps_watch_flags {
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
+/* Updates are not for such a watch: it gets an image instead. */
+#define P2PS_WATCH_HELD_BACK (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY)
 
 /* One stream of one client on one item: 12 bytes, in the item's array. The client's map of stream
  * ids says which item, and which place in its array. */
@@ -363,7 +365,13 @@ struct p2ps_core {
         uint64_t epoch;
         bool is_made;
         struct p2ps_record record;
-    } converted;               /* between Marketfeed and RWF, of the record `epoch` */
+    } converted;           /* between Marketfeed and RWF, of the record `epoch` */
+    uint8_t *entry_buffer; /* a message less the entries that a watch may not see */
+    size_t entry_size;
+    uint8_t *entry_sets; /* by watch of the present item: which message it gets */
+    uint32_t entry_room; /* as many as an item has had watches */
+    bool has_entry_sets; /* the present record is for watches of one number only: */
+    uint8_t entry_set;
     bool is_unreadable;        /* it could not be converted */
     bool is_unmade;            /* a form could not be made of it */
     struct rwf_key record_key; /* of the present record, once a form asked for it */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/writer.h"
 #include "client.h"
+#include "entries.h"
 #include "item.h"
 #include "network.h"
 #include "private.h"
@@ -215,6 +216,9 @@ static int give_parts(struct p2ps_core *core, uint32_t item, struct p2ps_watch *
             return MD_ERR_UNSUPPORTED;
         image_record(core, item, length, &record);
         if (rwf_peek(record.message, &record.peek) != RWF_OK)
+            return MD_ERR_UNSUPPORTED;
+        if (p2ps_entries_are_locked(core, &record) &&
+            !p2ps_entries_cut(core, item, (uint32_t)(w - it->watches), &record))
             return MD_ERR_UNSUPPORTED;
         const struct p2ps_made *made = p2ps_record_make(core, w->form, &record);
         if (!made)

@@ -32,4 +32,12 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
 /* Tells a watch that was left out for lack of room what it is owed, as far as there is room now. */
 void p2ps_watches_give_owed(struct p2ps_core *core, uint32_t client);
 
+/* Messages that go to those in step, or to those that wait for the rest of their image. */
+static inline bool p2ps_watch_takes(const struct p2ps_watch *w, uint8_t to)
+{
+    if (w->state == P2PS_WATCH_STEP)
+        return (to & RRMP_SINK_TO_STEP) != 0;
+    return w->state == P2PS_WATCH_FILLING && (to & RRMP_SINK_TO_WAIT) != 0;
+}
+
 #endif

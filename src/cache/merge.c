@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge.h"
 #include "image.h"
+#include "rows.h"
 
 #include <stdlib.h>
 
+#include "base/err.h"
 #include "rmds/rwf_rmtes.h"
 
 #define STRING_MAX 16384 /* an RMTES string that commands make longer is refused */
@@ -171,23 +173,6 @@ static int scope_of(struct rwf_bytes set_defs, bool has_defs, unsigned container
 
 /* ---- maps ---- */
 
-/* The last entry of the update for this key. 1: found; 0: none. */
-static int find_row(const struct rwf_map *map, struct rwf_bytes key, struct rwf_map_entry *out)
-{
-    struct rwf_map walk = *map;
-    struct rwf_map_entry entry;
-    int found = 0;
-    int rc;
-
-    while ((rc = rwf_map_next(&walk, &entry)) > 0) {
-        if (rwf_bytes_equal(entry.key, key)) {
-            *out = entry;
-            found = 1;
-        }
-    }
-    return rc < 0 ? rc : found;
-}
-
 static int add_row(const struct cache *cache, struct rwf_encoder *enc, unsigned container,
                    struct rwf_map_entry row, struct rwf_bytes old, struct rwf_bytes update,
                    const struct rwf_sets *sets)
@@ -200,6 +185,15 @@ static int add_row(const struct cache *cache, struct rwf_encoder *enc, unsigned 
     return rc < 0 ? rc : rwf_map_entry_finish(enc);
 }
 
+static int update_row(const struct cache *cache, struct rwf_encoder *enc, unsigned container,
+                      const struct rwf_map_entry *row, struct rwf_map_entry change,
+                      const struct rwf_sets *sets)
+{
+    int rc = cache_keep_lock(row->has_perm, row->perm, &change.has_perm, &change.perm);
+
+    return rc < 0 ? rc : add_row(cache, enc, container, change, row->data, change.data, sets);
+}
+
 static int old_rows(const struct cache *cache, struct rwf_encoder *enc, struct rwf_map list,
                     const struct rwf_map *changes, unsigned container, const struct rwf_sets *sets)
 {
@@ -208,14 +202,13 @@ static int old_rows(const struct cache *cache, struct rwf_encoder *enc, struct r
     int rc;
 
     while ((rc = rwf_map_next(&list, &row)) > 0) {
-        int found = find_row(changes, row.key, &change);
+        int found = cache_find_row(changes, row.key, &change);
         if (found < 0)
             return found;
         if (found == 0)
             rc = rwf_map_add(enc, &row);
         else if (change.action == RWF_MAP_UPDATE)
-            rc = add_row(cache, enc, container, change.has_perm ? change : row, row.data,
-                         change.data, sets);
+            rc = update_row(cache, enc, container, &row, change, sets);
         else if (change.action == RWF_MAP_ADD)
             rc = add_row(cache, enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
         if (rc < 0)
@@ -233,11 +226,11 @@ static int new_rows(const struct cache *cache, struct rwf_encoder *enc, const st
     int rc;
 
     while ((rc = rwf_map_next(&walk, &change)) > 0) {
-        int found = find_row(list, change.key, &other);
+        int found = cache_find_row(list, change.key, &other);
         if (found < 0)
             return found;
         /* Of several changes of one new key the last one counts. */
-        if (found || find_row(&changes, change.key, &other) < 0 ||
+        if (found || cache_find_row(&changes, change.key, &other) < 0 ||
             other.data.data != change.data.data || change.action == RWF_MAP_DELETE)
             continue;
         rc = add_row(cache, enc, container, change, rwf_bytes(NULL, 0), change.data, sets);
@@ -349,8 +342,12 @@ static int change_row(struct vector_rows *v, const struct rwf_vector_entry *entr
         row.entry.data = rwf_bytes(NULL, 0);
         break;
     case RWF_VECTOR_UPDATE:
-        if (is_there)
-            row.old = v->rows[at].is_old ? v->rows[at].entry.data : v->rows[at].old;
+        if (!is_there)
+            break;
+        row.old = v->rows[at].is_old ? v->rows[at].entry.data : v->rows[at].old;
+        if (cache_keep_lock(v->rows[at].entry.has_perm, v->rows[at].entry.perm, &row.entry.has_perm,
+                            &row.entry.perm) < 0)
+            return MD_ERR_UNSUPPORTED;
         break;
     default:
         break;
@@ -444,22 +441,6 @@ static int merge_vector(const struct cache *cache, struct rwf_encoder *enc, stru
 
 /* ---- filter lists ---- */
 
-static int find_filter(const struct rwf_filter_list *list, uint8_t id, struct rwf_filter_entry *out)
-{
-    struct rwf_filter_list walk = *list;
-    struct rwf_filter_entry entry;
-    int found = 0;
-    int rc;
-
-    while ((rc = rwf_filter_list_next(&walk, &entry)) > 0) {
-        if (entry.id == id) {
-            *out = entry;
-            found = 1;
-        }
-    }
-    return rc < 0 ? rc : found;
-}
-
 static int add_filter(const struct cache *cache, struct rwf_encoder *enc,
                       struct rwf_filter_entry entry, struct rwf_bytes old)
 {
@@ -488,20 +469,23 @@ static int merge_filters(const struct cache *cache, struct rwf_encoder *enc, str
     info.flags = 0;
     rwf_filter_list_start(enc, &info);
     while ((rc = rwf_filter_list_next(&list, &entry)) > 0) {
-        int found = find_filter(&all_changes, entry.id, &other);
+        int found = cache_find_filter(&all_changes, entry.id, &other);
         if (found < 0)
             return found;
         if (found && other.action == RWF_FILTER_CLEAR)
             continue;
         bool merges =
             found && other.action == RWF_FILTER_UPDATE && other.container == entry.container;
-        rc =
-            add_filter(cache, enc, found ? other : entry, merges ? entry.data : rwf_bytes(NULL, 0));
+        if (merges)
+            rc = cache_keep_lock(entry.has_perm, entry.perm, &other.has_perm, &other.perm);
+        if (rc >= 0)
+            rc = add_filter(cache, enc, found ? other : entry,
+                            merges ? entry.data : rwf_bytes(NULL, 0));
         if (rc < 0)
             return rc;
     }
     while (rc >= 0 && (rc = rwf_filter_list_next(&changes, &entry)) > 0) {
-        int found = find_filter(&all_old, entry.id, &other);
+        int found = cache_find_filter(&all_old, entry.id, &other);
         if (found < 0)
             return found;
         if (!found && entry.action != RWF_FILTER_CLEAR)

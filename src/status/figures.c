@@ -114,6 +114,9 @@ const struct status_figure status_figures[] = {
         "Logins, items and posts refused while the audit trail had no room (accessAuditFull)."),
     F("p2ps.worker", "updatesWithheld", COUNTER, PLAIN,
         "Updates that a consumer did not get, because their own permission data denied them."),
+    F("p2ps.worker", "entriesRemoved", COUNTER, PLAIN,
+        "Entries of maps, vectors and filter lists that a consumer did not get, because their own "
+        "permission data denied them (entryLocks)."),
     F("p2ps.worker", "postsDenied", COUNTER, PLAIN, "Posts that the access rules refused."),
     F("p2ps.worker", "requestsIn", COUNTER, PLAIN, "Requests of consumers."),
     F("p2ps.worker", "closesIn", COUNTER, PLAIN, "Streams that consumers closed."),

@@ -243,6 +243,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     struct pair *pair = self;
 
     if (pair->rules) {
+        pair->authority_asked += query->kind != ENTITLE_AGAIN;
         entitle_rules_judge(pair->rules, query, out);
         out->ticket = ticket;
         return out->verdict;

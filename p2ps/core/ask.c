@@ -1,0 +1,98 @@
+/* ask.c - questions to the authority about items and posts. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ask.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "client.h"
+#include "entitle.h"
+#include "item.h"
+#include "network.h"
+#include "trail.h"
+
+/* Of a question whose answer nobody waits for. */
+#define NO_TICKET ((uint64_t)P2PS_TICKET_ITEM | 0xffffu)
+
+static struct entitle_view view_of(struct rwf_bytes bytes)
+{
+    return (struct entitle_view){ (const char *)bytes.data, bytes.length };
+}
+
+struct rwf_bytes p2ps_ask_perm_data(const struct p2ps_item *it)
+{
+    return it->perm_data ? rwf_bytes(it->perm_data + 2, md_be16(it->perm_data)) : rwf_text("");
+}
+
+bool p2ps_ask_query(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
+                    struct entitle_query *query)
+{
+    const struct p2ps_item *it = &core->items[item];
+    const struct p2ps_client *c = p2ps_client_at(core, w->client);
+    struct rrmp_sink_service service;
+    struct rwf_key key;
+    struct rwf_qos qos;
+
+    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service))
+        return false;
+    *query = (struct entitle_query){
+        .kind = ENTITLE_ITEM,
+        .domain = it->domain,
+        .is_private = (w->flags & P2PS_WATCH_PRIVATE) != 0,
+        .user = { c->user, strlen(c->user) },
+        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
+        .host = { c->address, strlen(c->address) },
+        .service = { (const char *)service.name.bytes, service.name.length },
+        .item = view_of(key.name),
+        .permission_data = view_of(p2ps_ask_perm_data(it)),
+        .is_lock_known = it->is_lock_known,
+    };
+    return true;
+}
+
+enum entitle_verdict p2ps_ask(struct p2ps_core *core, const struct entitle_query *query,
+                              uint64_t ticket, struct entitle_answer *answer)
+{
+    *answer = (struct entitle_answer){ 0 };
+    enum entitle_verdict verdict =
+        core->config.authority.ask(core->config.authority.self, query, ticket, answer);
+    p2ps_work_spend_rules(core, answer->rules_seen);
+    core->needs_locks |= answer->needs_lock;
+    p2ps_trail_decided(core, answer);
+    return verdict;
+}
+
+enum entitle_verdict p2ps_ask_hears(struct p2ps_core *core, uint32_t item,
+                                    const struct p2ps_watch *w, struct rwf_bytes perm)
+{
+    struct entitle_answer answer;
+    struct entitle_query query;
+
+    if (!perm.data || !p2ps_ask_query(core, item, w, &query))
+        return ENTITLE_DENY;
+    query.permission_data = view_of(perm);
+    query.is_lock_known = true;
+    enum entitle_verdict verdict = p2ps_ask(core, &query, NO_TICKET, &answer);
+    p2ps_trail_undecided(core); /* the record of what is withheld names none */
+    return verdict;
+}
+
+bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
+                   struct rwf_bytes name, struct entitle_answer *answer)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, client);
+    struct rrmp_sink_service description;
+
+    if (!p2ps_service_read(core, service, &description))
+        return false;
+    const struct entitle_query query = {
+        .kind = ENTITLE_POST,
+        .domain = domain,
+        .user = { c->user, strlen(c->user) },
+        .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
+        .host = { c->address, strlen(c->address) },
+        .service = { (const char *)description.name.bytes, description.name.length },
+        .item = view_of(name),
+    };
+    return p2ps_ask(core, &query, NO_TICKET, answer) == ENTITLE_ALLOW;
+}
