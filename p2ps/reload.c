@@ -73,6 +73,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
                        : NULL,
         .keeps_pages = md_conf_bool(object, "cacheAnsiPages"),
         .allows_native = md_conf_bool(object, "allowDisableDataConversion"),
+        .fills_post_user_id = md_conf_bool(object, "postUserId"),
         .user_native = md_conf_bool(&any, "disableDataConversion"),
         .record_level = p2ps_audit_level(object),
     };

@@ -67,7 +67,7 @@ struct p2ps_tuning {
     unsigned user_count;
     uint64_t flush_interval_ns; /* 0: at the end of each turn */
     bool tcp_nodelay, packing;  /* of new connections */
-    bool keeps_pages, allows_native;
+    bool keeps_pages, allows_native, fills_post_user_id;
     const struct cache_ripples *ripples; /* NULL: values do not move on */
     enum entitle_level record_level;     /* accessAuditLevel */
 };

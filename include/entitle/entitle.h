@@ -67,7 +67,7 @@ struct entitle_query {
     bool is_private;    /* ENTITLE_ITEM: a private stream */
     struct entitle_view service;         /* ENTITLE_ITEM, ENTITLE_PUBLISH */
     struct entitle_view item;            /* ENTITLE_ITEM */
-    struct entitle_view permission_data; /* ENTITLE_ITEM */
+    struct entitle_view permission_data; /* ENTITLE_ITEM; ENTITLE_POST: those of the post */
     bool is_lock_known; /* false before the first image: permission_data say nothing */
     /* Of a session that an authority outside (auth=authority) has let in: its roles, commas between
      * them, beside those of the user line. */
@@ -89,6 +89,14 @@ enum entitle_token_error {
     ENTITLE_TOKEN_REFUSED = 2,
     ENTITLE_TOKEN_OTHER_USER = 9,
     ENTITLE_TOKEN_NOBODY_LOOKED = 10,
+};
+
+/* Bits of the user rights of a post, as on the wire. */
+enum entitle_post_right {
+    ENTITLE_POST_CREATE = 1,
+    ENTITLE_POST_DELETE = 2,
+    ENTITLE_POST_PERM = 4, /* to change the permission data of the item */
+    ENTITLE_POST_ALL = 7,
 };
 
 #define ENTITLE_TEXT_MAX 128
@@ -137,6 +145,7 @@ struct entitle_answer {
     bool is_snapshot_only; /* he gets images, and no updates */
     bool may_post;         /* to some item */
     bool needs_lock;       /* permission data count: ask again when they are known */
+    uint8_t post_denied; /* ENTITLE_POST that is allowed: enum entitle_post_right that it has not */
     /* ENTITLE_ITEM that is allowed: the user sees these fields alone, or all but these; ascending,
      * they live as long as the rules. has_fields false: he sees all. */
     bool has_fields;
@@ -194,7 +203,7 @@ struct entitle_authority {
  *
  *     peset   SET ids=257,258             lock ids that share one map of codes
  *     pe      SET 62,144-150 EXPRESSION   what codes stand for: names with & | ( )
- *     grant   SUBJECT SET NAME,62,100-199,*
+ *     grant   SUBJECT SET NAME,62,100-199,* [do=view,post]
  *     content SERVICE lock|map|both|none [nolock=] [badlock=] [unknownpe=]
  *     map     SERVICE ITEM SET EXPRESSION codes of items that come without a lock
  *
@@ -206,8 +215,8 @@ struct entitle_authority {
  * Where a `content` line says so, an item needs what its name needs, and that the codes of its
  * permission data are granted: see entitle/lock.h.
  *
- * Keys: mounts= items= messages= requests= posts= from= application= position= stream= auth=; see
- * docs/access-file.md. Those of a role hold for users that do not have them.
+ * Keys: mounts= items= messages= requests= posts= from= application= position= stream= auth= post=;
+ * see docs/access-file.md. Those of a role hold for users that do not have them.
  */
 struct entitle_rules;
 

@@ -78,7 +78,7 @@ enum entitle_verdict p2ps_ask_hears(struct p2ps_core *core, uint32_t item,
 }
 
 bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
-                   struct rwf_bytes name, struct entitle_answer *answer)
+                   struct rwf_bytes name, struct rwf_bytes perm, struct entitle_answer *answer)
 {
     const struct p2ps_client *c = p2ps_client_at(core, client);
     struct rrmp_sink_service description;
@@ -93,6 +93,7 @@ bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, ui
         .host = { c->address, strlen(c->address) },
         .service = { (const char *)description.name.bytes, description.name.length },
         .item = view_of(name),
+        .permission_data = view_of(perm),
     };
     return p2ps_ask(core, &query, NO_TICKET, answer) == ENTITLE_ALLOW;
 }

@@ -119,6 +119,7 @@ struct p2ps_rules {
     const struct cache_ripples *ripples; /* see cache/cache.h; NULL with rippleFields False */
     bool keeps_pages;                    /* cacheAnsiPages */
     bool allows_native;                  /* allowDisableDataConversion */
+    bool fills_post_user_id;             /* postUserId */
     /* True: a login of this user counts as one that says DisableDataConversion. May be NULL. */
     bool (*is_native)(void *self, const char *user);
     void *self;

@@ -46,23 +46,58 @@ static void nak(struct p2ps_core *core, uint32_t client, const struct rwf_msg *m
         answer(core, client, &ack);
 }
 
-/* The message as the backbone carries it: no service id, our stream id away, its author named. */
-static int to_backbone(struct p2ps_core *core, const struct p2ps_client *c, struct rwf_bytes bytes,
-                       bool is_post, size_t *length)
+/* Of a user name; it never changes (FNV-1a), and is not 0. */
+static uint32_t user_id_of(const char *user)
 {
-    struct rwf_splice splice = {
+    uint32_t hash = 2166136261u;
+
+    for (const char *p = user; *p; p++)
+        hash = (hash ^ (uint8_t)*p) * 16777619u;
+    return hash ? hash : 1;
+}
+
+/* Names its author, and takes away the rights that are denied. False: it stays as it is. */
+static bool edit_post(const struct p2ps_core *core, const struct p2ps_client *c, uint8_t denied,
+                      struct rwf_msg *msg)
+{
+    bool is_edited = false;
+
+    if (msg->post_user_addr == 0 && c->address_v4 != 0) {
+        msg->post_user_addr = c->address_v4;
+        is_edited = true;
+    }
+    if (msg->post_user_id == 0 && core->config.rules.fills_post_user_id) {
+        msg->post_user_id = user_id_of(c->user);
+        is_edited = true;
+    }
+    if (msg->flags & RWF_POST_HAS_POST_USER_RIGHTS && denied) {
+        msg->post_rights &= (uint16_t)(ENTITLE_POST_ALL & ~denied);
+        is_edited = true;
+    }
+    return is_edited;
+}
+
+static int splice(struct p2ps_core *core, struct rwf_bytes bytes, size_t *length)
+{
+    const struct rwf_splice splice = {
         .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_STRIP_SERVICE,
         .stream_id = 0,
     };
+
+    return rwf_splice(bytes, &splice, core->make_buffer, core->make_size, length);
+}
+
+/* The post as the backbone carries it: no service id, our stream id away, its author named. */
+static int to_backbone(struct p2ps_core *core, const struct p2ps_client *c, struct rwf_bytes bytes,
+                       uint8_t denied, size_t *length)
+{
     struct rwf_msg msg;
     struct rwf_encoder enc;
 
-    if (!is_post || c->address_v4 == 0 || rwf_msg_decode(bytes, &msg) != RWF_OK ||
-        msg.post_user_addr != 0)
-        return rwf_splice(bytes, &splice, core->make_buffer, core->make_size, length);
+    if (rwf_msg_decode(bytes, &msg) != RWF_OK || !edit_post(core, c, denied, &msg))
+        return splice(core, bytes, length);
     msg.stream_id = 0;
     msg.key.flags &= (uint16_t)~RWF_KEY_HAS_SERVICE_ID;
-    msg.post_user_addr = c->address_v4;
     rwf_encoder_init(&enc, core->make_buffer, core->make_size);
     int rc = rwf_msg_encode(&enc, &msg);
     *length = rwf_encoder_bytes(&enc).length;
@@ -147,14 +182,14 @@ static void nak_for_error(struct p2ps_core *core, uint32_t client, const struct 
 /* True: it is on its way. */
 static bool send_post(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
                       struct rwf_bytes bytes, uint32_t sink_item, uint16_t service,
-                      struct rrmp_view key, bool is_private)
+                      struct rrmp_view key, bool is_private, uint8_t denied)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     bool wants_ack = (msg->flags & RWF_POST_ACK) != 0;
     uint32_t slot = P2PS_NONE;
     size_t length;
 
-    if (to_backbone(core, c, bytes, true, &length) != RWF_OK) {
+    if (to_backbone(core, c, bytes, denied, &length) != RWF_OK) {
         nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The post cannot be read");
         return false;
     }
@@ -176,21 +211,42 @@ static bool send_post(struct p2ps_core *core, uint32_t client, const struct rwf_
     return false;
 }
 
-/* The name of the item that a post is for is what the access rules are about. */
+/* An image or a status in a post may bring the item other permission data. */
+static bool changes_permissions(const struct rwf_msg *msg)
+{
+    struct rwf_msg inner;
+
+    if (msg->container != RWF_TYPE_MSG)
+        return false;
+    if (rwf_msg_decode(msg->payload, &inner) != RWF_OK)
+        return true; /* who knows */
+    return (inner.msg_class == RWF_CLASS_REFRESH && inner.flags & RWF_REFRESH_HAS_PERM_DATA) ||
+           (inner.msg_class == RWF_CLASS_STATUS && inner.flags & RWF_STATUS_HAS_PERM_DATA);
+}
+
+/* The name of the item that a post is for is what the access rules are about. *denied gets the
+ * rights that the post may not use. */
 static bool may_post_to(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
-                        uint16_t service, uint8_t domain, struct rwf_bytes name)
+                        uint16_t service, uint8_t domain, struct rwf_bytes name, uint8_t *denied)
 {
     struct entitle_answer answer = { .text = "not entitled" };
+    const char *why = answer.text;
 
     if (!p2ps_trail_has_room(core, ENTITLE_LEVEL_POSTS)) {
         nak(core, client, msg, RWF_NAK_NO_RESOURCES, P2PS_TRAIL_FULL);
         return false;
     }
-    if (p2ps_ask_post(core, client, service, domain, name, &answer))
+    bool is_allowed = p2ps_ask_post(core, client, service, domain, name, msg->perm_data, &answer);
+    *denied |= answer.post_denied;
+    if (is_allowed && answer.post_denied & ENTITLE_POST_PERM && changes_permissions(msg)) {
+        is_allowed = false;
+        why = "not entitled to change the permission data of an item";
+    }
+    if (is_allowed)
         return true;
     core->stats.posts_denied++;
-    p2ps_trail_post(core, client, service, domain, name, answer.text);
-    nak(core, client, msg, RWF_NAK_ACCESS_DENIED, answer.text);
+    p2ps_trail_post(core, client, service, domain, name, why);
+    nak(core, client, msg, RWF_NAK_ACCESS_DENIED, why);
     return false;
 }
 
@@ -200,6 +256,7 @@ static void post_off_stream(struct p2ps_core *core, uint32_t client, const struc
     uint8_t key[RRMP_KEY_SIZE_MAX];
     size_t length;
     uint16_t service = RRMP_SERVICE_NONE;
+    uint8_t denied = 0;
 
     if (msg->flags & RWF_POST_HAS_KEY && msg->key.flags & RWF_KEY_HAS_SERVICE_ID)
         service = p2ps_service_find(core, msg->key.service_id);
@@ -207,14 +264,14 @@ static void post_off_stream(struct p2ps_core *core, uint32_t client, const struc
         nak(core, client, msg, RWF_NAK_SOURCE_UNKNOWN, "Unknown service");
         return;
     }
-    if (!may_post_to(core, client, msg, service, msg->domain, msg->key.name))
+    if (!may_post_to(core, client, msg, service, msg->domain, msg->key.name, &denied))
         return;
     if (itemkey_encode(msg->domain, &msg->key, &any_qos, key, sizeof(key), &length) != RWF_OK) {
         nak(core, client, msg, RWF_NAK_INVALID_CONTENT, "The key is too long");
         return;
     }
     if (send_post(core, client, msg, bytes, RRMP_ITEM_NONE, service,
-                  (struct rrmp_view){ key, length }, false))
+                  (struct rrmp_view){ key, length }, false, denied))
         p2ps_trail_post(core, client, service, msg->domain, msg->key.name, NULL);
 }
 
@@ -229,13 +286,14 @@ static bool is_allowed(const struct p2ps_core *core, uint32_t client, int32_t st
 
 /* The provider is sent the key of the message as it is: it may name another item. */
 static bool may_post_to_both(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
-                             const struct p2ps_item *it, struct rwf_bytes name)
+                             const struct p2ps_item *it, struct rwf_bytes name, uint8_t *denied)
 {
     bool is_named = msg->flags & RWF_POST_HAS_KEY && msg->key.flags & RWF_KEY_HAS_NAME &&
                     !rwf_bytes_equal(msg->key.name, name);
 
-    return may_post_to(core, client, msg, it->service, it->domain, name) &&
-           (!is_named || may_post_to(core, client, msg, it->service, it->domain, msg->key.name));
+    return may_post_to(core, client, msg, it->service, it->domain, name, denied) &&
+           (!is_named ||
+            may_post_to(core, client, msg, it->service, it->domain, msg->key.name, denied));
 }
 
 static void post_on_stream(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
@@ -245,6 +303,7 @@ static void post_on_stream(struct p2ps_core *core, uint32_t client, const struct
     struct rrmp_sink_item info;
     struct rwf_key key;
     struct rwf_qos qos;
+    uint8_t denied = 0;
 
     if (!p2ps_item_key(core, item, &key, &qos) ||
         !rrmp_sink_item_info(p2ps_item_sink(core, item), it->sink_item, &info)) {
@@ -254,9 +313,9 @@ static void post_on_stream(struct p2ps_core *core, uint32_t client, const struct
         p2ps_trail_post(core, client, it->service, it->domain, key.name,
                         "The stream is not allowed yet");
         nak(core, client, msg, RWF_NAK_ACCESS_DENIED, "The stream is not allowed yet");
-    } else if (may_post_to_both(core, client, msg, it, key.name) &&
+    } else if (may_post_to_both(core, client, msg, it, key.name, &denied) &&
                send_post(core, client, msg, bytes, it->sink_item, it->service, info.key,
-                         it->is_private)) {
+                         it->is_private, denied)) {
         p2ps_trail_post(core, client, it->service, it->domain, key.name, NULL);
     }
 }
@@ -312,7 +371,7 @@ void p2ps_client_generic(struct p2ps_core *core, uint64_t now_ns, uint32_t clien
         p2ps_standby_directory(core, client, msg);
     if (index >= P2PS_STREAM_DICTIONARY || !is_allowed(core, client, msg->stream_id, index))
         return;
-    if (to_backbone(core, c, bytes, false, &length) == RWF_OK)
+    if (splice(core, bytes, &length) == RWF_OK)
         rrmp_sink_generic(p2ps_item_sink(core, index), core->items[index].sink_item,
                           (struct rrmp_view){ core->make_buffer, length });
 }

@@ -238,6 +238,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "credentialCache", DAEMON, P2PS, 0, TIME("s", 0, 86400 * SEC, "600"),
       "How long a password that fitted its hash is known to, so that consumers that all connect "
       "again are in at once; kept as a keyed SHA-256; 0 = not at all." },
+    { "postUserId", DAEMON, P2PS, DYN, BOOL("False"),
+      "True: a post whose user id is 0 gets one made of the user's name at p2ps, the same each "
+      "time "
+      "(FNV-1a, 32 bits); its address is filled in any case." },
     { "entryLocks", DAEMON, P2PS, 0, WORD("filter|close|pass", "filter"),
       "What becomes of entries of maps, vectors and filter lists whose own permission data deny "
       "them to a user, where accessFile judges permission data: filter leaves them out of what he "

@@ -14,7 +14,8 @@ struct held {
     const struct entitle_own_roles *own;
     struct entitle_view name;
     uint32_t *seen;
-    uint16_t set; /* 0: none yet */
+    uint8_t right; /* to view, or to post */
+    uint16_t set;  /* 0: none yet */
     bool is_all;
     bool is_unknown_fine;
     unsigned count;
@@ -44,7 +45,7 @@ static void choose_set(struct held *held, uint16_t set)
         held->name,
         ((const struct entitle_set *)rules->sets.at)[set - 1].name,
     };
-    struct entitle_asked asked = { .text = text, .count = 2, .rights = ENTITLE_MAY_VIEW };
+    struct entitle_asked asked = { .text = text, .count = 2, .rights = held->right };
 
     if (held->set == set)
         return;
@@ -213,13 +214,15 @@ const char *entitle_judge_content(const struct entitle_rules *rules,
         .is_unknown_fine = !(content->denies & ENTITLE_DENY_UNKNOWN),
     };
     const char *why = NULL;
+    bool is_post = query->kind == ENTITLE_POST;
+    held.right = is_post ? ENTITLE_MAY_POST : ENTITLE_MAY_VIEW;
     entitle_say(query, "content", content->line.line, "%s", "");
     if (content->by & ENTITLE_BY_LOCK) {
         out->needs_lock = true;
-        if (query->is_lock_known)
+        if (query->is_lock_known || is_post)
             why = judge_lock(content, &held, query, out);
     }
-    if (!why && content->by & ENTITLE_BY_MAP)
+    if (!why && content->by & ENTITLE_BY_MAP && !is_post)
         why = judge_map(content, &held, query, out);
     return why;
 }

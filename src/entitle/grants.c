@@ -181,7 +181,7 @@ void entitle_parse_grant(struct entitle_parse *parse, const struct entitle_view 
 {
     struct entitle_view list, one;
 
-    if (count != 4) {
+    if (count != 4 && count != 5) {
         entitle_complain(parse, "grant: a user or @role, a peset, and names or codes are expected; "
                                 "example: grant @rates IDN NYSE,62,100-199");
         return;
@@ -200,6 +200,8 @@ void entitle_parse_grant(struct entitle_parse *parse, const struct entitle_view 
     list = words[3];
     while (entitle_next(&list, &one))
         grant_one(parse, grant, one);
+    if (count == 5)
+        entitle_parse_grant_do(parse, grant, words[4]);
     if (grant->range_count)
         qsort((struct entitle_range *)parse->rules->ranges.at + grant->ranges_at,
               grant->range_count, sizeof(struct entitle_range), by_low);

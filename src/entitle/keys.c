@@ -16,7 +16,8 @@ enum kind {
     A_NETWORK,
     A_SWITCH,
     AN_AUTH,
-    A_CLAIM
+    A_CLAIM,
+    POST_RIGHTS
 };
 
 static const struct key {
@@ -44,6 +45,7 @@ static const struct key {
     [ENTITLE_KEY_AUTH] = KEY("auth", AN_AUTH, auth),
     [ENTITLE_KEY_CERT] = KEY("cert", A_SECRET, cert),
     [ENTITLE_KEY_CLAIM] = KEY("claim", A_CLAIM, claim),
+    [ENTITLE_KEY_POST] = KEY("post", POST_RIGHTS, post_rights),
 #undef KEY
 };
 
@@ -123,6 +125,7 @@ static const char *const expected[] = {
     [A_SWITCH] = "yes or no",
     [AN_AUTH] = "some of password,token,jwt,cert,authority,none",
     [A_CLAIM] = "the claim of a token and its text, NAME:VALUE",
+    [POST_RIGHTS] = "some of create,delete,perm, or none",
 };
 
 /* A bit for each; 0: one of them is none. */
@@ -179,6 +182,8 @@ static bool take_value(const struct key *key, struct entitle_view value, void *p
     case AN_AUTH:
         *(uint8_t *)place = read_auth(value);
         return *(uint8_t *)place != 0;
+    case POST_RIGHTS:
+        return entitle_read_post_rights(value, place);
     case A_NETWORK:
         *(struct entitle_view *)place = value;
         return each_is_network(value);
@@ -235,6 +240,7 @@ static void parse_key(struct entitle_parse *parse, const char *kind, struct enti
                              ENTITLE_SHOWN(user->line.parts[0]), key->name, ENTITLE_SHOWN(value),
                              expected[key->kind]);
         keys->set |= 1u << i;
+        parse->rules->has_post_rights |= key->kind == POST_RIGHTS;
         return;
     }
     unknown_key(parse, kind, user, word);
@@ -268,11 +274,11 @@ void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct en
 
 static size_t size_of(enum kind kind)
 {
-    return kind == A_NUMBER   ? sizeof(uint32_t)
-           : kind == A_RATE   ? sizeof(struct entitle_rate)
-           : kind == A_SWITCH ? sizeof(bool)
-           : kind == AN_AUTH  ? sizeof(uint8_t)
-                              : sizeof(struct entitle_view);
+    return kind == A_NUMBER                         ? sizeof(uint32_t)
+           : kind == A_RATE                         ? sizeof(struct entitle_rate)
+           : kind == A_SWITCH                       ? sizeof(bool)
+           : kind == AN_AUTH || kind == POST_RIGHTS ? sizeof(uint8_t)
+                                                    : sizeof(struct entitle_view);
 }
 
 void entitle_inherit_keys(struct entitle_keys *keys, const struct entitle_keys *more)

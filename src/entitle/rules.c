@@ -339,14 +339,12 @@ static enum entitle_verdict judge_item_name(const struct entitle_rules *rules,
                       rules->denies_items, "not entitled to this item", out);
 }
 
-/* Its name, then what its data say: both must allow it. */
-static enum entitle_verdict judge_item(const struct entitle_rules *rules,
-                                       const struct entitle_own_roles *own,
-                                       const struct entitle_query *query,
-                                       struct entitle_answer *out)
+/* What the permission data of an item, or of a post, say. */
+static enum entitle_verdict judge_content(const struct entitle_rules *rules,
+                                          const struct entitle_own_roles *own,
+                                          const struct entitle_query *query,
+                                          struct entitle_answer *out)
 {
-    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW || rules->contents.count == 0)
-        return out->verdict;
     const char *why = entitle_judge_content(rules, own, query, out);
 
     if (!why)
@@ -356,16 +354,33 @@ static enum entitle_verdict judge_item(const struct entitle_rules *rules,
     return out->verdict = ENTITLE_DENY;
 }
 
-/* A post needs what a view needs, too. */
-static enum entitle_verdict judge_post(const struct entitle_rules *rules,
+/* Its name, then what its data say: both must allow it. */
+static enum entitle_verdict judge_item(const struct entitle_rules *rules,
                                        const struct entitle_own_roles *own,
                                        const struct entitle_query *query,
                                        struct entitle_answer *out)
 {
-    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW)
+    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW || rules->contents.count == 0)
         return out->verdict;
-    return judge_name(rules, own, query, ENTITLE_MAY_POST, rules->denies_posts,
-                      "not entitled to post to this item", out);
+    return judge_content(rules, own, query, out);
+}
+
+/* A post needs what a view of the item's name needs, too. */
+static enum entitle_verdict judge_post(const struct entitle_rules *rules,
+                                       const struct entitle_own_roles *own,
+                                       const struct entitle_user *user,
+                                       const struct entitle_query *query,
+                                       struct entitle_answer *out)
+{
+    if (judge_item_name(rules, own, query, out) != ENTITLE_ALLOW ||
+        judge_name(rules, own, query, ENTITLE_MAY_POST, rules->denies_posts,
+                   "not entitled to post to this item", out) != ENTITLE_ALLOW)
+        return out->verdict;
+    if (rules->has_post_grants && query->permission_data.length &&
+        judge_content(rules, own, query, out) != ENTITLE_ALLOW)
+        return out->verdict;
+    entitle_judge_post_rights(rules, user, query, out);
+    return out->verdict;
 }
 
 static enum entitle_verdict judge_publish(const struct entitle_rules *rules,
@@ -394,15 +409,16 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
     out->file = rules->path;
     if (query->kind == ENTITLE_LOGIN || query->kind == ENTITLE_AGAIN)
         return judge_login(rules, query, out);
-    const struct entitle_user *user =
-        rules->roles.count ? entitle_user_of(rules, query->user, &out->rules_seen) : NULL;
+    const struct entitle_user *user = rules->roles.count || rules->has_post_rights
+                                          ? entitle_user_of(rules, query->user, &out->rules_seen)
+                                          : NULL;
     struct entitle_own_roles own;
 
     entitle_roles_collect(rules, user, query->roles, &own);
     if (query->kind == ENTITLE_PUBLISH)
         return judge_publish(rules, &own, query, out);
     if (query->kind == ENTITLE_POST)
-        return judge_post(rules, &own, query, out);
+        return judge_post(rules, &own, user, query, out);
     if (judge_item(rules, &own, query, out) == ENTITLE_ALLOW)
         entitle_judge_fields(rules, &own, query, out);
     return out->verdict;

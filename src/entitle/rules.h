@@ -38,6 +38,7 @@ enum entitle_key {
     ENTITLE_KEY_AUTH,
     ENTITLE_KEY_CERT,
     ENTITLE_KEY_CLAIM,
+    ENTITLE_KEY_POST,
     ENTITLE_KEYS,
 };
 
@@ -49,6 +50,7 @@ struct entitle_rate {
 struct entitle_keys {
     uint32_t set;
     uint8_t auth; /* a bit for each enum entitle_by that is enough; 0: the secrets of the line */
+    uint8_t post_rights; /* enum entitle_post_right */
     bool is_disabled;
     bool is_snapshot_only;
     uint32_t mounts;
@@ -179,6 +181,8 @@ struct entitle_rules {
     bool asks_outside;      /* a user line has auth=authority */
     bool has_items_default; /* a line says so */
     bool has_posts_default;
+    bool has_post_rights; /* a line has post=: without it somebody has none */
+    bool has_post_grants; /* a grant line has do=post: codes are needed to post permission data */
 };
 
 #define ENTITLE_WORDS_MAX      64
@@ -291,6 +295,17 @@ void entitle_fini_fields(struct entitle_rules *rules);
 /* Says in *out which fields of an item that is allowed the user may see. */
 void entitle_judge_fields(const struct entitle_rules *rules, const struct entitle_own_roles *own,
                           const struct entitle_query *query, struct entitle_answer *out);
+
+/* ---- posts.c ---- */
+
+/* "create,delete,perm" or "none". */
+bool entitle_read_post_rights(struct entitle_view list, uint8_t *out);
+/* [do=view,post] of a grant line. */
+void entitle_parse_grant_do(struct entitle_parse *parse, struct entitle_grant *grant,
+                            struct entitle_view word);
+/* Says in *out which rights a post may use that is allowed. `user` may be NULL. */
+void entitle_judge_post_rights(const struct entitle_rules *rules, const struct entitle_user *user,
+                               const struct entitle_query *query, struct entitle_answer *out);
 
 /* ---- rules.c ---- */
 

@@ -138,6 +138,15 @@ def main():
                "explain", "access", "alice", "RDFD", "BT.O", "lock=AwECViXA")
         expect(folder, 0, "access:14  fields alice RDFD *.O keep 22\n", "what", "access", "alice")
         expect(folder, 0, "access:13: warning: fields: 22 is named twice", "check", "access")
+        with open(os.path.join(folder, "posting"), "w", encoding="ascii") as file:
+            file.write("peset P ids=1\ncontent RDFD lock\nuser alice post=create,perm\nuser bob\n"
+                       "grant alice P 1 do=post\n")
+        expect(folder, 0, "  rights   posting:3  user alice post=create,perm  -> create,perm\n",
+               "explain", "posting", "alice", "RDFD", "BT.O", "do=post", "lock=0300011c")
+        expect(folder, 0, "  rights   posting:4  user bob  -> none\n",
+               "explain", "posting", "bob", "RDFD", "BT.O", "do=post")
+        expect(folder, 1, "User req to PE(2)", "explain", "posting", "alice", "RDFD", "BT.O", "do=post",
+               "lock=0300012c")
         what_changes(folder)
         combined(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")

@@ -85,6 +85,8 @@ struct pair_provider {
     uint32_t reissues;
     uint32_t closes;
     uint32_t posts;
+    uint8_t post[512]; /* the last one */
+    size_t post_length;
     uint32_t generics;
     bool accepts_status;
     uint64_t role;   /* as told last: enum omm_mirroring_mode */

@@ -431,6 +431,8 @@ static void pair_provider_take(struct pair_provider *p, struct rwf_bytes bytes)
 
     assert_int_equal(rwf_msg_decode(bytes, &msg), RWF_OK);
     if (msg.msg_class == RWF_CLASS_POST) {
+        p->post_length = bytes.length;
+        memcpy(p->post, bytes.data, bytes.length);
         pair_ack(p, &msg);
     } else if (msg.msg_class == RWF_CLASS_GENERIC) {
         p->generics++;
