@@ -130,6 +130,7 @@ struct p2ps_worker {
     _Atomic uint64_t alive_ns;       /* the loop turned then */
     struct p2ps_worker_stats *stats;
     struct p2ps_service_stats *service_stats;
+    struct p2ps_user_stats *user_stats; /* of the first worker; the others have none */
     uint64_t looked_ns; /* at loginTimeout of all mounts */
     uint64_t gave_way;  /* mounts without a login, for others */
     uint64_t gave_way_said;
@@ -168,6 +169,10 @@ void p2ps_worker_stats_show(struct p2ps_worker *worker); /* ten times a second, 
 struct p2ps_mount_stats;
 /* Also sums up the output buffers of all mounts, in use and at most. */
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max);
+int p2ps_user_stats_create(struct p2ps_user_stats **out);
+void p2ps_user_stats_destroy(struct p2ps_user_stats *stats); /* NULL is allowed */
+/* Users of all workers. */
+void p2ps_users_show(struct p2ps_worker *worker);
 int p2ps_service_stats_create(struct p2ps_service_stats **out);
 void p2ps_service_stats_destroy(struct p2ps_service_stats *stats); /* NULL is allowed */
 void p2ps_services_show(struct p2ps_worker *worker);

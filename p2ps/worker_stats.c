@@ -111,13 +111,16 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
     snprintf(path, sizeof(path), "p2ps.worker.%u.turnUs", index);
     md_loop_watch_turns(worker->loop, stats_histogram_add(segment, path));
     worker->stats = stats;
-    return p2ps_service_stats_create(&worker->service_stats);
+    int err = index == 0 ? p2ps_user_stats_create(&worker->user_stats) : MD_OK;
+    return err == MD_OK ? p2ps_service_stats_create(&worker->service_stats) : err;
 }
 
 void p2ps_worker_stats_destroy(struct p2ps_worker *worker)
 {
     p2ps_service_stats_destroy(worker->service_stats);
     worker->service_stats = NULL;
+    p2ps_user_stats_destroy(worker->user_stats);
+    worker->user_stats = NULL;
     free(worker->stats);
     worker->stats = NULL;
 }
@@ -130,6 +133,8 @@ static void show_many(struct p2ps_worker *worker)
     stats_gauge_set(worker->stats->buffers, buffers);
     stats_gauge_set(worker->stats->buffers_max, buffers_max);
     p2ps_services_show(worker);
+    if (worker->user_stats)
+        p2ps_users_show(worker);
 }
 
 void p2ps_worker_stats_show(struct p2ps_worker *worker)

@@ -51,7 +51,8 @@ static uint32_t watches_of_set(const struct p2ps_core *core, uint32_t item)
     return count;
 }
 
-/* What the watch gets of the message goes to core->entry_sets. False: a verdict is awaited. */
+/* Notes in core->entry_sets which part of the message the watch gets. False: a verdict is awaited.
+ */
 static bool judge_entries(struct p2ps_core *core, uint32_t item, uint32_t watch,
                           struct p2ps_entries *entries)
 {

@@ -158,6 +158,7 @@ static bool let_in(struct p2ps_core *core, uint32_t client, const struct entitle
         return false;
     }
     if (!p2ps_tally_mount(core, client, answer->mounts_max)) {
+        p2ps_tally_refused(c);
         refuse_login(core, client, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
                      "the user has as many connections as he may have");
         return false;
@@ -204,6 +205,7 @@ static void take_rights(struct p2ps_core *core, uint32_t client,
     c->proof = answer->proof;
     c->is_proved = answer->is_proved;
     choose_item_limit(core, c);
+    p2ps_tally_limits(c, answer);
 }
 
 /* A token says who its user is; without an authority that knows, nobody can. */

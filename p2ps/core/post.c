@@ -42,6 +42,7 @@ static void nak(struct p2ps_core *core, uint32_t client, const struct rwf_msg *m
         .text = rwf_text(text),
     };
 
+    p2ps_tally_refused(p2ps_client_at(core, client));
     if (msg->flags & RWF_POST_ACK)
         answer(core, client, &ack);
 }

@@ -39,6 +39,7 @@ static void refuse(struct p2ps_core *core, const struct opening *open, uint8_t s
     uint16_t flags = open->request->is_private ? RWF_STATUS_PRIVATE_STREAM : 0;
 
     p2ps_client_at(core, open->client)->misuse.refused++;
+    p2ps_tally_refused(p2ps_client_at(core, open->client));
     p2ps_status_send(core, open->client, open->stream_id, open->request->domain, flags, &state);
 }
 

@@ -111,6 +111,7 @@ void p2ps_tally_ask(struct p2ps_core *core, struct p2ps_client *c)
         return;
     p2ps_bucket_take(&c->host->requests, &charge.host, core->now_ns, 1);
     p2ps_bucket_take(&c->party->requests, &charge.user, core->now_ns, 1);
+    atomic_fetch_add_explicit(&c->party->requests_in, 1, memory_order_relaxed);
 }
 
 uint64_t p2ps_tally_ready(const struct p2ps_core *core, const struct p2ps_client *c)
@@ -133,7 +134,24 @@ bool p2ps_tally_post(struct p2ps_core *core, struct p2ps_client *c)
         return false;
     p2ps_bucket_take(&c->host->post_rate, &charge.host, core->now_ns, 1);
     p2ps_bucket_take(&c->party->post_rate, &charge.user, core->now_ns, 1);
+    atomic_fetch_add_explicit(&c->party->posts_in, 1, memory_order_relaxed);
     return true;
+}
+
+void p2ps_tally_limits(const struct p2ps_client *c, const struct entitle_answer *answer)
+{
+    if (!c->party)
+        return;
+    atomic_store_explicit(&c->party->mounts_max, answer->mounts_max, memory_order_relaxed);
+    atomic_store_explicit(&c->party->items_max, c->item_limit, memory_order_relaxed);
+    atomic_store_explicit(&c->party->requests_max, answer->requests_per_s, memory_order_relaxed);
+    atomic_store_explicit(&c->party->posts_max, answer->posts_per_s, memory_order_relaxed);
+}
+
+void p2ps_tally_refused(const struct p2ps_client *c)
+{
+    if (c->party)
+        atomic_fetch_add_explicit(&c->party->refused, 1, memory_order_relaxed);
 }
 
 /* ---- tables ---- */

@@ -31,6 +31,11 @@ uint64_t p2ps_tally_ready(const struct p2ps_core *core, const struct p2ps_client
 /* A post; false: one too many of the second. */
 bool p2ps_tally_post(struct p2ps_core *core, struct p2ps_client *c);
 
+/* Notes the limits of its user, for operators. */
+void p2ps_tally_limits(const struct p2ps_client *c, const struct entitle_answer *answer);
+/* A request or a post of it was refused. */
+void p2ps_tally_refused(const struct p2ps_client *c);
+
 /* Of a table that is three quarters full the rest is for parties that have not an eighth of it. */
 bool p2ps_tally_may_have(const struct p2ps_client *c, uint32_t now, uint32_t room,
                          uint32_t (*of)(const struct p2ps_party *party));

@@ -10,6 +10,7 @@
 #include "private.h"
 #include "record.h"
 #include "status.h"
+#include "tally.h"
 #include "trail.h"
 
 #define OWED_STREAMS 4096 /* looked at for what they are owed, in one go */
@@ -275,6 +276,7 @@ void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, co
         p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
 
     core->stats.not_entitled++;
+    p2ps_tally_refused(&core->clients[core->items[item].watches[watch].client]);
     p2ps_trail_denied(core, item, watch, text);
     p2ps_watch_status(core, item, watch, &state);
 }

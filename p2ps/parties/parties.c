@@ -18,6 +18,8 @@ struct entry {
     struct entry *next;  /* of its bucket */
     struct entry *older; /* of those that nobody holds */
     struct entry *newer;
+    uint64_t looked_ns; /* p2ps_parties_top() did, and it had done so much */
+    uint64_t requests, posts;
     uint32_t references;
     uint32_t length;
     char name[];
@@ -32,6 +34,9 @@ struct p2ps_parties {
     struct entry *oldest;
     struct entry *newest;
     struct entry *buckets[BUCKETS];
+    size_t look_at; /* the bucket that p2ps_parties_top() goes on with */
+    unsigned top_count;
+    struct p2ps_use top[P2PS_PARTIES_TOP];
 };
 
 /* ---- names ---- */
@@ -241,6 +246,105 @@ size_t p2ps_parties_count(struct p2ps_parties *parties)
 {
     pthread_mutex_lock(&parties->lock);
     size_t count = parties->count;
+    pthread_mutex_unlock(&parties->lock);
+    return count;
+}
+
+/* ---- for operators ---- */
+
+static uint64_t read64(const _Atomic uint64_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static uint64_t read32(const _Atomic uint32_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* The growth of a counter in a second, since it was `*before`; 0: nobody looked before. */
+static uint64_t rate_of(uint64_t now, uint64_t *before, uint64_t passed_ns)
+{
+    uint64_t grown = now - *before;
+
+    *before = now;
+    return passed_ns ? grown * 1000000000u / passed_ns : 0;
+}
+
+static bool is_before(const struct p2ps_use *a, const struct p2ps_use *b)
+{
+    if (a->refused != b->refused)
+        return a->refused > b->refused;
+    if (a->items != b->items)
+        return a->items > b->items;
+    if (a->mounts != b->mounts)
+        return a->mounts > b->mounts;
+    return strcmp(a->user, b->user) < 0;
+}
+
+static void insert(struct p2ps_parties *parties, const struct p2ps_use *use)
+{
+    unsigned at = parties->top_count;
+
+    while (at > 0 && is_before(use, &parties->top[at - 1]))
+        at--;
+    if (at == P2PS_PARTIES_TOP)
+        return;
+    if (parties->top_count < P2PS_PARTIES_TOP)
+        parties->top_count++;
+    memmove(&parties->top[at + 1], &parties->top[at],
+            (parties->top_count - at - 1) * sizeof(parties->top[0]));
+    parties->top[at] = *use;
+}
+
+static void look(struct p2ps_parties *parties, uint64_t now_ns, struct entry *entry)
+{
+    const struct p2ps_party *party = &entry->party;
+    struct p2ps_use use = {
+        .mounts = read32(&party->mounts),
+        .items = read64(&party->items),
+        .refused = read64(&party->refused),
+        .mounts_max = read32(&party->mounts_max),
+        .items_max = read64(&party->items_max),
+        .requests_max = read32(&party->requests_max),
+        .posts_max = read32(&party->posts_max),
+    };
+    const char *host = entry->name + 1; /* its end is there: a name has a zero in the middle */
+
+    if (entry->name[0] == 'h' || (use.mounts == 0 && use.items == 0 && use.refused == 0))
+        return;
+    uint64_t passed_ns =
+        entry->looked_ns && now_ns > entry->looked_ns ? now_ns - entry->looked_ns : 0;
+    entry->looked_ns = now_ns;
+    use.requests = rate_of(read64(&party->requests_in), &entry->requests, passed_ns);
+    use.posts = rate_of(read64(&party->posts_in), &entry->posts, passed_ns);
+    size_t host_length = strlen(host);
+    snprintf(use.host, sizeof(use.host), "%s", host);
+    snprintf(use.user, sizeof(use.user), "%.*s", (int)(entry->length - host_length - 2),
+             host + host_length + 1);
+    insert(parties, &use);
+}
+
+int p2ps_parties_top(struct p2ps_parties *parties, uint64_t now_ns,
+                     struct p2ps_use out[P2PS_PARTIES_TOP])
+{
+    size_t looked = 0;
+    int count = -1;
+
+    pthread_mutex_lock(&parties->lock);
+    while (parties->look_at < BUCKETS && looked < P2PS_PARTIES_LOOK) {
+        for (struct entry *entry = parties->buckets[parties->look_at]; entry; entry = entry->next) {
+            look(parties, now_ns, entry);
+            looked++;
+        }
+        parties->look_at++;
+    }
+    if (parties->look_at == BUCKETS) {
+        count = (int)parties->top_count;
+        memcpy(out, parties->top, parties->top_count * sizeof(out[0]));
+        parties->look_at = 0;
+        parties->top_count = 0;
+    }
     pthread_mutex_unlock(&parties->lock);
     return count;
 }

@@ -30,6 +30,25 @@ struct p2ps_party {
     struct p2ps_bucket logins;
     struct p2ps_bucket requests;
     struct p2ps_bucket post_rate;
+    /* Of a user, for operators: what it did, and what it may; 0: there is no limit of its own. */
+    _Atomic uint64_t requests_in;
+    _Atomic uint64_t posts_in;
+    _Atomic uint64_t refused;
+    _Atomic uint64_t items_max;
+    _Atomic uint32_t mounts_max;
+    _Atomic uint32_t requests_max; /* a second */
+    _Atomic uint32_t posts_max;
+};
+
+/* A user as monitors show it. */
+struct p2ps_use {
+    char user[128];
+    char host[64]; /* of a name that nobody proved; "" else */
+    uint64_t mounts, mounts_max;
+    uint64_t items, items_max;
+    uint64_t requests, requests_max; /* a second */
+    uint64_t posts, posts_max;
+    uint64_t refused;
 };
 
 #define P2PS_PARTIES_IDLE 4096
@@ -58,5 +77,13 @@ void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party);
 _Atomic uint64_t *p2ps_parties_items(struct p2ps_parties *parties);
 /* In the table now, those that nobody holds, too. */
 size_t p2ps_parties_count(struct p2ps_parties *parties);
+
+#define P2PS_PARTIES_TOP  20
+#define P2PS_PARTIES_LOOK 4096
+
+/* Looks at P2PS_PARTIES_LOOK more of them. The number of users in `out`, those with most refusals
+ * first, then those with most items: all were looked at. -1: some are left for the next call. */
+int p2ps_parties_top(struct p2ps_parties *parties, uint64_t now_ns,
+                     struct p2ps_use out[P2PS_PARTIES_TOP]);
 
 #endif

@@ -339,7 +339,7 @@ static enum entitle_verdict judge_item_name(const struct entitle_rules *rules,
                       rules->denies_items, "not entitled to this item", out);
 }
 
-/* What the permission data of an item, or of a post, say. */
+/* Judges the permission data of an item, or of a post. */
 static enum entitle_verdict judge_content(const struct entitle_rules *rules,
                                           const struct entitle_own_roles *own,
                                           const struct entitle_query *query,

@@ -33,8 +33,9 @@ static void add_figure(struct status_daemon *daemon, unsigned figure, uint64_t v
 
 bool status_is_part(const char *path)
 {
-    static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
-                                         ".service.", ".config.", ".memory.",   ".peer." };
+    static const char *const parts[] = { ".mount.",  ".user.",    ".provider.",
+                                         ".route.",  ".service.", ".config.",
+                                         ".memory.", ".peer.",    ".quota." };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (strstr(path, parts[i]))

@@ -237,6 +237,12 @@ def figures(bed):
     users = [v for k, v in now.items() if re.fullmatch(r"p2ps\.mount\.0\.\d+\.user", k)]
     check(users == ["somebody"], f"the mounts: {users}")
     check([v for k, v in now.items() if k.endswith(".items") and ".mount." in k] == [100], "items")
+    most = {"p2ps.quota.1.user": "somebody", "p2ps.quota.1.mounts": 1, "p2ps.quota.1.items": 100,
+            "p2ps.quota.1.refused": 0}
+    until("the user beside what he may have", lambda: most.items() <= {
+        k: v for k, v in json.loads(get(18081, "/status.json")[2])["values"].items()
+        if k.startswith("p2ps.quota.")}.items())
+    check(next(row for row in table(bed, "MOUNTS", "TOP"))["USER"] == "somebody", "users in rmdsmon")
     check(now["p2ps.service.RDFD.state"] == "up", "the service")
     until("each shows what goes through once",
           lambda: all(3000 < rate < 7500 for rate in rates(bed).values()))
@@ -297,6 +303,8 @@ def slow(bed, page):
                 page.wait("/p2ps.1\\s+WARN\\s+1 slow consumer/.test(document.getElementById('flow').innerText)", "in the chain")
                 page.wait("/slow\\s+sleeper/.test(document.getElementById('mounts').innerText)",
                           "who it is")
+                page.wait("/sleeper/.test(document.getElementById('quotas').innerText)",
+                          "it stands beside what it may have")
                 if os.environ.get("RMDS_PICTURES"):
                     time.sleep(3)
                     page.picture(os.path.join(os.environ["RMDS_PICTURES"], "slow.png"))

@@ -506,11 +506,85 @@ static void addresses_that_are_gone_are_forgotten(void **state)
     assert_true(p2ps_parties_count(bed->parties) <= 4);
 }
 
+/* ---- for operators ---- */
+
+static int top(struct bed *bed, struct p2ps_use out[P2PS_PARTIES_TOP])
+{
+    int count;
+
+    while ((count = p2ps_parties_top(bed->parties, bed->pair.now_ns, out)) < 0)
+        continue;
+    return count;
+}
+
+static void users_are_shown_with_what_they_use_of_what_they_may(void **state)
+{
+    struct bed *bed = *state;
+    struct pair *pair = start(bed, (struct p2ps_core_config){ 0 });
+    struct p2ps_use use[P2PS_PARTIES_TOP];
+
+    pair->authority_proves = true;
+    pair->authority_mounts = 3;
+    pair->authority_items = 5;
+    pair->authority_requests = 100;
+    struct crowd *joe = from(bed, "10.1.1.1:5", "joe");
+    from(bed, "10.1.1.2:5", "joe");
+    pair->authority_proves = false;
+    pair->authority_mounts = pair->authority_items = pair->authority_requests = 0;
+    struct crowd *ann = from(bed, "10.1.1.3:5", "ann");
+    assert_int_equal(top(bed, use), 2);
+    turns_for(pair, 1000 * PAIR_MS);
+    open_many(joe, 7); /* two of them too many */
+    open_many(ann, 2);
+    turns_for(pair, 1000 * PAIR_MS);
+    assert_int_equal(top(bed, use), 2);
+    assert_string_equal(use[0].user, "joe"); /* whose refusals are most */
+    assert_string_equal(use[0].host, "");
+    assert_int_equal(use[0].mounts, 2);
+    assert_int_equal(use[0].mounts_max, 3);
+    assert_int_equal(use[0].items, 5);
+    assert_int_equal(use[0].items_max, 5);
+    assert_int_equal(use[0].requests_max, 100);
+    assert_int_equal(use[0].requests, 3); /* seven in two seconds */
+    assert_int_equal(use[0].refused, 2);
+    assert_string_equal(use[1].user, "ann"); /* nobody knows whether it is she */
+    assert_string_equal(use[1].host, "10.1.1.3");
+    assert_int_equal(use[1].items, 2);
+    assert_int_equal(use[1].items_max, 0);
+    assert_int_equal(use[1].refused, 0);
+}
+
+static void users_that_are_many_are_looked_at_in_counted_slices(void **state)
+{
+    struct bed *bed = *state;
+    struct p2ps_use use[P2PS_PARTIES_TOP];
+    static struct p2ps_party *users[3 * P2PS_PARTIES_LOOK];
+    unsigned calls = 1;
+
+    start(bed, (struct p2ps_core_config){ 0 });
+    for (unsigned i = 0; i < 3 * P2PS_PARTIES_LOOK; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "user%u", i);
+        users[i] = p2ps_parties_user(bed->parties, 1, name, NULL);
+        atomic_fetch_add(&users[i]->refused, i);
+    }
+    while (p2ps_parties_top(bed->parties, 1, use) < 0)
+        calls++;
+    assert_in_range(calls, 3, 4);
+    for (unsigned i = 0; i < P2PS_PARTIES_TOP; i++)
+        assert_int_equal(use[i].refused, 3 * P2PS_PARTIES_LOOK - 1 - i);
+    for (unsigned i = 0; i < 3 * P2PS_PARTIES_LOOK; i++)
+        p2ps_parties_leave(bed->parties, users[i]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_a_whole_ipv4_one_and_a_64_of_ipv6),
+        TEST(users_are_shown_with_what_they_use_of_what_they_may),
+        TEST(users_that_are_many_are_looked_at_in_counted_slices),
         TEST(logins_of_an_address_beyond_its_rate_are_refused),
         TEST(the_hosts_of_an_ipv6_64_are_one_address),
         TEST(guesses_of_a_password_cost_only_their_address_and_not_for_long),

@@ -191,6 +191,26 @@ static void collectors_find_what_the_mounts_of_a_user_have_together(void **state
     stats_segment_close(segment);
 }
 
+static void users_stand_beside_what_they_may_have(void **state)
+{
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+
+    stats_string_add(segment, "p2ps.quota.1.user", "anna");
+    stats_string_add(segment, "p2ps.quota.1.host", "10.1.2.3");
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.quota.1.refused"), 77);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.quota.1.mounts"), 3);
+    stats_gauge_set(stats_entry_add(segment, STATS_KIND_GAUGE, "p2ps.quota.1.mountsMax"), 4);
+    run(f, "p2psmon", "-print MOUNTS");
+    expect(f, "TOP USER");
+    const char *line = strstr(f->output, "anna");
+    assert_non_null(line);
+    unsigned refused, mounts, most;
+    assert_int_equal(sscanf(line, "anna 10.1.2.3 %u %u %u", &refused, &mounts, &most), 3);
+    assert_true(refused == 77 && mounts == 3 && most == 4);
+    stats_segment_close(segment);
+}
+
 static void a_slow_consumer_is_a_warning(void **state)
 {
     struct fixture *f = *state;
@@ -532,6 +552,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(collectors_find_what_the_mounts_of_a_user_have_together,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(users_stand_beside_what_they_may_have, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_shown_for_people_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_nodes_and_readiness_of_rrcpd_are_shown, set_up,

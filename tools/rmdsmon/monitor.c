@@ -44,8 +44,9 @@ void monitor_fini(struct monitor *monitor)
  * what the memory is divided among. */
 static bool is_part(const char *path)
 {
-    static const char *const parts[] = { ".mount.",   ".user.",   ".provider.", ".route.",
-                                         ".service.", ".config.", ".memory.",   ".peer." };
+    static const char *const parts[] = { ".mount.",  ".user.",    ".provider.",
+                                         ".route.",  ".service.", ".config.",
+                                         ".memory.", ".peer.",    ".quota." };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (strstr(path, parts[i]))
@@ -560,7 +561,7 @@ bool monitor_in_section(const char *section, const struct stats_value *value)
         const char *section;
         const char *words[10];
     } rules[] = {
-        { "MOUNTS", { ".mount.", ".mounts", "mount", "login", NULL } },
+        { "MOUNTS", { ".mount.", ".mounts", "mount", "login", ".quota.", NULL } },
         { "SERVICES", { ".service", NULL } },
         { "ITEMS",
           { "item", "Item", "watches", "update", "refresh", "images", "pages", "Rippled",
