@@ -142,19 +142,28 @@ void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w)
         p2ps_watch_set(w, P2PS_WATCH_ASKS);
 }
 
-/* Of those that wait for a verdict, or of all. */
+/* Of those that wait for a verdict, or of all. Behind a counted number of questions the watches
+ * wait for a turn that has room for theirs. */
 static void ask_again(struct p2ps_core *core, uint32_t item, bool only_held)
 {
-    bool is_held = false;
+    bool is_held = false, is_left = false;
+    uint32_t asked = 0;
 
     for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
-        if (only_held && core->items[item].watches[i].state != P2PS_WATCH_ASKS)
+        struct p2ps_watch *w = &core->items[item].watches[i];
+
+        if (w->state == P2PS_WATCH_ENDED || (only_held && w->state != P2PS_WATCH_ASKS))
             continue;
-        if (p2ps_entitle_watch_again(core, item, i) != ENTITLE_PENDING)
+        bool is_late = asked == P2PS_LOCK_WATCHES;
+        is_left |= is_late;
+        asked += !is_late;
+        if (!is_late && p2ps_entitle_watch_again(core, item, i) != ENTITLE_PENDING)
             continue;
-        p2ps_entitle_hold_back(core, &core->items[item].watches[i]);
+        p2ps_entitle_hold_back(core, w);
         is_held = true;
     }
+    if (is_left)
+        p2ps_work_lock(core, item);
     if (is_held)
         p2ps_item_keep_open(core, item);
     p2ps_record_next(core); /* images may have been given out meanwhile */

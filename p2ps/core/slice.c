@@ -1,6 +1,9 @@
 /* slice.c - a turn's share of the work that waits. See work.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slice.h"
+
+#include <string.h>
+
 #include "client.h"
 #include "drop.h"
 #include "entitle.h"
@@ -121,6 +124,41 @@ static void serve_checks(struct p2ps_core *core)
     }
 }
 
+/* ---- permission data that changed ---- */
+
+/* From the last watch to the first, as above; those that do not wait were asked for. */
+static void check_locks_of(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_work *work = &core->work;
+    const struct p2ps_item *it = &core->items[item];
+
+    if (!work->is_lock_started || work->lock_watch > it->watch_count)
+        work->lock_watch = it->watch_count;
+    work->is_lock_started = true;
+    while (work->lock_watch > 0 && work->checks > 0 && work->places > 0) {
+        const struct p2ps_watch *w = &it->watches[--work->lock_watch];
+
+        work->places--;
+        if (w->state != P2PS_WATCH_ASKS)
+            continue;
+        work->checks--;
+        p2ps_entitle_watch_again(core, item, work->lock_watch);
+    }
+    if (work->lock_watch > 0)
+        return;
+    work->is_lock_started = false;
+    work->lock_count--;
+    memmove(work->lock_items, work->lock_items + 1, work->lock_count * sizeof(work->lock_items[0]));
+}
+
+static void serve_locks(struct p2ps_core *core)
+{
+    struct p2ps_work *work = &core->work;
+
+    while (work->lock_count > 0 && work->checks > 0 && work->places > 0)
+        check_locks_of(core, work->lock_items[0]);
+}
+
 void p2ps_slice_check(struct p2ps_core *core)
 {
     core->work.check_client = 0;
@@ -174,6 +212,7 @@ void p2ps_slice_turn(struct p2ps_core *core)
     core->work.states = P2PS_TURN_STATES; /* what events bring from here on is of the next turn */
     p2ps_drop_more(core);
     serve_tells(core);
+    serve_locks(core);
     serve_checks(core);
     serve_busy(core);
 }

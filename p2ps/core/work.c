@@ -41,6 +41,23 @@ void p2ps_work_spend_rules(struct p2ps_core *core, uint32_t rules)
     core->work.checks -= cost < core->work.checks ? cost : core->work.checks;
 }
 
+void p2ps_work_lock(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_work *work = &core->work;
+
+    for (uint32_t i = 0; i < work->lock_count; i++) {
+        if (work->lock_items[i] != item)
+            continue;
+        if (i == 0)
+            work->is_lock_started = false; /* from the last watch again */
+        return;
+    }
+    if (work->lock_count < P2PS_LOCK_ITEMS)
+        work->lock_items[work->lock_count++] = item;
+    else
+        work->has_new_roles = true; /* all items are asked for */
+}
+
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_work *work = &core->work;
@@ -168,5 +185,5 @@ bool p2ps_core_has_work(const struct p2ps_core *core)
     return core->work.busy_first != P2PS_NONE || core->work.drop_first != P2PS_NONE ||
            core->work.check_item != P2PS_NONE || core->work.check_client != P2PS_NONE ||
            core->work.tell_client != P2PS_NONE || core->work.has_new_roles ||
-           core->walk_items > 0 || core->closing.is_on;
+           core->work.lock_count > 0 || core->walk_items > 0 || core->closing.is_on;
 }

@@ -18,7 +18,8 @@
  *     watch   a stream that is let go because its client hung up or logged out
  *     place   of a map of stream ids, looked at for such streams
  *     check   a question to the authority because the access rules were read again, or because it
- *             wants to be asked; a login that is told that it is away
+ *             wants to be asked; a login that is told that it is away; a watch that waits since the
+ *             permission data of its item changed
  *     state   a stream that is told the state of its group or service, or closed with it
  *     image   a record of the backbone that belongs to an image
  *     long    a client with long messages that is flushed
@@ -38,6 +39,8 @@
 #define P2PS_TURN_IMAGES   64
 #define P2PS_TURN_LONG     8
 #define P2PS_TURN_SERVICES 16
+#define P2PS_LOCK_WATCHES  512 /* of an item are asked for before its message; the others wait */
+#define P2PS_LOCK_ITEMS    64  /* with watches that wait so; with more of them all are asked for */
 #define P2PS_STATE_ITEMS   256
 #define P2PS_ASK_BYTES     4096
 #define P2PS_ASK_PLACES    256
@@ -61,8 +64,13 @@ struct p2ps_work {
     uint32_t check_item;   /* whose watches are asked for next after a reload; P2PS_NONE: done */
     uint32_t check_watch;  /* and so many of them are left */
     bool is_check_started; /* check_watch is of check_item */
-    bool has_new_roles;    /* a login has others meanwhile: its items are asked for again */
-    uint32_t tell_client;  /* who hears next that the authority outside is away, or back */
+    uint32_t
+        lock_items[P2PS_LOCK_ITEMS]; /* whose watches wait since their permission data changed */
+    uint32_t lock_count;
+    uint32_t lock_watch; /* of the first one so many are left, once it is begun */
+    bool is_lock_started;
+    bool has_new_roles;   /* a login has others meanwhile: its items are asked for again */
+    uint32_t tell_client; /* who hears next that the authority outside is away, or back */
 };
 
 void p2ps_work_start(struct p2ps_core *core);
@@ -76,6 +84,8 @@ void p2ps_work_spend_rules(struct p2ps_core *core, uint32_t rules);
 bool p2ps_work_parks(struct p2ps_core *core, uint32_t client);
 /* Those whose time has come have requests left. */
 void p2ps_work_unpark(struct p2ps_core *core);
+/* Watches of the item wait for a verdict that nobody was asked for yet. */
+void p2ps_work_lock(struct p2ps_core *core, uint32_t item);
 /* The client has requests left. */
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client);
 

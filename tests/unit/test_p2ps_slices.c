@@ -615,9 +615,81 @@ static void a_reload_reaches_streams_that_change_places_meanwhile(void **state)
     free(other);
 }
 
+/* ---- permission data that change ---- */
+
+/* One item on streams 10 and up of the client. */
+static void watch_many(struct crowd *c, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct omm_item_request request = pair_request(10 + (int32_t)i, "BIG");
+
+        p2ps_client_item(c->pair->sink, c->pair->now_ns, c->id, &request);
+    }
+    pair_settle(c->pair);
+    pair_pass(c->pair, PAIR_SEC);
+}
+
+/* The number of questions that other permission data of so many watches take; none comes twice. */
+static uint32_t questions_of_a_change(struct pair *pair, struct crowd *c, uint32_t watchers)
+{
+    watch_many(c, watchers);
+    assert_int_equal(streams(c), watchers);
+    pair->provider.perm_data = "B";
+    pair->authority_asked = 0;
+    c->puts = c->statuses = 0;
+    pair_say_image(&pair->provider, pair_item(pair, "BIG"), false);
+    srcdist_core_settle(pair->source, pair->now_ns);
+    pair_move(pair, &pair->down, pair_session(pair), false);
+    p2ps_core_tick(pair->sink, pair->now_ns, 1);
+    assert_true(pair->authority_asked > 0);
+    assert_true(pair->authority_asked <= P2PS_LOCK_WATCHES);
+    while (p2ps_core_has_work(pair->sink)) {
+        uint32_t before = pair->authority_asked;
+
+        turn(pair);
+        assert_true(pair->authority_asked - before <= P2PS_TURN_CHECKS);
+    }
+    return pair->authority_asked;
+}
+
+static void new_permission_data_of_an_item_with_many_watches_cost_a_question_each(void **state)
+{
+    enum { MANY = 10000 };
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    pair_settle(pair);
+    pair->provider.perm_data = "A";
+    assert_int_equal(questions_of_a_change(pair, c, MANY), MANY);
+    assert_int_equal(streams(c), MANY);
+    assert_int_equal(c->puts, MANY); /* each has the image once */
+    assert_null(p2ps_core_check(pair->sink));
+    free(c);
+}
+
+static void all_watches_are_denied_by_new_permission_data_in_slices(void **state)
+{
+    enum { MANY = 3000 };
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+
+    pair_settle(pair);
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    assert_int_equal(questions_of_a_change(pair, c, MANY), MANY);
+    assert_int_equal(streams(c), 0);
+    assert_int_equal(c->puts, 0); /* nobody has the image */
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            new_permission_data_of_an_item_with_many_watches_cost_a_question_each, setup,
+            pair_teardown),
+        cmocka_unit_test_setup_teardown(all_watches_are_denied_by_new_permission_data_in_slices,
+                                        setup, pair_teardown),
         cmocka_unit_test_setup_teardown(room_that_comes_soon_is_worth_another_try, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(
