@@ -32,7 +32,7 @@ struct asker {
     unsigned index;
     struct entitle_authority inner;
     char roles[ENTITLE_ANSWERS_MAX + 1]
-              [P2PS_AUTHORITY_ROLES]; /* of its answers; the last: of ask */
+              [P2PS_AUTHORITY_GIVEN]; /* of its answers; the last: of ask */
     _Atomic unsigned news;
     _Atomic bool has_answers;
     void (*wake)(void *owner);
@@ -281,6 +281,20 @@ static struct entitle_view view(const char *text)
     return (struct entitle_view){ text, strlen(text) };
 }
 
+/* Roles and grants that the access file does not have are ignored. */
+static void say_unknown(struct p2ps_outside *o, const struct p2ps_authority_answer *answer)
+{
+    struct entitle_view which;
+    const char *kind = entitle_rules_unknown(
+        atomic_load_explicit(o->config.rules, memory_order_acquire), view(answer->roles), &which);
+
+    if (!kind)
+        return;
+    pthread_mutex_lock(&o->lock);
+    p2ps_outside_log_given(&o->log, o->config.now(), kind, which, answer->user);
+    pthread_mutex_unlock(&o->lock);
+}
+
 /* The authority has let somebody in: the access file says what it may. Not under the lock. */
 static enum entitle_verdict admit(struct asker *asker, int place,
                                   const struct p2ps_authority_answer *answer,
@@ -301,7 +315,7 @@ static enum entitle_verdict admit(struct asker *asker, int place,
 
     if (asker->inner.ask(asker->inner.self, &query, answer->ticket, out) != ENTITLE_ALLOW)
         return out->verdict;
-    p2ps_outside_log_roles(&o->log, o->config.now(), o->config.rules, answer);
+    say_unknown(o, answer);
     out->proof = answer->serial;
     out->is_proved = true;
     memcpy(asker->roles[place], answer->roles, sizeof(answer->roles));

@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outside_log.h"
 
-#include <string.h>
-
 #include "base/log.h"
 
 #define SECOND_NS 1000000000ull
@@ -34,25 +32,16 @@ void p2ps_outside_log_unusable(struct p2ps_outside_log *log, uint64_t now_ns, co
         md_log(MD_LOG_ERROR, "authority %s: %s; \"%s\" is refused", log->path, why, user);
 }
 
-/* It is ignored. */
-void p2ps_outside_log_roles(struct p2ps_outside_log *log, uint64_t now_ns, entitle_rules_slot *slot,
-                            const struct p2ps_authority_answer *answer)
+/* Under the lock: the line is said at growing distance. */
+void p2ps_outside_log_given(struct p2ps_outside_log *log, uint64_t now_ns, const char *kind,
+                            struct entitle_view which, const char *user)
 {
-    const struct entitle_rules *rules = atomic_load_explicit(slot, memory_order_acquire);
+    uint64_t held;
 
-    for (const char *role = answer->roles; *role;) {
-        size_t length = strcspn(role, ",");
-        uint64_t next_ns = atomic_load_explicit(&log->roles_next_ns, memory_order_relaxed);
-
-        if (!entitle_rules_has_role(rules, (struct entitle_view){ role, length }) &&
-            now_ns >= next_ns &&
-            atomic_compare_exchange_strong(&log->roles_next_ns, &next_ns, now_ns + 60 * SECOND_NS))
-            md_log(MD_LOG_WARNING,
-                   "authority %s: role \"%.*s\" of user %s is not in accessFile, and counts for "
-                   "nothing",
-                   log->path, (int)(length < 100 ? length : 100), role, answer->user);
-        role += length + (role[length] == ',');
-    }
+    if (p2ps_distance_says(&log->given, now_ns, &held))
+        md_log(MD_LOG_WARNING,
+               "authority %s: %s \"%.*s\" of user %s is not in accessFile, and counts for nothing",
+               log->path, kind, (int)(which.length < 100 ? which.length : 100), which.data, user);
 }
 
 void p2ps_outside_log_steady(struct p2ps_outside_log *log)

@@ -3,7 +3,6 @@
 #ifndef P2PS_OUTSIDE_LOG_H
 #define P2PS_OUTSIDE_LOG_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,8 +12,7 @@
 /* Zeroed, but for the path. */
 struct p2ps_outside_log {
     const char *path;
-    struct p2ps_distance why, unusable;
-    _Atomic uint64_t roles_next_ns;
+    struct p2ps_distance why, unusable, given;
 };
 
 void p2ps_outside_log_why(struct p2ps_outside_log *log, uint64_t now_ns, const char *why);
@@ -22,9 +20,9 @@ void p2ps_outside_log_state(const struct p2ps_outside_log *log, bool is_up, bool
 /* An answer that lets one user not in; NULL: there was none. */
 void p2ps_outside_log_unusable(struct p2ps_outside_log *log, uint64_t now_ns, const char *why,
                                const char *user);
-/* Roles of an answer that the access file does not have; once a minute. Any thread. */
-void p2ps_outside_log_roles(struct p2ps_outside_log *log, uint64_t now_ns, entitle_rules_slot *slot,
-                            const struct p2ps_authority_answer *answer);
+/* A role or a grant of an answer that the access file does not have. One thread at a time. */
+void p2ps_outside_log_given(struct p2ps_outside_log *log, uint64_t now_ns, const char *kind,
+                            struct entitle_view which, const char *user);
 /* It has been up for a while: the next reason is said at once. */
 void p2ps_outside_log_steady(struct p2ps_outside_log *log);
 

@@ -3,7 +3,7 @@
 
 USERS is a file of JSON; SIGHUP reads it again, and whoever has changed is told to p2ps at once:
 
-    {"alice": {"password": "scrypt:...", "roles": ["rates"], "mounts": 2},
+    {"alice": {"password": "scrypt:...", "roles": ["rates"], "grants": {"IDN": "LSE,62"}, "mounts": 2},
      "robot": {"token": "sha256:...", "roles": ["quotes"]}}
 
     authority.py --hash           asks for a password, prints what stands in the file
@@ -71,9 +71,7 @@ class Users:
         if asked["ask"] == "login" and not self.is_proved(entry, asked):
             return {"verdict": "deny", "code": "NOT_ENTITLED", "text": "password or token refused"}
         answer = {"verdict": "allow", "user": user, "roles": entry.get("roles", []), "ttl": LIVES_S}
-        if "mounts" in entry:
-            answer["mounts"] = entry["mounts"]
-        return answer
+        return {**answer, **{key: entry[key] for key in ("grants", "mounts") if key in entry}}
 
     @staticmethod
     def is_proved(entry, asked):

@@ -70,7 +70,9 @@ struct entitle_query {
     struct entitle_view permission_data; /* ENTITLE_ITEM; ENTITLE_POST: those of the post */
     bool is_lock_known; /* false before the first image: permission_data say nothing */
     /* Of a session that an authority outside (auth=authority) has let in: its roles, commas between
-     * them, beside those of the user line. */
+     * them, beside those of the user line; then, for each peset of which it holds codes beside the
+     * grant lines, a line feed, the name of the set, a tab, names and codes with commas between
+     * them: "rates,fx\nIDN\tLSE,62". */
     struct entitle_view roles;
     /* ENTITLE_AGAIN: the last one about this session has no answer yet. What only that answer can
      * say is ENTITLE_PENDING, and nobody is asked once more. */
@@ -280,7 +282,11 @@ bool entitle_rules_claimed_roles(const struct entitle_rules *rules, struct entit
                                  char *out, size_t size);
 /* Some role is given by claims. */
 bool entitle_rules_has_claims(const struct entitle_rules *rules);
-bool entitle_rules_has_role(const struct entitle_rules *rules, struct entitle_view name);
+/* Of the roles and grants of a session (entitle_query.roles) the first that counts for nothing:
+ * "role", "peset" (there is none), "name" (in no pe line of its set) or "code" (it is neither one,
+ * nor a range). NULL: all count. */
+const char *entitle_rules_unknown(const struct entitle_rules *rules, struct entitle_view given,
+                                  struct entitle_view *which);
 
 /* An authority that answers at once from what *slot holds when it is asked; it refuses whose
  * password is kept as a hash. */

@@ -29,6 +29,8 @@ struct p2ps_authority;
 #define P2PS_AUTHORITY_LINE_MAX 65536u
 #define P2PS_AUTHORITY_TOKEN    16384u /* longest token or password */
 #define P2PS_AUTHORITY_ROLES    256u   /* longest list of roles, and its end */
+#define P2PS_AUTHORITY_GRANTS   1024u  /* longest text of grants, and its end */
+#define P2PS_AUTHORITY_GIVEN    (P2PS_AUTHORITY_ROLES + P2PS_AUTHORITY_GRANTS)
 
 struct p2ps_authority_config {
     const char *instance;
@@ -59,7 +61,7 @@ struct p2ps_authority_answer {
     bool has_mounts;
     uint32_t mounts;
     uint64_t serial;                  /* of an allowed session; see p2ps_authority_look() */
-    char roles[P2PS_AUTHORITY_ROLES]; /* "a,b"; "": none */
+    char roles[P2PS_AUTHORITY_GIVEN]; /* "a,b", and grants: see entitle_query.roles; "": none */
     char user[ENTITLE_TEXT_MAX];
     char text[ENTITLE_TEXT_MAX];
     /* As it was asked. */

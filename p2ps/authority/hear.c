@@ -37,15 +37,6 @@ static bool number_of(const struct authority_line *line, const char *name, uint3
     return member != NULL;
 }
 
-static bool has_control(struct entitle_view text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        if ((uint8_t)text.data[i] < 0x20 || text.data[i] == 0x7f)
-            return true;
-    }
-    return false;
-}
-
 /* NULL, or why nobody can be let in by this answer. */
 static const char *take_user(const struct slot *slot, const struct authority_line *line,
                              struct p2ps_authority_answer *out)
@@ -56,29 +47,77 @@ static const char *take_user(const struct slot *slot, const struct authority_lin
         return user.length == 0 || authority_is(user, out->user)
                    ? NULL
                    : "it allowed a login of one user, and named another";
-    if (user.length == 0 || user.length >= ENTITLE_TEXT_MAX || has_control(user))
+    if (user.length == 0 || user.length >= ENTITLE_TEXT_MAX || authority_has_control(user))
         return "it allowed a token, and named no user of 1 to 127 bytes without control characters";
     authority_copy(out->user, user);
+    return NULL;
+}
+
+/* A known member of another kind makes the answer unusable; null counts as absent. */
+static const char *find_odd_kind(const struct authority_line *line)
+{
+    static const struct {
+        const char *name;
+        enum authority_kind kind;
+        const char *why;
+    } members[] = {
+        { "user", AUTHORITY_TEXT, "the user that it named is no text" },
+        { "roles", AUTHORITY_LIST, "the roles that it named are no list of texts" },
+        { "grants", AUTHORITY_OBJECT, "the grants that it named are no object of texts" },
+        { "mounts", AUTHORITY_NUMBER, "the mounts that it named are no whole number" },
+        { "ttl", AUTHORITY_NUMBER, "the ttl that it named is no whole number" },
+    };
+
+    for (unsigned i = 0; i < line->count; i++) {
+        const struct authority_member *member = &line->members[i];
+
+        for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+            if (authority_is(member->name, members[k].name) && member->kind != members[k].kind &&
+                !(member->kind == AUTHORITY_WORD && authority_is(member->text, "null")))
+                return members[k].why;
+        }
+    }
+    return NULL;
+}
+
+/* Roles, and behind them what it grants besides; NULL, or why nobody can be let in with them. */
+static const char *take_given(const struct authority_line *line, struct p2ps_authority_answer *out)
+{
+    const struct authority_member *roles = authority_line_find(line, "roles", AUTHORITY_LIST);
+    const struct authority_member *grants = authority_line_find(line, "grants", AUTHORITY_OBJECT);
+    size_t used = roles ? roles->text.length : 0;
+
+    if (roles && authority_has_control(roles->text))
+        return "a role that it named has control characters";
+    if (grants && grants->is_odd)
+        return "a grant that it named has control characters";
+    if (used >= P2PS_AUTHORITY_ROLES)
+        return "it named more than 255 bytes of roles for one user";
+    if (grants && grants->text.length >= P2PS_AUTHORITY_GRANTS)
+        return "it named more than 1023 bytes of grants for one user";
+    if (used)
+        memcpy(out->roles, roles->text.data, used);
+    if (grants && grants->text.length) {
+        out->roles[used++] = '\n';
+        memcpy(out->roles + used, grants->text.data, grants->text.length);
+        used += grants->text.length;
+    }
+    out->roles[used] = 0;
     return NULL;
 }
 
 static const char *take_allow(struct p2ps_authority *a, uint64_t now_ns, const struct slot *slot,
                               const struct authority_line *line, struct p2ps_authority_answer *out)
 {
-    const struct authority_member *roles = authority_line_find(line, "roles", AUTHORITY_LIST);
-    const char *why = take_user(slot, line, out);
+    const char *why = find_odd_kind(line);
     uint32_t ttl = 0;
 
+    if (!why)
+        why = take_user(slot, line, out);
+    if (!why)
+        why = take_given(line, out);
     if (why)
         return why;
-    if (roles && has_control(roles->text))
-        return "a role that it named has control characters";
-    if (roles && roles->text.length >= sizeof(out->roles))
-        return "it named more than 255 bytes of roles for one user";
-    if (roles && roles->text.length) {
-        memcpy(out->roles, roles->text.data, roles->text.length);
-        out->roles[roles->text.length] = 0;
-    }
     out->verdict = P2PS_AUTHORITY_ALLOW;
     out->has_mounts = number_of(line, "mounts", &out->mounts);
     number_of(line, "ttl", &ttl);
@@ -127,7 +166,7 @@ static const char *take_answer(struct p2ps_authority *a, uint64_t now_ns, uint64
         struct entitle_view text = text_of(line, "text");
         slot->answer.verdict = P2PS_AUTHORITY_DENY;
         slot->answer.reason = reason_of(text_of(line, "code"));
-        authority_copy(slot->answer.text, text.length && !has_control(text)
+        authority_copy(slot->answer.text, text.length && !authority_has_control(text)
                                               ? text
                                               : authority_view("the authority refuses the login"));
         a->stats.denied++;
@@ -150,7 +189,7 @@ static void note(struct p2ps_authority *a, struct entitle_view user, bool is_log
         .is_all = authority_is(user, "*"),
     };
     authority_copy(notice->user, user);
-    authority_copy(notice->text, text.length && !has_control(text)
+    authority_copy(notice->text, text.length && !authority_has_control(text)
                                      ? text
                                      : authority_view("the authority has ended the session"));
     a->recalls = true;

@@ -145,6 +145,70 @@ static bool read_list(struct reading *r, struct entitle_view *list)
     return takes(r, ']');
 }
 
+bool authority_has_control(struct entitle_view text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if ((uint8_t)text.data[i] < 0x20 || text.data[i] == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+/* Two members of an object must not have the same name. */
+static bool has_name(struct entitle_view text, struct entitle_view name)
+{
+    const char *at = text.data, *end = text.data + text.length;
+
+    while (at < end) {
+        const char *tab = memchr(at, '\t', (size_t)(end - at));
+        const char *feed = tab ? memchr(tab, '\n', (size_t)(end - tab)) : NULL;
+
+        if (tab && (size_t)(tab - at) == name.length && memcmp(at, name.data, name.length) == 0)
+            return true;
+        at = feed ? feed + 1 : end;
+    }
+    return false;
+}
+
+static char *move_text(char *out, struct entitle_view text)
+{
+    memmove(out, text.data, text.length);
+    return out + text.length;
+}
+
+/* A flat one: names and texts move together, as the texts of a list do. */
+static bool read_object(struct reading *r, struct authority_member *member)
+{
+    struct entitle_view name, text;
+    char *out = r->at;
+
+    r->at++;
+    member->text = (struct entitle_view){ out, 0 };
+    if (takes(r, '}'))
+        return true;
+    for (unsigned i = 0; i < AUTHORITY_MEMBERS_MAX; i++) {
+        skip_blanks(r);
+        if (!read_text(r, &name) || has_name(member->text, name))
+            return false;
+        member->is_odd |= authority_has_control(name);
+        if (i)
+            *out++ = '\n';
+        out = move_text(out, name);
+        *out++ = '\t';
+        if (!takes(r, ':'))
+            return false;
+        skip_blanks(r);
+        if (!read_text(r, &text))
+            return false;
+        member->is_odd |= authority_has_control(text);
+        out = move_text(out, text);
+        member->text.length = (size_t)(out - member->text.data);
+        if (!takes(r, ','))
+            return takes(r, '}');
+    }
+    return false;
+}
+
 static bool read_number(struct reading *r, uint64_t *number)
 {
     const char *from = r->at;
@@ -186,6 +250,10 @@ static bool read_value(struct reading *r, struct authority_member *member)
     if (c == '[') {
         member->kind = AUTHORITY_LIST;
         return read_list(r, &member->text);
+    }
+    if (c == '{') {
+        member->kind = AUTHORITY_OBJECT;
+        return read_object(r, member);
     }
     if (c >= '0' && c <= '9') {
         member->kind = AUTHORITY_NUMBER;
@@ -230,8 +298,8 @@ const char *authority_line_read(char *bytes, size_t length, struct authority_lin
             if (has_twin(line, member->name))
                 return "two members have the same name";
             if (!read_value(&r, member))
-                return "a value is neither a text, a whole number, a list of texts, true, false "
-                       "nor null";
+                return "a value is neither a text, a whole number, a list of texts, an object of "
+                       "at most 32 texts, true, false nor null";
             line->count++;
         } while (takes(&r, ','));
         if (!takes(&r, '}'))

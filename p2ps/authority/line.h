@@ -1,4 +1,5 @@
-/* line.h - one line of the authority's protocol: a JSON object without objects in it. */
+/* line.h - one line of the authority's protocol: a JSON object of texts, numbers, lists of texts.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_AUTHORITY_LINE_H
 #define P2PS_AUTHORITY_LINE_H
@@ -11,6 +12,7 @@ enum authority_kind {
     AUTHORITY_TEXT,
     AUTHORITY_NUMBER, /* a whole one, not negative */
     AUTHORITY_LIST,   /* of texts; `text` has them with commas between */
+    AUTHORITY_OBJECT, /* of texts; `text` has a name, a tab and its text, a line feed between two */
     AUTHORITY_WORD,   /* true, false, null */
 };
 
@@ -19,6 +21,7 @@ struct authority_member {
     enum authority_kind kind;
     struct entitle_view text; /* without escapes */
     uint64_t number;
+    bool is_odd; /* AUTHORITY_OBJECT: control characters are in it besides */
 };
 
 struct authority_line {
@@ -32,6 +35,8 @@ const char *authority_line_read(char *bytes, size_t length, struct authority_lin
 /* NULL: the line has no member of that name and kind. */
 const struct authority_member *authority_line_find(const struct authority_line *line,
                                                    const char *name, enum authority_kind kind);
+
+bool authority_has_control(struct entitle_view text);
 
 /* A line that is being written. is_full: something did not fit, or is no UTF-8; it is worthless. */
 struct authority_out {

@@ -17,7 +17,7 @@ struct known {
     uint32_t mounts;
     uint64_t until_ns; /* 0: nothing is here */
     uint64_t serial;
-    char roles[P2PS_AUTHORITY_ROLES];
+    char roles[P2PS_AUTHORITY_GIVEN];
     char user[ENTITLE_TEXT_MAX];
 };
 

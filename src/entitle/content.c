@@ -18,6 +18,7 @@ struct held {
     uint16_t set;  /* 0: none yet */
     bool is_all;
     bool is_unknown_fine;
+    struct entitle_view given; /* names and codes that an authority outside gave the session */
     unsigned count;
     const struct entitle_grant *grants[GRANTS_MAX];
 };
@@ -36,6 +37,18 @@ static void collect(struct held *held, struct entitle_asked *asked)
         held->grants[held->count++] = &grants[at];
         asked->from = at + 1;
     }
+}
+
+/* They are for viewing, as a grant line without do= is. */
+static void take_given(struct held *held, struct entitle_view set)
+{
+    struct entitle_view list = { NULL, 0 }, one;
+
+    if (held->right == ENTITLE_MAY_VIEW)
+        list = entitle_given_codes(held->query->roles, set);
+    held->given = list;
+    while (list.length && entitle_next(&list, &one))
+        held->is_all |= entitle_is(one, "*");
 }
 
 static void choose_set(struct held *held, uint16_t set)
@@ -58,6 +71,30 @@ static void choose_set(struct held *held, uint16_t set)
         text[0] = entitle_user_at(&rules->roles, held->own->at[i])->line.parts[0];
         collect(held, &asked);
     }
+    take_given(held, text[1]);
+}
+
+static bool lists_name(struct entitle_view list, struct entitle_view name)
+{
+    struct entitle_view one;
+
+    while (entitle_next(&list, &one)) {
+        if (entitle_same(one, name))
+            return true;
+    }
+    return false;
+}
+
+static bool lists_code(struct entitle_view list, uint32_t code)
+{
+    struct entitle_view one;
+    struct entitle_range range;
+
+    while (entitle_next(&list, &one)) {
+        if (entitle_range_read(one, &range) && range.low <= code && code <= range.high)
+            return true;
+    }
+    return false;
 }
 
 static bool holds_name(void *self, struct entitle_view name)
@@ -65,14 +102,10 @@ static bool holds_name(void *self, struct entitle_view name)
     const struct held *held = self;
 
     for (unsigned i = 0; i < held->count; i++) {
-        struct entitle_view list = held->grants[i]->names, one;
-
-        while (held->grants[i]->has_names && entitle_next(&list, &one)) {
-            if (entitle_same(one, name))
-                return true;
-        }
+        if (held->grants[i]->has_names && lists_name(held->grants[i]->names, name))
+            return true;
     }
-    return false;
+    return lists_name(held->given, name);
 }
 
 /* Ranges may overlap: of those that begin at the code or below, any may reach it. */
@@ -87,7 +120,7 @@ static bool is_granted(const struct held *held, uint32_t code)
                 return true;
         }
     }
-    return false;
+    return lists_code(held->given, code);
 }
 
 static const struct entitle_pe *pe_of(const struct entitle_rules *rules, uint16_t set,

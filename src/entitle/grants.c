@@ -60,8 +60,7 @@ void entitle_parse_peset(struct entitle_parse *parse, const struct entitle_view 
     parse_lock_ids(parse, set, ids);
 }
 
-/* "62", "144-150". */
-static bool read_range(struct entitle_view word, struct entitle_range *out)
+bool entitle_range_read(struct entitle_view word, struct entitle_range *out)
 {
     const char *dash = memchr(word.data, '-', word.length);
     struct entitle_view first = { word.data, dash ? (size_t)(dash - word.data) : word.length };
@@ -75,7 +74,7 @@ static bool read_range(struct entitle_view word, struct entitle_range *out)
             out->high >= out->low);
 }
 
-static bool is_name(struct entitle_view word)
+bool entitle_is_name(struct entitle_view word)
 {
     return word.length && ((word.data[0] >= 'A' && word.data[0] <= 'Z') ||
                            (word.data[0] >= 'a' && word.data[0] <= 'z'));
@@ -83,7 +82,7 @@ static bool is_name(struct entitle_view word)
 
 static bool any_name(void *self, struct entitle_view word)
 {
-    *(bool *)self |= !is_name(word);
+    *(bool *)self |= !entitle_is_name(word);
     return true;
 }
 
@@ -139,7 +138,7 @@ void entitle_parse_pe(struct entitle_parse *parse, const struct entitle_view wor
     while (entitle_next(&list, &one)) {
         struct entitle_pe *pe = entitle_grow(&parse->rules->pes, sizeof(*pe));
 
-        if (!pe || !read_range(one, &pe->range)) {
+        if (!pe || !entitle_range_read(one, &pe->range)) {
             entitle_complain(parse, "pe: \"%.*s\" is no code, and no range of codes",
                              ENTITLE_SHOWN(one));
             return;
@@ -164,9 +163,9 @@ static void grant_one(struct entitle_parse *parse, struct entitle_grant *grant,
 
     if (entitle_is(one, "*")) {
         grant->is_all = true;
-    } else if (is_name(one)) {
+    } else if (entitle_is_name(one)) {
         grant->has_names = true;
-    } else if (!read_range(one, &range)) {
+    } else if (!entitle_range_read(one, &range)) {
         entitle_complain(parse, "grant: \"%.*s\" is no name, no code and no range of codes",
                          ENTITLE_SHOWN(one));
     } else if ((place = entitle_grow(&parse->rules->ranges, sizeof(*place))) == NULL) {

@@ -204,6 +204,7 @@ void entitle_roles_collect(const struct entitle_rules *rules, const struct entit
     own->is_cut = false;
     own->count = user ? user->role_count : 0;
     own->at = own->count ? (const uint32_t *)rules->numbers.at + user->roles_at : own->room;
+    session = entitle_given_roles(session);
     if (session.length == 0 || rules->roles.count == 0)
         return;
     own->at = own->room;
@@ -232,9 +233,9 @@ uint32_t entitle_first_line(const struct entitle_rules *rules, const struct enti
                                   (uint8_t)(asked->rights << ENTITLE_OF_ROLES), seen);
 }
 
-bool entitle_rules_has_role(const struct entitle_rules *rules, struct entitle_view name)
+bool entitle_has_role(const struct entitle_rules *rules, struct entitle_view name)
 {
-    return rules && rules->roles.count && find(rules, name) != ENTITLE_INDEX_NONE;
+    return rules->roles.count && find(rules, name) != ENTITLE_INDEX_NONE;
 }
 
 int entitle_resolve_roles(struct entitle_parse *parse)

@@ -77,6 +77,8 @@ static int index_rules(struct entitle_parse *parse)
     rules->by_item.domains = rules->domains.at;
     look_for_outside(rules);
     if (err == MD_OK)
+        err = entitle_note_names(rules);
+    if (err == MD_OK)
         err = index_tokens(rules);
     return err == MD_OK ? index_posters(rules) : err;
 }
@@ -122,6 +124,7 @@ void entitle_rules_destroy(struct entitle_rules *rules)
     entitle_fini_fields(rules);
     free(rules->sets.at);
     free(rules->pes.at);
+    free(rules->pe_names.at);
     free(rules->grants.at);
     free(rules->ranges.at);
     free(rules->maps.at);

@@ -141,6 +141,12 @@ struct entitle_fields {
     int16_t twice;
 };
 
+/* A name in the pe lines of a set. */
+struct entitle_pe_name {
+    struct entitle_view name;
+    uint16_t set;
+};
+
 /* Grows while a file is read. */
 struct entitle_array {
     void *at;
@@ -159,6 +165,7 @@ struct entitle_rules {
     struct entitle_array domains; /* sets of them: struct entitle_domains */
     struct entitle_array sets;
     struct entitle_array pes;
+    struct entitle_array pe_names; /* each once, sorted; only if a user line has auth=authority */
     struct entitle_array grants;
     struct entitle_array ranges;
     struct entitle_array maps;
@@ -210,6 +217,12 @@ bool entitle_same(struct entitle_view a, struct entitle_view b);
 struct entitle_view entitle_value(struct entitle_view word, const char *key);
 /* The next of a list with commas, which it shortens; false behind the last. */
 bool entitle_next(struct entitle_view *list, struct entitle_view *one);
+/* The part before the byte, which `rest` loses with it; all of it if the byte is not there. */
+struct entitle_view entitle_cut(struct entitle_view *rest, char at);
+/* Of all that an authority outside gave a session, see entitle_query.roles: its roles, and names
+ * and codes that it holds of a set; empty: none. */
+struct entitle_view entitle_given_roles(struct entitle_view given);
+struct entitle_view entitle_given_codes(struct entitle_view given, struct entitle_view set);
 bool entitle_number(struct entitle_view word, uint32_t *out);
 /* The one of `names` that `word` may have been meant as; NULL: none is near. */
 const char *entitle_near(struct entitle_view word, const char *const names[], size_t count);
@@ -306,6 +319,17 @@ void entitle_parse_grant_do(struct entitle_parse *parse, struct entitle_grant *g
 /* Says in *out which rights a post may use that is allowed. `user` may be NULL. */
 void entitle_judge_post_rights(const struct entitle_rules *rules, const struct entitle_user *user,
                                const struct entitle_query *query, struct entitle_answer *out);
+
+/* "62", "144-150". False: it is neither a code nor a range. */
+bool entitle_range_read(struct entitle_view word, struct entitle_range *out);
+/* A word that begins with a letter. */
+bool entitle_is_name(struct entitle_view word);
+
+/* ---- given.c ---- */
+
+/* Once the pe lines are sorted. MD_ERR_NOMEM. */
+int entitle_note_names(struct entitle_rules *rules);
+bool entitle_has_role(const struct entitle_rules *rules, struct entitle_view name);
 
 /* ---- rules.c ---- */
 

@@ -89,6 +89,34 @@ bool entitle_next(struct entitle_view *list, struct entitle_view *one)
     return true;
 }
 
+struct entitle_view entitle_cut(struct entitle_view *rest, char at)
+{
+    const char *found = rest->length ? memchr(rest->data, at, rest->length) : NULL;
+    struct entitle_view first = { rest->data, found ? (size_t)(found - rest->data) : rest->length };
+
+    *rest = found ? (struct entitle_view){ found + 1, rest->length - first.length - 1 }
+                  : (struct entitle_view){ NULL, 0 };
+    return first;
+}
+
+struct entitle_view entitle_given_roles(struct entitle_view given)
+{
+    return entitle_cut(&given, '\n');
+}
+
+struct entitle_view entitle_given_codes(struct entitle_view given, struct entitle_view set)
+{
+    entitle_cut(&given, '\n');
+    while (given.length) {
+        struct entitle_view codes = entitle_cut(&given, '\n');
+        struct entitle_view name = entitle_cut(&codes, '\t');
+
+        if (entitle_same(name, set))
+            return codes;
+    }
+    return (struct entitle_view){ NULL, 0 };
+}
+
 bool entitle_number(struct entitle_view word, uint32_t *out)
 {
     uint64_t number = 0;

@@ -33,9 +33,16 @@ CONF = """*rrcp*interface : lo
 ACCESS = """default items deny
 role rates
 user operator password=open-sesame role=rates
+role bare
 user out9 auth=authority,none
 user out* auth=authority
 allow @rates RDFD *
+allow @bare RDFD *
+peset IDN ids=257
+pe IDN 62 NYSE
+grant @rates IDN 62
+content RDFD map
+map RDFD * IDN 62
 """
 
 
@@ -53,7 +60,8 @@ class Authority:
         self.example, self.process = load_example(), None
         self.socket, self.users = (os.path.join(bed.folder, name) for name in ("socket", "users"))
         self.known = {user: {"password": self.example.hash_of("pw-" + user), "roles": ["rates"]}
-                      for user in ("out1", "out2", "out3", "out4")}
+                      for user in ("out1", "out2", "out3", "out4", "out5")}
+        self.known["out5"].update(roles=["bare"], grants={"IDN": "LSE,NYSE"})
         self.write()
 
     def write(self):
@@ -167,6 +175,17 @@ def it_decides_and_is_remembered(bed):
     assert bed.value("p2ps.1", "p2ps.authorityCached") >= 1
 
 
+def codes_that_it_grants_and_takes_back_open_and_close_items(bed):
+    other = client(bed, "out5", "pw-out5", "-secs", "3600")
+    daemons.until(lambda: "both have their items",
+                  lambda: bed.value("p2ps.1", "p2ps.worker.0.watches") == 2 * ITEMS)
+    bed.said("p2ps.1", 'name "LSE" of user out5 is not in accessFile, and counts for nothing')
+    bed.authority.change(out5={**bed.authority.known["out5"], "grants": {"IDN": "63"}})
+    has(bed, count=ITEMS, e="revoke", user="out5")
+    other.kill()
+    other.communicate()
+
+
 def what_it_takes_back_is_gone(bed):
     """Roles, then the user; everybody else goes on."""
     other = client(bed, "out3", "pw-out3", "-secs", "3600")
@@ -244,7 +263,9 @@ def main():
     beds = []
     try:
         daemons.run(CONF, beds.append, start, without_it_only_operators_get_in,
-                    it_decides_and_is_remembered, what_it_takes_back_is_gone,
+                    it_decides_and_is_remembered,
+                    codes_that_it_grants_and_takes_back_open_and_close_items,
+                    what_it_takes_back_is_gone,
                     killed_it_stops_nobody, stopped_it_stops_nobody, with_allow_the_file_decides)
     finally:
         for bed in beds:

@@ -27,6 +27,8 @@ static struct entitle_rules *rules_of(const char *text)
 }
 
 /* The lock is one of service id 257 with one code, in so many digits; "" none, NULL not known. */
+static const char *given = ""; /* by an authority outside */
+
 static enum entitle_verdict ask(const struct entitle_rules *rules, const char *user,
                                 const char *code, struct entitle_answer *answer)
 {
@@ -39,6 +41,7 @@ static enum entitle_verdict ask(const struct entitle_rules *rules, const char *u
         .service = view("RDFD"),
         .item = view("BT.L"),
         .is_lock_known = code != NULL,
+        .roles = view(given),
     };
 
     for (; code && *code; code++, nibble++) {
@@ -199,9 +202,45 @@ static void each_mistake_is_told_with_its_line(void **state)
     }
 }
 
+static void a_session_holds_what_it_was_granted_beside_the_file(void **state)
+{
+    struct entitle_rules *rules = rules_of(firm);
+    struct entitle_answer answer;
+    static const struct {
+        const char *given, *user, *lock;
+        enum entitle_verdict verdict;
+    } cases[] = {
+        { "", "eve", "5625", ENTITLE_DENY },
+        { "\nIDN\t5625", "eve", "5625", ENTITLE_ALLOW },
+        { "\nIDN\tLSE,EQ2000", "eve", "5625", ENTITLE_ALLOW },
+        { "\nIDN\tLSE", "eve", "5625", ENTITLE_DENY },
+        { "base,rates\nIDN\tLSE", "eve", "5625", ENTITLE_ALLOW }, /* EQ2000 of a role */
+        { "rates\nIDN\tLSE", "eve", "5625", ENTITLE_ALLOW },
+        { "\nOTHER\t5625\nIDN\t100-199,7", "eve", "150", ENTITLE_ALLOW },
+        { "\nOTHER\t5625\nIDN\t100-199,7", "eve", "5625", ENTITLE_DENY },
+        { "\nIDN\t100-199,7", "eve", "200", ENTITLE_DENY },
+        { "\nIDN\t*", "eve", "5625&99999", ENTITLE_ALLOW },
+        { "\nIDNX\t5625", "eve", "5625", ENTITLE_DENY },
+        { "IDN\t5625", "eve", "5625", ENTITLE_DENY }, /* it is no role, either */
+        { "\nIDN\t199-100,,-5,5625x", "eve", "150", ENTITLE_DENY },
+        { "\nIDN", "eve", "62", ENTITLE_DENY },
+        { "\nIDN\t", "eve", "62", ENTITLE_DENY },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        given = cases[i].given;
+        if (ask(rules, cases[i].user, cases[i].lock, &answer) != cases[i].verdict)
+            fail_msg("case %zu: %s", i, answer.text);
+    }
+    given = "";
+    entitle_rules_destroy(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_holds_what_it_was_granted_beside_the_file),
         cmocka_unit_test(a_code_is_held_by_number_by_name_and_through_roles),
         cmocka_unit_test(what_a_file_does_not_say_is_as_its_content_line_wants),
         cmocka_unit_test(a_name_that_is_denied_stays_denied_whatever_is_granted),

@@ -826,7 +826,6 @@ static void roles_of_a_session_count_like_those_of_its_line(void **state)
     assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
     query.roles = view("all");
     assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
-    assert_false(entitle_rules_has_role(rules, view("nothing")));
     query.kind = ENTITLE_AGAIN;
     query.by = ENTITLE_BY_AUTHORITY;
     assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
@@ -837,9 +836,46 @@ static void roles_of_a_session_count_like_those_of_its_line(void **state)
     entitle_rules_destroy(rules);
 }
 
+static void is_unknown(const struct entitle_rules *rules, const char *given, const char *kind,
+                       const char *word)
+{
+    struct entitle_view which;
+    const char *found = entitle_rules_unknown(rules, view(given), &which);
+
+    if (!kind) {
+        assert_null(found);
+        return;
+    }
+    assert_non_null(found);
+    assert_string_equal(found, kind);
+    assert_int_equal(which.length, strlen(word));
+    assert_memory_equal(which.data, word, which.length);
+}
+
+static void what_a_session_was_given_and_the_file_does_not_know_has_a_name(void **state)
+{
+    struct entitle_rules *rules = rules_of("role rates\n"
+                                           "user out* auth=authority\n"
+                                           "peset IDN ids=257\n"
+                                           "peset OTHER ids=300\n"
+                                           "pe IDN 62 NYSE & (LSE | NYSE)\n"
+                                           "pe OTHER 62 TSE\n");
+
+    (void)state;
+    is_unknown(rules, "", NULL, NULL);
+    is_unknown(rules, "rates\nIDN\tLSE,NYSE,7,100-199\nOTHER\tTSE,*", NULL, NULL);
+    is_unknown(rules, "rates,nothing", "role", "nothing");
+    is_unknown(rules, "\nNYS\tLSE", "peset", "NYS");
+    is_unknown(rules, "\nOTHER\tTSE\nIDN\tLSE,TSE", "name", "TSE");
+    is_unknown(rules, "\nIDN\t9-8", "code", "9-8");
+    is_unknown(rules, "\nIDN\t62,", "code", "");
+    entitle_rules_destroy(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_session_was_given_and_the_file_does_not_know_has_a_name),
         cmocka_unit_test(an_authority_outside_is_asked_where_the_file_says_so),
         cmocka_unit_test(roles_of_a_session_count_like_those_of_its_line),
         cmocka_unit_test(a_hash_is_for_somebody_else_to_look_at),

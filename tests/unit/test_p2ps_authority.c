@@ -77,7 +77,7 @@ static unsigned long long number(void)
 
 static const char *answers(unsigned long long id, const char *rest)
 {
-    char line[600];
+    char line[1400];
 
     snprintf(line, sizeof(line), "{\"id\":%llu,%s}\n", id, rest);
     return hears(line);
@@ -255,6 +255,62 @@ static void roles_beyond_the_limits_refuse_one_login(void **state)
     snprintf(rest, sizeof(rest), "\"verdict\":\"allow\",\"roles\":[\"%0256d\"]", 1);
     is_refused_alone(rest);
     is_refused_alone("\"verdict\":\"allow\",\"roles\":[\"a\\n\"]");
+}
+
+static void an_answer_grants_codes_beside_its_roles(void **state)
+{
+    char rest[1200];
+
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"roles\":[\"a\",\"b\"],\"ttl\":60,"
+                                  "\"grants\":{ \"IDN\" : \"LSE,62\", \"T\\u0053E\":\"*\" }"));
+    assert_true(takes());
+    assert_string_equal(answer.roles, "a,b\nIDN\tLSE,62\nTSE\t*");
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    assert_string_equal(answer.roles, "a,b\nIDN\tLSE,62\nTSE\t*");
+    renew("alice", 3);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"grants\":{\"IDN\":\"7\"}"));
+    assert_true(takes());
+    assert_string_equal(answer.roles, "\nIDN\t7");
+    renew("alice", 4);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"grants\":{}"));
+    assert_true(takes());
+    assert_string_equal(answer.roles, "");
+    snprintf(rest, sizeof(rest), "\"verdict\":\"allow\",\"grants\":{\"IDN\":\"%01019d\"}", 1);
+    ask("alice", "y", 5);
+    assert_null(answers(number(), rest));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_ALLOW);
+    assert_int_equal(strlen(answer.roles), 1024);
+}
+
+static void grants_beyond_the_limits_refuse_one_login(void **state)
+{
+    char rest[1200];
+
+    (void)state;
+    greet();
+    snprintf(rest, sizeof(rest), "\"verdict\":\"allow\",\"grants\":{\"IDN\":\"%01020d\"}", 1);
+    is_refused_alone(rest);
+    is_refused_alone("\"verdict\":\"allow\",\"grants\":{\"I\\nDN\":\"1\"}");
+    is_refused_alone("\"verdict\":\"allow\",\"grants\":{\"IDN\":\"1\\t2\"}");
+}
+
+/* An authority that means a limit and writes it wrong must not find that there is none. */
+static void a_member_of_another_kind_refuses_one_login(void **state)
+{
+    (void)state;
+    greet();
+    is_refused_alone("\"verdict\":\"allow\",\"grants\":[\"IDN\"]");
+    is_refused_alone("\"verdict\":\"allow\",\"roles\":\"rates\"");
+    is_refused_alone("\"verdict\":\"allow\",\"mounts\":\"2\"");
+    is_refused_alone("\"verdict\":\"allow\",\"user\":1");
+    is_refused_alone("\"verdict\":\"allow\",\"ttl\":false");
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"mounts\":null,\"roles\":null"));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_ALLOW);
+    assert_false(answer.has_mounts);
 }
 
 static void each_login_may_have_roles_of_its_own(void **state)
@@ -501,6 +557,13 @@ static void broken_lines_end_the_connection(void **state)
         "{\"event\":\"logout\",\"user\":\"\\ud800\"}\n",
         "{\"pong\":1} x\n",
         "{\"roles\":{}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":1}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":[\"1\"]}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":{}}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":\"1\",\"IDN\":\"2\"}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":\"1\",}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\"}}\n",
+        "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":\"1\"}\n",
         "{\"roles\":[1]}\n",
         "{\"a\nb\":1}\n",
     };
@@ -554,6 +617,9 @@ int main(void)
         TEST(a_token_is_whom_the_authority_names),
         TEST(who_allows_somebody_else_lets_nobody_in),
         TEST(roles_beyond_the_limits_refuse_one_login),
+        TEST(an_answer_grants_codes_beside_its_roles),
+        TEST(grants_beyond_the_limits_refuse_one_login),
+        TEST(a_member_of_another_kind_refuses_one_login),
         TEST(each_login_may_have_roles_of_its_own),
         TEST(an_answer_lives_for_its_ttl_also_without_the_authority),
         TEST(a_denial_is_not_remembered),
