@@ -20,12 +20,19 @@ static const struct counter {
     {                                                                                              \
         "p2ps." name, offsetof(struct p2ps_authority_stats, member)                                \
     }
-    COUNTER("authorityAsked", asked),       COUNTER("authorityAllowed", allowed),
-    COUNTER("authorityDenied", denied),     COUNTER("authorityCached", cached),
-    COUNTER("authorityTimeouts", timeouts), COUNTER("authorityLate", late),
-    COUNTER("authorityBusy", busy),         COUNTER("authorityNotices", notices),
-    COUNTER("authorityBad", bad),           COUNTER("authorityLost", lost),
+    COUNTER("authorityAsked", asked),
+    COUNTER("authorityAllowed", allowed),
+    COUNTER("authorityDenied", denied),
+    COUNTER("authorityCached", cached),
+    COUNTER("authorityTimeouts", timeouts),
+    COUNTER("authorityLate", late),
+    COUNTER("authorityBusy", busy),
+    COUNTER("authorityNotices", notices),
+    COUNTER("authorityBad", bad),
+    COUNTER("authorityLost", lost),
     COUNTER("authorityUnusable", unusable),
+    COUNTER("authorityEnds", ends),
+    COUNTER("authorityEndsLost", ends_lost),
 #undef COUNTER
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))

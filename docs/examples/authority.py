@@ -3,8 +3,11 @@
 
 USERS is a file of JSON; SIGHUP reads it again, and whoever has changed is told to p2ps at once:
 
-    {"alice": {"password": "scrypt:...", "roles": ["rates"], "grants": {"IDN": "LSE,62"}, "mounts": 2},
-     "robot": {"token": "sha256:...", "roles": ["quotes"]}}
+    {"alice": {"password": "scrypt:...", "roles": ["rates"], "mounts": 2,
+               "grants": {"IDN": "LSE,62"}},
+     "robot": {"token": "sha256:...", "roles": ["quotes"], "logins": 5}}
+
+"logins": so many sessions at a time, over all p2ps; "mounts": the same of each p2ps.
 
     authority.py --hash           asks for a password, prints what stands in the file
     authority.py --hash-token     the same of a token
@@ -47,6 +50,7 @@ class Users:
 
     def __init__(self, path):
         self.path, self.known = path, {}
+        self.sessions, self.last = {}, 0  # of users with "logins": name: (user, instance)
         self.read()
 
     def read(self):
@@ -62,7 +66,23 @@ class Users:
         return next((user for user, entry in self.known.items()
                      if hmac.compare_digest(entry.get("token", ""), wanted)), None)
 
-    def judge(self, asked):
+    def count(self, asked, answer, most, instance):
+        """Of a user with "logins": the answer, with a session, or a denial."""
+        user, session = answer["user"], asked.get("session")
+        if session is None:
+            if sum(one == user for one, _ in self.sessions.values()) >= most:
+                return {"verdict": "deny", "code": "MAX_LOGINS", "text": "too many logins"}
+            self.last += 1
+            session = f"{os.getpid()}-{self.last}"
+        self.sessions[session] = user, instance
+        del answer["ttl"]  # p2ps must not let in whom nobody counts
+        return {**answer, "session": session}
+
+    def forget(self, instance):
+        """It has a hello: the sessions that are left come as renewals."""
+        self.sessions = {name: one for name, one in self.sessions.items() if one[1] != instance}
+
+    def judge(self, asked, instance):
         """The answer to one question, without its number."""
         user = asked.get("user") or self.of_token(asked.get("token", ""))
         entry = self.known.get(user)
@@ -71,7 +91,8 @@ class Users:
         if asked["ask"] == "login" and not self.is_proved(entry, asked):
             return {"verdict": "deny", "code": "NOT_ENTITLED", "text": "password or token refused"}
         answer = {"verdict": "allow", "user": user, "roles": entry.get("roles", []), "ttl": LIVES_S}
-        return {**answer, **{key: entry[key] for key in ("grants", "mounts") if key in entry}}
+        answer.update({key: entry[key] for key in ("grants", "mounts") if key in entry})
+        return self.count(asked, answer, entry["logins"], instance) if "logins" in entry else answer
 
     @staticmethod
     def is_proved(entry, asked):
@@ -86,6 +107,7 @@ class Peer:
 
     def __init__(self, connection):
         self.connection, self.came, self.goes = connection, b"", b""
+        self.instance = None
         connection.setblocking(False)
 
     def say(self, what):
@@ -110,11 +132,15 @@ class Peer:
 
     def take(self, line, users):
         if "hello" in line:
+            self.instance = line["instance"]
+            users.forget(self.instance)
             self.say({"hello": "openrmds-access", "version": 1})
         elif "ping" in line:
             self.say({"pong": line["ping"]})
         elif "id" in line:
-            self.say({"id": line["id"], **users.judge(line)})
+            self.say({"id": line["id"], **users.judge(line, self.instance)})
+        elif line.get("event") == "end":
+            users.sessions.pop(line["session"], None)
 
 
 def listen(path):

@@ -74,6 +74,7 @@ struct entitle_query {
      * grant lines, a line feed, the name of the set, a tab, names and codes with commas between
      * them: "rates,fx\nIDN\tLSE,62". */
     struct entitle_view roles;
+    struct entitle_view session; /* ENTITLE_AGAIN: that an answer gave it; see there */
     /* ENTITLE_AGAIN: the last one about this session has no answer yet. What only that answer can
      * say is ENTITLE_PENDING, and nobody is asked once more. */
     bool is_asked;
@@ -138,6 +139,7 @@ struct entitle_answer {
      * ENTITLE_AGAIN the rest, with ENTITLE_BY_AUTHORITY. */
     bool is_outside;
     const char *roles;     /* that it gave the session; NULL: none. Till the next question */
+    const char *session;   /* and its name there, whose end it wants to hear of; NULL: as it was */
     bool is_proved;        /* that it is this user: by a password, a token or the like */
     enum entitle_by by;    /* of a login: how that is known */
     bool is_certified;     /* and a certificate was needed for it: the login ends when that does */
@@ -180,6 +182,8 @@ struct entitle_authority {
     int (*answers)(void *self, struct entitle_answer out[], int max);
     /* Bits of enum entitle_news since it was asked last. May be NULL: never any. */
     unsigned (*news)(void *self);
+    /* A session of an answer is over, or never began. May be NULL. */
+    void (*ended)(void *self, struct entitle_view session, const char *why);
     void *self;
 };
 

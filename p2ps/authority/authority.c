@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "line.h"
+#include "output.h"
 #include "state.h"
 
-#define PING_NS    (5 * SECOND_NS)
-#define QUIET_NS   (15 * SECOND_NS) /* three pings */
-#define HELLO_NS   (5 * SECOND_NS)
-#define OUTPUT_MAX (4u << 20)
+#define PING_NS  (5 * SECOND_NS)
+#define QUIET_NS (15 * SECOND_NS) /* three pings */
+#define HELLO_NS (5 * SECOND_NS)
 
 /* ---- lists of slots ---- */
 
@@ -41,54 +41,6 @@ static void take_out(struct p2ps_authority *a, struct list *list, uint32_t at)
         list->last = slot->before;
     else
         a->slots[slot->next].before = slot->before;
-}
-
-/* ---- what goes out ---- */
-
-static void make_room(struct p2ps_authority *a)
-{
-    if (a->output_sent == 0)
-        return;
-    memmove(a->output, a->output + a->output_sent, a->output_used - a->output_sent);
-    explicit_bzero(a->output + a->output_used - a->output_sent, a->output_sent);
-    a->output_used -= a->output_sent;
-    a->output_sent = 0;
-}
-
-static struct authority_out begin(struct p2ps_authority *a)
-{
-    if (OUTPUT_MAX - a->output_used < P2PS_AUTHORITY_LINE_MAX)
-        make_room(a);
-    size_t room = OUTPUT_MAX - a->output_used;
-    return (struct authority_out){
-        .bytes = a->output + a->output_used,
-        .size = room < P2PS_AUTHORITY_LINE_MAX ? room : P2PS_AUTHORITY_LINE_MAX,
-    };
-}
-
-static bool finish(struct p2ps_authority *a, struct authority_out *out)
-{
-    authority_out_end(out);
-    if (out->is_full) {
-        explicit_bzero(out->bytes, out->used);
-        return false;
-    }
-    a->output_used += out->used;
-    return true;
-}
-
-const char *p2ps_authority_output(const struct p2ps_authority *a, size_t *length)
-{
-    *length = a->output_used - a->output_sent;
-    return a->output + a->output_sent;
-}
-
-void p2ps_authority_sent(struct p2ps_authority *a, size_t length)
-{
-    explicit_bzero(a->output + a->output_sent, length);
-    a->output_sent += length;
-    if (a->output_sent == a->output_used)
-        a->output_sent = a->output_used = 0;
 }
 
 /* ---- answers ---- */
@@ -160,7 +112,7 @@ static void say_if(struct authority_out *out, const char *name, struct entitle_v
 static bool write_question(struct p2ps_authority *a, uint64_t id,
                            const struct p2ps_authority_question *question)
 {
-    struct authority_out out = begin(a);
+    struct authority_out out = authority_begin(a);
 
     authority_out_number(&out, "id", id);
     authority_out_text(&out, "ask", authority_view(question->is_renewal ? "renew" : "login"));
@@ -170,7 +122,8 @@ static bool write_question(struct p2ps_authority *a, uint64_t id,
     say_if(&out, "application", question->application);
     say_if(&out, "position", question->position);
     say_if(&out, "address", question->host);
-    return finish(a, &out);
+    say_if(&out, "session", question->session);
+    return authority_finish(a, &out);
 }
 
 static void fill(const struct p2ps_authority_question *question, uint64_t ticket,
@@ -187,6 +140,7 @@ static void fill(const struct p2ps_authority_question *question, uint64_t ticket
     authority_copy(out->application, question->application);
     authority_copy(out->position, question->position);
     authority_copy(out->certificate, question->certificate);
+    authority_copy(out->session, question->session);
 }
 
 /* A notice forgets nothing by itself: what is found is compared with the notices since. */
@@ -205,6 +159,13 @@ static bool remembers(struct p2ps_authority *a, uint64_t now_ns, const char *sum
     p2ps_authority_memory_renew(&a->memory, sum, a->serial);
     a->stats.cached++;
     return true;
+}
+
+/* Odd numbers are logins, even ones renewals: an answer that comes late still says what it is. */
+static uint64_t next_id(struct p2ps_authority *a, bool is_renewal, uint32_t at)
+{
+    a->questions += a->questions % 2 == is_renewal ? 1 : 2;
+    return a->questions << 16 | at;
 }
 
 static bool is_too_long(const struct p2ps_authority_question *question)
@@ -242,7 +203,7 @@ enum p2ps_authority_verdict p2ps_authority_ask(struct p2ps_authority *a, uint64_
         return out->verdict = P2PS_AUTHORITY_BUSY;
     }
     struct slot *slot = &a->slots[at];
-    uint64_t id = ++a->questions << 16 | at;
+    uint64_t id = next_id(a, question->is_renewal, at);
     if (!write_question(a, id, question)) {
         authority_copy(out->text, authority_view("the login has bytes that are no UTF-8"));
         return out->verdict = P2PS_AUTHORITY_DENY;
@@ -270,11 +231,13 @@ void p2ps_authority_open(struct p2ps_authority *a, uint64_t now_ns)
     a->is_open = true;
     a->opened_ns = a->heard_ns = now_ns;
     a->ping_ns = now_ns + PING_NS;
-    out = begin(a);
+    out = authority_begin(a);
     authority_out_text(&out, "hello", authority_view("openrmds-access"));
     authority_out_number(&out, "version", 1);
     authority_out_text(&out, "instance", authority_view(a->config.instance));
-    finish(a, &out);
+    if (a->serial || a->owes_recall)
+        authority_out_word(&out, "renews", "true");
+    authority_finish(a, &out);
 }
 
 void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
@@ -285,6 +248,8 @@ void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
     a->input_used = 0;
     explicit_bzero(a->output, a->output_used);
     a->output_used = a->output_sent = 0;
+    a->stats.ends_lost += a->ends_waiting;
+    a->ends_waiting = a->ends_untold = 0; /* the next hello says that renewals follow */
     while (a->waiting.first != NONE)
         nobody_says(a, a->waiting.first);
 }
@@ -320,10 +285,11 @@ const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns)
         return now_ns >= a->opened_ns + HELLO_NS ? "it has not said hello in 5 s" : NULL;
     if (now_ns >= a->heard_ns + QUIET_NS)
         return "it has said nothing for 15 s";
+    authority_tell_lost(a);
     if (now_ns >= a->ping_ns) {
-        struct authority_out out = begin(a);
+        struct authority_out out = authority_begin(a);
         authority_out_number(&out, "ping", ++a->pings);
-        finish(a, &out);
+        authority_finish(a, &out);
         a->ping_ns = now_ns + PING_NS;
     }
     return NULL;

@@ -14,6 +14,7 @@
  *     takes what is to be sent                  p2ps_authority_output(), p2ps_authority_sent()
  *     gives it the time at its deadline         p2ps_authority_tick()
  *     asks, and takes the answers               p2ps_authority_ask(), p2ps_authority_answer()
+ *     says which sessions have ended            p2ps_authority_end()
  *
  * Nothing but create allocates. An answer of "allow" with a lifetime is remembered under a keyed
  * SHA-256 of all that was asked, so that a storm of equal logins costs one question and the known
@@ -42,6 +43,7 @@ struct p2ps_authority_config {
 struct p2ps_authority_question {
     bool is_renewal; /* may this session go on? it has no password and no token */
     struct entitle_view user, password, token, host, application, position;
+    struct entitle_view session;     /* of a renewal, if an answer gave it one */
     struct entitle_view certificate; /* not sent: p2ps judges it when the answer is there */
     bool needs_certificate;
 };
@@ -64,6 +66,7 @@ struct p2ps_authority_answer {
     char roles[P2PS_AUTHORITY_GIVEN]; /* "a,b", and grants: see entitle_query.roles; "": none */
     char user[ENTITLE_TEXT_MAX];
     char text[ENTITLE_TEXT_MAX];
+    char session[ENTITLE_TEXT_MAX]; /* of an allowed one, that it begins; "": none, or the same */
     /* As it was asked. */
     bool is_renewal, has_token;
     char host[ENTITLE_TEXT_MAX], application[ENTITLE_TEXT_MAX], position[ENTITLE_TEXT_MAX];
@@ -75,13 +78,15 @@ struct p2ps_authority_stats {
     uint64_t asked, allowed, denied;
     uint64_t cached; /* answered from memory */
     uint64_t timeouts;
-    uint64_t late;     /* answers that nobody waited for any more */
-    uint64_t busy;     /* questions that found the window full */
-    uint64_t notices;  /* logout, again */
-    uint64_t bad;      /* lines that ended the connection */
-    uint64_t unusable; /* answers that allowed a login, and were wrong for it: it was refused */
-    uint64_t lost;     /* connections */
-    uint32_t waiting;  /* questions without an answer */
+    uint64_t late;      /* answers that nobody waited for any more */
+    uint64_t busy;      /* questions that found the window full */
+    uint64_t notices;   /* logout, again */
+    uint64_t bad;       /* lines that ended the connection */
+    uint64_t unusable;  /* answers that allowed a login, and were wrong for it: it was refused */
+    uint64_t lost;      /* connections */
+    uint64_t ends;      /* sessions whose end was written */
+    uint64_t ends_lost; /* and those whose end it did not hear, or may not have heard */
+    uint32_t waiting;   /* questions without an answer */
 };
 
 int p2ps_authority_create(const struct p2ps_authority_config *config, struct p2ps_authority **out);
@@ -114,6 +119,12 @@ bool p2ps_authority_answer(struct p2ps_authority *a, unsigned asker,
 const char *p2ps_authority_unusable(struct p2ps_authority *a, char user[ENTITLE_TEXT_MAX]);
 /* A bit for each asker that has got answers since it was asked last. */
 uint64_t p2ps_authority_answered(struct p2ps_authority *a);
+
+/* ---- ends ---- */
+/* A session that an answer began is over. Lost, and counted, without a connection, and while more
+ * than a MiB waits to be sent; the first line behind lost ones says how many they were. */
+void p2ps_authority_end(struct p2ps_authority *a, struct entitle_view session,
+                        struct entitle_view reason);
 
 /* ---- notices ---- */
 /* True once after one that concerns sessions: each of them is to be looked at. */

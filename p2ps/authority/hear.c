@@ -66,6 +66,7 @@ static const char *find_odd_kind(const struct authority_line *line)
         { "grants", AUTHORITY_OBJECT, "the grants that it named are no object of texts" },
         { "mounts", AUTHORITY_NUMBER, "the mounts that it named are no whole number" },
         { "ttl", AUTHORITY_NUMBER, "the ttl that it named is no whole number" },
+        { "session", AUTHORITY_TEXT, "the session that it named is no text" },
     };
 
     for (unsigned i = 0; i < line->count; i++) {
@@ -106,6 +107,36 @@ static const char *take_given(const struct authority_line *line, struct p2ps_aut
     return NULL;
 }
 
+static bool is_session(struct entitle_view text)
+{
+    return text.length > 0 && text.length < ENTITLE_TEXT_MAX && !authority_has_control(text);
+}
+
+/* A renewal goes on under the name that it had, unless it gets another one. */
+static const char *take_session(const struct authority_line *line,
+                                struct p2ps_authority_answer *out)
+{
+    struct entitle_view session = text_of(line, "session");
+
+    if (session.length == 0 || authority_is(session, out->session)) {
+        out->session[0] = 0;
+        return NULL;
+    }
+    if (!is_session(session))
+        return "the session that it named has more than 127 bytes, or control characters";
+    authority_copy(out->session, session);
+    return NULL;
+}
+
+/* It counts a session that nobody has: its answer came late, or could not be used. */
+static void give_up(struct p2ps_authority *a, const struct authority_line *line, const char *why)
+{
+    struct entitle_view session = text_of(line, "session");
+
+    if (is_session(session))
+        p2ps_authority_end(a, session, authority_view(why));
+}
+
 static const char *take_allow(struct p2ps_authority *a, uint64_t now_ns, const struct slot *slot,
                               const struct authority_line *line, struct p2ps_authority_answer *out)
 {
@@ -116,6 +147,8 @@ static const char *take_allow(struct p2ps_authority *a, uint64_t now_ns, const s
         why = take_user(slot, line, out);
     if (!why)
         why = take_given(line, out);
+    if (!why)
+        why = take_session(line, out);
     if (why)
         return why;
     out->verdict = P2PS_AUTHORITY_ALLOW;
@@ -153,15 +186,19 @@ static const char *take_answer(struct p2ps_authority *a, uint64_t now_ns, uint64
     struct slot *slot = &a->slots[at];
     if (slot->id != id) {
         a->stats.late++;
+        if (id >> 16 & 1 && authority_is(verdict, "allow"))
+            give_up(a, line, "the answer came late");
         return NULL;
     }
     if (authority_is(verdict, "allow")) {
         struct p2ps_authority_answer out = slot->answer;
         const char *why = take_allow(a, now_ns, slot, line, &out);
+        if (!why)
+            slot->answer = out;
+        else if (!out.is_renewal)
+            give_up(a, line, "the answer could not be used");
         if (why)
             refuse(a, &slot->answer, why);
-        else
-            slot->answer = out;
     } else if (authority_is(verdict, "deny")) {
         struct entitle_view text = text_of(line, "text");
         slot->answer.verdict = P2PS_AUTHORITY_DENY;

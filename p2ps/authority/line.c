@@ -154,6 +154,36 @@ bool authority_has_control(struct entitle_view text)
     return false;
 }
 
+/* 0: it is no UTF-8. */
+static size_t utf8_length(const uint8_t *p, size_t left)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t length = *p < 0xC2 ? 0 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : *p < 0xF5 ? 4 : 0;
+    uint32_t c = length ? *p & (0x7Fu >> length) : 0;
+
+    if (length == 0 || length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3Fu);
+    }
+    return c >= least[length] && c < 0x110000 && (c < 0xD800 || c >= 0xE000) ? length : 0;
+}
+
+static bool is_utf8(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        uint8_t c = (uint8_t)bytes[i];
+        size_t many = c < 0x80 ? 1 : utf8_length((const uint8_t *)bytes + i, length - i);
+
+        if (many == 0)
+            return false;
+        i += many;
+    }
+    return true;
+}
+
 /* Two members of an object must not have the same name. */
 static bool has_name(struct entitle_view text, struct entitle_view name)
 {
@@ -283,6 +313,8 @@ const char *authority_line_read(char *bytes, size_t length, struct authority_lin
     struct reading r = { bytes, bytes + length };
 
     line->count = 0;
+    if (!is_utf8(bytes, length))
+        return "it is no UTF-8";
     if (!takes(&r, '{'))
         return "it does not begin with {";
     if (!takes(&r, '}')) {
@@ -343,23 +375,6 @@ static void put_name(struct authority_out *out, const char *name)
     put_word(out, "\":");
 }
 
-/* 0: it is no UTF-8. */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t length = *p < 0xC2 ? 0 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : *p < 0xF5 ? 4 : 0;
-    uint32_t c = length ? *p & (0x7Fu >> length) : 0;
-
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3Fu);
-    }
-    return c >= least[length] && c < 0x110000 && (c < 0xD800 || c >= 0xE000) ? length : 0;
-}
-
 void authority_out_text(struct authority_out *out, const char *name, struct entitle_view value)
 {
     const uint8_t *bytes = (const uint8_t *)value.data;
@@ -395,6 +410,12 @@ void authority_out_number(struct authority_out *out, const char *name, uint64_t 
     put_name(out, name);
     snprintf(text, sizeof(text), "%" PRIu64, value);
     put_word(out, text);
+}
+
+void authority_out_word(struct authority_out *out, const char *name, const char *word)
+{
+    put_name(out, name);
+    put_word(out, word);
 }
 
 void authority_out_end(struct authority_out *out)

@@ -49,6 +49,7 @@ struct authority_out {
 /* ,"name":"value"; the first member of an object without its comma. */
 void authority_out_text(struct authority_out *out, const char *name, struct entitle_view value);
 void authority_out_number(struct authority_out *out, const char *name, uint64_t value);
+void authority_out_word(struct authority_out *out, const char *name, const char *word);
 void authority_out_end(struct authority_out *out);
 
 #endif

@@ -10,6 +10,8 @@
 #define SECOND_NS   1000000000ull
 #define NOTICES_MAX 1024u /* that are known one by one; older ones: all are asked for again */
 #define NONE        UINT32_MAX
+#define OUTPUT_MAX  (4u << 20)
+#define ENDS_MAX    (1u << 20) /* bytes that wait: no end of a session is added to more */
 
 struct slot {
     uint32_t next, before; /* in the list of the free, the waiting or the answered */
@@ -49,6 +51,8 @@ struct p2ps_authority {
     uint64_t pings;
     char *output;
     size_t output_used, output_sent;
+    uint64_t ends_waiting; /* in the output since it was empty last */
+    uint64_t ends_untold;  /* lost on this connection, and it does not know yet */
     char input[P2PS_AUTHORITY_LINE_MAX];
     size_t input_used;
     struct p2ps_authority_stats stats;

@@ -107,20 +107,6 @@ const char *p2ps_client_certificate(const struct p2ps_client *c, uint64_t *expir
                               : "";
 }
 
-bool p2ps_client_roles_set(struct p2ps_core *core, uint32_t client, const char *roles)
-{
-    struct p2ps_client *c = &core->clients[client];
-    char *copy = NULL;
-
-    if (c->roles == roles || (c->roles && roles && strcmp(c->roles, roles) == 0))
-        return false;
-    if (roles && !(copy = strdup(roles)))
-        p2ps_client_doom(core, client); /* the rules may deny something to one of them */
-    free(c->roles);
-    c->roles = copy;
-    return true;
-}
-
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state)
 {

@@ -17,8 +17,6 @@ void p2ps_batch_forget(struct p2ps_client *c);
 
 /* The name in its certificate, "": it has none; and when that ends. */
 const char *p2ps_client_certificate(const struct p2ps_client *c, uint64_t *expires_s);
-/* Keeps a copy of the text, or nothing of NULL. True: they are others than before. */
-bool p2ps_client_roles_set(struct p2ps_core *core, uint32_t client, const char *roles);
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state);
 

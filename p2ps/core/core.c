@@ -18,6 +18,7 @@
 #include "login.h"
 #include "network.h"
 #include "private.h"
+#include "session.h"
 #include "slice.h"
 #include "tally.h"
 #include "trail.h"
@@ -304,7 +305,7 @@ static void logout(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     if (c->login_state == P2PS_LOGIN_OPEN)
-        p2ps_trail_login(core, client, ENTITLE_RECORD_LOGOUT, 0, "the consumer has logged out");
+        p2ps_session_end(core, client, 0, "the consumer has logged out");
     p2ps_drop_streams(core, client);
     p2ps_tally_unmount(core, client);
     p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);

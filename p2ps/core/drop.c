@@ -5,6 +5,7 @@
 #include "client.h"
 #include "item.h"
 #include "private.h"
+#include "session.h"
 
 /* ---- the front of a client whose streams are let go: nothing of them goes out ---- */
 
@@ -115,7 +116,7 @@ static void drop_done(struct p2ps_core *core)
     struct p2ps_work *work = &core->work;
     struct p2ps_client *c = &core->clients[work->drop_first];
 
-    p2ps_client_roles_set(core, work->drop_first, NULL);
+    p2ps_session_forget(c);
     work->drop_first = c->drop_next;
     c->is_dropping = false;
     p2ps_idmap_fini(&c->streams);

@@ -8,8 +8,10 @@
 #include "drop.h"
 #include "item.h"
 #include "login.h"
+#include "pause.h"
 #include "private.h"
 #include "proof.h"
+#include "session.h"
 #include "status.h"
 #include "tally.h"
 #include "trail.h"
@@ -83,10 +85,10 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->stats.login_rejected++;
-    p2ps_trail_login(core, client,
-                     c->login_state == P2PS_LOGIN_OPEN ? ENTITLE_RECORD_LOGOUT
-                                                       : ENTITLE_RECORD_LOGIN,
-                     code, text);
+    if (c->login_state == P2PS_LOGIN_OPEN)
+        p2ps_session_end(core, client, code, text);
+    else
+        p2ps_trail_login(core, client, ENTITLE_RECORD_LOGIN, code, text);
     p2ps_tally_unmount(core, client);
     send_login_end(core, client, stream_state, code, text);
     p2ps_drop_streams(core, client);
@@ -195,7 +197,7 @@ static void take_rights(struct p2ps_core *core, uint32_t client,
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->work.has_new_roles |=
-        p2ps_client_roles_set(core, client, answer->roles) && c->item_streams > 0;
+        p2ps_session_give(core, client, answer->roles, answer->session) && c->item_streams > 0;
     c->is_outside = answer->by == ENTITLE_BY_AUTHORITY;
     c->file_items = answer->items_max;
     c->requests = (struct p2ps_rate){ answer->requests_per_s, answer->requests_burst };
@@ -258,8 +260,10 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
         return;
     }
     take_identity(c, answer);
-    if (!was_open && !let_in(core, client, answer))
+    if (!was_open && !let_in(core, client, answer)) {
+        p2ps_session_unused(core, answer->session, "p2ps did not let it in");
         return;
+    }
     p2ps_client_login_set(core, c, P2PS_LOGIN_OPEN);
     take_rights(core, client, answer);
     if (!is_check)
@@ -273,22 +277,35 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
     p2ps_status_tell_down(core, client);
 }
 
-void p2ps_login_late_answer(struct p2ps_core *core, const struct entitle_answer *answer)
+/* False: the client has gone, or was asked about once more. */
+static bool is_awaited(const struct p2ps_core *core, const struct entitle_answer *answer)
 {
     uint32_t client = (uint32_t)answer->ticket & 0xffffu;
     uint16_t question = (uint16_t)(answer->ticket >> 16) & (QUESTIONS | IS_CHECK);
 
     if (client >= core->client_room)
-        return;
-    struct p2ps_client *c = &core->clients[client];
+        return false;
+    const struct p2ps_client *c = &core->clients[client];
     bool is_check = question & IS_CHECK;
     uint16_t asked = is_check ? c->check_question : c->login_question;
-    if (!p2ps_client_is_here(c) || c->serial != (uint32_t)(answer->ticket >> 32) ||
-        asked != question || (is_check && !c->is_checking))
-        return;
-    c->is_checking &= !is_check;
-    if (c->login_state == P2PS_LOGIN_OPEN || c->login_state == P2PS_LOGIN_ASKED)
+    return p2ps_client_is_here(c) && c->serial == (uint32_t)(answer->ticket >> 32) &&
+           asked == question && (!is_check || c->is_checking);
+}
+
+void p2ps_login_late_answer(struct p2ps_core *core, const struct entitle_answer *answer)
+{
+    uint32_t client = (uint32_t)answer->ticket & 0xffffu;
+    bool is_check = (uint16_t)(answer->ticket >> 16) & IS_CHECK;
+    struct p2ps_client *c = client < core->client_room ? &core->clients[client] : NULL;
+    bool is_for_somebody = is_awaited(core, answer);
+
+    if (is_for_somebody)
+        c->is_checking &= !is_check;
+    if (is_for_somebody &&
+        (c->login_state == P2PS_LOGIN_OPEN || c->login_state == P2PS_LOGIN_ASKED))
         login_answer(core, client, answer, is_check);
+    else if (answer->verdict == ENTITLE_ALLOW)
+        p2ps_session_unused(core, answer->session, "nobody waits for the answer any more");
 }
 
 /* Asks, and takes the answer if there is one already. */
@@ -308,6 +325,10 @@ static void ask(struct p2ps_core *core, uint32_t client, struct entitle_query *q
     query->needs_certificate = core->config.certificate_policy != P2PS_CERTIFICATE_IGNORE;
     query->is_asked = is_check && c->is_checking;
     query->roles = (struct entitle_view){ c->roles, c->roles ? strlen(c->roles) : 0 };
+    if (is_check) {
+        const char *session = p2ps_session_name(c);
+        query->session = (struct entitle_view){ session, strlen(session) };
+    }
     uint16_t *question = is_check ? &c->check_question : &c->login_question;
     if (!query->is_asked) /* else the answer to that one is what counts */
         *question = (uint16_t)(((*question + 1u) & QUESTIONS) | (is_check ? IS_CHECK : 0));
@@ -453,63 +474,6 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     ask_authority(core, client, request);
 }
 
-/* Updates were held back while everything was paused: those streams get a fresh image, so many in a
- * turn. */
-static void resume_stream(struct p2ps_core *core, uint32_t client, int32_t id, uint32_t item)
-{
-    uint32_t watch = p2ps_item_watch_find(core, item, client, id);
-    const struct p2ps_watch *w = &core->items[item].watches[watch];
-
-    if (!(w->flags & P2PS_WATCH_MISSED) || w->state == P2PS_WATCH_NEW ||
-        w->state == P2PS_WATCH_ASKS)
-        return;
-    p2ps_work_spend(core, 1, 0);
-    p2ps_watch_wants_image(core, item, watch);
-}
-
-void p2ps_login_resume(struct p2ps_core *core, uint32_t client)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-    uint32_t places = P2PS_ASK_PLACES;
-    uint32_t item;
-
-    while (places > 0 && core->work.asks > 0) {
-        int32_t id = p2ps_idmap_walk(&c->streams, &c->walk, &places, &item);
-
-        if (id == 0 && places > 0) {
-            c->is_resuming = false;
-            c->pause_all = P2PS_PAUSE_NONE;
-            return;
-        }
-        if (id != 0 && item < P2PS_STREAM_DICTIONARY)
-            resume_stream(core, client, id, item);
-    }
-}
-
-static void resume_all(struct p2ps_core *core, uint32_t client)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-
-    c->is_resuming = true;
-    c->walk = (struct p2ps_idmap_walk){ 0 };
-    p2ps_login_resume(core, client);
-    if (c->is_resuming && core->work.resuming != client)
-        p2ps_work_wait(core, client);
-}
-
-static void pause_all(struct p2ps_core *core, uint32_t client, bool is_paused)
-{
-    struct p2ps_client *c = p2ps_client_at(core, client);
-
-    if (is_paused) {
-        c->pause_all = P2PS_PAUSE_ALL;
-        c->is_resuming = false;
-    } else if (c->pause_all == P2PS_PAUSE_ALL) {
-        c->pause_all = P2PS_PAUSE_MISSED;
-        resume_all(core, client);
-    }
-}
-
 /* A new token, before the old one expires; what is open goes on meanwhile. */
 static void again_token(struct p2ps_core *core, uint32_t client,
                         const struct omm_login_request *request)
@@ -540,7 +504,7 @@ static void again_login(struct p2ps_core *core, uint32_t client,
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     c->login_no_refresh = request->no_refresh;
-    pause_all(core, client, request->pause);
+    p2ps_pause_all(core, client, request->pause);
     if (is_token(request)) {
         again_token(core, client, request);
         return;
@@ -558,7 +522,7 @@ void p2ps_core_leave(struct p2ps_core *core, uint64_t now_ns)
         uint8_t state = core->clients[i].login_state;
 
         if (core->clients[i].is_used && state == P2PS_LOGIN_OPEN)
-            p2ps_trail_login(core, i, ENTITLE_RECORD_LOGOUT, 0, "p2ps is shutting down");
+            p2ps_session_end(core, i, 0, "p2ps is shutting down");
         if (core->clients[i].is_used && (state == P2PS_LOGIN_OPEN || state == P2PS_LOGIN_ASKED))
             send_login_end(core, i, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
                            "p2ps is shutting down");

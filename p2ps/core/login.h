@@ -15,7 +15,5 @@ void p2ps_login_late_answer(struct p2ps_core *core, const struct entitle_answer 
 void p2ps_login_throttled(struct p2ps_core *core, uint32_t client);
 /* Its token is too old, and no new one has come. */
 void p2ps_login_expire(struct p2ps_core *core, uint32_t client);
-/* Takes some more streams up again: while `is_resuming`. */
-void p2ps_login_resume(struct p2ps_core *core, uint32_t client);
 
 #endif

@@ -198,7 +198,7 @@ struct p2ps_client {
     uint64_t proof;                 /* of its login; see entitle/entitle.h */
     uint64_t expires_s;             /* its token or certificate, since 1970; 0: never */
     uint64_t reissue_s;             /* a new one should come */
-    char *roles;                    /* that an authority outside gave it; NULL: none */
+    char *roles;                    /* that an authority outside gave it: see session.c */
     struct p2ps_rate requests;      /* of its user, in place of those for all; 0: those */
     struct p2ps_rate post_rate;
     uint16_t login_question; /* the last one asked of the authority about it */

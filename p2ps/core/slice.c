@@ -9,6 +9,7 @@
 #include "entitle.h"
 #include "gone.h"
 #include "login.h"
+#include "pause.h"
 #include "private.h"
 #include "request.h"
 #include "standby.h"
@@ -27,7 +28,7 @@ static bool ask_once(struct p2ps_core *core, uint32_t client, uint32_t serial)
     if (c->batch)
         p2ps_batch_next(core, client);
     else if (c->is_resuming)
-        p2ps_login_resume(core, client);
+        p2ps_pause_resume(core, client);
     else if (c->is_standing)
         p2ps_standby_go_on(core, client);
     else

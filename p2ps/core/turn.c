@@ -10,6 +10,7 @@
 #include "item.h"
 #include "login.h"
 #include "private.h"
+#include "session.h"
 #include "tally.h"
 #include "trail.h"
 #include "watch.h"
@@ -30,7 +31,7 @@ void p2ps_client_lost(struct p2ps_core *core, uint64_t now_ns, uint32_t client, 
 
     core->now_ns = now_ns;
     if (c->login_state == P2PS_LOGIN_OPEN)
-        p2ps_trail_login(core, client, ENTITLE_RECORD_LOGOUT, 0, why);
+        p2ps_session_end(core, client, 0, why);
     p2ps_tally_items(c, -(int64_t)c->item_streams);
     p2ps_tally_leave(core, client);
     if (c->is_slow)

@@ -186,6 +186,31 @@ def codes_that_it_grants_and_takes_back_open_and_close_items(bed):
     other.communicate()
 
 
+def it_counts_sessions(bed):
+    """Two are let in, the third when one of them has gone; also by another process of it."""
+    bed.authority.change(out5={**bed.authority.known["out5"], "logins": 2, "roles": ["rates"]})
+    first = client(bed, "out5", "pw-out5", "-secs", "3600")
+    second = client(bed, "out5", "pw-out5", "-secs", "3600")
+    has(bed, count=3, e="login", v="allow", user="out5")
+    assert is_refused(bed, "out5")["why"] == "too many logins"
+    bed.authority.end()
+    is_up(bed, 0)
+    bed.authority.start()
+    is_up(bed, 1)
+    daemons.until(lambda: "the new process knows both",
+                  lambda: bed.value("p2ps.1", "p2ps.authorityWaiting") == 0)
+    before = len(denials(bed, "out5"))
+    assert is_refused(bed, "out5")["why"] == "too many logins", before
+    ends = bed.value("p2ps.1", "p2ps.authorityEnds")
+    first.kill()
+    first.communicate()
+    daemons.until(lambda: "its end is told",
+                  lambda: bed.value("p2ps.1", "p2ps.authorityEnds") > ends)
+    gets_in(bed, "out5")
+    second.kill()
+    second.communicate()
+
+
 def what_it_takes_back_is_gone(bed):
     """Roles, then the user; everybody else goes on."""
     other = client(bed, "out3", "pw-out3", "-secs", "3600")
@@ -202,6 +227,7 @@ def what_it_takes_back_is_gone(bed):
 
 
 def killed_it_stops_nobody(bed):
+    gets_in(bed, "out2")
     bed.authority.end()
     is_up(bed, 0)
     bed.said("p2ps.1", "it is away; what is open stays, new logins are refused")
@@ -265,7 +291,7 @@ def main():
         daemons.run(CONF, beds.append, start, without_it_only_operators_get_in,
                     it_decides_and_is_remembered,
                     codes_that_it_grants_and_takes_back_open_and_close_items,
-                    what_it_takes_back_is_gone,
+                    it_counts_sessions, what_it_takes_back_is_gone,
                     killed_it_stops_nobody, stopped_it_stops_nobody, with_allow_the_file_decides)
     finally:
         for bed in beds:

@@ -260,6 +260,10 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     out->file = pair->authority_file;
     out->line = 7;
     out->roles = pair->authority_roles;
+    out->session = query->kind == ENTITLE_AGAIN ? pair->authority_renewed : pair->authority_session;
+    if (query->kind == ENTITLE_AGAIN)
+        snprintf(pair->authority_asked_session, sizeof(pair->authority_asked_session), "%.*s",
+                 (int)query->session.length, query->session.data);
     out->mounts_max = pair->authority_mounts;
     out->rules_seen = pair->authority_rules;
     out->items_max = pair->authority_items;
@@ -309,6 +313,16 @@ static unsigned pair_news(void *self)
     return news;
 }
 
+static void pair_ended(void *self, struct entitle_view session, const char *why)
+{
+    struct pair *pair = self;
+
+    pair->authority_ended++;
+    snprintf(pair->authority_ended_last, sizeof(pair->authority_ended_last), "%.*s",
+             (int)session.length, session.data);
+    snprintf(pair->authority_ended_why, sizeof(pair->authority_ended_why), "%s", why);
+}
+
 /* ---- life ---- */
 
 void pair_create_source(struct pair *pair)
@@ -352,6 +366,7 @@ void pair_create(struct pair *pair, struct p2ps_core_config config)
         .ask = pair_ask,
         .answers = pair_answers,
         .news = pair_news,
+        .ended = pair_ended,
         .self = pair,
     };
     if (config.client_limit == 0)

@@ -211,8 +211,12 @@ struct pair {
     struct entitle_rules *rules;        /* that answer in its place; NULL: none do */
     const char *authority_roles;        /* that it gives each session */
     const char *authority_denies_roles; /* items to sessions with these */
-    const char *authority_denies_data;  /* one byte of permission data */
-    const char *authority_denies_user;  /* that data to this user only */
+    const char *authority_session;      /* that it gives each login */
+    const char *authority_renewed;      /* that it gives a session when it is asked again */
+    unsigned authority_ended;           /* sessions, and of the last one: */
+    char authority_ended_last[128], authority_ended_why[128], authority_asked_session[128];
+    const char *authority_denies_data; /* one byte of permission data */
+    const char *authority_denies_user; /* that data to this user only */
     struct entitle_answer late[PAIR_STREAMS];
     size_t late_count;
     bool answers_now;

@@ -438,6 +438,124 @@ static void a_logout_is_for_sessions_that_are_there(void **state)
                      P2PS_AUTHORITY_AGAIN); /* too much has happened to know */
 }
 
+static enum p2ps_authority_verdict renew_session(const char *session)
+{
+    const struct p2ps_authority_question question = { .is_renewal = true,
+                                                      .user = view("alice"),
+                                                      .session = view(session) };
+
+    return p2ps_authority_ask(authority, now_ns, &question, 1, 9, &answer);
+}
+
+static void a_session_has_the_name_that_its_answer_gave(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"session\":\"s-77\""));
+    assert_true(takes());
+    assert_string_equal(answer.session, "s-77");
+    renew_session("s-77");
+    assert_non_null(strstr(said(), ",\"session\":\"s-77\"}\n"));
+    renew_session("s-77");
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"session\":\"s-77\""));
+    assert_true(takes());
+    assert_string_equal(answer.session, ""); /* it goes on as it was */
+    renew_session("s-77");
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"session\":\"s-78\""));
+    assert_true(takes());
+    assert_string_equal(answer.session, "s-78");
+    p2ps_authority_end(authority, view("s-78"), view("the connection has ended"));
+    assert_string_equal(said(), "{\"event\":\"end\",\"session\":\"s-78\","
+                                "\"reason\":\"the connection has ended\"}\n");
+    p2ps_authority_end(authority, view(""), view("it had none"));
+    p2ps_authority_end(authority, view("s-79"), view("cut within a \xc3"));
+    assert_string_equal(said(), "{\"event\":\"end\",\"session\":\"s-79\",\"reason\":\"closed\"}\n");
+    assert_int_equal(stats().ends, 2);
+}
+
+static void a_login_that_is_known_has_no_session_of_its_own(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":60,\"session\":\"s-77\""));
+    assert_true(takes());
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    assert_string_equal(answer.session, "");
+}
+
+static void sessions_that_nobody_has_end_at_once(void **state)
+{
+    (void)state;
+    greet();
+    now_ns += SECOND;
+    ask("alice", "x", 1);
+    unsigned long long id = number();
+    renew_session("s-1");
+    unsigned long long renewal = number();
+    now_ns += 2 * SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_null(answers(renewal, "\"verdict\":\"allow\",\"session\":\"s-1\""));
+    assert_string_equal(said(), ""); /* it goes on, and is asked for again */
+    assert_null(answers(id, "\"verdict\":\"deny\",\"session\":\"s-2\""));
+    assert_string_equal(said(), "");
+    assert_null(answers(id, "\"verdict\":\"allow\",\"session\":\"s-2\""));
+    assert_string_equal(said(), "{\"event\":\"end\",\"session\":\"s-2\","
+                                "\"reason\":\"the answer came late\"}\n");
+    assert_true(takes() && takes());
+    ask("alice", "x", 2);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"user\":\"bob\",\"session\":\"s-3\""));
+    assert_string_equal(said(), "{\"event\":\"end\",\"session\":\"s-3\","
+                                "\"reason\":\"the answer could not be used\"}\n");
+    assert_true(takes());
+    is_refused_alone("\"verdict\":\"allow\",\"session\":\"a\\nb\"");
+    is_refused_alone("\"verdict\":\"allow\",\"session\":7");
+}
+
+static void ends_do_not_fill_memory_and_what_is_lost_is_counted(void **state)
+{
+    (void)state;
+    p2ps_authority_end(authority, view("s-0"), view("closed"));
+    assert_int_equal(stats().ends_lost, 1);
+    greet();
+    for (int i = 0; i < 50000; i++)
+        p2ps_authority_end(authority, view("s-1"), view("closed"));
+    size_t length;
+    p2ps_authority_output(authority, &length);
+    assert_in_range(length, 1u << 20, (1u << 20) + 200);
+    assert_int_equal(stats().ends + stats().ends_lost, 50001);
+    uint64_t lost = stats().ends_lost - 1;
+    assert_int_equal(ask("alice", "x", 1), P2PS_AUTHORITY_ASKED); /* logins still have room */
+    p2ps_authority_output(authority, &length);
+    p2ps_authority_sent(authority, length);
+    char wanted[200];
+    snprintf(wanted, sizeof(wanted),
+             "{\"event\":\"lost\",\"ends\":%llu}\n"
+             "{\"event\":\"end\",\"session\":\"s-2\",\"reason\":\"closed\"}\n",
+             (unsigned long long)lost);
+    p2ps_authority_end(authority, view("s-2"), view("closed"));
+    assert_string_equal(said(), wanted);
+    p2ps_authority_end(authority, view("s-3"), view("closed"));
+    lost = stats().ends_lost;
+    p2ps_authority_close(authority, now_ns); /* s-3 may not have been heard */
+    assert_int_equal(stats().ends_lost, lost + 1);
+}
+
+static void a_hello_says_that_renewals_follow(void **state)
+{
+    (void)state;
+    greet();
+    p2ps_authority_close(authority, now_ns);
+    p2ps_authority_end(authority, view("s-1"), view("closed"));
+    p2ps_authority_open(authority, now_ns);
+    assert_string_equal(said(), "{\"hello\":\"openrmds-access\",\"version\":1,"
+                                "\"instance\":\"p2ps.1\",\"renews\":true}\n");
+    assert_null(hears(HELLO));
+    p2ps_authority_end(authority, view("s-2"), view("closed"));
+    assert_null(strstr(said(), "lost")); /* the renewals say it all */
+}
+
 static void silence_is_noticed_and_ends(void **state)
 {
     (void)state;
@@ -566,6 +684,7 @@ static void broken_lines_end_the_connection(void **state)
         "{\"id\":65536,\"verdict\":\"allow\",\"grants\":{\"IDN\":\"1\"}\n",
         "{\"roles\":[1]}\n",
         "{\"a\nb\":1}\n",
+        "{\"pong\":1,\"a\":\"\xff\"}\n",
     };
 
     (void)state;
@@ -626,6 +745,11 @@ int main(void)
         TEST(what_changes_is_forgotten_and_asked_again),
         TEST(what_is_known_of_others_is_kept),
         TEST(a_logout_is_for_sessions_that_are_there),
+        TEST(a_session_has_the_name_that_its_answer_gave),
+        TEST(a_login_that_is_known_has_no_session_of_its_own),
+        TEST(sessions_that_nobody_has_end_at_once),
+        TEST(ends_do_not_fill_memory_and_what_is_lost_is_counted),
+        TEST(a_hello_says_that_renewals_follow),
         TEST(silence_is_noticed_and_ends),
         TEST(one_slow_answer_is_no_silence),
         TEST(owed_renewals_wait_for_half_the_window_only),

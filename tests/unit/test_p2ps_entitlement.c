@@ -527,10 +527,96 @@ static void a_session_keeps_its_roles_whatever_becomes_of_the_answer(void **stat
     assert_string_equal(pair_heard(c, 5), "IX");
 }
 
+static void has_ended(const struct pair *pair, unsigned count, const char *session, const char *why)
+{
+    assert_int_equal(pair->authority_ended, count);
+    assert_string_equal(pair->authority_ended_last, session);
+    assert_string_equal(pair->authority_ended_why, why);
+}
+
+static void the_end_of_each_session_is_told_once(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_session = "s-1";
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair->authority_session = "s-2";
+    struct pair_client *other = client_of(pair, 1, "bob");
+    pair->authority_session = NULL;
+    client_of(pair, 2, "carol");
+    assert_int_equal(pair->authority_ended, 0);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 1);
+    has_ended(pair, 1, "s-1", "the consumer has logged out");
+    pair_pass(pair, 4 * PAIR_SEC); /* the connection is closed, too */
+    assert_int_equal(pair->authority_ended, 1);
+    pair->authority_ends_user = "bob";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(other, 1), "LX");
+    has_ended(pair, 2, "s-2", "no");
+    pair_pass(pair, 4 * PAIR_SEC);
+    assert_int_equal(pair->authority_ended, 2);
+}
+
+static void a_renewal_names_its_session_and_may_get_another(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_session = "s-1";
+    pair->authority_roles = "rates";
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair->authority_asked_session, "s-1");
+    assert_int_equal(pair->authority_ended, 0);
+    pair->authority_roles = NULL; /* the session stays the same */
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    pair->authority_renewed = "s-2";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair->authority_asked_session, "s-1");
+    has_ended(pair, 1, "s-1", "another session took its place");
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    has_ended(pair, 2, "s-2", "the connection has ended");
+}
+
+static void a_session_that_begins_too_late_ends_at_once(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_session = "s-1";
+    pair->authority_is_late = true;
+    struct pair_client *c = client_of(pair, 0, "alice");
+    assert_int_equal(pair->late_count, 1);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    assert_int_equal(pair->authority_ended, 0);
+    pair->answers_now = true;
+    pair_pass(pair, PAIR_SEC);
+    has_ended(pair, 1, "s-1", "nobody waits for the answer any more");
+}
+
+static void a_session_that_p2ps_does_not_let_in_ends_at_once(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_mounts = 1;
+    pair->authority_session = "s-1";
+    client_of(pair, 0, "alice");
+    pair->authority_session = "s-2";
+    struct pair_client *second = client_of(pair, 1, "alice");
+    assert_string_equal(pair_heard(second, 1), "X");
+    has_ended(pair, 1, "s-2", "p2ps did not let it in");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
+        TEST(the_end_of_each_session_is_told_once),
+        TEST(a_renewal_names_its_session_and_may_get_another),
+        TEST(a_session_that_begins_too_late_ends_at_once),
+        TEST(a_session_that_p2ps_does_not_let_in_ends_at_once),
         TEST(an_item_one_may_not_see_is_closed),
         TEST(an_item_one_may_not_see_is_never_asked_for),
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
