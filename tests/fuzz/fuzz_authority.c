@@ -10,7 +10,39 @@
 #define SECOND 1000000000ull
 #define HELLO  "{\"hello\":\"openrmds-access\",\"version\":1}\n"
 
+static const char file[] = "role rates\nuser * auth=authority\npeset IDN ids=257\n"
+                           "pe IDN 62,144-150 NYSE | LSE\ngrant @rates IDN 7\ncontent S lock\n";
+static const char lock[] = { 3, 1, 1, 0x62, (char)0xa1, 0x44, (char)0xc0 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Whatever it gave a session can be judged. */
+static void judge(const struct p2ps_authority_answer *answer)
+{
+    static struct entitle_rules *rules;
+    const struct entitle_query query = {
+        .kind = ENTITLE_ITEM,
+        .user = { answer->user, strlen(answer->user) },
+        .roles = { answer->roles, strlen(answer->roles) },
+        .service = { "S", 1 },
+        .item = { "I", 1 },
+        .permission_data = { lock, sizeof(lock) },
+        .is_lock_known = true,
+    };
+    struct entitle_answer out;
+    struct entitle_view which;
+
+    if (!rules && entitle_rules_create(file, strlen(file), NULL, NULL, &rules) != MD_OK)
+        abort();
+    if (query.roles.length >= sizeof(answer->roles))
+        abort();
+    const char *kind = entitle_rules_unknown(rules, query.roles, &which);
+    if (kind && (which.data < answer->roles ||
+                 which.data + which.length > answer->roles + query.roles.length))
+        abort();
+    if (entitle_rules_judge(rules, &query, &out) == ENTITLE_ALLOW && query.roles.length == 0)
+        abort();
+}
 
 static void take_all(struct p2ps_authority *a)
 {
@@ -23,6 +55,13 @@ static void take_all(struct p2ps_authority *a)
             abort();
         if (answer.verdict == P2PS_AUTHORITY_ALLOW && answer.user[0] == 0)
             abort();
+        if (strlen(answer.session) >= ENTITLE_TEXT_MAX)
+            abort();
+        if (answer.verdict == P2PS_AUTHORITY_ALLOW) {
+            judge(&answer);
+            p2ps_authority_end(a, (struct entitle_view){ answer.session, strlen(answer.session) },
+                               (struct entitle_view){ answer.text, strlen(answer.text) });
+        }
         p2ps_authority_look(a, (struct entitle_view){ answer.user, strlen(answer.user) },
                             answer.serial, text);
     }
@@ -52,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         question.user = (struct entitle_view){ i % 2 ? "alice" : "", i % 2 ? 5 : 0 };
         question.token = (struct entitle_view){ "t", 1 };
         question.is_renewal = i % 4 == 1;
+        question.session = (struct entitle_view){ "s-1", question.is_renewal ? 3 : 0 };
         p2ps_authority_ask(a, SECOND, &question, 3, i, &answer);
     }
     for (size_t at = 1; at < size; at += step) {
