@@ -212,9 +212,12 @@ static enum entitle_verdict ask_session(struct outside_asker *asker,
     pthread_mutex_lock(&o->lock);
     enum p2ps_authority_look look =
         p2ps_authority_look(o->authority, query->user, query->proof, text);
+    bool closes = p2ps_authority_closes(o->authority, o->config.now(), query->proof);
     pthread_mutex_unlock(&o->lock);
     if (look == P2PS_AUTHORITY_OUT)
         return deny(out, ENTITLE_OTHER, text);
+    if (closes)
+        return deny(out, ENTITLE_AWAY, "the permission system is down; try again");
     if (look == P2PS_AUTHORITY_AGAIN && query->is_asked)
         return out->verdict = ENTITLE_PENDING;
     if (look == P2PS_AUTHORITY_AGAIN) {
@@ -292,6 +295,13 @@ void p2ps_outside_wake_set(struct p2ps_outside *outside, unsigned worker, void (
     pthread_mutex_unlock(&outside->lock);
 }
 
+void p2ps_outside_took_set(struct p2ps_outside *outside, struct md_hist *took_us)
+{
+    pthread_mutex_lock(&outside->lock);
+    p2ps_authority_took_set(outside->authority, took_us);
+    pthread_mutex_unlock(&outside->lock);
+}
+
 void p2ps_outside_stats(struct p2ps_outside *outside, struct p2ps_outside_stats *out)
 {
     *out = (struct p2ps_outside_stats){ .is_configured = outside->authority != NULL };
@@ -320,6 +330,9 @@ static int start(struct p2ps_outside *o)
         .instance = o->config.instance,
         .timeout_ns = o->config.timeout_ns,
         .window = o->config.window,
+        .sessions = o->config.sessions,
+        .grace_ns = o->config.grace_ns,
+        .now_ns = o->config.now(),
     };
 
     if (getrandom(config.secret, sizeof(config.secret), 0) != (ssize_t)sizeof(config.secret))
@@ -344,7 +357,7 @@ int p2ps_outside_create(const struct p2ps_outside_config *config, struct p2ps_ou
             .outside = o,
             .index = i,
             .inner = p2ps_credentials_authority(config->credentials, i),
-            .news = ENTITLE_NEWS_DOWN, /* until it has said hello */
+            .news = config->sessions == P2PS_AUTHORITY_SUSPECT ? ENTITLE_NEWS_DOWN : 0,
         };
     snprintf(o->path, sizeof(o->path), "%s", config->path);
     o->log.path = o->path;

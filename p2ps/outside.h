@@ -19,6 +19,8 @@ struct p2ps_outside_config {
     const char *path; /* of the socket; "": there is no authority, and nobody of it is let in */
     const char *user; /* who may own the process, besides root and p2ps itself; "": nobody */
     const char *instance;
+    enum p2ps_authority_sessions sessions; /* authoritySessions */
+    uint64_t grace_ns;                     /* authorityGrace; 0: none */
     bool allows; /* authorityDown: while it is away, the access file alone decides about new ones */
     uint32_t window;
     uint64_t timeout_ns;
@@ -42,6 +44,8 @@ struct entitle_authority p2ps_outside_authority(struct p2ps_outside *outside, un
 /* `wake` is called from another thread when an answer, or news, are there; NULL: nobody. */
 void p2ps_outside_wake_set(struct p2ps_outside *outside, unsigned worker, void (*wake)(void *owner),
                            void *owner);
+/* How long answers take, in microseconds; recorded by the thread of the socket. */
+void p2ps_outside_took_set(struct p2ps_outside *outside, struct md_hist *took_us);
 void p2ps_outside_stats(struct p2ps_outside *outside, struct p2ps_outside_stats *out);
 
 #endif

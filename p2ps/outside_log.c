@@ -19,8 +19,8 @@ void p2ps_outside_log_state(const struct p2ps_outside_log *log, bool is_up, bool
     if (is_up)
         md_log(MD_LOG_NOTICE, "authority %s: it answers; sessions are asked for again", log->path);
     else
-        md_log(MD_LOG_ERROR, "authority %s: it is away; what is open stays, new logins are %s",
-               log->path, allows ? "judged by accessFile alone" : "refused");
+        md_log(MD_LOG_ERROR, "authority %s: it is away; new logins are %s", log->path,
+               allows ? "judged by accessFile alone" : "refused");
 }
 
 void p2ps_outside_log_unusable(struct p2ps_outside_log *log, uint64_t now_ns, const char *why,

@@ -156,15 +156,12 @@ static void look_whether_steady(struct p2ps_outside *o)
 static void share(struct p2ps_outside *o)
 {
     char user[ENTITLE_TEXT_MAX];
-    unsigned news = 0;
 
     pthread_mutex_lock(&o->lock);
     const char *unusable = p2ps_authority_unusable(o->authority, user);
     bool is_up = p2ps_authority_is_up(o->authority), was_up = o->is_up;
     uint64_t answered = p2ps_authority_answered(o->authority);
-    news |= p2ps_authority_recalls(o->authority) ? ENTITLE_NEWS_LOGINS : 0;
-    if (is_up != was_up)
-        news |= is_up ? ENTITLE_NEWS_UP : ENTITLE_NEWS_DOWN;
+    unsigned news = p2ps_authority_news(o->authority, o->config.now());
     if (was_up && !is_up)
         o->down_since_ns = o->config.now();
     if (is_up && !was_up)

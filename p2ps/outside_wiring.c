@@ -33,6 +33,7 @@ static const struct counter {
     COUNTER("authorityUnusable", unusable),
     COUNTER("authorityEnds", ends),
     COUNTER("authorityEndsLost", ends_lost),
+    COUNTER("authorityClosed", closed),
 #undef COUNTER
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
@@ -41,6 +42,13 @@ struct p2ps_outside_counters {
     struct md_ctr *of[COUNTERS];
     struct md_ctr *is_up, *waiting;
 };
+
+static enum p2ps_authority_sessions sessions_of(const char *word)
+{
+    return strcmp(word, "stay") == 0    ? P2PS_AUTHORITY_STAY
+           : strcmp(word, "close") == 0 ? P2PS_AUTHORITY_CLOSE
+                                        : P2PS_AUTHORITY_SUSPECT;
+}
 
 int p2ps_outside_build(struct p2ps *p2ps)
 {
@@ -51,6 +59,8 @@ int p2ps_outside_build(struct p2ps *p2ps)
         .user = md_conf_string(daemon, "authorityUser"),
         .instance = p2ps->daemon.identity,
         .allows = strcmp(md_conf_string(daemon, "authorityDown"), "allow") == 0,
+        .sessions = sessions_of(md_conf_string(daemon, "authoritySessions")),
+        .grace_ns = md_conf_time_ns(daemon, "authorityGrace"),
         .window = md_conf_u32(daemon, "authorityWindow"),
         .timeout_ns = md_conf_time_ns(daemon, "authorityTimeout"),
         .now = md_clock_mono_ns,
@@ -74,6 +84,7 @@ int p2ps_outside_build(struct p2ps *p2ps)
         p2ps->outside_counters->of[i] = stats_counter(stats, counters[i].name);
     p2ps->outside_counters->is_up =
         &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityUp")->value;
+    p2ps_outside_took_set(p2ps->outside, stats_histogram_add(stats, "p2ps.authorityUs"));
     p2ps->outside_counters->waiting =
         &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityWaiting")->value;
     return MD_OK;
@@ -116,7 +127,7 @@ void p2ps_outside_trouble(struct p2ps *p2ps, unsigned trouble)
     else
         daemon_trouble_here(&daemon->troubles, trouble, md_loop_now(daemon->loop), 0,
                             "the authority is away",
-                            "the authority is away: what is open stays, new logins are as "
-                            "authorityDown says; is its process running, at the socket that "
+                            "the authority is away: sessions are as authoritySessions says, new "
+                            "logins as authorityDown; is its process running, at the socket that "
                             "authority names?");
 }

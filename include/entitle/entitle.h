@@ -111,6 +111,7 @@ enum entitle_reason {
     ENTITLE_BUSY,        /* nobody could look, it may ask again */
     ENTITLE_DOWN,        /* the permission system is away */
     ENTITLE_UNKNOWN,     /* it does not know the user */
+    ENTITLE_AWAY,        /* the permission system is: a session that it let in ends meanwhile */
     ENTITLE_MOUNTS,      /* the user has as many connections as it allows, here and elsewhere */
 };
 

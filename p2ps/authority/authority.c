@@ -96,11 +96,6 @@ const char *p2ps_authority_unusable(struct p2ps_authority *a, char user[ENTITLE_
     return why;
 }
 
-bool p2ps_authority_is_up(const struct p2ps_authority *a)
-{
-    return a->is_greeted && !a->is_silent;
-}
-
 /* ---- questions ---- */
 
 static void say_if(struct authority_out *out, const char *name, struct entitle_view text)
@@ -150,7 +145,8 @@ static bool remembers(struct p2ps_authority *a, uint64_t now_ns, const char *sum
     struct p2ps_authority_answer found = *out;
     char text[ENTITLE_TEXT_MAX];
 
-    if (!p2ps_authority_memory_find(&a->memory, now_ns, sum, &found) ||
+    if (authority_is_over(a, now_ns) ||
+        !p2ps_authority_memory_find(&a->memory, now_ns, sum, &found) ||
         p2ps_authority_look(a, authority_view(found.user), found.serial, text) !=
             P2PS_AUTHORITY_FINE)
         return false;
@@ -242,7 +238,6 @@ void p2ps_authority_open(struct p2ps_authority *a, uint64_t now_ns)
 
 void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
 {
-    (void)now_ns;
     a->stats.lost += a->is_open;
     a->is_open = a->is_greeted = a->is_silent = false;
     a->input_used = 0;
@@ -252,6 +247,7 @@ void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
     a->ends_waiting = a->ends_untold = 0; /* the next hello says that renewals follow */
     while (a->waiting.first != NONE)
         nobody_says(a, a->waiting.first);
+    authority_turned(a, now_ns);
 }
 
 static uint64_t earlier(uint64_t x, uint64_t y)
@@ -265,6 +261,8 @@ uint64_t p2ps_authority_deadline(const struct p2ps_authority *a)
 
     if (a->waiting.first != NONE)
         due_ns = a->slots[a->waiting.first].due_ns;
+    if (!a->was_up && !a->has_closed && a->config.grace_ns)
+        due_ns = earlier(due_ns, a->down_since_ns + a->config.grace_ns);
     if (!a->is_open)
         return due_ns;
     if (!a->is_greeted)
@@ -279,6 +277,7 @@ const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns)
         a->stats.timeouts++;
         nobody_says(a, a->waiting.first);
     }
+    authority_turned(a, now_ns);
     if (!a->is_open)
         return NULL;
     if (!a->is_greeted)
@@ -296,17 +295,6 @@ const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns)
 }
 
 /* ---- notices ---- */
-
-bool p2ps_authority_recalls(struct p2ps_authority *a)
-{
-    bool recalls = a->recalls;
-
-    a->recalls = false;
-    if (!a->owes_recall || !p2ps_authority_is_up(a) || a->stats.waiting * 2 >= a->config.window)
-        return recalls;
-    a->owes_recall = false;
-    return true;
-}
 
 void p2ps_authority_owe(struct p2ps_authority *a)
 {
@@ -351,6 +339,7 @@ int p2ps_authority_create(const struct p2ps_authority_config *config, struct p2p
     if (!a)
         return MD_ERR_NOMEM;
     a->config = *config;
+    a->down_since_ns = config->now_ns;
     a->slots = calloc(config->window, sizeof(*a->slots));
     a->output = malloc(OUTPUT_MAX);
     if (!a->slots || !a->output || p2ps_authority_memory_init(&a->memory) != MD_OK) {

@@ -33,12 +33,25 @@ struct p2ps_authority;
 #define P2PS_AUTHORITY_GRANTS   1024u  /* longest text of grants, and its end */
 #define P2PS_AUTHORITY_GIVEN    (P2PS_AUTHORITY_ROLES + P2PS_AUTHORITY_GRANTS)
 
+/* What becomes of the sessions that it let in while it is away; in any case they are closed when it
+ * has been away for the grace. */
+enum p2ps_authority_sessions {
+    P2PS_AUTHORITY_SUSPECT, /* their logins are told, and when it is back */
+    P2PS_AUTHORITY_STAY,    /* they hear nothing */
+    P2PS_AUTHORITY_CLOSE,   /* they are closed, and no remembered answer lets anybody in */
+};
+
 struct p2ps_authority_config {
     const char *instance;
+    enum p2ps_authority_sessions sessions;
+    uint64_t grace_ns;   /* authorityGrace; 0: none */
+    uint64_t now_ns;     /* it is away since */
     uint64_t timeout_ns; /* authorityTimeout */
     uint32_t window;     /* authorityWindow: questions without an answer, 1..65535 */
     uint8_t secret[32];
 };
+
+struct md_hist;
 
 struct p2ps_authority_question {
     bool is_renewal; /* may this session go on? it has no password and no token */
@@ -85,6 +98,7 @@ struct p2ps_authority_stats {
     uint64_t unusable;  /* answers that allowed a login, and were wrong for it: it was refused */
     uint64_t lost;      /* connections */
     uint64_t ends;      /* sessions whose end was written */
+    uint64_t closed;    /* sessions that were closed because it is away */
     uint64_t ends_lost; /* and those whose end it did not hear, or may not have heard */
     uint32_t waiting;   /* questions without an answer */
 };
@@ -105,6 +119,8 @@ void p2ps_authority_sent(struct p2ps_authority *a, size_t length);
 uint64_t p2ps_authority_deadline(const struct p2ps_authority *a);
 /* NULL, or why the connection is to be closed. */
 const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns);
+/* Records from now on how long answers take, in microseconds, within p2ps_authority_input(). */
+void p2ps_authority_took_set(struct p2ps_authority *a, struct md_hist *took_us);
 bool p2ps_authority_is_up(const struct p2ps_authority *a);
 
 /* ---- questions ---- */
@@ -126,9 +142,13 @@ uint64_t p2ps_authority_answered(struct p2ps_authority *a);
 void p2ps_authority_end(struct p2ps_authority *a, struct entitle_view session,
                         struct entitle_view reason);
 
-/* ---- notices ---- */
-/* True once after one that concerns sessions: each of them is to be looked at. */
-bool p2ps_authority_recalls(struct p2ps_authority *a);
+/* ---- notices, and what its being away means ---- */
+/* Bits of enum entitle_news since the last call: each session is to be looked at, it is away, it is
+ * back. */
+unsigned p2ps_authority_news(struct p2ps_authority *a, uint64_t now_ns);
+/* Is a session with this serial to be closed, for it is away? One that was let in without it has
+ * the serial 0, and stays. */
+bool p2ps_authority_closes(struct p2ps_authority *a, uint64_t now_ns, uint64_t serial);
 
 enum p2ps_authority_look {
     P2PS_AUTHORITY_FINE,

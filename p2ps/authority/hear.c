@@ -1,5 +1,6 @@
 /* hear.c - what an authority says: its hello, answers, notices. See authority.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hist.h"
 #include "base/table.h"
 #include "line.h"
 #include "state.h"
@@ -190,6 +191,8 @@ static const char *take_answer(struct p2ps_authority *a, uint64_t now_ns, uint64
             give_up(a, line, "the answer came late");
         return NULL;
     }
+    if (a->took_us)
+        md_hist_record_many(a->took_us, (now_ns - slot->asked_ns) / 1000, 1);
     if (authority_is(verdict, "allow")) {
         struct p2ps_authority_answer out = slot->answer;
         const char *why = take_allow(a, now_ns, slot, line, &out);
@@ -279,6 +282,11 @@ static const char *take_line(struct p2ps_authority *a, uint64_t now_ns, char *by
                : "it is neither an answer, nor a notice, nor a pong";
 }
 
+void p2ps_authority_took_set(struct p2ps_authority *a, struct md_hist *took_us)
+{
+    a->took_us = took_us;
+}
+
 static void hear(struct p2ps_authority *a, uint64_t now_ns)
 {
     a->heard_ns = now_ns;
@@ -309,6 +317,7 @@ const char *p2ps_authority_input(struct p2ps_authority *a, uint64_t now_ns, cons
         bytes += part;
         length -= part;
     }
+    authority_turned(a, now_ns);
     a->stats.bad += why != NULL;
     return why;
 }

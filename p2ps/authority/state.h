@@ -44,6 +44,9 @@ struct p2ps_authority {
     struct notice notices[NOTICES_MAX]; /* the one of serial N at N % NOTICES_MAX */
     uint64_t questions, serial;
     bool is_open, is_greeted, is_silent, recalls;
+    bool was_up, told_up; /* at the last event; when news were taken */
+    bool has_closed;      /* since it is away: sessions were told to go */
+    uint64_t down_since_ns;
     bool owes_recall;     /* a renewal found no answer */
     const char *unusable; /* the last answer that was; NULL: it was told */
     char unusable_user[ENTITLE_TEXT_MAX];
@@ -56,6 +59,7 @@ struct p2ps_authority {
     char input[P2PS_AUTHORITY_LINE_MAX];
     size_t input_used;
     struct p2ps_authority_stats stats;
+    struct md_hist *took_us; /* NULL: nobody wants to know */
 };
 
 static inline struct entitle_view authority_view(const char *text)
@@ -77,6 +81,11 @@ static inline bool authority_is(struct entitle_view text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
 }
+
+/* It may be up now, or away: notes since when. */
+void authority_turned(struct p2ps_authority *a, uint64_t now_ns);
+/* It has been away for too long, or sessions may not be without it at all. */
+bool authority_is_over(const struct p2ps_authority *a, uint64_t now_ns);
 
 /* The answer of a slot that waits is there. */
 void authority_answer_slot(struct p2ps_authority *a, uint32_t at);

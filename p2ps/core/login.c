@@ -184,6 +184,7 @@ static uint8_t code_of(const struct entitle_answer *answer)
     case ENTITLE_MOUNTS:
         return RWF_CODE_DACS_MAX_LOGINS_REACHED;
     case ENTITLE_OTHER:
+    case ENTITLE_AWAY:
     case ENTITLE_BUSY:
     case ENTITLE_DOWN:
         break;
@@ -237,9 +238,9 @@ static void refuse_answer(struct p2ps_core *core, uint32_t client,
 {
     if (is_reissue && (answer->token_error || is_unsaid(answer)))
         refuse_reissue(core, client, answer);
-    else if (is_unsaid(answer))
+    else if (is_unsaid(answer) || answer->reason == ENTITLE_AWAY)
         end_login(core, client, RWF_STREAM_CLOSED_RECOVER,
-                  answer->reason == ENTITLE_DOWN ? RWF_CODE_DACS_DOWN : RWF_CODE_NO_RESOURCES,
+                  answer->reason == ENTITLE_BUSY ? RWF_CODE_NO_RESOURCES : RWF_CODE_DACS_DOWN,
                   answer->text);
     else
         refuse_login(core, client, code_of(answer), answer->text);

@@ -66,7 +66,7 @@ static void take_all(struct p2ps_authority *a)
                             answer.serial, text);
     }
     p2ps_authority_answered(a);
-    p2ps_authority_recalls(a);
+    p2ps_authority_news(a, 2 * SECOND);
     p2ps_authority_output(a, &length);
     p2ps_authority_sent(a, length);
 }

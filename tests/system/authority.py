@@ -230,7 +230,7 @@ def killed_it_stops_nobody(bed):
     gets_in(bed, "out2")
     bed.authority.end()
     is_up(bed, 0)
-    bed.said("p2ps.1", "it is away; what is open stays, new logins are refused")
+    bed.said("p2ps.1", "it is away; new logins are refused")
     flow(bed)
     gets_in(bed, "out2")  # its answer still lives
     assert is_refused(bed, "out4")["code"] == 29

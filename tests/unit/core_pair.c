@@ -256,7 +256,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     *out = (struct entitle_answer){ .ticket = ticket, .verdict = verdict, .text = "no" };
     out->reason = pair->authority_is_busy ? ENTITLE_BUSY : ENTITLE_OTHER;
     if (pair->authority_is_down)
-        out->reason = ENTITLE_DOWN;
+        out->reason = pair->authority_is_over ? ENTITLE_AWAY : ENTITLE_DOWN;
     out->file = pair->authority_file;
     out->line = 7;
     out->roles = pair->authority_roles;

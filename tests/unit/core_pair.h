@@ -206,6 +206,7 @@ struct pair {
     const char *authority_denies_item;
     /* One in another process. */
     bool authority_is_outside, authority_is_down;
+    bool authority_is_over; /* it is down for so long that sessions end */
     unsigned authority_news;
     const char *authority_file;         /* whose line 7 decides */
     struct entitle_rules *rules;        /* that answer in its place; NULL: none do */

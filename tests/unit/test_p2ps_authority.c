@@ -96,12 +96,18 @@ static struct p2ps_authority_stats stats(void)
     return stats;
 }
 
+/* Takes the news: is each session to be looked at? */
+static bool recalls(void)
+{
+    return p2ps_authority_news(authority, now_ns) & ENTITLE_NEWS_LOGINS;
+}
+
 static void greet(void)
 {
     p2ps_authority_open(authority, now_ns);
     said();
     assert_null(hears(HELLO));
-    assert_true(p2ps_authority_recalls(authority));
+    assert_true(recalls());
 }
 
 static int set_up(void **state)
@@ -116,6 +122,21 @@ static int set_up(void **state)
     now_ns = 1000 * SECOND;
     assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
     return 0;
+}
+
+static void with_sessions(enum p2ps_authority_sessions sessions, uint64_t grace_ns)
+{
+    const struct p2ps_authority_config config = {
+        .instance = "p2ps.1",
+        .timeout_ns = 2 * SECOND,
+        .window = 4,
+        .sessions = sessions,
+        .grace_ns = grace_ns,
+        .now_ns = now_ns,
+    };
+
+    p2ps_authority_destroy(authority);
+    assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
 }
 
 static int clean_up(void **state)
@@ -370,8 +391,8 @@ static void what_changes_is_forgotten_and_asked_again(void **state)
     assert_int_equal(p2ps_authority_look(authority, view("alice"), serial, text),
                      P2PS_AUTHORITY_FINE);
     assert_null(hears("{\"event\":\"again\",\"user\":\"alice\"}\n"));
-    assert_true(p2ps_authority_recalls(authority));
-    assert_false(p2ps_authority_recalls(authority));
+    assert_true(recalls());
+    assert_false(recalls());
     assert_int_equal(p2ps_authority_look(authority, view("alice"), serial, text),
                      P2PS_AUTHORITY_AGAIN);
     assert_int_equal(p2ps_authority_look(authority, view("bob"), serial, text),
@@ -556,6 +577,120 @@ static void a_hello_says_that_renewals_follow(void **state)
     assert_null(strstr(said(), "lost")); /* the renewals say it all */
 }
 
+/* A session is let in, with a ttl, then the authority is gone. */
+static uint64_t goes_away(enum p2ps_authority_sessions sessions, uint64_t grace_ns)
+{
+    with_sessions(sessions, grace_ns);
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":86400"));
+    assert_true(takes());
+    p2ps_authority_news(authority, now_ns);
+    p2ps_authority_close(authority, now_ns);
+    return answer.serial;
+}
+
+static void sessions_that_stay_hear_nothing_until_the_grace_is_over(void **state)
+{
+    (void)state;
+    uint64_t serial = goes_away(P2PS_AUTHORITY_STAY, 100 * SECOND);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0);
+    assert_int_equal(p2ps_authority_deadline(authority), now_ns + 100 * SECOND);
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    assert_int_equal(ask("bob", "x", 2), P2PS_AUTHORITY_DOWN);
+    now_ns += 100 * SECOND - 1;
+    assert_false(p2ps_authority_closes(authority, now_ns, serial));
+    now_ns++;
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0); /* once */
+    assert_int_equal(p2ps_authority_deadline(authority), UINT64_MAX);
+    assert_true(p2ps_authority_closes(authority, now_ns, serial));
+    assert_false(p2ps_authority_closes(authority, now_ns, 0)); /* the file alone let it in */
+    assert_int_equal(stats().closed, 1);
+    assert_int_equal(ask("alice", "x", 3), P2PS_AUTHORITY_DOWN);
+    p2ps_authority_open(authority, now_ns);
+    assert_null(hears(HELLO));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_false(p2ps_authority_closes(authority, now_ns, serial));
+}
+
+static void sessions_that_are_suspect_hear_that_it_is_away_and_back(void **state)
+{
+    (void)state;
+    uint64_t serial = goes_away(P2PS_AUTHORITY_SUSPECT, 100 * SECOND);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_DOWN);
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_ALLOW);
+    assert_int_equal(ask("bob", "x", 2), P2PS_AUTHORITY_DOWN);
+    assert_false(p2ps_authority_closes(authority, now_ns, serial));
+    now_ns += 50 * SECOND;
+    p2ps_authority_open(authority, now_ns);
+    assert_null(hears(HELLO));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_UP | ENTITLE_NEWS_LOGINS);
+    p2ps_authority_close(authority, now_ns);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_DOWN);
+    now_ns += 99 * SECOND; /* from its last end on */
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0);
+    now_ns += SECOND;
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_true(p2ps_authority_closes(authority, now_ns, serial));
+}
+
+static void sessions_are_closed_at_once_where_they_may_not_be_without_it(void **state)
+{
+    (void)state;
+    uint64_t serial = goes_away(P2PS_AUTHORITY_CLOSE, 0);
+    assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_DOWN); /* its answer lives */
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0);
+    assert_true(p2ps_authority_closes(authority, now_ns, serial));
+    p2ps_authority_open(authority, now_ns);
+    assert_null(hears(HELLO));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_false(p2ps_authority_closes(authority, now_ns, serial));
+    ask("bob", "x", 3);
+    now_ns += 2 * SECOND; /* it is silent */
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_LOGINS);
+    assert_true(p2ps_authority_closes(authority, now_ns, serial));
+}
+
+static void without_a_grace_sessions_go_on_for_ever(void **state)
+{
+    (void)state;
+    uint64_t serial = goes_away(P2PS_AUTHORITY_SUSPECT, 0);
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_DOWN);
+    assert_int_equal(p2ps_authority_deadline(authority), UINT64_MAX);
+    now_ns += 1000000 * SECOND;
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0);
+    assert_false(p2ps_authority_closes(authority, now_ns, serial));
+}
+
+/* Heard and silent again before anybody takes the news: a session that was let in meanwhile is not
+ * forgotten. */
+static void who_came_in_while_it_was_silent_is_asked_about_when_it_is_back(void **state)
+{
+    char text[ENTITLE_TEXT_MAX];
+
+    (void)state;
+    greet();
+    now_ns += SECOND;
+    ask("alice", "x", 1);
+    unsigned long long id = number();
+    now_ns += 2 * SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_false(p2ps_authority_is_up(authority));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_DOWN);
+    p2ps_authority_owe(authority); /* authorityDown allow has let bob in, with the serial 0 */
+    assert_null(answers(id, "\"verdict\":\"deny\"")); /* back */
+    assert_int_equal(ask("carol", "x", 2), P2PS_AUTHORITY_ASKED);
+    now_ns += 2 * SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns)); /* and silent */
+    assert_int_equal(p2ps_authority_news(authority, now_ns), 0);
+    assert_null(hears("{\"pong\":1}\n"));
+    assert_int_equal(p2ps_authority_news(authority, now_ns), ENTITLE_NEWS_UP | ENTITLE_NEWS_LOGINS);
+    assert_int_equal(p2ps_authority_look(authority, view("bob"), 0, text), P2PS_AUTHORITY_AGAIN);
+}
+
 static void silence_is_noticed_and_ends(void **state)
 {
     (void)state;
@@ -571,11 +706,11 @@ static void silence_is_noticed_and_ends(void **state)
     assert_false(p2ps_authority_is_up(authority));
     assert_int_equal(ask("alice", "x", 2), P2PS_AUTHORITY_DOWN);
     assert_int_equal(renew("alice", 3), P2PS_AUTHORITY_DOWN);
-    assert_false(p2ps_authority_recalls(authority));
+    assert_false(recalls());
     assert_null(answers(id, "\"verdict\":\"allow\""));
     assert_int_equal(stats().late, 1);
     assert_true(p2ps_authority_is_up(authority));
-    assert_true(p2ps_authority_recalls(authority)); /* a session was not answered */
+    assert_true(recalls()); /* a session was not answered */
     assert_false(takes());
 }
 
@@ -607,13 +742,13 @@ static void owed_renewals_wait_for_half_the_window_only(void **state)
     }
     assert_int_equal(renew("bob", 4), P2PS_AUTHORITY_BUSY);
     for (unsigned i = 0; i < 3; i++) {
-        assert_false(p2ps_authority_recalls(authority));
+        assert_false(recalls());
         assert_null(answers(id[i], "\"verdict\":\"allow\""));
         assert_true(takes());
     }
     assert_int_equal(stats().waiting, 1);
-    assert_true(p2ps_authority_recalls(authority));
-    assert_false(p2ps_authority_recalls(authority));
+    assert_true(recalls());
+    assert_false(recalls());
 }
 
 static void a_renewal_knows_no_notice_that_came_after_it(void **state)
@@ -750,6 +885,11 @@ int main(void)
         TEST(sessions_that_nobody_has_end_at_once),
         TEST(ends_do_not_fill_memory_and_what_is_lost_is_counted),
         TEST(a_hello_says_that_renewals_follow),
+        TEST(sessions_that_stay_hear_nothing_until_the_grace_is_over),
+        TEST(sessions_that_are_suspect_hear_that_it_is_away_and_back),
+        TEST(sessions_are_closed_at_once_where_they_may_not_be_without_it),
+        TEST(without_a_grace_sessions_go_on_for_ever),
+        TEST(who_came_in_while_it_was_silent_is_asked_about_when_it_is_back),
         TEST(silence_is_noticed_and_ends),
         TEST(one_slow_answer_is_no_silence),
         TEST(owed_renewals_wait_for_half_the_window_only),

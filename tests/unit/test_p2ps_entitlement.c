@@ -449,6 +449,33 @@ static void a_session_goes_on_while_nobody_can_say(void **state)
     assert_string_equal(pair_heard(c, 1), "LX");
 }
 
+static void new_items_go_on_while_the_authority_is_away(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_is_outside = true;
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair->authority_news = ENTITLE_NEWS_DOWN;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L!");
+    pair_open(c, 5, "IBM.N");
+    pair_pass(pair, PAIR_SEC / 10);
+    assert_string_equal(pair_heard(c, 5), "I");
+}
+
+static void a_session_that_may_not_be_without_the_authority_is_closed(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "alice");
+
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_down = pair->authority_is_over = true;
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LR");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_DACS_DOWN);
+}
+
 static void other_roles_ask_for_the_items_again(void **state)
 {
     struct pair *pair = *state;
@@ -617,6 +644,8 @@ int main(void)
         TEST(a_renewal_names_its_session_and_may_get_another),
         TEST(a_session_that_begins_too_late_ends_at_once),
         TEST(a_session_that_p2ps_does_not_let_in_ends_at_once),
+        TEST(new_items_go_on_while_the_authority_is_away),
+        TEST(a_session_that_may_not_be_without_the_authority_is_closed),
         TEST(an_item_one_may_not_see_is_closed),
         TEST(an_item_one_may_not_see_is_never_asked_for),
         TEST(nothing_is_seen_before_a_slow_authority_has_answered),
