@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "away.h"
 #include "base/err.h"
 #include "base/table.h"
 #include "line.h"

@@ -1,7 +1,6 @@
 /* away.c - an authority that is away, or back: what becomes of its sessions. See authority.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "authority.h"
-#include "state.h"
+#include "away.h"
 
 bool p2ps_authority_is_up(const struct p2ps_authority *a)
 {

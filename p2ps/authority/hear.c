@@ -1,5 +1,6 @@
 /* hear.c - what an authority says: its hello, answers, notices. See authority.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "away.h"
 #include "base/hist.h"
 #include "base/table.h"
 #include "line.h"

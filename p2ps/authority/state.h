@@ -82,11 +82,6 @@ static inline bool authority_is(struct entitle_view text, const char *word)
     return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
 }
 
-/* It may be up now, or away: notes since when. */
-void authority_turned(struct p2ps_authority *a, uint64_t now_ns);
-/* It has been away for too long, or sessions may not be without it at all. */
-bool authority_is_over(const struct p2ps_authority *a, uint64_t now_ns);
-
 /* The answer of a slot that waits is there. */
 void authority_answer_slot(struct p2ps_authority *a, uint32_t at);
 
