@@ -35,6 +35,7 @@ public final class ChainAccess {
         report.test("one mount too many is refused", ChainAccess::mounts);
         report.test("a denied item is not entitled, also when it is open", ChainAccess::denied);
         report.test("a reload takes rights away", ChainAccess::reload);
+        report.test("a view is imposed, on images and updates", ChainAccess::imposed);
         provider.close();
         report.end();
     }
@@ -102,5 +103,32 @@ public final class ChainAccess {
         provider.publish("PUBLIC.B", 1);
         consumer.awaitCounter("PUBLIC.B", 1, ChainKit.SECONDS);
         consumer.close();
+    }
+
+    /* The application asks for all fields, and gets the one that its user may see. */
+    private static void imposed() throws IOException {
+        rules("user user\nuser desk\nfields desk * * keep " + ChainKit.ACVOL_1 + "\n");
+        ChainKit.chain("hup", "p2ps");
+        ChainKit.Consumer whole = new ChainKit.Consumer();
+        ChainKit.Consumer desk = new ChainKit.Consumer("desk");
+        desk.judgeContent(false);
+        whole.open("CUT");
+        desk.open("CUT");
+        check(whole.awaitRefresh("CUT").fields.size() > 1, "the item has more fields");
+        ChainKit.Seen image = desk.awaitRefresh("CUT");
+        check(image.isOpenOk(), "the stream is open");
+        onlyVolume(image);
+        provider.publish("CUT", 3);
+        desk.awaitCounter("CUT", 3, ChainKit.SECONDS);
+        onlyVolume(desk.awaitUpdate("CUT"));
+        whole.awaitCounter("CUT", 3, ChainKit.SECONDS);
+        desk.close();
+        whole.close();
+    }
+
+    private static void onlyVolume(ChainKit.Seen seen) {
+        check(
+                seen.fields.keySet().equals(java.util.Set.of(ChainKit.ACVOL_1)),
+                "more than the field that may be seen: " + seen.fields);
     }
 }
