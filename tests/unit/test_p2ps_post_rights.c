@@ -72,7 +72,7 @@ static void rights_that_a_user_has_not_are_cleared(void **state)
     struct pair_client *ann = client_of(pair, 0, "ann");
     struct pair_client *boss = client_of(pair, 1, "boss");
     const struct rwf_msg asks = { .flags = RWF_POST_HAS_POST_USER_RIGHTS, .post_rights = 15 };
-    struct rwf_msg got;
+    struct rwf_msg got = { 0 };
 
     assert_true(post(ann, asks, &got));
     assert_true(got.flags & RWF_POST_HAS_POST_USER_RIGHTS);
@@ -89,7 +89,7 @@ static void permission_data_of_a_post_are_judged(void **state)
     struct pair_client *ann = client_of(pair, 0, "ann");
     struct rwf_msg msg = { .flags = RWF_POST_HAS_PERM_DATA,
                            .perm_data = rwf_bytes((const uint8_t *)"\x03\0\1\x1c", 4) };
-    struct rwf_msg got;
+    struct rwf_msg got = { 0 };
 
     assert_true(post(ann, msg, &got));
     assert_int_equal(got.perm_data.length, 4);
@@ -111,7 +111,7 @@ static void to_change_the_permission_data_of_an_item_needs_a_right(void **state)
                              .group_id = rwf_bytes((const uint8_t *)"\0\1", 2),
                              .state = { .stream_state = RWF_STREAM_OPEN },
                              .container = RWF_TYPE_NO_DATA };
-    struct rwf_msg got;
+    struct rwf_msg got = { 0 };
     uint8_t bytes[128];
 
     for (int i = 0; i < 3; i++) {
@@ -138,7 +138,7 @@ static void a_post_without_a_user_id_gets_one_of_its_user(void **state)
     struct pair_client *ann = client_of(pair, 0, "ann");
     struct pair_client *boss = client_of(pair, 1, "boss");
     const struct rwf_msg known = { .post_user_id = 7 };
-    struct rwf_msg got;
+    struct rwf_msg got = { 0 };
 
     assert_true(post(ann, (struct rwf_msg){ 0 }, &got));
     assert_int_equal(got.post_user_id, 0x1529cc18); /* for good */
