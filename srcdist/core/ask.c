@@ -336,6 +336,17 @@ void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider)
     }
 }
 
+void srcdist_asks_of_old_rules(struct srcdist_core *core)
+{
+    for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
+        if (!core->asks[i].is_used || !core->asks[i].fields)
+            continue;
+        refuse(core, core->asks[i].source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
+               RRMP_REFUSE_LATER, "The filters of the source have changed");
+        abandon_ask(core, i);
+    }
+}
+
 void srcdist_asks_tick(struct srcdist_core *core)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {

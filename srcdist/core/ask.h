@@ -21,6 +21,8 @@ void srcdist_asks_torn(struct srcdist_core *core, uint32_t item);
  */
 void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item);
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider);
+/* Closes snapshots under way whose fields are filtered by rules that go: CLOSED_RECOVER. */
+void srcdist_asks_of_old_rules(struct srcdist_core *core);
 void srcdist_asks_tick(struct srcdist_core *core);
 
 #endif

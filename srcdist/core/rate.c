@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct srcdist_rate) + 2 * sizeof(uint32_t) <= SRCDIST_RAT
 
 struct srcdist_rates {
     struct rates *rules;
-    struct rates *old; /* those before: snapshots under way may look at them */
+    struct rates *old; /* those before: items that are not looked at yet have them */
     struct conflate *engine;
     struct md_slots slots;
     struct md_wheel wheel;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rate_review.h"
 
+#include "ask.h"
 #include "base/err.h"
 #include "image_queue.h"
 #include "rate.h"
@@ -47,6 +48,7 @@ int srcdist_rates_begin(struct srcdist_core *core, struct rates *rules)
     }
     if (!rules && !core->rates)
         return MD_OK;
+    srcdist_asks_of_old_rules(core);
     int err = srcdist_rates_use(core, rules);
     if (err != MD_OK) {
         rates_destroy(rules);

@@ -330,6 +330,28 @@ static void a_snapshot_has_the_fields_that_are_kept(void **state)
     assert_int_equal(pair_stream(a, 5)->fields, 1);
 }
 
+static void a_snapshot_under_way_is_closed_to_be_asked_for_again(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    use(pair, "drop * * * 22\n");
+    pair->provider.answers = false;
+    request.is_streaming = false;
+    pair_ask_item(a, &request);
+    use(pair, "drop * * * 22\n");
+    use(pair, "keep * * * 32 22\n");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "R");
+    pair->provider.answers = true;
+    request.stream_id = 6;
+    pair_ask_item(a, &request);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 6), "I");
+    assert_int_equal(pair_stream(a, 6)->fields, 2);
+}
+
 /* 32 ripples to 22, and 32 is left out: its old values stand in 22 all the same. */
 static int setup_ripples(void **state)
 {
@@ -480,6 +502,7 @@ int main(void)
         TEST_CACHED(new_rules_give_open_items_a_new_image),
         TEST(new_rules_of_an_item_without_an_image_are_asked_of_its_provider),
         TEST(a_snapshot_has_the_fields_that_are_kept),
+        TEST(a_snapshot_under_way_is_closed_to_be_asked_for_again),
         TEST_CACHED(each_change_of_the_rules_gives_a_new_image),
         cmocka_unit_test_setup_teardown(
             a_field_that_takes_over_old_values_does_so_without_the_other, setup_ripples,
