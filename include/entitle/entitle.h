@@ -49,6 +49,17 @@ enum entitle_by {
     ENTITLE_BYS,
 };
 
+#define ENTITLE_SUM_MAX    65  /* SHA-256 in hexadecimal digits, with its zero */
+#define ENTITLE_JTI_MAX    128 /* longer ones are not kept */
+#define ENTITLE_SERIAL_MAX 41  /* hexadecimal digits of a certificate's number */
+
+/* The token that a login has shown: tokenhash= and `revoked` lines are about it. */
+struct entitle_shown {
+    uint64_t issued_s; /* iat of a signed one, since 1970; 0: it has none */
+    char sum[ENTITLE_SUM_MAX];
+    char jti[ENTITLE_JTI_MAX]; /* of a signed one; "": it has none */
+};
+
 struct entitle_query {
     enum entitle_kind kind;
     uint8_t domain; /* of the item */
@@ -59,6 +70,13 @@ struct entitle_query {
     struct entitle_view application; /* id of it, as the login says; as all below of logins */
     struct entitle_view position;
     struct entitle_view certificate; /* a name in the one that the client has shown; of logins */
+    /* Of logins: the number of that one, in hexadecimal digits without leading zeros; the token,
+     * NULL: there is none, or nobody has looked; the time since 1970, 0: it is not known, and
+     * expires= lets nobody in; whoever is on the way can read the connection. */
+    struct entitle_view serial;
+    const struct entitle_shown *shown;
+    uint64_t now_s;
+    bool is_plain;
     bool needs_certificate; /* of the user's own name, or one that cert= of its line fits */
     bool is_token;          /* ENTITLE_LOGIN: `token` says who it is */
     enum entitle_by by; /* ENTITLE_AGAIN: as the login was answered. ENTITLE_LOGIN: proved already,
@@ -90,6 +108,7 @@ struct entitle_query {
 enum entitle_token_error {
     ENTITLE_TOKEN_MISSING = 1,
     ENTITLE_TOKEN_REFUSED = 2,
+    ENTITLE_TOKEN_REVOKED = 7,
     ENTITLE_TOKEN_OTHER_USER = 9,
     ENTITLE_TOKEN_NOBODY_LOOKED = 10,
 };
@@ -121,6 +140,7 @@ struct entitle_answer {
     /* Limits of this user (ENTITLE_LOGIN); 0 = none. */
     uint32_t rules_seen;     /* that were looked at for it: what it cost */
     uint32_t mounts_max;     /* connections */
+    uint32_t positions_max;  /* that they come from */
     uint32_t items_max;      /* items at a time, of all of them */
     uint32_t messages_per_s; /* that each of them may send */
     uint32_t messages_burst; /* at once */
@@ -160,6 +180,12 @@ struct entitle_answer {
     enum entitle_reason reason;  /* of a denial, where there is a status of its own */
     char user[ENTITLE_TEXT_MAX]; /* whose token it is, if the login said no name */
     char text[ENTITLE_TEXT_MAX]; /* why not; shown to the user */
+    /* expires= of the user line, in seconds since 1970; 0: none. A reload may change it. */
+    uint64_t user_ends_s;
+    /* Of a login with a token, to be shown again with ENTITLE_AGAIN. Till the next question. */
+    const struct entitle_shown *shown;
+    /* tls= of the user line: a plain connection is refused. */
+    bool needs_tls;
 };
 
 #define ENTITLE_ANSWERS_MAX 16 /* that are taken at once */
@@ -222,8 +248,13 @@ struct entitle_authority {
  * Where a `content` line says so, an item needs what its name needs, and that the codes of its
  * permission data are granted: see entitle/lock.h.
  *
- * Keys: mounts= items= messages= requests= posts= from= application= position= stream= auth= post=;
- * see docs/access-file.md. Those of a role hold for users that do not have them.
+ *     revoked user=PATTERN before=TIME | jti=ID | sha256=HEX | cert=SERIAL
+ *
+ * A login with such a token or certificate is refused, and ends at a reload.
+ *
+ * Keys: mounts= positions= items= messages= requests= posts= from= application= position= tls=
+ * stream= auth= post= expires=; see docs/access-file.md. Those of a role hold for users that do
+ * not have them.
  */
 struct entitle_rules;
 
@@ -260,6 +291,9 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
  * ids that are named twice, a missing default, denials that deny posts, too. Each is told to
  * `diag`, in no order. */
 void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure);
+/* The same of lines that say nothing any more at this time: expires= that is past. */
+void entitle_rules_review_times(const struct entitle_rules *rules, uint64_t now_s,
+                                entitle_diag_fn diag, void *closure);
 /* Each user whose name is no pattern, and each pattern of names, in the order of the file. */
 void entitle_rules_users(const struct entitle_rules *rules,
                          void (*user)(void *self, struct entitle_view name, bool is_pattern),
@@ -278,7 +312,7 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
 /* Rules to swap on reload while other threads ask: store with release. NULL allows everything. */
 typedef _Atomic(const struct entitle_rules *) entitle_rules_slot;
 
-/* A user line has a hash= in place of a password. */
+/* A user line has a hash= in place of a password, or a tokenhash=. */
 bool entitle_rules_has_hashes(const struct entitle_rules *rules);
 
 /* The roles that a signed token gives: `claims` is name, zero, value, zero, and so on; `out` gets

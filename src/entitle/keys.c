@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "rules.h"
@@ -17,7 +18,10 @@ enum kind {
     A_SWITCH,
     AN_AUTH,
     A_CLAIM,
-    POST_RIGHTS
+    POST_RIGHTS,
+    A_SUM,
+    A_TIME,
+    A_WISH
 };
 
 static const struct key {
@@ -46,6 +50,10 @@ static const struct key {
     [ENTITLE_KEY_CERT] = KEY("cert", A_SECRET, cert),
     [ENTITLE_KEY_CLAIM] = KEY("claim", A_CLAIM, claim),
     [ENTITLE_KEY_POST] = KEY("post", POST_RIGHTS, post_rights),
+    [ENTITLE_KEY_TOKENHASH] = KEY("tokenhash", A_SUM, tokenhash),
+    [ENTITLE_KEY_EXPIRES] = KEY("expires", A_TIME, expires_s),
+    [ENTITLE_KEY_POSITIONS] = KEY("positions", A_NUMBER, positions),
+    [ENTITLE_KEY_TLS] = KEY("tls", A_WISH, needs_tls),
 #undef KEY
 };
 
@@ -126,6 +134,9 @@ static const char *const expected[] = {
     [AN_AUTH] = "some of password,token,jwt,cert,authority,none",
     [A_CLAIM] = "the claim of a token and its text, NAME:VALUE",
     [POST_RIGHTS] = "some of create,delete,perm, or none",
+    [A_SUM] = "64 hexadecimal digits; make them with: rmdsaccess tokenhash",
+    [A_TIME] = "a time like 2027-01-31 or 2027-01-31T18:00:00Z",
+    [A_WISH] = "yes or no",
 };
 
 /* A bit for each; 0: one of them is none. */
@@ -175,6 +186,14 @@ static bool take_value(const struct key *key, struct entitle_view value, void *p
     case A_SWITCH:
         *(bool *)place = entitle_is(value, "no");
         return *(bool *)place || entitle_is(value, "yes");
+    case A_WISH:
+        *(bool *)place = entitle_is(value, "yes");
+        return *(bool *)place || entitle_is(value, "no");
+    case A_TIME:
+        return entitle_time_read(value, place);
+    case A_SUM:
+        *(struct entitle_view *)place = value;
+        return entitle_sum_read(value);
     case A_CLAIM:
         *(struct entitle_view *)place = value;
         return value.length > 2 && value.data[0] != ':' &&
@@ -213,6 +232,11 @@ static void unknown_key(struct entitle_parse *parse, const char *kind,
                      near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static bool is_of_user(enum kind kind)
+{
+    return kind == A_SECRET || kind == A_HASH || kind == A_SUM || kind == AN_AUTH;
+}
+
 static void parse_key(struct entitle_parse *parse, const char *kind, struct entitle_user *user,
                       struct entitle_view word)
 {
@@ -229,7 +253,7 @@ static void parse_key(struct entitle_parse *parse, const char *kind, struct enti
 
         if (!value.data)
             continue;
-        if (is_role && (key->kind == A_SECRET || key->kind == A_HASH || key->kind == AN_AUTH))
+        if (is_role && is_of_user(key->kind))
             entitle_complain(parse, "role %.*s: %s= belongs to a user, not to a role",
                              ENTITLE_SHOWN(user->line.parts[0]), key->name);
         else if (!is_role && key->kind == A_CLAIM)
@@ -254,8 +278,10 @@ static void tell_missing_secret(struct entitle_parse *parse, const struct entitl
     if (keys->auth >> ENTITLE_BY_PASSWORD & 1 && !keys->password.data && !keys->hash.data)
         entitle_complain(parse, "user %.*s: auth=password needs password= or hash=",
                          ENTITLE_SHOWN(user->line.parts[0]));
-    if (keys->auth >> ENTITLE_BY_TOKEN & 1 && !keys->token.data)
-        entitle_complain(parse, "user %.*s: auth=token needs token=; a signed token is auth=jwt",
+    if (keys->auth >> ENTITLE_BY_TOKEN & 1 && !keys->token.data && !keys->tokenhash.data)
+        entitle_complain(parse,
+                         "user %.*s: auth=token needs token= or tokenhash=; a signed token is "
+                         "auth=jwt",
                          ENTITLE_SHOWN(user->line.parts[0]));
 }
 
@@ -267,6 +293,10 @@ void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct en
     if (user->keys.password.data && user->keys.hash.data)
         entitle_complain(parse, "user %.*s: password= or hash= is expected, not both",
                          ENTITLE_SHOWN(user->line.parts[0]));
+    if (user->keys.token.data && user->keys.tokenhash.data)
+        entitle_complain(parse, "user %.*s: token= or tokenhash= is expected, not both",
+                         ENTITLE_SHOWN(user->line.parts[0]));
+    parse->rules->has_tokenhash |= user->keys.tokenhash.data != NULL;
     tell_missing_secret(parse, user);
     if (user->keys.hash.data && !parse->rules->decoy.data)
         parse->rules->decoy = user->keys.hash;
@@ -276,7 +306,8 @@ static size_t size_of(enum kind kind)
 {
     return kind == A_NUMBER                         ? sizeof(uint32_t)
            : kind == A_RATE                         ? sizeof(struct entitle_rate)
-           : kind == A_SWITCH                       ? sizeof(bool)
+           : kind == A_SWITCH || kind == A_WISH     ? sizeof(bool)
+           : kind == A_TIME                         ? sizeof(uint64_t)
            : kind == AN_AUTH || kind == POST_RIGHTS ? sizeof(uint8_t)
                                                     : sizeof(struct entitle_view);
 }
@@ -357,15 +388,36 @@ static bool is_listed(struct entitle_view list, struct entitle_view word)
     return false;
 }
 
+static const char *refuse_expired(uint64_t expires_s, uint64_t now_s, struct entitle_answer *out)
+{
+    char time[ENTITLE_TIME_MAX];
+
+    if (now_s == 0)
+        return "the user expires, and there is no clock here";
+    if (now_s < expires_s)
+        return NULL;
+    entitle_time_write(expires_s, time);
+    snprintf(out->text, sizeof(out->text), "the user expired at %s", time);
+    return out->text;
+}
+
 const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct entitle_query *query,
-                                enum entitle_reason *reason)
+                                struct entitle_answer *out)
 {
     if (keys->is_disabled)
         return "the user is disabled";
+    const char *why = keys->expires_s ? refuse_expired(keys->expires_s, query->now_s, out) : NULL;
+    if (why)
+        return why;
+    if (keys->needs_tls && query->is_plain) {
+        snprintf(out->text, sizeof(out->text), "%.*s must use TLS",
+                 query->user.length < 100 ? (int)query->user.length : 100, query->user.data);
+        return out->text;
+    }
     if (keys->from.data && !comes_from(keys->from, query->host))
         return "the user may not come from this address";
     if (keys->application.data && !is_listed(keys->application, query->application)) {
-        *reason = ENTITLE_APPLICATION;
+        out->reason = ENTITLE_APPLICATION;
         return "the application is not allowed to the user";
     }
     if (keys->position.data && !entitle_fits(keys->position, query->position))

@@ -53,5 +53,7 @@ bool entitle_rules_about(const struct entitle_rules *rules, struct entitle_view 
         look(&list, &entitle_item_at(rules, i)->line);
     for (size_t i = 0; i < rules->fields.count; i++)
         look(&list, &entitle_fields_at(rules, i)->line);
+    for (size_t i = 0; i < rules->recalls.count; i++)
+        look(&list, &((const struct entitle_recall *)rules->recalls.at + i)->line);
     return list.user != NULL;
 }

@@ -1,5 +1,6 @@
 /* parse.c - the statements of an access file. See rules.h and entitle/entitle.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "rules.h"
@@ -174,24 +175,31 @@ static const struct statement {
     { "peset", entitle_parse_peset },
     { "pe", entitle_parse_pe },
     { "grant", entitle_parse_grant },
-    { "map", entitle_parse_map },
     { "content", entitle_parse_content },
+    { "map", entitle_parse_map },
     { "fields", entitle_parse_fields },
+    { "revoked", entitle_parse_revoked },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
 
 static void unknown_statement(struct entitle_parse *parse, struct entitle_view word)
 {
     const char *names[STATEMENTS];
+    char list[256] = "";
+    size_t used = 0;
 
-    for (size_t i = 0; i < STATEMENTS; i++)
+    for (size_t i = 0; i < STATEMENTS; i++) {
         names[i] = statements[i].name;
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+                                 i == 0                ? ""
+                                 : i + 1 == STATEMENTS ? " or "
+                                                       : ", ",
+                                 names[i]);
+    }
     const char *near = entitle_near(word, names, STATEMENTS);
     entitle_complain(parse,
-                     "\"%.*s\" is not a statement; user, role, allow, deny, default, peset, pe, "
-                     "grant, content, map or fields is expected "
-                     "at the start of a line%s%s%s",
-                     ENTITLE_SHOWN(word), near ? "; did you mean " : "", near ? near : "",
+                     "\"%.*s\" is not a statement; %s is expected at the start of a line%s%s%s",
+                     ENTITLE_SHOWN(word), list, near ? "; did you mean " : "", near ? near : "",
                      near ? "?" : "");
 }
 

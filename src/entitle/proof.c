@@ -1,5 +1,7 @@
 /* proof.c - is what a login shows enough for the user that it names? See rules.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/table.h"
 #include "rules.h"
 
@@ -24,6 +26,8 @@ uint64_t entitle_proof_of(const struct entitle_keys *keys)
         proof = (proof * 5 + md_hash_bytes(keys->hash.data, keys->hash.length)) | 1;
     if (keys->token.data)
         proof = (proof * 3 + md_hash_bytes(keys->token.data, keys->token.length)) | 1;
+    if (keys->tokenhash.data)
+        proof = (proof * 7 + md_hash_bytes(keys->tokenhash.data, keys->tokenhash.length)) | 1;
     return proof;
 }
 
@@ -36,7 +40,8 @@ void entitle_ask_for_hash(struct entitle_view hash, bool is_decoy, struct entitl
 
 static bool has_secret(const struct entitle_keys *keys)
 {
-    return keys->password.data || keys->hash.data || keys->token.data || keys->cert.data;
+    return keys->password.data || keys->hash.data || keys->token.data || keys->tokenhash.data ||
+           keys->cert.data;
 }
 
 /* Without auth=, whoever needs no proof may show one. */
@@ -81,10 +86,19 @@ static const char *refuse_password(const struct entitle_keys *keys,
     return "user name or password refused";
 }
 
+static bool fits_token(const struct entitle_keys *keys, const struct entitle_query *query)
+{
+    if (keys->token.data)
+        return same_secret(keys->token, query->token);
+    return keys->tokenhash.data && query->shown &&
+           same_secret(keys->tokenhash,
+                       (struct entitle_view){ query->shown->sum, strlen(query->shown->sum) });
+}
+
 static const char *refuse_token(const struct entitle_keys *keys, const struct entitle_query *query,
                                 struct entitle_answer *out)
 {
-    if (same_secret(keys->token, query->token)) {
+    if (fits_token(keys, query)) {
         out->by = ENTITLE_BY_TOKEN;
         return NULL;
     }
@@ -98,7 +112,7 @@ static const char *refuse_secrets(const struct entitle_keys *keys,
 {
     const char *why = keys->cert.data ? refuse_certificate(keys, query, out) : NULL;
 
-    if (!why && keys->token.data)
+    if (!why && (keys->token.data || keys->tokenhash.data))
         why = refuse_token(keys, query, out);
     if (!why && (keys->password.data || keys->hash.data))
         why = refuse_password(keys, query, out);

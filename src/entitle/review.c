@@ -136,6 +136,41 @@ void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn dia
         look_at_fields(&review, entitle_fields_at(rules, i));
 }
 
+/* The role has a line of its own in the report. */
+static bool is_of_role(const struct entitle_rules *rules, const struct entitle_user *user)
+{
+    const uint32_t *numbers = rules->numbers.at;
+
+    for (uint32_t i = 0; i < user->role_count; i++) {
+        const struct entitle_user *role =
+            entitle_user_at(&rules->roles, numbers[user->roles_at + i]);
+        if (role->keys.expires_s == user->keys.expires_s)
+            return true;
+    }
+    return false;
+}
+
+void entitle_rules_review_times(const struct entitle_rules *rules, uint64_t now_s,
+                                entitle_diag_fn diag, void *closure)
+{
+    const struct entitle_array *const lists[] = { &rules->users, &rules->roles };
+    char time[ENTITLE_TIME_MAX], text[200];
+
+    for (int role = 0; role < 2; role++) {
+        for (size_t i = 0; i < lists[role]->count; i++) {
+            const struct entitle_user *one = entitle_user_at(lists[role], i);
+            uint64_t expires_s = one->keys.expires_s;
+
+            if (expires_s == 0 || expires_s > now_s || is_of_role(rules, one))
+                continue;
+            entitle_time_write(expires_s, time);
+            snprintf(text, sizeof(text), "%s %.*s expired at %s: it lets nobody in",
+                     role ? "role" : "user", ENTITLE_SHOWN(one->line.parts[0]), time);
+            diag(closure, (int)one->line.line, text);
+        }
+    }
+}
+
 void entitle_rules_users(const struct entitle_rules *rules,
                          void (*user)(void *self, struct entitle_view name, bool is_pattern),
                          void *self)

@@ -31,23 +31,29 @@ static int index_posters(struct entitle_rules *rules)
                                 sizeof(struct entitle_user), 1);
 }
 
+/* The first one with it. */
+static int index_token(struct md_table **table, struct entitle_view token,
+                       struct entitle_user *user)
+{
+    int err = token.data && !*table ? md_table_create(64, table) : MD_OK;
+
+    if (err == MD_OK && token.data)
+        err = md_table_put(*table, token.data, token.length, user);
+    return err == MD_ERR_EXISTS ? MD_OK : err;
+}
+
 static int index_tokens(struct entitle_rules *rules)
 {
-    for (size_t i = 0; i < rules->users.count; i++) {
-        struct entitle_user *user = entitle_user_at(&rules->users, i);
-        struct entitle_view token = user->keys.token;
-        int err = MD_OK;
+    int err = MD_OK;
 
-        if (!token.data)
-            continue;
-        if (!rules->by_token)
-            err = md_table_create(64, &rules->by_token);
+    for (size_t i = 0; i < rules->users.count && err == MD_OK; i++) {
+        struct entitle_user *user = entitle_user_at(&rules->users, i);
+
+        err = index_token(&rules->by_token, user->keys.token, user);
         if (err == MD_OK)
-            err = md_table_put(rules->by_token, token.data, token.length, user);
-        if (err != MD_OK && err != MD_ERR_EXISTS)
-            return err;
+            err = index_token(&rules->by_tokenhash, user->keys.tokenhash, user);
     }
-    return MD_OK;
+    return err;
 }
 
 static void look_for_outside(struct entitle_rules *rules)
@@ -80,6 +86,8 @@ static int index_rules(struct entitle_parse *parse)
         err = entitle_note_names(rules);
     if (err == MD_OK)
         err = index_tokens(rules);
+    if (err == MD_OK)
+        err = entitle_index_revoked(rules);
     return err == MD_OK ? index_posters(rules) : err;
 }
 
@@ -118,6 +126,8 @@ void entitle_rules_destroy(struct entitle_rules *rules)
     entitle_index_fini(&rules->by_item);
     entitle_index_fini(&rules->by_poster);
     md_table_destroy(rules->by_token);
+    md_table_destroy(rules->by_tokenhash);
+    entitle_revoked_fini(rules);
     entitle_index_fini(&rules->by_grant);
     entitle_index_fini(&rules->by_map);
     entitle_index_fini(&rules->by_content);
@@ -145,7 +155,8 @@ void entitle_rules_destroy(struct entitle_rules *rules)
 
 static enum entitle_verdict deny(struct entitle_answer *out, const char *text)
 {
-    snprintf(out->text, sizeof(out->text), "%s", text);
+    if (text != out->text)
+        snprintf(out->text, sizeof(out->text), "%s", text);
     return out->verdict = ENTITLE_DENY;
 }
 
@@ -186,6 +197,9 @@ static bool has_too_many_roles(const struct entitle_rules *rules, const struct e
 static void take_limits(const struct entitle_keys *keys, struct entitle_answer *out)
 {
     out->mounts_max = keys->mounts;
+    out->positions_max = keys->positions;
+    out->user_ends_s = keys->expires_s;
+    out->needs_tls = keys->needs_tls;
     out->items_max = keys->items;
     out->messages_per_s = keys->messages.per_second;
     out->messages_burst = keys->messages.burst;
@@ -201,15 +215,26 @@ static bool is_pattern(struct entitle_view name)
     return memchr(name.data, '*', name.length) || memchr(name.data, '?', name.length);
 }
 
+/* NULL: the token is nobody's. */
+static const struct entitle_user *user_of_token(const struct entitle_rules *rules,
+                                                const struct entitle_query *query)
+{
+    const struct entitle_user *user = NULL;
+
+    if (rules->by_token)
+        user = md_table_get(rules->by_token, query->token.data, query->token.length);
+    if (!user && rules->by_tokenhash && query->shown)
+        user = md_table_get(rules->by_tokenhash, query->shown->sum, strlen(query->shown->sum));
+    return user;
+}
+
 /* The name in the login, or of whom its token is. Empty: of nobody. */
 static struct entitle_view identity_of(const struct entitle_rules *rules,
                                        const struct entitle_query *query,
                                        struct entitle_answer *out)
 {
     const struct entitle_user *user =
-        query->user.length == 0 && query->token.length && rules->by_token
-            ? md_table_get(rules->by_token, query->token.data, query->token.length)
-            : NULL;
+        query->user.length == 0 && query->token.length ? user_of_token(rules, query) : NULL;
 
     if (!user)
         return query->user;
@@ -234,12 +259,12 @@ static bool is_outside(const struct entitle_user *user)
 /* The authority is not asked about a login that the line refuses by itself. */
 static bool is_asked_outside(const struct entitle_user *user, const struct entitle_query *query)
 {
-    enum entitle_reason reason = ENTITLE_OTHER;
+    struct entitle_answer unused = { .verdict = ENTITLE_ALLOW };
 
     return user && is_outside(user) && query->kind == ENTITLE_LOGIN &&
            query->by == ENTITLE_BY_NAME && !query->is_alone && !query->is_proof_given &&
            !entitle_lacks_certificate(&user->keys, query) &&
-           !entitle_keys_refuse(&user->keys, query, &reason);
+           !entitle_keys_refuse(&user->keys, query, &unused);
 }
 
 static enum entitle_verdict judge_named(const struct entitle_rules *rules,
@@ -247,7 +272,10 @@ static enum entitle_verdict judge_named(const struct entitle_rules *rules,
                                         struct entitle_answer *out)
 {
     struct entitle_view name = query->user;
+    const char *revoked = entitle_refuse_revoked(rules, query, out);
 
+    if (revoked)
+        return deny(out, revoked);
     if (name.length == 0 && query->token.length && rules->asks_outside && !query->is_alone)
         return ask_outside(out);
     if (name.length == 0)
@@ -272,7 +300,7 @@ static enum entitle_verdict judge_named(const struct entitle_rules *rules,
     if (!why && out->verdict == ENTITLE_PENDING)
         return out->verdict;
     if (!why)
-        why = entitle_keys_refuse(&user->keys, query, &out->reason);
+        why = entitle_keys_refuse(&user->keys, query, out);
     if (!why && has_too_many_roles(rules, user, query->roles))
         why = "the session has more than 64 roles";
     if (why)
@@ -443,7 +471,7 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
 
 bool entitle_rules_has_hashes(const struct entitle_rules *rules)
 {
-    return rules->decoy.data != NULL;
+    return rules->decoy.data != NULL || rules->has_tokenhash;
 }
 
 /* ---- the authority ---- */

@@ -39,6 +39,10 @@ enum entitle_key {
     ENTITLE_KEY_CERT,
     ENTITLE_KEY_CLAIM,
     ENTITLE_KEY_POST,
+    ENTITLE_KEY_TOKENHASH,
+    ENTITLE_KEY_EXPIRES,
+    ENTITLE_KEY_POSITIONS,
+    ENTITLE_KEY_TLS,
     ENTITLE_KEYS,
 };
 
@@ -53,17 +57,21 @@ struct entitle_keys {
     uint8_t post_rights; /* enum entitle_post_right */
     bool is_disabled;
     bool is_snapshot_only;
+    bool needs_tls;
     uint32_t mounts;
+    uint32_t positions;
     uint32_t items;
     struct entitle_rate messages;
     struct entitle_rate requests;
     struct entitle_rate posts;
     struct entitle_view password;
     struct entitle_view token;
-    struct entitle_view hash;  /* of a password */
-    struct entitle_view cert;  /* names in certificates: a pattern */
-    struct entitle_view claim; /* of a signed token, that gives the role: NAME:VALUE */
-    struct entitle_view roles; /* as written */
+    struct entitle_view tokenhash; /* SHA-256 of a token, 64 small hexadecimal digits */
+    uint64_t expires_s;            /* since 1970; 0: never */
+    struct entitle_view hash;      /* of a password */
+    struct entitle_view cert;      /* names in certificates: a pattern */
+    struct entitle_view claim;     /* of a signed token, that gives the role: NAME:VALUE */
+    struct entitle_view roles;     /* as written */
     struct entitle_view from;
     struct entitle_view application;
     struct entitle_view position;
@@ -147,6 +155,26 @@ struct entitle_pe_name {
     uint16_t set;
 };
 
+/* Tokens of users who fit, issued before that time. */
+struct entitle_recall {
+    struct entitle_line line; /* user */
+    uint64_t before_s;
+};
+
+enum entitle_revoked_by {
+    ENTITLE_REVOKED_JTI,
+    ENTITLE_REVOKED_SUM,
+    ENTITLE_REVOKED_SERIAL,
+    ENTITLE_REVOKED_BYS,
+};
+
+/* One token, or one certificate. */
+struct entitle_revoked {
+    struct entitle_view id;
+    uint32_t line;
+    enum entitle_revoked_by by;
+};
+
 /* Grows while a file is read. */
 struct entitle_array {
     void *at;
@@ -172,7 +200,9 @@ struct entitle_rules {
     struct entitle_array contents;
     struct entitle_array fields;
     struct entitle_array fids; /* of fields lines: int16_t */
-    uint16_t *set_of_id;       /* by service id of a lock; NULL: there are no sets */
+    struct entitle_array recalls;
+    struct entitle_array revoked;
+    uint16_t *set_of_id; /* by service id of a lock; NULL: there are no sets */
     struct entitle_index by_user;
     struct entitle_index by_role;
     struct entitle_index by_item;
@@ -181,11 +211,15 @@ struct entitle_rules {
     struct entitle_index by_map;
     struct entitle_index by_content;
     struct entitle_index by_fields;
+    struct entitle_index by_recall;
+    struct md_table *by_revoked[ENTITLE_REVOKED_BYS]; /* NULL: no line has one */
     struct md_table *by_token; /* the first user with it; NULL: none has one */
+    struct md_table *by_tokenhash;
     struct entitle_view decoy; /* a hash of the file; NULL: it has none */
     bool denies_items;         /* that no line fits */
     bool denies_posts;
-    bool asks_outside;      /* a user line has auth=authority */
+    bool asks_outside; /* a user line has auth=authority */
+    bool has_tokenhash;
     bool has_items_default; /* a line says so */
     bool has_posts_default;
     bool has_post_rights; /* a line has post=: without it somebody has none */
@@ -241,6 +275,27 @@ void entitle_complain(struct entitle_parse *parse, const char *format, ...)
 void entitle_say(const struct entitle_query *query, const char *step, uint32_t line,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* ---- times.c ---- */
+
+#define ENTITLE_TIME_MAX 24
+
+/* "2027-01-31" or "2027-01-31T18:00:00Z" to seconds since 1970, and back. */
+bool entitle_time_read(struct entitle_view word, uint64_t *out);
+void entitle_time_write(uint64_t time_s, char out[ENTITLE_TIME_MAX]);
+
+/* ---- revoked.c ---- */
+
+void entitle_parse_revoked(struct entitle_parse *parse, const struct entitle_view words[],
+                           int count);
+/* 64 hexadecimal digits, which become small ones where they stand. */
+bool entitle_sum_read(struct entitle_view word);
+/* Once all lines are read. MD_ERR_NOMEM. */
+int entitle_index_revoked(struct entitle_rules *rules);
+void entitle_revoked_fini(struct entitle_rules *rules);
+/* NULL: what the login of this user shows is good still; else why not, with the line in *out. */
+const char *entitle_refuse_revoked(const struct entitle_rules *rules,
+                                   const struct entitle_query *query, struct entitle_answer *out);
+
 /* ---- keys.c ---- */
 
 /* `kind` is "user" or "role". */
@@ -250,7 +305,7 @@ void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct en
 void entitle_inherit_keys(struct entitle_keys *keys, const struct entitle_keys *more);
 /* NULL: the user may come from there with that; else why not. */
 const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct entitle_query *query,
-                                enum entitle_reason *reason);
+                                struct entitle_answer *out);
 
 /* ---- proof.c ---- */
 

@@ -11,6 +11,10 @@
 #include "base/err.h"
 #include "entitle/entitle.h"
 
+/* SHA-256 of nothing in particular. */
+#define SUM   "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define WRONG "f0112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 static struct entitle_answer answer;
 static struct entitle_rules *rules;
 
@@ -193,16 +197,189 @@ static void a_session_goes_on_while_its_proof_is_enough(void **state)
 
 static void a_way_in_that_the_line_does_not_have_is_a_mistake(void **state)
 {
-    static const char *const lines[] = { "user a auth=password\n", "user a auth=token\n",
-                                         "user a auth=\n",         "user a auth=jwt,pin\n",
-                                         "user a claim=g:x\n",     "role r claim=x\n",
-                                         "role r auth=jwt\n",      "role r cert=x\n" };
+    static const char *const lines[] = {
+        "user a auth=password\n",
+        "user a auth=token\n",
+        "user a auth=\n",
+        "user a auth=jwt,pin\n",
+        "user a claim=g:x\n",
+        "role r claim=x\n",
+        "role r auth=jwt\n",
+        "role r cert=x\n",
+        "user a tokenhash=00\n",
+        "role r tokenhash=" SUM "\n",
+        "user a token=t tokenhash=" SUM "\n",
+        "user a expires=2027-02-29\n",
+        "user a expires=2027-1-15\n",
+        "user a expires=2027-01-15T08:00:00\n",
+        "user a expires=2027-01-15T24:00:00Z\n",
+        "user a expires=1969-12-31\n",
+        "user a tls=maybe\n",
+        "user a positions=-1\n",
+        "revoked\n",
+        "revoked user=a\n",
+        "revoked user=a before=now\n",
+        "revoked before=2027-01-15\n",
+        "revoked jti=\n",
+        "revoked jti=a jti=b\n",
+        "revoked sha256=abc\n",
+        "revoked cert=xyz\n",
+        "revoked cert=123456789012345678901234567890123456789012\n"
+    };
     struct entitle_rules *made;
 
     (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         assert_int_equal(entitle_rules_create(lines[i], strlen(lines[i]), NULL, NULL, &made),
                          MD_ERR_MALFORMED);
+}
+
+static struct entitle_query token_query(const char *user, const struct entitle_shown *shown)
+{
+    return (struct entitle_query){
+        .kind = ENTITLE_LOGIN,
+        .user = view(user),
+        .token = view("opaque"),
+        .is_token = true,
+        .shown = shown,
+    };
+}
+
+static void a_token_may_stand_in_the_file_as_its_sum(void **state)
+{
+    const struct entitle_shown right = { .sum = SUM }, wrong = { .sum = WRONG };
+    struct entitle_query query = token_query("", &right);
+
+    (void)state;
+    use("user px tokenhash=00112233445566778899AABBCCDDEEFF"
+        "00112233445566778899aabbccddeeff\n");
+    assert_true(entitle_rules_has_hashes(rules));
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    assert_string_equal(answer.user, "px");
+    assert_int_equal(answer.by, ENTITLE_BY_TOKEN);
+    assert_true(answer.is_proved);
+    assert_int_equal(again("px", (struct shown){ .password = "" }), ENTITLE_ALLOW);
+    query = token_query("px", &wrong);
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REFUSED);
+    query = token_query("px", NULL);
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    query = token_query("", &wrong);
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    query = token_query("px", &right);
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    use("user px tokenhash=" SUM " auth=token,password password=p\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    use("user px tokenhash=f0112233445566778899aabbccddeeff"
+        "00112233445566778899aabbccddeeff\n");
+    assert_int_equal(again("px", (struct shown){ .password = "" }), ENTITLE_DENY);
+}
+
+static void a_token_that_is_revoked_is_refused_whoever_shows_it(void **state)
+{
+    const struct entitle_shown first = { .sum = SUM, .jti = "t-1" };
+    const struct entitle_shown second = { .sum = WRONG, .jti = "t-2" };
+    struct entitle_query query = token_query("a", &first);
+
+    (void)state;
+    use("user * token=opaque\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    use("user * token=opaque\nrevoked sha256=" SUM "\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "token refused: revoked");
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+    assert_int_equal(answer.line, 2);
+    query.kind = ENTITLE_AGAIN;
+    query.by = ENTITLE_BY_TOKEN;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_int_equal(answer.token_error, 0); /* the session ends */
+    query = token_query("a", &second);
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    use("user * token=opaque\nrevoked jti=t-1\nrevoked jti=t-2\nrevoked jti=t-2\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_int_equal(answer.line, 3);
+}
+
+static enum entitle_verdict issued(const char *user, uint64_t issued_s)
+{
+    const struct entitle_shown shown = { .sum = SUM, .issued_s = issued_s };
+    struct entitle_query query = token_query(user, &shown);
+
+    query.by = ENTITLE_BY_JWT;
+    return entitle_rules_judge(rules, &query, &answer);
+}
+
+static void tokens_of_a_user_that_were_issued_before_a_time_are_refused(void **state)
+{
+    (void)state;
+    /* 1800000000 is 2027-01-15T08:00:00Z. */
+    use("user * auth=jwt\nrevoked user=a* before=2027-01-15\n"
+        "revoked user=alice before=2027-01-15T08:00:00Z\n");
+    assert_int_equal(issued("alice", 1799999999), ENTITLE_DENY);
+    assert_int_equal(answer.line, 3);
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+    assert_int_equal(issued("alice", 1800000000), ENTITLE_ALLOW);
+    assert_int_equal(issued("anna", 1799999999), ENTITLE_ALLOW);
+    assert_int_equal(issued("anna", 1799971199), ENTITLE_DENY);
+    assert_int_equal(issued("anna", 0), ENTITLE_DENY); /* it does not say when */
+    assert_int_equal(issued("bob", 0), ENTITLE_ALLOW);
+}
+
+static void a_certificate_is_refused_by_its_number(void **state)
+{
+    struct entitle_query query = query_of("a", (struct shown){ .certificate = "a" });
+
+    (void)state;
+    use("user a auth=cert,none\nrevoked cert=00:1A:2b\nrevoked cert=0\n");
+    query.serial = view("1a2b");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "the certificate is revoked");
+    query.kind = ENTITLE_AGAIN;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    query = query_of("a", (struct shown){ .certificate = "a" });
+    query.serial = view("1a2c");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    query.serial = view(""); /* none was shown */
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+}
+
+static void a_user_expires(void **state)
+{
+    struct entitle_query query = query_of("a", (struct shown){ .password = "" });
+
+    (void)state;
+    use("role r expires=2027-01-15T08:00:00Z\nuser a role=r\nuser b role=r expires=2028-02-29\n");
+    query.now_s = 1799999999;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.user_ends_s, 1800000000);
+    query.now_s = 1800000000;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "the user expired at 2027-01-15T08:00:00Z");
+    query.kind = ENTITLE_AGAIN;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    query.now_s = 0;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    query.user = view("b");
+    query.now_s = 1800000000;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.user_ends_s, 1835395200);
+}
+
+static void a_user_may_have_to_use_tls(void **state)
+{
+    struct entitle_query query = query_of("alice", (struct shown){ .password = "" });
+
+    (void)state;
+    use("role r tls=yes positions=3\nuser alice role=r\nuser bob role=r tls=no positions=2\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    assert_true(answer.needs_tls);
+    assert_int_equal(answer.positions_max, 3);
+    query.is_plain = true;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "alice must use TLS");
+    query.user = view("bob");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.positions_max, 2);
 }
 
 #define TEST(function) cmocka_unit_test_teardown(function, clean_up)
@@ -216,6 +393,12 @@ int main(void)
         TEST(the_authority_is_not_asked_without_the_certificate),
         TEST(a_certificate_is_compared_with_the_user_of_the_token),
         TEST(a_session_goes_on_while_its_proof_is_enough),
+        TEST(a_token_may_stand_in_the_file_as_its_sum),
+        TEST(a_token_that_is_revoked_is_refused_whoever_shows_it),
+        TEST(tokens_of_a_user_that_were_issued_before_a_time_are_refused),
+        TEST(a_certificate_is_refused_by_its_number),
+        TEST(a_user_expires),
+        TEST(a_user_may_have_to_use_tls),
         TEST(a_way_in_that_the_line_does_not_have_is_a_mistake),
     };
 

@@ -165,6 +165,19 @@ static void each_step_of_a_verdict_names_its_line(void **state)
     entitle_rules_destroy(rules);
 }
 
+static void who_has_expired_is_said_once(void **state)
+{
+    struct entitle_rules *rules = rules_of("role r expires=2027-01-15\nuser a role=r\n"
+                                           "user b expires=2027-01-15T08:00:00Z\n"
+                                           "user c expires=2027-01-15T08:00:01Z\nuser d\n");
+
+    (void)state;
+    entitle_rules_review_times(rules, 1800000000, note, NULL);
+    assert_string_equal(told, "3: user b expired at 2027-01-15T08:00:00Z: it lets nobody in\n"
+                              "1: role r expired at 2027-01-15T00:00:00Z: it lets nobody in\n");
+    entitle_rules_destroy(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +187,7 @@ int main(void)
         cmocka_unit_test(a_line_that_decides_nothing_is_said),
         cmocka_unit_test(a_line_of_which_a_part_counts_is_not),
         cmocka_unit_test(a_user_line_that_nobody_comes_to_is_said),
+        cmocka_unit_test(who_has_expired_is_said_once),
         cmocka_unit_test(each_step_of_a_verdict_names_its_line),
     };
 
