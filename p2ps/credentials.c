@@ -15,45 +15,17 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "job.h"
 #include "known.h"
 
-#define THREADS_MAX  8
-#define WORKERS      64
-#define TEXT_MAX     128
-#define PASSWORD_MAX 512 /* of crypt(3), with its zero */
-/* A text of a login that outlives the question. */
-struct text {
-    size_t length;
-    char bytes[TEXT_MAX];
-};
-
-/* A login that waits for a thread, then for its worker. */
-struct job {
-    struct job *next;
-    unsigned worker;
-    bool is_decoy, fits;
-    char password[PASSWORD_MAX];
-    char hash[ENTITLE_HASH_MAX];
-    char sum[AUDIT_SUM_SIZE];
-    struct text user, host, application, position, certificate;
-    bool needs_certificate;
-    bool has_token_user;       /* the user is whose token it is */
-    struct p2ps_token *result; /* not a password: a signed token, and what it turned out to be */
-    struct entitle_answer answer;
-    size_t token_length;
-    char token[];
-};
-
-struct list {
-    struct job *first;
-    struct job **end;
-};
-
+#define THREADS_MAX 8
+#define WORKERS     64
 struct worker {
     struct p2ps_credentials *credentials;
     unsigned index;
-    struct list answers;
-    char roles[ENTITLE_ANSWERS_MAX][P2PS_TOKEN_ROLES]; /* of the answers that were taken last */
+    struct p2ps_jobs answers;
+    char roles[ENTITLE_ANSWERS_MAX][P2PS_TOKEN_ROLES];   /* of the answers that were taken last */
+    struct entitle_shown shown[ENTITLE_ANSWERS_MAX + 1]; /* likewise; the last: of ask */
     _Atomic bool has_answers;
     void (*wake)(void *owner);
     void *owner;
@@ -63,11 +35,12 @@ struct p2ps_credentials {
     struct p2ps_credentials_config config;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
-    struct list questions;
+    struct p2ps_jobs questions;
     unsigned waiting;
     bool stop;
     struct p2ps_known known;
     struct p2ps_backoff backoff;
+    struct p2ps_plain plain;
     struct p2ps_credentials_stats stats;
     struct worker workers[WORKERS];
     struct checker {
@@ -77,50 +50,11 @@ struct p2ps_credentials {
     } checkers[THREADS_MAX];
 };
 
-/* ---- lists ---- */
-
-static void append(struct list *list, struct job *job)
-{
-    job->next = NULL;
-    if (!list->first)
-        list->end = &list->first;
-    *list->end = job;
-    list->end = &job->next;
-}
-
-static struct job *take_first(struct list *list)
-{
-    struct job *job = list->first;
-
-    if (job)
-        list->first = job->next;
-    return job;
-}
-
-static void forget(struct job *job)
-{
-    free(job->result);
-    explicit_bzero(job, sizeof(*job) + job->token_length);
-    free(job);
-}
-
-static void copy(struct text *out, struct entitle_view text)
-{
-    out->length = text.length < sizeof(out->bytes) ? text.length : sizeof(out->bytes);
-    if (out->length)
-        memcpy(out->bytes, text.data, out->length);
-}
-
-static struct entitle_view view(const struct text *text)
-{
-    return (struct entitle_view){ text->bytes, text->length };
-}
-
 /* ---- what came of them ---- */
 
-static void note_failure(struct p2ps_credentials *credentials, const struct job *job)
+static void note_failure(struct p2ps_credentials *credentials, const struct p2ps_job *job)
 {
-    struct entitle_view host = view(&job->host), user = view(&job->user);
+    struct entitle_view host = p2ps_text_view(&job->host), user = p2ps_text_view(&job->user);
 
     credentials->stats.refused++;
     p2ps_backoff_count(&credentials->backoff, credentials->config.now(), host, user);
@@ -128,12 +62,12 @@ static void note_failure(struct p2ps_credentials *credentials, const struct job 
            host.data, (int)user.length, user.data);
 }
 
-static void note_success(struct p2ps_credentials *credentials, const struct job *job)
+static void note_success(struct p2ps_credentials *credentials, const struct p2ps_job *job)
 {
-    struct entitle_view user = view(&job->user);
+    struct entitle_view user = p2ps_text_view(&job->user);
 
     p2ps_known_put(&credentials->known, credentials->config.now(), job->sum);
-    p2ps_backoff_forgive(&credentials->backoff, view(&job->host), user);
+    p2ps_backoff_forgive(&credentials->backoff, p2ps_text_view(&job->host), user);
 }
 
 /* ---- questions ---- */
@@ -149,8 +83,16 @@ static enum entitle_verdict deny(struct entitle_answer *out, enum entitle_reason
 static enum entitle_verdict judge(const struct p2ps_credentials *credentials,
                                   const struct entitle_query *query, struct entitle_answer *out)
 {
-    return entitle_rules_judge(
-        atomic_load_explicit(credentials->config.rules, memory_order_acquire), query, out);
+    const struct entitle_rules *rules =
+        atomic_load_explicit(credentials->config.rules, memory_order_acquire);
+    struct entitle_query login;
+
+    if (query->kind != ENTITLE_LOGIN && query->kind != ENTITLE_AGAIN)
+        return entitle_rules_judge(rules, query, out);
+    login = *query;
+    if (login.now_s == 0)
+        login.now_s = credentials->config.wall_s();
+    return entitle_rules_judge(rules, &login, out);
 }
 
 /* The password fits: the rules that are in force now say the rest. */
@@ -166,47 +108,10 @@ static enum entitle_verdict judge_proof(const struct p2ps_credentials *credentia
     return judge(credentials, &query, out);
 }
 
-static struct job *make_job(const struct entitle_query *query, const struct entitle_answer *answer,
-                            struct entitle_view user, const char *sum)
-{
-    size_t token_length = sum ? 0 : query->token.length;
-    struct job *job = calloc(1, sizeof(*job) + token_length);
-
-    if (!job)
-        return NULL;
-    if (!sum) {
-        job->result = calloc(1, sizeof(*job->result));
-        if (!job->result) {
-            free(job);
-            return NULL;
-        }
-        job->token_length = token_length;
-        memcpy(job->token, query->token.data, token_length);
-    }
-    job->is_decoy = answer->is_decoy;
-    job->answer = *answer;
-    job->answer.hash = (struct entitle_view){ NULL, 0 };
-    job->answer.file = NULL; /* these rules may be gone before the answer is taken */
-    job->answer.line = 0;
-    job->has_token_user = query->user.length == 0;
-    if (sum) {
-        memcpy(job->password, query->password.data, query->password.length);
-        memcpy(job->hash, answer->hash.data, answer->hash.length);
-        memcpy(job->sum, sum, sizeof(job->sum));
-    }
-    copy(&job->user, user);
-    copy(&job->host, query->host);
-    copy(&job->application, query->application);
-    copy(&job->position, query->position);
-    copy(&job->certificate, query->certificate);
-    job->needs_certificate = query->needs_certificate;
-    return job;
-}
-
 /* A password that crypt(3) would cut is one that nobody has. */
 static bool can_fit(struct entitle_view password)
 {
-    return password.length < PASSWORD_MAX && !memchr(password.data, 0, password.length);
+    return password.length < P2PS_PASSWORD_MAX && !memchr(password.data, 0, password.length);
 }
 
 /* Under the lock. `sum` NULL: a signed token waits. */
@@ -215,7 +120,7 @@ static enum entitle_verdict wait_for_thread(struct p2ps_credentials *credentials
                                             struct entitle_view user, const char *sum,
                                             struct entitle_answer *out)
 {
-    struct job *job = NULL;
+    struct p2ps_job *job = NULL;
 
     if (sum &&
         p2ps_backoff_holds(&credentials->backoff, credentials->config.now(), query->host, user)) {
@@ -223,13 +128,13 @@ static enum entitle_verdict wait_for_thread(struct p2ps_credentials *credentials
         return deny(out, ENTITLE_BUSY, "too many wrong passwords; try again in a minute");
     }
     if (credentials->waiting < credentials->config.queue_max)
-        job = make_job(query, out, user, sum);
+        job = p2ps_job_create(query, out, user, sum);
     if (!job) {
         credentials->stats.overflow++;
         return deny(out, ENTITLE_BUSY, "too many logins at once; try again");
     }
     job->worker = worker;
-    append(&credentials->questions, job);
+    p2ps_job_append(&credentials->questions, job);
     credentials->waiting++;
     pthread_cond_signal(&credentials->changed);
     return ENTITLE_PENDING;
@@ -240,27 +145,28 @@ static enum entitle_verdict look_at(struct worker *worker, const struct entitle_
 {
     struct p2ps_credentials *credentials = worker->credentials;
     bool is_token_user = query->user.length == 0;
-    struct text user;
+    struct p2ps_text user;
     char sum[AUDIT_SUM_SIZE];
 
-    copy(&user,
-         is_token_user ? (struct entitle_view){ out->user, strlen(out->user) } : query->user);
+    p2ps_text_copy(&user, is_token_user ? (struct entitle_view){ out->user, strlen(out->user) }
+                                        : query->user);
     if (!can_fit(query->password))
         return deny(out, ENTITLE_OTHER, "user name or password refused");
-    p2ps_known_sum(&credentials->known,
-                   (const struct entitle_view[]){ view(&user), out->hash, query->password }, sum);
+    p2ps_known_sum(
+        &credentials->known,
+        (const struct entitle_view[]){ p2ps_text_view(&user), out->hash, query->password }, sum);
     pthread_mutex_lock(&credentials->lock);
     bool fits =
         !out->is_decoy && p2ps_known_has(&credentials->known, credentials->config.now(), sum);
     credentials->stats.cached += fits;
     enum entitle_verdict verdict =
         fits ? ENTITLE_ALLOW
-             : wait_for_thread(credentials, worker->index, query, view(&user), sum, out);
+             : wait_for_thread(credentials, worker->index, query, p2ps_text_view(&user), sum, out);
     pthread_mutex_unlock(&credentials->lock);
     if (!fits)
         return verdict;
     struct entitle_query named = *query;
-    named.user = view(&user);
+    named.user = p2ps_text_view(&user);
     verdict = judge_proof(credentials, &named, out->proof, out);
     if (is_token_user)
         snprintf(out->user, sizeof(out->user), "%.*s", (int)user.length, user.bytes);
@@ -290,21 +196,55 @@ static enum entitle_verdict look_at_token(struct worker *worker, const struct en
     return verdict;
 }
 
+/* Of an opaque token; a signed one is looked at by a thread. */
+static void show_token(struct worker *worker, struct entitle_query *query)
+{
+    struct entitle_shown *shown = &worker->shown[ENTITLE_ANSWERS_MAX];
+
+    if (query->kind != ENTITLE_LOGIN || query->token.length == 0 ||
+        query->token.length > JWT_TOKEN_MAX)
+        return;
+    *shown = (struct entitle_shown){ .issued_s = 0 };
+    audit_sum(query->token.data, query->token.length, shown->sum);
+    query->shown = shown;
+}
+
+static enum entitle_verdict judge_other(const struct p2ps_credentials *credentials,
+                                        const struct entitle_query *query, uint64_t ticket,
+                                        struct entitle_answer *out)
+{
+    enum entitle_verdict verdict = judge(credentials, query, out);
+
+    out->ticket = ticket;
+    return verdict;
+}
+
 static enum entitle_verdict ask(void *self, const struct entitle_query *query, uint64_t ticket,
                                 struct entitle_answer *out)
 {
     struct worker *worker = self;
+    struct p2ps_credentials *credentials = worker->credentials;
 
-    if (is_signed(worker->credentials, query))
+    if (query->kind != ENTITLE_LOGIN && query->kind != ENTITLE_AGAIN)
+        return judge_other(credentials, query, ticket, out);
+    if (is_signed(credentials, query))
         return look_at_token(worker, query, ticket, out);
-    enum entitle_verdict verdict = judge(worker->credentials, query, out);
+    struct entitle_query login = *query;
+    const char *why = p2ps_plain_refuse(&credentials->plain, credentials->config.now(), query);
+    if (why) {
+        *out = (struct entitle_answer){ .ticket = ticket };
+        return deny(out, ENTITLE_OTHER, why);
+    }
+    show_token(worker, &login);
+    enum entitle_verdict verdict = judge(credentials, &login, out);
 
     if (query->kind == ENTITLE_AGAIN && query->by == ENTITLE_BY_JWT)
         out->roles = query->roles.length ? query->roles.data : NULL; /* until the next token */
     out->ticket = ticket;
     if (verdict == ENTITLE_PENDING && !out->is_outside)
-        verdict = look_at(worker, query, out);
+        verdict = look_at(worker, &login, out);
     out->ticket = ticket;
+    out->shown = query->kind == ENTITLE_LOGIN ? login.shown : NULL;
     return verdict;
 }
 
@@ -322,28 +262,26 @@ static void refuse(const struct p2ps_credentials *credentials, const struct enti
     deny(out, ENTITLE_OTHER, "user name or password refused");
 }
 
-static void answer_of(const struct p2ps_credentials *credentials, const struct job *job,
-                      char roles[P2PS_TOKEN_ROLES], struct entitle_answer *out)
+static void answer_of(const struct p2ps_credentials *credentials, const struct p2ps_job *job,
+                      char roles[P2PS_TOKEN_ROLES], struct entitle_shown *shown,
+                      struct entitle_answer *out)
 {
-    const struct entitle_query query = {
-        .user = view(&job->user),
-        .host = view(&job->host),
-        .application = view(&job->application),
-        .position = view(&job->position),
-        .certificate = view(&job->certificate),
-        .needs_certificate = job->needs_certificate,
-    };
+    struct entitle_query query = p2ps_job_query(job);
     char which[ENTITLE_TEXT_MAX + 8];
 
+    query.now_s = credentials->config.wall_s();
     if (job->result) { /* it says who it is, the rules that are in force now say the rest */
         p2ps_tokens_answer(job->result,
                            atomic_load_explicit(credentials->config.rules, memory_order_acquire),
                            &query, roles, out);
         snprintf(which, sizeof(which), "user %s", job->result->user);
-        if (!job->result->error && out->token_error == ENTITLE_TOKEN_REFUSED)
+        if (!job->result->error && (out->token_error == ENTITLE_TOKEN_REFUSED ||
+                                    out->token_error == ENTITLE_TOKEN_REVOKED))
             p2ps_tokens_say(credentials->config.tokens, credentials->config.now(), query.host,
                             which, out->text);
         out->ticket = job->answer.ticket;
+        *shown = job->result->shown;
+        out->shown = shown;
         return;
     }
     *out = job->answer;
@@ -352,6 +290,8 @@ static void answer_of(const struct p2ps_credentials *credentials, const struct j
     else
         refuse(credentials, &query, out);
     out->ticket = job->answer.ticket;
+    *shown = job->shown;
+    out->shown = job->is_shown ? shown : NULL;
     if (job->has_token_user)
         snprintf(out->user, sizeof(out->user), "%.*s", (int)job->user.length, job->user.bytes);
 }
@@ -366,15 +306,15 @@ static int answers(void *self, struct entitle_answer out[], int max)
         return 0;
     while (count < max && count < ENTITLE_ANSWERS_MAX) {
         pthread_mutex_lock(&credentials->lock);
-        struct job *job = take_first(&worker->answers);
+        struct p2ps_job *job = p2ps_job_next(&worker->answers);
         atomic_store_explicit(&worker->has_answers, worker->answers.first != NULL,
                               memory_order_release);
         pthread_mutex_unlock(&credentials->lock);
         if (!job)
             break;
-        answer_of(credentials, job, worker->roles[count], &out[count]);
+        answer_of(credentials, job, worker->roles[count], &worker->shown[count], &out[count]);
         count++;
-        forget(job);
+        p2ps_job_forget(job);
     }
     return count;
 }
@@ -395,7 +335,7 @@ static bool fits(const char *password, const char *hash, struct crypt_data *data
 }
 
 /* Under the lock, which is open while the password is looked at. */
-static void check_password(struct p2ps_credentials *credentials, struct job *job,
+static void check_password(struct p2ps_credentials *credentials, struct p2ps_job *job,
                            struct crypt_data *data)
 {
     /* Another one may have been faster. */
@@ -416,9 +356,9 @@ static void check_password(struct p2ps_credentials *credentials, struct job *job
 }
 
 /* The log has enough of it to find it again, and nothing to log in with. */
-static void check_token(struct p2ps_credentials *credentials, struct job *job)
+static void check_token(struct p2ps_credentials *credentials, struct p2ps_job *job)
 {
-    struct entitle_view host = view(&job->host);
+    struct entitle_view host = p2ps_text_view(&job->host);
     char sum[AUDIT_SUM_SIZE], which[20];
 
     pthread_mutex_unlock(&credentials->lock);
@@ -437,14 +377,15 @@ static void check_token(struct p2ps_credentials *credentials, struct job *job)
     credentials->stats.tokens_refused += job->result->error != 0;
 }
 
-static void check(struct p2ps_credentials *credentials, struct job *job, struct crypt_data *data)
+static void check(struct p2ps_credentials *credentials, struct p2ps_job *job,
+                  struct crypt_data *data)
 {
     if (job->result)
         check_token(credentials, job);
     else
         check_password(credentials, job, data);
     struct worker *worker = &credentials->workers[job->worker];
-    append(&worker->answers, job);
+    p2ps_job_append(&worker->answers, job);
     atomic_store_explicit(&worker->has_answers, true, memory_order_release);
     if (worker->wake)
         worker->wake(worker->owner);
@@ -459,7 +400,7 @@ static void *run(void *argument)
     md_thread_settled(&checker->thread);
     pthread_mutex_lock(&credentials->lock);
     while (!credentials->stop) {
-        struct job *job = take_first(&credentials->questions);
+        struct p2ps_job *job = p2ps_job_next(&credentials->questions);
 
         if (job) {
             credentials->waiting--;
@@ -508,6 +449,7 @@ int p2ps_credentials_create(const struct p2ps_credentials_config *config,
         credentials->config.threads = THREADS_MAX;
     pthread_mutex_init(&credentials->lock, NULL);
     pthread_cond_init(&credentials->changed, NULL);
+    pthread_mutex_init(&credentials->plain.lock, NULL);
     for (unsigned i = 0; i < WORKERS; i++) {
         credentials->workers[i].credentials = credentials;
         credentials->workers[i].index = i;
@@ -525,12 +467,12 @@ int p2ps_credentials_create(const struct p2ps_credentials_config *config,
     return MD_OK;
 }
 
-static void forget_all(struct list *list)
+static void forget_all(struct p2ps_jobs *list)
 {
-    struct job *job;
+    struct p2ps_job *job;
 
-    while ((job = take_first(list)))
-        forget(job);
+    while ((job = p2ps_job_next(list)))
+        p2ps_job_forget(job);
 }
 
 void p2ps_credentials_destroy(struct p2ps_credentials *credentials)
@@ -550,6 +492,7 @@ void p2ps_credentials_destroy(struct p2ps_credentials *credentials)
         forget_all(&credentials->workers[i].answers);
     pthread_cond_destroy(&credentials->changed);
     pthread_mutex_destroy(&credentials->lock);
+    pthread_mutex_destroy(&credentials->plain.lock);
     p2ps_known_fini(&credentials->known);
     free(credentials);
 }
@@ -560,6 +503,11 @@ struct entitle_authority p2ps_credentials_authority(struct p2ps_credentials *cre
     return (struct entitle_authority){ .ask = ask,
                                        .answers = answers,
                                        .self = &credentials->workers[worker] };
+}
+
+void p2ps_credentials_plain_set(struct p2ps_credentials *credentials, enum p2ps_plain_policy policy)
+{
+    atomic_store_explicit(&credentials->plain.policy, policy, memory_order_relaxed);
 }
 
 void p2ps_credentials_wake_set(struct p2ps_credentials *credentials, unsigned worker,

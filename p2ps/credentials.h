@@ -4,6 +4,7 @@
 #ifndef P2PS_CREDENTIALS_H
 #define P2PS_CREDENTIALS_H
 
+#include "plain.h"
 #include "tokens.h"
 
 /*
@@ -49,6 +50,9 @@ struct entitle_authority p2ps_credentials_authority(struct p2ps_credentials *cre
                                                     unsigned worker);
 void p2ps_credentials_wake_set(struct p2ps_credentials *credentials, unsigned worker,
                                void (*wake)(void *owner), void *owner);
+/* plainPassword; at any time. */
+void p2ps_credentials_plain_set(struct p2ps_credentials *credentials,
+                                enum p2ps_plain_policy policy);
 void p2ps_credentials_stats(struct p2ps_credentials *credentials,
                             struct p2ps_credentials_stats *out);
 

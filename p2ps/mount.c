@@ -95,6 +95,13 @@ const char *p2ps_mount_certificate(const void *self, uint64_t *expires_s)
     return mount->certificate;
 }
 
+const char *p2ps_mount_serial(const void *self)
+{
+    const struct p2ps_mount *mount = self;
+
+    return mount->serial;
+}
+
 void p2ps_mount_bury(struct p2ps_mount *mount)
 {
     struct p2ps_worker *worker = mount->worker;
@@ -160,6 +167,7 @@ void p2ps_mount_opened(struct p2ps_mount *mount, uint64_t now_ns, const struct p
 
     (void)net_stream_identity(mount->stream, mount->worker->config.user_from, mount->certificate,
                               &mount->certificate_ends_s);
+    (void)net_stream_serial(mount->stream, mount->serial);
     if (p2ps_client_add(mount->worker->core, now_ns, front, mount, peer, address_v4(peer),
                         &mount->client) != MD_OK) {
         p2ps_mount_close(mount, "no room for another mount");

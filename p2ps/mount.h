@@ -78,6 +78,7 @@ struct p2ps_mount {
     struct p2ps_mount_stats *stats;     /* NULL: not shown yet */
     struct p2ps_name *name;             /* NULL: not asked for */
     char certificate[NET_IDENTITY_MAX]; /* the name in the consumer's; "": it has none */
+    char serial[NET_SERIAL_MAX];        /* its number; "": it has none */
     int64_t certificate_ends_s;
     char *label; /* address and user, for the log; NULL: it is not logged in */
     struct p2ps_mount *next;
@@ -123,6 +124,7 @@ void p2ps_mount_user(void *mount, const char *name, struct p2ps_party *user);
 const char *p2ps_mount_label(const struct p2ps_mount *mount);
 /* For the certificate() of a front. */
 const char *p2ps_mount_certificate(const void *mount, uint64_t *expires_s);
+const char *p2ps_mount_serial(const void *mount);
 /* For the resume() of a front: the next request that waits, or the socket is read again. */
 bool p2ps_mount_resume(void *mount);
 /* Write what is queued, as far as the stream takes it. */

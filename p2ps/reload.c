@@ -9,6 +9,7 @@
 #include "audit.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "credentials.h"
 #include "daemon/connections.h"
 #include "dictionaries.h"
 #include "tokens.h"
@@ -19,6 +20,7 @@
 struct tunings {
     struct p2ps *p2ps;
     struct p2ps_tuning list[WORKERS_MAX];
+    enum p2ps_plain_policy plain;
     bool has_no_memory;
 };
 
@@ -76,6 +78,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
         .fills_post_user_id = md_conf_bool(object, "postUserId"),
         .user_native = md_conf_bool(&any, "disableDataConversion"),
         .record_level = p2ps_audit_level(object),
+        .hides_reasons = !md_conf_bool(object, "accessReveal"),
     };
     md_conf_names(conf, MD_CONF_USER, add_user, &list);
     for (unsigned u = 0; u < tuning->user_count; u++) {
@@ -107,8 +110,10 @@ static struct tunings *read_tunings(struct p2ps *p2ps, const struct md_conf *con
         discard_tunings(tunings);
         tunings = NULL;
     }
-    if (tunings)
+    if (tunings) {
         tunings->p2ps = p2ps;
+        tunings->plain = (enum p2ps_plain_policy)md_conf_word(object, "plainPassword");
+    }
     return tunings;
 }
 
@@ -119,6 +124,7 @@ static void commit_tunings(void *fresh)
 
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_tune(p2ps->workers[i], &tunings->list[i]);
+    p2ps_credentials_plain_set(p2ps->credentials, tunings->plain);
     free(tunings);
 }
 

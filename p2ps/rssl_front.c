@@ -211,6 +211,7 @@ const struct p2ps_front p2ps_rssl_front = {
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,
     .certificate = p2ps_mount_certificate,
+    .serial = p2ps_mount_serial,
 };
 
 /* ---- what a client says ---- */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "audit/audit.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -320,6 +321,9 @@ void p2ps_tokens_check(struct p2ps_tokens *tokens, struct entitle_view token, ui
     snprintf(out->why, sizeof(out->why), "token refused: %s", claims.why);
     memcpy(out->user, claims.user, sizeof(claims.user));
     out->expires_s = claims.expires_s;
+    out->shown.issued_s = claims.issued_s;
+    snprintf(out->shown.jti, sizeof(out->shown.jti), "%s", claims.id);
+    audit_sum(token.data, token.length, out->shown.sum);
     if (out->error == JWT_GOOD)
         out->reissue_s = reissue_of(set, wall_s, claims.expires_s);
     give(tokens, set);
@@ -387,6 +391,7 @@ void p2ps_tokens_answer(const struct p2ps_token *token, const struct entitle_rul
     }
     query.kind = ENTITLE_LOGIN;
     query.by = ENTITLE_BY_JWT;
+    query.shown = &token->shown;
     query.user = (struct entitle_view){ token->user, strlen(token->user) };
     query.roles = (struct entitle_view){ roles, strlen(roles) };
     entitle_rules_judge(rules, &query, out);

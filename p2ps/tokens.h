@@ -41,6 +41,7 @@ struct p2ps_token {
     size_t claims_length;       /* of its texts, as entitle_rules_claimed_roles() wants them */
     bool is_cut;                /* some had no room: where roles are given by them it is refused */
     char claims[8192];
+    struct entitle_shown shown; /* what a `revoked` line may be about */
 };
 /* Takes as long as a signature does: not for the loop of a worker. */
 void p2ps_tokens_check(struct p2ps_tokens *tokens, struct entitle_view token, uint64_t wall_s,

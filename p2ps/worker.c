@@ -327,6 +327,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         .keeps_pages = tuning->keeps_pages,
         .allows_native = tuning->allows_native,
         .fills_post_user_id = tuning->fills_post_user_id,
+        .hides_reasons = tuning->hides_reasons,
         .is_native = user_is_native,
         .self = &worker->tuning,
     };

@@ -70,6 +70,7 @@ struct p2ps_tuning {
     bool keeps_pages, allows_native, fills_post_user_id;
     const struct cache_ripples *ripples; /* NULL: values do not move on */
     enum entitle_level record_level;     /* accessAuditLevel */
+    bool hides_reasons;                  /* accessReveal False */
 };
 
 /* A connection on its way from the control loop. */

@@ -325,6 +325,7 @@ static const struct p2ps_front front = {
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,
     .certificate = p2ps_mount_certificate,
+    .serial = p2ps_mount_serial,
 };
 
 /* ---- life ---- */

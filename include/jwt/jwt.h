@@ -23,6 +23,7 @@ struct jwt_keys;
 #define JWT_FILE_MAX  (1u << 20)
 #define JWT_KEYS_MAX  256
 #define JWT_USER_MAX  127
+#define JWT_ID_MAX    127
 #define JWT_WHY_MAX   112
 
 enum jwt_algorithm {
@@ -57,6 +58,8 @@ struct jwt_rules {
 struct jwt_claims {
     char user[JWT_USER_MAX + 1]; /* UTF-8 without control characters */
     uint64_t expires_s;          /* since 1970, with the skew: no longer good from then on */
+    uint64_t issued_s;           /* 0: it does not say */
+    char id[JWT_ID_MAX + 1];     /* jti; "": it has none, or a longer one */
     char why[JWT_WHY_MAX];       /* not, in plain ASCII; "" when it is good */
 };
 

@@ -119,6 +119,11 @@ enum net_identity {
 bool net_stream_identity(const struct net_stream *stream, enum net_identity which,
                          char out[NET_IDENTITY_MAX], int64_t *expires_s);
 
+/* The number of that certificate: small hexadecimal digits without leading zeros. False: the peer
+ * has shown none, or its number is longer than 20 bytes. */
+#define NET_SERIAL_MAX 41 /* with its zero */
+bool net_stream_serial(const struct net_stream *stream, char out[NET_SERIAL_MAX]);
+
 /* The name of the transport that made it: "tcp", "tls", "rsocket". */
 const char *net_stream_transport(const struct net_stream *stream);
 

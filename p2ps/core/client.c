@@ -107,6 +107,27 @@ const char *p2ps_client_certificate(const struct p2ps_client *c, uint64_t *expir
                               : "";
 }
 
+const char *p2ps_client_serial(const struct p2ps_client *c)
+{
+    const struct p2ps_front *front = c->door ? c->door : c->front;
+
+    return front->serial ? front->serial(c->door ? c->door_self : c->self) : "";
+}
+
+void p2ps_client_shown_set(struct p2ps_core *core, uint32_t client,
+                           const struct entitle_shown *shown)
+{
+    struct p2ps_client *c = &core->clients[client];
+    struct entitle_shown *copy = NULL;
+
+    if (shown && !(copy = malloc(sizeof(*copy))))
+        p2ps_client_doom(core, client); /* nobody could revoke it */
+    if (copy)
+        *copy = *shown;
+    free(c->shown);
+    c->shown = copy;
+}
+
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state)
 {

@@ -17,6 +17,11 @@ void p2ps_batch_forget(struct p2ps_client *c);
 
 /* The name in its certificate, "": it has none; and when that ends. */
 const char *p2ps_client_certificate(const struct p2ps_client *c, uint64_t *expires_s);
+/* The number of that certificate, "": it has none. */
+const char *p2ps_client_serial(const struct p2ps_client *c);
+/* Keeps a copy of it, or nothing of NULL. */
+void p2ps_client_shown_set(struct p2ps_core *core, uint32_t client,
+                           const struct entitle_shown *shown);
 void p2ps_client_login_set(struct p2ps_core *core, struct p2ps_client *c,
                            enum p2ps_login_state state);
 

@@ -140,6 +140,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
         p2ps_batch_forget(&core->clients[i]);
         p2ps_idmap_fini(&core->clients[i].streams);
         free(core->clients[i].roles);
+        free(core->clients[i].shown);
     }
     for (uint32_t i = 0; i < core->item_room; i++) {
         cache_image_free(core->cache, core->items[i].image);

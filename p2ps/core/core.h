@@ -120,6 +120,7 @@ struct p2ps_rules {
     bool keeps_pages;                    /* cacheAnsiPages */
     bool allows_native;                  /* allowDisableDataConversion */
     bool fills_post_user_id;             /* postUserId */
+    bool hides_reasons;                  /* accessReveal False: why a login is refused */
     /* True: a login of this user counts as one that says DisableDataConversion. May be NULL. */
     bool (*is_native)(void *self, const char *user);
     void *self;

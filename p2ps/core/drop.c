@@ -117,6 +117,7 @@ static void drop_done(struct p2ps_core *core)
     struct p2ps_client *c = &core->clients[work->drop_first];
 
     p2ps_session_forget(c);
+    p2ps_client_shown_set(core, work->drop_first, NULL);
     work->drop_first = c->drop_next;
     c->is_dropping = false;
     p2ps_idmap_fini(&c->streams);

@@ -121,6 +121,8 @@ struct p2ps_front {
     /* The name in the certificate that the client has shown, "": none; and when that ends, in
      * seconds since 1970. May be NULL: clients have none. */
     const char *(*certificate)(const void *self, uint64_t *expires_s);
+    /* The number of that certificate; likewise. */
+    const char *(*serial)(const void *self);
 
     /* Hands over the next request of the client that was kept back, because p2ps_client_takes() had
      * said no; false: none is left. May be NULL: no request is ever kept back. */

@@ -79,6 +79,14 @@ static void send_login_end(struct p2ps_core *core, uint32_t client, uint8_t stre
                      &state);
 }
 
+/* Whoever tries names must not learn which of them there are. */
+static bool is_hidden(const struct p2ps_core *core, const struct p2ps_client *c,
+                      uint8_t stream_state, uint8_t code)
+{
+    return core->config.rules.hides_reasons && stream_state == RWF_STREAM_CLOSED &&
+           code != RWF_CODE_USAGE_ERROR && c->login_state != P2PS_LOGIN_OPEN;
+}
+
 static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_state, uint8_t code,
                       const char *text)
 {
@@ -90,7 +98,11 @@ static void end_login(struct p2ps_core *core, uint32_t client, uint8_t stream_st
     else
         p2ps_trail_login(core, client, ENTITLE_RECORD_LOGIN, code, text);
     p2ps_tally_unmount(core, client);
-    send_login_end(core, client, stream_state, code, text);
+    if (is_hidden(core, c, stream_state, code))
+        send_login_end(core, client, stream_state, RWF_CODE_NOT_ENTITLED,
+                       "user name or password refused");
+    else
+        send_login_end(core, client, stream_state, code, text);
     p2ps_drop_streams(core, client);
     p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
     c->opened_ns = core->now_ns; /* two seconds to leave by itself */
@@ -165,6 +177,11 @@ static bool let_in(struct p2ps_core *core, uint32_t client, const struct entitle
                      "the user has as many connections as he may have");
         return false;
     }
+    if (!p2ps_tally_position(core, client, answer->positions_max)) {
+        refuse_login(core, client, RWF_CODE_DACS_MAX_LOGINS_REACHED,
+                     "the user is at as many positions as he may be");
+        return false;
+    }
     return true;
 }
 
@@ -207,6 +224,7 @@ static void take_rights(struct p2ps_core *core, uint32_t client,
     c->is_snapshot_only = answer->is_snapshot_only;
     c->proof = answer->proof;
     c->is_proved = answer->is_proved;
+    c->user_ends_s = answer->user_ends_s < UINT32_MAX ? (uint32_t)answer->user_ends_s : UINT32_MAX;
     choose_item_limit(core, c);
     p2ps_tally_limits(c, answer);
 }
@@ -261,6 +279,11 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
         return;
     }
     take_identity(c, answer);
+    if (answer->needs_tls && p2ps_proof_is_plain(c)) { /* an authority has said who it is */
+        p2ps_session_unused(core, answer->session, "p2ps did not let it in");
+        refuse_login(core, client, RWF_CODE_NOT_ENTITLED, "the user must use TLS");
+        return;
+    }
     if (!was_open && !let_in(core, client, answer)) {
         p2ps_session_unused(core, answer->session, "p2ps did not let it in");
         return;
@@ -268,7 +291,7 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
     p2ps_client_login_set(core, c, P2PS_LOGIN_OPEN);
     take_rights(core, client, answer);
     if (!is_check)
-        p2ps_proof_take(core, c, answer);
+        p2ps_proof_take(core, client, answer);
     core->stats.login_accepted += !was_open;
     if (!is_check)
         p2ps_trail_login(core, client, was_open ? ENTITLE_RECORD_REISSUE : ENTITLE_RECORD_LOGIN, 0,
@@ -315,15 +338,12 @@ static void ask(struct p2ps_core *core, uint32_t client, struct entitle_query *q
     struct p2ps_client *c = p2ps_client_at(core, client);
     bool is_check = query->kind == ENTITLE_AGAIN;
     struct entitle_answer answer = { .may_post = true };
-    uint64_t ends_s;
-    const char *certificate = p2ps_client_certificate(c, &ends_s);
 
     query->user = (struct entitle_view){ c->user, strlen(c->user) };
     query->host = (struct entitle_view){ c->address, strlen(c->address) };
     query->application = (struct entitle_view){ c->application_id, strlen(c->application_id) };
     query->position = (struct entitle_view){ c->position, strlen(c->position) };
-    query->certificate = (struct entitle_view){ certificate, strlen(certificate) };
-    query->needs_certificate = core->config.certificate_policy != P2PS_CERTIFICATE_IGNORE;
+    p2ps_proof_show(core, c, query);
     query->is_asked = is_check && c->is_checking;
     query->roles = (struct entitle_view){ c->roles, c->roles ? strlen(c->roles) : 0 };
     if (is_check) {

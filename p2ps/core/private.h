@@ -166,6 +166,7 @@ struct p2ps_client {
     uint32_t item_streams;
     uint32_t views;       /* that it was the first to ask for */
     uint32_t posts_open;  /* without an answer yet */
+    uint32_t user_ends_s; /* expires= of its user, since 1970; 0: never */
     uint64_t item_limit;  /* of its user, 0: none */
     uint32_t owed_count;  /* watches with OWED flags */
     uint32_t owed_cursor; /* in `streams`: where to look for them next */
@@ -182,7 +183,9 @@ struct p2ps_client {
     struct p2ps_batch *batch;      /* half done; NULL: none */
     const struct p2ps_front *door; /* while its streams are let go: `front` and `self` before */
     void *door_self;
-    bool is_slow_listed;                               /* in the list of slow ones */
+    bool is_slow_listed;     /* in the list of slow ones */
+    uint16_t login_question; /* the last one asked of the authority about it */
+    uint16_t check_question; /* the same after a reload */
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     struct p2ps_party *host;
@@ -192,21 +195,21 @@ struct p2ps_client {
     bool is_checking : 1;           /* the answer to its last check is awaited */
     bool is_asking : 1;             /* the answer to its login, or to its new token, is awaited */
     bool ends_with_certificate : 1; /* `expires_s` is that one's end */
+    bool has_position : 1;          /* and counted there, as one of its user's */
     bool is_parked;                 /* its requests wait for a token */
     bool is_parked_listed;          /* in the list of those */
     uint32_t file_items;            /* items= of its user in the access file; 0: none */
     uint64_t proof;                 /* of its login; see entitle/entitle.h */
     uint64_t expires_s;             /* its token or certificate, since 1970; 0: never */
+    struct entitle_shown *shown;    /* the token of its login; NULL: there was none */
     uint64_t reissue_s;             /* a new one should come */
     char *roles;                    /* that an authority outside gave it: see session.c */
     struct p2ps_rate requests;      /* of its user, in place of those for all; 0: those */
     struct p2ps_rate post_rate;
-    uint16_t login_question; /* the last one asked of the authority about it */
-    uint16_t check_question; /* the same after a reload */
-    uint8_t proved_by;       /* enum entitle_by; until the answer is there, what it shows */
-    bool is_proved;          /* that it is this user */
-    bool is_outside;         /* an authority outside has let it in */
-    bool is_told_down;       /* that this one is away */
+    uint8_t proved_by; /* enum entitle_by; until the answer is there, what it shows */
+    bool is_proved;    /* that it is this user */
+    bool is_outside;   /* an authority outside has let it in */
+    bool is_told_down; /* that this one is away */
     bool may_post;
     bool is_snapshot_only;
     char user[P2PS_TEXT_MAX];

@@ -1,6 +1,9 @@
 /* tally.c - what a client takes of its address's and its user's share. See tally.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tally.h"
+
+#include <string.h>
+
 #include "base/err.h"
 #include "private.h"
 
@@ -63,9 +66,38 @@ bool p2ps_tally_mount(struct p2ps_core *core, uint32_t client, uint32_t max)
     return false;
 }
 
+/* The address in front of the slash, or that of the connection. */
+static const char *position_of(const struct p2ps_client *c, char out[P2PS_TEXT_MAX])
+{
+    size_t length = strcspn(c->position, "/");
+
+    memcpy(out, c->position, length);
+    out[length] = '\0';
+    if (length == 0)
+        p2ps_host_of(c->address, out);
+    return out;
+}
+
+bool p2ps_tally_position(struct p2ps_core *core, uint32_t client, uint32_t max)
+{
+    struct p2ps_client *c = &core->clients[client];
+    char text[P2PS_TEXT_MAX];
+
+    c->has_position =
+        p2ps_parties_position(core->parties, c->party, position_of(c, text), max) == MD_OK;
+    if (!c->has_position)
+        p2ps_tally_unmount(core, client);
+    return c->has_position;
+}
+
 void p2ps_tally_unmount(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = &core->clients[client];
+    char text[P2PS_TEXT_MAX];
+
+    if (c->has_position)
+        p2ps_parties_position_leave(core->parties, c->party, position_of(c, text));
+    c->has_position = false;
 
     if (c->is_mount)
         atomic_fetch_sub_explicit(&c->party->mounts, 1, memory_order_release);

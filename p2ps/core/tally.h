@@ -21,6 +21,8 @@ int p2ps_tally_user(struct p2ps_core *core, struct p2ps_client *c, bool is_prove
 /* Both are given back, and the mount. */
 void p2ps_tally_leave(struct p2ps_core *core, uint32_t client);
 bool p2ps_tally_mount(struct p2ps_core *core, uint32_t client, uint32_t max);
+/* The same of its position; leaves it with the mount. */
+bool p2ps_tally_position(struct p2ps_core *core, uint32_t client, uint32_t max);
 void p2ps_tally_unmount(struct p2ps_core *core, uint32_t client);
 void p2ps_tally_items(struct p2ps_client *c, int64_t change);
 

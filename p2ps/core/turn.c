@@ -10,6 +10,7 @@
 #include "item.h"
 #include "login.h"
 #include "private.h"
+#include "proof.h"
 #include "session.h"
 #include "tally.h"
 #include "trail.h"
@@ -232,7 +233,7 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
         p2ps_login_throttled(core, client);
     } else if (c->login_state == P2PS_LOGIN_NONE && core->now_ns - c->opened_ns > login_timeout) {
         p2ps_client_cut(core, client, "no login within loginTimeout");
-    } else if (c->expires_s && c->login_state == P2PS_LOGIN_OPEN && core->wall_s >= c->expires_s) {
+    } else if (c->login_state == P2PS_LOGIN_OPEN && p2ps_proof_has_ended(core, c)) {
         p2ps_login_expire(core, client);
     } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
         core->stats.mounts_cut_slow++;

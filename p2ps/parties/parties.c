@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/siphash.h"
 
 #define BUCKETS 4096
@@ -21,8 +22,17 @@ struct entry {
     uint64_t looked_ns; /* p2ps_parties_top() did, and it had done so much */
     uint64_t requests, posts;
     uint32_t references;
+    uint32_t positions; /* different ones */
     uint32_t length;
     char name[];
+};
+
+/* A position of a user, known by its hash alone: nobody else has the key. */
+struct place {
+    struct place *next;
+    const struct p2ps_party *party;
+    uint64_t hash;
+    uint32_t logins;
 };
 
 struct p2ps_parties {
@@ -37,6 +47,7 @@ struct p2ps_parties {
     size_t look_at; /* the bucket that p2ps_parties_top() goes on with */
     unsigned top_count;
     struct p2ps_use top[P2PS_PARTIES_TOP];
+    struct place *places[BUCKETS];
 };
 
 /* ---- names ---- */
@@ -237,6 +248,64 @@ void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party)
     pthread_mutex_unlock(&parties->lock);
 }
 
+/* ---- positions ---- */
+
+/* Where it is linked, or would be. */
+static struct place **place_of(struct p2ps_parties *parties, const struct p2ps_party *party,
+                               uint64_t hash)
+{
+    uint64_t mixed = hash ^ (uint64_t)(uintptr_t)party / sizeof(struct entry);
+    struct place **link = &parties->places[mixed % BUCKETS];
+
+    while (*link && ((*link)->hash != hash || (*link)->party != party))
+        link = &(*link)->next;
+    return link;
+}
+
+static int add_place(struct place **link, struct entry *entry, uint64_t hash, uint32_t max)
+{
+    if (max && entry->positions >= max)
+        return MD_ERR_FULL;
+    *link = calloc(1, sizeof(**link));
+    if (!*link)
+        return MD_ERR_NOMEM;
+    **link = (struct place){ .party = &entry->party, .hash = hash };
+    entry->positions++;
+    return MD_OK;
+}
+
+int p2ps_parties_position(struct p2ps_parties *parties, struct p2ps_party *party,
+                          const char *position, uint32_t max)
+{
+    uint64_t hash = md_siphash(parties->key, position, strlen(position));
+    int err = MD_OK;
+
+    pthread_mutex_lock(&parties->lock);
+    struct place **link = place_of(parties, party, hash);
+    if (!*link)
+        err = add_place(link, (struct entry *)party, hash, max);
+    if (err == MD_OK)
+        (*link)->logins++;
+    pthread_mutex_unlock(&parties->lock);
+    return err;
+}
+
+void p2ps_parties_position_leave(struct p2ps_parties *parties, struct p2ps_party *party,
+                                 const char *position)
+{
+    uint64_t hash = md_siphash(parties->key, position, strlen(position));
+
+    pthread_mutex_lock(&parties->lock);
+    struct place **link = place_of(parties, party, hash);
+    struct place *place = *link;
+    if (place && --place->logins == 0) {
+        *link = place->next;
+        ((struct entry *)party)->positions--;
+        free(place);
+    }
+    pthread_mutex_unlock(&parties->lock);
+}
+
 _Atomic uint64_t *p2ps_parties_items(struct p2ps_parties *parties)
 {
     return &parties->items;
@@ -373,6 +442,12 @@ void p2ps_parties_destroy(struct p2ps_parties *parties)
 
             parties->buckets[i] = entry->next;
             free(entry);
+        }
+        while (parties->places[i]) {
+            struct place *place = parties->places[i];
+
+            parties->places[i] = place->next;
+            free(place);
         }
     }
     pthread_mutex_destroy(&parties->lock);

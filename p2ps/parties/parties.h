@@ -73,6 +73,13 @@ struct p2ps_party *p2ps_parties_user(struct p2ps_parties *parties, uint64_t now_
 void p2ps_parties_hold(struct p2ps_parties *parties, struct p2ps_party *party);
 void p2ps_parties_leave(struct p2ps_parties *parties, struct p2ps_party *party);
 
+/* One more login of a user at this position, which is one of a few that he may be at, at a time; 0:
+ * of any number. MD_ERR_FULL: he is at as many others. MD_ERR_NOMEM. Each that is MD_OK is left. */
+int p2ps_parties_position(struct p2ps_parties *parties, struct p2ps_party *party,
+                          const char *position, uint32_t max);
+void p2ps_parties_position_leave(struct p2ps_parties *parties, struct p2ps_party *party,
+                                 const char *position);
+
 /* Distinct items, of each worker. */
 _Atomic uint64_t *p2ps_parties_items(struct p2ps_parties *parties);
 /* In the table now, those that nobody holds, too. */

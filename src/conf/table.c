@@ -246,6 +246,12 @@ const struct md_conf_row md_conf_rows[] = {
       "What becomes of entries of maps, vectors and filter lists whose own permission data deny "
       "them to a user, where accessFile judges permission data: filter leaves them out of what he "
       "gets, close closes his stream, pass looks at no entry." },
+    { "accessReveal", DAEMON, P2PS, DYN, BOOL("True"),
+      "False: whoever is refused at the login is told that user name or password were refused, "
+      "whatever it was; the audit trail has the reason." },
+    { "plainPassword", DAEMON, P2PS, DYN, WORD("allow|warn|refuse", "warn"),
+      "A login with a password over a connection without TLS, but for one from the same host: let "
+      "it in, let it in with a line of the log, or refuse it." },
     { "jwksFile", DAEMON, P2PS, DYN, PATH(""),
       "Public keys (JWKS) of whoever signs the tokens (JWT) that consumers may show at their "
       "login. "

@@ -219,6 +219,7 @@ static enum jwt_verdict check_times(const struct check *check, const struct jwt_
         return refuse(check, JWT_EXPIRED, "it lives %" PRIu64 " s, %" PRIu64 " s are allowed",
                       expires_s - issued_s, check->rules->life_max_s);
     check->out->expires_s = expires_s + skew_s;
+    (void)time_of(json, "iat", 0, &check->out->issued_s);
     return JWT_GOOD;
 }
 
@@ -278,6 +279,14 @@ static enum jwt_verdict check_wanted(const struct check *check, const struct jwt
     return JWT_GOOD;
 }
 
+static void take_id(const struct check *check, const struct jwt_json *json)
+{
+    char *id = check->out->id;
+
+    if (!jwt_json_string(json, jwt_json_find(json, 0, "jti"), id, sizeof(check->out->id)))
+        id[0] = '\0';
+}
+
 static enum jwt_verdict take_user(const struct check *check, const struct jwt_json *json)
 {
     struct rwf_bytes name = check->rules->user_claim;
@@ -301,6 +310,7 @@ static enum jwt_verdict read_claims(const struct check *check, const struct jwt_
     enum jwt_verdict verdict = check_times(check, json);
     if (verdict == JWT_GOOD)
         verdict = check_wanted(check, json);
+    take_id(check, json);
     return verdict == JWT_GOOD ? take_user(check, json) : verdict;
 }
 

@@ -127,3 +127,9 @@ bool net_stream_identity(const struct net_stream *stream, enum net_identity whic
     *expires_s = 0;
     return stream->ops->identity && stream->ops->identity(stream, which, out, expires_s);
 }
+
+bool net_stream_serial(const struct net_stream *stream, char out[NET_SERIAL_MAX])
+{
+    out[0] = '\0';
+    return stream->ops->serial && stream->ops->serial(stream, out);
+}

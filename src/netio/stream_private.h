@@ -21,6 +21,7 @@ struct net_stream_ops {
     /* NULL: peers show no certificates. */
     bool (*identity)(const struct net_stream *stream, enum net_identity which, char *out,
                      int64_t *expires_s);
+    bool (*serial)(const struct net_stream *stream, char *out); /* likewise */
 };
 
 /* The head of every stream. */

@@ -275,6 +275,13 @@ static bool tls_peer_identity(const struct net_stream *base, enum net_identity w
     return stream->established && tls_identity(stream->ssl, which, out, expires_s);
 }
 
+static bool tls_peer_serial(const struct net_stream *base, char *out)
+{
+    const struct tls_stream *stream = (const struct tls_stream *)(const void *)base;
+
+    return stream->established && tls_serial(stream->ssl, out);
+}
+
 static const struct net_stream_ops stream_ops = {
     .transport = "tls",
     .close = tls_close,
@@ -287,6 +294,7 @@ static const struct net_stream_ops stream_ops = {
     .poll = tls_poll,
     .next = tls_next,
     .identity = tls_peer_identity,
+    .serial = tls_peer_serial,
 };
 
 static int set_name(SSL *ssl, const char *name)

@@ -22,6 +22,9 @@ int64_t tls_context_crl_expires(const SSL_CTX *context);
 bool tls_identity(const SSL *ssl, enum net_identity which, char out[NET_IDENTITY_MAX],
                   int64_t *expires_s);
 
+/* Its number, as net_stream_serial() says. */
+bool tls_serial(const SSL *ssl, char out[NET_SERIAL_MAX]);
+
 /* `what`, and the oldest reason that OpenSSL has, in words. */
 void tls_describe(char *text, size_t size, const char *what);
 

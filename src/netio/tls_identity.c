@@ -87,16 +87,49 @@ static bool take_name(const X509 *certificate, enum net_identity which, char out
     return false;
 }
 
+/* NULL: none is shown, or it is not trusted. */
+static const X509 *trusted(const SSL *ssl)
+{
+    const X509 *certificate = SSL_get0_peer_certificate(ssl);
+    bool is_trusted = certificate && SSL_get_verify_mode(ssl) & SSL_VERIFY_PEER &&
+                      SSL_get_verify_result(ssl) == X509_V_OK;
+
+    return is_trusted ? certificate : NULL;
+}
+
+bool tls_serial(const SSL *ssl, char out[NET_SERIAL_MAX])
+{
+    const X509 *certificate = trusted(ssl);
+    BIGNUM *number =
+        certificate ? ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), NULL) : NULL;
+    char *digits = number ? BN_bn2hex(number) : NULL;
+    const char *at = digits ? digits : "";
+    bool is_taken = false;
+
+    out[0] = '\0';
+    while (at[0] == '0' && at[1])
+        at++;
+    if (digits && strlen(at) < NET_SERIAL_MAX) {
+        size_t length = strlen(at);
+        for (size_t i = 0; i <= length; i++)
+            out[i] = (char)(at[i] >= 'A' && at[i] <= 'F' ? at[i] - 'A' + 'a' : at[i]);
+        is_taken = true;
+    }
+    OPENSSL_free(digits);
+    BN_free(number);
+    ERR_clear_error();
+    return is_taken;
+}
+
 bool tls_identity(const SSL *ssl, enum net_identity which, char out[NET_IDENTITY_MAX],
                   int64_t *expires_s)
 {
-    const X509 *certificate = SSL_get0_peer_certificate(ssl);
+    const X509 *certificate = trusted(ssl);
     struct tm tm;
 
     out[0] = '\0';
     *expires_s = 0;
-    if (!certificate || !(SSL_get_verify_mode(ssl) & SSL_VERIFY_PEER) ||
-        SSL_get_verify_result(ssl) != X509_V_OK)
+    if (!certificate)
         return false;
     if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1)
         *expires_s = timegm(&tm);

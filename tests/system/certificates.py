@@ -8,6 +8,7 @@ login. p2ps runs alone, with its engine inside.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -117,7 +118,26 @@ def a_password_may_be_asked_for_besides(bed):
     assert log_in(bed, "tls", "alice", None, "-pw", "secret")["v"] == "deny"
     one = log_in(bed, "tls", "guest", None)
     assert (one["v"], one["by"]) == ("allow", "name") and "cert" not in one, one
+    revoke(bed)
     bed.stop("p2ps.1")
+
+
+def revoke(bed):
+    """By its number, at a reload: whoever shows it is refused, as whom he comes or not."""
+    serial = subprocess.run(["openssl", "x509", "-in", "desk1.pem", "-noout", "-serial"],
+                            cwd=bed.folder, capture_output=True, text=True, check=True,
+                            timeout=90).stdout.strip().split("=")[1]
+    with open(os.path.join(bed.folder, "access"), "w", encoding="ascii") as file:
+        file.write(ACCESS + f"revoked cert={serial}\n")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    bed.said("p2ps.1", "access rules read from (?s:.*)access rules read from ")
+    for user in "desk1", "guest":
+        one = log_in(bed, "tls", user, "desk1")
+        assert (one["v"], one["why"]) == ("deny", "the certificate is revoked"), one
+        assert one["rule"].endswith("access:5"), one
+    assert log_in(bed, "tls", "guest", "other")["v"] == "allow"
+    with open(os.path.join(bed.folder, "access"), "w", encoding="ascii") as file:
+        file.write(ACCESS)
 
 
 def an_alternative_name_may_be_the_user_whatever_he_says(bed):

@@ -81,6 +81,22 @@ carol: + may log in
     expect(folder, 2, "No such file", "test", "old", "gone")
 
 
+def who_has_expired(folder):
+    write(folder, "ends", "default items allow\ndefault posts allow\nuser alice expires=2001-01-01\n"
+          "user bob tls=yes positions=2\nrevoked user=b* before=2027-01-15\nrevoked cert=00:1A:2B\n")
+    expect(folder, 0, "ends:3: warning: user alice expired at 2001-01-01T00:00:00Z: it lets nobody in",
+           "check", "ends")
+    expect(folder, 1, '"the user expired at 2001-01-01T00:00:00Z"', "explain", "ends", "alice", "S", "I")
+    expect(folder, 1, '"bob must use TLS"', "explain", "ends", "bob", "S", "I", "tls=no")
+    expect(folder, 0, "allow  bob S I", "explain", "ends", "bob", "S", "I", "tls=yes")
+    expect(folder, 0, "ends:5  revoked user=b* before=2027-01-15", "what", "ends", "bob")
+    write(folder, "more", "default items allow\ndefault posts allow\nuser alice expires=2001-01-01\n"
+          "user bob tls=yes positions=3\nrevoked user=b* before=2027-01-15\n")
+    code, said = run(folder, "diff", "ends", "more")
+    assert code == 1 and "everybody: - revoked cert=00:1A:2B\n" in said, said
+    assert "bob: - user bob tls=yes positions=2\nbob: + user bob tls=yes positions=3\n" in said, said
+
+
 def combined(folder):
     """As the vendor's library combines them."""
     for want, *parts in (("03138862c0", "03138862c0", "03138862b144c0"),
@@ -149,6 +165,7 @@ def main():
                "lock=0300012c")
         what_changes(folder)
         combined(folder)
+        who_has_expired(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
     print("all good")
 

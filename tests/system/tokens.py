@@ -6,6 +6,7 @@ its engine inside.
 """
 # SPDX-License-Identifier: Apache-2.0
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -175,6 +176,60 @@ def a_login_ends_with_its_token(bed):
                   lambda: bed.value("p2ps.1", "p2ps.worker.0.loginsExpired") >= 1)
 
 
+def rmdsaccess(bed, *words, data=None):
+    done = subprocess.run([os.path.join(conf_examples.BIN, "rmdsaccess"), *words], cwd=bed.folder,
+                          input=data, capture_output=True, text=True, check=False, timeout=90)
+    return done.returncode, done.stdout + done.stderr
+
+
+def the_tool_says_which_check_fails(bed):
+    good, old = token(bed, "k1", 3600, sub="alice", jti="t-1"), token(bed, "k1", -5, sub="alice")
+    words = "jwks=keys.json", "audience=market-data", "skew=0"
+    code, said = rmdsaccess(bed, "token", "-", *words, data=good + "\n")
+    assert code == 0 and "good  alice, until " in said and "  jti  t-1\n" in said, said
+    assert f"sha256={hashlib.sha256(good.encode()).hexdigest()}\n" in said, said
+    assert rmdsaccess(bed, "token", good, "-c", bed.conf)[0] == 0
+    for text, more, why in ((old, [], "expired "), (good[:-4] + "AAAA", [], "signature"),
+                            (good, ["audience=x"], 'audience "market-data"'),
+                            (good, ["user=name"], "claim name"), (good, ["life=60"], "it lives "),
+                            (good, ["algorithms=RS256"], "algorithm EdDSA")):
+        code, said = rmdsaccess(bed, "token", text, *words, *more)
+        assert code == 1 and said.startswith("refused  " + why), (why, said)
+    assert rmdsaccess(bed, "token", good, "jwks=none")[0] == 2
+    code, said = rmdsaccess(bed, "tokenhash", data="5f1e7c\n")
+    assert (code, said) == (0, hashlib.sha256(b"5f1e7c").hexdigest() + "\n"), said
+
+
+def a_reload_ends_what_is_revoked(bed):
+    """Sessions of one token, of old tokens of a user, and of a user who has expired."""
+    first = token(bed, "k1", 3600, sub="alice", jti="t-1")
+    second = token(bed, "k1", 3600, sub="carol")
+    clients = []
+    for text in first, second:
+        clients.append(Client(PORT))
+        assert is_open(show(clients[-1], text))
+    clients.append(Client(PORT))
+    assert is_open(clients[-1].login(user="bob", Password="secret"))
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 60))
+    write(bed, "access", ACCESS.replace("user bob", "user bob expires=2001-01-01") +
+          f"revoked jti=t-1\nrevoked user=c* before={before}\n")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    for client, why in zip(clients, ("token refused: revoked", "token refused: revoked",
+                                     "the user expired at 2001-01-01T00:00:00Z")):
+        state = client.take_until(lambda m: m.get("ID") == 1)["State"]
+        assert (state["Stream"], state["Code"]) == ("Closed", "NotEntitled"), state
+        assert state["Text"] == why, state
+        client.end()
+    client = Client(PORT)
+    assert show(client, first)["State"]["Text"] == "token refused: revoked"
+    client.end()
+    client = a_login(bed, 3600)
+    answer = show(client, first)
+    assert is_open(answer) and answer["Key"]["Elements"]["AuthenticationErrorCode"] == 7, answer
+    client.end()
+    write(bed, "access", ACCESS)
+
+
 def keys_change_under_it(bed):
     """By a reload, and by themselves; a file of no use changes nothing."""
     write(bed, "keys.json", "{}")
@@ -182,7 +237,7 @@ def keys_change_under_it(bed):
     bed.said("p2ps.1", 'nothing is taken.*jwksFile .*: it has no array "keys"')
     assert a_login(bed, 3600)
     write(bed, "keys.json", json.dumps({"keys": [make_key(bed, "k2")]}))
-    bed.said("p2ps.1", r"jwksFile: 1 keys read(?s:.*)jwksFile: 1 keys read")
+    bed.said("p2ps.1", r"(?s:jwksFile: 1 keys read.*){2}jwksFile: 1 keys read")
     client = Client(PORT)
     answer = show(client, token(bed, "k1", 3600, sub="alice"))
     assert answer["State"]["Text"] == 'token refused: key id "k1" unknown', answer
@@ -200,4 +255,5 @@ if __name__ == "__main__":
         sys.exit(77)
     conf_examples.enter_namespace()
     daemons.run(CONF, a_token_is_let_in, others_are_not, a_new_one_is_taken_on_the_same_login,
-                a_login_ends_with_its_token, keys_change_under_it)
+                a_login_ends_with_its_token, the_tool_says_which_check_fails,
+                a_reload_ends_what_is_revoked, keys_change_under_it)

@@ -265,6 +265,11 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
         snprintf(pair->authority_asked_session, sizeof(pair->authority_asked_session), "%.*s",
                  (int)query->session.length, query->session.data);
     out->mounts_max = pair->authority_mounts;
+    out->positions_max = pair->authority_positions;
+    out->user_ends_s = pair->authority_user_ends_s;
+    out->needs_tls = pair->authority_needs_tls;
+    if (query->kind == ENTITLE_LOGIN || query->kind == ENTITLE_AGAIN)
+        pair->authority_saw = *query;
     out->rules_seen = pair->authority_rules;
     out->items_max = pair->authority_items;
     out->is_proved = pair->authority_proves;
@@ -273,6 +278,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
         if (pair->authority_is_outside)
             out->by = ENTITLE_BY_AUTHORITY;
         out->expires_s = pair->authority_expires_s;
+        out->shown = pair->authority_shown;
         out->reissue_s = pair->authority_expires_s ? pair->authority_expires_s - 10 : 0;
         out->token_error = verdict == ENTITLE_DENY ? pair->authority_token_error : 0;
         pair->authority_saw_token = query->is_token;

@@ -152,6 +152,7 @@ struct pair_client {
     uint32_t id;
     bool closed;                 /* by the core */
     uint64_t certificate_ends_s; /* 0: it has shown none */
+    const char *serial;          /* of that certificate; NULL: none */
     char reason[64];
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
@@ -196,13 +197,18 @@ struct pair {
     bool authority_denies_no_lock; /* items whose image has no permission data */
     bool authority_is_busy;        /* why it denies */
     bool authority_snapshots_only;
-    const char *authority_ends_user;  /* after a reload */
-    bool authority_proves;            /* that a user is who it says */
-    enum entitle_by authority_by;     /* how that is known */
-    uint64_t authority_expires_s;     /* logins, since 1970; 0: never */
-    uint8_t authority_token_error;    /* why it denies a token */
-    bool authority_needs_certificate; /* of a login */
-    bool authority_saw_token;         /* the last login that it was asked about came by one */
+    const char *authority_ends_user;             /* after a reload */
+    bool authority_proves;                       /* that a user is who it says */
+    enum entitle_by authority_by;                /* how that is known */
+    uint64_t authority_expires_s;                /* logins, since 1970; 0: never */
+    uint8_t authority_token_error;               /* why it denies a token */
+    uint64_t authority_user_ends_s;              /* expires= of each user; 0: none */
+    uint32_t authority_positions;                /* that each user may be at; 0: any */
+    bool authority_needs_tls;                    /* of each user */
+    const struct entitle_shown *authority_shown; /* the token of a login */
+    struct entitle_query authority_saw;          /* the last question about a login */
+    bool authority_needs_certificate;            /* of a login */
+    bool authority_saw_token; /* the last login that it was asked about came by one */
     const char *authority_denies_item;
     /* One in another process. */
     bool authority_is_outside, authority_is_down;

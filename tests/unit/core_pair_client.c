@@ -272,6 +272,13 @@ static const char *pair_front_certificate(const void *self, uint64_t *expires_s)
     return c->certificate_ends_s ? "desk1" : "";
 }
 
+static const char *pair_front_serial(const void *self)
+{
+    const struct pair_client *c = self;
+
+    return c->serial ? c->serial : "";
+}
+
 static const struct p2ps_front pair_front = {
     .name = "model",
     .make = pair_front_make,
@@ -288,6 +295,7 @@ static const struct p2ps_front pair_front = {
     .fill = pair_front_fill,
     .close = pair_front_close,
     .certificate = pair_front_certificate,
+    .serial = pair_front_serial,
 };
 
 /* ---- clients ---- */

@@ -589,6 +589,134 @@ static void an_opaque_token_is_judged_by_the_file(void **state)
     assert_int_equal(wait_for(&query), ENTITLE_DENY);
 }
 
+/* As sha256sum of coreutils has it. */
+#define SUM_OF_TOKEN "2196e426bb369e27954d8d03bf9ed58c339fe34329f953224ef6d071b0ceb0f1"
+
+static struct entitle_query opaque(const char *token)
+{
+    return (struct entitle_query){
+        .kind = ENTITLE_LOGIN, .is_token = true, .token = view(token), .host = view("10.1.0.7:5122")
+    };
+}
+
+static void an_opaque_token_is_known_by_its_sum(void **state)
+{
+    struct entitle_query query = opaque("5f1e7c");
+
+    (void)state;
+    use_rules("\nuser px tokenhash=" SUM_OF_TOKEN "\n", "open-sesame");
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    assert_string_equal(answer.user, "px");
+    assert_string_equal(answer.shown->sum, SUM_OF_TOKEN);
+    query.token = view("5f1e7d");
+    assert_int_equal(wait_for(&query), ENTITLE_DENY);
+    query = opaque("5f1e7c");
+    use_rules("\nuser px token=5f1e7c\nrevoked sha256=" SUM_OF_TOKEN "\n", "open-sesame");
+    assert_int_equal(wait_for(&query), ENTITLE_DENY);
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+}
+
+static enum entitle_verdict again_as(const char *user)
+{
+    const struct entitle_shown kept = *answer.shown; /* as the session does */
+    const struct entitle_query query = { .kind = ENTITLE_AGAIN,
+                                         .by = answer.by,
+                                         .user = view(user),
+                                         .shown = &kept,
+                                         .host = view("10.1.0.7:5122") };
+    struct entitle_answer now;
+
+    return authority.ask(authority.self, &query, 1, &now);
+}
+
+static void a_signed_token_may_be_revoked_before_it_ends(void **state)
+{
+    static const char token[] = "\"sub\":\"joe\",\"jti\":\"t-1\",\"iat\":1799999990,"
+                                "\"exp\":1800001000";
+    char line[200];
+
+    (void)state;
+    use_rules("\nuser * auth=jwt\nrevoked jti=t-2\n", "open-sesame");
+    assert_int_equal(show(token, ""), ENTITLE_ALLOW);
+    assert_int_equal(again_as("joe"), ENTITLE_ALLOW);
+    snprintf(line, sizeof(line), "\nuser * auth=jwt\nrevoked sha256=%s\n", answer.shown->sum);
+    use_rules("\nuser * auth=jwt\nrevoked jti=t-1\n", "open-sesame");
+    assert_int_equal(again_as("joe"), ENTITLE_DENY);
+    use_rules("\nuser * auth=jwt\nrevoked user=j* before=2027-01-15T08:00:00Z\n", "open-sesame");
+    assert_int_equal(again_as("joe"), ENTITLE_DENY);
+    use_rules(line, "open-sesame");
+    assert_int_equal(again_as("joe"), ENTITLE_DENY);
+    assert_int_equal(show(token, "joe"), ENTITLE_DENY);
+    assert_string_equal(answer.text, "token refused: revoked");
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+    use_rules("\nuser * auth=jwt\nrevoked user=j* before=2027-01-15T07:59:50Z\n", "open-sesame");
+    assert_int_equal(show(token, ""), ENTITLE_ALLOW);
+}
+
+static void a_user_who_expires_needs_the_clock_of_the_threads(void **state)
+{
+    (void)state;
+    use_rules(" expires=2027-01-15T08:00:01Z\nuser joe auth=jwt expires=2027-01-15T08:00:01Z\n",
+              "open-sesame");
+    assert_int_equal(login("alice", "open-sesame"), ENTITLE_ALLOW);
+    assert_int_equal(answer.user_ends_s, 1800000001);
+    assert_int_equal(show("\"sub\":\"joe\",\"exp\":1800001000", ""), ENTITLE_ALLOW);
+    assert_int_equal(answer.expires_s, 1800001060);
+    assert_int_equal(answer.user_ends_s, 1800000001);
+    atomic_fetch_add(&wall, 1);
+    assert_int_equal(login("alice", "open-sesame"), ENTITLE_DENY); /* it is known to fit */
+    assert_string_equal(answer.text, "the user expired at 2027-01-15T08:00:01Z");
+    assert_int_equal(show("\"sub\":\"joe\",\"exp\":1800001000", ""), ENTITLE_DENY);
+    atomic_fetch_sub(&wall, 1);
+}
+
+static void a_password_in_clear_is_allowed_told_or_refused(void **state)
+{
+    struct entitle_query query = { .kind = ENTITLE_LOGIN,
+                                   .user = view("bob"),
+                                   .password = view("plain"),
+                                   .host = view("10.1.0.7:5122"),
+                                   .is_plain = true };
+
+    (void)state;
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    assert_int_equal(lines_that_say("user bob sends a password"), 0);
+    p2ps_credentials_plain_set(credentials, P2PS_PLAIN_WARN);
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    assert_int_equal(lines_that_say("user bob sends a password"), 1);
+    p2ps_credentials_plain_set(credentials, P2PS_PLAIN_REFUSE);
+    assert_int_equal(wait_for(&query), ENTITLE_DENY);
+    assert_string_equal(answer.text, "passwords are accepted over TLS only");
+    query.is_plain = false;
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    query.is_plain = true;
+    query.host = view("127.0.0.1:5122");
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    query.host = view("[::1]:5122");
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+}
+
+/* The line is judged again with all that the login showed. */
+static void a_user_with_a_hash_may_have_to_use_tls(void **state)
+{
+    struct entitle_query query = { .kind = ENTITLE_LOGIN,
+                                   .user = view("alice"),
+                                   .password = view("open-sesame"),
+                                   .host = view("10.1.0.7:5122"),
+                                   .is_plain = true };
+
+    (void)state;
+    use_rules(" tls=yes\n", "open-sesame");
+    assert_int_equal(wait_for(&query), ENTITLE_DENY);
+    assert_string_equal(answer.text, "alice must use TLS");
+    query.is_plain = false;
+    assert_int_equal(wait_for(&query), ENTITLE_ALLOW);
+    use_rules("\nrevoked cert=1a\n", "open-sesame");
+    query.serial = view("1a");
+    assert_int_equal(wait_for(&query), ENTITLE_DENY);
+}
+
 static void a_file_that_is_of_no_use_leaves_the_old_keys(void **state)
 {
     char why[400];
@@ -652,6 +780,11 @@ int main(void)
         TEST_TOKENS(a_certificate_is_minded_beside_a_hash_and_a_token),
         TEST_TOKENS(wrong_tokens_hold_nobody_back),
         TEST_TOKENS(an_opaque_token_is_judged_by_the_file),
+        TEST_TOKENS(an_opaque_token_is_known_by_its_sum),
+        TEST_TOKENS(a_signed_token_may_be_revoked_before_it_ends),
+        TEST_TOKENS(a_user_who_expires_needs_the_clock_of_the_threads),
+        TEST_TOKENS(a_password_in_clear_is_allowed_told_or_refused),
+        TEST_TOKENS(a_user_with_a_hash_may_have_to_use_tls),
         TEST_TOKENS(a_file_that_is_of_no_use_leaves_the_old_keys),
         TEST_TOKENS(tokens_that_wait_end_with_the_threads),
     };

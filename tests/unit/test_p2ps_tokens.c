@@ -289,6 +289,95 @@ static void a_login_again_without_a_token_is_not_asked_about(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, pair_teardown)
 
+static void a_login_ends_with_its_user_whatever_its_token_says(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_user_ends_s = wall_s() + 60;
+    struct pair_client *c = come(pair, 0, 3600);
+    pair->authority_user_ends_s = wall_s() + 3600;
+    struct pair_client *other = come(pair, 1, 60);
+    pair_pass(pair, 58 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L");
+    pair_pass(pair, 4 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_NOT_ENTITLED);
+    assert_int_equal(strncmp(pair_stream(c, 1)->text, "the user expired at ", 20), 0);
+    assert_int_equal(strncmp(pair_stream(other, 1)->text, "the token expired at ", 21), 0);
+    assert_int_equal(expired(pair), 2);
+}
+
+static void a_reload_may_end_a_user_and_leaves_the_end_of_his_token(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = come(pair, 0, 120);
+
+    pair->authority_user_ends_s = wall_s() + 30;
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_pass(pair, 10 * PAIR_SEC);
+    pair->authority_user_ends_s = 0; /* and another one takes it back */
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_pass(pair, 100 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L");
+    pair_pass(pair, 12 * PAIR_SEC);
+    assert_int_equal(strncmp(pair_stream(c, 1)->text, "the token expired at ", 21), 0);
+}
+
+static void a_check_shows_the_token_and_the_certificate_of_the_login(void **state)
+{
+    static const struct entitle_shown first = { .sum = "aa", .jti = "t-1" };
+    static const struct entitle_shown second = { .sum = "bb", .issued_s = 7 };
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+
+    c->serial = "1a2b";
+    pair->authority_shown = &first;
+    show(c, "first");
+    assert_null(pair->authority_saw.shown);
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair->authority_saw.kind, ENTITLE_AGAIN);
+    assert_string_equal(pair->authority_saw.shown->sum, "aa");
+    assert_string_equal(pair->authority_saw.shown->jti, "t-1");
+    assert_int_equal(pair->authority_saw.serial.length, 4);
+    assert_memory_equal(pair->authority_saw.serial.data, "1a2b", 4);
+    assert_true(pair->authority_saw.is_plain);
+    pair->authority_shown = &second;
+    show(c, "next");
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair->authority_saw.shown->sum, "bb");
+    assert_int_equal(pair->authority_saw.shown->issued_s, 7);
+}
+
+static void a_user_of_an_authority_may_have_to_use_tls(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_needs_tls = true;
+    struct pair_client *c = come(pair, 0, 60);
+    assert_string_equal(pair_heard(c, 1), "X");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_NOT_ENTITLED);
+    assert_string_equal(pair_stream(c, 1)->text, "the user must use TLS");
+}
+
+static void a_reason_may_be_kept_from_whoever_is_refused(void **state)
+{
+    const struct p2ps_rules rules = { .hides_reasons = true };
+    struct pair *pair = *state;
+
+    pair->authority_mounts = 1;
+    p2ps_core_rules_set(pair->sink, &rules);
+    struct pair_client *first = come(pair, 0, 60);
+    assert_string_equal(pair_heard(first, 1), "L");
+    struct pair_client *c = come(pair, 1, 3600);
+    assert_string_equal(pair_heard(c, 1), "X");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_NOT_ENTITLED);
+    assert_string_equal(pair_stream(c, 1)->text, "user name or password refused");
+    pair_pass(pair, 62 * PAIR_SEC); /* a session hears why it ends */
+    assert_int_equal(strncmp(pair_stream(first, 1)->text, "the token expired at ", 21), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +386,11 @@ int main(void)
         TEST(a_login_ends_with_its_token_and_no_second_before),
         TEST(a_login_that_needed_a_certificate_ends_with_it),
         TEST(one_that_needed_none_does_not),
+        TEST(a_login_ends_with_its_user_whatever_its_token_says),
+        TEST(a_reload_may_end_a_user_and_leaves_the_end_of_his_token),
+        TEST(a_check_shows_the_token_and_the_certificate_of_the_login),
+        TEST(a_user_of_an_authority_may_have_to_use_tls),
+        TEST(a_reason_may_be_kept_from_whoever_is_refused),
         TEST(the_earlier_end_of_token_and_certificate_counts),
         TEST(a_clock_that_is_set_forward_ends_it_one_set_back_does_not),
         TEST(a_new_token_lets_it_live_on),

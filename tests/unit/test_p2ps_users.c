@@ -68,6 +68,41 @@ static void the_mounts_of_a_user_count_on_all_workers(void **state)
     assert_string_equal(pair_heard(log_in(&w->pair[0], 1), 1), "X");
 }
 
+static struct pair_client *log_in_from(struct pair *pair, unsigned n, const char *position)
+{
+    struct pair_client *c = pair_client_comes(pair, n);
+    struct omm_login_request request = pair_login_request();
+
+    request.position = rwf_text(position);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_settle(pair);
+    return c;
+}
+
+static void the_positions_of_a_user_count_on_all_workers(void **state)
+{
+    struct workers *w = *state;
+    const struct p2ps_item_limits none = { 0 };
+
+    start(w, none, 0);
+    w->pair[0].authority_positions = w->pair[1].authority_positions = 2;
+    struct pair_client *a = log_in_from(&w->pair[0], 0, "10.1.0.7/net");
+    assert_string_equal(pair_heard(a, 1), "L");
+    assert_string_equal(pair_heard(log_in_from(&w->pair[1], 0, "10.1.0.7/desk"), 1), "L");
+    struct pair_client *c = log_in_from(&w->pair[0], 1, ""); /* the address of its connection */
+    assert_string_equal(pair_heard(c, 1), "L");
+    assert_string_equal(pair_heard(log_in_from(&w->pair[1], 1, "10.1.1.1/net"), 1), "L");
+    struct pair_client *late = log_in_from(&w->pair[1], 2, "10.1.0.8/net");
+    assert_string_equal(pair_heard(late, 1), "X");
+    assert_int_equal(pair_stream(late, 1)->code, RWF_CODE_DACS_MAX_LOGINS_REACHED);
+    /* A position is free when the last login at it has gone. */
+    p2ps_client_close(a->pair->sink, a->pair->now_ns, a->id, 1);
+    assert_string_equal(pair_heard(log_in_from(&w->pair[0], 2, "10.1.0.8/net"), 1), "X");
+    p2ps_client_gone(w->pair[1].sink, w->pair[1].now_ns, w->pair[1].clients[0].id);
+    assert_string_equal(pair_heard(log_in_from(&w->pair[0], 3, "10.1.0.8/net"), 1), "L");
+    assert_string_equal(pair_heard(log_in_from(&w->pair[1], 3, "10.1.0.7/net"), 1), "X");
+}
+
 static void the_items_of_a_user_count_on_all_workers(void **state)
 {
     struct workers *w = *state;
@@ -119,6 +154,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_mounts_of_a_user_count_on_all_workers),
+        TEST(the_positions_of_a_user_count_on_all_workers),
         TEST(the_items_of_a_user_count_on_all_workers),
         TEST(distinct_items_count_on_all_workers),
     };

@@ -317,10 +317,10 @@ static void compare_defaults(struct difference *difference)
     }
 }
 
-/* Lines about permission data, which are everybody's. */
+/* Lines about permission data, and about what is revoked, which are everybody's. */
 static bool is_common(struct entitle_view line)
 {
-    static const char *const statements[] = { "peset", "pe", "content", "map" };
+    static const char *const statements[] = { "peset", "pe", "content", "map", "revoked" };
 
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         size_t length = strlen(statements[i]);

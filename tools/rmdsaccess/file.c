@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "conf/options.h"
@@ -86,8 +87,10 @@ int access_text_read(const char *path, struct access_text *out)
 
 void access_text_review(struct access_text *file)
 {
-    if (file->rules)
+    if (file->rules) {
         entitle_rules_review(file->rules, on_warning, file);
+        entitle_rules_review_times(file->rules, (uint64_t)time(NULL), on_warning, file);
+    }
 }
 
 static int by_line(const void *a, const void *b)

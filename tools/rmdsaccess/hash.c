@@ -12,8 +12,7 @@
 
 #define PASSWORD_MAX 512 /* of crypt(3), with its zero */
 
-/* A line of standard input, not shown if that is a terminal. False: there is none. */
-static bool read_password(const char *prompt, char *out, size_t size)
+bool access_secret_read(const char *prompt, char *out, size_t size)
 {
     struct termios before, silent;
     bool is_terminal = tcgetattr(STDIN_FILENO, &before) == 0;
@@ -61,12 +60,12 @@ int access_hash(const char *const words[], size_t count)
 
     (void)words;
     (void)count;
-    if (!read_password("Password: ", password, sizeof(password)) || !password[0])
+    if (!access_secret_read("Password: ", password, sizeof(password)) || !password[0])
         return refuse("a password is expected, as the first line of standard input");
     if (strlen(password) >= PASSWORD_MAX)
         return refuse("the password is too long: 511 bytes are allowed");
     if (isatty(STDIN_FILENO)) {
-        if (!read_password("Again: ", again, sizeof(again)) || strcmp(password, again) != 0)
+        if (!access_secret_read("Again: ", again, sizeof(again)) || strcmp(password, again) != 0)
             return refuse("the two passwords differ");
     }
     int code = print_hash(password);

@@ -20,6 +20,8 @@ static const char usage[] =
     "       rmdsaccess diff OLD NEW [CASES]\n"
     "       rmdsaccess lock [combine] DATA...\n"
     "       rmdsaccess hash\n"
+    "       rmdsaccess tokenhash\n"
+    "       rmdsaccess [-c FILE] token TOKEN|- [KEY=VALUE]...\n"
     "       rmdsaccess audit verify FILE [LINE:SHA256]\n"
     "       rmdsaccess [option]... audit usage FILE\n"
     "\n"
@@ -28,7 +30,7 @@ static const char usage[] =
     "                 password is taken as right; exit code 1 if it is denied\n"
     "  who            each user who may; keys as for explain\n"
     "                 do=view|post|private domain=NUMBER lock=DATA from=ADDRESS application=ID\n"
-    "                 position=TEXT\n"
+    "                 position=TEXT tls=yes|no\n"
     "  what           each line that is about the user or a role of his\n"
     "  test           cases with the verdict that is expected, one a line:\n"
     "                 USER SERVICE ITEM [KEY=VALUE]... = allow|deny; exit code 1: one differs\n"
@@ -37,11 +39,16 @@ static const char usage[] =
     "  lock           permission data, in hexadecimal digits or base64, as text; combine:\n"
     "                 those that need what all of them need\n"
     "  hash           a password, from the terminal or standard input, for hash= of a user line\n"
+    "  tokenhash      a token, likewise, for tokenhash= of a user line\n"
+    "  token          a signed token (JWT), or - for standard input: is it good, and which check\n"
+    "                 fails? jwks=FILE issuer=TEXT audience=TEXT scope=WORD user=CLAIM\n"
+    "                 algorithms=LIST skew=SECONDS life=SECONDS, or those of the p2ps of -c\n"
     "  audit verify   is the chain of the trail whole, from the oldest file that is kept? With\n"
     "                 the head that the log of p2ps named also: is it the same trail?\n"
     "  audit usage    who used which items by entitlement code, as CSV; needs a trail of\n"
     "                 accessAuditLevel items\n"
     "\n"
+    "  -c FILE        token: the rmds.cnf whose jwksFile, jwtIssuer, ... count\n"
     "  -from TIME     usage: from then on, 2027-01-01 or 2027-01-01T08:00 (UTC)\n"
     "  -to TIME       usage: before then\n"
     "  -version       version and what is built in\n"
@@ -69,7 +76,8 @@ static int lock(const char *const words[], size_t count)
     return access_lock(words, count);
 }
 
-static int run(const struct md_option_list *words, const char *from, const char *to)
+static int run(const struct md_option_list *words, const char *from, const char *to,
+               const char *conf)
 {
     static const struct {
         const char *name;
@@ -80,6 +88,7 @@ static int run(const struct md_option_list *words, const char *from, const char 
         { "explain", 4, MD_OPTION_LIST_MAX, access_explain },
         { "who", 3, MD_OPTION_LIST_MAX, access_who },
         { "hash", 0, 0, access_hash },
+        { "tokenhash", 0, 0, access_tokenhash },
         { "what", 2, 2, access_what },
         { "test", 2, 2, access_test },
         { "diff", 2, 3, access_diff },
@@ -88,6 +97,8 @@ static int run(const struct md_option_list *words, const char *from, const char 
 
     if (words->count > 1 && strcmp(words->item[0], "audit") == 0)
         return audit(words, from, to);
+    if (words->count > 1 && strcmp(words->item[0], "token") == 0)
+        return access_token(words->item + 1, words->count - 1, conf);
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]) && words->count > 0; i++) {
         size_t count = words->count - 1;
 
@@ -102,9 +113,10 @@ static int run(const struct md_option_list *words, const char *from, const char 
 int main(int argc, char **argv)
 {
     struct md_option_list words = { .count = 0 };
-    const char *from = NULL, *to = NULL;
+    const char *from = NULL, *to = NULL, *conf = NULL;
     bool help = false, version = false;
     const struct md_option options[] = {
+        { "c", "FILE", MD_OPTION_STRING, &conf, "" },
         { "from", "TIME", MD_OPTION_STRING, &from, "" },
         { "to", "TIME", MD_OPTION_STRING, &to, "" },
         { "version", NULL, MD_OPTION_FLAG, &version, "" },
@@ -119,5 +131,5 @@ int main(int argc, char **argv)
         md_version_print("rmdsaccess");
     else if (help)
         fputs(usage, stdout);
-    return help || version ? MD_EXIT_OK : run(&words, from, to);
+    return help || version ? MD_EXIT_OK : run(&words, from, to, conf);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "conf/options.h"
@@ -74,6 +75,12 @@ static bool read_lock(struct access_question *question, const char *value)
     return *value == '\0' || question->query.permission_data.length > 0;
 }
 
+static bool read_tls(struct access_question *question, const char *value)
+{
+    question->query.is_plain = strcmp(value, "no") == 0;
+    return question->query.is_plain || strcmp(value, "yes") == 0;
+}
+
 static bool read_word(struct access_question *question, const char *word)
 {
     struct entitle_query *query = &question->query;
@@ -85,6 +92,7 @@ static bool read_word(struct access_question *question, const char *word)
         { "do=", NULL, read_do },
         { "domain=", NULL, read_domain },
         { "lock=", NULL, read_lock },
+        { "tls=", NULL, read_tls },
         { "from=", &query->host, NULL },
         { "application=", &query->application, NULL },
         { "position=", &query->position, NULL },
@@ -112,14 +120,15 @@ bool access_question_read(struct access_question *question, const char *service,
                    .service = view(service),
                    .item = view(item),
                    .is_lock_known = true,
-                   .is_proof_given = true },
+                   .is_proof_given = true,
+                   .now_s = (uint64_t)time(NULL) },
     };
     for (size_t i = 0; i < count; i++) {
         if (read_word(question, words[i]))
             continue;
         fprintf(stderr,
                 "rmdsaccess: \"%s\": do=view|post|private, domain=NUMBER, lock=HEX, from=ADDRESS, "
-                "application=ID or position=TEXT is expected\n",
+                "application=ID, position=TEXT or tls=yes|no is expected\n",
                 words[i]);
         return false;
     }

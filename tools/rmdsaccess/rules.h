@@ -14,6 +14,10 @@ int access_explain(const char *const words[], size_t count);
 int access_who(const char *const words[], size_t count);
 /* Of a password from standard input. */
 int access_hash(const char *const words[], size_t count);
+/* Of a token, likewise. */
+int access_tokenhash(const char *const words[], size_t count);
+/* `conf` NULL: the words say all. */
+int access_token(const char *const words[], size_t count, const char *conf);
 int access_lock(const char *const words[], size_t count);
 int access_combine(const char *const words[], size_t count);
 int access_what(const char *const words[], size_t count);
@@ -58,6 +62,11 @@ bool access_question_read(struct access_question *question, const char *service,
 /* May the user log in, and then the rest? */
 enum entitle_verdict access_judge(const struct access_text *file, struct entitle_query *query,
                                   struct entitle_answer *answer);
+
+/* ---- hash.c ---- */
+
+/* A line of standard input, not shown if that is a terminal. False: there is none. */
+bool access_secret_read(const char *prompt, char *out, size_t size);
 
 /* ---- lock.c ---- */
 

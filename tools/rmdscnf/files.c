@@ -121,7 +121,9 @@ static void look_at_publishers(const struct access_file *file, const struct enti
 {
     if (entitle_rules_has_hashes(rules))
         look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
-                  "%s: hash= is for accessFile of p2ps; src_dist wants password=", file->path);
+                  "%s: hash= and tokenhash= are for accessFile of p2ps; src_dist wants password= "
+                  "or token=",
+                  file->path);
     if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
         look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
                   "%s: no line begins with user: nobody may publish", file->path);
