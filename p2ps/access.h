@@ -17,12 +17,15 @@ int p2ps_access_load(struct p2ps_access *access, const char *path);
 /* A file as it was read; rules NULL: the path was "". */
 struct p2ps_access_file {
     struct entitle_rules *rules;
-    char sum[AUDIT_SUM_SIZE]; /* SHA-256 of its bytes */
+    char sum[AUDIT_SUM_SIZE]; /* SHA-256 of its bytes, with those of included files behind them */
 };
 /* The two halves of a load, for a reload. Reads the file into *fresh, and changes nothing.
  * Anything but MD_OK: `why` has the first mistake, the log all others. */
-int p2ps_access_read(const struct p2ps_access *access, const char *path, char *why, size_t size,
+int p2ps_access_read(struct p2ps_access *access, const char *path, char *why, size_t size,
                      struct p2ps_access_file *fresh);
+/* A file of the last reading, which may have been refused, is another one now, and was already two
+ * seconds ago. Looks every two seconds. */
+bool p2ps_access_look(struct p2ps_access *access, uint64_t now_ns);
 /* Puts its rules in force, and owns them from now on. */
 void p2ps_access_take(struct p2ps_access *access, const struct p2ps_access_file *fresh);
 /* Of the file whose rules are in force; "": there are none. */

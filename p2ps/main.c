@@ -284,6 +284,7 @@ static bool on_beat(void *owner)
     daemon_rsocket_show(&p2ps->daemon);
     show_passwords(p2ps);
     p2ps_tokens_look(p2ps->tokens, md_loop_now(p2ps->daemon.loop));
+    p2ps_watch_rules(p2ps);
     p2ps_outside_show(p2ps);
     for (unsigned i = 0; i < p2ps->worker_count; i++) {
         unsigned hung_s = daemon_hung_s(&p2ps->daemon, p2ps->workers[i]->alive_ns);

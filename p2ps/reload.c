@@ -200,6 +200,18 @@ static void discard_rules(void *fresh)
     free(rules);
 }
 
+void p2ps_watch_rules(struct p2ps *p2ps)
+{
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+
+    if (!md_conf_bool(daemon, "accessWatch") ||
+        !p2ps_access_look(p2ps->access, md_loop_now(p2ps->daemon.loop)))
+        return;
+    md_log(MD_LOG_NOTICE, "accessWatch: %s or a file that it includes has changed, reloading",
+           md_conf_string(daemon, "accessFile"));
+    (void)daemon_reload(&p2ps->daemon);
+}
+
 static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload)
 {
     char why[DAEMON_RELOAD_WHY] = "no memory";

@@ -10,6 +10,8 @@ void p2ps_reload(void *owner, struct daemon_reload *reload);
 
 /* At the start: the rules of accessFile. Anything but MD_OK is logged. */
 int p2ps_load_rules(struct p2ps *p2ps);
+/* accessWatch: once a second; reloads if one of their files has changed. */
+void p2ps_watch_rules(struct p2ps *p2ps);
 /* At the start. */
 int p2ps_load_tokens(struct p2ps *p2ps);
 

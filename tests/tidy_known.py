@@ -75,6 +75,7 @@ FOR_TESTS = {
     "rrcp_digest": "the simulator: a hostile packet changes nothing",
     "rrcp_check": "simulators and unit tests, after every step",
     "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
+    "entitle_rules_create": "unit tests, the fuzzer and benchmarks, whose rules are in no file",
     "rrmp_source_check": "the same",
     "srcdist_core_check": "rrmpsim and unit tests",
     "rrcp_transition_name": "rrcpsim's table of coverage",

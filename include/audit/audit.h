@@ -51,6 +51,10 @@ void audit_stats(const struct audit *audit, struct audit_stats *out);
 /* SHA-256 in hexadecimal digits, of anything; "" if that fails. */
 #define AUDIT_SUM_SIZE 65
 void audit_sum(const void *bytes, size_t length, char out[AUDIT_SUM_SIZE]);
+/* The same in parts. NULL: no memory. The last one ends it. */
+struct audit_summing *audit_sum_begin(void);
+void audit_sum_add(struct audit_summing *summing, const void *bytes, size_t length);
+void audit_sum_end(struct audit_summing *summing, char out[AUDIT_SUM_SIZE]);
 
 /* ---- reading ---- */
 

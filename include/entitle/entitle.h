@@ -267,6 +267,30 @@ typedef void (*entitle_diag_fn)(void *closure, int line, const char *text);
  */
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
                          struct entitle_rules **out);
+
+/* Gets the text of a file from malloc(), for the first one and for those that it includes. NULL:
+ * `why` says why not, without the name. */
+struct entitle_reader {
+    char *(*read)(void *self, const char *path, size_t *length, char *why, size_t size);
+    void *self;
+};
+
+/* A mistake, and the file that it is in. Line 0: the file could not be read. */
+typedef void (*entitle_told_fn)(void *closure, const char *file, int line, const char *text);
+
+/*
+ * The same of the file at `path`, where a line
+ *
+ *     include PATH
+ *
+ * stands for the lines of that file, whose name is relative to the one it stands in. It may include
+ * others, 8 deep. A file that cannot be read is a mistake of the line; MD_ERR_SYS: the first one.
+ */
+int entitle_rules_create_from(const char *path, const struct entitle_reader *reader,
+                              entitle_told_fn told, void *closure, struct entitle_rules **out);
+/* The line of a file that a step, a warning or entitle_rules_about() names; an answer has both. The
+ * name lives as long as the rules; NULL: they are from no file. */
+uint32_t entitle_rules_place(const struct entitle_rules *rules, uint32_t line, const char **file);
 void entitle_rules_destroy(struct entitle_rules *rules); /* NULL is allowed */
 
 /*
@@ -276,10 +300,19 @@ void entitle_rules_destroy(struct entitle_rules *rules); /* NULL is allowed */
  */
 int entitle_rules_read(const char *param, const char *path, char *why, size_t size,
                        struct entitle_rules **out);
-/* The same; `see` gets the bytes that the rules are made of. */
+/* One of its files, as it was read. */
+struct entitle_seen {
+    const char *path;
+    const char *text; /* NULL: it could not be read */
+    size_t length;
+    uint64_t stamp; /* as entitle_file_stamp() */
+};
+/* The same; `see` gets each file that the rules are made of. */
 int entitle_rules_read_and(const char *param, const char *path, char *why, size_t size,
-                           void (*see)(void *self, const char *text, size_t length), void *self,
+                           void (*see)(void *self, const struct entitle_seen *seen), void *self,
                            struct entitle_rules **out);
+/* Another one when the file has changed; 0: there is none. */
+uint64_t entitle_file_stamp(const char *path);
 
 /* The verdict of the rules. ENTITLE_PENDING: a login whose password is kept as a hash, see
  * entitle_answer.hash. `rules` NULL allows everything. */

@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,19 +36,58 @@ static const char *const texts[ENTITLE_RECORD_TEXTS] = {
     [ENTITLE_TEXT_WHO] = "who",
 };
 
-void audit_sum(const void *bytes, size_t length, char out[AUDIT_SUM_SIZE])
+static void write_sum(const unsigned char *sum, unsigned size, char out[AUDIT_SUM_SIZE])
 {
-    unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-
-    out[0] = '\0';
-    if (!EVP_Digest(bytes, length, sum, &size, EVP_sha256(), NULL))
-        return;
     for (unsigned i = 0; i < size; i++) {
         out[2 * i] = digits[sum[i] >> 4];
         out[2 * i + 1] = digits[sum[i] & 15];
     }
     out[2 * size] = '\0';
+}
+
+void audit_sum(const void *bytes, size_t length, char out[AUDIT_SUM_SIZE])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+
+    if (!EVP_Digest(bytes, length, sum, &size, EVP_sha256(), NULL))
+        size = 0;
+    write_sum(sum, size, out);
+}
+
+struct audit_summing {
+    EVP_MD_CTX *context;
+    bool is_wrong;
+};
+
+struct audit_summing *audit_sum_begin(void)
+{
+    struct audit_summing *summing = calloc(1, sizeof(*summing));
+
+    if (summing && !(summing->context = EVP_MD_CTX_new())) {
+        free(summing);
+        summing = NULL;
+    }
+    if (summing)
+        summing->is_wrong = !EVP_DigestInit_ex(summing->context, EVP_sha256(), NULL);
+    return summing;
+}
+
+void audit_sum_add(struct audit_summing *summing, const void *bytes, size_t length)
+{
+    summing->is_wrong |= !EVP_DigestUpdate(summing->context, bytes, length);
+}
+
+void audit_sum_end(struct audit_summing *summing, char out[AUDIT_SUM_SIZE])
+{
+    unsigned char sum[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+
+    if (summing->is_wrong || !EVP_DigestFinal_ex(summing->context, sum, &size))
+        size = 0;
+    write_sum(sum, size, out);
+    EVP_MD_CTX_free(summing->context);
+    free(summing);
 }
 
 /* ---- writing ---- */

@@ -231,6 +231,9 @@ const struct md_conf_row md_conf_rows[] = {
       "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
+    { "accessWatch", DAEMON, P2PS, DYN, BOOL("False"),
+      "True: accessFile and the files that it includes are looked at every two seconds, and a "
+      "change that is finished is read as at a SIGHUP." },
     { "accessThreads", DAEMON, P2PS, 0, INT("threads", 1, 8, "1"),
       "Threads that check passwords of users with hash=; yescrypt takes one about 25 ms." },
     { "accessQueue", DAEMON, P2PS, 0, INT("logins", 1, 65536, "4096"),

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/table.h"
 #include "rules.h"
 
 /* All of the file, from malloc(); NULL with errno set, also when only a part could be read. */
@@ -34,86 +36,115 @@ static char *read_all(FILE *file, size_t *length)
     return text;
 }
 
-/* Where the mistakes of one file go: the first to the caller, the others to the log. */
-struct mistakes {
+/* Of a reading: the first mistake goes to the caller, the others to the log. */
+struct reading {
     const char *param;
-    const char *path;
     char *why;
     size_t size;
+    void (*see)(void *self, const struct entitle_seen *seen);
+    void *self;
 };
 
-static void say(struct mistakes *mistakes, const char *text)
+static uint64_t stamp_of(const struct stat *status)
 {
-    if (mistakes->why[0])
-        md_log(MD_LOG_ERROR, "%s %s", mistakes->param, text);
-    else
-        snprintf(mistakes->why, mistakes->size, "%s", text);
+    const uint64_t parts[] = { (uint64_t)status->st_dev, (uint64_t)status->st_ino,
+                               (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
+                               (uint64_t)status->st_mtim.tv_nsec };
+
+    return md_hash_bytes(parts, sizeof(parts)) | 1;
 }
 
-static char *read_path(struct mistakes *mistakes, size_t *length)
+uint64_t entitle_file_stamp(const char *path)
 {
-    FILE *file = fopen(mistakes->path, "rb");
-    enum md_secret_state state = MD_SECRET_FINE;
-    char why[640] = "";
-    char *text = NULL;
+    struct stat status;
 
-    if (file)
-        state = md_secret_look(fileno(file), mistakes->path, MD_SECRET_RULES, why, sizeof(why));
+    return stat(path, &status) == 0 ? stamp_of(&status) : 0;
+}
+
+/* The sentence begins with the name of the file. */
+static void take_reason(const char *path, const char *sentence, char *why, size_t size)
+{
+    size_t length = strlen(path);
+    bool has_name =
+        strncmp(sentence, path, length) == 0 && strncmp(sentence + length, ": ", 2) == 0;
+
+    snprintf(why, size, "%s", has_name ? sentence + length + 2 : sentence);
+}
+
+static char *read_open(struct reading *reading, FILE *file, const char *path, size_t *length,
+                       char *why, size_t size)
+{
+    char sentence[1400] = "";
+    enum md_secret_state state =
+        md_secret_look(fileno(file), path, MD_SECRET_RULES, sentence, sizeof(sentence));
+
     if (state == MD_SECRET_REFUSED) {
-        say(mistakes, why);
-        fclose(file);
+        take_reason(path, sentence, why, size);
         return NULL;
     }
-    if (!file || !(text = read_all(file, length))) {
-        snprintf(why, sizeof(why), "%s: %s", mistakes->path, strerror(errno));
-        say(mistakes, why);
-    } else if (state == MD_SECRET_OPEN) {
-        md_log(MD_LOG_WARNING, "%s %s", mistakes->param, why);
-    }
-    if (file)
-        fclose(file);
+    if (state == MD_SECRET_OPEN)
+        md_log(MD_LOG_WARNING, "%s %s", reading->param, sentence);
+    char *text = read_all(file, length);
+    if (!text)
+        snprintf(why, size, "%s", strerror(errno));
     return text;
 }
 
-static void on_mistake(void *closure, int line, const char *text)
+static char *read_path(void *self, const char *path, size_t *length, char *why, size_t size)
 {
-    struct mistakes *mistakes = closure;
-    char sentence[640];
+    struct reading *reading = self;
+    struct entitle_seen seen = { .path = path };
+    FILE *file = fopen(path, "rbe");
+    char *text = NULL;
+    struct stat status;
 
-    snprintf(sentence, sizeof(sentence), "%s:%d: %s", mistakes->path, line, text);
-    say(mistakes, sentence);
+    *length = 0;
+    if (!file) {
+        snprintf(why, size, "%s", strerror(errno));
+    } else {
+        seen.stamp = fstat(fileno(file), &status) == 0 ? stamp_of(&status) : 0;
+        text = read_open(reading, file, path, length, why, size);
+        fclose(file);
+    }
+    seen.text = text;
+    seen.length = *length;
+    reading->see(reading->self, &seen);
+    return text;
+}
+
+static void on_mistake(void *closure, const char *file, int line, const char *text)
+{
+    struct reading *reading = closure;
+    char sentence[1800];
+
+    if (line)
+        snprintf(sentence, sizeof(sentence), "%s:%d: %s", file, line, text);
+    else
+        snprintf(sentence, sizeof(sentence), "%s: %s", file, text);
+    if (reading->why[0])
+        md_log(MD_LOG_ERROR, "%s %s", reading->param, sentence);
+    else
+        snprintf(reading->why, reading->size, "%s", sentence);
 }
 
 int entitle_rules_read_and(const char *param, const char *path, char *why, size_t size,
-                           void (*see)(void *self, const char *text, size_t length), void *self,
+                           void (*see)(void *self, const struct entitle_seen *seen), void *self,
                            struct entitle_rules **out)
 {
-    struct mistakes mistakes = { param, path, why, size };
-    size_t length;
+    struct reading reading = { param, why, size, see, self };
+    const struct entitle_reader reader = { .read = read_path, .self = &reading };
 
-    *out = NULL;
     why[0] = '\0';
-    char *text = read_path(&mistakes, &length);
-    if (!text)
-        return MD_ERR_SYS;
-    see(self, text, length);
-    int err = entitle_rules_create(text, length, on_mistake, &mistakes, out);
-    free(text);
-    if (err == MD_OK && !((*out)->path = strdup(path))) {
-        entitle_rules_destroy(*out);
-        *out = NULL;
-        err = MD_ERR_NOMEM;
-    }
+    int err = entitle_rules_create_from(path, &reader, on_mistake, &reading, out);
     if (err != MD_OK && !why[0])
         snprintf(why, size, "%s: %s", path, md_err_name(err));
     return err;
 }
 
-static void see_nothing(void *self, const char *text, size_t length)
+static void see_nothing(void *self, const struct entitle_seen *seen)
 {
     (void)self;
-    (void)text;
-    (void)length;
+    (void)seen;
 }
 
 int entitle_rules_read(const char *param, const char *path, char *why, size_t size,

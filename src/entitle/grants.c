@@ -318,6 +318,7 @@ static void sort_codes(struct entitle_parse *parse)
 {
     struct entitle_rules *rules = parse->rules;
     struct entitle_pe *pes = rules->pes.at;
+    char line[200];
 
     for (size_t i = 0; i < rules->pes.count; i++)
         pes[i].set = set_of(parse, pes[i].line, "pe", pes[i].set_name);
@@ -326,10 +327,12 @@ static void sort_codes(struct entitle_parse *parse)
     for (size_t i = 1; i < rules->pes.count; i++) {
         if (pes[i].set != pes[i - 1].set || pes[i].range.low > pes[i - 1].range.high)
             continue;
-        parse->line = (int)(pes[i].line > pes[i - 1].line ? pes[i].line : pes[i - 1].line);
-        entitle_complain(parse, "pe %.*s: code %u is that of line %u, too",
-                         ENTITLE_SHOWN(pes[i].set_name), pes[i].range.low,
-                         pes[i].line > pes[i - 1].line ? pes[i - 1].line : pes[i].line);
+        bool is_later = pes[i].line > pes[i - 1].line;
+        uint32_t first = pes[is_later ? i - 1 : i].line;
+        parse->line = (int)pes[is_later ? i : i - 1].line;
+        entitle_line_name(rules, (uint32_t)parse->line, first, line, sizeof(line));
+        entitle_complain(parse, "pe %.*s: code %u is that of %s, too",
+                         ENTITLE_SHOWN(pes[i].set_name), pes[i].range.low, line);
     }
 }
 

@@ -179,6 +179,7 @@ static const struct statement {
     { "map", entitle_parse_map },
     { "fields", entitle_parse_fields },
     { "revoked", entitle_parse_revoked },
+    { "include", entitle_parse_include },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
 
@@ -266,7 +267,7 @@ void entitle_parse_text(struct entitle_parse *parse, char *text, size_t length)
         size_t end = end_of_line(text, start, length, &more);
 
         if (++parse->line > ENTITLE_LINES_MAX) {
-            entitle_complain(parse, "the file has more than %d lines", ENTITLE_LINES_MAX);
+            entitle_complain(parse, "there are more than %d lines", ENTITLE_LINES_MAX);
             return;
         }
         parse_line(parse, text + start, end - start);

@@ -60,7 +60,7 @@ static void look_at_line(const struct review *review, const struct entitle_index
                          const struct entitle_line *line)
 {
     const struct entitle_line *before = NULL;
-    char text[160];
+    char text[320], name[200];
 
     for (unsigned bit = 0; bit < 8; bit++) {
         if (!(line->rights >> bit & 1))
@@ -71,8 +71,9 @@ static void look_at_line(const struct review *review, const struct entitle_index
     }
     if (!before)
         return;
-    snprintf(text, sizeof(text),
-             "this line decides nothing: line %u comes first and fits all of it", before->line);
+    entitle_line_name(review->rules, line->line, before->line, name, sizeof(name));
+    snprintf(text, sizeof(text), "this line decides nothing: %s comes first and fits all of it",
+             name);
     review->diag(review->closure, (int)line->line, text);
 }
 
@@ -96,12 +97,13 @@ static void look_at_user(const struct review *review, const struct entitle_user 
     uint32_t at = entitle_index_find(&review->rules->by_user, &asked, &seen);
     const struct entitle_user *first =
         at == ENTITLE_INDEX_NONE ? user : entitle_user_at(&review->rules->users, at);
-    char text[200];
+    char text[400], line[200];
 
     if (first >= user || !covers(first->line.parts[0], user->line.parts[0]))
         return;
-    snprintf(text, sizeof(text), "user %.*s: nobody comes to this line: line %u fits first",
-             ENTITLE_SHOWN(user->line.parts[0]), first->line.line);
+    entitle_line_name(review->rules, user->line.line, first->line.line, line, sizeof(line));
+    snprintf(text, sizeof(text), "user %.*s: nobody comes to this line: %s fits first",
+             ENTITLE_SHOWN(user->line.parts[0]), line);
     review->diag(review->closure, (int)user->line.line, text);
 }
 

@@ -166,16 +166,19 @@ static void mark_lines(struct entitle_rules *rules)
 static void look_for_twins(struct entitle_parse *parse)
 {
     const struct entitle_rules *rules = parse->rules;
+    char line[200];
 
     for (size_t i = 0; i < rules->roles.count; i++) {
         const struct entitle_user *role = entitle_user_at(&rules->roles, i);
         uint32_t first = find(rules, role->line.parts[0]);
 
         parse->line = (int)role->line.line;
-        if (first < i)
-            entitle_complain(parse, "role %.*s was defined at line %u",
-                             ENTITLE_SHOWN(role->line.parts[0]),
-                             entitle_user_at(&rules->roles, first)->line.line);
+        if (first >= i)
+            continue;
+        entitle_line_name(rules, role->line.line, entitle_user_at(&rules->roles, first)->line.line,
+                          line, sizeof(line));
+        entitle_complain(parse, "role %.*s was defined at %s", ENTITLE_SHOWN(role->line.parts[0]),
+                         line);
     }
 }
 

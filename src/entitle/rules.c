@@ -91,6 +91,18 @@ static int index_rules(struct entitle_parse *parse)
     return err == MD_OK ? index_posters(rules) : err;
 }
 
+/* All lines are read. */
+static int finish(struct entitle_parse *parse, struct entitle_rules **out)
+{
+    int err = parse->mistakes ? MD_ERR_MALFORMED : index_rules(parse);
+
+    if (err == MD_OK)
+        *out = parse->rules;
+    else
+        entitle_rules_destroy(parse->rules);
+    return err;
+}
+
 int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, void *closure,
                          struct entitle_rules **out)
 {
@@ -108,13 +120,30 @@ int entitle_rules_create(const char *text, size_t length, entitle_diag_fn diag, 
     if (length)
         memcpy(rules->text, text, length);
     entitle_parse_text(&parse, rules->text, length);
-    int err = parse.mistakes ? MD_ERR_MALFORMED : index_rules(&parse);
+    return finish(&parse, out);
+}
+
+int entitle_rules_create_from(const char *path, const struct entitle_reader *reader,
+                              entitle_told_fn told, void *closure, struct entitle_rules **out)
+{
+    struct entitle_rules *rules = calloc(1, sizeof(*rules));
+    struct entitle_parse parse = {
+        .rules = rules,
+        .told = told,
+        .closure = closure,
+        .reader = reader,
+        .lines = entitle_parse_text,
+    };
+
+    *out = NULL;
+    if (!rules)
+        return MD_ERR_NOMEM;
+    int err = entitle_include_first(&parse, path);
     if (err != MD_OK) {
         entitle_rules_destroy(rules);
         return err;
     }
-    *out = rules;
-    return MD_OK;
+    return finish(&parse, out);
 }
 
 void entitle_rules_destroy(struct entitle_rules *rules)
@@ -146,8 +175,10 @@ void entitle_rules_destroy(struct entitle_rules *rules)
     free(rules->posters.at);
     free(rules->numbers.at);
     free(rules->domains.at);
+    free(rules->recalls.at);
+    free(rules->revoked.at);
     free(rules->text);
-    free(rules->path);
+    entitle_include_fini(rules);
     free(rules);
 }
 
@@ -428,9 +459,8 @@ static enum entitle_verdict judge_publish(const struct entitle_rules *rules,
     return deny(out, "not entitled to publish this service");
 }
 
-enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
-                                         const struct entitle_query *query,
-                                         struct entitle_answer *out)
+static enum entitle_verdict judge(const struct entitle_rules *rules,
+                                  const struct entitle_query *query, struct entitle_answer *out)
 {
     memset(out, 0, sizeof(*out));
     out->verdict = ENTITLE_ALLOW;
@@ -453,6 +483,17 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
     if (judge_item(rules, &own, query, out) == ENTITLE_ALLOW)
         entitle_judge_fields(rules, &own, query, out);
     return out->verdict;
+}
+
+enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
+                                         const struct entitle_query *query,
+                                         struct entitle_answer *out)
+{
+    enum entitle_verdict verdict = judge(rules, query, out);
+
+    if (rules && out->line)
+        out->line = entitle_rules_place(rules, out->line, &out->file);
+    return verdict;
 }
 
 bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_kind kind)

@@ -182,9 +182,27 @@ struct entitle_array {
     size_t room;
 };
 
+/* A file that was read, which may be read again for another line that includes it. */
+struct entitle_file {
+    char *path;
+    char *text; /* NULL: it could not be read */
+};
+#define ENTITLE_FILES_MAX 1024
+#define ENTITLE_DEPTH_MAX 8
+
+/* Lines are counted over all files, as if each stood where it is included. From `first` on, until
+ * the next piece begins, they are those of that file from `local` on. */
+struct entitle_piece {
+    uint32_t first;
+    uint32_t local;
+    uint32_t file;
+};
+
 struct entitle_rules {
-    char *text; /* the views of all rules point in here */
+    char *text; /* the views of all rules point in here, or into files */
     char *path; /* NULL: it is from no file */
+    struct entitle_array files;
+    struct entitle_array pieces;
     struct entitle_array users;
     struct entitle_array roles;
     struct entitle_array items;
@@ -236,8 +254,14 @@ struct entitle_parse {
     struct entitle_rules *rules;
     entitle_diag_fn diag;
     void *closure;
-    int line;
+    int line; /* over all files */
     int mistakes;
+    /* Of a file; NULL: of a text alone. */
+    const struct entitle_reader *reader;
+    entitle_told_fn told;
+    void (*lines)(struct entitle_parse *parse, char *text, size_t length);
+    uint32_t open[ENTITLE_DEPTH_MAX + 1]; /* numbers of the files that include this one, and its */
+    unsigned depth;
 };
 
 /* ---- words.c ---- */
@@ -274,6 +298,20 @@ void entitle_complain(struct entitle_parse *parse, const char *format, ...)
 /* Tells a step to whoever explains. */
 void entitle_say(const struct entitle_query *query, const char *step, uint32_t line,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- include.c ---- */
+
+void entitle_parse_include(struct entitle_parse *parse, const struct entitle_view words[],
+                           int count);
+/* The file that includes the others. MD_ERR_SYS: it cannot be read, which was told. */
+int entitle_include_first(struct entitle_parse *parse, const char *path);
+void entitle_include_fini(struct entitle_rules *rules);
+
+/* ---- places.c ---- */
+
+/* "line 7", or "FILE:7" if it is in another file than the line `from`. */
+void entitle_line_name(const struct entitle_rules *rules, uint32_t from, uint32_t line, char *out,
+                       size_t size);
 
 /* ---- times.c ---- */
 

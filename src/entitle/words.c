@@ -207,12 +207,18 @@ void entitle_complain(struct entitle_parse *parse, const char *format, ...)
     va_list values;
 
     parse->mistakes++;
-    if (!parse->diag)
+    if (!parse->diag && !parse->told)
         return;
     va_start(values, format);
     vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    parse->diag(parse->closure, parse->line, text);
+    if (!parse->told) {
+        parse->diag(parse->closure, parse->line, text);
+        return;
+    }
+    const char *file;
+    uint32_t line = entitle_rules_place(parse->rules, (uint32_t)parse->line, &file);
+    parse->told(parse->closure, file, (int)line, text);
 }
 
 void entitle_say(const struct entitle_query *query, const char *step, uint32_t line,

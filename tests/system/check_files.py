@@ -37,6 +37,9 @@ WRONG = [
     ("*p2ps*tlsRequireClientCert : True", "error", r"tlsCaFile of p2ps.1 .*no file is named, but tlsRequireClientCert"),
     ("*src_dist*1.route*encrypted : True\n*src_dist*1.route*tlsCaFile : {folder}/gone.pem", "error", r"tlsCaFile of src"),
     ("*p2ps*accessFile : {folder}/broken", "error", r"accessFile of p2ps.1: .*/broken:2: "),
+    ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/broken:2: "),
+    ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/including:2: include gone: "),
+    ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/shared: every user can write it"),
     ("*p2ps*accessFile : {folder}/gone", "error", r"accessFile of p2ps.1: .*/gone: No such file"),
     ("*p2ps*accessFile : {folder}/passwords", "warning", r"every user can read it"),
     ("*p2ps*accessFile : {folder}/shared", "error", r"every user can write it"),
@@ -100,6 +103,7 @@ def make_files(folder):
     write(f"{folder}/keys", "1 " + "ab" * 32 + "\n")
     write(f"{folder}/access", "user jim password=x\n")
     write(f"{folder}/broken", "user jim\npermit jim * *\n")
+    write(f"{folder}/including", "include broken\ninclude gone\ninclude shared\n")
     write(f"{folder}/passwords", "user jim password=x\n", 0o644)
     write(f"{folder}/shared", "user jim password=x\n", 0o602)
     write(f"{folder}/openkeys", "1 " + "ab" * 32 + "\n", 0o644)

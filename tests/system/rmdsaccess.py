@@ -97,6 +97,30 @@ def who_has_expired(folder):
     assert "bob: - user bob tls=yes positions=2\nbob: + user bob tls=yes positions=3\n" in said, said
 
 
+def several_files(folder):
+    """Lines of included files have their own names, whoever speaks of them."""
+    os.mkdir(os.path.join(folder, "parts"))
+    write(folder, "whole", "default items deny\ndefault posts deny\ninclude parts/users\n"
+          "allow alice RDFD *\n")
+    write(folder, "parts/users", "! staff\ninclude more\nuser carol\n")
+    write(folder, "parts/more", "user alice\nuser alice expires=2001-01-01\n")
+    expect(folder, 0, "parts/more:2: warning: user alice: nobody comes to this line: line 1 fits",
+           "check", "whole")
+    assert run(folder, "what", "whole", "alice") == (0, """parts/more:1  user alice
+whole:4  allow alice RDFD *
+what no line fits: items deny, posts deny
+"""), run(folder, "what", "whole", "alice")
+    expect(folder, 0, "user     parts/more:1  user alice", "explain", "whole", "alice", "RDFD", "I")
+    write(folder, "flat", "default items deny\ndefault posts deny\nuser alice\n"
+          "user alice expires=2001-01-01\nuser carol\nallow alice RDFD *\n")
+    assert run(folder, "diff", "flat", "whole") == (0, ""), run(folder, "diff", "flat", "whole")
+    write(folder, "parts/more", "usr alice\ninclude ../whole\ninclude gone\n")
+    code, said = run(folder, "check", "whole")
+    assert code == 1 and 'parts/more:1: error: "usr" is not a statement' in said, said
+    assert "parts/more:3: error: include gone: No such file or directory" in said, said
+    assert "whole: " in said and " errors, 0 warnings" in said, said
+
+
 def combined(folder):
     """As the vendor's library combines them."""
     for want, *parts in (("03138862c0", "03138862c0", "03138862b144c0"),
@@ -166,6 +190,7 @@ def main():
         what_changes(folder)
         combined(folder)
         who_has_expired(folder)
+        several_files(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
     print("all good")
 

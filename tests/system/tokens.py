@@ -249,6 +249,26 @@ def keys_change_under_it(bed):
         assert bed.value("p2ps.1", "p2ps.tokens" + what) > 0
 
 
+def a_change_is_read_by_itself(bed):
+    """Of a file that is included; nobody sends a signal."""
+    write(bed, "access", "include people\n")
+    write(bed, "people", ACCESS)
+    with open(bed.conf, "a", encoding="ascii") as file:
+        file.write("*p2ps*accessWatch : True\n")
+    before = bed.value("p2ps.1", "reloads")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    daemons.until(lambda: "it is reloaded", lambda: bed.value("p2ps.1", "reloads") > before)
+    client = Client(PORT)
+    assert is_open(client.login(user="bob", Password="secret"))
+    write(bed, "people", ACCESS.replace("user bob", "user bob disabled"))
+    bed.said("p2ps.1", "accessWatch: .*/access or a file that it includes has changed, reloading")
+    state = client.take_until(lambda m: m.get("ID") == 1)["State"]
+    assert (state["Stream"], state["Text"]) == ("Closed", "the user is disabled"), state
+    client.end()
+    write(bed, "people", "usr bob\n")
+    bed.said("p2ps.1", 'nothing is taken.*/people:1: "usr" is not a statement')
+
+
 if __name__ == "__main__":
     if not shutil.which("openssl"):
         print("needs the openssl program")
@@ -256,4 +276,5 @@ if __name__ == "__main__":
     conf_examples.enter_namespace()
     daemons.run(CONF, a_token_is_let_in, others_are_not, a_new_one_is_taken_on_the_same_login,
                 a_login_ends_with_its_token, the_tool_says_which_check_fails,
-                a_reload_ends_what_is_revoked, keys_change_under_it)
+                a_reload_ends_what_is_revoked, keys_change_under_it,
+                a_change_is_read_by_itself)

@@ -180,10 +180,11 @@ static void each_mistake_is_told_with_its_line(void **state)
           "three patterns are expected: USER SERVICE ITEM; example: deny * RDFD *.N" },
         { "permit bob RDFD *\n", 1,
           "\"permit\" is not a statement; user, role, allow, deny, default, peset, pe, grant, "
-          "content, map, fields or revoked is expected at the start of a line" },
+          "content, map, fields, revoked or include is expected at the start of a line" },
         { "alow a S *\n", 1,
           "\"alow\" is not a statement; user, role, allow, deny, default, peset, pe, grant, "
-          "content, map, fields or revoked is expected at the start of a line; did you mean allow?" },
+          "content, map, fields, revoked or include is expected at the start of a line; did you "
+          "mean allow?" },
     };
 
     (void)state;

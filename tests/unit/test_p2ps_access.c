@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -127,11 +128,94 @@ static void who_asks_during_loads_finds_whole_rules(void **state)
     p2ps_access_destroy(asker.access);
 }
 
+#define SECOND 1000000000ull
+
+static void write_part(const char *text)
+{
+    char part[320];
+
+    snprintf(part, sizeof(part), "%s.part", path);
+    FILE *file = fopen(part, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void the_digest_is_of_all_files_and_a_refusal_names_its_own(void **state)
+{
+    struct p2ps_access *access;
+    char whole[AUDIT_SUM_SIZE], part[320];
+    struct entitle_answer answer;
+    const struct entitle_query query = {
+        .kind = ENTITLE_ITEM, .user = { "u", 1 }, .service = { "S", 1 }, .item = { "I", 1 }
+    };
+
+    (void)state;
+    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    write_rules("allow u S A\ninclude rules.part\n", 0);
+    write_part("\ndeny * * *\n");
+    assert_int_equal(p2ps_access_load(access, path), MD_OK);
+    audit_sum("allow u S A\ninclude rules.part\n\ndeny * * *\n", 43, whole);
+    assert_string_equal(p2ps_access_sum(access), whole);
+    struct entitle_authority authority = rules_authority(access);
+    assert_int_equal(authority.ask(authority.self, &query, 1, &answer), ENTITLE_DENY);
+    snprintf(part, sizeof(part), "%s.part", path);
+    assert_string_equal(answer.file, part);
+    assert_int_equal(answer.line, 2);
+    assert_int_equal(chmod(part, 0666), 0); /* whoever writes it decides */
+    assert_int_equal(p2ps_access_load(access, path), MD_ERR_MALFORMED);
+    assert_int_equal(unlink(part), 0);
+    assert_int_equal(p2ps_access_load(access, path), MD_ERR_MALFORMED);
+    assert_int_equal(item(access), ENTITLE_DENY);
+    p2ps_access_destroy(access);
+}
+
+static void a_change_is_seen_when_it_has_stood_for_two_seconds(void **state)
+{
+    uint64_t now = 100 * SECOND;
+    struct p2ps_access *access;
+    char part[320];
+
+    (void)state;
+    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    write_rules("include rules.part\n", 0);
+    write_part("deny * * *\n");
+    assert_int_equal(p2ps_access_load(access, path), MD_OK);
+    for (int i = 0; i < 3; i++)
+        assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    write_part("deny u * *\n ");
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    write_part("deny u * *\n  "); /* still being written */
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    assert_false(p2ps_access_look(access, now += SECOND));
+    assert_true(p2ps_access_look(access, now += SECOND));
+    assert_false(p2ps_access_look(access, now += 2 * SECOND)); /* once */
+    write_part("denies u * *\n");
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    assert_true(p2ps_access_look(access, now += 2 * SECOND));
+    assert_int_equal(p2ps_access_load(access, path), MD_ERR_MALFORMED);
+    for (int i = 0; i < 3; i++)
+        assert_false(p2ps_access_look(access, now += 2 * SECOND)); /* it stays refused */
+    snprintf(part, sizeof(part), "%s.part", path);
+    assert_int_equal(unlink(part), 0);
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    assert_true(p2ps_access_look(access, now += 2 * SECOND));
+    assert_int_equal(p2ps_access_load(access, path), MD_ERR_MALFORMED);
+    write_part("deny * * *\n"); /* it is back, though it was in no reading that was taken */
+    assert_false(p2ps_access_look(access, now += 2 * SECOND));
+    assert_true(p2ps_access_look(access, now += 2 * SECOND));
+    p2ps_access_destroy(access);
+    unlink(part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_read_leaves_the_old_rules),
         cmocka_unit_test(rules_that_may_be_read_are_kept_and_their_number_has_a_bound),
+        cmocka_unit_test(the_digest_is_of_all_files_and_a_refusal_names_its_own),
+        cmocka_unit_test(a_change_is_seen_when_it_has_stood_for_two_seconds),
         cmocka_unit_test(who_asks_during_loads_finds_whole_rules),
     };
 

@@ -85,7 +85,9 @@ int access_what(const char *const words[], size_t count)
         printf("%s may not log in: no user line fits\n", words[1]);
     for (size_t i = 0; is_known && i < lines.count; i++) {
         struct entitle_view text = text_of(&lines, i);
-        printf("%s:%u  %.*s\n", file.path, lines.numbers[i], (int)text.length, text.data);
+        char place[1200];
+        access_text_place(&file, lines.numbers[i], place, sizeof(place));
+        printf("%s  %.*s\n", place, (int)text.length, text.data);
     }
     if (is_known)
         printf("what no line fits: items %s, posts %s\n",
@@ -340,30 +342,44 @@ static int by_text(const void *a, const void *b)
     return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-/* NULL: there is none, or no memory for them. */
-static struct entitle_view *common_lines(const struct access_text *file, size_t *count)
-{
-    struct entitle_view *lines = NULL, line;
-    const char *at = file->text, *stop = at + file->length;
-    size_t room = 0;
+struct common {
+    struct entitle_view *lines;
+    size_t count, room;
+};
 
-    for (*count = 0; at < stop; at = line.data + line.length + 1) {
+static void add_common(struct common *common, const struct access_part *part)
+{
+    const char *at = part->text, *stop = at + part->length;
+    struct entitle_view line;
+
+    for (; at < stop; at = line.data + line.length + 1) {
         const char *end = memchr(at, '\n', (size_t)(stop - at));
         line = (struct entitle_view){ at, (size_t)((end ? end : stop) - at) };
         if (!is_common(line))
             continue;
-        if (*count == room) {
-            room = room ? 2 * room : 1024;
-            struct entitle_view *more = realloc(lines, room * sizeof(*more));
+        if (common->count == common->room) {
+            size_t room = common->room ? 2 * common->room : 1024;
+            struct entitle_view *more = realloc(common->lines, room * sizeof(*more));
             if (!more)
-                break;
-            lines = more;
+                return;
+            common->lines = more;
+            common->room = room;
         }
-        lines[(*count)++] = line;
+        common->lines[common->count++] = line;
     }
-    if (*count)
-        qsort(lines, *count, sizeof(*lines), by_text);
-    return lines;
+}
+
+/* NULL: there is none, or no memory for them. */
+static struct entitle_view *common_lines(const struct access_text *file, size_t *count)
+{
+    struct common common = { .count = 0 };
+
+    for (size_t i = 0; i < file->part_count; i++)
+        add_common(&common, &file->parts[i]);
+    if (common.count)
+        qsort(common.lines, common.count, sizeof(*common.lines), by_text);
+    *count = common.count;
+    return common.lines;
 }
 
 static void compare_common(struct difference *difference)

@@ -148,12 +148,14 @@ static void on_step(void *self, const char *step, uint32_t line, const char *tex
 {
     const struct steps *steps = self;
     const char *written = "";
+    char place[1200] = "";
     int length = line ? access_text_line(steps->file, line, &written) : 0;
 
     fprintf(steps->out, "  %-8s ", step);
-    if (line)
-        fprintf(steps->out, "%s:%u  %.*s%s", steps->file->path, line, length, written,
-                *text ? "  -> " : "");
+    if (line) {
+        access_text_place(steps->file, line, place, sizeof(place));
+        fprintf(steps->out, "%s  %.*s%s", place, length, written, *text ? "  -> " : "");
+    }
     fprintf(steps->out, "%s\n", text);
 }
 

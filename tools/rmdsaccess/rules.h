@@ -26,11 +26,15 @@ int access_diff(const char *const words[], size_t count);
 
 /* ---- file.c ---- */
 
-/* A file that was read. */
+/* A file that was read, with those that it includes. */
 struct access_text {
     const char *path;
-    char *text;
-    size_t length;
+    struct access_part {
+        char *path;
+        char *text;
+        size_t length;
+    } * parts; /* each of them; the first is that of `path` */
+    size_t part_count;
     struct entitle_rules *rules; /* NULL: it has mistakes */
     struct access_finding *findings;
     size_t count, errors, warnings;
@@ -43,8 +47,10 @@ void access_text_review(struct access_text *file);
 /* All that was found, by line; "FILE:LINE: error: ...". */
 void access_text_tell(struct access_text *file);
 void access_text_free(struct access_text *file);
-/* A line of it, from 1, without blanks around it; the length. */
+/* A line as the rules name it, without blanks around it; the length. */
 int access_text_line(const struct access_text *file, unsigned line, const char **out);
+/* "FILE:LINE" of it. */
+void access_text_place(const struct access_text *file, unsigned line, char *out, size_t size);
 
 /* ---- rules.c ---- */
 

@@ -108,12 +108,27 @@ struct access_file {
     const char *path;
 };
 
-static void find_access(void *arg, int line, const char *text)
+static void find_access(void *arg, const char *path, int line, const char *text)
 {
     const struct access_file *file = arg;
 
-    look_find(file->look, MD_CONF_ERROR, file->daemon, file->param, "%s:%d: %s", file->path, line,
-              text);
+    if (line)
+        look_find(file->look, MD_CONF_ERROR, file->daemon, file->param, "%s:%d: %s", path, line,
+                  text);
+    else
+        look_find(file->look, MD_CONF_ERROR, file->daemon, file->param, "%s: %s", path, text);
+}
+
+static char *read_access(void *self, const char *path, size_t *length, char *why, size_t size)
+{
+    const struct access_file *file = self;
+    char *text = tool_file_read(path, FILE_MAX, length);
+
+    if (!text)
+        snprintf(why, size, "%s", strerror(errno));
+    else
+        look_at_readers(file->look, file->daemon, file->param, path);
+    return text;
 }
 
 /* A file of publishers in which none may publish says less than its owner thinks. */
@@ -139,23 +154,16 @@ static void look_at_access(const struct look *look, const struct md_conf_object 
     const char *param = is_of_publishers ? "providerAccessFile" : "accessFile";
     const char *path = md_conf_string(daemon, param);
     struct access_file file = { look, daemon, param, path };
+    const struct entitle_reader reader = { .read = read_access, .self = &file };
     struct entitle_rules *rules;
-    size_t length;
 
     if (!path[0] || (is_of_publishers && strcmp(path, "none") == 0))
         return;
-    char *text = tool_file_read(path, FILE_MAX, &length);
-    if (!text) {
-        look_find(look, MD_CONF_ERROR, daemon, param, "%s: %s", path, strerror(errno));
+    if (entitle_rules_create_from(path, &reader, find_access, &file, &rules) != MD_OK)
         return;
-    }
-    if (entitle_rules_create(text, length, find_access, &file, &rules) == MD_OK) {
-        if (is_of_publishers)
-            look_at_publishers(&file, rules);
-        entitle_rules_destroy(rules);
-    }
-    look_at_readers(look, daemon, param, path);
-    free(text);
+    if (is_of_publishers)
+        look_at_publishers(&file, rules);
+    entitle_rules_destroy(rules);
 }
 
 static void look_at_policy(const struct look *look, const struct md_conf_object *daemon)
