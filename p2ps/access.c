@@ -16,6 +16,7 @@
 struct looked;
 
 struct p2ps_access {
+    const char *param;
     entitle_rules_slot slot;
     struct entitle_rules *rules;        /* the same, ours to destroy */
     char sum[AUDIT_SUM_SIZE];           /* of the file that they are from */
@@ -29,10 +30,13 @@ struct p2ps_access {
     uint64_t last; /* all of their stamps, when they were looked at last */
 };
 
-int p2ps_access_create(struct p2ps_access **out)
+int p2ps_access_create(const char *param, struct p2ps_access **out)
 {
     *out = calloc(1, sizeof(**out));
-    return *out ? MD_OK : MD_ERR_NOMEM;
+    if (!*out)
+        return MD_ERR_NOMEM;
+    (*out)->param = param;
+    return MD_OK;
 }
 
 void p2ps_access_forget(struct p2ps_access *access)
@@ -137,7 +141,7 @@ int p2ps_access_read(struct p2ps_access *access, const char *path, char *why, si
     }
     forget_files(access);
     seeing.sum = audit_sum_begin();
-    int err = entitle_rules_read_and("accessFile", path, why, size, see, &seeing, &fresh->rules);
+    int err = entitle_rules_read_and(access->param, path, why, size, see, &seeing, &fresh->rules);
     if (seeing.sum)
         audit_sum_end(seeing.sum, fresh->sum);
     return err;
@@ -164,7 +168,7 @@ int p2ps_access_load(struct p2ps_access *access, const char *path)
     int err = p2ps_access_read(access, path, why, sizeof(why), &fresh);
 
     if (err != MD_OK) {
-        md_log(MD_LOG_ERROR, "accessFile %s", why);
+        md_log(MD_LOG_ERROR, "%s %s", access->param, why);
         return err;
     }
     if (fresh.rules) {

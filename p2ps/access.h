@@ -1,4 +1,4 @@
-/* access.h - the rules of accessFile, read again while workers ask. */
+/* access.h - the rules of accessFile, or of accessShadowFile, read again while workers ask. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef P2PS_ACCESS_H
 #define P2PS_ACCESS_H
@@ -8,7 +8,8 @@
 
 struct p2ps_access;
 
-int p2ps_access_create(struct p2ps_access **out);     /* MD_ERR_NOMEM */
+/* Of a file that `param` names. MD_ERR_NOMEM. */
+int p2ps_access_create(const char *param, struct p2ps_access **out);
 void p2ps_access_destroy(struct p2ps_access *access); /* NULL is allowed */
 /* The rules of the file at `path`, "" leaves what there is. Anything but MD_OK is logged, and the
  * old rules stay in force: half a file is never taken, its `deny` lines may be in the other half.

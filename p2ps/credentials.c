@@ -41,6 +41,7 @@ struct p2ps_credentials {
     struct p2ps_known known;
     struct p2ps_backoff backoff;
     struct p2ps_plain plain;
+    struct p2ps_shadow shadow;
     struct p2ps_credentials_stats stats;
     struct worker workers[WORKERS];
     struct checker {
@@ -209,13 +210,13 @@ static void show_token(struct worker *worker, struct entitle_query *query)
     query->shown = shown;
 }
 
-static enum entitle_verdict judge_other(const struct p2ps_credentials *credentials,
-                                        const struct entitle_query *query, uint64_t ticket,
-                                        struct entitle_answer *out)
+static enum entitle_verdict judge_other(struct worker *worker, const struct entitle_query *query,
+                                        uint64_t ticket, struct entitle_answer *out)
 {
-    enum entitle_verdict verdict = judge(credentials, query, out);
+    enum entitle_verdict verdict = judge(worker->credentials, query, out);
 
     out->ticket = ticket;
+    p2ps_shadow_compare(&worker->credentials->shadow, worker->index, query, out);
     return verdict;
 }
 
@@ -226,7 +227,7 @@ static enum entitle_verdict ask(void *self, const struct entitle_query *query, u
     struct p2ps_credentials *credentials = worker->credentials;
 
     if (query->kind != ENTITLE_LOGIN && query->kind != ENTITLE_AGAIN)
-        return judge_other(credentials, query, ticket, out);
+        return judge_other(worker, query, ticket, out);
     if (is_signed(credentials, query))
         return look_at_token(worker, query, ticket, out);
     struct entitle_query login = *query;
@@ -245,6 +246,8 @@ static enum entitle_verdict ask(void *self, const struct entitle_query *query, u
         verdict = look_at(worker, &login, out);
     out->ticket = ticket;
     out->shown = query->kind == ENTITLE_LOGIN ? login.shown : NULL;
+    login.now_s = credentials->config.wall_s();
+    p2ps_shadow_compare(&credentials->shadow, worker->index, &login, out);
     return verdict;
 }
 
@@ -262,10 +265,11 @@ static void refuse(const struct p2ps_credentials *credentials, const struct enti
     deny(out, ENTITLE_OTHER, "user name or password refused");
 }
 
-static void answer_of(const struct p2ps_credentials *credentials, const struct p2ps_job *job,
-                      char roles[P2PS_TOKEN_ROLES], struct entitle_shown *shown,
+static void answer_of(struct worker *worker, int place, const struct p2ps_job *job,
                       struct entitle_answer *out)
 {
+    struct p2ps_credentials *credentials = worker->credentials;
+    struct entitle_shown *shown = &worker->shown[place];
     struct entitle_query query = p2ps_job_query(job);
     char which[ENTITLE_TEXT_MAX + 8];
 
@@ -273,7 +277,7 @@ static void answer_of(const struct p2ps_credentials *credentials, const struct p
     if (job->result) { /* it says who it is, the rules that are in force now say the rest */
         p2ps_tokens_answer(job->result,
                            atomic_load_explicit(credentials->config.rules, memory_order_acquire),
-                           &query, roles, out);
+                           &query, worker->roles[place], out);
         snprintf(which, sizeof(which), "user %s", job->result->user);
         if (!job->result->error && (out->token_error == ENTITLE_TOKEN_REFUSED ||
                                     out->token_error == ENTITLE_TOKEN_REVOKED))
@@ -282,6 +286,7 @@ static void answer_of(const struct p2ps_credentials *credentials, const struct p
         out->ticket = job->answer.ticket;
         *shown = job->result->shown;
         out->shown = shown;
+        p2ps_shadow_compare_token(&credentials->shadow, worker->index, job->result, &query, out);
         return;
     }
     *out = job->answer;
@@ -294,6 +299,8 @@ static void answer_of(const struct p2ps_credentials *credentials, const struct p
     out->shown = job->is_shown ? shown : NULL;
     if (job->has_token_user)
         snprintf(out->user, sizeof(out->user), "%.*s", (int)job->user.length, job->user.bytes);
+    if (job->fits) /* else the other file may have another hash */
+        p2ps_shadow_compare(&credentials->shadow, worker->index, &query, out);
 }
 
 static int answers(void *self, struct entitle_answer out[], int max)
@@ -312,7 +319,7 @@ static int answers(void *self, struct entitle_answer out[], int max)
         pthread_mutex_unlock(&credentials->lock);
         if (!job)
             break;
-        answer_of(credentials, job, worker->roles[count], &worker->shown[count], &out[count]);
+        answer_of(worker, count, job, &out[count]);
         count++;
         p2ps_job_forget(job);
     }
@@ -445,6 +452,7 @@ int p2ps_credentials_create(const struct p2ps_credentials_config *config,
     if (!credentials)
         return MD_ERR_NOMEM;
     credentials->config = *config;
+    credentials->shadow.rules = config->shadow;
     if (credentials->config.threads > THREADS_MAX)
         credentials->config.threads = THREADS_MAX;
     pthread_mutex_init(&credentials->lock, NULL);
@@ -505,6 +513,12 @@ struct entitle_authority p2ps_credentials_authority(struct p2ps_credentials *cre
                                        .self = &credentials->workers[worker] };
 }
 
+void p2ps_credentials_record(struct p2ps_credentials *credentials, unsigned worker,
+                             const struct entitle_recorder *recorder)
+{
+    credentials->shadow.recorders[worker] = *recorder;
+}
+
 void p2ps_credentials_plain_set(struct p2ps_credentials *credentials, enum p2ps_plain_policy policy)
 {
     atomic_store_explicit(&credentials->plain.policy, policy, memory_order_relaxed);
@@ -524,5 +538,6 @@ void p2ps_credentials_stats(struct p2ps_credentials *credentials,
 {
     pthread_mutex_lock(&credentials->lock);
     *out = credentials->stats;
+    out->shadow_differs = atomic_load_explicit(&credentials->shadow.differs, memory_order_relaxed);
     pthread_mutex_unlock(&credentials->lock);
 }

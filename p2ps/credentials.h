@@ -5,6 +5,7 @@
 #define P2PS_CREDENTIALS_H
 
 #include "plain.h"
+#include "shadow.h"
 #include "tokens.h"
 
 /*
@@ -28,6 +29,7 @@ struct p2ps_credentials_config {
     uint64_t (*now)(void);
     struct p2ps_tokens *tokens; /* NULL: no signed token is taken */
     uint64_t (*wall_s)(void);   /* seconds since 1970 */
+    entitle_rules_slot *shadow; /* accessShadowFile; NULL: there is none */
 };
 
 struct p2ps_credentials_stats {
@@ -38,6 +40,7 @@ struct p2ps_credentials_stats {
     uint64_t overflow;  /* not looked at, for the queue was full */
     uint64_t tokens;    /* signed ones that were checked */
     uint64_t tokens_refused;
+    uint64_t shadow_differs; /* answers that accessShadowFile would not have given */
 };
 
 /* MD_ERR_NOMEM, or MD_ERR_SYS: a thread cannot be started. */
@@ -50,6 +53,9 @@ struct entitle_authority p2ps_credentials_authority(struct p2ps_credentials *cre
                                                     unsigned worker);
 void p2ps_credentials_wake_set(struct p2ps_credentials *credentials, unsigned worker,
                                void (*wake)(void *owner), void *owner);
+/* Gets what accessShadowFile says to that worker's questions; before it runs. */
+void p2ps_credentials_record(struct p2ps_credentials *credentials, unsigned worker,
+                             const struct entitle_recorder *recorder);
 /* plainPassword; at any time. */
 void p2ps_credentials_plain_set(struct p2ps_credentials *credentials,
                                 enum p2ps_plain_policy policy);

@@ -229,6 +229,7 @@ static int create_workers(struct p2ps *p2ps)
             return MD_EXIT_CONFIG;
         }
         p2ps->worker_count = i + 1;
+        p2ps_credentials_record(p2ps->credentials, i, &config.core.recorder);
         p2ps_credentials_wake_set(p2ps->credentials, i, p2ps_worker_wake, p2ps->workers[i]);
         p2ps_outside_wake_set(p2ps->outside, i, p2ps_worker_wake, p2ps->workers[i]);
     }
@@ -269,6 +270,7 @@ static void show_passwords(struct p2ps *p2ps)
     show_total(p2ps->passwords.overflow, stats.overflow);
     show_total(p2ps->passwords.tokens, stats.tokens);
     show_total(p2ps->passwords.tokens_refused, stats.tokens_refused);
+    show_total(p2ps->passwords.shadow_differs, stats.shadow_differs);
 }
 
 /* False: a worker hangs. */
@@ -349,6 +351,7 @@ static int create_credentials(struct p2ps *p2ps)
         .now = md_clock_mono_ns,
         .tokens = p2ps->tokens,
         .wall_s = wall_s,
+        .shadow = p2ps_access_rules(p2ps->shadow),
     };
 
     p2ps->passwords = (struct p2ps_password_counters){
@@ -359,6 +362,7 @@ static int create_credentials(struct p2ps *p2ps)
         .overflow = stats_counter(stats, "p2ps.passwordsOverflow"),
         .tokens = stats_counter(stats, "p2ps.tokensChecked"),
         .tokens_refused = stats_counter(stats, "p2ps.tokensRefused"),
+        .shadow_differs = stats_counter(stats, "p2ps.shadowDiffers"),
     };
     if (p2ps_credentials_create(&config, &p2ps->credentials) == MD_OK)
         return MD_OK;
@@ -384,8 +388,9 @@ static int build(void *owner)
     p2ps->mounts_rejected = stats_counter(p2ps->daemon.stats, "p2ps.mountsRejected");
     if (daemon_networks_read(&p2ps->networks, &p2ps->daemon) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (p2ps_access_create(&p2ps->access) != MD_OK || p2ps_load_rules(p2ps) != MD_OK ||
-        p2ps_load_tokens(p2ps) != MD_OK ||
+    if (p2ps_access_create("accessFile", &p2ps->access) != MD_OK ||
+        p2ps_access_create("accessShadowFile", &p2ps->shadow) != MD_OK ||
+        p2ps_load_rules(p2ps) != MD_OK || p2ps_load_tokens(p2ps) != MD_OK ||
         p2ps_dictionary_store_create(daemon, &p2ps->dictionaries) != MD_OK)
         return MD_EXIT_CONFIG;
     if (create_credentials(p2ps) != MD_OK || p2ps_outside_build(p2ps) != MD_OK)
@@ -425,6 +430,7 @@ static void take_down(void *owner)
     p2ps_parties_destroy(p2ps->parties);
     p2ps_names_destroy(p2ps->names);
     p2ps_access_destroy(p2ps->access);
+    p2ps_access_destroy(p2ps->shadow);
     p2ps_tokens_destroy(p2ps->tokens);
     daemon_networks_free(&p2ps->networks);
     net_tls_destroy(p2ps->tls);

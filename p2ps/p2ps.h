@@ -25,8 +25,8 @@ struct p2ps {
     struct attach_process *process;
     struct p2ps_dictionary_store *dictionaries;
     struct p2ps_parties *parties;
-    struct p2ps_names *names; /* NULL: disableHostLookup */
-    struct p2ps_access *access;
+    struct p2ps_names *names;            /* NULL: disableHostLookup */
+    struct p2ps_access *access, *shadow; /* accessFile, accessShadowFile */
     struct p2ps_tokens *tokens;
     struct p2ps_credentials *credentials;
     struct p2ps_outside *outside;
@@ -43,6 +43,7 @@ struct p2ps {
     struct md_ctr *mounts_rejected;
     struct p2ps_password_counters {
         struct md_ctr *checked, *cached, *refused, *held_back, *overflow, *tokens, *tokens_refused;
+        struct md_ctr *shadow_differs;
     } passwords;
     struct p2ps_outside_counters *outside_counters; /* NULL: authority is empty */
     bool is_draining;                               /* no new consumers */

@@ -160,6 +160,8 @@ static void commit_dictionaries(void *fresh)
 
 struct rules {
     struct p2ps *p2ps;
+    struct p2ps_access *access;
+    const char *param;
     struct p2ps_access_file fresh;
 };
 
@@ -175,20 +177,28 @@ static bool all_entitled_again(const struct p2ps *p2ps)
 
 int p2ps_load_rules(struct p2ps *p2ps)
 {
-    return p2ps_access_load(p2ps->access, md_conf_string(&p2ps->daemon.object, "accessFile"));
+    const struct md_conf_object *daemon = &p2ps->daemon.object;
+    int err = p2ps_access_load(p2ps->access, md_conf_string(daemon, "accessFile"));
+
+    return err == MD_OK ? p2ps_access_load(p2ps->shadow, md_conf_string(daemon, "accessShadowFile"))
+                        : err;
 }
 
-/* Every login and open item is asked for again. */
+/* Every login and open item is asked for again, once for both files: that of the shadow is taken
+ * first. */
 static void commit_rules(void *fresh)
 {
     struct rules *rules = fresh;
     struct p2ps *p2ps = rules->p2ps;
 
-    p2ps_access_take(p2ps->access, &rules->fresh);
-    for (unsigned i = 0; i < p2ps->worker_count; i++)
+    bool is_last =
+        rules->access == p2ps->access || !md_conf_string(&p2ps->daemon.object, "accessFile")[0];
+
+    p2ps_access_take(rules->access, &rules->fresh);
+    for (unsigned i = 0; is_last && i < p2ps->worker_count; i++)
         p2ps_worker_entitle_again(p2ps->workers[i]);
     md_log(MD_LOG_NOTICE, "access rules read from %s",
-           md_conf_string(&p2ps->daemon.object, "accessFile"));
+           md_conf_string(&p2ps->daemon.object, rules->param));
     free(rules);
 }
 
@@ -204,27 +214,34 @@ void p2ps_watch_rules(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
 
-    if (!md_conf_bool(daemon, "accessWatch") ||
-        !p2ps_access_look(p2ps->access, md_loop_now(p2ps->daemon.loop)))
+    uint64_t now_ns = md_loop_now(p2ps->daemon.loop);
+
+    if (!md_conf_bool(daemon, "accessWatch"))
+        return;
+    bool is_shadow = p2ps_access_look(p2ps->shadow, now_ns);
+    if (!p2ps_access_look(p2ps->access, now_ns) && !is_shadow)
         return;
     md_log(MD_LOG_NOTICE, "accessWatch: %s or a file that it includes has changed, reloading",
-           md_conf_string(daemon, "accessFile"));
+           md_conf_string(daemon, is_shadow ? "accessShadowFile" : "accessFile"));
     (void)daemon_reload(&p2ps->daemon);
 }
 
-static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload)
+static void prepare_rules(struct p2ps *p2ps, struct daemon_reload *reload,
+                          struct p2ps_access *access, const char *param)
 {
     char why[DAEMON_RELOAD_WHY] = "no memory";
     struct rules *rules = calloc(1, sizeof(*rules));
 
     if (all_entitled_again(p2ps))
-        p2ps_access_forget(p2ps->access);
-    if (!rules || p2ps_access_read(p2ps->access, md_conf_string(&reload->object, "accessFile"), why,
-                                   sizeof(why), &rules->fresh) != MD_OK) {
-        daemon_reload_refuse(reload, "accessFile %s", why);
+        p2ps_access_forget(access);
+    if (!rules || p2ps_access_read(access, md_conf_string(&reload->object, param), why, sizeof(why),
+                                   &rules->fresh) != MD_OK) {
+        daemon_reload_refuse(reload, "%s %s", param, why);
         free(rules);
     } else if (rules->fresh.rules) {
         rules->p2ps = p2ps;
+        rules->access = access;
+        rules->param = param;
         daemon_reload_add(reload,
                           &(struct daemon_reload_step){ commit_rules, discard_rules, rules });
     } else {
@@ -311,7 +328,8 @@ void p2ps_reload(void *owner, struct daemon_reload *reload)
 
     daemon_tls_reload(reload, p2ps->tls, &reload->object, "server");
     prepare_tokens(p2ps, reload);
-    prepare_rules(p2ps, reload);
+    prepare_rules(p2ps, reload, p2ps->shadow, "accessShadowFile");
+    prepare_rules(p2ps, reload, p2ps->access, "accessFile");
     prepare_parameters(p2ps, reload);
     daemon_reload_add(reload,
                       &(struct daemon_reload_step){ .commit = commit_dictionaries, .fresh = p2ps });

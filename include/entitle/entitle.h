@@ -184,6 +184,9 @@ struct entitle_answer {
     uint64_t user_ends_s;
     /* Of a login with a token, to be shown again with ENTITLE_AGAIN. Till the next question. */
     const struct entitle_shown *shown;
+    /* Permission data count for others, who are asked with the next question: ask again when they
+     * are known, and let nothing else depend on it. */
+    bool wants_lock;
     /* tls= of the user line: a plain connection is refused. */
     bool needs_tls;
 };

@@ -28,6 +28,7 @@ enum entitle_record_kind {
     ENTITLE_RECORD_RELOAD,
     ENTITLE_RECORD_WITHHELD, /* updates that one may not have, on a stream that one may */
     ENTITLE_RECORD_ORDER,    /* of an operator: rmdsctl */
+    ENTITLE_RECORD_SHADOW,   /* other rules, that are not in force, say something else */
     ENTITLE_RECORD_KINDS,
 };
 

@@ -57,7 +57,7 @@ enum entitle_verdict p2ps_ask(struct p2ps_core *core, const struct entitle_query
     enum entitle_verdict verdict =
         core->config.authority.ask(core->config.authority.self, query, ticket, answer);
     p2ps_work_spend_rules(core, answer->rules_seen);
-    core->needs_locks |= answer->needs_lock;
+    core->needs_locks |= answer->needs_lock || answer->wants_lock;
     p2ps_trail_decided(core, answer);
     return verdict;
 }

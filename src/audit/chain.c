@@ -21,7 +21,7 @@ static const char *const kinds[ENTITLE_RECORD_KINDS] = {
     [ENTITLE_RECORD_LOCK] = "lock",     [ENTITLE_RECORD_POST] = "post",
     [ENTITLE_RECORD_START] = "start",   [ENTITLE_RECORD_STOP] = "stop",
     [ENTITLE_RECORD_RELOAD] = "reload", [ENTITLE_RECORD_WITHHELD] = "withheld",
-    [ENTITLE_RECORD_ORDER] = "order",
+    [ENTITLE_RECORD_ORDER] = "order",   [ENTITLE_RECORD_SHADOW] = "shadow",
 };
 
 static const char *const texts[ENTITLE_RECORD_TEXTS] = {

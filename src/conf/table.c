@@ -231,6 +231,10 @@ const struct md_conf_row md_conf_rows[] = {
       "Most memory for dictionaries of providers; what would be longer is not taken." },
     { "accessFile", DAEMON, P2PS, 0, PATH(""),
       "List of users and what they may see; empty = every user is accepted. Re-read on SIGHUP." },
+    { "accessShadowFile", DAEMON, P2PS, 0, PATH(""),
+      "A file like accessFile, of which nothing is enforced: each login, item and post is judged "
+      "by it, too, and differences are counted (shadowDiffers) and in the audit trail. Re-read on "
+      "SIGHUP. Empty = none." },
     { "accessWatch", DAEMON, P2PS, DYN, BOOL("False"),
       "True: accessFile and the files that it includes are looked at every two seconds, and a "
       "change that is finished is read as at a SIGHUP." },

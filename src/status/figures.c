@@ -54,6 +54,7 @@ const struct status_figure status_figures[] = {
         "Logins refused unread after too many wrong passwords from their address."),
     F("p2ps", "tokensChecked", COUNTER, PLAIN, "Signed tokens checked."),
     F("p2ps", "tokensRefused", COUNTER, PLAIN, "Signed tokens that were wrong, or too old."),
+    F("p2ps", "shadowDiffers", COUNTER, PLAIN, "Answers that accessShadowFile would not have given."),
     F("p2ps", "passwordsOverflow", COUNTER, PLAIN, "Logins that found accessQueue full."),
     F("p2ps", "authorityUp", GAUGE, PLAIN, "1: the authority answers (authority)."),
     F("p2ps", "authorityWaiting", GAUGE, PLAIN, "Logins that wait for the authority."),

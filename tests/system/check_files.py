@@ -40,6 +40,7 @@ WRONG = [
     ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/broken:2: "),
     ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/including:2: include gone: "),
     ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/shared: every user can write it"),
+    ("*p2ps*accessShadowFile : {folder}/broken", "error", r"accessShadowFile of p2ps.1: .*/broken:2: "),
     ("*p2ps*accessFile : {folder}/gone", "error", r"accessFile of p2ps.1: .*/gone: No such file"),
     ("*p2ps*accessFile : {folder}/passwords", "warning", r"every user can read it"),
     ("*p2ps*accessFile : {folder}/shared", "error", r"every user can write it"),

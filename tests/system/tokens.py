@@ -31,6 +31,7 @@ CONF = """*rrcp*interface : lo
 *p2ps*allowRSSLConnections : True
 *p2ps*wsPort : %d
 *p2ps*accessFile : {folder}/access
+*p2ps*accessShadowFile : {folder}/shadow
 *p2ps*accessAudit : {folder}/trail
 *p2ps*jwksFile : {folder}/keys.json
 *p2ps*jwtAudience : market-data
@@ -97,6 +98,7 @@ def a_token_is_let_in(bed):
     keys = [make_key(bed, "k1")]
     write(bed, "keys.json", json.dumps({"keys": keys}))
     write(bed, "access", ACCESS)
+    write(bed, "shadow", ACCESS.replace("user carol", "user nobody"))
     bed.start("p2ps.1", "p2ps")
     bed.said("p2ps.1", f"wsPort {PORT}|port {PORT}")
     client = Client(PORT)
@@ -133,6 +135,16 @@ def others_are_not(bed):
     log = bed.log("p2ps.1")
     assert "sha256:" in log and "eyJ" not in log, "the log has a token"
     assert "eyJ" not in json.dumps(trail(bed)), "the audit trail has a token"
+
+
+def what_another_file_would_say_is_in_the_trail(bed):
+    def shadow():
+        return [one for one in trail(bed) if one["e"] == "shadow"]
+    daemons.until(lambda: f"a difference is recorded: {shadow()}", shadow)
+    one = shadow()[0]
+    assert (one["user"], one["why"]) == \
+        ("carol", "accessShadowFile denies it: user name or password refused"), one
+    daemons.until(lambda: "it is counted", lambda: bed.value("p2ps.1", "p2ps.shadowDiffers") > 0)
 
 
 def a_new_one_is_taken_on_the_same_login(bed):
@@ -274,7 +286,8 @@ if __name__ == "__main__":
         print("needs the openssl program")
         sys.exit(77)
     conf_examples.enter_namespace()
-    daemons.run(CONF, a_token_is_let_in, others_are_not, a_new_one_is_taken_on_the_same_login,
+    daemons.run(CONF, a_token_is_let_in, others_are_not,
+                what_another_file_would_say_is_in_the_trail, a_new_one_is_taken_on_the_same_login,
                 a_login_ends_with_its_token, the_tool_says_which_check_fails,
                 a_reload_ends_what_is_revoked, keys_change_under_it,
                 a_change_is_read_by_itself)

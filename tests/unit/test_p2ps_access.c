@@ -55,7 +55,7 @@ static void what_cannot_be_read_leaves_the_old_rules(void **state)
     struct p2ps_access *access;
 
     (void)state;
-    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    assert_int_equal(p2ps_access_create("accessFile", &access), MD_OK);
     assert_int_equal(item(access), ENTITLE_ALLOW);
     write_rules("deny * * *\n", 20000);
     assert_int_equal(p2ps_access_load(access, path), MD_OK);
@@ -75,7 +75,7 @@ static void rules_that_may_be_read_are_kept_and_their_number_has_a_bound(void **
     int loads = 0;
 
     (void)state;
-    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    assert_int_equal(p2ps_access_create("accessFile", &access), MD_OK);
     write_rules("deny * * *\n", 0);
     while (loads < 1000 && p2ps_access_load(access, path) == MD_OK)
         loads++;
@@ -113,7 +113,7 @@ static void who_asks_during_loads_finds_whole_rules(void **state)
     pthread_t thread;
 
     (void)state;
-    assert_int_equal(p2ps_access_create(&asker.access), MD_OK);
+    assert_int_equal(p2ps_access_create("accessFile", &asker.access), MD_OK);
     write_rules("allow x * *\nallow y * *\ndeny * * *\n", 0);
     assert_int_equal(p2ps_access_load(asker.access, path), MD_OK);
     assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
@@ -151,7 +151,7 @@ static void the_digest_is_of_all_files_and_a_refusal_names_its_own(void **state)
     };
 
     (void)state;
-    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    assert_int_equal(p2ps_access_create("accessFile", &access), MD_OK);
     write_rules("allow u S A\ninclude rules.part\n", 0);
     write_part("\ndeny * * *\n");
     assert_int_equal(p2ps_access_load(access, path), MD_OK);
@@ -177,7 +177,7 @@ static void a_change_is_seen_when_it_has_stood_for_two_seconds(void **state)
     char part[320];
 
     (void)state;
-    assert_int_equal(p2ps_access_create(&access), MD_OK);
+    assert_int_equal(p2ps_access_create("accessFile", &access), MD_OK);
     assert_false(p2ps_access_look(access, now += 2 * SECOND));
     write_rules("include rules.part\n", 0);
     write_part("deny * * *\n");

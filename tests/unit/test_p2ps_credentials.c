@@ -69,6 +69,32 @@ static uint64_t wall_s(void)
     return atomic_load(&wall);
 }
 
+/* What accessShadowFile says. */
+static struct entitle_rules *shadow_rules;
+static entitle_rules_slot shadow;
+static char recorded[600];
+
+static void put_record(void *self, const struct entitle_record *record)
+{
+    size_t used = strlen(recorded);
+
+    (void)self;
+    assert_int_equal(record->kind, ENTITLE_RECORD_SHADOW);
+    snprintf(recorded + used, sizeof(recorded) - used, "%.*s: %.*s\n",
+             (int)record->text[ENTITLE_TEXT_USER].length, record->text[ENTITLE_TEXT_USER].data,
+             (int)record->text[ENTITLE_TEXT_WHY].length, record->text[ENTITLE_TEXT_WHY].data);
+}
+
+static void use_shadow(const char *text)
+{
+    struct entitle_rules *old = shadow_rules;
+
+    assert_int_equal(entitle_rules_create(text, strlen(text), NULL, NULL, &shadow_rules), MD_OK);
+    atomic_store(&shadow, shadow_rules);
+    entitle_rules_destroy(old);
+    recorded[0] = '\0';
+}
+
 static void start(unsigned queue_max, unsigned threads)
 {
     const struct p2ps_credentials_config config = { .rules = &slot,
@@ -78,10 +104,13 @@ static void start(unsigned queue_max, unsigned threads)
                                                     .cache_ns = 600 * SECOND,
                                                     .now = now,
                                                     .tokens = tokens,
-                                                    .wall_s = wall_s };
+                                                    .wall_s = wall_s,
+                                                    .shadow = &shadow };
+    const struct entitle_recorder recorder = { .put = put_record };
 
     assert_int_equal(p2ps_credentials_create(&config, &credentials), MD_OK);
     p2ps_credentials_wake_set(credentials, 0, wake, NULL);
+    p2ps_credentials_record(credentials, 0, &recorder);
     authority = p2ps_credentials_authority(credentials, 0);
 }
 
@@ -132,6 +161,9 @@ static int clean_up(void **state)
     atomic_store(&slot, NULL);
     entitle_rules_destroy(rules);
     rules = NULL;
+    atomic_store(&shadow, NULL);
+    entitle_rules_destroy(shadow_rules);
+    shadow_rules = NULL;
     sem_destroy(&rung);
     return 0;
 }
@@ -717,6 +749,42 @@ static void a_user_with_a_hash_may_have_to_use_tls(void **state)
     assert_int_equal(wait_for(&query), ENTITLE_DENY);
 }
 
+static void a_shadow_says_what_it_would_and_nothing_comes_of_it(void **state)
+{
+    struct entitle_query item = { .kind = ENTITLE_ITEM,
+                                  .user = view("alice"),
+                                  .host = view("10.1.0.7:5122"),
+                                  .service = view("S"),
+                                  .item = view("EUR=") };
+    struct entitle_query px = opaque("5f1e7c");
+
+    (void)state;
+    use_rules("\nuser bob password=plain\nuser joe auth=jwt\nuser px token=5f1e7c\n",
+              "open-sesame");
+    use_shadow("default items deny\nuser alice hash=$6$another$hash.of.a.password\nuser eve\n"
+               "user px token=5f1e7c disabled\nuser joe auth=password password=x\n");
+    assert_int_equal(login("alice", "open-sesame"), ENTITLE_ALLOW); /* a thread has looked */
+    assert_int_equal(login("alice", "open-sesame"), ENTITLE_ALLOW); /* it is known */
+    assert_int_equal(login("alice", "wrong"), ENTITLE_DENY);
+    assert_string_equal(recorded, "");
+    assert_int_equal(login("bob", "plain"), ENTITLE_ALLOW);
+    assert_int_equal(login("eve", "x"), ENTITLE_DENY);
+    assert_int_equal(wait_for(&px), ENTITLE_ALLOW);
+    assert_int_equal(show("\"sub\":\"joe\",\"exp\":1800001000", ""), ENTITLE_ALLOW);
+    assert_int_equal(show("\"sub\":\"joe\",\"exp\":7", ""), ENTITLE_DENY);
+    assert_int_equal(authority.ask(authority.self, &item, 1, &answer), ENTITLE_ALLOW);
+    assert_string_equal(
+        recorded, "bob: accessShadowFile denies it: user name or password refused\n"
+                  "px: accessShadowFile denies it: the user is disabled\n"
+                  "joe: accessShadowFile denies it: the user may not log in with a signed token\n"
+                  "alice: accessShadowFile denies it: not entitled to this item\n");
+    assert_int_equal(stats().shadow_differs, 4);
+    use_shadow("peset P ids=7\ncontent S lock\n");
+    assert_int_equal(authority.ask(authority.self, &item, 1, &answer), ENTITLE_ALLOW);
+    assert_true(answer.wants_lock);
+    assert_false(answer.needs_lock);
+}
+
 static void a_file_that_is_of_no_use_leaves_the_old_keys(void **state)
 {
     char why[400];
@@ -785,6 +853,7 @@ int main(void)
         TEST_TOKENS(a_user_who_expires_needs_the_clock_of_the_threads),
         TEST_TOKENS(a_password_in_clear_is_allowed_told_or_refused),
         TEST_TOKENS(a_user_with_a_hash_may_have_to_use_tls),
+        TEST_TOKENS(a_shadow_says_what_it_would_and_nothing_comes_of_it),
         TEST_TOKENS(a_file_that_is_of_no_use_leaves_the_old_keys),
         TEST_TOKENS(tokens_that_wait_end_with_the_threads),
     };

@@ -149,9 +149,9 @@ static void look_at_publishers(const struct access_file *file, const struct enti
 }
 
 static void look_at_access(const struct look *look, const struct md_conf_object *daemon,
-                           bool is_of_publishers)
+                           const char *param)
 {
-    const char *param = is_of_publishers ? "providerAccessFile" : "accessFile";
+    bool is_of_publishers = strcmp(param, "providerAccessFile") == 0;
     const char *path = md_conf_string(daemon, param);
     struct access_file file = { look, daemon, param, path };
     const struct entitle_reader reader = { .read = read_access, .self = &file };
@@ -360,11 +360,12 @@ void look_at_daemon_files(const struct look *look)
     if (look->program != MD_CONF_RRCPD)
         look_at_certificates(look, &daemon);
     if (look->program == MD_CONF_SRC_DIST) {
-        look_at_access(look, &daemon, true);
+        look_at_access(look, &daemon, "providerAccessFile");
         look_at_filters(look, &daemon);
     }
     if (look->program == MD_CONF_P2PS) {
-        look_at_access(look, &daemon, false);
+        look_at_access(look, &daemon, "accessFile");
+        look_at_access(look, &daemon, "accessShadowFile");
         look_at_policy(look, &daemon);
         look_at_token_keys(look, &daemon);
         rwf_dictionary_destroy(look_at_dictionaries(look, &daemon));
