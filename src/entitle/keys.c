@@ -388,17 +388,17 @@ static bool is_listed(struct entitle_view list, struct entitle_view word)
     return false;
 }
 
-static const char *refuse_expired(uint64_t expires_s, uint64_t now_s, struct entitle_answer *out)
+/* The reason is in *out. */
+static bool has_expired(uint64_t expires_s, uint64_t now_s, struct entitle_answer *out)
 {
     char time[ENTITLE_TIME_MAX];
 
-    if (now_s == 0)
-        return "the user expires, and there is no clock here";
-    if (now_s < expires_s)
-        return NULL;
+    if (expires_s == 0 || (now_s && now_s < expires_s))
+        return false;
     entitle_time_write(expires_s, time);
-    snprintf(out->text, sizeof(out->text), "the user expired at %s", time);
-    return out->text;
+    snprintf(out->text, sizeof(out->text), "the user %s %s%s", now_s ? "expired at" : "expires at",
+             time, now_s ? "" : ", and there is no clock here");
+    return true;
 }
 
 const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct entitle_query *query,
@@ -406,9 +406,8 @@ const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct en
 {
     if (keys->is_disabled)
         return "the user is disabled";
-    const char *why = keys->expires_s ? refuse_expired(keys->expires_s, query->now_s, out) : NULL;
-    if (why)
-        return why;
+    if (has_expired(keys->expires_s, query->now_s, out))
+        return out->text;
     if (keys->needs_tls && query->is_plain) {
         snprintf(out->text, sizeof(out->text), "%.*s must use TLS",
                  query->user.length < 100 ? (int)query->user.length : 100, query->user.data);

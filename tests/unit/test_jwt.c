@@ -190,6 +190,25 @@ static void a_signature_in_der_is_refused(void **state)
     assert_int_equal(judge(token), JWT_SIGNATURE);
 }
 
+static void a_good_one_says_when_it_was_issued_and_which_it_is(void **state)
+{
+    char text[400], id[200];
+
+    (void)state;
+    assert_int_equal(says("{" GOOD ",\"jti\":\"t-\\u0031\"}"), JWT_GOOD);
+    assert_int_equal(claims.issued_s, 1800000000);
+    assert_string_equal(claims.id, "t-1");
+    assert_int_equal(says("{\"sub\":\"a\",\"exp\":1800003600,\"jti\":7}"), JWT_GOOD);
+    assert_int_equal(claims.issued_s, 0);
+    assert_string_equal(claims.id, "");
+    memset(id, 'x', sizeof(id));
+    for (int length = JWT_ID_MAX; length <= JWT_ID_MAX + 1; length++) {
+        snprintf(text, sizeof(text), "{" GOOD ",\"jti\":\"%.*s\"}", length, id);
+        assert_int_equal(says(text), JWT_GOOD);
+        assert_int_equal(strlen(claims.id), length == JWT_ID_MAX ? JWT_ID_MAX : 0);
+    }
+}
+
 static void claims_are_strict(void **state)
 {
     static const char *const bodies[] = {
@@ -432,6 +451,7 @@ int main(void)
         TEST(a_changed_bit_is_seen),
         TEST(the_form_is_strict),
         TEST(a_signature_in_der_is_refused),
+        TEST(a_good_one_says_when_it_was_issued_and_which_it_is),
         TEST(claims_are_strict),
         TEST(a_name_has_127_bytes_at_most),
         TEST(the_clock_decides),
