@@ -1,5 +1,6 @@
 /* token.c - a token to what tokenhash= of an access file wants, and a signed one to its verdict. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #include "base/err.h"
 #include "conf/conf.h"
 #include "conf/options.h"
-#include "dictionary.h"
 #include "jwt/jwt.h"
 #include "rules.h"
 
@@ -153,16 +153,34 @@ static void pass_over(void *self, const char *text)
     fprintf(stderr, "rmdsaccess: %s: %s\n", (const char *)self, text);
 }
 
+/* From malloc(), one byte more than there may be; NULL: the reason was printed. */
+static char *read_file(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = file ? malloc(JWT_FILE_MAX + 1) : NULL;
+
+    if (text)
+        *length = fread(text, 1, JWT_FILE_MAX + 1, file);
+    if (!text || ferror(file)) {
+        fprintf(stderr, "rmdsaccess: %s: %s\n", path, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
 static int read_keys(struct demands *demands, struct jwt_keys **keys)
 {
     char why[256] = "no memory";
     size_t length;
-    char *text = tool_file_read(demands->keys, JWT_FILE_MAX, &length);
 
-    if (!text) {
-        perror(demands->keys[0] ? demands->keys : "rmdsaccess: jwks=FILE, or -c rmds.cnf");
+    if (!demands->keys[0])
+        return refuse("jwks=FILE is expected, or -c with an rmds.cnf that has jwksFile");
+    char *text = read_file(demands->keys, &length);
+    if (!text)
         return MD_EXIT_FILE;
-    }
     int err =
         jwt_keys_create(rwf_bytes(text, length), pass_over, demands->keys, why, sizeof(why), keys);
     free(text);
