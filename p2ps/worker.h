@@ -132,8 +132,8 @@ struct p2ps_worker {
     struct p2ps_worker_stats *stats;
     struct p2ps_service_stats *service_stats;
     struct p2ps_user_stats *user_stats; /* of the first worker; the others have none */
-    uint64_t looked_ns; /* at loginTimeout of all mounts */
-    uint64_t gave_way;  /* mounts without a login, for others */
+    uint64_t looked_ns;                 /* at loginTimeout of all mounts */
+    uint64_t gave_way;                  /* mounts without a login, for others */
     uint64_t gave_way_said;
     uint64_t choked; /* times that answers filled a consumer's output */
     uint64_t gave_way_say_ns;
