@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "audit/audit.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "outside_state.h"
@@ -55,10 +56,14 @@ static void ended(void *self, struct entitle_view session, const char *why)
 }
 
 /* The access file says what a user of this answer may. */
-static enum entitle_verdict judge(struct outside_asker *asker,
+static enum entitle_verdict judge(struct outside_asker *asker, int place,
                                   const struct p2ps_authority_answer *answer,
                                   struct entitle_answer *out)
 {
+    struct entitle_shown *shown = &asker->shown[place];
+
+    *shown = (struct entitle_shown){ .issued_s = 0 };
+    snprintf(shown->sum, sizeof(shown->sum), "%.64s", answer->sum);
     const struct entitle_query query = {
         .kind = ENTITLE_AGAIN,
         .user = view(answer->user),
@@ -68,10 +73,16 @@ static enum entitle_verdict judge(struct outside_asker *asker,
         .roles = view(answer->roles),
         .certificate = view(answer->certificate),
         .needs_certificate = answer->needs_certificate,
+        .serial = view(answer->number),
+        .shown = shown->sum[0] ? shown : NULL,
+        .now_s = answer->now_s,
+        .is_plain = answer->is_plain,
         .by = ENTITLE_BY_AUTHORITY,
     };
 
-    return asker->inner.ask(asker->inner.self, &query, answer->ticket, out);
+    enum entitle_verdict verdict = asker->inner.ask(asker->inner.self, &query, answer->ticket, out);
+    out->shown = query.shown;
+    return verdict;
 }
 
 /* Notices may have come since the answer. */
@@ -98,7 +109,7 @@ static enum entitle_verdict admit(struct outside_asker *asker, int place,
                                   struct entitle_answer *out)
 {
     struct p2ps_outside *o = asker->outside;
-    enum entitle_verdict verdict = judge(asker, answer, out);
+    enum entitle_verdict verdict = judge(asker, place, answer, out);
 
     if (verdict == ENTITLE_ALLOW) {
         say_unknown(o, answer);
@@ -146,6 +157,12 @@ static enum entitle_verdict put_question(struct outside_asker *asker,
                                          bool is_renewal, struct p2ps_authority_answer *answer)
 {
     struct p2ps_outside *o = asker->outside;
+    char sum[AUDIT_SUM_SIZE] = "";
+
+    if (is_renewal && query->shown)
+        snprintf(sum, sizeof(sum), "%s", query->shown->sum);
+    else if (!is_renewal && query->token.length)
+        audit_sum(query->token.data, query->token.length, sum);
     const struct p2ps_authority_question question = {
         .is_renewal = is_renewal,
         .user = query->user,
@@ -156,7 +173,11 @@ static enum entitle_verdict put_question(struct outside_asker *asker,
         .position = query->position,
         .session = query->session,
         .certificate = query->certificate,
+        .number = query->serial,
+        .sum = view(sum),
+        .now_s = query->now_s,
         .needs_certificate = query->needs_certificate,
+        .is_plain = query->is_plain,
     };
 
     pthread_mutex_lock(&o->lock);

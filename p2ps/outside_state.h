@@ -22,6 +22,7 @@ struct outside_asker {
     char roles[ENTITLE_ANSWERS_MAX + 1]
               [P2PS_AUTHORITY_GIVEN];                         /* of its answers; the last: of ask */
     char sessions[ENTITLE_ANSWERS_MAX + 1][ENTITLE_TEXT_MAX]; /* likewise */
+    struct entitle_shown shown[ENTITLE_ANSWERS_MAX + 1];      /* likewise */
     _Atomic unsigned news;
     _Atomic bool has_answers;
     void (*wake)(void *owner);

@@ -130,12 +130,16 @@ static void fill(const struct p2ps_authority_question *question, uint64_t ticket
         .is_renewal = question->is_renewal,
         .has_token = question->token.length > 0,
         .needs_certificate = question->needs_certificate,
+        .is_plain = question->is_plain,
+        .now_s = question->now_s,
     };
     authority_copy(out->user, question->user);
     authority_copy(out->host, question->host);
     authority_copy(out->application, question->application);
     authority_copy(out->position, question->position);
     authority_copy(out->certificate, question->certificate);
+    authority_copy(out->number, question->number);
+    authority_copy(out->sum, question->sum);
     authority_copy(out->session, question->session);
 }
 

@@ -56,9 +56,12 @@ struct md_hist;
 struct p2ps_authority_question {
     bool is_renewal; /* may this session go on? it has no password and no token */
     struct entitle_view user, password, token, host, application, position;
-    struct entitle_view session;     /* of a renewal, if an answer gave it one */
-    struct entitle_view certificate; /* not sent: p2ps judges it when the answer is there */
-    bool needs_certificate;
+    struct entitle_view session; /* of a renewal, if an answer gave it one */
+    /* Not sent: p2ps judges them when the answer is there. The number of the certificate, the
+     * SHA-256 of the token, the time since 1970. */
+    struct entitle_view certificate, number, sum;
+    uint64_t now_s;
+    bool needs_certificate, is_plain;
 };
 
 enum p2ps_authority_verdict {
@@ -83,8 +86,9 @@ struct p2ps_authority_answer {
     /* As it was asked. */
     bool is_renewal, has_token;
     char host[ENTITLE_TEXT_MAX], application[ENTITLE_TEXT_MAX], position[ENTITLE_TEXT_MAX];
-    char certificate[ENTITLE_TEXT_MAX];
-    bool needs_certificate;
+    char certificate[ENTITLE_TEXT_MAX], number[ENTITLE_TEXT_MAX], sum[ENTITLE_TEXT_MAX];
+    uint64_t now_s;
+    bool needs_certificate, is_plain;
 };
 
 struct p2ps_authority_stats {

@@ -35,6 +35,9 @@ role rates
 user operator password=open-sesame role=rates
 role bare
 user out9 auth=authority,none
+user out6 auth=authority expires=2099-01-01
+user out7 auth=authority expires=2020-01-01
+user out8 auth=authority tls=yes
 user out* auth=authority
 allow @rates RDFD *
 allow @bare RDFD *
@@ -60,7 +63,7 @@ class Authority:
         self.example, self.process = load_example(), None
         self.socket, self.users = (os.path.join(bed.folder, name) for name in ("socket", "users"))
         self.known = {user: {"password": self.example.hash_of("pw-" + user), "roles": ["rates"]}
-                      for user in ("out1", "out2", "out3", "out4", "out5")}
+                      for user in ("out1", "out2", "out3", "out4", "out5", "out6", "out7", "out8")}
         self.known["out5"].update(roles=["bare"], grants={"IDN": "LSE,NYSE"})
         self.write()
 
@@ -173,6 +176,12 @@ def it_decides_and_is_remembered(bed):
     gets_in(bed, "out2")
     gets_in(bed, "out2")
     assert bed.value("p2ps.1", "p2ps.authorityCached") >= 1
+
+
+def what_the_file_says_counts_beside_it(bed):
+    gets_in(bed, "out6")
+    for user in ("out7", "out8"):
+        assert is_refused(bed, user)["code"] == 3, denials(bed, user)
 
 
 def codes_that_it_grants_and_takes_back_open_and_close_items(bed):
@@ -289,7 +298,7 @@ def main():
     beds = []
     try:
         daemons.run(CONF, beds.append, start, without_it_only_operators_get_in,
-                    it_decides_and_is_remembered,
+                    it_decides_and_is_remembered, what_the_file_says_counts_beside_it,
                     codes_that_it_grants_and_takes_back_open_and_close_items,
                     it_counts_sessions, what_it_takes_back_is_gone,
                     killed_it_stops_nobody, stopped_it_stops_nobody, with_allow_the_file_decides)

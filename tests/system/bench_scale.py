@@ -10,16 +10,19 @@ import sys
 import tempfile
 
 SOURCE, BUILD = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
-KEYS = {"open_s", "stream_bytes", "counted_bytes", "quiet_p99_us", "opening_p99_us", "opening_per_s", "waited", "whole_s",
-        "drop_s", "undetected", "steal_pct"}
+KEYS = {"open_s", "stream_bytes", "counted_bytes", "quiet_p99_us", "opening_p99_us",
+        "opening_per_s", "waited", "whole_s", "drop_s", "undetected", "steal_pct"}
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "scale.json")
-        run = subprocess.run([sys.executable, os.path.join(SOURCE, "tools/rmds.d/bench/scale"), "--only", "lists",
-                              "--consumers", "3", "--items", "40", "--json", out], check=False, stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True, env={**os.environ, "RMDS_ROOT": SOURCE, "RMDS_BUILD": BUILD, "TMPDIR": folder})
+        words = [os.path.join(SOURCE, "tools/rmds.d/bench/scale"), "--only", "lists",
+                 "--consumers", "3", "--items", "40", "--json", out]
+        run = subprocess.run([sys.executable, *words], check=False, stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True,
+                             env={**os.environ, "RMDS_ROOT": SOURCE, "RMDS_BUILD": BUILD,
+                                  "TMPDIR": folder})
         assert run.returncode == 0, run.stdout + run.stderr
         with open(out, encoding="utf-8") as file:
             result = json.load(file)
