@@ -148,6 +148,7 @@ def harm(folder):
             stderr=subprocess.STDOUT, text=True)
         mirror.await_value(system, "p2ps.1", WORKER + "watches", lambda n: n == len(items))
         one_too_many_is_answered(half_handshakes_take_no_seat())
+        mirror.await_value(system, "p2ps.1", WORKER + "mountsWebSocket", lambda n: n == 0)
         wrong_frames_end_their_connection(items)
         floods_of_pings_are_not_all_answered(items)
         other_origins_are_refused()
