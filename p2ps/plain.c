@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-/* Nobody is on the way from there. */
+/* A login from this host crosses no network. */
 static bool is_loopback(struct entitle_view host)
 {
     static const char *const heads[] = { "127.", "[::1]", "[::ffff:127.", "::1" };

@@ -33,8 +33,8 @@ struct p2ps_authority;
 #define P2PS_AUTHORITY_GRANTS   1024u  /* longest text of grants, and its end */
 #define P2PS_AUTHORITY_GIVEN    (P2PS_AUTHORITY_ROLES + P2PS_AUTHORITY_GRANTS)
 
-/* What becomes of the sessions that it let in while it is away; in any case they are closed when it
- * has been away for the grace. */
+/* The fate of its sessions while it is away; in any case they are closed when it has been away for
+ * the grace. */
 enum p2ps_authority_sessions {
     P2PS_AUTHORITY_SUSPECT, /* their logins are told, and when it is back */
     P2PS_AUTHORITY_STAY,    /* they hear nothing */

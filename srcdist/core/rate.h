@@ -17,7 +17,7 @@
  *                      updates, the pending one too
  */
 
-/* What a rate costs, and its place in the table that finds it, which grows by an eighth. */
+/* Bytes of a rate, and of its place in the table that finds it, which grows by an eighth. */
 #define SRCDIST_RATE_BYTES 160
 
 /* Destroys `rules` with the core or when others come. MD_ERR_NOMEM: as before. */

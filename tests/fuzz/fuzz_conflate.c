@@ -30,7 +30,7 @@ static void must_be_good(struct rwf_bytes message)
         abort();
 }
 
-/* What the engine made itself, down to each entry. */
+/* A message of the engine itself, down to each entry. */
 static void must_be_whole(struct rwf_bytes message)
 {
     struct rwf_msg msg;

@@ -24,7 +24,7 @@ static void filter(const struct rates *rates, struct rwf_bytes message)
         return;
     if (length > sizeof(out) || (is_good && rwf_msg_decode(rwf_bytes(out, length), &msg) != RWF_OK))
         abort();
-    /* What is left passes as it is. */
+    /* The filtered message passes as it is. */
     static uint8_t again[sizeof(out)];
     if (rates_filter(choice.fields, rwf_bytes(out, length), again, sizeof(again), &length) !=
         RATES_AS_IT_IS)

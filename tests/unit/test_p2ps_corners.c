@@ -344,7 +344,7 @@ static void a_snapshot_that_is_asked_for_again_between_its_parts_is_closed(void 
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
-/* Who may have snapshots only must not follow an item that way. */
+/* A user with snapshots only must not follow an item that way. */
 static void a_snapshot_without_refresh_is_one_with_it(void **state)
 {
     struct pair *pair = *state;

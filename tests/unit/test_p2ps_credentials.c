@@ -69,7 +69,7 @@ static uint64_t wall_s(void)
     return atomic_load(&wall);
 }
 
-/* What accessShadowFile says. */
+/* The rules of accessShadowFile. */
 static struct entitle_rules *shadow_rules;
 static entitle_rules_slot shadow;
 static char recorded[600];

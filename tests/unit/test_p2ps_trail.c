@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
-/* What was recorded, a line for each: "login alice", "open- alice IBM.N (why)". */
+/* The records, a line for each: "login alice", "open- alice IBM.N (why)". */
 static char told[4096];
 static struct entitle_record last;
 static char rule[64]; /* of the last */
