@@ -91,7 +91,7 @@ static void seal_packet(struct packet *p, void *const states[], bool is_in_place
     }
 }
 
-/* What library `i` makes of what the other one has sealed. */
+/* Library `i` opens what the other one has sealed. */
 static bool opens(const struct packet *p, void *state, int i, uint8_t *to)
 {
     return seals[i].open(state, p->counter, to, p->sealed[!i], p->clear, p->length, p->tag[!i]);

@@ -53,7 +53,7 @@ int access_tokenhash(const char *const words[], size_t count)
 
 /* ---- a signed one ---- */
 
-/* What it is checked by; each of them as a parameter of rmds.cnf has it. */
+/* The checks of a token; each of them as a parameter of rmds.cnf has it. */
 struct demands {
     char keys[1024], issuer[TEXT_MAX], audience[TEXT_MAX], scope[TEXT_MAX], user[TEXT_MAX];
     char algorithms[TEXT_MAX];

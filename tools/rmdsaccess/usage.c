@@ -290,7 +290,7 @@ static void on_close(struct usage *usage, const char *line, size_t length)
     free(user);
 }
 
-/* Who has the item open uses the new codes, too; a snapshot has used the first ones. */
+/* A stream uses the new codes, too; a snapshot has used the first ones. */
 static void on_lock(struct usage *usage, const char *line, size_t length)
 {
     struct item *item = item_of(usage, line, length);

@@ -230,7 +230,7 @@ static void look_at_dictionary(const struct look *look, const struct md_conf_obj
     free(text);
 }
 
-/* What the files say, NULL without any. */
+/* The dictionary of the files, NULL without any. */
 static struct rwf_dictionary *look_at_dictionaries(const struct look *look,
                                                    const struct md_conf_object *daemon)
 {
