@@ -118,6 +118,27 @@ static void permission_data_of_a_post_need_grants_to_post(void **state)
     entitle_rules_destroy(rules);
 }
 
+static void what_an_authority_grants_a_session_is_to_view(void **state)
+{
+    struct entitle_rules *rules = rules_of("user alice\nuser bob\npeset P ids=1\n"
+                                           "content RDFD lock\ngrant bob P 9 do=post\n");
+    struct entitle_query query = { .kind = ENTITLE_ITEM,
+                                   .domain = 6,
+                                   .user = view("alice"),
+                                   .roles = view("\nP\t1"),
+                                   .service = view("RDFD"),
+                                   .item = view("IBM.N"),
+                                   .permission_data = { "\x03\0\1\x1c", 4 },
+                                   .is_lock_known = true };
+
+    (void)state;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_ALLOW);
+    query.kind = ENTITLE_POST;
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_string_equal(answer.text, "Access Denied: User req to PE(1)");
+    entitle_rules_destroy(rules);
+}
+
 static void without_such_a_grant_they_are_not_looked_at(void **state)
 {
     struct entitle_rules *rules = rules_of(CONTENT "grant alice P 1\n");
@@ -154,6 +175,7 @@ int main(void)
         cmocka_unit_test(rights_are_those_of_the_user_or_of_his_role),
         cmocka_unit_test(a_file_without_the_key_leaves_all_rights),
         cmocka_unit_test(permission_data_of_a_post_need_grants_to_post),
+        cmocka_unit_test(what_an_authority_grants_a_session_is_to_view),
         cmocka_unit_test(without_such_a_grant_they_are_not_looked_at),
         cmocka_unit_test(mistakes_are_told),
     };
