@@ -80,12 +80,13 @@ END
 }
 
 # Daemons write to logs of their own, which no test prints: what a sanitizer finds in any process is a file.
+# The search for leaks of a process that is killed at its end finds threads without registers, and nothing else.
 sanitizer_found() { # FOLDER PRESET
     local file found=1
     for file in "$1"/log/sanitizer.*; do
-        [ -f "$file" ] || continue
+        [ -f "$file" ] && grep -qv 'Unable to get registers from thread [0-9]*\.$' "$file" || continue
         found=0 failed=$((failed + 1))
-        failures+=("$(grep -m 1 -E 'ERROR|WARNING|runtime error' "$file" | cut -c 1-150) ($2): $file")
+        failures+=("$(grep -m 1 -E 'ERROR|WARNING|runtime error' "$file" || head -n 1 "$file") ($2): $file")
         head -n 30 "$file"
     done
     return $found
@@ -122,8 +123,8 @@ stage_release() {
 stage_asan() {
     configure_build asan || return 1
     local file=$root/build-asan/log/sanitizer
-    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:log_path=$file \
-        UBSAN_OPTIONS=print_stacktrace=1:log_path=$file \
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:log_exe_name=1:log_path=$file \
+        UBSAN_OPTIONS=print_stacktrace=1:log_exe_name=1:log_path=$file \
         run_ctest asan -LE "^(${long_label}interop|noasan)$"
 }
 

@@ -159,7 +159,7 @@ def run(folder):
         if code == 77:
             print(text)
             return 77
-        check(code == 0, f"{words}: it ended with {code}")
+        check(code == 0, f"{words}: it ended with {code}: {text.strip()[-300:]}")
         check("report: reports/" in text, f"it does not say where the report is: {text}")
     base = os.path.join(folder, "reports", NAME)
     with open(base + ".json", encoding="utf-8") as file:

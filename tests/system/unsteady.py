@@ -75,6 +75,14 @@ def main():
 
     said, log = run([(f"bad{n}", "system", FIRST.format(n, "late"), "") for n in range(6)])
     assert "counts 0 6" in said and not log, "six failed tests are no matter of the machine"
+
+    # What a daemon leaves in the log of a sanitizer is a finding; that it was killed while
+    # leaks were looked for is none.
+    killed, leak = "==7==Unable to get registers from thread 8.", "==7==ERROR: LeakSanitizer"
+    said, _ = run([("killed", "system", f"echo {killed} >log/sanitizer.p2ps.7", "")])
+    assert "status 0" in said and "counts 1 0" in said, said
+    said, _ = run([("leaks", "system", f"(echo {killed}; echo {leak}) >log/sanitizer.p2ps.7", "")])
+    assert "status 1" in said and "counts 1 1" in said and leak in said[-1], said
     print("all good")
 
 
