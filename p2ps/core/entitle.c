@@ -76,6 +76,8 @@ static bool has_perm_data(const struct rwf_peek *peek)
         return (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0;
     case RWF_CLASS_STATUS:
         return (peek->flags & RWF_STATUS_HAS_PERM_DATA) != 0;
+    case RWF_CLASS_GENERIC:
+        return (peek->flags & RWF_GENERIC_HAS_PERM_DATA) != 0;
     default:
         return false;
     }

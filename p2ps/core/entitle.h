@@ -19,8 +19,8 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
 /* Looks at the permission data of an image or a status before it is given to anybody: they are the
  * item's from then on. */
 void p2ps_entitle_check(struct p2ps_core *core, const struct p2ps_record *record);
-/* Permission data of an update are for that update alone. True: each watch is asked for with *perm;
- * what cannot be read is for nobody: its data are NULL. */
+/* Permission data of an update, or a generic message, are for that one alone. True: each watch is
+ * asked for with *perm; what cannot be read is for nobody: its data are NULL. */
 bool p2ps_entitle_update(struct p2ps_core *core, const struct p2ps_record *record,
                          struct rwf_bytes *perm);
 /* The watch gets nothing more until the verdict about it is there; then an image comes. */

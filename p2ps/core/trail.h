@@ -23,7 +23,7 @@ void p2ps_trail_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, co
 void p2ps_trail_close(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* An item has other permission data from now on. */
 void p2ps_trail_lock(struct p2ps_core *core, uint32_t item);
-/* An update was not for this watch, by the permission data of its own. */
+/* An update, or a generic message, was not for this watch, by the permission data of its own. */
 void p2ps_trail_withheld(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
                          struct rwf_bytes perm);
 /* Once in a tick: what was counted for a minute is recorded. */

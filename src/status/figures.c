@@ -120,7 +120,8 @@ const struct status_figure status_figures[] = {
     F("p2ps.worker", "refusedAudit", COUNTER, PLAIN,
         "Logins, items and posts refused while the audit trail had no room (accessAuditFull)."),
     F("p2ps.worker", "updatesWithheld", COUNTER, PLAIN,
-        "Updates that a consumer did not get, because their own permission data denied them."),
+        "Updates and generic messages that a consumer did not get, because their own permission "
+        "data denied them."),
     F("p2ps.worker", "entriesRemoved", COUNTER, PLAIN,
         "Entries of maps, vectors and filter lists that a consumer did not get, because their own "
         "permission data denied them (entryLocks)."),

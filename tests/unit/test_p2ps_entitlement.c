@@ -144,6 +144,65 @@ static void permission_data_of_an_update_are_for_that_update_alone(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 1);
 }
 
+static void say_generic(struct pair *pair, const char *name, struct rwf_bytes perm)
+{
+    uint8_t bytes[100];
+    struct rwf_encoder enc;
+    const struct pair_item *it = pair_item(pair, name);
+    const struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_GENERIC,
+        .domain = it->domain,
+        .stream_id = it->stream_id,
+        .flags = (uint16_t)(RWF_GENERIC_COMPLETE | (perm.length ? RWF_GENERIC_HAS_PERM_DATA : 0)),
+        .perm_data = perm,
+        .container = RWF_TYPE_NO_DATA,
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    assert_int_equal(rwf_msg_encode(&enc, &msg), RWF_OK);
+    pair_say(&pair->provider, &enc);
+    pair_settle(pair);
+}
+
+static void permission_data_of_a_generic_message_are_for_that_message_alone(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = client_of(pair, 0, "mallory");
+    struct pair_client *other = client_of(pair, 1, "joe");
+
+    pair->provider.perm_data = "A";
+    pair->authority_denies_data = "B";
+    pair->authority_denies_user = "mallory";
+    pair_open(c, 5, "IBM.N");
+    pair_open(other, 5, "IBM.N");
+    say_generic(pair, "IBM.N", rwf_text("A"));
+    say_generic(pair, "IBM.N", rwf_text("B"));
+    say_generic(pair, "IBM.N", rwf_text(""));
+    assert_string_equal(pair_heard(c, 5), "IGG");
+    assert_string_equal(pair_heard(other, 5), "IGGG");
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 1);
+}
+
+/* No image says later what it said. */
+static void a_generic_message_that_a_slow_authority_must_judge_is_withheld(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair->provider.perm_data = "A";
+    pair_open(c, 5, "IBM.N");
+    pair->authority_is_late = true;
+    say_generic(pair, "IBM.N", rwf_text("B"));
+    pair->answers_now = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 1);
+    pair->provider.perm_data = NULL;
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+}
+
 static void an_update_that_a_slow_authority_must_judge_is_told_as_left_out(void **state)
 {
     struct pair *pair = *state;
@@ -653,6 +712,8 @@ int main(void)
         TEST(permission_data_of_the_image_are_asked_about_before_it_is_seen),
         TEST(permission_data_of_a_new_image_are_asked_about_before_it_is_seen),
         TEST(permission_data_of_an_update_are_for_that_update_alone),
+        TEST(permission_data_of_a_generic_message_are_for_that_message_alone),
+        TEST(a_generic_message_that_a_slow_authority_must_judge_is_withheld),
         TEST(an_update_that_a_slow_authority_must_judge_is_told_as_left_out),
         cmocka_unit_test_setup_teardown(an_update_with_its_own_permission_data_is_in_no_kept_image,
                                         setup_with_images, pair_teardown),
