@@ -230,6 +230,7 @@ struct rrmp_sink_item {
     bool is_private;
     uint32_t user;
     struct rrmp_view key;
+    struct rrmp_view message; /* as it was opened with; stays where it is while the item lasts */
 };
 
 /* Answers for an item that has ended, too, until all events were taken. */

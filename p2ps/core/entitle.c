@@ -120,7 +120,9 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
     struct entitle_answer answer;
     uint16_t form = w->form;
 
-    if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone)
+    /* A snapshot whose item has ended has no name any more, and gets nothing but its end. */
+    if (w->state == P2PS_WATCH_ENDED || core->clients[w->client].is_gone ||
+        core->items[item].sink_item == RRMP_ITEM_NONE)
         return ENTITLE_DENY;
     enum entitle_verdict verdict = p2ps_entitle_item(core, item, watch, &answer);
 
@@ -129,8 +131,7 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
         p2ps_watch_denied(core, item, watch, answer.text);
     else if (verdict == ENTITLE_ALLOW && w->state == P2PS_WATCH_ASKS)
         p2ps_watch_permitted(core, item, watch);
-    else if (verdict == ENTITLE_ALLOW && w->form != form && w->state != P2PS_WATCH_NEW &&
-             core->items[item].sink_item != RRMP_ITEM_NONE)
+    else if (verdict == ENTITLE_ALLOW && w->form != form && w->state != P2PS_WATCH_NEW)
         p2ps_watch_wants_image(core, item, watch); /* of the fields that it sees now */
     return verdict;
 }

@@ -13,7 +13,7 @@
 
 enum entitle_verdict p2ps_entitle_item(struct p2ps_core *core, uint32_t item, uint32_t watch,
                                        struct entitle_answer *answer);
-/* Asks the authority again for a watch. */
+/* Asks the authority again for a watch. DENY, too: there was nothing to ask for. */
 enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t item,
                                               uint32_t watch);
 /* Looks at the permission data of an image or a status before it is given to anybody: they are the

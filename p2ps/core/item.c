@@ -202,7 +202,8 @@ void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
 
 /*
  * The image of a snapshot may come before the verdict about it, and then never again. So one that
- * waits for a verdict is a watch on an item that stays open, as if others had it.
+ * waits for a verdict is a watch on an item that stays open, as if others had it; a private one is
+ * asked for as a stream of its own.
  */
 void p2ps_item_keep_open(struct p2ps_core *core, uint32_t item)
 {
@@ -212,14 +213,16 @@ void p2ps_item_keep_open(struct p2ps_core *core, uint32_t item)
     struct rrmp_sink_item info;
     uint32_t sink_item = RRMP_ITEM_NONE;
 
-    if (!it->is_snapshot || it->is_private || !rrmp_sink_item_info(sink, it->sink_item, &info))
+    if (!it->is_snapshot || !rrmp_sink_item_info(sink, it->sink_item, &info))
         return;
     memcpy(key, info.key.bytes, info.key.length);
     struct rrmp_sink_open open = {
         .service = info.service,
         .key = { key, info.key.length },
+        .message = info.message,
         .priority_class = 1,
         .priority_count = 1,
+        .is_private = it->is_private,
         .user = item,
     };
     if (rrmp_sink_item_open(sink, core->now_ns, &open, &sink_item) != MD_OK)

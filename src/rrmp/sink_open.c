@@ -210,6 +210,7 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
         .is_private = item->is_private,
         .user = item->user,
         .key = sink_key(sink, item),
+        .message = sink_item_message(sink, item),
     };
     return true;
 }

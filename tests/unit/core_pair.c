@@ -46,12 +46,15 @@ uint64_t pair_session(const struct pair *pair)
     return pair->session ? pair->session : 1;
 }
 
-static void pair_note_resume(struct pair *pair, const struct backbone_event *message)
+static void pair_note_request(struct pair *pair, const struct backbone_event *message)
 {
     struct rrmp_record record;
 
     if (rrmp_record_decode(message->bytes, message->length, &record) != MD_OK ||
-        record.header.type != RRMP_REQUEST || !(record.u.request.flags & RRMP_REQUEST_RESUME))
+        record.header.type != RRMP_REQUEST)
+        return;
+    pair->messages += record.u.request.message.length > 0;
+    if (!(record.u.request.flags & RRMP_REQUEST_RESUME))
         return;
     pair->resumes++;
     pair->resume_seq = record.u.request.resume_seq;
@@ -74,7 +77,7 @@ static void pair_deliver(struct pair *pair, const struct backbone_target *target
     if (!is_multicast && target->session == PAIR_ELSEWHERE)
         pair_note_elsewhere(pair, message);
     else if (message->session == 2)
-        pair_note_resume(pair, message);
+        pair_note_request(pair, message);
     else if (is_multicast || target->session == 2)
         p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, message, 1);
     for (size_t i = 0; i < 2; i++) {

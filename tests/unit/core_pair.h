@@ -227,6 +227,7 @@ struct pair {
     struct entitle_answer late[PAIR_STREAMS];
     size_t late_count;
     bool answers_now;
+    uint32_t messages; /* of requests on their way to src_dist */
     bool source_caches;
     const struct rwf_dictionary *fields; /* that the source begins with; it ripples by them */
     bool converts_marketfeed;            /* the source, by these */

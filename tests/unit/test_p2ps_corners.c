@@ -284,6 +284,84 @@ static void a_snapshot_waits_for_a_slow_authority(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+static void a_private_snapshot_waits_for_a_slow_authority(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    pair->authority_is_late = true;
+    request.is_streaming = false;
+    request.is_private = true;
+    pair_ask_item(c, &request);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "");
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(pair_stream(c, 5)->stream_state, RWF_STREAM_NON_STREAMING);
+    assert_true(pair_stream(c, 5)->flags & RWF_REFRESH_PRIVATE_STREAM);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+    assert_int_equal(pair->provider.closes, 1);
+}
+
+/* Its image has permission data, which a slow authority has to judge: the source, which has
+ * answered, is asked with the same data once more. */
+static void a_private_snapshot_waits_for_the_verdict_about_its_permission_data(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_streaming = false;
+    request.is_private = true;
+    request.container = RWF_TYPE_OPAQUE;
+    request.payload = rwf_text("parameters of the request");
+    pair->provider.answers = false;
+    pair_ask_item(c, &request);
+    pair->authority_is_late = true;
+    pair->provider.perm_data = "A";
+    pair->provider.answers = true;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), true);
+    pair_settle(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "");
+    pair->authority_is_late = false;
+    pair->answers_now = true;
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+    assert_int_equal(pair->messages, 3); /* and when it may see the image */
+    assert_int_equal(pair->provider.requests, 2);
+}
+
+/* Its item has ended at the source, so its name is not known any more: what is left of it is its
+ * end, whatever the rules say now. */
+static void a_snapshot_that_waits_for_room_survives_a_reload(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_streaming = false;
+    c->room = 0;
+    pair_ask_item(c, &request);
+    pair_pass(pair, PAIR_SEC / 2);
+    assert_string_equal(pair_heard(c, 5), "");
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_settle(pair);
+    c->room = PAIR_UNLIMITED;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "R");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_NO_RESOURCES);
+    assert_false(c->closed);
+    assert_int_equal(p2ps_core_stats(pair->sink)->not_entitled, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
 /* No further item can be opened for it, so its image comes once, and is gone by then. */
 static void a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed(void **state)
 {
@@ -624,6 +702,9 @@ int main(void)
         TEST(an_image_of_a_stream_that_was_ended_is_suspect, setup_source_caches),
         TEST(a_cached_image_has_the_permission_data_of_the_last_update, setup_source_caches),
         TEST(a_snapshot_waits_for_a_slow_authority, setup),
+        TEST(a_private_snapshot_waits_for_a_slow_authority, setup),
+        TEST(a_private_snapshot_waits_for_the_verdict_about_its_permission_data, setup),
+        TEST(a_snapshot_that_waits_for_room_survives_a_reload, setup),
         TEST(a_snapshot_at_the_limit_of_items_whose_verdict_is_late_is_closed, setup_one_item),
         TEST(one_whose_verdict_comes_between_its_parts_is_closed_too, setup_one_item),
         TEST(a_snapshot_that_is_asked_for_again_between_its_parts_is_closed, setup),
