@@ -351,6 +351,7 @@ static int start(struct p2ps_outside *o)
         .instance = o->config.instance,
         .timeout_ns = o->config.timeout_ns,
         .window = o->config.window,
+        .holds = !o->config.allows,
         .sessions = o->config.sessions,
         .grace_ns = o->config.grace_ns,
         .now_ns = o->config.now(),

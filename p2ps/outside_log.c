@@ -20,7 +20,7 @@ void p2ps_outside_log_state(const struct p2ps_outside_log *log, bool is_up, bool
         md_log(MD_LOG_NOTICE, "authority %s: it answers; sessions are asked for again", log->path);
     else
         md_log(MD_LOG_ERROR, "authority %s: it is away; new logins are %s", log->path,
-               allows ? "judged by accessFile alone" : "refused");
+               allows ? "judged by accessFile alone" : "refused after authorityTimeout");
 }
 
 void p2ps_outside_log_unusable(struct p2ps_outside_log *log, uint64_t now_ns, const char *why,

@@ -24,6 +24,7 @@ static const struct counter {
     COUNTER("authorityAllowed", allowed),
     COUNTER("authorityDenied", denied),
     COUNTER("authorityCached", cached),
+    COUNTER("authorityHeld", held),
     COUNTER("authorityTimeouts", timeouts),
     COUNTER("authorityLate", late),
     COUNTER("authorityBusy", busy),

@@ -11,60 +11,15 @@
 #include "base/table.h"
 #include "line.h"
 #include "output.h"
+#include "put.h"
+#include "slots.h"
 #include "state.h"
 
 #define PING_NS  (5 * SECOND_NS)
 #define QUIET_NS (15 * SECOND_NS) /* three pings */
 #define HELLO_NS (5 * SECOND_NS)
 
-/* ---- lists of slots ---- */
-
-static void append(struct p2ps_authority *a, struct list *list, uint32_t at)
-{
-    a->slots[at].next = NONE;
-    a->slots[at].before = list->last;
-    if (list->last == NONE)
-        list->first = at;
-    else
-        a->slots[list->last].next = at;
-    list->last = at;
-}
-
-static void take_out(struct p2ps_authority *a, struct list *list, uint32_t at)
-{
-    const struct slot *slot = &a->slots[at];
-
-    if (slot->before == NONE)
-        list->first = slot->next;
-    else
-        a->slots[slot->before].next = slot->next;
-    if (slot->next == NONE)
-        list->last = slot->before;
-    else
-        a->slots[slot->next].before = slot->before;
-}
-
 /* ---- answers ---- */
-
-void authority_answer_slot(struct p2ps_authority *a, uint32_t at)
-{
-    struct slot *slot = &a->slots[at];
-
-    take_out(a, &a->waiting, at);
-    slot->id = 0;
-    a->stats.waiting--;
-    append(a, &a->answered[slot->asker], at);
-    a->answered_bits |= 1ull << slot->asker;
-}
-
-static void nobody_says(struct p2ps_authority *a, uint32_t at)
-{
-    struct p2ps_authority_answer *out = &a->slots[at].answer;
-
-    out->verdict = P2PS_AUTHORITY_DOWN;
-    a->owes_recall |= out->is_renewal;
-    authority_answer_slot(a, at);
-}
 
 bool p2ps_authority_answer(struct p2ps_authority *a, unsigned asker,
                            struct p2ps_authority_answer *out)
@@ -75,8 +30,8 @@ bool p2ps_authority_answer(struct p2ps_authority *a, unsigned asker,
     if (at == NONE)
         return false;
     *out = a->slots[at].answer;
-    take_out(a, list, at);
-    append(a, &a->free, at);
+    authority_take_out(a, list, at);
+    authority_append(a, &a->free, at);
     return true;
 }
 
@@ -98,29 +53,6 @@ const char *p2ps_authority_unusable(struct p2ps_authority *a, char user[ENTITLE_
 }
 
 /* ---- questions ---- */
-
-static void say_if(struct authority_out *out, const char *name, struct entitle_view text)
-{
-    if (text.length)
-        authority_out_text(out, name, text);
-}
-
-static bool write_question(struct p2ps_authority *a, uint64_t id,
-                           const struct p2ps_authority_question *question)
-{
-    struct authority_out out = authority_begin(a);
-
-    authority_out_number(&out, "id", id);
-    authority_out_text(&out, "ask", authority_view(question->is_renewal ? "renew" : "login"));
-    say_if(&out, "user", question->user);
-    say_if(&out, "password", question->password);
-    say_if(&out, "token", question->token);
-    say_if(&out, "application", question->application);
-    say_if(&out, "position", question->position);
-    say_if(&out, "address", question->host);
-    say_if(&out, "session", question->session);
-    return authority_finish(a, &out);
-}
 
 static void fill(const struct p2ps_authority_question *question, uint64_t ticket,
                  struct p2ps_authority_answer *out)
@@ -162,18 +94,22 @@ static bool remembers(struct p2ps_authority *a, uint64_t now_ns, const char *sum
     return true;
 }
 
-/* Odd numbers are logins, even ones renewals: an answer that comes late still says what it is. */
-static uint64_t next_id(struct p2ps_authority *a, bool is_renewal, uint32_t at)
-{
-    a->questions += a->questions % 2 == is_renewal ? 1 : 2;
-    return a->questions << 16 | at;
-}
-
 static bool is_too_long(const struct p2ps_authority_question *question)
 {
     return question->password.length > P2PS_AUTHORITY_TOKEN ||
            question->token.length > P2PS_AUTHORITY_TOKEN ||
            question->user.length >= ENTITLE_TEXT_MAX;
+}
+
+/* There is no room for it, or nobody to ask. */
+static enum p2ps_authority_verdict nobody_asks(struct p2ps_authority *a,
+                                               const struct p2ps_authority_question *question)
+{
+    bool is_up = p2ps_authority_is_up(a);
+
+    a->stats.busy += is_up;
+    a->owes_recall |= question->is_renewal;
+    return is_up ? P2PS_AUTHORITY_BUSY : P2PS_AUTHORITY_DOWN;
 }
 
 enum p2ps_authority_verdict p2ps_authority_ask(struct p2ps_authority *a, uint64_t now_ns,
@@ -194,33 +130,25 @@ enum p2ps_authority_verdict p2ps_authority_ask(struct p2ps_authority *a, uint64_
         p2ps_authority_memory_sum(a->config.secret, question, sum);
     if (remembers(a, now_ns, sum, out))
         return out->verdict = P2PS_AUTHORITY_ALLOW;
-    if (!p2ps_authority_is_up(a)) {
-        a->owes_recall |= question->is_renewal;
-        return out->verdict = P2PS_AUTHORITY_DOWN;
-    }
-    if (at == NONE || OUTPUT_MAX - (a->output_used - a->output_sent) < P2PS_AUTHORITY_LINE_MAX) {
-        a->stats.busy++;
-        a->owes_recall |= question->is_renewal;
-        return out->verdict = P2PS_AUTHORITY_BUSY;
-    }
+    if (at == NONE)
+        return out->verdict = nobody_asks(a, question);
     struct slot *slot = &a->slots[at];
-    uint64_t id = next_id(a, question->is_renewal, at);
-    if (!write_question(a, id, question)) {
-        authority_copy(out->text, authority_view("the login has bytes that are no UTF-8"));
-        return out->verdict = P2PS_AUTHORITY_DENY;
-    }
-    take_out(a, &a->free, at);
-    *slot = (struct slot){ .id = id,
+    *slot = (struct slot){ .next = slot->next,
+                           .before = slot->before,
                            .asker = asker,
-                           .asked_ns = now_ns,
-                           .due_ns = now_ns + a->config.timeout_ns,
                            .has_name = question->user.length > 0,
                            .answer = *out };
     memcpy(slot->sum, sum, sizeof(slot->sum));
-    append(a, &a->waiting, at);
-    a->stats.asked++;
-    a->stats.waiting++;
-    return out->verdict = P2PS_AUTHORITY_ASKED;
+    switch (authority_put(a, now_ns, question, at)) {
+    case AUTHORITY_IS_PUT:
+        return out->verdict = P2PS_AUTHORITY_ASKED;
+    case AUTHORITY_IS_FULL:
+        break;
+    case AUTHORITY_IS_NO_TEXT:
+        authority_copy(out->text, authority_view(AUTHORITY_NO_TEXT));
+        return out->verdict = P2PS_AUTHORITY_DENY;
+    }
+    return out->verdict = nobody_asks(a, question);
 }
 
 /* ---- the connection, and time ---- */
@@ -251,7 +179,7 @@ void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns)
     a->stats.ends_lost += a->ends_waiting;
     a->ends_waiting = a->ends_untold = 0; /* the next hello says that renewals follow */
     while (a->waiting.first != NONE)
-        nobody_says(a, a->waiting.first);
+        authority_nobody_says(a, &a->waiting, a->waiting.first);
     authority_turned(a, now_ns);
 }
 
@@ -266,6 +194,8 @@ uint64_t p2ps_authority_deadline(const struct p2ps_authority *a)
 
     if (a->waiting.first != NONE)
         due_ns = a->slots[a->waiting.first].due_ns;
+    if (a->held.first != NONE)
+        due_ns = earlier(due_ns, a->slots[a->held.first].due_ns);
     if (!a->was_up && !a->has_closed && a->config.grace_ns)
         due_ns = earlier(due_ns, a->down_since_ns + a->config.grace_ns);
     if (!a->is_open)
@@ -280,8 +210,9 @@ const char *p2ps_authority_tick(struct p2ps_authority *a, uint64_t now_ns)
     while (a->waiting.first != NONE && a->slots[a->waiting.first].due_ns <= now_ns) {
         a->is_silent |= a->slots[a->waiting.first].asked_ns >= a->heard_ns;
         a->stats.timeouts++;
-        nobody_says(a, a->waiting.first);
+        authority_nobody_says(a, &a->waiting, a->waiting.first);
     }
+    authority_held_tick(a, now_ns);
     authority_turned(a, now_ns);
     if (!a->is_open)
         return NULL;
@@ -347,15 +278,17 @@ int p2ps_authority_create(const struct p2ps_authority_config *config, struct p2p
     a->down_since_ns = config->now_ns;
     a->slots = calloc(config->window, sizeof(*a->slots));
     a->output = malloc(OUTPUT_MAX);
-    if (!a->slots || !a->output || p2ps_authority_memory_init(&a->memory) != MD_OK) {
+    a->secrets = config->holds ? malloc(SECRETS_MAX) : NULL;
+    if (!a->slots || !a->output || (config->holds && !a->secrets) ||
+        p2ps_authority_memory_init(&a->memory) != MD_OK) {
         p2ps_authority_destroy(a);
         return MD_ERR_NOMEM;
     }
-    a->free = a->waiting = (struct list){ NONE, NONE };
+    a->free = a->waiting = a->held = (struct list){ NONE, NONE };
     for (unsigned i = 0; i < P2PS_AUTHORITY_ASKERS; i++)
         a->answered[i] = (struct list){ NONE, NONE };
     for (uint32_t i = 0; i < config->window; i++)
-        append(a, &a->free, i);
+        authority_append(a, &a->free, i);
     *out = a;
     return MD_OK;
 }
@@ -366,7 +299,10 @@ void p2ps_authority_destroy(struct p2ps_authority *a)
         return;
     if (a->output)
         explicit_bzero(a->output, a->output_used);
+    if (a->secrets)
+        explicit_bzero(a->secrets, SECRETS_MAX);
     p2ps_authority_memory_fini(&a->memory);
+    free(a->secrets);
     free(a->output);
     free(a->slots);
     explicit_bzero(a->config.secret, sizeof(a->config.secret));

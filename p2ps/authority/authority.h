@@ -22,7 +22,9 @@
  * longer, nor does one that was not used for the last 1,024 notices.
  *
  * It is up from its hello on. It is down without a connection, and while it is silent: a question
- * has found no answer in time, and not a byte has come since it was asked.
+ * has found no answer in time, and not a byte has come since it was asked. A question under way is
+ * answered with DOWN when its connection ends; a login that comes then may be held until it is
+ * back.
  */
 struct p2ps_authority;
 
@@ -48,6 +50,7 @@ struct p2ps_authority_config {
     uint64_t now_ns;     /* it is away since */
     uint64_t timeout_ns; /* authorityTimeout */
     uint32_t window;     /* authorityWindow: questions without an answer, 1..65535 */
+    bool holds; /* a login that comes while it is away waits for it, as long as a question */
     uint8_t secret[32];
 };
 
@@ -94,6 +97,7 @@ struct p2ps_authority_answer {
 struct p2ps_authority_stats {
     uint64_t asked, allowed, denied;
     uint64_t cached; /* answered from memory */
+    uint64_t held;   /* logins that came while it was away, and waited for it */
     uint64_t timeouts;
     uint64_t late;      /* answers that nobody waited for any more */
     uint64_t busy;      /* questions that found the window full */
@@ -112,7 +116,7 @@ void p2ps_authority_destroy(struct p2ps_authority *a); /* NULL is allowed */
 
 /* ---- the connection ---- */
 void p2ps_authority_open(struct p2ps_authority *a, uint64_t now_ns);
-/* Questions under way are answered with DOWN. */
+/* Questions under way are answered with DOWN; those that are held are not. */
 void p2ps_authority_close(struct p2ps_authority *a, uint64_t now_ns);
 /* NULL, or what is wrong: the connection is to be closed. */
 const char *p2ps_authority_input(struct p2ps_authority *a, uint64_t now_ns, const char *bytes,

@@ -4,6 +4,8 @@
 #include "base/hist.h"
 #include "base/table.h"
 #include "line.h"
+#include "put.h"
+#include "slots.h"
 #include "state.h"
 
 static enum entitle_reason reason_of(struct entitle_view code)
@@ -214,7 +216,7 @@ static const char *take_answer(struct p2ps_authority *a, uint64_t now_ns, uint64
     } else {
         return "its verdict is neither allow nor deny";
     }
-    authority_answer_slot(a, at);
+    authority_answer_slot(a, &a->waiting, at);
     return NULL;
 }
 
@@ -318,6 +320,8 @@ const char *p2ps_authority_input(struct p2ps_authority *a, uint64_t now_ns, cons
         bytes += part;
         length -= part;
     }
+    if (!why)
+        authority_held_ask(a, now_ns);
     authority_turned(a, now_ns);
     a->stats.bad += why != NULL;
     return why;

@@ -12,11 +12,15 @@
 #define NONE        UINT32_MAX
 #define OUTPUT_MAX  (4u << 20)
 #define ENDS_MAX    (1u << 20) /* bytes that wait: no end of a session is added to more */
+#define SECRETS_MAX (1u << 20) /* bytes of passwords and tokens of logins that are held */
 
 struct slot {
-    uint32_t next, before; /* in the list of the free, the waiting or the answered */
-    uint64_t id;           /* 0: it waits for nothing */
+    uint32_t next, before; /* in the list of the free, the waiting, the held or the answered */
+    uint64_t id;           /* 0: it is not asked */
     uint64_t due_ns, asked_ns;
+    /* Of one that is held: the password, and behind it the token, in the secrets. */
+    uint64_t secret_at;
+    uint32_t password_length, token_length;
     unsigned asker;
     char sum[AUDIT_SUM_SIZE];
     bool has_name; /* the login said who it is */
@@ -39,6 +43,9 @@ struct p2ps_authority {
     struct p2ps_authority_config config;
     struct slot *slots;
     struct list free, waiting, answered[P2PS_AUTHORITY_ASKERS];
+    struct list held; /* logins, until it is back or they are due; the first one is due first */
+    char *secrets;    /* theirs, in the same order: a ring; NULL: none is held */
+    uint64_t secrets_from, secrets_to;
     uint64_t answered_bits;
     struct p2ps_authority_memory memory;
     struct notice notices[NOTICES_MAX]; /* the one of serial N at N % NOTICES_MAX */
@@ -81,8 +88,5 @@ static inline bool authority_is(struct entitle_view text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
 }
-
-/* The answer of a slot that waits is there. */
-void authority_answer_slot(struct p2ps_authority *a, uint32_t at);
 
 #endif

@@ -288,8 +288,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "authorityUser", DAEMON, P2PS, 0, TEXT(""),
       "User that this process may run as, besides root and the user of p2ps." },
     { "authorityDown", DAEMON, P2PS, 0, WORD("refuse|allow", "refuse"),
-      "New logins while it is away: refuse them (CLOSED_RECOVER, DACS_DOWN), or allow those whom "
-      "accessFile allows by itself. What is open is as authoritySessions says." },
+      "New logins while it is away: refuse them, when they have waited for it for "
+      "authorityTimeout (CLOSED_RECOVER, DACS_DOWN), or allow those whom accessFile allows by "
+      "itself. What is open is as authoritySessions says." },
     { "authoritySessions", DAEMON, P2PS, 0, WORD("stay|suspect|close", "suspect"),
       "Sessions that it let in, while it is away: they stay; their logins are told, suspect with "
       "DACS_DOWN, and go on; or they are closed (CLOSED_RECOVER, DACS_DOWN), and answers that "
@@ -298,7 +299,7 @@ const struct md_conf_row md_conf_rows[] = {
       "When it has been away for so long, sessions that it let in are closed as by close. 0 = "
       "never." },
     { "authorityTimeout", DAEMON, P2PS, 0, TIME("s", 10 * MS, 60 * SEC, "2"),
-      "How long a login waits for its answer." },
+      "How long a login waits for its answer; and for the process, while it is away." },
     { "authorityWindow", DAEMON, P2PS, 0, INT("logins", 1, 65535, "4096"),
       "Logins that wait for it at a time; what comes beyond is closed with CLOSED_RECOVER." },
     { "accessAudit", DAEMON, P2PS, 0, PATH(""),

@@ -61,6 +61,8 @@ const struct status_figure status_figures[] = {
     F("p2ps", "authorityAsked", COUNTER, PLAIN, "Logins and sessions that the authority was asked for."),
     F("p2ps", "authorityAllowed", COUNTER, PLAIN, "Of these, allowed by it."),
     F("p2ps", "authorityDenied", COUNTER, PLAIN, "Of these, denied by it."),
+    F("p2ps", "authorityHeld", COUNTER, PLAIN,
+        "Logins that came while the authority was away, and waited for it."),
     F("p2ps", "authorityCached", COUNTER, PLAIN, "Logins allowed by an answer that still lived (ttl)."),
     F("p2ps", "authorityTimeouts", COUNTER, PLAIN,
         "Questions to the authority without an answer in authorityTimeout."),

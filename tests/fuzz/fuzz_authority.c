@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .instance = "fuzz",
         .timeout_ns = SECOND,
         .window = 8,
+        .holds = true,
     };
     struct p2ps_authority_question question = { .host = { "10.1.0.7:5122", 13 } };
     struct p2ps_authority_answer answer;
@@ -85,9 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || p2ps_authority_create(&config, &a) != MD_OK)
         return 0;
     size_t step = data[0] % 17 + 1u;
-    p2ps_authority_open(a, SECOND);
-    p2ps_authority_input(a, SECOND, HELLO, strlen(HELLO));
     for (unsigned i = 0; i < 8; i++) {
+        if (i == 1) { /* the first one waits for it */
+            p2ps_authority_open(a, SECOND);
+            p2ps_authority_input(a, SECOND, HELLO, strlen(HELLO));
+        }
         question.user = (struct entitle_view){ i % 2 ? "alice" : "", i % 2 ? 5 : 0 };
         question.token = (struct entitle_view){ "t", 1 };
         question.is_renewal = i % 4 == 1;

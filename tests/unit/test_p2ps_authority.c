@@ -139,6 +139,22 @@ static void with_sessions(enum p2ps_authority_sessions sessions, uint64_t grace_
     assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
 }
 
+/* Logins that come while it is away wait for it. */
+static int set_up_to_hold(void **state)
+{
+    const struct p2ps_authority_config config = {
+        .instance = "p2ps.1",
+        .timeout_ns = 2 * SECOND,
+        .window = 4,
+        .holds = true,
+    };
+
+    (void)state;
+    now_ns = 1000 * SECOND;
+    assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
+    return 0;
+}
+
 static int clean_up(void **state)
 {
     (void)state;
@@ -691,6 +707,149 @@ static void who_came_in_while_it_was_silent_is_asked_about_when_it_is_back(void 
     assert_int_equal(p2ps_authority_look(authority, view("bob"), 0, text), P2PS_AUTHORITY_AGAIN);
 }
 
+static void a_login_waits_for_it_no_longer_than_for_an_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(ask("alice", "x", 1), P2PS_AUTHORITY_ASKED);
+    assert_int_equal(renew("bob", 2), P2PS_AUTHORITY_DOWN); /* a session goes on meanwhile */
+    assert_int_equal(stats().held, 1);
+    assert_int_equal(p2ps_authority_deadline(authority), now_ns + 2 * SECOND);
+    now_ns += SECOND;
+    assert_int_equal(ask("carol", "x", 3), P2PS_AUTHORITY_ASKED);
+    now_ns += SECOND - 1;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_false(takes());
+    now_ns++;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_int_equal(p2ps_authority_answered(authority), 2);
+    assert_true(takes() && answer.ticket == 1);
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DOWN);
+    assert_false(takes());
+    assert_int_equal(p2ps_authority_deadline(authority), now_ns + SECOND);
+    now_ns += SECOND;
+    p2ps_authority_close(authority, now_ns); /* another attempt to connect has failed */
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_true(takes() && answer.ticket == 3);
+    assert_int_equal(stats().waiting, 0);
+    assert_int_equal(stats().timeouts, 0); /* it was not asked */
+    assert_int_equal(p2ps_authority_deadline(authority), UINT64_MAX);
+}
+
+static void who_waits_is_asked_about_as_soon_as_it_is_back(void **state)
+{
+    const struct p2ps_authority_question token = { .token = view("eyJ"),
+                                                   .host = view("10.1.0.7:9") };
+
+    (void)state;
+    ask("alice", "p\\w", 1);
+    now_ns += SECOND;
+    p2ps_authority_ask(authority, now_ns, &token, 1, 2, &answer);
+    ask("al\xe9", "x", 3); /* no UTF-8 */
+    now_ns += SECOND - 1;
+    p2ps_authority_open(authority, now_ns);
+    said();
+    assert_null(hears(HELLO));
+    assert_string_equal(said(), "{\"id\":65536,\"ask\":\"login\",\"user\":\"alice\","
+                                "\"password\":\"p\\\\w\",\"address\":\"10.1.0.7:5122\"}\n"
+                                "{\"id\":196609,\"ask\":\"login\",\"token\":\"eyJ\","
+                                "\"address\":\"10.1.0.7:9\"}\n");
+    assert_true(takes() && answer.ticket == 3 && answer.verdict == P2PS_AUTHORITY_DENY);
+    now_ns += 2 * SECOND - 1; /* since it was asked */
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_false(takes());
+    assert_null(answers(65536, "\"verdict\":\"allow\",\"session\":\"s-1\""));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_ALLOW);
+    assert_string_equal(answer.user, "alice");
+    assert_string_equal(answer.session, "s-1");
+    p2ps_authority_close(authority, now_ns);
+    assert_true(takes() && answer.ticket == 2 && answer.verdict == P2PS_AUTHORITY_DOWN);
+    assert_int_equal(stats().waiting, 0);
+}
+
+static void who_waits_is_asked_about_when_a_silent_one_speaks(void **state)
+{
+    (void)state;
+    greet();
+    now_ns += SECOND;
+    ask("alice", "x", 1);
+    now_ns += 2 * SECOND;
+    assert_null(p2ps_authority_tick(authority, now_ns));
+    assert_true(takes() && answer.verdict == P2PS_AUTHORITY_DOWN);
+    said();
+    assert_int_equal(ask("bob", "x", 2), P2PS_AUTHORITY_ASKED);
+    assert_string_equal(said(), "");
+    assert_null(hears("{\"pong\":1}\n"));
+    assert_null(answers(number(), "\"verdict\":\"allow\""));
+    assert_true(takes() && answer.ticket == 2 && answer.verdict == P2PS_AUTHORITY_ALLOW);
+}
+
+/* An answer to a question that did not go out yet is nobody's. */
+static void nobody_waits_beyond_the_window(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(ask("alice", "x", i), P2PS_AUTHORITY_ASKED);
+        assert_int_equal(ask("alice", "x", 5), P2PS_AUTHORITY_DOWN);
+        assert_int_equal(stats().waiting, 4);
+        if (round % 2) { /* by turns nobody comes, and it comes back */
+            p2ps_authority_open(authority, now_ns);
+            assert_null(hears(HELLO));
+            assert_int_equal(ask("alice", "x", 5), P2PS_AUTHORITY_BUSY);
+            p2ps_authority_close(authority, now_ns);
+        } else {
+            now_ns += 2 * SECOND;
+            assert_null(p2ps_authority_tick(authority, now_ns));
+        }
+        for (unsigned i = 0; i < 4; i++)
+            assert_true(takes() && answer.verdict == P2PS_AUTHORITY_DOWN && answer.ticket == i);
+        assert_false(takes());
+    }
+    assert_int_equal(stats().held, 400);
+}
+
+static void secrets_that_wait_have_a_megabyte(void **state)
+{
+    static char token[P2PS_AUTHORITY_TOKEN];
+    struct p2ps_authority_config config = {
+        .instance = "p2ps.1", .timeout_ns = 2 * SECOND, .window = 1000, .holds = true
+    };
+    struct p2ps_authority_question question = { .token = { token, sizeof(token) - 7 },
+                                                .host = view("10.1.0.7:9") };
+
+    (void)state;
+    p2ps_authority_destroy(authority);
+    assert_int_equal(p2ps_authority_create(&config, &authority), MD_OK);
+    for (unsigned round = 0; round < 20; round++) {
+        unsigned count = 0;
+
+        memset(token, 'a' + (int)round, sizeof(token));
+        question.token.length -= 511; /* their places change from round to round */
+        while (p2ps_authority_ask(authority, now_ns, &question, 1, count, &answer) ==
+               P2PS_AUTHORITY_ASKED)
+            count++;
+        assert_int_equal(answer.verdict, P2PS_AUTHORITY_DOWN);
+        assert_in_range(count, (1u << 20) / question.token.length - 1,
+                        (1u << 20) / question.token.length);
+        p2ps_authority_open(authority, now_ns);
+        said();
+        assert_null(hears(HELLO));
+        for (unsigned i = 0; i < count; i++) {
+            size_t length;
+            const char *out = p2ps_authority_output(authority, &length);
+            const char *end = memchr(out, '\n', length);
+            const char *at = memmem(out, length, "\"token\":\"", 9);
+            assert_true(end && at && at < end);
+            at += 9;
+            assert_memory_equal(at, token, question.token.length);
+            p2ps_authority_sent(authority, (size_t)(end - out) + 1);
+        }
+        p2ps_authority_close(authority, now_ns);
+        while (takes())
+            ;
+    }
+}
+
 static void silence_is_noticed_and_ends(void **state)
 {
     (void)state;
@@ -861,6 +1020,7 @@ static void bytes_that_are_no_utf8_are_not_sent(void **state)
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, clean_up)
+#define HOLD(function) cmocka_unit_test_setup_teardown(function, set_up_to_hold, clean_up)
 
 int main(void)
 {
@@ -890,6 +1050,11 @@ int main(void)
         TEST(sessions_are_closed_at_once_where_they_may_not_be_without_it),
         TEST(without_a_grace_sessions_go_on_for_ever),
         TEST(who_came_in_while_it_was_silent_is_asked_about_when_it_is_back),
+        HOLD(a_login_waits_for_it_no_longer_than_for_an_answer),
+        HOLD(who_waits_is_asked_about_as_soon_as_it_is_back),
+        HOLD(who_waits_is_asked_about_when_a_silent_one_speaks),
+        HOLD(nobody_waits_beyond_the_window),
+        HOLD(secrets_that_wait_have_a_megabyte),
         TEST(silence_is_noticed_and_ends),
         TEST(one_slow_answer_is_no_silence),
         TEST(owed_renewals_wait_for_half_the_window_only),
