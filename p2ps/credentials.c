@@ -197,7 +197,7 @@ static enum entitle_verdict look_at_token(struct worker *worker, const struct en
     return verdict;
 }
 
-/* Of an opaque token; a signed one is looked at by a thread. */
+/* Of a token that no thread looks at: it is opaque, or an authority outside judges it. */
 static void show_token(struct worker *worker, struct entitle_query *query)
 {
     struct entitle_shown *shown = &worker->shown[ENTITLE_ANSWERS_MAX];
@@ -205,8 +205,7 @@ static void show_token(struct worker *worker, struct entitle_query *query)
     if (query->kind != ENTITLE_LOGIN || query->token.length == 0 ||
         query->token.length > JWT_TOKEN_MAX)
         return;
-    *shown = (struct entitle_shown){ .issued_s = 0 };
-    audit_sum(query->token.data, query->token.length, shown->sum);
+    p2ps_tokens_show(query->token, shown);
     query->shown = shown;
 }
 

@@ -9,7 +9,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "audit/audit.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "outside_state.h"
@@ -62,8 +61,7 @@ static enum entitle_verdict judge(struct outside_asker *asker, int place,
 {
     struct entitle_shown *shown = &asker->shown[place];
 
-    *shown = (struct entitle_shown){ .issued_s = 0 };
-    snprintf(shown->sum, sizeof(shown->sum), "%.64s", answer->sum);
+    *shown = answer->shown;
     const struct entitle_query query = {
         .kind = ENTITLE_AGAIN,
         .user = view(answer->user),
@@ -74,7 +72,7 @@ static enum entitle_verdict judge(struct outside_asker *asker, int place,
         .certificate = view(answer->certificate),
         .needs_certificate = answer->needs_certificate,
         .serial = view(answer->number),
-        .shown = shown->sum[0] ? shown : NULL,
+        .shown = answer->has_shown ? shown : NULL,
         .now_s = answer->now_s,
         .is_plain = answer->is_plain,
         .by = ENTITLE_BY_AUTHORITY,
@@ -152,17 +150,13 @@ static enum entitle_verdict take(struct outside_asker *asker, int place,
     return out->verdict = ENTITLE_PENDING;
 }
 
+/* `shown` is of the token that the session has shown. */
 static enum entitle_verdict put_question(struct outside_asker *asker,
                                          const struct entitle_query *query, uint64_t ticket,
-                                         bool is_renewal, struct p2ps_authority_answer *answer)
+                                         bool is_renewal, const struct entitle_shown *shown,
+                                         struct p2ps_authority_answer *answer)
 {
     struct p2ps_outside *o = asker->outside;
-    char sum[AUDIT_SUM_SIZE] = "";
-
-    if (is_renewal && query->shown)
-        snprintf(sum, sizeof(sum), "%s", query->shown->sum);
-    else if (!is_renewal && query->token.length)
-        audit_sum(query->token.data, query->token.length, sum);
     const struct p2ps_authority_question question = {
         .is_renewal = is_renewal,
         .user = query->user,
@@ -174,7 +168,7 @@ static enum entitle_verdict put_question(struct outside_asker *asker,
         .session = query->session,
         .certificate = query->certificate,
         .number = query->serial,
-        .sum = view(sum),
+        .shown = shown,
         .now_s = query->now_s,
         .needs_certificate = query->needs_certificate,
         .is_plain = query->is_plain,
@@ -209,7 +203,7 @@ static enum entitle_verdict ask_login(struct outside_asker *asker,
 
     if (!o->path[0])
         return deny(out, ENTITLE_OTHER, "an authority decides about the user, and there is none");
-    put_question(asker, query, ticket, false, &answer);
+    put_question(asker, query, ticket, false, out->shown, &answer);
     if (answer.verdict != P2PS_AUTHORITY_DOWN || !o->config.allows)
         return take(asker, ENTITLE_ANSWERS_MAX, &answer, out);
     struct entitle_query alone = *query;
@@ -242,7 +236,7 @@ static enum entitle_verdict ask_session(struct outside_asker *asker,
     if (look == P2PS_AUTHORITY_AGAIN && query->is_asked)
         return out->verdict = ENTITLE_PENDING;
     if (look == P2PS_AUTHORITY_AGAIN) {
-        put_question(asker, query, ticket, true, &answer);
+        put_question(asker, query, ticket, true, query->shown, &answer);
         return take(asker, ENTITLE_ANSWERS_MAX, &answer, out);
     }
     out->proof = query->proof;

@@ -20,20 +20,13 @@ static const struct counter {
     {                                                                                              \
         "p2ps." name, offsetof(struct p2ps_authority_stats, member)                                \
     }
-    COUNTER("authorityAsked", asked),
-    COUNTER("authorityAllowed", allowed),
-    COUNTER("authorityDenied", denied),
-    COUNTER("authorityCached", cached),
-    COUNTER("authorityHeld", held),
-    COUNTER("authorityTimeouts", timeouts),
-    COUNTER("authorityLate", late),
-    COUNTER("authorityBusy", busy),
-    COUNTER("authorityNotices", notices),
-    COUNTER("authorityBad", bad),
-    COUNTER("authorityLost", lost),
-    COUNTER("authorityUnusable", unusable),
-    COUNTER("authorityEnds", ends),
-    COUNTER("authorityEndsLost", ends_lost),
+    COUNTER("authorityAsked", asked),     COUNTER("authorityAllowed", allowed),
+    COUNTER("authorityDenied", denied),   COUNTER("authorityCached", cached),
+    COUNTER("authorityHeld", held),       COUNTER("authorityTimeouts", timeouts),
+    COUNTER("authorityLate", late),       COUNTER("authorityBusy", busy),
+    COUNTER("authorityNotices", notices), COUNTER("authorityBad", bad),
+    COUNTER("authorityLost", lost),       COUNTER("authorityUnusable", unusable),
+    COUNTER("authorityEnds", ends),       COUNTER("authorityEndsLost", ends_lost),
     COUNTER("authorityClosed", closed),
 #undef COUNTER
 };

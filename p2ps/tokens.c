@@ -276,6 +276,21 @@ bool p2ps_tokens_takes(struct p2ps_tokens *tokens, struct entitle_view token)
     return takes;
 }
 
+void p2ps_tokens_show(struct entitle_view token, struct entitle_shown *out)
+{
+    struct jwt_claims claims;
+    bool is_read = jwt_peek(rwf_bytes(token.data, token.length), &claims);
+
+    *out = (struct entitle_shown){ .issued_s = 0 };
+    audit_sum(token.data, token.length, out->sum);
+    out->is_signed = is_read || (token.length > 3 && memcmp(token.data, "eyJ", 3) == 0);
+    out->is_unread = out->is_signed && !is_read;
+    if (!is_read)
+        return;
+    out->issued_s = claims.issued_s;
+    snprintf(out->jti, sizeof(out->jti), "%s", claims.id);
+}
+
 /* That part of what is left of its life, or a little before its end. */
 static uint64_t reissue_of(const struct set *set, uint64_t wall_s, uint64_t expires_s)
 {
@@ -321,6 +336,7 @@ void p2ps_tokens_check(struct p2ps_tokens *tokens, struct entitle_view token, ui
     snprintf(out->why, sizeof(out->why), "token refused: %s", claims.why);
     memcpy(out->user, claims.user, sizeof(claims.user));
     out->expires_s = claims.expires_s;
+    out->shown.is_signed = true;
     out->shown.issued_s = claims.issued_s;
     snprintf(out->shown.jti, sizeof(out->shown.jti), "%s", claims.id);
     audit_sum(token.data, token.length, out->shown.sum);

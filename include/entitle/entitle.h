@@ -58,6 +58,8 @@ struct entitle_shown {
     uint64_t issued_s; /* iat of a signed one, since 1970; 0: it has none */
     char sum[ENTITLE_SUM_MAX];
     char jti[ENTITLE_JTI_MAX]; /* of a signed one; "": it has none */
+    bool is_signed;            /* it is a signed one, or looks like one */
+    bool is_unread; /* and nobody here can read it: it may be any of those that are revoked */
 };
 
 struct entitle_query {

@@ -13,7 +13,8 @@
  * A token is three parts of base64url: a header, claims, and a signature over both. It is judged
  * with the public keys of whoever signs tokens; time is an argument. The algorithm comes from the
  * key, and the token has to name the same one: `none` and secrets that both sides share are not
- * known here. Of the claims nothing is read before the signature is found good.
+ * known here. Of the claims nothing is read before the signature is found good; jwt_peek() is for
+ * tokens that somebody else judges.
  *
  * Keys do not change once they are made: any number of threads may check tokens with them.
  */
@@ -80,6 +81,11 @@ unsigned jwt_algorithm_named(struct rwf_bytes name);
 
 /* It begins like one, and has three parts: else it is an opaque token. */
 bool jwt_is_like(struct rwf_bytes token);
+
+/* Of a token that somebody else checks: issued_s and id, as it says them and nobody has proved. To
+ * refuse by, not to let in. False: it is no token of three parts, or what it says can be read in
+ * more ways than one. */
+bool jwt_peek(struct rwf_bytes token, struct jwt_claims *out);
 
 /* Of a good token each claim that is a text goes to `claim`, which may be NULL. */
 enum jwt_verdict jwt_check(const struct jwt_keys *keys, const struct jwt_rules *rules,

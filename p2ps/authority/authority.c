@@ -71,7 +71,9 @@ static void fill(const struct p2ps_authority_question *question, uint64_t ticket
     authority_copy(out->position, question->position);
     authority_copy(out->certificate, question->certificate);
     authority_copy(out->number, question->number);
-    authority_copy(out->sum, question->sum);
+    out->has_shown = question->shown != NULL;
+    if (question->shown)
+        out->shown = *question->shown;
     authority_copy(out->session, question->session);
 }
 

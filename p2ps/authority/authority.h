@@ -60,9 +60,10 @@ struct p2ps_authority_question {
     bool is_renewal; /* may this session go on? it has no password and no token */
     struct entitle_view user, password, token, host, application, position;
     struct entitle_view session; /* of a renewal, if an answer gave it one */
-    /* Not sent: p2ps judges them when the answer is there. The number of the certificate, the
-     * SHA-256 of the token, the time since 1970. */
-    struct entitle_view certificate, number, sum;
+    /* Not sent: p2ps judges them when the answer is there. The number of the certificate, what
+     * is known of the token (NULL: there is none), the time since 1970. */
+    struct entitle_view certificate, number;
+    const struct entitle_shown *shown;
     uint64_t now_s;
     bool needs_certificate, is_plain;
 };
@@ -89,7 +90,9 @@ struct p2ps_authority_answer {
     /* As it was asked. */
     bool is_renewal, has_token;
     char host[ENTITLE_TEXT_MAX], application[ENTITLE_TEXT_MAX], position[ENTITLE_TEXT_MAX];
-    char certificate[ENTITLE_TEXT_MAX], number[ENTITLE_TEXT_MAX], sum[ENTITLE_TEXT_MAX];
+    char certificate[ENTITLE_TEXT_MAX], number[ENTITLE_TEXT_MAX];
+    bool has_shown;
+    struct entitle_shown shown;
     uint64_t now_s;
     bool needs_certificate, is_plain;
 };

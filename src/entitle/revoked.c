@@ -154,6 +154,21 @@ static bool has_line(const struct entitle_rules *rules, enum entitle_revoked_by 
     return found != NULL;
 }
 
+static struct entitle_view view(const char *text)
+{
+    return (struct entitle_view){ text, strlen(text) };
+}
+
+/* A signed token that cannot be read may be the one of any line. */
+static bool has_id(const struct entitle_rules *rules, const struct entitle_shown *shown,
+                   struct entitle_answer *out)
+{
+    if (shown->is_unread && rules->by_revoked[ENTITLE_REVOKED_JTI])
+        return true;
+    return has_line(rules, ENTITLE_REVOKED_SUM, view(shown->sum), out) ||
+           has_line(rules, ENTITLE_REVOKED_JTI, view(shown->jti), out);
+}
+
 /* A signed token that does not say when it was issued may be an old one. */
 static bool is_recalled(const struct entitle_rules *rules, const struct entitle_query *query,
                         struct entitle_answer *out)
@@ -161,7 +176,9 @@ static bool is_recalled(const struct entitle_rules *rules, const struct entitle_
     uint64_t issued_s = query->shown ? query->shown->issued_s : 0;
     struct entitle_asked asked = { .text = &query->user, .count = 1, .rights = ENTITLE_MAY_LOGIN };
 
-    if (query->by != ENTITLE_BY_JWT || rules->recalls.count == 0)
+    bool is_signed = query->by == ENTITLE_BY_JWT || (query->shown && query->shown->is_signed);
+
+    if (!is_signed || rules->recalls.count == 0)
         return false;
     for (;;) {
         uint32_t at = entitle_index_find(&rules->by_recall, &asked, &out->rules_seen);
@@ -176,11 +193,6 @@ static bool is_recalled(const struct entitle_rules *rules, const struct entitle_
     }
 }
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 const char *entitle_refuse_revoked(const struct entitle_rules *rules,
                                    const struct entitle_query *query, struct entitle_answer *out)
 {
@@ -189,8 +201,7 @@ const char *entitle_refuse_revoked(const struct entitle_rules *rules,
 
     if (has_line(rules, ENTITLE_REVOKED_SERIAL, query->serial, out))
         why = "the certificate is revoked";
-    else if (shown && (has_line(rules, ENTITLE_REVOKED_SUM, view(shown->sum), out) ||
-                       has_line(rules, ENTITLE_REVOKED_JTI, view(shown->jti), out)))
+    else if (shown && has_id(rules, shown, out))
         why = "token refused: revoked";
     else if (is_recalled(rules, query, out))
         why = "token refused: revoked";

@@ -74,7 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .now_s = size,
         .is_plain = size % 3 == 0,
     };
-    struct entitle_shown shown = { .issued_s = size };
+    struct entitle_shown shown = { .issued_s = size,
+                                   .is_signed = size % 2,
+                                   .is_unread = size % 4 == 1 };
     memcpy(shown.jti, text, third < sizeof(shown.jti) ? third : sizeof(shown.jti) - 1);
     memcpy(shown.sum, text + third, third < sizeof(shown.sum) ? third : sizeof(shown.sum) - 1);
     query.shown = size % 7 ? &shown : NULL;

@@ -36,6 +36,14 @@ static void check(struct rwf_bytes token)
         abort();
     if (verdict == JWT_GOOD && (claims.expires_s <= NOW || strlen(claims.user) > JWT_USER_MAX))
         abort();
+    struct jwt_claims said;
+    bool is_read = jwt_peek(token, &said);
+    if (strlen(said.id) > JWT_ID_MAX || said.user[0])
+        abort();
+    /* What it says is read alike by both. */
+    if (verdict == JWT_GOOD && is_read &&
+        (said.issued_s != claims.issued_s || strcmp(said.id, claims.id) != 0))
+        abort();
 }
 
 static void check_signed(const char *header, size_t header_length, const uint8_t *claims,

@@ -5,6 +5,7 @@ docs/examples/authority.py is the authority. A consumer that it has let in loses
 becomes of it.
 """
 # SPDX-License-Identifier: Apache-2.0
+import base64
 import importlib.util
 import json
 import os
@@ -16,7 +17,10 @@ import sys
 import conf_examples
 import daemons
 
-PORT, PROVIDERS, ITEMS, RATE = 14416, 14417, 50, 2000
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "websocket"))
+from client import Client  # noqa: E402
+
+PORT, PROVIDERS, ITEMS, RATE, WS_PORT = 14416, 14417, 50, 2000, 14418
 EXAMPLE = os.path.join(conf_examples.ROOT, "docs", "examples", "authority.py")
 CONF = """*rrcp*interface : lo
 *rrcp*inProcess : True
@@ -29,7 +33,10 @@ CONF = """*rrcp*interface : lo
 *p2ps*accessAudit : {folder}/trail
 *p2ps*authority : {folder}/socket
 *p2ps*authorityTimeout : 1
-""" % (PROVIDERS, PORT)
+*p2ps*wsEnable : True
+*p2ps*allowRSSLConnections : True
+*p2ps*wsPort : %d
+""" % (PROVIDERS, PORT, WS_PORT)
 ACCESS = """default items deny
 role rates
 user operator password=open-sesame role=rates
@@ -56,6 +63,15 @@ def load_example():
     return module
 
 
+def signed(**claims):
+    """As an identity provider makes one; the authority of this test looks at its sum only."""
+    parts = [json.dumps(one).encode() for one in ({"alg": "ES256"}, claims)] + [b"x" * 64]
+    return ".".join(base64.urlsafe_b64encode(one).rstrip(b"=").decode() for one in parts)
+
+
+TOKENS = {"outbot1": signed(jti="t-1", iat=1800000000), "outbot2": signed(jti="t-2")}
+
+
 class Authority:
     """The process; its users stand in a file."""
 
@@ -65,6 +81,8 @@ class Authority:
         self.known = {user: {"password": self.example.hash_of("pw-" + user), "roles": ["rates"]}
                       for user in ("out1", "out2", "out3", "out4", "out5", "out6", "out7", "out8")}
         self.known["out5"].update(roles=["bare"], grants={"IDN": "LSE,NYSE"})
+        self.known.update({user: {"token": self.example.token_hash(token), "roles": ["rates"]}
+                           for user, token in TOKENS.items()})
         self.write()
 
     def write(self):
@@ -143,10 +161,14 @@ def is_up(bed, is_so):
                   lambda: bed.value("p2ps.1", "p2ps.authorityUp") == is_so)
 
 
-def start(bed):
+def write_access(bed, more=""):
     with open(os.path.join(bed.folder, "access"), "w", encoding="ascii") as file:
-        file.write(ACCESS)
+        file.write(ACCESS + more)
     os.chmod(os.path.join(bed.folder, "access"), 0o600)
+
+
+def start(bed):
+    write_access(bed)
     with open(os.path.join(bed.folder, "items"), "w", encoding="ascii") as file:
         conf_examples.tool("sink_driven_src", "-mklist", str(ITEMS), "X", stdout=file).wait()
     bed.source = conf_examples.tool(
@@ -182,6 +204,32 @@ def what_the_file_says_counts_beside_it(bed):
     gets_in(bed, "out6")
     for user in ("out7", "out8"):
         assert is_refused(bed, user)["code"] == 3, denials(bed, user)
+
+
+def show(client, token):
+    client.send({"ID": 1, "Domain": "Login",
+                 "Key": {"NameType": "AuthnToken", "Elements": {"AuthenticationToken": token}}})
+    return client.take_until(lambda m: m.get("ID") == 1)
+
+
+def tokens_that_it_has_checked_are_revoked_by_the_file(bed):
+    """At a reload, and at the next login; one of another id goes on."""
+    clients = {user: Client(WS_PORT) for user in TOKENS}
+    for user, client in clients.items():
+        answer = show(client, TOKENS[user])
+        assert answer["Type"] == "Refresh" and answer["Key"]["Name"] == user, answer
+    write_access(bed, "revoked jti=t-1\n")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    state = clients["outbot1"].take_until(lambda m: m.get("ID") == 1)["State"]
+    assert (state["Code"], state["Text"]) == ("NotEntitled", "token refused: revoked"), state
+    late = Client(WS_PORT)
+    assert show(late, TOKENS["outbot1"])["State"]["Text"] == "token refused: revoked"
+    answer = show(clients["outbot2"], TOKENS["outbot2"])
+    assert answer["Type"] == "Refresh", answer
+    for client in (late, *clients.values()):
+        client.end()
+    write_access(bed)
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
 
 
 def codes_that_it_grants_and_takes_back_open_and_close_items(bed):
@@ -299,6 +347,7 @@ def main():
     try:
         daemons.run(CONF, beds.append, start, without_it_only_operators_get_in,
                     it_decides_and_is_remembered, what_the_file_says_counts_beside_it,
+                    tokens_that_it_has_checked_are_revoked_by_the_file,
                     codes_that_it_grants_and_takes_back_open_and_close_items,
                     it_counts_sessions, what_it_takes_back_is_gone,
                     killed_it_stops_nobody, stopped_it_stops_nobody, with_allow_the_file_decides)

@@ -325,6 +325,62 @@ static void tokens_of_a_user_that_were_issued_before_a_time_are_refused(void **s
     assert_int_equal(issued("bob", 0), ENTITLE_ALLOW);
 }
 
+/* As an authority outside has let it in: p2ps has read the token, and did not check it. */
+static enum entitle_verdict shown_outside(const char *user, const struct entitle_shown *shown)
+{
+    struct entitle_query query = token_query(user, shown);
+
+    query.kind = ENTITLE_AGAIN;
+    query.by = ENTITLE_BY_AUTHORITY;
+    return entitle_rules_judge(rules, &query, &answer);
+}
+
+static void tokens_that_only_an_authority_has_checked_are_revoked_too(void **state)
+{
+    const struct entitle_shown token = {
+        .sum = SUM, .jti = "t-1", .is_signed = true, .issued_s = 1799999999
+    };
+    const struct entitle_shown unread = { .sum = SUM, .is_signed = true, .is_unread = true };
+    const struct entitle_shown opaque = { .sum = SUM };
+
+    (void)state;
+    use("user * auth=authority\n");
+    assert_int_equal(shown_outside("alice", &token), ENTITLE_ALLOW);
+    assert_int_equal(shown_outside("alice", &unread), ENTITLE_ALLOW);
+    use("user * auth=authority\nrevoked jti=t-1\n");
+    assert_int_equal(shown_outside("alice", &token), ENTITLE_DENY);
+    assert_int_equal(shown_outside("alice", &unread), ENTITLE_DENY); /* it may be that one */
+    assert_int_equal(shown_outside("alice", &opaque), ENTITLE_ALLOW);
+    use("user * auth=authority\nrevoked user=a* before=2027-01-15T08:00:00Z\n");
+    assert_int_equal(shown_outside("alice", &token), ENTITLE_DENY);
+    assert_string_equal(answer.text, "token refused: revoked");
+    assert_int_equal(shown_outside("alice", &unread), ENTITLE_DENY);
+    assert_int_equal(shown_outside("alice", &opaque), ENTITLE_ALLOW);
+    assert_int_equal(shown_outside("alice", NULL), ENTITLE_ALLOW); /* a password was shown */
+    assert_int_equal(shown_outside("bob", &token), ENTITLE_ALLOW);
+    use("user * auth=authority\nrevoked sha256=" SUM "\n");
+    assert_int_equal(shown_outside("alice", &token), ENTITLE_DENY);
+    assert_int_equal(shown_outside("alice", &opaque), ENTITLE_DENY);
+    assert_int_equal(shown_outside("alice", NULL), ENTITLE_ALLOW);
+}
+
+/* The authority is not asked about it. */
+static void a_token_for_an_authority_is_refused_before_anybody_is_asked(void **state)
+{
+    const struct entitle_shown token = { .sum = SUM, .jti = "t-1", .is_signed = true };
+    struct entitle_query query = token_query("", &token);
+
+    (void)state;
+    use("user * auth=authority\nrevoked jti=t-2\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_PENDING);
+    assert_true(answer.is_outside);
+    use("user * auth=authority\nrevoked jti=t-1\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+    use("user * auth=authority\nrevoked user=* before=2027-01-15\n");
+    assert_int_equal(entitle_rules_judge(rules, &query, &answer), ENTITLE_DENY);
+}
+
 static void a_certificate_is_refused_by_its_number(void **state)
 {
     struct entitle_query query = query_of("a", (struct shown){ .certificate = "a" });
@@ -396,6 +452,8 @@ int main(void)
         TEST(a_token_may_stand_in_the_file_as_its_sum),
         TEST(a_token_that_is_revoked_is_refused_whoever_shows_it),
         TEST(tokens_of_a_user_that_were_issued_before_a_time_are_refused),
+        TEST(tokens_that_only_an_authority_has_checked_are_revoked_too),
+        TEST(a_token_for_an_authority_is_refused_before_anybody_is_asked),
         TEST(a_certificate_is_refused_by_its_number),
         TEST(a_user_expires),
         TEST(a_user_may_have_to_use_tls),

@@ -367,6 +367,46 @@ static void an_opaque_token_is_none(void **state)
 
 /* ---- files of keys ---- */
 
+/* Whoever has checked it: its signature is of no account here. */
+static void what_a_token_says_can_be_read_to_refuse_it(void **state)
+{
+    static const struct {
+        const char *claims;
+        bool is_read;
+        uint64_t issued_s;
+        const char *id;
+    } cases[] = {
+        { "{\"iat\":1800000000,\"jti\":\"t-1\"}", true, 1800000000, "t-1" },
+        { "{\"iat\":1800000000.9,\"sub\":\"x\"}", true, 1800000000, "" },
+        { "{}", true, 0, "" },
+        { "{\"iat\":\"1800000000\"}", false, 0, "" },
+        { "{\"iat\":-1}", false, 0, "" },
+        { "{\"iat\":1,\"iat\":2}", false, 0, "" },
+        { "{\"jti\":\"a\",\"jti\":\"b\"}", false, 0, "" },
+        { "{\"jt\\u0069\":\"a\"}", false, 0, "" },
+        { "{\"jti\":7}", false, 0, "" },
+        { "{\"jti\":\"a\\u0000b\"}", false, 0, "" },
+        { "[1]", false, 0, "" },
+        { "{\"iat\":1", false, 0, "" },
+    };
+    struct jwt_claims said;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t used = (size_t)sprintf(token, "eyJhbGciOiJub25lIn0.");
+        used += jwt_sign_base64url(cases[i].claims, strlen(cases[i].claims), token + used);
+        used += (size_t)sprintf(token + used, ".AAAA");
+        assert_int_equal(jwt_peek(rwf_bytes((uint8_t *)token, used), &said), cases[i].is_read);
+        if (!cases[i].is_read)
+            continue;
+        assert_int_equal(said.issued_s, cases[i].issued_s);
+        assert_string_equal(said.id, cases[i].id);
+        assert_string_equal(said.user, "");
+    }
+    assert_false(jwt_peek(rwf_text("opaque"), &said));
+    assert_false(jwt_peek(rwf_text("eyJ.a.b.c.d"), &said));
+}
+
 static void warn(void *self, const char *text)
 {
     (void)self;
@@ -460,6 +500,7 @@ int main(void)
         TEST(a_refusal_quotes_no_control_bytes),
         TEST(texts_of_a_good_token_are_told),
         TEST(an_opaque_token_is_none),
+        TEST(what_a_token_says_can_be_read_to_refuse_it),
         TEST(keys_that_are_of_no_use_are_passed_over),
         TEST(a_file_without_a_key_is_refused),
     };

@@ -235,9 +235,10 @@ static void answers_come_in_any_order(void **state)
 
 static void a_token_is_whom_the_authority_names(void **state)
 {
-    const struct p2ps_authority_question question = { .token = view("eyJ"),
-                                                      .certificate = view("bob"),
-                                                      .needs_certificate = true };
+    const struct entitle_shown shown = { .sum = "5f", .jti = "t-1", .issued_s = 7 };
+    const struct p2ps_authority_question question = {
+        .token = view("eyJ"), .certificate = view("bob"), .shown = &shown, .needs_certificate = true
+    };
 
     (void)state;
     greet();
@@ -246,7 +247,9 @@ static void a_token_is_whom_the_authority_names(void **state)
     assert_true(takes());
     assert_string_equal(answer.user, "bob");
     assert_string_equal(answer.certificate, "bob"); /* to be judged now that the name is known */
-    assert_true(answer.needs_certificate);
+    assert_true(answer.needs_certificate && answer.has_shown);
+    assert_string_equal(answer.shown.jti, "t-1");
+    assert_int_equal(answer.shown.issued_s, 7);
     p2ps_authority_ask(authority, now_ns, &question, 1, 2, &answer);
     assert_null(answers(number(), "\"verdict\":\"allow\""));
     assert_true(takes() && answer.verdict == P2PS_AUTHORITY_DENY);

@@ -685,6 +685,33 @@ static void a_signed_token_may_be_revoked_before_it_ends(void **state)
     assert_int_equal(show(token, ""), ENTITLE_ALLOW);
 }
 
+/* Nobody here checks it, but what it says is kept: a reload may revoke it. */
+static void a_token_for_an_authority_is_read_before_it_is_passed_on(void **state)
+{
+    static const char claims[] = "{\"iat\":1799999990,\"jti\":\"t-1\"}";
+    char token[200] = "eyJhbGciOiJSUzI1NiJ9.";
+    size_t used = strlen(token);
+
+    (void)state;
+    used += jwt_sign_base64url(claims, strlen(claims), token + used);
+    snprintf(token + used, sizeof(token) - used, ".AAAA");
+    struct entitle_query query = opaque(token);
+    use_rules("\nuser * auth=authority\n", "open-sesame");
+    assert_int_equal(authority.ask(authority.self, &query, 1, &answer), ENTITLE_PENDING);
+    assert_true(answer.is_outside && answer.shown->is_signed && !answer.shown->is_unread);
+    assert_string_equal(answer.shown->jti, "t-1");
+    assert_int_equal(answer.shown->issued_s, 1799999990);
+    use_rules("\nuser * auth=authority\nrevoked jti=t-1\n", "open-sesame");
+    assert_int_equal(authority.ask(authority.self, &query, 1, &answer), ENTITLE_DENY);
+    assert_int_equal(answer.token_error, ENTITLE_TOKEN_REVOKED);
+    query = opaque("eyJ.e30.a.b.c"); /* encrypted: it may be any */
+    assert_int_equal(authority.ask(authority.self, &query, 1, &answer), ENTITLE_DENY);
+    query = opaque("5f1e7c");
+    assert_int_equal(authority.ask(authority.self, &query, 1, &answer), ENTITLE_PENDING);
+    assert_string_equal(answer.shown->sum, SUM_OF_TOKEN);
+    assert_false(answer.shown->is_signed);
+}
+
 static void a_user_who_expires_needs_the_clock_of_the_threads(void **state)
 {
     (void)state;
@@ -848,6 +875,7 @@ int main(void)
         TEST_TOKENS(a_certificate_is_minded_beside_a_hash_and_a_token),
         TEST_TOKENS(wrong_tokens_hold_nobody_back),
         TEST_TOKENS(an_opaque_token_is_judged_by_the_file),
+        TEST(a_token_for_an_authority_is_read_before_it_is_passed_on),
         TEST_TOKENS(an_opaque_token_is_known_by_its_sum),
         TEST_TOKENS(a_signed_token_may_be_revoked_before_it_ends),
         TEST_TOKENS(a_user_who_expires_needs_the_clock_of_the_threads),
