@@ -695,6 +695,78 @@ static void a_session_that_p2ps_does_not_let_in_ends_at_once(void **state)
     has_ended(pair, 1, "s-2", "p2ps did not let it in");
 }
 
+/* ---- what is taken back is gone within a second ---- */
+
+/* While updates flow: the login is closed, and no update comes any more. */
+static void loses_all_within_a_second(struct pair *pair, struct pair_client *c)
+{
+    const char *login = pair_heard(c, 1);
+
+    for (int i = 0; i < 50; i++) {
+        pair_update(pair, "IBM.N");
+        pair_pass(pair, 20 * PAIR_MS);
+    }
+    assert_int_equal(login[strlen(login) - 1], 'X');
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_NOT_ENTITLED);
+    size_t heard = strlen(pair_heard(c, 5));
+    pair_update(pair, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(strlen(pair_heard(c, 5)), heard);
+}
+
+static void a_notice_of_the_authority_counts_within_a_second(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *other = client_of(pair, 0, "joe");
+
+    pair->authority_is_outside = true;
+    struct pair_client *c = client_of(pair, 1, "alice");
+    pair_open(c, 5, "IBM.N");
+    pair_open(other, 5, "IBM.N");
+    pair->authority_ends_user = "alice";
+    pair->authority_news = ENTITLE_NEWS_LOGINS;
+    loses_all_within_a_second(pair, c);
+    assert_int_equal(strlen(pair_heard(other, 5)), 52); /* all of them */
+}
+
+static void the_end_of_a_token_counts_within_a_second(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t end_ns = (pair_wall_ns / PAIR_SEC + 5) * PAIR_SEC;
+
+    pair->authority_by = ENTITLE_BY_JWT;
+    pair->authority_expires_s = end_ns / PAIR_SEC;
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair_open(c, 5, "IBM.N");
+    pair_pass(pair, end_ns - pair_wall_ns - 20 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 1), "L");
+    pair_wall_ns = end_ns;
+    loses_all_within_a_second(pair, c);
+}
+
+/* Its authority has checked the token; the file says now that it is good no more. */
+static void a_reload_counts_within_a_second_also_for_who_the_authority_has_let_in(void **state)
+{
+    static const char text[] = "user * auth=authority\nrevoked jti=t-1\n";
+    const struct entitle_shown shown = { .jti = "t-1", .is_signed = true };
+    struct pair *pair = *state;
+
+    pair->authority_is_outside = true;
+    pair->authority_shown = &shown;
+    struct pair_client *c = client_of(pair, 0, "alice");
+    pair->authority_shown = NULL;
+    struct pair_client *other = client_of(pair, 1, "bob");
+    pair_open(c, 5, "IBM.N");
+    pair_open(other, 5, "IBM.N");
+    assert_int_equal(entitle_rules_create(text, strlen(text), NULL, NULL, &pair->rules), MD_OK);
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    loses_all_within_a_second(pair, c);
+    assert_string_equal(pair_heard(other, 1), "L");
+    assert_int_equal(strlen(pair_heard(other, 5)), 52);
+    entitle_rules_destroy(pair->rules);
+    pair->rules = NULL;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
@@ -735,6 +807,9 @@ int main(void)
         TEST(a_session_keeps_its_roles_whatever_becomes_of_the_answer),
         TEST(new_rules_hold_for_what_is_open),
         TEST(new_rules_of_a_slow_authority_hold_too),
+        TEST(a_notice_of_the_authority_counts_within_a_second),
+        TEST(the_end_of_a_token_counts_within_a_second),
+        TEST(a_reload_counts_within_a_second_also_for_who_the_authority_has_let_in),
     };
 #undef TEST
 
